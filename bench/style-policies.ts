@@ -5,7 +5,7 @@ import type { Source } from "../src/canon/diagnostic.ts";
 /** Policies as people write them, each a small pull request (`bench/styles/README.md`). */
 const FOLDER = new URL("styles/", import.meta.url);
 
-/** A line of base, and the line that head has in its place. */
+/** A line of base, and what head has instead of it. */
 const CHANGE = /^(.*)\n\s*# head: (.*)$/gm;
 
 export const STYLES: readonly string[] = readdirSync(FOLDER)

@@ -23,7 +23,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   lifecycle: 10,
   limits: 13,
   network: 1,
-  policy: 27,
+  policy: 28,
   server: 27,
   simulate: 121,
   store: 49,

@@ -254,7 +254,7 @@ export function readStoredContent(
 }
 
 /** How a module of one content is evaluated. */
-export function entrypointsOf({ units }: PolicyModule): Description["entrypoints"] {
+function entrypointsOf({ units }: PolicyModule): Description["entrypoints"] {
   const unit = units[0]?.entrypoint ?? "";
   return { unit, pass: unit };
 }

@@ -300,10 +300,10 @@ function positiveBytes(value: number): readonly number[] {
   return [...bytes, rest];
 }
 
-/** A place of a function where instructions may be inserted. */
+/** A position in a function where instructions may be inserted. */
 type Insertion = Charge | Load;
 
-/** The place before an instruction that loads from memory; its address is on the stack. */
+/** The position before an instruction that loads from memory; its address is on the stack. */
 interface Load {
   readonly at: number;
   readonly offset: number;

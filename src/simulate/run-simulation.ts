@@ -1,11 +1,12 @@
 import { causesOf } from "./causes/causes.ts";
 import {
-  judgeCases,
   assertionResults,
   assertionsReport,
+  coverageResults,
+  judgeCases,
+  withFailuresOfBase,
   type ExplainArguments,
 } from "./assertions/results.ts";
-import { coverageResults, withFailuresOfBase } from "./assertions/coverage.ts";
 import { mergeTallies } from "./assertions/run.ts";
 import { EvidenceTally } from "./evidence/evidence-tally.ts";
 import { readEvidence } from "./evidence/read-evidence.ts";

@@ -7,7 +7,7 @@ import { Budget } from "../../src/simulate/diagram/budget.ts";
 import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { assertionDistinctions } from "../../src/simulate/jobs/job-input.ts";
 import type { Outcome } from "../../src/simulate/sample-request.ts";
-import { SideDecider, type SideOutcomes } from "../../src/simulate/side-decider.ts";
+import { SideDecider, type SideOutcomes } from "../../src/simulate/decide-sample.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
 import { JobSpace, type Job } from "../../src/simulate/space/job-space.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";

@@ -1,20 +1,24 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
 import type { SampleRequest, OfSides, SideName } from "../sample-request.ts";
-import type { SideDecider, SideOutcomes } from "../side-decider.ts";
+import type { SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { ApprovalState, Taken } from "../space/approval-state.ts";
 import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
-import { candidatesKey, stateKey, type SideState } from "../space/side-state.ts";
+import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";
 import type { LoadedPolicy, LoadedViews } from "../views.ts";
-import { AssertionDiagrams } from "./assertion-diagrams.ts";
+import { AssertionDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { Budget } from "./budget.ts";
-import { Diagrams, leafOf, type Node, PairedLeaves } from "./diagrams.ts";
 import { KEY_LABELS, levelsOf } from "../space/levels.ts";
-import type { OperationDiagrams } from "./build-diagram.ts";
-import { Profiles, type LeafProfile } from "./profiles.ts";
-import { requestAt, SideDiagrams, type StateVerdicts } from "./side-diagrams.ts";
-import { DiagramUsage } from "./usage.ts";
+import {
+  Diagrams,
+  PairedLeaves,
+  Profiles,
+  leafOf,
+  type LeafProfile,
+  type Node,
+} from "./diagrams.ts";
+import { DiagramUsage, SideDiagrams, requestAt, type StateVerdicts } from "./side-diagrams.ts";
 
 /** Requests of one state with the same outcomes on both sides, which no assertion distinguishes. */
 interface DecidedClass {

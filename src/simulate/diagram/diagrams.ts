@@ -1,4 +1,216 @@
-import { mixed, PairTable } from "./pair-table.ts";
+/** The requests that a leaf stands for. */
+export interface LeafProfile {
+  readonly leaf: number;
+  /** How many requests there are. */
+  readonly size: bigint;
+  /**
+   * The first of them: a value for each level. Of two requests the one with the lower value at the
+   * first level in which they differ comes first.
+   */
+  readonly path: readonly number[];
+}
+
+/** Counts and finds the requests behind the leaves of diagrams; every root is looked at once. */
+export class Profiles {
+  readonly #diagrams: Diagrams;
+  readonly #sizes: readonly number[];
+  /** How many combinations the levels before each one have. */
+  readonly #before: readonly bigint[];
+  readonly #known = new Map<Node, readonly LeafProfile[]>();
+  /** By root, then by leaf. */
+  readonly #taken = new Map<Node, Map<number, readonly ReadonlySet<number>[]>>();
+
+  /** @param sizes how many values each level has. */
+  constructor(diagrams: Diagrams, sizes: readonly number[]) {
+    this.#diagrams = diagrams;
+    this.#sizes = sizes;
+    const before = [1n];
+    for (const size of sizes) before.push((before.at(-1) ?? 1n) * BigInt(size));
+    this.#before = before;
+  }
+
+  /** In the order of their first requests. */
+  of(root: Node): readonly LeafProfile[] {
+    const known = this.#known.get(root);
+    if (known !== undefined) return known;
+    const paths = this.#firstPaths(root);
+    const sizes = this.#sizesOf(root);
+    const made = [...paths].map(([leaf, path]) => ({ leaf, size: sizes.get(leaf) ?? 0n, path }));
+    this.#known.set(root, made);
+    return made;
+  }
+
+  /** For each level the values that requests of a leaf take. */
+  takenBy(root: Node, leaf: number): readonly ReadonlySet<number>[] {
+    const ofRoot = this.#taken.get(root) ?? new Map<number, readonly ReadonlySet<number>[]>();
+    this.#taken.set(root, ofRoot);
+    const known = ofRoot.get(leaf);
+    if (known !== undefined) return known;
+    const taken = this.#sizes.map(() => new Set<number>());
+    const leads = new Map<Node, boolean>();
+    const whole = (from: number, to: number): void => {
+      for (let level = from; level < to; level += 1) {
+        for (let value = 0; value < (this.#sizes[level] ?? 0); value += 1) taken[level]?.add(value);
+      }
+    };
+    const visit = (node: Node): boolean => {
+      if (isLeaf(node)) return leafValue(node) === leaf;
+      const seen = leads.get(node);
+      if (seen !== undefined) return seen;
+      const level = this.#diagrams.levelOf(node);
+      let any = false;
+      for (const [value, child] of this.#diagrams.childrenOf(node).entries()) {
+        if (!visit(child)) continue;
+        any = true;
+        taken[level]?.add(value);
+        whole(level + 1, this.#levelOf(child));
+      }
+      leads.set(node, any);
+      return any;
+    };
+    if (visit(root)) whole(0, this.#levelOf(root));
+    ofRoot.set(leaf, taken);
+    return taken;
+  }
+
+  #levelOf(node: Node): number {
+    return Math.min(this.#diagrams.levelOf(node), this.#sizes.length);
+  }
+
+  #firstPaths(root: Node): ReadonlyMap<number, readonly number[]> {
+    const found = new Map<number, readonly number[]>();
+    const seen = new Set<Node>();
+    const path = this.#sizes.map(() => 0);
+    const visit = (node: Node): void => {
+      if (isLeaf(node)) {
+        if (!found.has(leafValue(node))) found.set(leafValue(node), [...path]);
+        return;
+      }
+      // Whatever is below was found on an earlier path.
+      if (seen.has(node)) return;
+      seen.add(node);
+      const level = this.#diagrams.levelOf(node);
+      for (const [value, child] of this.#diagrams.childrenOf(node).entries()) {
+        path[level] = value;
+        visit(child);
+      }
+      path[level] = 0;
+    };
+    visit(root);
+    return found;
+  }
+
+  /** Numbers of nodes rise from the leaves to the root. */
+  #sizesOf(root: Node): ReadonlyMap<number, bigint> {
+    const reached = new Map<Node, bigint>([[root, this.#between(0, this.#levelOf(root))]]);
+    const leaves = new Map<number, bigint>();
+    const inner = this.#innerNodes(root).toSorted((left, right) => right - left);
+    const pass = (node: Node, size: bigint): void => {
+      if (isLeaf(node)) leaves.set(leafValue(node), (leaves.get(leafValue(node)) ?? 0n) + size);
+      else reached.set(node, (reached.get(node) ?? 0n) + size);
+    };
+    if (isLeaf(root)) pass(root, this.#between(0, this.#sizes.length));
+    for (const node of inner) {
+      const size = reached.get(node) ?? 0n;
+      const level = this.#diagrams.levelOf(node);
+      for (const child of this.#diagrams.childrenOf(node)) {
+        pass(child, size * this.#between(level + 1, this.#levelOf(child)));
+      }
+    }
+    return leaves;
+  }
+
+  #innerNodes(root: Node): readonly Node[] {
+    const seen = new Set<Node>();
+    const visit = (node: Node): void => {
+      if (isLeaf(node) || seen.has(node)) return;
+      seen.add(node);
+      for (const child of this.#diagrams.childrenOf(node)) visit(child);
+    };
+    visit(root);
+    return [...seen];
+  }
+
+  /** Combinations of the levels from one to before another. */
+  #between(from: number, to: number): bigint {
+    const [before, all] = [this.#before[from] ?? 1n, this.#before[to] ?? 1n];
+    return all / before;
+  }
+}
+
+/** Slots of a table to begin with; twice as many whenever half are taken. */
+const FIRST_SLOTS = 1_024;
+/** Numbers of a slot: left, right, value. */
+const WIDTH = 3;
+/** No pair has this value. */
+const NONE = -(2 ** 31);
+
+/**
+ * Numbers by pairs of numbers, all of 32 bits. A `Map` would need a text for each look, or a number
+ * that does not fit in a pointer, which V8 allocates: combining diagrams looks millions of pairs
+ * up.
+ */
+export class PairTable {
+  #slots = emptySlots(FIRST_SLOTS);
+  #mask = FIRST_SLOTS - 1;
+  #size = 0;
+
+  get(left: number, right: number): number | undefined {
+    const value = this.#slots[this.#slotOf(left, right) + 2];
+    return value === NONE ? undefined : value;
+  }
+
+  /** @param value above -2 ** 31. */
+  set(left: number, right: number, value: number): void {
+    const at = this.#slotOf(left, right);
+    if (this.#slots[at + 2] === NONE) {
+      this.#size += 1;
+      this.#slots[at] = left;
+      this.#slots[at + 1] = right;
+    }
+    this.#slots[at + 2] = value;
+    if (this.#size * 2 > this.#mask) this.#grow();
+  }
+
+  /** Where a pair is, or where it would be. */
+  #slotOf(left: number, right: number): number {
+    const slots = this.#slots;
+    let at = mixed(left, right) & this.#mask;
+    for (;;) {
+      const from = at * WIDTH;
+      if (slots[from + 2] === NONE || (slots[from] === left && slots[from + 1] === right))
+        return from;
+      at = (at + 1) & this.#mask;
+    }
+  }
+
+  #grow(): void {
+    const old = this.#slots;
+    const slots = (this.#mask + 1) * 2;
+    this.#slots = emptySlots(slots);
+    this.#mask = slots - 1;
+    for (let from = 0; from < old.length; from += WIDTH) {
+      if (old[from + 2] === NONE) continue;
+      const at = this.#slotOf(old[from] ?? 0, old[from + 1] ?? 0);
+      for (let own = 0; own < WIDTH; own += 1) this.#slots[at + own] = old[from + own] ?? 0;
+    }
+  }
+}
+
+function emptySlots(slots: number): Int32Array {
+  return new Int32Array(slots * WIDTH).fill(NONE);
+}
+
+/**
+ * A hash in 32 bits, in which every bit of both numbers reaches the low ones (the finish of
+ * MurmurHash3).
+ */
+function mixed(left: number, right: number): number {
+  let hash = Math.imul(left, 0x9e3779b1) ^ right;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}
 
 /**
  * A node of {@link Diagrams}: from 0 an inner one, below 0 a leaf. Equal functions of a request are
@@ -11,12 +223,12 @@ export function leafOf(value: number): Node {
   return -1 - value;
 }
 
-export function isLeaf(node: Node): boolean {
+function isLeaf(node: Node): boolean {
   return node < 0;
 }
 
 /** The number of a leaf. */
-export function leafValue(node: Node): number {
+function leafValue(node: Node): number {
   return -1 - node;
 }
 
@@ -130,9 +342,6 @@ export class Diagrams {
     return [...found];
   }
 }
-
-/** Slots for the first nodes; twice as many whenever half are taken. */
-const FIRST_SLOTS = 1_024;
 
 function isSame(left: readonly Node[], right: readonly Node[]): boolean {
   return left.length === right.length && left.every((child, index) => child === right[index]);

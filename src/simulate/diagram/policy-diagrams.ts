@@ -1,4 +1,5 @@
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import type { Operation } from "../../canon/operation.ts";
 import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
 import {
   REMEMBERED_MEMBERS,
@@ -6,12 +7,173 @@ import {
   readsPath,
   type SinglePolicy,
 } from "../../policy/policy-set.ts";
-import type { Eyes, PolicyOnly } from "../space/levels.ts";
-import type { Sight } from "../space/readers.ts";
-import type { LoadedPolicy } from "../views.ts";
-import { buildDiagram, type OperationDiagrams } from "./build-diagram.ts";
-import { leafOf, type Node, type Numbered } from "./diagrams.ts";
-import { CANDIDATES, keep, type KnownBy, lookUp, type TracedPolicy } from "./traced-policies.ts";
+import type { Budget } from "./budget.ts";
+import {
+  PairedLeaves,
+  leafOf,
+  type Diagrams,
+  type Node,
+  type Numbered,
+  type Profiles,
+} from "./diagrams.ts";
+import type { SampleRequest } from "../sample-request.ts";
+import type { AssertionReader, JobSpace, Space } from "../space/job-space.ts";
+import {
+  KEY_LABELS,
+  joinedNames,
+  type Eyes,
+  type Level,
+  type PolicyOnly,
+} from "../space/levels.ts";
+import { AmbiguousNames, Sight } from "../space/readers.ts";
+import {
+  CANDIDATES,
+  keep,
+  lookUp,
+  type KnownBy,
+  type LoadedPolicy,
+  type TracedPolicy,
+} from "../views.ts";
+
+interface LevelAssertion {
+  readonly assertion: AssertionReader;
+  readonly seen: readonly (readonly string[])[];
+}
+
+/**
+ * Which assertions mean a request, as diagrams: only those that select by members which levels
+ * have.
+ */
+export class AssertionDiagrams {
+  readonly #shared: OperationDiagrams;
+  readonly #byLevels: readonly LevelAssertion[];
+  readonly #pairs: PairedLeaves;
+
+  constructor(space: Space, shared: OperationDiagrams) {
+    this.#shared = shared;
+    this.#pairs = new PairedLeaves(shared.diagrams);
+    const none = new AmbiguousNames(null);
+    this.#byLevels = space.assertions.flatMap((assertion) => {
+      const sight = new Sight([assertion.reader], shared.operation, none);
+      // A key's names are read in the vocabulary of each side.
+      const seen = shared.levels.map((level) =>
+        level.values.map((_, value) =>
+          space.sides.map(({ table }) => level.seen({ sight, table }, value)).join("/"),
+        ),
+      );
+      return seen.every(isBlind) ? [] : [{ assertion, seen }];
+    });
+  }
+
+  /**
+   * A root whose leaves differ where one assertion means a request and not another. @param sample
+   * of a state.
+   */
+  of({ job }: JobSpace, sample: SampleRequest): Node {
+    let root: Node = leafOf(0);
+    for (const { assertion, seen } of this.#byLevels) {
+      if (!job.pair.members.some((member) => assertion.concerns(member, job.operation))) continue;
+      const { diagrams, levels } = this.#shared;
+      const own = buildDiagram(diagrams, levels, seen, sample, (other: PolicyOnly) => ({
+        number: Number(assertion.means({ ...sample, ...other })),
+        dependsOn: () => true,
+      }));
+      root = this.#pairs.of(root, own);
+    }
+    return root;
+  }
+}
+
+/** The diagrams of one operation, which both sides share. */
+export interface OperationDiagrams {
+  readonly operation: Operation;
+  readonly diagrams: Diagrams;
+  readonly levels: readonly Level[];
+  readonly profiles: Profiles;
+  readonly budget: Budget;
+}
+
+/** An answer to one request, by its number, and whether it depends on a level. */
+interface Answer {
+  readonly number: number;
+  readonly dependsOn: (level: Level) => boolean;
+}
+
+/**
+ * The answers of one reader for every request of a state. A request is varied only in the levels
+ * that its answer depends on, so a reader that tests ten members one after the other is called about
+ * ten times, not once for every combination.
+ *
+ * @param seen what the reader sees of each value of each level: equal texts for values that it does
+ * not distinguish.
+ */
+function buildDiagram(
+  diagrams: Diagrams,
+  levels: readonly Level[],
+  seen: readonly (readonly string[])[],
+  start: PolicyOnly,
+  answer: (sample: PolicyOnly) => Answer,
+): Node {
+  const known = new Map<string, Node>();
+  /** @param fixed what the reader sees of the levels that have been chosen; `null` for the others. */
+  const visit = (
+    sample: PolicyOnly,
+    fixed: readonly (string | null)[],
+    given: Answer | null,
+  ): Node => {
+    const key = keyOf(levels, fixed);
+    const same = known.get(key);
+    if (same !== undefined) return same;
+    const own = given ?? answer(sample);
+    const depth = levels.findIndex(
+      (level, index) =>
+        fixed[index] === null && !isBlind(seen[index] ?? []) && own.dependsOn(level),
+    );
+    const made = depth === -1 ? leafOf(own.number) : varied(sample, fixed, own, depth);
+    known.set(key, made);
+    return made;
+  };
+  const varied = (
+    sample: PolicyOnly,
+    fixed: readonly (string | null)[],
+    own: Answer,
+    depth: number,
+  ): Node => {
+    const texts = seen[depth] ?? [];
+    const children = new Map<string, Node>();
+    for (const [value, text] of texts.entries()) {
+      if (children.has(text)) continue;
+      const chosen = levels[depth]?.set(sample, value) ?? sample;
+      children.set(text, visit(chosen, fixed.with(depth, text), value === 0 ? own : null));
+    }
+    return diagrams.select(
+      depth,
+      texts.map((text) => children.get(text) ?? 0),
+    );
+  };
+  const first = levels.reduce((sample, level) => level.set(sample, 0), start);
+  return visit(
+    first,
+    levels.map(() => null),
+    null,
+  );
+}
+
+/** Sets of labels that the reader sees alike have the same key. */
+function keyOf(levels: readonly Level[], fixed: readonly (string | null)[]): string {
+  let labels = "";
+  const texts = fixed.map((text, index) => {
+    if (text === null || levels[index]?.name !== KEY_LABELS) return text;
+    labels = joinedNames(labels, text);
+    return "";
+  });
+  return JSON.stringify([texts, labels]);
+}
+
+/** Whether a reader distinguishes no values of a level. @param texts what it sees of each. */
+function isBlind(texts: readonly string[]): boolean {
+  return texts.every((text) => text === texts[0]);
+}
 
 /** The input of a request that differs from another one only in the members that levels have. */
 type InputOf = (sample: PolicyOnly) => PolicyInput;

@@ -1,14 +1,306 @@
-import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
+import type { PolicyEvaluation, PolicyInput, PolicyVerdict } from "../../canon/policy.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
+import type { UsageTally } from "../compare/usage-tally.ts";
+import {
+  Combination,
+  Numbered,
+  PairedLeaves,
+  Relabelling,
+  leafOf,
+  type Diagrams,
+  type Node,
+} from "./diagrams.ts";
+import { PolicyDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { SideDecider, SideOutcomes } from "../side-decider.ts";
-import type { PolicyOnly, Level } from "../space/levels.ts";
-import { policyReader, Sight, type AmbiguousNames } from "../space/readers.ts";
-import { type LoadedViews, actingPolicies, type ActingPolicies } from "../views.ts";
-import { leafOf, type Node, Numbered, PairedLeaves, Relabelling } from "./diagrams.ts";
-import type { OperationDiagrams } from "./build-diagram.ts";
-import { PolicyDiagrams } from "./policy-diagrams.ts";
-import { VerdictFold } from "./verdict-fold.ts";
+import type { SideDecider, SideOutcomes } from "../decide-sample.ts";
+import type { Level, PolicyOnly } from "../space/levels.ts";
+import { Sight, policyReader, type AmbiguousNames } from "../space/readers.ts";
+import {
+  actingPolicies,
+  type ActingPolicies,
+  type LoadedPolicy,
+  type LoadedViews,
+} from "../views.ts";
+
+/**
+ * What the answers of several policies come to, with everything left out that no decision shows: a
+ * denial without the verdicts that come after it, or the candidates that are left and the
+ * obligations on them. So ten policies that may each deny have eleven results and not a thousand.
+ * The same order as `decide/verdicts.ts`: all filters first, then what closes, then obligations.
+ */
+type Folded =
+  /** Before anything has closed. */
+  | { readonly kind: "open"; readonly filtered: Filtered }
+  | { readonly kind: "denied"; readonly by: string; readonly indeterminate: boolean }
+  | { readonly kind: "routed"; readonly filtered: Filtered; readonly edits: Edits };
+
+interface Filtered {
+  /** Ids of candidates that filters leave out, sorted. */
+  readonly failing: readonly string[];
+  /** The first filter that leaves something out; it is named where nothing is left. */
+  readonly first: string;
+}
+
+interface Edits {
+  readonly maximum: number | null;
+  /** Sorted. */
+  readonly strips: readonly string[];
+  readonly regions: readonly string[];
+}
+
+const NO_EDITS: Edits = { maximum: null, strips: [], regions: [] };
+
+/** What one result of a fold is, for those who count what policies do. */
+interface FoldResult {
+  /** Ids of candidates that filters leave out. */
+  readonly filtered: readonly string[];
+  readonly isDenied: boolean;
+  /** The smallest limit on output tokens. */
+  readonly maximum: number | null;
+}
+
+/**
+ * Folds diagrams of single policies, whose leaves are evaluations, into one whose leaves are
+ * results.
+ */
+class VerdictFold {
+  readonly #diagrams: Diagrams;
+  readonly #evaluations: Numbered<PolicyEvaluation>;
+  readonly #folded = new Numbered<Folded>();
+  readonly #filters: Combination;
+  readonly #closers: Combination;
+  readonly #obligations: Combination;
+  /** By the candidates of the request. */
+  readonly #ends = new Map<string, Relabelling>();
+  readonly #start: Node;
+
+  constructor(diagrams: Diagrams, evaluations: Numbered<PolicyEvaluation>) {
+    this.#diagrams = diagrams;
+    this.#evaluations = evaluations;
+    this.#filters = this.#joining((state, evaluation) => filteredBy(state, evaluation));
+    this.#closers = this.#joining((state, evaluation) => closedBy(state, evaluation));
+    this.#obligations = this.#joining((state, evaluation) => obligedBy(state, evaluation));
+    this.#start = -1 - this.#numberOf({ kind: "open", filtered: { failing: [], first: "" } });
+  }
+
+  /** The candidates that filters leave out. @param policies roots, in the order of the policies. */
+  filters(policies: readonly Node[]): Node {
+    return policies.reduce((state, policy) => this.#filters.of(state, policy), this.#start);
+  }
+
+  /** @param candidates ids of those that are evaluated. */
+  results(policies: readonly Node[], candidates: readonly string[]): Node {
+    const closed = policies.reduce(
+      (state, policy) => this.#closers.of(state, policy),
+      this.filters(policies),
+    );
+    const ended = this.#end(candidates).of(closed);
+    return policies.reduce((state, policy) => this.#obligations.of(state, policy), ended);
+  }
+
+  at(number: number): FoldResult {
+    const folded = this.#folded.at(number);
+    if (folded.kind === "denied") return { filtered: [], isDenied: true, maximum: null };
+    const maximum = folded.kind === "routed" ? folded.edits.maximum : null;
+    return { filtered: folded.filtered.failing, isDenied: false, maximum };
+  }
+
+  #end(candidates: readonly string[]): Relabelling {
+    const key = candidates.toSorted().join("\n");
+    const known = this.#ends.get(key);
+    if (known !== undefined) return known;
+    const made = new Relabelling(this.#diagrams, (number) => {
+      const folded = this.#folded.at(number);
+      if (folded.kind !== "open") return number;
+      const { filtered } = folded;
+      if (candidates.every((id) => filtered.failing.includes(id)))
+        return this.#numberOf({ kind: "denied", by: filtered.first, indeterminate: false });
+      return this.#numberOf({
+        kind: "routed",
+        filtered: { ...filtered, first: "" },
+        edits: NO_EDITS,
+      });
+    });
+    this.#ends.set(key, made);
+    return made;
+  }
+
+  #joining(join: (state: Folded, evaluation: PolicyEvaluation) => Folded): Combination {
+    return new Combination(this.#diagrams, (state, policy) => {
+      const folded = this.#folded.at(state);
+      const joined = join(folded, this.#evaluations.at(policy));
+      return joined === folded ? state : this.#numberOf(joined);
+    });
+  }
+
+  #numberOf(folded: Folded): number {
+    return this.#folded.numberOf(JSON.stringify(folded), () => folded);
+  }
+}
+
+function filteredBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
+  if (state.kind !== "open") return state;
+  const own = verdicts.filter(({ effect, verdict }) => effect === "filter" && verdict === "fail");
+  const [first] = own;
+  if (first === undefined) return state;
+  const failing = new Set([
+    ...state.filtered.failing,
+    ...own.flatMap((verdict) => verdict.failing),
+  ]);
+  const named = state.filtered.failing.length > 0 ? state.filtered.first : nameOf(first);
+  return { kind: "open", filtered: { failing: [...failing].toSorted(), first: named } };
+}
+
+function closedBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
+  const indeterminate = verdicts.some(({ verdict }) => verdict === "indeterminate");
+  if (state.kind === "denied") {
+    return indeterminate && !state.indeterminate ? { ...state, indeterminate: true } : state;
+  }
+  const closing = verdicts.find((verdict) => closes(verdict, state.filtered.failing));
+  return closing === undefined ? state : { kind: "denied", by: nameOf(closing), indeterminate };
+}
+
+/** As `decide/verdicts.ts` has it, for the candidates that no filter has left out. */
+function closes({ verdict, effect, failing }: PolicyVerdict, filtered: readonly string[]): boolean {
+  if (verdict === "pass") return false;
+  if (verdict === "indeterminate" || effect === "gate") return true;
+  return effect === "require_all" && failing.some((id) => !filtered.includes(id));
+}
+
+function obligedBy(state: Folded, { obligations }: PolicyEvaluation): Folded {
+  if (state.kind !== "routed" || obligations.length === 0) return state;
+  let { maximum, strips, regions } = state.edits;
+  for (const { kind, value } of obligations) {
+    if (kind === "max_output_tokens") maximum = Math.min(maximum ?? Infinity, value);
+    else if (kind === "strip_field") strips = [...new Set([...strips, value])].toSorted();
+    else if (!regions.includes(value)) regions = [...regions, value];
+  }
+  return { ...state, edits: { maximum, strips, regions } };
+}
+
+/** What a denial shows of a verdict. */
+function nameOf({ policy, constraint, reason }: PolicyVerdict): string {
+  return `${policy.id}\n${constraint}\n${reason ?? ""}`;
+}
+
+/**
+ * Notes what the verdicts of every policy of a side come to, over all requests of states that the
+ * table does not deny.
+ */
+export class DiagramUsage {
+  readonly #side: SideDiagrams;
+  readonly #policies: readonly LoadedPolicy[];
+  readonly #isPassedOver: (policy: LoadedPolicy) => boolean;
+  readonly #diagrams: Diagrams;
+  readonly #noted: Set<Node>[];
+  readonly #pairs: PairedLeaves;
+
+  /** @param isPassedOver contents of which nothing is noted. */
+  constructor(
+    side: SideDiagrams,
+    policies: readonly LoadedPolicy[],
+    diagrams: Diagrams,
+    isPassedOver: (policy: LoadedPolicy) => boolean,
+  ) {
+    this.#side = side;
+    this.#policies = policies;
+    this.#isPassedOver = isPassedOver;
+    this.#diagrams = diagrams;
+    this.#noted = policies.map(() => new Set<Node>());
+    this.#pairs = new PairedLeaves(diagrams);
+  }
+
+  note(tally: UsageTally, verdicts: StateVerdicts): void {
+    for (const [index, policy] of this.#policies.entries()) {
+      const root = verdicts.policies[index];
+      if (root === undefined || this.#isPassedOver(policy)) continue;
+      const noted = this.#noted[index];
+      if (noted?.has(root) === false) {
+        noted.add(root);
+        this.#noteVerdicts(tally, root);
+      }
+      if (!tally.effective.has(policy.single.identity.id))
+        this.#noteEffect(tally, policy, root, verdicts);
+    }
+  }
+
+  /** A tally was taken: everything has to be noted in the next one too. */
+  forget(): void {
+    for (const noted of this.#noted) noted.clear();
+  }
+
+  #noteVerdicts(tally: UsageTally, root: Node): void {
+    for (const leaf of this.#diagrams.leavesOf(root)) {
+      for (const { policy, constraint, verdict, reason, effect } of this.#side.evaluations.at(leaf)
+        .verdicts) {
+        const name = `${policy.id}/${constraint}`;
+        if (verdict === "pass") tally.passed.add(name);
+        else if (verdict === "fail") tally.failed.add(name);
+        else tally.indeterminate.add(name);
+        if (verdict === "fail" && reason !== null) tally.reasons.add(`${name}/${reason}`);
+        // Candidates that a filter leaves out are gone, and a gate that does not pass denies,
+        // whatever the others say.
+        const isCertain =
+          verdict === "indeterminate" || (verdict === "fail" && effect !== "require_all");
+        if (isCertain) tally.effective.add(policy.id);
+      }
+    }
+  }
+
+  /** What acts by what the filters have left, or on requests that are not denied. */
+  #noteEffect(
+    tally: UsageTally,
+    { single }: LoadedPolicy,
+    root: Node,
+    { input, policies }: StateVerdicts,
+  ): void {
+    const { fold, evaluations, acting } = this.#side;
+    const { contract, identity } = single;
+    const mayClose = contract.constraints.some(({ effect }) => effect === "require_all");
+    if (!mayClose && contract.obligations.length === 0) return;
+    const among = (identity.slot === "enforced" ? acting.declared : acting.all).map(
+      (index) => policies[index] ?? 0,
+    );
+    const ids = input.candidates.map(({ id }) => id);
+    const meets = (results: Node, test: (result: number, evaluation: number) => boolean): boolean =>
+      this.#diagrams
+        .leavesOf(this.#pairs.of(results, root))
+        .some((leaf) => test(...this.#pairs.at(leaf)));
+    const closing = (): boolean =>
+      meets(fold.filters(among), (result, evaluation) => {
+        const { filtered } = fold.at(result);
+        const isEmpty = ids.every((id) => filtered.includes(id));
+        return evaluations
+          .at(evaluation)
+          .verdicts.some((verdict) => isFailing(verdict) && (isEmpty || isLeft(verdict, filtered)));
+      });
+    const obliging = (): boolean =>
+      meets(fold.results(among, ids), (result, evaluation) => {
+        const { isDenied, filtered, maximum } = fold.at(result);
+        if (isDenied) return false;
+        const left = input.candidates.filter(({ id }) => !filtered.includes(id));
+        return evaluations
+          .at(evaluation)
+          .obligations.some(
+            ({ kind, value }) =>
+              kind === "strip_field" ||
+              (kind === "max_output_tokens" && maximum === value) ||
+              (kind === "prefer_region" &&
+                left.some(({ region }) => this.#side.regionsOf(value).includes(region))),
+          );
+      });
+    if ((mayClose && closing()) || (contract.obligations.length > 0 && obliging()))
+      tally.effective.add(identity.id);
+  }
+}
+
+function isFailing({ effect, verdict }: PolicyVerdict): boolean {
+  return effect === "require_all" && verdict === "fail";
+}
+
+function isLeft({ failing }: PolicyVerdict, filtered: readonly string[]): boolean {
+  return failing.some((id) => !filtered.includes(id));
+}
 
 /** A side with its policies. */
 interface DiagramSide {

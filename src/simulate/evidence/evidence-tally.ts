@@ -1,5 +1,5 @@
 import type { RoutingTable } from "../../canon/table.ts";
-import { groupKey } from "../compare/group-tally.ts";
+import { groupKey } from "../compare/comparison-tally.ts";
 import {
   VIEWS,
   type Outcome,

@@ -1,8 +1,7 @@
 import { AssertionRun, type AssertionTally } from "../assertions/run.ts";
 import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
-import { JobComparison } from "../compare/comparison-tally.ts";
 import { namedMembers } from "../compare/member-names.ts";
-import { JobPaths } from "../compare/path-tally.ts";
+import { JobComparison, JobPaths } from "../compare/comparison-tally.ts";
 import { JobCandidates } from "../compare/usage-tally.ts";
 import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
 import {
@@ -12,14 +11,13 @@ import {
   type View,
   type OfSides,
 } from "../sample-request.ts";
-import { SideDecider, type SideOutcomes } from "../side-decider.ts";
+import { SideDecider, type SideOutcomes } from "../decide-sample.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses, type LoadedSide } from "../diagram/decided-classes.ts";
-import { TracedPolicies } from "../diagram/traced-policies.ts";
-import { JobSpace, type Job } from "../space/job-space.ts";
+import { TracedPolicies, sideViews, type LoadedPolicy } from "../views.ts";
+import { JobSpace } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";
-import { sideViews, type LoadedPolicy } from "../views.ts";
 import { planJobs, type JobInput } from "./job-input.ts";
 
 /** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */

@@ -23,15 +23,15 @@ import {
   groupsOf,
   memberships,
   namesOf,
-  type LatentField,
-  type NameClass,
   open,
-  type TablePair,
   truth,
   withCandidate,
+  type LatentField,
   type LatentRow,
+  type NameClass,
+  type PolicyReads,
+  type TablePair,
 } from "./name-classes.ts";
-import type { PolicyReads } from "./policy-reads.ts";
 
 /**
  * The members that a policy reads on either side, each with the values of its closed list, the
@@ -180,7 +180,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
     row: LatentRow,
   ): readonly LatentField[] =>
     reads.path(`input.${section}.labels`)
-      ? memberships(`${section}.labels`, row, names, reads, {
+      ? memberships(`${section}.labels`, row, [...new Set(names)], reads, {
           of: (input) => input[section].labels,
           set: (input, all) => ({ ...input, [section]: { ...input[section], labels: all } }),
         })
@@ -192,7 +192,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
   ): readonly string[] =>
     [tables.base, tables.head].flatMap(({ vocabulary }) => of(vocabulary) ?? []);
   const ofKey = (of: Parameters<typeof declared>[0]): readonly NameClass<string>[] =>
-    closed([...declared(of), OUTSIDE_VOCABULARY], reads);
+    closed([...declared(of), ...reads.later, OUTSIDE_VOCABULARY], reads);
   const lengths = [tables.base, tables.head].flatMap(({ models }) =>
     Object.values(models).flatMap(({ dimensions }) => dimensions),
   );
@@ -208,7 +208,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       reads.path("input.workspace.id") || reads.path("data.approved"),
     ),
     ...member("workspace", "tier", tiers, "workspace"),
-    ...labels("workspace", namesOf(tables, labelsOf), "workspace"),
+    ...labels("workspace", [...namesOf(tables, labelsOf), ...reads.later], "workspace"),
     ...member(
       "request",
       "route",
@@ -237,7 +237,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       "owner",
       ofKey(({ owners }) => owners),
     ),
-    ...labels("key", [...new Set(declared((vocabulary) => vocabulary.labels))], "request"),
+    ...labels("key", [...declared((vocabulary) => vocabulary.labels), ...reads.later], "request"),
     ...(reads.path("input.request.needs")
       ? memberships("request.needs", "request", CAPABILITY_NAMES, reads, {
           of: (input) => input.request.needs,

@@ -9,8 +9,7 @@ import { type LoadedPolicy, type LoadedViews, actingPolicies } from "../views.ts
 import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
 import { latentFields } from "./fields.ts";
 import { type ChangedAnswer, changedAnswers, denierOf, summaries } from "./changed-answers.ts";
-import type { TablePair } from "./name-classes.ts";
-import { policyReads } from "./policy-reads.ts";
+import { policyReads, type TablePair } from "./name-classes.ts";
 import { TodaysRows } from "./todays-rows.ts";
 
 /** Inputs that are evaluated on both sides for one policy, and for all policies of a run. */

@@ -1,5 +1,4 @@
-import type { ComparisonTally } from "../compare/comparison-tally.ts";
-import { type GroupTally, DENIED_FOR } from "../compare/group-tally.ts";
+import { DENIED_FOR, type ComparisonTally, type GroupTally } from "../compare/comparison-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { CHANGES, CHANGE_KINDS } from "../change-kind.ts";
 import type { RoutingTable } from "../../canon/table.ts";

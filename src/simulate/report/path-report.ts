@@ -1,5 +1,5 @@
 import type { ExplainArguments } from "../assertions/results.ts";
-import { firstExample, type PathTallies, type PathTally } from "../compare/path-tally.ts";
+import { firstExample, type PathTallies, type PathTally } from "../compare/comparison-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import type { DataPath, ReachedDestination, RoutePath } from "./report.ts";

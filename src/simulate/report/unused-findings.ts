@@ -1,6 +1,6 @@
 import type { UsageTally } from "../compare/usage-tally.ts";
 import type { Locations } from "../explain/positions.ts";
-import type { CoverageFacts } from "../assertions/coverage.ts";
+import type { CoverageFacts } from "../assertions/results.ts";
 import type { CompiledSide } from "../side-contents.ts";
 import type { UnusedFinding } from "./report.ts";
 

@@ -1,7 +1,7 @@
 import type { Capability, Feature } from "../../canon/capability.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { SideState } from "./side-state.ts";
-import type { ViewedPreferences } from "./viewed-preferences.ts";
+import type { SideState } from "./side-walk.ts";
+import type { ViewedPreferences } from "./preference-effects.ts";
 
 /** The members of a sample that the table's approvals read. */
 export type ApprovalPart = Pick<

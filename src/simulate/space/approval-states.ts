@@ -10,15 +10,26 @@ import {
   type Aspect,
   type Start,
 } from "./approval-state.ts";
-import { approvalSteps, type Step } from "./approval-steps.ts";
-import { ApprovalWalk, type StepSet } from "./approval-walk.ts";
-import { Arrivals, type Arrived } from "./arrivals.ts";
-import { AssertedNames } from "./asserted-names.ts";
+import {
+  ApprovalWalk,
+  Arrivals,
+  AssertedNames,
+  approvalSteps,
+  type Arrived,
+  type Step,
+  type StepSet,
+} from "./arrivals.ts";
 import type { Sight } from "./readers.ts";
-import { startSide, stateKey, type SideState, type SideView } from "./side-state.ts";
-import { SideWalk, type NodeId } from "./side-walk.ts";
+import {
+  SideWalk,
+  startSide,
+  stateKey,
+  type NodeId,
+  type SideState,
+  type SideView,
+} from "./side-walk.ts";
 import type { OperationUniverse } from "./universe.ts";
-import type { ViewedPreferences } from "./viewed-preferences.ts";
+import type { ViewedPreferences } from "./preference-effects.ts";
 
 /** How assertions see the requests of a job. */
 export interface JobAssertions {

@@ -1,7 +1,7 @@
 import type { Universe, OperationUniverse } from "./universe.ts";
 import { type Job, type Space, startSample } from "./job-space.ts";
 import { preferenceEffects } from "./preference-effects.ts";
-import { openSide, type SideView } from "./side-state.ts";
+import { openSide, type SideView } from "./side-walk.ts";
 
 /** How many requests jobs have, without looking at any. */
 export class JobShapes {

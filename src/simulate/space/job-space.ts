@@ -5,11 +5,15 @@ import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request
 import type { ApprovalState, Common as ApprovalCommon, Taken, Aspect } from "./approval-state.ts";
 import { approvalStates, type JobAssertions } from "./approval-states.ts";
 import type { PairClass } from "./pairs.ts";
-import { preferenceEffects, type PreferenceEffect } from "./preference-effects.ts";
 import type { AmbiguousNames, Reader, Sight } from "./readers.ts";
-import { openSide, type SideView } from "./side-state.ts";
+import { openSide, type SideView } from "./side-walk.ts";
 import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
-import { viewedPreferences, withReach } from "./viewed-preferences.ts";
+import {
+  preferenceEffects,
+  viewedPreferences,
+  withReach,
+  type PreferenceEffect,
+} from "./preference-effects.ts";
 
 /** One class of pairs under one operation: what is enumerated at a time. */
 export interface Job {

@@ -1,13 +1,153 @@
 import type { ProviderPreferences } from "../../canon/request.ts";
-import { isNarrowed } from "../sample-request.ts";
-import { narrowings, type Narrowing } from "./preference-narrowings.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { candidatesWithin } from "../../decide/approvals.ts";
+import { requestedRoute } from "../../decide/decide.ts";
+import { applyPreferences } from "../../decide/narrow.ts";
+import { Trace } from "../../decide/trace.ts";
+import { identityOf } from "../decide-sample.ts";
+import { namedProviders } from "../renamed-table.ts";
+import { isNarrowed, type SampleRequest } from "../sample-request.ts";
 import {
+  narrowings,
   ordersWithFallbacks,
   ordersWithoutFallbacks,
+  type Narrowing,
   type OrderReaders,
-} from "./preference-orders.ts";
-import { preferredSide, stateKey, type OpenedSide, type SideState } from "./side-state.ts";
+} from "./preference-narrowings.ts";
+import {
+  preferredSide,
+  stateKey,
+  type OpenedSide,
+  type SideState,
+  type SideView,
+} from "./side-walk.ts";
 import type { PreferenceUniverse } from "./universe.ts";
+
+/** Preferences, and what each view of a job makes of them. */
+export interface ViewedPreferences extends Pick<PreferenceEffect, "preferences" | "size"> {
+  /** In the order of the views. */
+  readonly sides: readonly PreferredSide[];
+}
+
+/** What preferences leave on a side. */
+interface PreferredSide {
+  readonly state: SideState;
+  /** Those that the side is evaluated with. */
+  readonly preferences: ProviderPreferences | null;
+}
+
+export function viewedPreferences(
+  effects: readonly PreferenceEffect[],
+): readonly ViewedPreferences[] {
+  return effects.map(({ preferences, sides, size }) => ({
+    preferences,
+    sides: sides.map((state) => ({ state, preferences })),
+    size,
+  }));
+}
+
+/**
+ * With base as a third view, which is evaluated with what {@link comparedRequest} makes of the
+ * preferences. @param start of the job.
+ */
+export function withReach(
+  all: readonly ViewedPreferences[],
+  base: SideView,
+  start: SampleRequest,
+): readonly ViewedPreferences[] {
+  return all.map((one) => {
+    const { preferences, sides } = one;
+    const [own, after] = sides;
+    if (own === undefined) return one;
+    const taken = (after?.state.candidates ?? []).map(({ endpoint }) => endpoint.provider);
+    const compared = comparedPreferences(base, start, own, taken);
+    if (compared === preferences) return { ...one, sides: [...sides, own] };
+    return {
+      ...one,
+      sides: [...sides, { state: preferredSide(base, compared), preferences: compared }],
+    };
+  });
+}
+
+/** Those of a compared request; the same object where the request itself is compared. */
+function comparedPreferences(
+  { table }: SideView,
+  start: SampleRequest,
+  { state: { denied }, preferences }: PreferredSide,
+  taken: readonly string[],
+): ProviderPreferences | null {
+  const isMisnamed = denied?.endsWith("/unknown_preference") === true;
+  const compared = comparedRequest(table, { ...start, preferences }, isMisnamed, taken);
+  return compared === null ? preferences : compared.preferences;
+}
+
+const LISTS = ["order", "only", "ignore", "region"] as const;
+
+/**
+ * The request whose reach in base is compared with the reach of a request in head: without names
+ * that base does not have. A caller who takes no fallback takes one candidate, and a route that is
+ * reordered gives it another one, which is no more than it may reach anyway: base is evaluated for
+ * the providers that head takes, since with every candidate a primary that lacks what the request
+ * needs would refuse it. The same goes for a caller who states the most that a call may cost: a
+ * lower price is no new reach. `null`: the request itself.
+ *
+ * @param taken providers of the candidates that head leaves of the caller's preferences.
+ */
+export function comparedRequest(
+  table: RoutingTable,
+  sample: SampleRequest,
+  isMisnamed: boolean,
+  taken: readonly string[],
+): SampleRequest | null {
+  const { allow_fallbacks: fallbacks, max_price: most } = sample.preferences ?? {};
+  const takesOne = fallbacks === false || most !== undefined;
+  if (!isMisnamed && !takesOne) return null;
+  if (!takesOne) return withKnownNames(table, sample);
+  const {
+    order: _order,
+    sort: _sort,
+    allow_fallbacks: _one,
+    max_price: _most,
+    ...preferences
+  } = sample.preferences ?? {};
+  const only = taken.length === 0 ? {} : { only: [...new Set(taken)].toSorted() };
+  return withKnownNames(table, { ...sample, preferences: { ...preferences, ...only } });
+}
+
+/**
+ * The request without the providers and regions that a table does not have for it; a list of
+ * nothing else is left out.
+ */
+function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
+  const requested = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
+  if ("reason" in requested || sample.preferences === null) return sample;
+  const candidates = candidatesWithin(table, requested.workspace, requested.route);
+  const isKnown = (preferences: ProviderPreferences): boolean => {
+    const trace = new Trace();
+    applyPreferences(
+      table,
+      requested.workspace,
+      namedProviders(table, preferences),
+      candidates,
+      trace,
+    );
+    return trace.denial?.reason !== "unknown_preference";
+  };
+  const {
+    order: _order,
+    only: _only,
+    ignore: _ignore,
+    region: _region,
+    ...others
+  } = sample.preferences;
+  const lists = LISTS.map((member) => {
+    const names = (sample.preferences?.[member] ?? []).filter((name) =>
+      isKnown({ [member]: [name] }),
+    );
+    return names.length === 0 ? {} : { [member]: names };
+  });
+  return { ...sample, preferences: Object.assign({}, others, ...lists) };
+}
 
 /** Preferences that neither side distinguishes before its approvals and policies are evaluated. */
 export interface PreferenceEffect {

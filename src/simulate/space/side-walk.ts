@@ -1,9 +1,187 @@
+import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { endpointApprovals, type Approval } from "../../decide/approvals.ts";
-import { routeCandidates } from "../../decide/candidates.ts";
+import type { ProviderPreferences } from "../../canon/request.ts";
+import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
+import {
+  applyApproval,
+  applyCeilings,
+  endpointApprovals,
+  type Approval,
+} from "../../decide/approvals.ts";
+import { routeCandidates, tiersOf } from "../../decide/candidates.ts";
+import { requestedRoute } from "../../decide/decide.ts";
+import { applyPreferences, orderCandidates } from "../../decide/narrow.ts";
+import { Trace } from "../../decide/trace.ts";
+import { identityOf } from "../decide-sample.ts";
+import { namedProviders } from "../renamed-table.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import { joinedNames } from "./levels.ts";
-import { approveSide, deniedState, type SideState, type SideView } from "./side-state.ts";
+import type { Sight } from "./readers.ts";
+
+/** One side, looked at for one workspace and route. */
+export interface OpenedSide {
+  readonly table: RoutingTable;
+  /** `null`: every request is refused before anything of its shape matters. */
+  readonly opened: { readonly workspace: WorkspaceRow; readonly route: RouteRow } | null;
+}
+
+/** One side, looked at for one workspace, route and operation. */
+export interface SideView extends OpenedSide {
+  readonly sight: Sight;
+}
+
+export function openSide(table: RoutingTable, sight: Sight, sample: SampleRequest): SideView {
+  const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
+  return { table, sight, opened: "reason" in route ? null : route };
+}
+
+/**
+ * How far a side has come with a request: what its decision still depends on. Two requests in the
+ * same state, which the side's policies do not treat apart by their other members, get the same
+ * decision.
+ */
+export interface SideState {
+  /** `policy/constraint/reason` of a denial by the table; policies are then not evaluated. */
+  readonly denied: string | null;
+  readonly candidates: readonly Candidate[];
+  /** What of the request the policies can see so far. */
+  readonly seen: string;
+}
+
+const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
+
+/** What the caller's preferences leave, in their order, before anything else is looked at. */
+export function preferredSide(
+  { table, opened }: OpenedSide,
+  written: ProviderPreferences | null,
+): SideState {
+  if (opened === null) return REFUSED;
+  const preferences = namedProviders(table, written);
+  const trace = new Trace();
+  const open = applyCeilings(table, opened.workspace, opened.route, trace);
+  const wanted = applyPreferences(table, opened.workspace, preferences, open, trace);
+  if (trace.denial !== null) {
+    const { policy, constraint, reason } = trace.denial;
+    return deniedState(`${policy}/${constraint}/${reason}`);
+  }
+  return { denied: null, candidates: orderCandidates(preferences, wanted), seen: "" };
+}
+
+/** With what the policies see of preferences and of the length of vectors. */
+export function startSide(
+  { sight }: SideView,
+  preferred: SideState,
+  preferences: ProviderPreferences | null,
+  dimensions: number | null,
+): SideState {
+  if (preferred.denied !== null) return preferred;
+  const seen = [
+    preferences?.allow_fallbacks === false ? "one candidate" : "",
+    visible(sight, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
+    visible(sight, "input.request.data_collection", preferences?.data_collection ?? "deny"),
+    visible(sight, "input.request.zdr", preferences?.zdr === true),
+    visible(sight, "input.request.dimensions", dimensions),
+  ];
+  return { ...preferred, seen: seen.join("|") };
+}
+
+function approveSide(
+  { opened }: SideView,
+  state: SideState,
+  approvals: readonly Approval[],
+): SideState {
+  if (opened === null || state.denied !== null) return state;
+  let { candidates } = state;
+  for (const approval of approvals) {
+    const applied = applyApproval(opened.route, approval, candidates);
+    if (applied.denied) return deniedState(`approvals/${approval.constraint}/${approval.reason}`);
+    candidates = applied.remaining;
+  }
+  return candidates === state.candidates ? state : { ...state, candidates };
+}
+
+/**
+ * What the policies of a side see of a capability: nothing, which one, or only its facts in the
+ * table. A capability that is not sought is not seen.
+ */
+export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
+  if (opened === null || !sight.sees("input.request.needs")) return "";
+  if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;
+  if (!sight.seesAllOf("input.request.needs")) return "";
+  const supported = routeCandidates(table, opened.route).map(({ endpoint }) =>
+    endpoint.capabilities.includes(capability),
+  );
+  const approved = sight.sees("data.approved.capabilities") ? approvalsOf(table, capability) : "";
+  return `~${approved}.${bits(supported)}`;
+}
+
+const approvalBits = new WeakMap<RoutingTable, Map<Capability, string>>();
+
+/** Which workspaces approve a capability: a policy may look at all of them. */
+function approvalsOf(table: RoutingTable, capability: Capability): string {
+  const known = approvalBits.get(table) ?? new Map<Capability, string>();
+  approvalBits.set(table, known);
+  const made =
+    known.get(capability) ??
+    bits(
+      Object.values(table.workspaces).map(({ approve }) =>
+        approve.capabilities.includes(capability),
+      ),
+    );
+  known.set(capability, made);
+  return made;
+}
+
+function bits(values: readonly boolean[]): string {
+  return values.map((value) => (value ? "1" : "0")).join("");
+}
+
+/** States are compared again and again, and made seldom. */
+const keys = new WeakMap<SideState, string>();
+const candidateKeys = new WeakMap<SideState["candidates"], string>();
+
+export function stateKey(state: SideState): string {
+  const known = keys.get(state);
+  if (known !== undefined) return known;
+  const made =
+    state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
+  keys.set(state, made);
+  return made;
+}
+
+/** The candidates as far as a plan shows them. */
+export function candidatesKey(candidates: SideState["candidates"]): string {
+  const known = candidateKeys.get(candidates);
+  if (known !== undefined) return known;
+  const made = tiersOf(candidates).map(tierKey).join(";");
+  candidateKeys.set(candidates, made);
+  return made;
+}
+
+/** How a tier is shared matters only among several; tiers are numbered anew in the plan. */
+function tierKey(tier: readonly Candidate[]): string {
+  const [first] = tier;
+  if (tier.length === 1) return first?.endpoint.id ?? "";
+  return tier
+    .map(({ endpoint, balance, weight }) => `${endpoint.id}@${balance}${weight}`)
+    .join(",");
+}
+
+/** One object for each denial: there are not many, and most requests come to one of them. */
+const deniedStates = new Map<string, SideState>();
+
+function deniedState(denied: string): SideState {
+  const known = deniedStates.get(denied);
+  if (known !== undefined) return known;
+  const made: SideState = { denied, candidates: [], seen: "" };
+  deniedStates.set(denied, made);
+  return made;
+}
+
+function visible(sight: Sight, path: string, value: string | number | boolean | null): string {
+  return sight.sees(path) ? String(value) : "";
+}
 
 /**
  * Number of a node of the walk: a denial, or the remaining candidates in any order and what

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CoverageFacts, coverageResults } from "../../../src/simulate/assertions/coverage.ts";
+import { coverageResults, type CoverageFacts } from "../../../src/simulate/assertions/results.ts";
 import { parse } from "./samples.ts";
 
 const FACTS: CoverageFacts = {

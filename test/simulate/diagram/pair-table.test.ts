@@ -1,6 +1,10 @@
 import { expect, it } from "vitest";
-import { Diagrams, leafOf, PairedLeaves } from "../../../src/simulate/diagram/diagrams.ts";
-import { PairTable } from "../../../src/simulate/diagram/pair-table.ts";
+import {
+  Diagrams,
+  PairTable,
+  PairedLeaves,
+  leafOf,
+} from "../../../src/simulate/diagram/diagrams.ts";
 
 /** Pairs with numbers below 0, as leaves have them; many of them collide. */
 const PAIRS = Array.from(

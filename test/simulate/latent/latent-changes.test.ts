@@ -113,6 +113,20 @@ describe("latent changes", () => {
     ]);
   });
 
+  it("a name that only the policy has yet is tried as a value of future rows", async () => {
+    const tier = (condition: string): Source =>
+      policy("tier", `# signalbox: later gold, sealed\n${passes(condition)}`);
+    expect(
+      await lines(
+        [tier('input.workspace.tier != "gold"\n\tnot "sealed" in input.workspace.labels')],
+        [tier('input.workspace.tier != "gold"\n\tnot "sealed" in input.key.labels')],
+      ),
+    ).toEqual([
+      "tier/ok stricter promoted: workspace.tier regulated (not declared) sealed, workspace.labels.sealed false, key.labels.sealed true",
+      "tier/ok weaker promoted: workspace.tier regulated (not declared) sealed, workspace.labels.sealed true, key.labels.sealed false",
+    ]);
+  });
+
   it("another text of the same rule changes nothing", async () => {
     const same = passes('candidate.retention in {"none"}');
     expect(

@@ -1,7 +1,11 @@
 import type { PolicyEvaluation, PolicyInput, PolicySet } from "../../../src/canon/policy.ts";
 import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
-import { SideDecider, type SideOutcomes } from "../../../src/simulate/side-decider.ts";
-import { decideSample, isDeniedByTable } from "../../../src/simulate/decide-sample.ts";
+import {
+  SideDecider,
+  decideSample,
+  isDeniedByTable,
+  type SideOutcomes,
+} from "../../../src/simulate/decide-sample.ts";
 import type { UsageTally } from "../../../src/simulate/compare/usage-tally.ts";
 import { noteDecision } from "./note-decision.ts";
 import type { SideViews } from "../../../src/simulate/views.ts";

@@ -4,7 +4,7 @@ import type { ProviderPreferences } from "../../../src/canon/request.ts";
 import type { EndpointRow, RoutingTable } from "../../../src/canon/table.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import { PLAIN_SAMPLE } from "../../../src/simulate/sample-request.ts";
-import { SideDecider } from "../../../src/simulate/side-decider.ts";
+import { SideDecider } from "../../../src/simulate/decide-sample.ts";
 import { compiledSides } from "../../../src/simulate/side-contents.ts";
 import { sideViews } from "../../../src/simulate/views.ts";
 import { policySource } from "../../policy/samples.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Capability } from "../../../src/canon/capability.ts";
-import type { Step } from "../../../src/simulate/space/approval-steps.ts";
 import {
   AssertedNames,
   type RequirementAspects,
-} from "../../../src/simulate/space/asserted-names.ts";
+  type Step,
+} from "../../../src/simulate/space/arrivals.ts";
 
 function step(need: Capability, asserted: string): Step {
   return { need, feature: null, asserted, isForced: false, isIdle: false, sides: [] };
