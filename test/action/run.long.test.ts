@@ -403,4 +403,31 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
         );
     }
   });
+
+  it("compares the commits of a merge queue, where there is no pull request", async () => {
+    const { folder, commits } = branched({ "routes.yaml": routes(true) });
+    const runner = makeRunner(commits, { root: fakeCheckout({ simulate: 0, markdown: FAILED }) });
+    setEvent(runner, { merge_group: { base_sha: commits.base, head_sha: commits.head } });
+    await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
+    expect(outputsOf(runner)["exit-code"]).toBe("0");
+    expect(callsOf(runner).at(-1)).toEqual(
+      expect.arrayContaining(["--base", commits.base, "--head", commits.head]),
+    );
+  });
+
+  it("runs no policy tests where there are none, and those of policies.dir where it is set", async () => {
+    const files = {
+      "routes.yaml": `${routes(true)}policies: { dir: rules }\n`,
+      "rules/a.rego": "package a\n",
+    };
+    for (const more of [{}, { "rules/a_test.rego": "package a_test\n" }]) {
+      const { folder, commits } = branched({ ...files, ...more });
+      const runner = makeRunner(commits, { root: fakeCheckout({ simulate: 0, markdown: FAILED }) });
+      await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
+      const tested = callsOf(runner).filter((call) => call[0] === "policy");
+      expect(tested.map((call) => call[2])).toEqual(
+        "rules/a_test.rego" in more ? ["--dir=rules"] : [],
+      );
+    }
+  });
 });

@@ -41,6 +41,54 @@ export function pullRequest(environment) {
   };
 }
 
+/** The commits of a merge queue's run; `null` where it is for none. */
+export function mergeGroup(environment) {
+  const path = environment.GITHUB_EVENT_PATH;
+  if (!path) return null;
+  const found = JSON.parse(readFileSync(path, "utf8")).merge_group;
+  return found ? { base: String(found.base_sha), head: String(found.head_sha) } : null;
+}
+
+/** Lines of a comment: mails show what is folded too. The rest is in the artefact. */
+const MOST_LINES = 60;
+
+/**
+ * The beginning of a report in Markdown, cut between two blocks: no fence, table or fold stays
+ * open.
+ */
+export function shortened(markdown) {
+  const lines = markdown.split("\n");
+  if (lines.length <= MOST_LINES) return markdown;
+  let [fence, folds, end] = [null, 0, 0];
+  for (const [index, line] of lines.slice(0, MOST_LINES).entries()) {
+    const [, run = null] = /^\s*(`{3,})/.exec(line) ?? [];
+    if (run !== null) fence = fence === null ? run : line.trim() === fence ? null : fence;
+    if (fence !== null) continue;
+    folds += (line.match(/<details/g)?.length ?? 0) - (line.match(/<\/details>/g)?.length ?? 0);
+    if (folds === 0 && line === "") end = index;
+  }
+  return `${lines.slice(0, end).join("\n")}\n\n… ${lines.length - end} more lines are in the reports of the run.`;
+}
+
+/** `routes.yaml:60:3` outside of blocks of code becomes a link to that line of the commit. */
+export function withLinks(markdown, environment, commit) {
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository } = environment;
+  if (!server || !repository || commit === null) return markdown;
+  let inBlock = false;
+  return markdown
+    .split("\n")
+    .map((line) => {
+      if (/^\s*`{3,}/.test(line)) inBlock = !inBlock;
+      if (inBlock) return line;
+      return line.replaceAll(
+        /(?<!\[)`((?:[\w-][\w.-]*\/)*[\w-][\w.-]*\.(?:ya?ml|rego)):(\d+)(?::\d+)?`(?! in base)/g,
+        (code, path, number) =>
+          `[${code}](${server}/${repository}/blob/${commit}/${path}#L${number})`,
+      );
+    })
+    .join("\n");
+}
+
 /** Where the run's log and artefacts are; `null` outside of GitHub. */
 export function runAddress({
   GITHUB_SERVER_URL: server,

@@ -6,6 +6,7 @@ import {
   appendFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -17,9 +18,12 @@ import {
   commentMarker,
   fenced,
   MARKER,
+  mergeGroup,
   pullRequest,
   reportsFolder,
   runAddress,
+  shortened,
+  withLinks,
 } from "./reports.mjs";
 
 const environment = process.env;
@@ -136,9 +140,26 @@ function fetchHistory(base, head) {
   );
 }
 
+/** A name that git would take for an option, or for a branch of the same name, is no commit. */
+function checkCommits({ base, head }) {
+  if (![base, head].every((commit) => /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit)))
+    throw new SetupError("The event names no commits");
+}
+
 /** What to compare, as flags. References of our own read better in a report than 40 digits. */
 function sides() {
   const request = pullRequest(environment);
+  const group = mergeGroup(environment);
+  if (group !== null) {
+    checkCommits(group);
+    fetchHistory(group.base, group.head);
+    return {
+      flags: ["--base", group.base, "--head", group.head],
+      said: `Commit ${group.head}. `,
+      commits: [group.base, group.head],
+      commit: group.head,
+    };
+  }
   if (request === null) {
     const base = input("BASE");
     if (base === "")
@@ -149,12 +170,11 @@ function sides() {
       flags: ["--base", base, "--merge-base", "--head", "HEAD"],
       said: "",
       commits: [base, "HEAD"],
+      commit: null,
     };
   }
   const { base, head, number } = request;
-  if (![base, head].every((commit) => /^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit))) {
-    throw new SetupError("The event names no commits");
-  }
+  checkCommits(request);
   fetchHistory(base, head);
   const names = [`pull-request/${number}/base`, `pull-request/${number}/head`];
   for (const [index, commit] of [base, head].entries())
@@ -163,6 +183,7 @@ function sides() {
     flags: ["--base", names[0], "--merge-base", "--head", names[1]],
     said: `Commit ${head}. `,
     commits: names,
+    commit: head,
   };
 }
 
@@ -184,8 +205,19 @@ function assertionChanges(config, [base, head]) {
     : [];
 }
 
+/** The input, else what `policies.dir` of the configuration names, else `policies` beside it. */
 function policiesFolder(config) {
-  return input("POLICIES") || posix.join(posix.dirname(config), "policies");
+  if (input("POLICIES") !== "") return input("POLICIES");
+  const path = resolve(workspace, config);
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const [, section = ""] = /^policies:(.*(?:\n(?:[ #].*)?)*)/m.exec(text) ?? [];
+  const [, named = "policies"] = /(?:^|[\s{,])dir:\s*["']?([\w./-]+)/.exec(section) ?? [];
+  return posix.join(posix.dirname(config), named);
+}
+
+/** Whether a folder has tests: a configuration without them is not red for that. */
+function hasTests(folder) {
+  return readdirSync(folder).some((name) => name.endsWith("_test.rego"));
 }
 
 /** @returns lines for the comment, one for each demand besides the simulation that failed, and the code to end with */
@@ -198,7 +230,8 @@ function checkAndTest(config) {
   if (checked.code !== 0)
     failures.push("`signalbox check` failed on the files that were checked out.");
   const folder = policiesFolder(config);
-  if (input("POLICIES") === "" && !existsSync(resolve(workspace, folder))) return failures;
+  const path = resolve(workspace, folder);
+  if (input("POLICIES") === "" && !(existsSync(path) && hasTests(path))) return failures;
   const tested = signalbox("policy", "test", `--dir=${folder}`);
   show("signalbox policy test", `${tested.stdout}${tested.stderr}`);
   if (tested.code !== 0) {
@@ -280,7 +313,7 @@ function alert(kind, lines) {
   return lines.length === 0 ? [] : [`> [!${kind}]`, ...lines.map((line) => `> - ${line}`), ""];
 }
 
-function finish({ code, markdown, failures, notes, said, error }) {
+function finish({ code, markdown, failures, notes, said, error, commit = null }) {
   const address = runAddress(environment);
   const verdict = VERDICTS[code] ?? (code === 0 ? null : "an error");
   const failed = [
@@ -298,7 +331,9 @@ function finish({ code, markdown, failures, notes, said, error }) {
     commentMarker(input("CONFIG"), input("ENVIRONMENT")),
     ...alert("CAUTION", failed),
     ...alert("WARNING", notes),
-    markdown?.slice(MARKER.length).trim() ??
+    (markdown === null
+      ? null
+      : withLinks(shortened(markdown.slice(MARKER.length).trim()), environment, commit)) ??
       `## Signalbox simulation: error\n\nNothing was compared, so nothing is known of what this change does.\n\n${fenced(printed(error))}`,
     "",
     ...(named.length === 0
@@ -342,7 +377,8 @@ try {
   const markdown = code !== 1 && existsSync(path) ? readFileSync(path, "utf8") : null;
   const error = stderr || `signalbox simulate ended with ${code} and gave no report`;
   if (markdown === null) annotate("error", "The simulation has an error: nothing was compared");
-  finish({ code: markdown === null ? 1 : code, markdown, failures, notes, said, error });
+  const { commit } = compared;
+  finish({ code: markdown === null ? 1 : code, markdown, failures, notes, said, error, commit });
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   annotate("error", error.message);

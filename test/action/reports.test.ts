@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+
+interface Reports {
+  shortened(markdown: string): string;
+  withLinks(
+    markdown: string,
+    environment: Readonly<Record<string, string>>,
+    commit: string | null,
+  ): string;
+}
+const path = "../../.github/actions/simulate/reports.mjs";
+const { shortened, withLinks } = (await import(path)) as Reports;
+
+const lines = (count: number, text = "line"): string =>
+  Array.from({ length: count }, (_, index) => `${text} ${index}`).join("\n");
+
+describe("a long comment", () => {
+  it("is cut after at most 60 lines, and says how many follow", () => {
+    expect(shortened(lines(60))).toBe(lines(60));
+    const cut = shortened(`${lines(50)}\n\n${lines(30, "row")}`);
+    expect(cut).toBe(`${lines(50)}\n\n… 31 more lines are in the reports of the run.`);
+  });
+
+  it.each([
+    ["a fold", `<details>\n<summary>a</summary>\n\n${lines(60)}\n\n</details>`],
+    ["a block of code", `\`\`\`diff\n${lines(20)}\n\n${lines(60)}\n\`\`\``],
+    ["a table", `| a |\n| --- |\n${lines(70, "|")}`],
+  ])("is never cut within %s", (_, block) => {
+    expect(shortened(`before\n\n${block}\n\nafter`)).toMatch(/^before\n\n… \d+ more lines/);
+  });
+});
+
+describe("locations in a comment", () => {
+  const at = { GITHUB_SERVER_URL: "https://git.example", GITHUB_REPOSITORY: "acme/routes" };
+
+  it("link to the line in the commit, outside of blocks of code", () => {
+    const text =
+      "see `policies/a.rego:4:1` and `x.ts:1`\n```\n`routes.yaml:1`\n```\n`routes.yaml:3:5` in base";
+    expect(withLinks(text, at, "c0ffee")).toBe(
+      "see [`policies/a.rego:4:1`](https://git.example/acme/routes/blob/c0ffee/policies/a.rego#L4) and `x.ts:1`\n```\n`routes.yaml:1`\n```\n`routes.yaml:3:5` in base",
+    );
+    expect(withLinks(text, at, null)).toBe(text);
+  });
+
+  it("never leave the repository", () => {
+    for (const path of ["../a.rego:1", "/a.rego:1", "a//b.rego:1", "a/../b.rego:1"])
+      expect(withLinks(`\`${path}\``, at, "c0ffee")).toBe(`\`${path}\``);
+  });
+});
