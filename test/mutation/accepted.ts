@@ -7,16 +7,12 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
     "if (requested === null) return 0; → ;":
       "no model has vectors of length null; the line saves a pass over all models",
   },
-  "src/dialects/openai-completions/parse-answer.ts": {
+  "src/dialects/openai-completions/answer.ts": {
     "#resumed = false; → #resumed = true;": "read only when a finish reason has set it",
   },
   "src/dispatch/credentials/aws-signer.ts": {
     '...(endpoint === "" ? {} : { endpoint }), → ...({ endpoint }),':
       "no test may call the address of AWS itself",
-  },
-  "src/dispatch/fetch-json.ts": {
-    ": new Response(null, { status: 502 }); → : new Response(null, { status: 503 });":
-      "every error status is the same failure",
   },
   "src/dispatch/health.ts": {
     "this.#failuresIn[slot] = (this.#failuresIn[slot] ?? 0) + 1; → this.#failuresIn[slot] = (this.#failuresIn[slot]) + 1;":

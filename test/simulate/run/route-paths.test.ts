@@ -90,9 +90,3 @@ it.each(Object.keys(FORMATS).filter(isFormat))(
     expect(text).toContain("elsewhere.example");
   },
 );
-
-it("what was named new_data_paths is refused by that name", () => {
-  expect(() => readSimulateOptions(["--fail-on", "new_data_paths"], "/")).toThrow(
-    "new_data_paths is named new_destination",
-  );
-});
