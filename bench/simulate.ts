@@ -7,6 +7,7 @@ import { parseAssertions } from "../src/simulate/assertions/parse.ts";
 import type { HeldFile, Side } from "../src/simulate/request.ts";
 import { runSimulation } from "../src/simulate/run-simulation.ts";
 import { scaleConfiguration, type ConfigurationChange } from "./scale-configuration.ts";
+import { styleLibraries, stylePolicy, STYLES } from "./style-policies.ts";
 
 /**
  * What `signalbox simulate` costs, compilation of both sides included and no cache: generated
@@ -21,6 +22,8 @@ interface Row {
   /** Routes, workspaces, policies; `null`: this repository. */
   readonly size: readonly [routes: number, workspaces: number, policies: number] | null;
   readonly change: ConfigurationChange;
+  /** Policies as people write them (`bench/styles`) instead of generated ones. */
+  readonly written?: boolean;
 }
 
 const ROWS: readonly Row[] = [
@@ -33,7 +36,31 @@ const ROWS: readonly Row[] = [
   row(200, 200, 25),
   row(200, 100, 20, "policy"),
   { name: "shipped", size: null, change: "fallback" },
+  written(50, 50, 20),
+  written(200, 100, 20),
+  written(500, 300, 34),
 ];
+
+function written(routes: number, workspaces: number, policies: number): Row {
+  return {
+    ...row(routes, workspaces, policies),
+    name: `${routes}x${workspaces}x${policies} written`,
+    written: true,
+  };
+}
+
+/** One fallback more, and the same written policies on both sides. */
+function writtenFiles([routes, workspaces, policies]: NonNullable<Row["size"]>, isHead: boolean) {
+  const size = { routes, workspaces, policies: 0 };
+  const files = scaleConfiguration(size, isHead ? "fallback" : null);
+  const table = JSON.parse(files.routes.text);
+  table.vocabulary.owners = ["team-risk", "team-growth", "platform"];
+  const chosen = STYLES.slice(0, policies).map((style) => stylePolicy(style, false));
+  return {
+    routes: { path: "routes.yaml", text: JSON.stringify(table) },
+    policies: [...chosen, ...styleLibraries()],
+  };
+}
 
 function row(
   routes: number,
@@ -78,13 +105,18 @@ function shippedFiles(isHead: boolean): ConfigurationFiles {
   return { routes: { path: "routes.yaml", text: JSON.stringify(fixture) }, policies };
 }
 
-async function sideOf(name: "base" | "head", { size, change }: Row): Promise<Side> {
+async function sideOf(
+  name: "base" | "head",
+  { size, change, written: byHand }: Row,
+): Promise<Side> {
   const isHead = name === "head";
   const [routes = 0, workspaces = 0, policies = 0] = size ?? [];
   const files =
     size === null
       ? shippedFiles(isHead)
-      : scaleConfiguration({ routes, workspaces, policies }, isHead ? change : null);
+      : byHand === true
+        ? writtenFiles(size, isHead)
+        : scaleConfiguration({ routes, workspaces, policies }, isHead ? change : null);
   const {
     table,
     policies: compiled,
