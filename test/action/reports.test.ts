@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 
 interface Reports {
-  shortened(markdown: string): string;
-  withLinks(
+  readonly shortened: (markdown: string) => string;
+  readonly withLinks: (
     markdown: string,
     environment: Readonly<Record<string, string>>,
     commit: string | null,
-  ): string;
+  ) => string;
 }
-const path = "../../.github/actions/simulate/reports.mjs";
-const { shortened, withLinks } = (await import(path)) as Reports;
+const MODULE = "../../.github/actions/simulate/reports.mjs";
+const { shortened, withLinks } = (await import(MODULE)) as Reports;
 
 const lines = (count: number, text = "line"): string =>
   Array.from({ length: count }, (_, index) => `${text} ${index}`).join("\n");
