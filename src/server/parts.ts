@@ -65,7 +65,7 @@ export class ServerParts {
       const late = delay(limit, `still open after ${limit / 1_000} s`, {
         signal: over.signal,
       }).catch(() => null);
-      const stopped = Promise.try(stop).then(() => null, reasonOf);
+      const stopped = (async () => await stop())().then(() => null, reasonOf);
       const failure = await Promise.race([stopped, late]);
       over.abort();
       if (failure !== null) open.push(`${name} (${failure})`);

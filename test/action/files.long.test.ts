@@ -170,8 +170,8 @@ describe("the action", () => {
 });
 
 describe("the workflow", () => {
-  it("runs for pull requests, with the fewest permissions, one run at a time", () => {
-    expect(Object.keys(objectOf(workflow["on"]))).toEqual(["pull_request"]);
+  it("runs for pull requests and merge queues, with the fewest permissions, one run at a time", () => {
+    expect(Object.keys(objectOf(workflow["on"]))).toEqual(["pull_request", "merge_group"]);
     expect(workflow["permissions"]).toEqual({});
     expect(job["permissions"]).toEqual({
       contents: "read",

@@ -110,11 +110,11 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(
       comment.startsWith(`${MARKER}\n> [!CAUTION]\n> - The run fails with exit code 3: `),
     ).toBe(true);
-    expect(comment).toContain("### New data paths (");
+    expect(comment).toContain("far in us, kept without limit, trains on data");
+    expect(comment).toMatch(/… \d+ more lines are in the reports of the run\./);
     expect(comment).toContain(
-      `Commit ${commits.head}. All reports are artefacts of [the run](https://github.example/acme/routes/actions/runs/99).`,
+      `Commit ${commits.head}. Report, which an approver signs: \`sha256:${digest}\`. All reports are artefacts of [the run](https://github.example/acme/routes/actions/runs/99).`,
     );
-    expect(comment).toContain(digest);
     expect(readFileSync(join(runner.temporary, "summary.md"), "utf8")).toBe(comment);
     expect(JSON.parse(reportOf(runner, "simulation.sarif") ?? "").version).toBe("2.1.0");
     expect(reportOf(runner, "simulation.html")).toMatch(/^<!doctype html>/i);
@@ -156,7 +156,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
           INPUT_WORKERS: "2",
           INPUT_DETAILED_EXITCODE: "true",
         },
-        files: { "conf/policies/x.rego": "" },
+        files: { "conf/policies/x.rego": "", "conf/policies/x_test.rego": "" },
       },
     );
     const cache = ["--cache", join(runner.temporary, "signalbox-cache")];
@@ -206,7 +206,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
   ] as const)(
     "ends with what simulate %i and %o come to: %s",
     async (simulate, others, expected, said) => {
-      const files = { "policies/x.rego": "" };
+      const files = { "policies/x.rego": "", "policies/x_test.rego": "" };
       const { code, runner, comment } = await reported(
         { simulate, markdown: FAILED, ...others },
         { files },

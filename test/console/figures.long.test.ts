@@ -85,9 +85,10 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
 
   test("a route that its second choice serves is named with both endpoints and the beginning", async () => {
     const hour = summary("minute,route", SHADOWS);
-    const groups = hour.groups.map((group, at) =>
-      at < 46 ? group : { ...group, ended: { ...group.ended, second_choice: { total: 3 } } },
-    );
+    const groups = hour.groups.map((group, at) => ({
+      ...group,
+      ended: { ...group.ended, second_choice: { total: at < 46 ? 0 : 3 } },
+    }));
     const page = await stage.open(
       "#/",
       {

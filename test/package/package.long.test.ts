@@ -30,7 +30,7 @@ const ALLOWED = [
   /^docs\/examples\/(eu|us)-fallback\/(routes\.yaml|policies\/([\w-]+\.rego|lib\/[\w-]+\.rego|assertions\.yaml))$/,
   /^policy-library\/[\w-]+\.rego$/,
   /^tools\/rego\/dist\/(NOTICES|manifest\.json|rego\.wasm\.br)$/,
-  /^schemas\/(routes(-part|-overlay)?|input|assertions)\.schema\.json$/,
+  /^schemas\/(routes(-part|-overlay)?|input|assertions|simulation)\.schema\.json$/,
   /^\.regal\/config\.yaml$/,
   /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml)$/,
   /^dist\/console\/(index\.html|assets\/[a-z]+(-[a-z]+)*-[\w-]{8}\.(css|js|svg))$/,
@@ -161,7 +161,11 @@ describe("the tarball", () => {
   it("imports its dependencies and Node alone, and every dependency is imported", () => {
     const { dependencies } = manifest();
     const seen = new Set<string>();
-    for (const path of packed.files.filter((file) => file.endsWith(".js"))) {
+    // The console's page shows code of clients, which import their SDKs.
+    const own = packed.files.filter(
+      (file) => file.endsWith(".js") && !file.startsWith("dist/console/"),
+    );
+    for (const path of own) {
       const specifiers = text(path).matchAll(IMPORTED);
       for (const [, specifier = ""] of specifiers) {
         if (specifier.startsWith(".")) continue;
@@ -244,7 +248,8 @@ describe("installed in an empty project", () => {
 
       const commands = `node --version && signalbox --version && signalbox check --strict --config ${config}`;
       const { code, stdout } = await run(node, cwd, "npx", ["--no", "-c", commands]);
-      expect([code, ...stdout.trim().split("\n")]).toEqual([
+      // What follows are prices that differ from the list.
+      expect([code, ...stdout.trim().split("\n").slice(0, 3)]).toEqual([
         0,
         `v${version}`,
         expect.stringMatching(/^\d+\.\d+\.\d+$/),
@@ -346,7 +351,7 @@ describe("installed in an empty project", () => {
         model: "chat-large",
       });
       expect(await answer.text()).toMatch(/data: \[DONE\]\n\n$/);
-      expect(await demo.stop()).toContain("stopped\n");
+      expect(await demo.stop()).toContain('"event":"stopped"');
       expect(readdirSync(join(state, ".signalbox"))).toContain("signalbox.db");
       expect(readdirSync(join(cache, "signalbox")).toSorted()).toEqual([
         "code",

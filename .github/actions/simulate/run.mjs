@@ -327,6 +327,11 @@ function finish({ code, markdown, failures, notes, said, error, commit = null })
     ["configuration", input("CONFIG")],
     ["environment", input("ENVIRONMENT")],
   ].filter(([, name]) => name !== "");
+  const json = join(reports, "simulation.json");
+  const digest =
+    markdown !== null && existsSync(json)
+      ? createHash("sha256").update(readFileSync(json)).digest("hex")
+      : "";
   const body = [
     commentMarker(input("CONFIG"), input("ENVIRONMENT")),
     ...alert("CAUTION", failed),
@@ -339,16 +344,11 @@ function finish({ code, markdown, failures, notes, said, error, commit = null })
     ...(named.length === 0
       ? []
       : [`For ${named.map(([what, name]) => `${what} ${inCode(name)}`).join(", ")}.`, ""]),
-    `${said}${address === null ? "" : `All reports are artefacts of [the run](${address}).`}`,
+    `${said}${digest === "" ? "" : `Report, which an approver signs: \`sha256:${digest}\`. `}${address === null ? "" : `All reports are artefacts of [the run](${address}).`}`,
     "",
   ].join("\n");
   writeFileSync(join(reports, "comment.md"), body);
   if (environment.GITHUB_STEP_SUMMARY) appendFileSync(environment.GITHUB_STEP_SUMMARY, body);
-  const json = join(reports, "simulation.json");
-  const digest =
-    markdown !== null && existsSync(json)
-      ? createHash("sha256").update(readFileSync(json)).digest("hex")
-      : "";
   const ends = code === 0 && failures.length > 0 ? 1 : code;
   if (environment.GITHUB_OUTPUT) {
     appendFileSync(

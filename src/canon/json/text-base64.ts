@@ -1,3 +1,6 @@
+/** Characters that are joined at once; more would overflow the stack. */
+const PIECE = 8192;
+
 const strict = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -6,13 +9,18 @@ const strict = new TextDecoder("utf-8", { fatal: true });
  * @example textToBase64("hä") // "aMOk"
  */
 export function textToBase64(text: string): string {
-  return new TextEncoder().encode(text).toBase64();
+  // Uint8Array.toBase64 is missing in Node 22 and 24.
+  const bytes = new TextEncoder().encode(text);
+  let characters = "";
+  for (let start = 0; start < bytes.length; start += PIECE)
+    characters += String.fromCharCode(...bytes.subarray(start, start + PIECE));
+  return btoa(characters);
 }
 
 /** The reverse of {@link textToBase64}; `null` for data that is not base64 or not UTF-8. */
 export function base64ToText(data: string): string | null {
   try {
-    return strict.decode(Uint8Array.fromBase64(data));
+    return strict.decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)));
   } catch {
     return null;
   }

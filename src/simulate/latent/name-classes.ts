@@ -3,6 +3,7 @@ import type { PolicyCandidate, PolicyInput } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
 import { readsPath } from "../../policy/policy-set.ts";
+import { NOT_DECLARED } from "../report/report.ts";
 import type { OfSides } from "../sample-request.ts";
 
 /** What the contents of one policy on both sides read and write down, taken together. */
@@ -95,9 +96,6 @@ export interface NameClass<Value> {
   readonly members: readonly Value[];
   readonly names: readonly string[];
 }
-
-/** What stands for a name that no file declares yet; no name has parentheses. */
-export const NOT_DECLARED = "(not declared)";
 
 export function namesOf(
   { base, head }: TablePair,

@@ -21,6 +21,9 @@ import { mapScalars } from "../request-scalars.ts";
 import { VIEWS, type SampleRequest } from "../sample-request.ts";
 import { SETTING_EFFECTS, type SettingEffect } from "../settings/setting-effect.ts";
 
+/** What stands for a name that no file declares yet; no name has parentheses. */
+export const NOT_DECLARED = "(not declared)";
+
 const list = <const Items extends object>(items: Items) => ({ type: "array", items }) as const;
 const oneOf = <const Value>(...values: readonly Value[]) => ({ enum: values }) as const;
 

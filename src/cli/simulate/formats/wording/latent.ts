@@ -1,10 +1,10 @@
-import type {
-  CauseReport,
-  LatentChange,
-  LatentReport,
-  SimulationReport,
+import {
+  NOT_DECLARED,
+  type CauseReport,
+  type LatentChange,
+  type LatentReport,
+  type SimulationReport,
 } from "../../../../simulate/report/report.ts";
-import { NOT_DECLARED } from "../../../../simulate/latent/name-classes.ts";
 import { numberText } from "../../../terminal/printing.ts";
 
 export const LATENT_TITLE = "Latent changes";
