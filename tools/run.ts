@@ -23,6 +23,7 @@ const PROGRAMS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   tool: {
     console: "tools/console/build.ts",
     pictures: "tools/pictures/main.ts",
+    demo: "tools/pictures/demo.ts",
     screenshots: "tools/console/screenshots.ts",
     readability: "tools/readability/main.ts",
     notices: "tools/notices/write.ts",
