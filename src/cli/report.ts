@@ -30,7 +30,7 @@ import {
   required,
   textFlags,
 } from "./terminal/command-line.ts";
-import { EXIT, UsageError } from "./terminal/command-io.ts";
+import { CommandError, EXIT, UsageError } from "./terminal/command-io.ts";
 import { databasePath, withStore } from "./terminal/open-store.ts";
 
 const HELP = `Usage: signalbox report --period MONTH [flags]
@@ -92,7 +92,12 @@ async function sectionsOf(store: Store, period: Period): Promise<readonly Sectio
   const records: PolicyRecord[] = [];
   for await (const row of walkPolicyLog(store.policyLog)) {
     const record = readPolicyRecord(row.record);
-    if (record !== null && record.at < period.until) records.push(record);
+    // Without it the report would be wrong, and not say so.
+    if (record === null)
+      throw new CommandError(
+        `position ${row.position} of the policy log cannot be read; run "signalbox evidence verify"`,
+      );
+    if (record.at < period.until) records.push(record);
   }
   const enforced = enforcements(records).filter(
     ({ until }) => until === null || until >= period.from,

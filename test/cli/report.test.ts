@@ -4,7 +4,7 @@ import { report } from "../../src/cli/report.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
 import { keptPolicy, referenceTo } from "../lifecycle/kept-policies.ts";
-import { person, REPORT, Story } from "../lifecycle/policy-rows.ts";
+import { chainRecords, person, REPORT, Story } from "../lifecycle/policy-rows.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 import { configuration, demo, end, run as runBeside, type Demo } from "./serve/served.ts";
 
@@ -56,6 +56,17 @@ describe("signalbox report of policies", () => {
     const { stdout } = await runCommand(report, ["--period", "2026-10"], { cwd });
     expect(stdout.match(/Version A/g)).toHaveLength(1);
     expect(stdout).toMatch(/Exceptions\n\nNone\./);
+  });
+
+  it("is refused where a row cannot be read, because it would be wrong", async () => {
+    const cwd = temporaryFolder();
+    const store = await openSqliteStore({ path: join(cwd, ".signalbox", "signalbox.db") });
+    const rows = chainRecords([{ kind: "of a later version", policy: "x", at: NOVEMBER }]);
+    expect(await store.policyLog.append(await store.policyLog.head(), rows)).toBe(true);
+    await store.close();
+    const { code, stdout, stderr } = await runCommand(report, ["--period", "2026-11"], { cwd });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("position 1 of the policy log cannot be read");
   });
 
   it.each(["2026-13", "2026", "November", "2026-11-01"])("refuses the month %s", async (month) => {

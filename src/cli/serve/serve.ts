@@ -239,7 +239,12 @@ async function traffic(
   const end = new AbortController();
   void stopped.then(() => end.abort());
   const { sendTraffic } = await import("./traffic.ts");
-  io.stdout(`${await sendTraffic(server, end.signal)}\n`);
+  try {
+    io.stdout(`${await sendTraffic(server, end.signal)}\n`);
+  } catch {
+    // Unhandled it would end the server, whose callers matter more than the demo.
+    io.stderr("--traffic: its keys could not be created in the store, so nothing was sent\n");
+  }
 }
 
 function reportBuild(built: BuiltSnapshot, io: MessageIo): void {
