@@ -204,7 +204,7 @@ if (process.argv.length > 2) {
   await measureReplicas(process.argv.slice(2));
   process.exit();
 }
-const url = process.env["SIGNALBOX_BENCH_POSTGRES_URL"];
+const url = process.env.SIGNALBOX_BENCH_POSTGRES_URL;
 const folder = mkdtempSync(join(tmpdir(), "signalbox-bench-"));
 try {
   if (url !== undefined) {

@@ -95,7 +95,7 @@ async function startOnce({ main, folder }: Subject): Promise<Figures> {
   const began = performance.now();
   const child = spawn(process.execPath, [...argv, "--drain", "1"], {
     cwd: folder,
-    env: { PATH: process.env["PATH"], HOME: folder },
+    env: { PATH: process.env.PATH, HOME: folder },
     stdio: ["ignore", "ignore", "inherit"],
   });
   const ended = once(child, "exit");

@@ -78,7 +78,7 @@ function answer(simulation: Simulation, exchange: Exchange): Reply {
   });
   if (!isJsonObject(body)) return refusal(invalid(null, "The body must be a JSON object."));
   const named =
-    simulation.modelIn === undefined ? body["model"] : simulation.modelIn(exchange.target, body);
+    simulation.modelIn === undefined ? body.model : simulation.modelIn(exchange.target, body);
   const model = typeof named === "string" ? named : "";
   const { base, settings } = modelSettings(model);
   const parsed = parseBehaviour([
@@ -133,7 +133,7 @@ export function statusAnswer(
   const headers: Record<string, string> = { ...made.headers };
   if (retryAfter !== null) headers["retry-after"] = String(retryAfter);
   // A redirect that is followed shows as a second request, to a path that no other request has.
-  if (status < 400) headers["location"] = "/mock/redirected";
+  if (status < 400) headers.location = "/mock/redirected";
   return { ...made, headers };
 }
 

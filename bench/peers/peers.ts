@@ -10,7 +10,7 @@ import type { Subject } from "../subjects.ts";
 
 /** Outside of the checkout: tests and searches would read the thousands of files of others. */
 const INSTALLED = join(
-  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
+  process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"),
   "signalbox-bench-peers",
 );
 

@@ -11,7 +11,7 @@ import { recordDecision } from "../../test/store/records.ts";
  * The questions of `main.ts` over PostgreSQL, and how fast records are counted.
  * `SIGNALBOX_BENCH_POSTGRES_URL` names an empty database.
  */
-const url = process.env["SIGNALBOX_BENCH_POSTGRES_URL"] ?? "";
+const url = process.env.SIGNALBOX_BENCH_POSTGRES_URL ?? "";
 const RECORDS = 20_000;
 
 const store = await openPostgresStore({
@@ -49,7 +49,7 @@ async function count(): Promise<void> {
   await store.summary.workspaces();
   const [writing, counting] = [written - began, performance.now() - written];
   console.log(
-    `${RECORDS} requests written in ${writing.toFixed(0)} ms; ${row?.["left"]} rows left to count, in ${counting.toFixed(0)} ms`,
+    `${RECORDS} requests written in ${writing.toFixed(0)} ms; ${row?.left} rows left to count, in ${counting.toFixed(0)} ms`,
   );
 }
 

@@ -35,9 +35,7 @@ export function ErrorBox({
     <div class="notice stop" role="alert">
       <p>
         <bdi>{printable(failure.message)}</bdi>
-        {typeof failure.facts["fix"] === "string" ? (
-          <bdi> {printable(failure.facts["fix"])}</bdi>
-        ) : null}
+        {typeof failure.facts.fix === "string" ? <bdi> {printable(failure.facts.fix)}</bdi> : null}
       </p>
       <p class="small">
         {failure.status === 0 ? null : `Status ${failure.status}, `}

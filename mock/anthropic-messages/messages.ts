@@ -47,11 +47,11 @@ function checkSignatures({ blocks }: Message, index: number): Problem | null {
   for (const [position, block] of blocks.entries()) {
     const at = `messages.${index}.content.${position}`;
     if (
-      block["type"] === "thinking" &&
-      !isSigned("thinking", textAt(block, "thinking"), block["signature"])
+      block.type === "thinking" &&
+      !isSigned("thinking", textAt(block, "thinking"), block.signature)
     )
       return invalid(at, "Invalid `signature` in `thinking` block");
-    if (block["type"] === "redacted_thinking" && !isSealed("redacted-thinking", block["data"]))
+    if (block.type === "redacted_thinking" && !isSealed("redacted-thinking", block.data))
       return invalid(at, "Invalid `data` in `redacted_thinking` block");
   }
   return null;
@@ -71,6 +71,6 @@ function turnBeganThinking(messages: readonly Message[]): boolean {
   const lastQuestion = messages.findLastIndex(
     (message) => message.role === "user" && !hasResult(message),
   );
-  const first = messages[lastQuestion + 1]?.blocks[0]?.["type"];
+  const first = messages[lastQuestion + 1]?.blocks[0]?.type;
   return first === "thinking" || first === "redacted_thinking";
 }

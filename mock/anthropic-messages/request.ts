@@ -30,9 +30,9 @@ export function readMessagesRequest(body: JsonObject): MessagesRequest | Problem
   return {
     conversation,
     tokens: conversation.tokens + tools.tokens,
-    stream: body["stream"] === true,
+    stream: body.stream === true,
     limit: limitAt(body, "max_tokens"),
-    stop: textsOf(body["stop_sequences"]),
+    stop: textsOf(body.stop_sequences),
     thinking: readThinking(body, conversation),
     tools,
     schema: schemaOf(body),
@@ -43,8 +43,8 @@ export function readMessagesRequest(body: JsonObject): MessagesRequest | Problem
 /** The schema in `output_config`, or in `output_format` as it was called in its beta. */
 function schemaOf(body: JsonObject): unknown {
   return (
-    objectAt(objectAt(body, "output_config"), "format")["schema"] ??
-    objectAt(body, "output_format")["schema"] ??
+    objectAt(objectAt(body, "output_config"), "format").schema ??
+    objectAt(body, "output_format").schema ??
     null
   );
 }

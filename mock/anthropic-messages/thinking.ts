@@ -20,7 +20,7 @@ export function readThinking(body: JsonObject, conversation: MessagesConversatio
   return {
     isOn,
     thinks: isOn && !forcesTool && thinksNow(kind, conversation),
-    isOmitted: thinking["display"] === "omitted",
+    isOmitted: thinking.display === "omitted",
   };
 }
 

@@ -20,15 +20,15 @@ export function readTools(body: JsonObject): MessagesTools {
   return {
     callable: kind === "none" ? [] : named,
     required: kind === "any" || kind === "tool",
-    parallel: choice["disable_parallel_tool_use"] !== true,
+    parallel: choice.disable_parallel_tool_use !== true,
     tokens: tokensOfList(listAt(body, "tools")),
   };
 }
 
 function readTool(value: JsonObject): readonly Tool[] {
-  const parameters = value["input_schema"];
+  const parameters = value.input_schema;
   if (parameters === undefined) return [];
   return [
-    { type: "function", name: textAt(value, "name"), parameters, strict: value["strict"] === true },
+    { type: "function", name: textAt(value, "name"), parameters, strict: value.strict === true },
   ];
 }

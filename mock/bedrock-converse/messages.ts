@@ -29,14 +29,14 @@ export function readMessages(body: JsonObject): Conversation | Problem {
 function checkReasoning(block: JsonObject, at: string): Problem | null {
   if (!Object.hasOwn(block, "reasoningContent")) return null;
   const reasoning = objectAt(block, "reasoningContent");
-  if (typeof reasoning["redactedContent"] === "string") {
-    const sealed = Buffer.from(reasoning["redactedContent"], "base64").toString();
+  if (typeof reasoning.redactedContent === "string") {
+    const sealed = Buffer.from(reasoning.redactedContent, "base64").toString();
     return isSealed("redacted-content", sealed)
       ? null
       : invalid(at, "Invalid `data` in `redacted_thinking` block");
   }
   const text = objectAt(reasoning, "reasoningText");
-  return isSigned("reasoning-content", textAt(text, "text"), text["signature"])
+  return isSigned("reasoning-content", textAt(text, "text"), text.signature)
     ? null
     : invalid(at, "Invalid `signature` in `thinking` block");
 }

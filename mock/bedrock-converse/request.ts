@@ -31,7 +31,7 @@ export function readConverseRequest(body: JsonObject): ConverseRequest | Problem
     conversation,
     tokens: conversation.tokens + tools.tokens,
     limit: limitAt(inference, "maxTokens"),
-    stop: textsOf(inference["stopSequences"]),
+    stop: textsOf(inference.stopSequences),
     reasoning: thinks(objectAt(body, "additionalModelRequestFields")),
     tools,
     schema: schemaOf(objectAt(objectAt(body, "outputConfig"), "textFormat")),
@@ -45,7 +45,7 @@ function schemaOf(format: JsonObject): unknown {
 
 /** Whether a field of the model turns its reasoning on. */
 function thinks(fields: JsonObject): boolean {
-  const effort = fields["reasoning_effort"];
+  const effort = fields.reasoning_effort;
   if (typeof effort === "string") return effort !== "none";
   return ["thinking", "reasoning_config", "reasoningConfig"].some((name) => {
     const { type } = objectAt(fields, name);

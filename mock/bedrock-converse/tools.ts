@@ -17,9 +17,8 @@ export function readTools(body: JsonObject): ConverseTools {
   return {
     ...choose(objectAt(configuration, "toolChoice"), definitions),
     parallel:
-      objectAt(objectAt(body, "additionalModelRequestFields"), "tool_choice")[
-        "disable_parallel_tool_use"
-      ] !== true,
+      objectAt(objectAt(body, "additionalModelRequestFields"), "tool_choice")
+        .disable_parallel_tool_use !== true,
     tokens: tokensOfList(listAt(configuration, "tools")),
   };
 }
@@ -44,11 +43,11 @@ function choose(
 }
 
 function readTool(definition: JsonObject): Tool {
-  const parameters = objectAt(definition, "inputSchema")["json"] ?? { type: "object" };
+  const parameters = objectAt(definition, "inputSchema").json ?? { type: "object" };
   return {
     type: "function",
     name: textAt(definition, "name"),
     parameters,
-    strict: definition["strict"] === true,
+    strict: definition.strict === true,
   };
 }

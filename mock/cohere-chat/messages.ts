@@ -8,14 +8,14 @@ export function readMessages(body: JsonObject): Conversation {
   return {
     messages: messages.length,
     tokens: messages.reduce((sum, message) => sum + Math.ceil(charactersOf(message) / 4) + 4, 0),
-    endsWithToolResult: messages.at(-1)?.["role"] === "tool",
+    endsWithToolResult: messages.at(-1)?.role === "tool",
   };
 }
 
 function charactersOf(message: JsonObject): number {
   let characters = textAt(message, "content").length + textAt(message, "tool_plan").length;
   for (const part of objectsAt(message, "content")) {
-    const text = part["text"] ?? part["thinking"];
+    const text = part.text ?? part.thinking;
     characters += typeof text === "string" ? text.length : TOKENS_PER_ATTACHMENT * 4;
   }
   for (const call of objectsAt(message, "tool_calls"))

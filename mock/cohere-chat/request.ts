@@ -27,12 +27,12 @@ export function readCohereRequest(body: JsonObject): CohereRequest | Problem {
   const format = objectAt(body, "response_format");
   return {
     conversation,
-    stream: body["stream"] === true,
+    stream: body.stream === true,
     limit: limitAt(body, "max_tokens"),
-    stop: textsOf(body["stop_sequences"]),
-    logprobs: body["logprobs"] === true,
-    thinks: objectAt(body, "thinking")["type"] === "enabled",
+    stop: textsOf(body.stop_sequences),
+    logprobs: body.logprobs === true,
+    thinks: objectAt(body, "thinking").type === "enabled",
     tools: readTools(body),
-    schema: format["type"] === "json_object" ? (format["json_schema"] ?? { type: "object" }) : null,
+    schema: format.type === "json_object" ? (format.json_schema ?? { type: "object" }) : null,
   };
 }

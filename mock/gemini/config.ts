@@ -17,16 +17,15 @@ export interface Config {
 /** Reads `generationConfig`. */
 export function readConfig(value: unknown): Config {
   const config = message(value);
-  const thinking = message(config["thinkingConfig"]);
-  const isJson = config["responseMimeType"] === "application/json";
-  const schema = config["responseJsonSchema"] ?? lowerTypes(config["responseSchema"]) ?? null;
+  const thinking = message(config.thinkingConfig);
+  const isJson = config.responseMimeType === "application/json";
+  const schema = config.responseJsonSchema ?? lowerTypes(config.responseSchema) ?? null;
   return {
     limit: limitAt(config, "maxOutputTokens"),
-    stop: textsOf(config["stopSequences"]),
+    stop: textsOf(config.stopSequences),
     schema: schema ?? (isJson ? { type: "object" } : null),
-    logprobs:
-      config["responseLogprobs"] === true ? numberWithin(config["logprobs"], 0, 20, 0) : null,
-    thinks: config["thinkingConfig"] !== undefined && thinking["thinkingBudget"] !== 0,
-    showsThoughts: thinking["includeThoughts"] === true,
+    logprobs: config.responseLogprobs === true ? numberWithin(config.logprobs, 0, 20, 0) : null,
+    thinks: config.thinkingConfig !== undefined && thinking.thinkingBudget !== 0,
+    showsThoughts: thinking.includeThoughts === true,
   };
 }

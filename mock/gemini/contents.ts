@@ -63,6 +63,6 @@ function isRightlySigned(part: JsonObject): boolean {
 function tokensOf(part: JsonObject): number {
   if (Object.hasOwn(part, "inlineData") || Object.hasOwn(part, "fileData"))
     return TOKENS_PER_ATTACHMENT;
-  const data = part["text"] ?? part["functionCall"] ?? part["functionResponse"] ?? "";
+  const data = part.text ?? part.functionCall ?? part.functionResponse ?? "";
   return tokensOfText(typeof data === "string" ? data : JSON.stringify(data));
 }

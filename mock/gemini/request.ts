@@ -26,7 +26,7 @@ export function readGenerateRequest(value: JsonObject, model: string): GeminiReq
   if ("status" in conversation) return conversation;
   if (conversation.messages === 0) return invalid("contents", "contents is not specified");
   const tools = readTools(body);
-  const config = readConfig(body["generationConfig"]);
+  const config = readConfig(body.generationConfig);
   return { conversation, tokens: conversation.tokens + tools.tokens, tools, config };
 }
 

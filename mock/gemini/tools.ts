@@ -11,11 +11,11 @@ export interface GeminiTools extends ToolUse {
 
 /** Reads `tools` and `toolConfig`. Tools that Google runs are never called. */
 export function readTools(body: JsonObject): GeminiTools {
-  const listed = isJsonObject(body["tools"]) ? [body["tools"]] : listAt(body, "tools");
+  const listed = isJsonObject(body.tools) ? [body.tools] : listAt(body, "tools");
   const tools = listed.flatMap((tool) =>
     messagesAt(message(tool), "functionDeclarations").map(readDeclaration),
   );
-  const calling = message(message(body["toolConfig"])["functionCallingConfig"]);
+  const calling = message(message(body.toolConfig).functionCallingConfig);
   const mode = textAt(calling, "mode").toUpperCase();
   const names = textsAt(calling, "allowedFunctionNames");
   const named = names.length === 0 ? tools : tools.filter(({ name }) => names.includes(name));

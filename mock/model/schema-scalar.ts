@@ -16,12 +16,12 @@ const FORMATS: ReadonlyMap<unknown, string> = new Map([
 
 /** @param ordinal index in the list around the value, so that members of a list differ. */
 export function generateString(schema: JsonObject, ordinal: number): string | undefined {
-  const formatted = FORMATS.get(schema["format"]);
+  const formatted = FORMATS.get(schema.format);
   if (formatted !== undefined) return formatted;
   const least = numberAt(schema, "minLength") ?? 0;
   const most = numberAt(schema, "maxLength") ?? Infinity;
   if (least > 100_000) return undefined;
-  if (typeof schema["pattern"] === "string") return matching(schema["pattern"], least, most);
+  if (typeof schema.pattern === "string") return matching(schema.pattern, least, most);
   const text = ordinal === 0 ? "simulated" : `simulated ${ordinal + 1}`;
   return text.padEnd(least, ".").slice(0, Math.min(most, Math.max(least, text.length)));
 }

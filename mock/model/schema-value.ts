@@ -83,11 +83,11 @@ function generate(schema: unknown, position: Position): unknown {
   const deeper = { ...position, depth: position.depth + 1 };
   const reference = schema["$ref"];
   if (typeof reference === "string") return generate(resolve(reference, position.root), deeper);
-  if (Object.hasOwn(schema, "const")) return schema["const"];
-  const choices = schema["enum"];
+  if (Object.hasOwn(schema, "const")) return schema.const;
+  const choices = schema.enum;
   if (Array.isArray(choices)) return choices[position.ordinal % choices.length];
-  if (Array.isArray(schema["allOf"]))
-    return generate(merge(schema, schema["allOf"], "allOf", position.root), deeper);
+  if (Array.isArray(schema.allOf))
+    return generate(merge(schema, schema.allOf, "allOf", position.root), deeper);
   for (const keyword of ["anyOf", "oneOf"] as const) {
     const branches = schema[keyword];
     if (Array.isArray(branches)) return firstBranch(schema, branches, keyword, deeper);
@@ -205,7 +205,7 @@ function generateObject(schema: JsonObject, position: Position): unknown {
     if (typeof name !== "string") return undefined;
     const member = Object.hasOwn(properties, name)
       ? properties[name]
-      : (schema["additionalProperties"] ?? true);
+      : (schema.additionalProperties ?? true);
     const value = generate(member, { ...position, ordinal: 0 });
     if (value === undefined) return undefined;
     members.push([name, value]);
@@ -218,11 +218,11 @@ const MOST_ITEMS = 1_000;
 
 function generateArray(schema: JsonObject, position: Position): unknown {
   const prefix = listAt(schema, "prefixItems");
-  const least = typeof schema["minItems"] === "number" ? schema["minItems"] : 0;
+  const least = typeof schema.minItems === "number" ? schema.minItems : 0;
   if (least > MOST_ITEMS) return undefined;
   const items: unknown[] = [];
   for (let ordinal = 0; ordinal < Math.max(least, prefix.length); ordinal += 1) {
-    const item = generate(prefix[ordinal] ?? schema["items"] ?? true, { ...position, ordinal });
+    const item = generate(prefix[ordinal] ?? schema.items ?? true, { ...position, ordinal });
     if (item === undefined) return undefined;
     items.push(item);
   }

@@ -10,7 +10,7 @@ export function readMessages(body: JsonObject): Conversation {
   for (const message of messages) {
     characters += textAt(message, "content").length;
     for (const part of objectsAt(message, "content")) {
-      const text = part["text"] ?? part["refusal"];
+      const text = part.text ?? part.refusal;
       if (typeof text === "string") characters += text.length;
       else attachments += 1;
     }
@@ -19,6 +19,6 @@ export function readMessages(body: JsonObject): Conversation {
   return {
     messages: messages.length,
     tokens: Math.ceil(characters / 4) + messages.length * 4 + attachments * TOKENS_PER_ATTACHMENT,
-    endsWithToolResult: last?.["role"] === "tool",
+    endsWithToolResult: last?.role === "tool",
   };
 }

@@ -60,7 +60,7 @@ function renderJson(answer: ChatAnswer, behaviour: Behaviour): Answer {
     finish_reason: behaviour.noFinish ? null : finishOf(completion),
   }));
   const body: Record<string, unknown> = { ...head(answer, "chat.completion"), choices };
-  if (!behaviour.noUsage) body["usage"] = usage(answer, behaviour);
+  if (!behaviour.noUsage) body.usage = usage(answer, behaviour);
   return {
     kind: "json",
     status: 200,
@@ -94,8 +94,8 @@ function message(
     refusal: refusal === "" ? null : refusal,
     annotations: [],
   };
-  if (reasoning !== "") result["reasoning_content"] = reasoning;
-  if (calls.length > 0) result["tool_calls"] = calls;
+  if (reasoning !== "") result.reasoning_content = reasoning;
+  if (calls.length > 0) result.tool_calls = calls;
   return result;
 }
 

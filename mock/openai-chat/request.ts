@@ -29,20 +29,20 @@ export function readChatRequest(body: JsonObject): ChatRequest | Problem {
   if (conversation.messages === 0) return missingParameter("messages");
   return {
     conversation,
-    stream: body["stream"] === true,
-    includeUsage: objectAt(body, "stream_options")["include_usage"] === true,
-    choices: numberWithin(body["n"], 1, 128, 1),
+    stream: body.stream === true,
+    includeUsage: objectAt(body, "stream_options").include_usage === true,
+    choices: numberWithin(body.n, 1, 128, 1),
     limit: limitAt(body, "max_completion_tokens") ?? limitAt(body, "max_tokens"),
-    stop: textsOf(body["stop"]),
-    logprobs: body["logprobs"] === true ? numberWithin(body["top_logprobs"], 0, 20, 0) : null,
-    reasoning: (body["reasoning_effort"] ?? "none") !== "none",
+    stop: textsOf(body.stop),
+    logprobs: body.logprobs === true ? numberWithin(body.top_logprobs, 0, 20, 0) : null,
+    reasoning: (body.reasoning_effort ?? "none") !== "none",
     tools: readTools(body),
     schema: schemaOf(objectAt(body, "response_format")),
   };
 }
 
 function schemaOf(format: JsonObject): unknown {
-  if (format["type"] === "json_schema")
-    return objectAt(format, "json_schema")["schema"] ?? { type: "object" };
-  return format["type"] === "json_object" ? { type: "object" } : null;
+  if (format.type === "json_schema")
+    return objectAt(format, "json_schema").schema ?? { type: "object" };
+  return format.type === "json_object" ? { type: "object" } : null;
 }

@@ -25,7 +25,7 @@ function completePrompts(call: Call): Answer | Problem {
   const total = request.prompts.length * request.choices;
   // A setting of length or pieces must not be shortened.
   const hasOwnLength = behaviour.chunks !== null || behaviour.size !== null || behaviour.unicode;
-  const limit = hasOwnLength && (call.body["max_tokens"] ?? null) === null ? null : request.limit;
+  const limit = hasOwnLength && (call.body.max_tokens ?? null) === null ? null : request.limit;
   const choices: Choice[] = request.prompts.flatMap((prompt, position) =>
     Array.from({ length: request.choices }, (_, choice) => {
       const number = position * request.choices + choice + 1;

@@ -55,7 +55,7 @@ function renderJson(answer: CompletionAnswer, behaviour: Behaviour): Answer {
     };
   });
   const body: Record<string, unknown> = { ...head(answer), choices };
-  if (!behaviour.noUsage) body["usage"] = usage(answer, behaviour);
+  if (!behaviour.noUsage) body.usage = usage(answer, behaviour);
   return {
     kind: "json",
     status: 200,

@@ -31,19 +31,19 @@ const USUAL_LIMIT = 16;
 
 /** Reads a request; one without a prompt is refused. */
 export function readCompletionRequest(body: JsonObject): CompletionRequest | Problem {
-  const prompts = readPrompts(body["prompt"]);
+  const prompts = readPrompts(body.prompt);
   if (prompts.length === 0) return missingParameter("prompt");
-  const choices = numberWithin(body["n"], 1, 128, 1);
+  const choices = numberWithin(body.n, 1, 128, 1);
   return {
     prompts,
-    stream: body["stream"] === true,
-    includeUsage: objectAt(body, "stream_options")["include_usage"] === true,
+    stream: body.stream === true,
+    includeUsage: objectAt(body, "stream_options").include_usage === true,
     choices,
-    bestOf: numberWithin(body["best_of"], choices, 128, choices),
-    limit: numberWithin(body["max_tokens"], 0, Infinity, USUAL_LIMIT),
-    stop: textsOf(body["stop"]),
-    logprobs: numberWithin(body["logprobs"], 0, 5, null),
-    echo: body["echo"] === true,
+    bestOf: numberWithin(body.best_of, choices, 128, choices),
+    limit: numberWithin(body.max_tokens, 0, Infinity, USUAL_LIMIT),
+    stop: textsOf(body.stop),
+    logprobs: numberWithin(body.logprobs, 0, 5, null),
+    echo: body.echo === true,
   };
 }
 

@@ -40,7 +40,7 @@ function errorEvent(number: number): StreamEvent {
 /** `null` before the response has begun, or after it has ended. */
 function failedEvents(sent: readonly StreamEvent[], number: number): readonly StreamEvent[] | null {
   const data = sent.map((event): unknown => parseJson(event.data)).filter(isJsonObject);
-  const response = data[0]?.["response"];
+  const response = data[0]?.response;
   if (!isJsonObject(response) || sent.at(-1)?.purpose === "end") return null;
   const failed = {
     type: "response.failed",
@@ -53,6 +53,6 @@ function failedEvents(sent: readonly StreamEvent[], number: number): readonly St
 /** The items that were finished, in order. */
 function finished(data: readonly JsonObject[]): readonly unknown[] {
   return data
-    .filter((event) => event["type"] === "response.output_item.done")
-    .map((event) => event["item"]);
+    .filter((event) => event.type === "response.output_item.done")
+    .map((event) => event.item);
 }

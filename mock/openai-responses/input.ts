@@ -23,21 +23,19 @@ export function readInput(body: JsonObject): Conversation | Problem {
   return {
     messages: items.length,
     tokens: items.reduce((sum, item) => sum + 4 + tokensOf(item), 0),
-    endsWithToolResult: RESULTS.has(items.at(-1)?.["type"]),
+    endsWithToolResult: RESULTS.has(items.at(-1)?.type),
   };
 }
 
 /** Whether an item is reasoning that no simulated provider sealed. */
 function isForeign(item: JsonObject): boolean {
-  const sealed = item["encrypted_content"] ?? null;
-  return (
-    item["type"] === "reasoning" && sealed !== null && !isSealed("encrypted-reasoning", sealed)
-  );
+  const sealed = item.encrypted_content ?? null;
+  return item.type === "reasoning" && sealed !== null && !isSealed("encrypted-reasoning", sealed);
 }
 
 function tokensOf(item: JsonObject): number {
   // Clients omit the type of messages.
-  const type = item["type"] ?? "message";
+  const type = item.type ?? "message";
   if (type === "reasoning") return 0;
   if (type === "message") return tokensOfContent(item, "content");
   return RESULTS.has(type) ? tokensOfContent(item, "output") : tokensOfText(JSON.stringify(item));
@@ -45,7 +43,7 @@ function tokensOf(item: JsonObject): number {
 
 /** Estimated tokens of a member that holds a text or parts. */
 function tokensOfContent(item: JsonObject, name: string): number {
-  const parts = objectsAt(item, name).map((part) => part["text"] ?? part["refusal"]);
+  const parts = objectsAt(item, name).map((part) => part.text ?? part.refusal);
   const tokens = parts.map((text) =>
     typeof text === "string" ? tokensOfText(text) : TOKENS_PER_ATTACHMENT,
   );

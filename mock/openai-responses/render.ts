@@ -54,7 +54,7 @@ function streamOf(
   stream.add("response.in_progress", { response: started });
   for (const [index, item] of items.entries()) addItem(stream, item, index, answer);
   const ended = endedResource(answer, items, behaviour);
-  stream.add(`response.${String(ended["status"])}`, { response: ended }, "end");
+  stream.add(`response.${String(ended.status)}`, { response: ended }, "end");
   return stream.events;
 }
 

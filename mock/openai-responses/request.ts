@@ -40,26 +40,26 @@ export function readResponsesRequest(body: JsonObject): ResponsesRequest | Probl
     body,
     input,
     tokens: input.tokens + tools.tokens + tokensOfText(textAt(body, "instructions")),
-    stream: body["stream"] === true,
+    stream: body.stream === true,
     limit: limitAt(body, "max_output_tokens"),
     ...readReasoning(objectAt(body, "reasoning")),
     encrypted: include.includes("reasoning.encrypted_content"),
     logprobs: include.includes("message.output_text.logprobs")
-      ? numberWithin(body["top_logprobs"], 0, 20, 0)
+      ? numberWithin(body.top_logprobs, 0, 20, 0)
       : null,
-    obfuscated: objectAt(body, "stream_options")["include_obfuscation"] !== false,
+    obfuscated: objectAt(body, "stream_options").include_obfuscation !== false,
     tools,
     schema: schemaOf(objectAt(objectAt(body, "text"), "format")),
   };
 }
 
 function schemaOf(format: JsonObject): unknown {
-  if (format["type"] === "json_schema") return format["schema"] ?? { type: "object" };
-  return format["type"] === "json_object" ? { type: "object" } : null;
+  if (format.type === "json_schema") return format.schema ?? { type: "object" };
+  return format.type === "json_object" ? { type: "object" } : null;
 }
 
 function readReasoning(reasoning: JsonObject): Pick<ResponsesRequest, "reasoning" | "summary"> {
-  const summary = (reasoning["summary"] ?? reasoning["generate_summary"] ?? null) !== null;
-  const effort = reasoning["effort"] ?? (summary ? "medium" : "none");
+  const summary = (reasoning.summary ?? reasoning.generate_summary ?? null) !== null;
+  const effort = reasoning.effort ?? (summary ? "medium" : "none");
   return { reasoning: effort !== "none", summary };
 }

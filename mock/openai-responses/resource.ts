@@ -76,49 +76,49 @@ function resource(
     error: null,
     frequency_penalty: 0,
     incomplete_details: null,
-    instructions: body["instructions"] ?? null,
-    max_output_tokens: body["max_output_tokens"] ?? null,
-    max_tool_calls: body["max_tool_calls"] ?? null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
     model,
     output: [],
-    parallel_tool_calls: body["parallel_tool_calls"] ?? true,
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
     presence_penalty: 0,
     previous_response_id: null,
-    prompt_cache_key: body["prompt_cache_key"] ?? null,
-    prompt_cache_retention: body["prompt_cache_retention"] ?? "in_memory",
-    reasoning: reasoningOf(body["reasoning"]),
-    safety_identifier: body["safety_identifier"] ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    prompt_cache_retention: body.prompt_cache_retention ?? "in_memory",
+    reasoning: reasoningOf(body.reasoning),
+    safety_identifier: body.safety_identifier ?? null,
     service_tier: "default",
-    store: body["store"] ?? true,
-    temperature: body["temperature"] ?? 1,
-    text: textOf(body["text"]),
-    tool_choice: body["tool_choice"] ?? "auto",
+    store: body.store ?? true,
+    temperature: body.temperature ?? 1,
+    text: textOf(body.text),
+    tool_choice: body.tool_choice ?? "auto",
     tools: listAt(body, "tools").map(toolOf),
-    top_logprobs: body["top_logprobs"] ?? 0,
-    top_p: body["top_p"] ?? 1,
-    truncation: body["truncation"] ?? "disabled",
+    top_logprobs: body.top_logprobs ?? 0,
+    top_p: body.top_p ?? 1,
+    truncation: body.truncation ?? "disabled",
     usage: null,
-    user: body["user"] ?? null,
-    metadata: body["metadata"] ?? {},
+    user: body.user ?? null,
+    metadata: body.metadata ?? {},
     ...state,
   };
 }
 
 function reasoningOf(value: unknown): object {
   const given = isJsonObject(value) ? value : {};
-  return { ...given, effort: given["effort"] ?? null, summary: given["summary"] ?? null };
+  return { ...given, effort: given.effort ?? null, summary: given.summary ?? null };
 }
 
 function textOf(value: unknown): object {
   const given = isJsonObject(value) ? value : {};
-  const format = isJsonObject(given["format"]) ? given["format"] : { type: "text" };
+  const format = isJsonObject(given.format) ? given.format : { type: "text" };
   const whole =
-    format["type"] === "json_schema" ? { description: null, strict: false, ...format } : format;
-  return { format: whole, verbosity: given["verbosity"] ?? "medium" };
+    format.type === "json_schema" ? { description: null, strict: false, ...format } : format;
+  return { format: whole, verbosity: given.verbosity ?? "medium" };
 }
 
 function toolOf(tool: unknown): unknown {
-  return isJsonObject(tool) && tool["type"] === "function"
+  return isJsonObject(tool) && tool.type === "function"
     ? { description: null, parameters: null, strict: true, ...tool }
     : tool;
 }

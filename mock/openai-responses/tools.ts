@@ -15,8 +15,8 @@ export interface ResponsesTools extends ToolUse {
 export function readTools(body: JsonObject): ResponsesTools {
   const tools = objectsAt(body, "tools").flatMap(readTool);
   return {
-    ...choose(body["tool_choice"], tools),
-    parallel: body["parallel_tool_calls"] !== false,
+    ...choose(body.tool_choice, tools),
+    parallel: body.parallel_tool_calls !== false,
     tokens: tokensOfList(listAt(body, "tools")),
   };
 }
@@ -26,12 +26,12 @@ function readTool(value: JsonObject): readonly Tool[] {
   if (type !== "function" && type !== "custom") return [];
   // Unlike chat completions, responses are strict by default, but then only as far as the schema
   // allows.
-  const strict = value["strict"] === true;
+  const strict = value.strict === true;
   return [
     {
       type,
       name: textAt(value, "name"),
-      parameters: value["parameters"] ?? { type: "object" },
+      parameters: value.parameters ?? { type: "object" },
       strict,
     },
   ];
@@ -43,16 +43,15 @@ function choose(
 ): Pick<ToolUse, "callable" | "required"> {
   if (choice === "none") return { callable: [], required: false };
   if (!isJsonObject(choice)) return { callable: tools, required: choice === "required" };
-  if (choice["type"] !== "allowed_tools")
-    return { callable: named([choice], tools), required: true };
+  if (choice.type !== "allowed_tools") return { callable: named([choice], tools), required: true };
   return {
     callable: named(objectsAt(choice, "tools"), tools),
-    required: choice["mode"] === "required",
+    required: choice.mode === "required",
   };
 }
 
 function named(references: readonly JsonObject[], tools: readonly Tool[]): readonly Tool[] {
   return tools.filter(({ type, name }) =>
-    references.some((reference) => reference["type"] === type && reference["name"] === name),
+    references.some((reference) => reference.type === type && reference.name === name),
   );
 }

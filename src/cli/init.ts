@@ -230,8 +230,8 @@ export function planInit({
   }
   // A route whose endpoints have prices in part is reported by `check` (PRICE_GAP).
   const generates = ({ model }: PlannedEndpoint): boolean =>
-    listOf(models.get(model)?.["operations"]).includes("generate");
-  const isGap = endpoints.some((one) => generates(one) && one.row["price"] === undefined);
+    listOf(models.get(model)?.operations).includes("generate");
+  const isGap = endpoints.some((one) => generates(one) && one.row.price === undefined);
   const priced = endpoints.map((one): PlannedEndpoint => {
     if (!isGap || !generates(one)) return one;
     const { price: _, ...row } = one.row;
@@ -441,7 +441,7 @@ function routesOf({
   models,
 }: InitPlan): readonly { readonly name: string; readonly row: JsonObject }[] {
   const generates = ({ model }: PlannedEndpoint): boolean =>
-    listOf(models.get(model)?.["operations"]).includes("generate");
+    listOf(models.get(model)?.operations).includes("generate");
   const groups = new Map<string, PlannedEndpoint[]>();
   for (const endpoint of endpoints) {
     const name = generates(endpoint) ? "chat" : endpoint.model;
@@ -450,10 +450,10 @@ function routesOf({
   return [...groups].map(([name, [primary, ...fallbacks]]) => ({
     name,
     row: {
-      primary: primary?.row["id"] ?? "",
+      primary: primary?.row.id ?? "",
       ...(fallbacks.length === 0
         ? {}
-        : { fallbacks: fallbacks.map(({ row }) => row["id"] ?? ""), on_gap: "narrow" }),
+        : { fallbacks: fallbacks.map(({ row }) => row.id ?? ""), on_gap: "narrow" }),
     },
   }));
 }

@@ -98,7 +98,7 @@ async function fromStore(id: string, values: Values, io: CommandIo): Promise<Rec
   const answer = await explainRecord(record, values, io);
   if (answer === null) return { decision, explanation: null, notes: [] };
   const { explanation, notes } = answer;
-  const isSameTable = explanation["table_revision"] === decision["table_revision"];
+  const isSameTable = explanation.table_revision === decision.table_revision;
   return {
     decision,
     explanation,
@@ -160,7 +160,7 @@ async function fromServer(id: string, server: string, io: CommandIo): Promise<Re
 }
 
 function printRecorded({ decision, explanation, notes }: Recorded, io: CommandIo): void {
-  const isServed = decision["outcome"] === "route" || decision["outcome"] === "answer";
+  const isServed = decision.outcome === "route" || decision.outcome === "answer";
   const command = textOf(decision, "explain");
   const sections: readonly Section[] = [
     listSection("Recorded", factItems(recordedFacts(decision))),
@@ -205,7 +205,7 @@ function recordedFacts(decision: JsonObject): Readonly<Record<string, Text>> {
     table: quoted(textOf(decision, "table_revision").slice(0, 12)),
     policy: text("policy_revision"),
     finish: text("finish"),
-    time: quoted(decision["total_ms"] === null ? "" : `${textOf(decision, "total_ms")} ms`),
+    time: quoted(decision.total_ms === null ? "" : `${textOf(decision, "total_ms")} ms`),
   };
 }
 

@@ -49,8 +49,8 @@ export const PRICE_FILE = "prices.json";
  */
 export function parsePriceList(text: string): PriceList | string {
   const list = parseJsonObject(text);
-  const date = list?.["date"];
-  const rows = list?.["rows"];
+  const date = list?.date;
+  const rows = list?.rows;
   if (typeof date !== "string" || !/^\d{4}-\d{2}-\d{2}$/.test(date))
     return "`date` must be a day such as 2026-11-28";
   if (!Array.isArray(rows)) return "`rows` must be a list";

@@ -120,8 +120,8 @@ function annotate(name: string, property: Schema[string]): Schema[string] {
   const example = Object.hasOwn(EXAMPLES, name) ? EXAMPLES[name] : undefined;
   const listsValues =
     SELF_EXPLANATORY.some((keyword) => keyword in property) ||
-    property["type"] === "boolean" ||
-    property["type"] === "object";
+    property.type === "boolean" ||
+    property.type === "object";
   // A list of values of a closed list shows them itself; a mapping has its own keys.
   return example === undefined || listsValues || !fits(example, property)
     ? inner

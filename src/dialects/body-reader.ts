@@ -56,7 +56,7 @@ function summaryOf(values: readonly JsonValue[]): string | null {
 }
 
 function firstTurn(turns: readonly JsonValue[]): readonly JsonValue[] {
-  const first = turns.findIndex((turn) => isJsonObject(turn) && turn["role"] === "user");
+  const first = turns.findIndex((turn) => isJsonObject(turn) && turn.role === "user");
   if (first === -1) return turns.slice(0, 1);
   return [...turns.slice(first, first + 1), ...turns.slice(0, Math.min(first, MOST_INSTRUCTIONS))];
 }
@@ -137,7 +137,7 @@ const TOOL_FRAME = 1_024;
  * address, documents) an allowance is added.
  */
 function inputAllowance(body: JsonObject, needs: readonly Capability[]): number {
-  const frame = FRAME + (body["tools"] === undefined ? 0 : TOOL_FRAME);
+  const frame = FRAME + (body.tools === undefined ? 0 : TOOL_FRAME);
   return frame + (bringsMedia(needs) ? mediaAllowance(body) : 0);
 }
 
@@ -148,7 +148,7 @@ export const ASCII_PER_TOKEN = 4;
 function likelyInput(body: JsonObject, needs: readonly Capability[]): number {
   let media = 0;
   const text = JSON.stringify(body, (_name, value: JsonValue) => {
-    const allowance = isJsonObject(value) ? allowanceOf(value["type"]) : 0;
+    const allowance = isJsonObject(value) ? allowanceOf(value.type) : 0;
     if (allowance === 0) return value;
     media += allowance;
     return null;
@@ -179,7 +179,7 @@ const MEDIA: ReadonlySet<Capability> = new Set([
 
 function mediaAllowance(value: JsonValue | undefined): number {
   if (typeof value !== "object" || value === null) return 0;
-  let sum = isJsonObject(value) ? allowanceOf(value["type"]) : 0;
+  let sum = isJsonObject(value) ? allowanceOf(value.type) : 0;
   for (const each of Object.values(value)) sum += mediaAllowance(each);
   return sum;
 }
@@ -261,7 +261,7 @@ export function parsePreferences(value: JsonValue | undefined): ProviderPreferen
 
 function parseSort(value: JsonValue): NonNullable<ProviderPreferences["sort"]> {
   if (!isJsonObject(value)) return { by: sortKey(value), partition: "model" };
-  return { by: sortKey(value["by"]), partition: value["partition"] === "none" ? "none" : "model" };
+  return { by: sortKey(value.by), partition: value.partition === "none" ? "none" : "model" };
 }
 
 function sortKey(value: JsonValue | undefined): SortKey {

@@ -66,15 +66,13 @@ function changedMembers(value: JsonValue | undefined, change: Change): JsonValue
  */
 export function filledSchema(schema: JsonObject): JsonObject {
   const fitted = changed(schema, (one) => {
-    if (one["type"] === "object" && one["properties"] === undefined)
-      return { ...one, properties: {} };
-    const isBare =
-      one["type"] === "array" && one["items"] === undefined && one["prefixItems"] === undefined;
+    if (one.type === "object" && one.properties === undefined) return { ...one, properties: {} };
+    const isBare = one.type === "array" && one.items === undefined && one.prefixItems === undefined;
     return isBare ? { ...one, items: {} } : one;
   });
-  if (fitted["type"] === "object") return fitted;
+  if (fitted.type === "object") return fitted;
   return {
-    ...(fitted["properties"] === undefined && { properties: {} }),
+    ...(fitted.properties === undefined && { properties: {} }),
     ...fitted,
     type: "object",
   };

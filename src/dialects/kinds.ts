@@ -267,7 +267,7 @@ class KindsWalk {
 function isOff(value: JsonValue): boolean {
   if (!isJsonObject(value))
     return value === false || value === 0 || value === "none" || isEmptyValue(value);
-  return value["type"] === "disabled" || value["enabled"] === false || value["effort"] === "none";
+  return value.type === "disabled" || value.enabled === false || value.effort === "none";
 }
 
 /** The 400 for what names, or makes, something that a provider keeps. */

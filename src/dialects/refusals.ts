@@ -385,7 +385,7 @@ const VALIDATOR_CODES: ReadonlyMap<JsonValue | undefined, string> = new Map<Json
 /** `{"detail": [{"type", "loc": ["body", name, …]}]}` (pydantic). */
 function ofValidator(detail: readonly JsonValue[]): Partial<Refusal> | null {
   const [first] = detail;
-  if (!isJsonObject(first) || !Array.isArray(first["loc"])) return null;
+  if (!isJsonObject(first) || !Array.isArray(first.loc)) return null;
   const { type, loc } = first;
   const path = loc[0] === "body" ? loc.slice(1) : loc;
   return { code: VALIDATOR_CODES.get(type) ?? "invalid_value", ...namedMember(path.join(".")) };
@@ -404,7 +404,7 @@ function readRefusal(error: JsonValue | undefined, depth = 0): Partial<Refusal> 
   const { metadata, param } = error;
   const inner = memberIn(metadata, "raw");
   let named = namedMember(param);
-  for (const each of [error["message"], error["error"], error["detail"], inner]) {
+  for (const each of [error.message, error.error, error.detail, inner]) {
     const read = readRefusal(each, depth + 1);
     named ??= namedMember(read?.param);
     if (read?.code !== undefined) return { code: read.code, ...named };

@@ -167,7 +167,7 @@ export function editedBody(
       setMember(body, name, request.body[name]);
     }
   }
-  body["model"] = endpoint.upstreamModel;
+  body.model = endpoint.upstreamModel;
   return {
     body,
     stripped,

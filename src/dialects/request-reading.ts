@@ -445,7 +445,7 @@ export function inferenceRequest(
       signatureFamilies: reading.signatureFamilies,
       dimensions: parsed.dimensions,
     },
-    preferences: parsePreferences(body["provider"]),
+    preferences: parsePreferences(body.provider),
     paths: reading.paths,
     headers,
     body,

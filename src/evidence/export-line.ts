@@ -41,12 +41,8 @@ const linkOf = ({ position, hash }: ChainLink): ChainLink => ({ position, hash }
 /** `null` for a line that is no header of this format. */
 export function readHeader(line: string): ExportHeader | null {
   const value = parse(line);
-  if (!isJsonObject(value) || value["format"] !== EVIDENCE_FORMAT) return null;
-  const [from, to, workspace] = [
-    readPosition(value["from"]),
-    readPosition(value["to"]),
-    value["workspace"],
-  ];
+  if (!isJsonObject(value) || value.format !== EVIDENCE_FORMAT) return null;
+  const [from, to, workspace] = [readPosition(value.from), readPosition(value.to), value.workspace];
   if (from === null || to === null || (workspace !== null && typeof workspace !== "string"))
     return null;
   return { from, to, workspace };
@@ -55,8 +51,8 @@ export function readHeader(line: string): ExportHeader | null {
 /** `null` for a line that is no header of this format. */
 export function readPolicyHeader(line: string): PolicyExportHeader | null {
   const value = parse(line);
-  if (!isJsonObject(value) || value["format"] !== POLICY_FORMAT) return null;
-  const [from, to] = [readPosition(value["from"]), readPosition(value["to"])];
+  if (!isJsonObject(value) || value.format !== POLICY_FORMAT) return null;
+  const [from, to] = [readPosition(value.from), readPosition(value.to)];
   return from?.position === GENESIS.position && from.hash === GENESIS.hash && to !== null
     ? { to }
     : null;

@@ -162,8 +162,8 @@ export class Recorder {
     observer?.began(operation);
     this.#trace =
       beginTrace?.(operation, {
-        traceparent: headers["traceparent"],
-        tracestate: headers["tracestate"],
+        traceparent: headers.traceparent,
+        tracestate: headers.tracestate,
       }) ?? null;
     this.#head = recordHead(operation, requestId, clientRequestId, headers);
   }

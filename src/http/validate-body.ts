@@ -60,11 +60,11 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
   const parameters = error.params as Readonly<Record<string, unknown>>;
   switch (error.keyword) {
     case "required": {
-      const missing = joined(path, String(parameters["missingProperty"]));
+      const missing = joined(path, String(parameters.missingProperty));
       return invalidRequest("missing_field", `${missing} is required`, missing);
     }
     case "additionalProperties": {
-      const name = String(parameters["additionalProperty"]);
+      const name = String(parameters.additionalProperty);
       if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
         return invalidRequest(
           "unknown_field",
@@ -79,7 +79,7 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
       );
     }
     case "enum": {
-      const allowed = parameters["allowedValues"];
+      const allowed = parameters.allowedValues;
       const values = Array.isArray(allowed) ? allowed.map((value) => String(value)).join(", ") : "";
       return invalidRequest(
         "invalid_value",
@@ -147,7 +147,7 @@ function alternatives(errors: readonly ErrorObject[], outer: ErrorObject): strin
 
 /** The types that a value may have. */
 function typesOf({ params }: ErrorObject): readonly string[] {
-  const types: unknown = (params as Readonly<Record<string, unknown>>)["type"];
+  const types: unknown = (params as Readonly<Record<string, unknown>>).type;
   return Array.isArray(types) ? types.map(String) : [String(types)];
 }
 

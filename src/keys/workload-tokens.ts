@@ -122,7 +122,7 @@ class RemoteKeys {
     if (typeof uri !== "string") return uri.failure;
     const answer = await this.#fetchJson(uri, network);
     if ("failure" in answer) return answer.failure;
-    const listed = isJsonObject(answer.json) ? answer.json["keys"] : null;
+    const listed = isJsonObject(answer.json) ? answer.json.keys : null;
     return Array.isArray(listed) ? finderOf(listed.slice(0, MOST_KEYS)) : "not_a_key_set";
   }
 
@@ -140,9 +140,8 @@ class RemoteKeys {
     );
     if ("failure" in answer) return answer;
     const found = isJsonObject(answer.json) ? answer.json : {};
-    const uri = found["jwks_uri"];
-    const isTheirs =
-      found["issuer"] === issuer && typeof uri === "string" && isFetchable(uri, issuer);
+    const uri = found.jwks_uri;
+    const isTheirs = found.issuer === issuer && typeof uri === "string" && isFetchable(uri, issuer);
     return isTheirs ? uri : { failure: "discovery_mismatch" };
   }
 }
@@ -164,7 +163,7 @@ function isFetchable(uri: string, issuer: string): boolean {
 function finderOf(keys: readonly JsonValue[]): KeyFinder {
   const usable = keys.filter(
     (key): key is JsonObject & JSONWebKeySet["keys"][number] =>
-      isJsonObject(key) && typeof key["kty"] === "string" && key["kty"] !== "oct",
+      isJsonObject(key) && typeof key.kty === "string" && key.kty !== "oct",
   );
   return createLocalJWKSet({ keys: usable });
 }

@@ -379,7 +379,7 @@ const PERSON = isObject({ issuer: isText, subject: isText });
 /** Keys, and records of older versions, name no person. */
 const ACTOR: Check = (value) =>
   KNOWN_ACTOR(value) &&
-  (!isJsonObject(value) || value["person"] === undefined || PERSON(value["person"]));
+  (!isJsonObject(value) || value.person === undefined || PERSON(value.person));
 const REPORT = isObject({
   sha256: isDigest,
   tableRevision: isText,
@@ -432,8 +432,8 @@ export function readPolicyRecord(text: string): PolicyRecord | null {
 
 function isPolicyRecord(value: unknown): value is JsonObject & PolicyRecord {
   if (!isJsonObject(value)) return false;
-  const kind = RECORD_KINDS.find((known) => known === value["kind"]);
-  if (kind === undefined || !isText(value["policy"]) || !isTime(value["at"])) return false;
+  const kind = RECORD_KINDS.find((known) => known === value.kind);
+  if (kind === undefined || !isText(value.policy) || !isTime(value.at)) return false;
   return hasMembers(value, MEMBERS[kind]);
 }
 

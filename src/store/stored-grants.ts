@@ -20,13 +20,13 @@ const NOTHING: KeyLimits = {
  */
 export function parseExchange(text: string | null): ExchangeGrant | null {
   const stored = parseObject(text);
-  if (stored === null || typeof stored["maximumLifetime"] !== "number") return null;
+  if (stored === null || typeof stored.maximumLifetime !== "number") return null;
   const operations = readList(stored, "operations");
   const routes = readList(stored, "routes");
   const origins = readList(stored, "origins");
   if (operations === undefined || routes === undefined || origins === undefined) return null;
   return {
-    maximumLifetime: stored["maximumLifetime"],
+    maximumLifetime: stored.maximumLifetime,
     operations: operations?.filter(isOperation) ?? null,
     routes,
     origins,
@@ -40,7 +40,7 @@ export function parseLimits(text: string | null): KeyLimits | null {
   const requestsPerMinute = readCount(stored, "requestsPerMinute");
   const tokensPerMinute = readCount(stored, "tokensPerMinute");
   const concurrency = readCount(stored, "concurrency");
-  const budget = readBudget(stored?.["budget"]);
+  const budget = readBudget(stored?.budget);
   if (
     requestsPerMinute === undefined ||
     tokensPerMinute === undefined ||

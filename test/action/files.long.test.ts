@@ -37,12 +37,12 @@ function mappingsIn(value: JsonValue): readonly JsonObject[] {
 }
 
 function stepsOf(container: JsonObject): readonly JsonObject[] {
-  const steps = container["steps"];
+  const steps = container.steps;
   return Array.isArray(steps) ? steps.map((step: JsonValue) => objectOf(step)) : [];
 }
 
-const steps = stepsOf(objectOf(action["runs"]));
-const job = objectOf(objectOf(workflow["jobs"])["simulate"]);
+const steps = stepsOf(objectOf(action.runs));
+const job = objectOf(objectOf(workflow.jobs).simulate);
 
 describe.each([...texts.keys()])("%s", (path) => {
   const mappings = mappingsIn(read(path));
@@ -73,17 +73,17 @@ describe.each([...texts.keys()])("%s", (path) => {
 
 describe("the action", () => {
   it("is composite, and every step that runs names its shell", () => {
-    expect(objectOf(action["runs"])["using"]).toBe("composite");
+    expect(objectOf(action.runs).using).toBe("composite");
     for (const step of steps) {
-      expect(
-        [typeof step["run"], typeof step["uses"]].filter((type) => type === "string"),
-      ).toHaveLength(1);
-      if (step["run"] !== undefined) expect(step["shell"]).toBe("bash");
+      expect([typeof step.run, typeof step.uses].filter((type) => type === "string")).toHaveLength(
+        1,
+      );
+      if (step.run !== undefined) expect(step.shell).toBe("bash");
     }
   });
 
   it("describes every input and gives it a default, and uses each of them", () => {
-    const inputs = objectOf(action["inputs"]);
+    const inputs = objectOf(action.inputs);
     const text = texts.get(".github/actions/simulate/action.yml") ?? "";
     expect(Object.keys(inputs)).toEqual(
       expect.arrayContaining([
@@ -109,7 +109,7 @@ describe("the action", () => {
   it("gives scripts the variables that they read, and no others", () => {
     for (const name of ["run.mjs", "comment.mjs", "install.sh"]) {
       const step = steps.find(({ run }) => typeof run === "string" && run.includes(name));
-      const given = Object.keys(objectOf(step?.["env"])).filter(
+      const given = Object.keys(objectOf(step?.env)).filter(
         (variable) => !variable.startsWith("GITHUB_"),
       );
       const script = readFileSync(join(ACTION, name), "utf8");
@@ -137,7 +137,7 @@ describe("the action", () => {
       "Upload SARIF",
       "Verdict",
     ]);
-    for (const step of after) expect(step["if"]).toMatch(/^\$\{\{ !cancelled\(\)( && .*)? \}\}$/);
+    for (const step of after) expect(step.if).toMatch(/^\$\{\{ !cancelled\(\)( && .*)? \}\}$/);
     expect(
       after.filter((step) => step["continue-on-error"] === true).map(({ name }) => name),
     ).toEqual(["Upload SARIF"]);
@@ -171,24 +171,24 @@ describe("the action", () => {
 
 describe("the workflow", () => {
   it("runs for pull requests and merge queues, with the fewest permissions, one run at a time", () => {
-    expect(Object.keys(objectOf(workflow["on"]))).toEqual(["pull_request", "merge_group"]);
-    expect(workflow["permissions"]).toEqual({});
-    expect(job["permissions"]).toEqual({
+    expect(Object.keys(objectOf(workflow.on))).toEqual(["pull_request", "merge_group"]);
+    expect(workflow.permissions).toEqual({});
+    expect(job.permissions).toEqual({
       contents: "read",
       "pull-requests": "write",
       "security-events": "write",
     });
-    expect(objectOf(workflow["concurrency"])).toMatchObject({ "cancel-in-progress": true });
+    expect(objectOf(workflow.concurrency)).toMatchObject({ "cancel-in-progress": true });
     expect(job["timeout-minutes"]).toBeGreaterThan(0);
   });
 
   it("checks out the branch with its history and leaves no token behind, then uses our own action", () => {
     const [checkout, own, ...more] = stepsOf(job);
     expect(more).toEqual([]);
-    expect(checkout?.["with"]).toMatchObject({ "fetch-depth": 0, "persist-credentials": false });
-    expect(own?.["uses"]).toBe("./.github/actions/simulate");
-    const given = Object.keys(objectOf(own?.["with"]));
-    expect(given.filter((name) => !Object.hasOwn(objectOf(action["inputs"]), name))).toEqual([]);
+    expect(checkout?.with).toMatchObject({ "fetch-depth": 0, "persist-credentials": false });
+    expect(own?.uses).toBe("./.github/actions/simulate");
+    const given = Object.keys(objectOf(own?.with));
+    expect(given.filter((name) => !Object.hasOwn(objectOf(action.inputs), name))).toEqual([]);
   });
 });
 

@@ -70,7 +70,7 @@ export function runScript(
   const program = script.endsWith(".sh") ? "bash" : process.execPath;
   const child = spawn(program, [join(root, ".github/actions/simulate", script)], {
     env: { ...environment, ...more },
-    cwd: more["GITHUB_WORKSPACE"] ?? root,
+    cwd: more.GITHUB_WORKSPACE ?? root,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const texts = { stdout: "", stderr: "" };

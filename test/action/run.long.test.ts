@@ -128,11 +128,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     });
     const runner = makeRunner(commits);
     const { code } = await runScript(runner, "run.mjs", { GITHUB_WORKSPACE: folder });
-    expect([code, outputsOf(runner)["exit-code"], outputsOf(runner)["digest"]]).toEqual([
-      0,
-      "1",
-      "",
-    ]);
+    expect([code, outputsOf(runner)["exit-code"], outputsOf(runner).digest]).toEqual([0, "1", ""]);
     const comment = reportOf(runner, "comment.md") ?? "";
     expect(comment).toMatch(
       /^<!-- signalbox-simulation -->\n> \[!CAUTION\]\n> - `signalbox check` failed/,
@@ -292,7 +288,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
       { simulate: 1, stderr: "no" },
       { files: { "signalbox-simulation/simulation.md": FAILED, "simulation.md": FAILED } },
     );
-    expect([outputsOf(runner)["digest"], comment.includes("more permissive")]).toEqual(["", false]);
+    expect([outputsOf(runner).digest, comment.includes("more permissive")]).toEqual(["", false]);
   });
 
   it.each([

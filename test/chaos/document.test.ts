@@ -8,6 +8,6 @@ const FILE = new URL("../../docs/faults.md", import.meta.url);
 // When this fails: `npm run generate`, and read what has changed.
 test("docs/faults.md says what the matrix expects", () => {
   const made = withNavigationOf(readFileSync(FILE, "utf8"), chaosDocument());
-  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(FILE, made);
+  if (process.env.UPDATE_DOCS === "1") writeFileSync(FILE, made);
   expect(readFileSync(FILE, "utf8")).toBe(made);
 });

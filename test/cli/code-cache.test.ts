@@ -36,7 +36,7 @@ function environmentOf(name: string): {
 /** What threads and worker processes receive. */
 function reportedOf(environment: Record<string, string | undefined>): string | undefined {
   keepCompiledCode(environment);
-  return environment["NODE_COMPILE_CACHE"];
+  return environment.NODE_COMPILE_CACHE;
 }
 
 describe("what Node compiled of the program", () => {

@@ -95,7 +95,7 @@ function said(explanation: JsonObject[string] | undefined): string {
   }
   const candidates = Array.isArray(plan) ? plan : [];
   return candidates
-    .map((candidate) => (isJsonObject(candidate) ? candidate["endpoint"] : candidate))
+    .map((candidate) => (isJsonObject(candidate) ? candidate.endpoint : candidate))
     .join(" ");
 }
 
@@ -126,7 +126,7 @@ describe.skipIf(NO_GIT !== null)("the command of an example", { timeout: 120_000
       for (const group of promoted.groups.slice(0, 4)) {
         const explanation = await explained(folder, group.explain);
         // Where promotion changes nothing of a request, nothing is said of it.
-        const promotion = explanation["if_promoted"];
+        const promotion = explanation.if_promoted;
         expect(said(promotion === null ? explanation : promotion)).toBe(resultOf(group.head));
         expect(said(await explained(folder, [...group.explain, "--promoted"]))).toBe(
           resultOf(group.head),

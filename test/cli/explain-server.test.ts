@@ -87,7 +87,7 @@ describe("signalbox explain, against a server", () => {
     });
     expect(said).toMatchObject({ denial: { failed_constraint: "zdr" } });
     const other = await ask({ ...sample.key, environment: "test" });
-    expect(other["notes"]).toEqual([
+    expect(other.notes).toEqual([
       expect.stringContaining("has other attributes than the key in --point"),
     ]);
   });

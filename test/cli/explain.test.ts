@@ -55,7 +55,7 @@ describe("signalbox explain, against files", () => {
         policy === "approvals" || policy === "preferences" ? revision === table : revision === null,
     );
     expect(new Set(shown)).toEqual(new Set([true]));
-    expect(said["policy_revisions"]).toMatchObject({
+    expect(said.policy_revisions).toMatchObject({
       "eu-residency": { enforced: { revision: null } },
     });
   });
@@ -159,7 +159,7 @@ describe("signalbox explain, against files", () => {
   });
 
   it("says what the files do not have, though a caller may request it", async () => {
-    const notes = async (members: object) => (await explained(point(members)))["notes"];
+    const notes = async (members: object) => (await explained(point(members))).notes;
     expect(await notes({ workspace: "demo", model: "chat-lrge" })).toEqual([
       "there is no route with this name; did you mean `chat-large`?",
     ]);

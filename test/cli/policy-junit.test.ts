@@ -144,7 +144,7 @@ describe("JUnit XML", () => {
               // eslint-disable-next-line no-control-regex -- what XML 1.0 forbids
               .replaceAll(/[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/g, "\uFFFD");
           const found = root.children[0]?.children[0];
-          expect(found?.attributes["name"]).toBe(sayable(name));
+          expect(found?.attributes.name).toBe(sayable(name));
           expect(found?.children[1]?.text).toBe(sayable(printed.join("\n")));
         },
       ),

@@ -12,7 +12,7 @@ function start(argv: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), "signalbox-streams-"));
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
-    env: { ...COMPILED, PATH: process.env["PATH"] ?? "" },
+    env: { ...COMPILED, PATH: process.env.PATH ?? "" },
   });
   onTestFinished(() => {
     child.kill("SIGKILL");

@@ -44,7 +44,7 @@ describe.skipIf(INTERPRETER === null)(`the official Python clients (${NEEDS})`, 
     });
     for (const line of stdout.trim().split("\n")) {
       const result: Result = JSON.parse(line);
-      results.set(`${String(result["case"])} over ${String(result["route"])}`, result);
+      results.set(`${String(result.case)} over ${String(result.route)}`, result);
     }
   }, 3 * STARTING);
 

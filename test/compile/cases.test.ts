@@ -58,7 +58,7 @@ describe("golden cases", () => {
   test.each(files)("%s", (name) => {
     const { text, expected } = read(name);
     const actual = outcome(text);
-    const update = process.env["UPDATE_GOLDEN"] === "1";
+    const update = process.env.UPDATE_GOLDEN === "1";
     if (update) writeFileSync(new URL(name, folder), `${text}${LINE}${actual}`);
     expect(actual).toBe(update ? actual : expected);
   });

@@ -28,7 +28,7 @@ function* keys(
   path = "",
 ): Generator<{ readonly path: string; readonly property: Json }> {
   if (typeof value !== "object" || value === null) return;
-  for (const [name, property] of Object.entries(objectOf(objectOf(value)["properties"]))) {
+  for (const [name, property] of Object.entries(objectOf(objectOf(value).properties))) {
     const given = objectOf(property);
     const reference =
       typeof given["$ref"] === "string" ? given["$ref"].replace("#/$defs/", "") : "";
@@ -45,19 +45,15 @@ describe("schemas for editors", () => {
     const silent: string[] = [];
     let examples = 0;
     for (const { path, property } of keys(schema)) {
-      const items = objectOf(property["items"]);
+      const items = objectOf(property.items);
       const showsValues =
         ["enum", "const", "default", "properties", "if", "oneOf"].some(
           (keyword) => keyword in property,
         ) ||
-        ["boolean", "object"].includes(
-          typeof property["type"] === "string" ? property["type"] : "",
-        ) ||
+        ["boolean", "object"].includes(typeof property.type === "string" ? property.type : "") ||
         ["$ref", "enum", "properties", "if"].some((keyword) => keyword in items) ||
         Object.keys(property).join() === "description";
-      const shown: readonly unknown[] = Array.isArray(property["examples"])
-        ? property["examples"]
-        : [];
+      const shown: readonly unknown[] = Array.isArray(property.examples) ? property.examples : [];
       if (shown.length === 0 && !showsValues) silent.push(path);
       const { $ref: _reference, ...rest } = property;
       const validate = ajv.compile({ ...rest, $defs: objectOf(schema["$defs"]) });
@@ -73,7 +69,7 @@ describe("schemas for editors", () => {
     const file = objectOf(parse(CLEAN));
     const withRow = (row: unknown) => ({
       ...file,
-      providers: { ...objectOf(file["providers"]), more: row },
+      providers: { ...objectOf(file.providers), more: row },
     });
     expect(whole?.(file)).toBe(true);
     expect(whole?.(withRow({ preset: "openai", region: "eu-west" }))).toBe(true);

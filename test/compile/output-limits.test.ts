@@ -25,10 +25,10 @@ describe("models that refuse max_tokens", () => {
   it("stand at providers that rename it, in every preset whose sample is one", () => {
     const samples = Object.entries(PRESETS).filter(
       ([, { provider, sample }]) =>
-        provider["dialect"] === "openai-chat" &&
+        provider.dialect === "openai-chat" &&
         (REFUSING.test(sample?.model ?? "") || REFUSING.test(sample?.upstream_model ?? "")),
     );
     expect(samples.length).toBeGreaterThan(0);
-    for (const [name, { provider }] of samples) expect(provider["flags"], name).toContain(FLAG);
+    for (const [name, { provider }] of samples) expect(provider.flags, name).toContain(FLAG);
   });
 });

@@ -13,7 +13,7 @@ const rows = new Map<string, JsonObject>(
       blocks.find(({ language }) => language === "yaml")?.text ?? "",
     );
     const providers =
-      isJsonObject(written) && isJsonObject(written["providers"]) ? written["providers"] : {};
+      isJsonObject(written) && isJsonObject(written.providers) ? written.providers : {};
     return Object.entries(providers).flatMap(([id, row]) =>
       isJsonObject(row) ? [[id, row] as const] : [],
     );
@@ -78,12 +78,12 @@ describe("presets", () => {
       // The page has a variable of its own for each region; what the variable is called is no fact
       // of the provider.
       {
-        a: { preset: name, region: location, ...own, auth: row["auth"] },
+        a: { preset: name, region: location, ...own, auth: row.auth },
         b: { region: location, ...documented },
       },
       [location],
     );
-    expect({ ...resolved["a"], id: "b" }).toEqual(resolved["b"]);
+    expect({ ...resolved.a, id: "b" }).toEqual(resolved.b);
     expect(preset.source).toMatch(/https:\/\/|recorded exchanges/);
     expect(preset.checked).toMatch(/^20\d\d-\d\d$/);
   });

@@ -33,7 +33,7 @@ describe("the default routes.yaml", () => {
     ]);
     expect(endpoints?.length).toBeGreaterThan(2);
     for (const id of endpoints ?? [])
-      expect(table.regionGroups["eu"]).toContain(table.endpoints[id ?? ""]?.region);
+      expect(table.regionGroups.eu).toContain(table.endpoints[id ?? ""]?.region);
   });
 });
 
@@ -130,7 +130,7 @@ describe("the table cannot be changed or fooled", () => {
     "%s has no prototype",
     (name) => {
       expect(Object.getPrototypeOf(table[name])).toBeNull();
-      expect(table[name]["constructor"]).toBeUndefined();
+      expect(table[name].constructor).toBeUndefined();
     },
   );
 

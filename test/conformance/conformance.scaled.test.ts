@@ -8,7 +8,7 @@ import { report } from "./report.ts";
 import { runCases } from "./run.ts";
 
 const path = casesAtHand();
-const whole = process.env["SIGNALBOX_CONFORMANCE"] === "all";
+const whole = process.env.SIGNALBOX_CONFORMANCE === "all";
 
 /** Neighbouring cases ask about the same thing: a step visits all groups of them. */
 const STEP = fewOrMany(40, 20);

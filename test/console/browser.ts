@@ -8,7 +8,7 @@ import { FakeServer, type Answers } from "./fake-server.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 export const CHROMIUM =
-  process.env["CHROMIUM"] ??
+  process.env.CHROMIUM ??
   NAMES.map((name) => programAtHand(name)).find((path) => path !== null) ??
   null;
 export const WITHOUT =

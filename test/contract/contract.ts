@@ -105,7 +105,7 @@ function headerDeviations(answer: readonly string[], headers: Headers): readonly
       continue;
     }
     const schema = membersOf([...answer, "headers", name, "schema"]);
-    const read = schema["type"] === "integer" && /^\d+$/.test(value) ? Number(value) : value;
+    const read = schema.type === "integer" && /^\d+$/.test(value) ? Number(value) : value;
     problems.push(
       ...faults([...answer, "headers", name, "schema"], read).map(
         (fault) => `header ${name}: ${fault}`,
@@ -113,7 +113,7 @@ function headerDeviations(answer: readonly string[], headers: Headers): readonly
     );
   }
   for (const name of Object.keys(described)) {
-    const isRequired = membersOf([...answer, "headers", name])["required"] === true;
+    const isRequired = membersOf([...answer, "headers", name]).required === true;
     if (isRequired && !headers.has(name)) problems.push(`header ${name} is missing`);
   }
   return problems;
@@ -168,7 +168,7 @@ function eventDeviations(content: readonly string[], event: JsonObject): readonl
   const found = faults([...location, "contentSchema"], value).map(
     (fault) => `${fault}: ${data.slice(0, 200)}`,
   );
-  const type = isJsonObject(value) && typeof value["type"] === "string" ? value["type"] : undefined;
+  const type = isJsonObject(value) && typeof value.type === "string" ? value.type : undefined;
   return name === type ? found : [...found, "the event has another name than its data"];
 }
 
@@ -239,14 +239,12 @@ export function requestFaults({ path, method }: Endpoint, body: unknown): readon
  * events have no types.
  */
 export function eventTypes(events: JsonObject): readonly (readonly [string, JsonObject])[] {
-  const [known] = Array.isArray(events["anyOf"]) ? events["anyOf"] : [];
-  if (!isJsonObject(known) || !Array.isArray(known["oneOf"])) return [];
-  return known["oneOf"].filter(isJsonObject).flatMap((event) => {
+  const [known] = Array.isArray(events.anyOf) ? events.anyOf : [];
+  if (!isJsonObject(known) || !Array.isArray(known.oneOf)) return [];
+  return known.oneOf.filter(isJsonObject).flatMap((event) => {
     const { properties } = event;
     const type =
-      isJsonObject(properties) && isJsonObject(properties["type"])
-        ? properties["type"]["const"]
-        : undefined;
+      isJsonObject(properties) && isJsonObject(properties.type) ? properties.type.const : undefined;
     return typeof type === "string" ? [[type, event] as const] : [];
   });
 }

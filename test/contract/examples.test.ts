@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 
 afterAll(() => {
-  if (process.env["UPDATE_DOCS"] === "1") recorder.write();
+  if (process.env.UPDATE_DOCS === "1") recorder.write();
 });
 
 function endpointOf(id: string): Endpoint {

@@ -250,9 +250,9 @@ const REFUSALS: readonly (readonly [
 
 function codeOf(text: string): unknown {
   const body: unknown = JSON.parse(text);
-  if (!isJsonObject(body) || !isJsonObject(body["error"])) return null;
-  const { code, details } = body["error"];
-  return isJsonObject(details) ? details["error_code"] : code;
+  if (!isJsonObject(body) || !isJsonObject(body.error)) return null;
+  const { code, details } = body.error;
+  return isJsonObject(details) ? details.error_code : code;
 }
 
 describe("refusals that no generator comes upon, as the contract says", () => {

@@ -19,7 +19,7 @@ const named = (from: readonly Document[], kind: string, name = "signalbox"): Doc
   return found[0];
 };
 
-const program = process.env["HELM"] ?? programAtHand("helm");
+const program = process.env.HELM ?? programAtHand("helm");
 
 /** What `helm template` prints, or why there is nothing; `null` where Helm is not here. */
 function template(

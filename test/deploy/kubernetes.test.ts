@@ -238,7 +238,7 @@ describe("kustomize", () => {
 
   it("makes what the schemas of Kubernetes take", (context) => {
     const output = built();
-    const program = process.env["KUBERNETES_VALIDATE"] ?? programAtHand("kubernetes-validate");
+    const program = process.env.KUBERNETES_VALIDATE ?? programAtHand("kubernetes-validate");
     if (output === null || program === null) {
       return context.skip("kubectl or kubernetes-validate (PyPI) is not here");
     }

@@ -91,7 +91,7 @@ function whole(speaker: Speaker, answer: JsonObject): readonly Verdict[] {
 }
 
 const event = (value: JsonObject): Uint8Array =>
-  formatSseEvent(JSON.stringify(value), typeof value["type"] === "string" ? value["type"] : null);
+  formatSseEvent(JSON.stringify(value), typeof value.type === "string" ? value.type : null);
 
 const chatChunk = (delta: JsonObject, finish: string | null = null): Uint8Array =>
   event({ id: "c", model: "m", choices: [{ index: 0, delta, finish_reason: finish }] });

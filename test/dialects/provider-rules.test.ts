@@ -75,7 +75,7 @@ describe("what a provider requires of a request is fitted on record", () => {
     ];
     const body = { ...LIMIT, messages: [user, use("t"), { role: "user", content }] };
     const made = bodySent(messagesSurface, body, "openai-chat");
-    expect(made.body["messages"]).toMatchObject([
+    expect(made.body.messages).toMatchObject([
       user,
       {},
       { role: "tool", content: "one" },
@@ -98,7 +98,7 @@ describe("what a provider requires of a request is fitted on record", () => {
       { type: "function_call_output", call_id: "c", output: "one" },
     ];
     const { body, dropped } = bodySent(responsesSurface, { input }, "openai-chat");
-    expect(body["messages"]).toMatchObject([
+    expect(body.messages).toMatchObject([
       { role: "user" },
       { role: "assistant" },
       { role: "tool", content: "one" },
@@ -115,7 +115,7 @@ describe("what a provider requires of a request is fitted on record", () => {
     const body = { ...LIMIT, messages: [user, use("t"), { role: "user", content }] };
     for (const dialect of ["openai-chat", "cohere-chat"] as const) {
       const made = bodySent(messagesSurface, body, dialect);
-      expect(made.body["messages"]).toMatchObject([
+      expect(made.body.messages).toMatchObject([
         {},
         {},
         { role: "tool", content: "a" },
@@ -132,7 +132,7 @@ describe("what a provider requires of a request is fitted on record", () => {
     const part = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } };
     const messages = [user, call("c"), { ...result("c"), content: [part] }];
     const { body } = bodySent(chatSurface, { messages }, "anthropic-messages");
-    expect(JSON.stringify(body["messages"])).toContain(
+    expect(JSON.stringify(body.messages)).toContain(
       '"tool_result","tool_use_id":"c","content":[{"type":"image"',
     );
   });
@@ -147,7 +147,7 @@ describe("what a provider requires of a request is fitted on record", () => {
     ];
     const body = { ...LIMIT, messages: [user, use("t"), { role: "user", content }] };
     const made = bodySent(messagesSurface, body, dialect, flags);
-    expect(made.body["messages"]).toMatchObject([
+    expect(made.body.messages).toMatchObject([
       {},
       {},
       { role: "tool" },
@@ -199,7 +199,7 @@ describe("what a provider requires of a request is fitted on record", () => {
 
   it("a response schema is closed, and its bounds are text, for Anthropic", () => {
     const { body, dropped } = bodySent(chatSurface, format(schema), "anthropic-messages");
-    expect(body["output_config"]).toEqual({
+    expect(body.output_config).toEqual({
       format: {
         type: "json_schema",
         schema: {
@@ -226,7 +226,7 @@ describe("what a provider requires of a request is fitted on record", () => {
   it("a strict schema with optional members loses its strictness at OpenAI, on record, and no other does", () => {
     const text = (value: JsonObject) => {
       const body = bodySent(chatSurface, format(value, { strict: true }), "openai-responses");
-      return [JSON.stringify(body.body["text"]).includes('"strict":true'), body.dropped];
+      return [JSON.stringify(body.body.text).includes('"strict":true'), body.dropped];
     };
     expect(text(schema)).toEqual([false, ["strictness_dropped"]]);
     const whole = { type: "object", properties: { a: { type: "string" } }, required: ["a"] };
@@ -371,7 +371,7 @@ describe("a chat body on its way to a chat provider", () => {
     );
     const bare = edited({ tools: [], tool_choice: "auto", parallel_tool_calls: true });
     expect(bare.stripped).toEqual(["tools", "tool_choice", "parallel_tool_calls"]);
-    expect(edited({ messages: [{ role: "user", content: [] }, user] }).body["messages"]).toEqual([
+    expect(edited({ messages: [{ role: "user", content: [] }, user] }).body.messages).toEqual([
       { role: "user", content: "" },
       user,
     ]);

@@ -34,13 +34,13 @@ describe("a budget as an effort", () => {
   });
 
   it.each<[string, Upstream, Target, (body: Readonly<Record<string, unknown>>) => unknown]>([
-    ["chat", chatUpstream, targetOf("openai-chat"), (body) => body["reasoning_effort"]],
-    ["responses", responsesUpstream, targetOf("openai-responses"), (body) => body["reasoning"]],
+    ["chat", chatUpstream, targetOf("openai-chat"), (body) => body.reasoning_effort],
+    ["responses", responsesUpstream, targetOf("openai-responses"), (body) => body.reasoning],
     [
       "converse",
       converseUpstream,
       flagged(targetOf("bedrock-converse")),
-      (body) => body["additionalModelRequestFields"],
+      (body) => body.additionalModelRequestFields,
     ],
   ])("is the same level in every protocol of levels: %s", (_name, upstream, target, read) => {
     const reasoning = {

@@ -75,7 +75,7 @@ const MEMORIES: readonly (Memory & { readonly name: string })[] = [
       const choice = Array.isArray(choices) ? choices[0] : null;
       const messages: JsonValue[] = [
         user,
-        (isJsonObject(choice) ? choice["message"] : null) ?? null,
+        (isJsonObject(choice) ? choice.message : null) ?? null,
         user,
       ];
       return { model: "r", messages };
@@ -92,7 +92,7 @@ const MEMORIES: readonly (Memory & { readonly name: string })[] = [
     }),
     joined: (events) => {
       const last = dataOf(events).findLast(({ type }) => type === "response.completed");
-      return last !== undefined && isJsonObject(last["response"]) ? last["response"] : {};
+      return last !== undefined && isJsonObject(last.response) ? last.response : {};
     },
   },
 ];
@@ -128,13 +128,13 @@ function joinedMessage(events: readonly Uint8Array[]): JsonObject {
   let reasoning = "";
   for (const { choices } of chunksOf(events).chunks) {
     const choice = Array.isArray(choices) ? choices[0] : null;
-    const delta = isJsonObject(choice) ? choice["delta"] : null;
+    const delta = isJsonObject(choice) ? choice.delta : null;
     if (!isJsonObject(delta)) continue;
-    if (typeof delta["content"] === "string") content += delta["content"];
-    if (typeof delta["reasoning_content"] === "string") reasoning += delta["reasoning_content"];
-    const added = delta["reasoning_details"];
+    if (typeof delta.content === "string") content += delta.content;
+    if (typeof delta.reasoning_content === "string") reasoning += delta.reasoning_content;
+    const added = delta.reasoning_details;
     for (const detail of Array.isArray(added) ? added : []) {
-      const at = isJsonObject(detail) ? detail["index"] : null;
+      const at = isJsonObject(detail) ? detail.index : null;
       if (typeof at !== "number") throw new Error("a detail without an index");
       details[at] = { ...details[at], ...(isJsonObject(detail) ? detail : {}) };
     }
@@ -213,7 +213,7 @@ describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
     if ("code" in canonical) throw new Error(canonical.message);
     const formatted = responsesUpstream.format(canonical.request, targetOf("openai-responses"));
     if ("code" in formatted) throw new Error(formatted.message);
-    expect(formatted.body["input"]).toMatchObject([
+    expect(formatted.body.input).toMatchObject([
       {},
       {
         type: "reasoning",

@@ -160,9 +160,7 @@ describe("members of a history that repeat another one or say nothing", () => {
         NO_EDITS,
       );
       expect(relayed.body).toMatchObject(
-        clean["messages"] === undefined
-          ? { input: clean["input"] }
-          : { messages: clean["messages"] },
+        clean.messages === undefined ? { input: clean.input } : { messages: clean.messages },
       );
       const canonical = surface.translation.toCanon(request, "reject", NO_EDITS);
       const expected = surface.translation.toCanon(parsed(surface, clean), "reject", NO_EDITS);

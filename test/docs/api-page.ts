@@ -109,10 +109,10 @@ function section(endpoint: Endpoint): string {
 /** Events by name, each with its component of the contract; nothing where events have no names. */
 function eventTable(events: JsonObject): readonly string[] {
   const rows = eventTypes(events).map(([type, event]) => {
-    const required = Array.isArray(event["required"])
-      ? event["required"].filter((name) => name !== "type")
+    const required = Array.isArray(event.required)
+      ? event.required.filter((name) => name !== "type")
       : [];
-    return `| \`${type}\` | \`${titleOf(event)}\` | ${required.map(code).join(", ")} | ${cell(event["description"])} |`;
+    return `| \`${type}\` | \`${titleOf(event)}\` | ${required.map(code).join(", ")} | ${cell(event.description)} |`;
   });
   return rows.length === 0
     ? []
@@ -169,8 +169,8 @@ function memberRows(
   return Object.entries(properties).flatMap(([name, schema]) => {
     const described = isJsonObject(schema) ? schema : {};
     const mark = always.has(name) ? ` (${needed})` : "";
-    const row = `| \`${before}${name}\`${mark} | ${typeOf(described)} | ${cell(described["description"])} |`;
-    const isPlain = before === "" && described["title"] === undefined;
+    const row = `| \`${before}${name}\`${mark} | ${typeOf(described)} | ${cell(described.description)} |`;
+    const isPlain = before === "" && described.title === undefined;
     return [row, ...(isPlain ? memberRows(described, needed, `${name}.`) : [])];
   });
 }
@@ -210,7 +210,7 @@ function bounds({ minimum, maximum }: JsonObject): string {
 }
 
 function typeName(schema: JsonObject): string {
-  return typeof schema["title"] === "string" ? `\`${schema["title"]}\`` : "text";
+  return typeof schema.title === "string" ? `\`${schema.title}\`` : "text";
 }
 
 function codeText({ code: named }: DescribedError): string {

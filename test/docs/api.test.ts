@@ -9,7 +9,7 @@ const PATH = resolve(import.meta.dirname, "../../docs/api.md");
 
 it("docs/api.md says what the contract says (npm run generate writes it)", () => {
   const page = withNavigationOf(readFileSync(PATH, "utf8"), apiPage());
-  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, page);
+  if (process.env.UPDATE_DOCS === "1") writeFileSync(PATH, page);
   expect(readFileSync(PATH, "utf8")).toBe(page);
   for (const { method, path } of ENDPOINTS) expect(page).toContain(`### ${method} ${path}\n`);
   // A table has as many cells in each row as in its head.

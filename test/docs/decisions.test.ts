@@ -30,7 +30,7 @@ describe("decision records", () => {
       () => table,
     );
     expect(written).toContain(table);
-    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(join(FOLDER, "README.md"), written);
+    if (process.env.UPDATE_DOCS === "1") writeFileSync(join(FOLDER, "README.md"), written);
     else expect(page).toBe(written);
   });
 });

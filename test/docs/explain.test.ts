@@ -21,7 +21,7 @@ it(
       const example = `\`\`\`console\n$ npm run -s signalbox -- explain ${flags}\n${stdout}\`\`\``;
       written = written.replace(whole, () => example);
     }
-    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
+    if (process.env.UPDATE_DOCS === "1") writeFileSync(PATH, written);
     else expect(page).toBe(written);
   },
 );

@@ -7,7 +7,7 @@ import { DIALECTS } from "../../src/dialects/table.ts";
 import { fencesOf, pages, locationOf } from "./commands/blocks.ts";
 
 const schema = routesSchema(Object.keys(DIALECTS).toSorted());
-const KEYS = Object.keys(schema["properties"] ?? {});
+const KEYS = Object.keys(schema.properties ?? {});
 const validate = new Ajv2020({ allErrors: true, strict: false, validateFormats: false }).compile(
   schema,
 );
@@ -23,7 +23,7 @@ function wrongIn(text: string): readonly string[] | null {
   const value: JsonValue = parse(text.replaceAll(/, … \}/g, " }"));
   if (!isJsonObject(value) || !Object.keys(value).every((key) => KEYS.includes(key))) return null;
   // An overlay has its endpoints by id.
-  const endpoints = value["endpoints"];
+  const endpoints = value.endpoints;
   const rows = isJsonObject(endpoints)
     ? Object.entries(endpoints).map(([id, row]) => ({ id, ...asRow(row) }))
     : endpoints;

@@ -14,7 +14,7 @@ const EXAMPLE = join(ROOT, "docs/examples/eu-fallback");
 const STEP = /^```console\n(\$ .*)\n[^]*?^```\n|^<!-- requests -->\n/gm;
 
 const MISSING = missingPrograms("bash", "git");
-const UPDATES = process.env["UPDATE_DOCS"] === "1";
+const UPDATES = process.env.UPDATE_DOCS === "1";
 
 /** So that commits have the ids that the page shows. */
 const DATED = {
@@ -58,7 +58,7 @@ function fixture(page: string): Fixture {
   // Only commands that compile have a cache.
   const script = `#!/bin/sh\ncase $1 in simulate|explain|serve) set -- "$@" --cache "${cache}";; esac\nexec "${process.execPath}" "${join(ROOT, "src/main.ts")}" "$@"\n`;
   writeFileSync(join(above, "bin/signalbox"), script, { mode: 0o755 });
-  const path = `${join(above, "bin")}:${GIT_ENVIRONMENT["PATH"] ?? ""}`;
+  const path = `${join(above, "bin")}:${GIT_ENVIRONMENT.PATH ?? ""}`;
   const made: Fixture = {
     folder,
     environment: { ...COMPILED, ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" },
@@ -189,7 +189,7 @@ async function sendRequests({ environment }: Fixture, url: string): Promise<void
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: {
-        authorization: `Bearer ${environment["WEBSITE"]}`,
+        authorization: `Bearer ${environment.WEBSITE}`,
         "content-type": "application/json",
       },
       body: JSON.stringify({ ...body, messages: [{ role: "user", content: "Hello" }] }),
@@ -198,10 +198,10 @@ async function sendRequests({ environment }: Fixture, url: string): Promise<void
   }
   await until("counts", async () => {
     const response = await fetch(`${url}/v1/policies/eu-residency/shadow`, {
-      headers: { authorization: `Bearer ${environment["AUDITOR"]}` },
+      headers: { authorization: `Bearer ${environment.AUDITOR}` },
     });
     const shadow: JsonObject = JSON.parse(await response.text());
-    return shadow["judged"] === bodies.length ? true : null;
+    return shadow.judged === bodies.length ? true : null;
   });
 }
 
@@ -242,7 +242,7 @@ it.skipIf(MISSING !== null)(
     const page = readFileSync(PATH, "utf8");
     const made = fixture(page);
     const server = await serve(made);
-    made.environment["SIGNALBOX_SERVER"] = server.url;
+    made.environment.SIGNALBOX_SERVER = server.url;
     const names = makeKeys(made);
     let written = "";
     let end = 0;

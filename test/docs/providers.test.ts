@@ -43,12 +43,12 @@ function objectAt(object: JsonObject, name: string): JsonObject {
 /** The rows in a whole file, in which one workspace may use all of them. */
 function wholeFile({ text, rows }: { readonly text: string; readonly rows: JsonObject }): string {
   const providers = objectAt(rows, "providers");
-  const endpoints: readonly JsonValue[] = Array.isArray(rows["endpoints"]) ? rows["endpoints"] : [];
+  const endpoints: readonly JsonValue[] = Array.isArray(rows.endpoints) ? rows.endpoints : [];
   const ids = endpoints.flatMap((endpoint) =>
-    isJsonObject(endpoint) && typeof endpoint["id"] === "string" ? [endpoint["id"]] : [],
+    isJsonObject(endpoint) && typeof endpoint.id === "string" ? [endpoint.id] : [],
   );
   const placed = [...Object.values(providers), ...endpoints].flatMap((row) =>
-    isJsonObject(row) && typeof row["region"] === "string" ? [row["region"]] : [],
+    isJsonObject(row) && typeof row.region === "string" ? [row.region] : [],
   );
   const models = Object.values(objectAt(rows, "models"));
   const listed = (member: string): readonly JsonValue[] => [
@@ -59,9 +59,7 @@ function wholeFile({ text, rows }: { readonly text: string; readonly rows: JsonO
     ),
   ];
   const windows = models.flatMap((model) =>
-    isJsonObject(model) && typeof model["context_window"] === "number"
-      ? [model["context_window"]]
-      : [],
+    isJsonObject(model) && typeof model.context_window === "number" ? [model.context_window] : [],
   );
   const added = {
     routes: Object.fromEntries(ids.map((id) => [`route-${id}`, { primary: id }])),
@@ -177,7 +175,7 @@ describe("docs/providers.md", () => {
 
       it("is marked with the dialect that it waits for, and with no other", () => {
         const dialects = Object.values(objectAt(rows, "providers")).map((row) =>
-          isJsonObject(row) ? row["dialect"] : null,
+          isJsonObject(row) ? row.dialect : null,
         );
         for (const dialect of dialects) {
           if (needs === null) expect(Object.keys(DIALECTS)).toContain(dialect);
@@ -246,7 +244,7 @@ describe("docs/providers.md", () => {
     const described = new Map<string, JsonValue>();
     for (const section of sections) {
       for (const [name, model] of Object.entries(objectAt(rowsOf(section).rows, "models"))) {
-        if (!isJsonObject(model) || model["dimensions"] === undefined) continue;
+        if (!isJsonObject(model) || model.dimensions === undefined) continue;
         expect(model, name).toEqual(described.get(name) ?? model);
         described.set(name, model);
       }

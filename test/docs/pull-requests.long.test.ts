@@ -75,7 +75,7 @@ it.skipIf(MISSING !== null).for(PATCHES)(
     expect(lines.filter((line) => line.length > WIDTH && !line.startsWith("explain: "))).toEqual(
       [],
     );
-    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(path, written);
+    if (process.env.UPDATE_DOCS === "1") writeFileSync(path, written);
     else expect(existsSync(path) ? readFileSync(path, "utf8") : "").toBe(written);
     const command = /^explain: (.*)$/m.exec(screen)?.[1] ?? null;
     if (command === null) return;

@@ -58,7 +58,7 @@ describe("the order of the pages", () => {
         withNavigationOf("", withoutNavigation(text)),
       );
       if (text === written) continue;
-      if (process.env["UPDATE_DOCS"] === "1") writeFileSync(join(ROOT, page), written);
+      if (process.env.UPDATE_DOCS === "1") writeFileSync(join(ROOT, page), written);
       else wrong.push(page);
     }
     expect(wrong, `these do not end with the way to the next page: ${HOW}`).toEqual([]);
@@ -97,7 +97,7 @@ describe("the paths of the index", () => {
     let text = textOf(INDEX);
     for (const { row, measured } of paths)
       text = text.replace(row, row.replace(/\d+ \|$/, `${measured} |`));
-    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(join(ROOT, INDEX), text);
+    if (process.env.UPDATE_DOCS === "1") writeFileSync(join(ROOT, INDEX), text);
     else
       for (const { reader, minutes, measured } of paths)
         expect(Math.abs(minutes - measured), `${reader}: ${measured} minutes`).toBeLessThanOrEqual(

@@ -58,7 +58,7 @@ it.skipIf(MISSING !== null)(
     const env = {
       ...COMPILED,
       ...GIT_ENVIRONMENT,
-      PATH: `${join(folder, "../bin")}:${GIT_ENVIRONMENT["PATH"] ?? ""}`,
+      PATH: `${join(folder, "../bin")}:${GIT_ENVIRONMENT.PATH ?? ""}`,
       CI_MERGE_REQUEST_TARGET_BRANCH_NAME: "main",
       BITBUCKET_PR_DESTINATION_BRANCH: "main",
     };

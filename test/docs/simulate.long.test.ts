@@ -21,7 +21,7 @@ const DATED = {
 };
 
 function run(folder: string, command: string): string {
-  const path = `${join(folder, "../bin")}:${GIT_ENVIRONMENT["PATH"] ?? ""}`;
+  const path = `${join(folder, "../bin")}:${GIT_ENVIRONMENT.PATH ?? ""}`;
   const env = { ...COMPILED, ...GIT_ENVIRONMENT, ...DATED, PATH: path, LC_ALL: "C" };
   const { stdout, stderr } = spawnSync("bash", ["-c", command], {
     cwd: folder,
@@ -121,7 +121,7 @@ it.skipIf(MISSING !== null)(
       return `\`\`\`console\n${command}\n${output}\n\`\`\`\n`;
     });
     expect(examples).toBeGreaterThan(5);
-    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
+    if (process.env.UPDATE_DOCS === "1") writeFileSync(PATH, written);
     else expect(page).toBe(written);
   },
 );
@@ -136,7 +136,7 @@ it("docs/simulate.md has the sentence of every change (npm run generate writes i
     rows.join(""),
   );
   expect(written).toContain(rows.join(""));
-  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
+  if (process.env.UPDATE_DOCS === "1") writeFileSync(PATH, written);
   else expect(page).toBe(written);
 });
 
@@ -148,6 +148,6 @@ it("docs/simulate.md has the help of the command (npm run generate writes it)", 
     () => help,
   );
   expect(written).toContain(help);
-  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(PATH, written);
+  if (process.env.UPDATE_DOCS === "1") writeFileSync(PATH, written);
   else expect(page).toBe(written);
 });

@@ -27,7 +27,7 @@ import { NO_POSTGRES, startTestServer } from "../store/postgres/server.ts";
 import { storedRows } from "../store/stored-rows.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
-const ROUNDS = Number(process.env["SIGNALBOX_KILL_ROUNDS"] ?? fewOrMany(4, 40));
+const ROUNDS = Number(process.env.SIGNALBOX_KILL_ROUNDS ?? fewOrMany(4, 40));
 
 /** Clients that ask at once, one request after the other. */
 const CLIENTS = 12;

@@ -169,7 +169,7 @@ const withoutLimits = (routes: string): string =>
   routes.replace(/^ {4}limits: \{ requests_per_minute: 600.*\n/m, "");
 
 function askChat(server: RunningServer, text: string): Promise<Response> {
-  const model = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
+  const model = server.built.snapshot.decider.table.workspaces.demo?.approve.routes[0];
   return fetch(`${server.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },
@@ -189,7 +189,7 @@ describe("a whole server whose database another process holds", () => {
       const whole = await startTestServer(withoutLimits);
       const { server, folder } = whole;
       expect(
-        server.built.snapshot.decider.table.workspaces["demo"]?.limits.requestsPerMinute,
+        server.built.snapshot.decider.table.workspaces.demo?.limits.requestsPerMinute,
       ).toBeNull();
       const text = await whole.key("demo", ["inference"]);
       const ask = () => askChat(server, text);

@@ -75,13 +75,13 @@ export function expectSpendAgreement(
 
 function expectSpend(spend: SpendMeasures, { counts }: Counted): void {
   expect(spend).toEqual({
-    requests: counts["requests"] ?? 0,
-    input_tokens: counts["input"] ?? 0,
-    output_tokens: counts["output"] ?? 0,
-    cache_read_tokens: counts["cache_read"] ?? 0,
-    reasoning_tokens: counts["reasoning"] ?? 0,
-    cost_usd: (counts["priced"] ?? 0) === 0 ? null : (counts["cost"] ?? 0) / 1e9,
-    unpriced_requests: counts["unpriced"] ?? 0,
+    requests: counts.requests ?? 0,
+    input_tokens: counts.input ?? 0,
+    output_tokens: counts.output ?? 0,
+    cache_read_tokens: counts.cache_read ?? 0,
+    reasoning_tokens: counts.reasoning ?? 0,
+    cost_usd: (counts.priced ?? 0) === 0 ? null : (counts.cost ?? 0) / 1e9,
+    unpriced_requests: counts.unpriced ?? 0,
   });
 }
 
@@ -89,7 +89,7 @@ function expectMeasures(measures: Measures, { counts, latencies }: Counted): voi
   const counted = (names: readonly string[]): Record<string, number> =>
     Object.fromEntries(names.map((name) => [name, counts[name] ?? 0]));
   expect(measures).toMatchObject(counted(["requests", "allowed", "answered", "denied", "refused"]));
-  if (measures.running !== null) expect(measures.running).toBe(counts["running"] ?? 0);
+  if (measures.running !== null) expect(measures.running).toBe(counts.running ?? 0);
   const { shadow, ended } = measures;
   if (shadow !== null) {
     expect(shadow).toEqual(
@@ -100,7 +100,7 @@ function expectMeasures(measures: Measures, { counts, latencies }: Counted): voi
   expect(ended.terminals).toEqual(
     Object.fromEntries(TERMINALS.map((name) => [name, counts[`terminal ${name}`] ?? 0])),
   );
-  expect(ended.fallbacks).toBe(counts["fallbacks"] ?? 0);
+  expect(ended.fallbacks).toBe(counts.fallbacks ?? 0);
   const reasons = SECOND_CHOICE_REASONS.filter((one) => (counts[`second choice ${one}`] ?? 0) > 0);
   expect(ended.second_choice.reasons).toEqual(
     Object.fromEntries(reasons.map((one) => [one, counts[`second choice ${one}`]])),
@@ -111,7 +111,7 @@ function expectMeasures(measures: Measures, { counts, latencies }: Counted): voi
   expect(ended.tokens).toEqual(
     counted(["input", "output", "cache_read", "reasoning", "counted_requests"]),
   );
-  expect(ended.attempts.total).toBe(counts["attempts"] ?? 0);
+  expect(ended.attempts.total).toBe(counts.attempts ?? 0);
   const failed = FAILURE_KINDS.filter((kind) => (counts[`failed ${kind}`] ?? 0) > 0);
   expect(ended.attempts.failed).toEqual(
     Object.fromEntries(failed.map((kind) => [kind, counts[`failed ${kind}`]])),

@@ -81,13 +81,13 @@ describe("a summary", () => {
           "constraint",
           "reason_code",
         ]).groups;
-        const denials = whys.filter(({ counts }) => (counts["requests"] ?? 0) > 0);
+        const denials = whys.filter(({ counts }) => (counts.requests ?? 0) > 0);
         expect(new Set(found.verdicts)).toEqual(
           new Set(
             denials.map(({ group, counts }) => ({
               ...group,
-              denied: counts["denied"] ?? 0,
-              refused: counts["refused"] ?? 0,
+              denied: counts.denied ?? 0,
+              refused: counts.refused ?? 0,
             })),
           ),
         );

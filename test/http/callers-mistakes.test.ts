@@ -52,7 +52,7 @@ function routerOver(first: Upstream, second: Upstream): Promise<Router> {
     ],
     routes: [route("r", "a", ["b"])],
   });
-  const workspace = base.workspaces["w"];
+  const workspace = base.workspaces.w;
   if (workspace === undefined) throw new Error("no workspace");
   return startRouter({
     table: {

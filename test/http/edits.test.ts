@@ -17,7 +17,7 @@ import {
 const HEADER = "x-signalbox-edits";
 
 const schema = RESPONSE_HEADERS.find(({ name }) => name === HEADER)?.schema;
-const PATTERN = new RegExp(typeof schema?.["pattern"] === "string" ? schema["pattern"] : "^$");
+const PATTERN = new RegExp(typeof schema?.pattern === "string" ? schema.pattern : "^$");
 
 interface Case {
   readonly title: string;
@@ -60,7 +60,7 @@ function events(response: ServerResponse, list: readonly JsonObject[]): void {
   startSse(response);
   response.end(
     list
-      .map((data) => `event: ${JSON.stringify(data["type"]).replaceAll('"', "")}\n${sse(data)}`)
+      .map((data) => `event: ${JSON.stringify(data.type).replaceAll('"', "")}\n${sse(data)}`)
       .join(""),
   );
 }
@@ -172,7 +172,7 @@ async function requested(
   const upstream = await startUpstream(answer);
   const base = tableOver([upstream]);
   const embeds = path.includes("embeddings");
-  const [row, workspace] = [base.routes["r"], base.workspaces["w"]];
+  const [row, workspace] = [base.routes.r, base.workspaces.w];
   if (row === undefined || workspace === undefined) throw new Error("no rows");
   const operation = embeds ? "embed" : "generate";
   const router = await startRouter({

@@ -20,7 +20,7 @@ const resets = (socket: Socket): void => void socket.resetAndDestroy();
 
 function tableWith(upstreams: readonly Upstream[], more: Partial<RouteRow>): RoutingTable {
   const base = tableOver(upstreams);
-  const row = base.routes["r"];
+  const row = base.routes.r;
   if (row === undefined) throw new Error("no route");
   return { ...base, routes: { r: { ...row, maxAttempts: 4, ...more } } };
 }

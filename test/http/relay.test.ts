@@ -50,7 +50,7 @@ describe("a whole answer", () => {
     expect(response.headers.has("x-provider-internal")).toBe(false);
     const [call] = upstream.calls;
     expect(call?.path).toBe("/v1/chat/completions");
-    expect(call?.headers["authorization"]).toBe("Bearer secret-of-p-a");
+    expect(call?.headers.authorization).toBe("Bearer secret-of-p-a");
     expect(JSON.parse(call?.body ?? "")).toEqual({ ...hello, model: "upstream-a", store: false });
     await router.settled(1);
     expect(router.decisions).toHaveLength(1);
@@ -97,7 +97,7 @@ describe("a whole answer", () => {
     async (unknownFields, members) => {
       const upstream = await startUpstream((response) => answerJson(response));
       const base = tableOver([upstream]);
-      const row = base.routes["r"];
+      const row = base.routes.r;
       if (row === undefined) throw new Error("no route");
       const router = await startRouter({
         table: { ...base, routes: { r: { ...row, unknownFields } } },
@@ -113,7 +113,7 @@ describe("a whole answer", () => {
     async (name) => {
       const upstream = await startUpstream((response) => answerJson(response));
       const base = tableOver([upstream]);
-      const row = base.routes["r"];
+      const row = base.routes.r;
       if (row === undefined) throw new Error("no route");
       const router = await startRouter({
         table: { ...base, routes: { r: { ...row, unknownFields: "forward" } } },

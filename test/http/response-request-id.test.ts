@@ -106,7 +106,7 @@ function resourcesIn(text: string, streamed: boolean): readonly JsonObject[] {
         .map((line): JsonValue => JSON.parse(line.slice("data: ".length)))
     : [JSON.parse(text)];
   return values.flatMap((value) => {
-    const resource = streamed && isJsonObject(value) ? value["response"] : value;
+    const resource = streamed && isJsonObject(value) ? value.response : value;
     return isJsonObject(resource) ? [resource] : [];
   });
 }
@@ -126,9 +126,9 @@ describe("a Response that the router prints has the request id:", () => {
     const text = await response.text();
     expect(response.status, text).toBe(200);
     const resources = resourcesIn(text, stream);
-    expect(resources.at(-1)?.["status"]).toBe(status);
+    expect(resources.at(-1)?.status).toBe(status);
     for (const resource of resources)
-      expect(resource["request_id"]).toBe(response.headers.get("x-request-id"));
+      expect(resource.request_id).toBe(response.headers.get("x-request-id"));
   });
 });
 

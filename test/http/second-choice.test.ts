@@ -27,7 +27,7 @@ const HEALTH: HealthSettings = {
 };
 
 function withRoute(base: RoutingTable, more: Partial<RouteRow>): RoutingTable {
-  const row = base.routes["r"];
+  const row = base.routes.r;
   if (row === undefined) throw new Error("no route r");
   return { ...base, routes: { r: { ...row, ...more } } };
 }

@@ -18,7 +18,7 @@ interface Candidate {
 /** A route over one endpoint a candidate, in this order. */
 function routeOver(url: string, candidates: readonly Candidate[]): RoutingTable {
   const base = tableOver(candidates.map(() => ({ url, calls: [] })));
-  const [row, workspace] = [base.routes["r"], base.workspaces["w"]];
+  const [row, workspace] = [base.routes.r, base.workspaces.w];
   if (row === undefined || workspace === undefined) throw new Error("no rows");
   const endpoints: Record<string, EndpointRow> = {};
   const providers: Record<string, ProviderRow> = {};

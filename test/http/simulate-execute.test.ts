@@ -95,33 +95,31 @@ describe("simulate == execute", () => {
                 expect(outcome.attempts).toEqual([]);
                 continue;
               }
-              const plan = objects(said.json["plan"]);
-              expect(said.json["outcome"]).toBe(decision.outcome);
-              expect(said.json["route"]).toBe(decision.route);
+              const plan = objects(said.json.plan);
+              expect(said.json.outcome).toBe(decision.outcome);
+              expect(said.json.route).toBe(decision.route);
               const order = plan.map(({ endpoint }) => endpoint);
               const decided =
-                said.json["outcome"] === "route"
-                  ? member(said.json["arrangement"], "decided")
-                  : order;
+                said.json.outcome === "route" ? member(said.json.arrangement, "decided") : order;
               expect(decided).toEqual(decision.plan);
               expect(new Set(order)).toEqual(new Set<unknown>(decision.plan));
-              if (said.json["outcome"] === "deny") {
+              if (said.json.outcome === "deny") {
                 counts.denied += 1;
                 const { denial } = said.json;
                 expect(member(member(denial, "policy"), "id")).toBe(decision.policy);
                 expect(member(member(denial, "policy"), "revision")).toBe(decision.policyRevision);
                 expect(member(denial, "failed_constraint")).toBe(decision.constraint);
                 expect(member(denial, "reason_code")).toBe(decision.reason);
-                expect(member(said.json["error"], "status")).toBe(real.status);
+                expect(member(said.json.error, "status")).toBe(real.status);
                 expect(outcome.attempts).toEqual([]);
                 continue;
               }
               counts.routed += 1;
               if (plan.length > 1) counts.several += 1;
               const attempts = outcome.attempts.map(({ endpoint }) => endpoint);
-              const tried = said.json["max_places"] === 1 ? order.slice(0, 1) : order;
-              if (member(said.json["arrangement"], "by_chance") === true) {
-                if (said.json["max_places"] !== 1)
+              const tried = said.json.max_places === 1 ? order.slice(0, 1) : order;
+              if (member(said.json.arrangement, "by_chance") === true) {
+                if (said.json.max_places !== 1)
                   expect(new Set<JsonValue | undefined>(attempts)).toEqual(new Set(tried));
                 if (chance[0] !== chance[1]) continue;
               }

@@ -65,8 +65,8 @@ describe("a simulation without a request", () => {
         model: "r",
         ...(promoted === undefined ? {} : { promoted }),
       });
-      expect(said["outcome"]).toBe(promoted === true ? "deny" : "route");
-      expect(said["promoted"]).toBe(promoted === true);
+      expect(said.outcome).toBe(promoted === true ? "deny" : "route");
+      expect(said.promoted).toBe(promoted === true);
     }
   });
 });

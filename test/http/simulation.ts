@@ -35,7 +35,7 @@ export async function explained(router: Router, body: unknown): Promise<JsonObje
 export async function twoUpstreams(): Promise<readonly [Upstream, Upstream]> {
   const answer = (response: ServerResponse, { body }: UpstreamCall): void => {
     const requested: JsonObject = JSON.parse(body);
-    if (requested["stream"] !== true) return answerJson(response);
+    if (requested.stream !== true) return answerJson(response);
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
   };

@@ -121,7 +121,7 @@ describe("GET /v1/spend", () => {
     const query = `${WINDOW}&group_by=workspace,key,route,model,day`;
     const body: SpendAnswer = JSON.parse(await (await get(test, key, query)).text());
     expect(body.group_by).toEqual(["workspace", "key", "route", "model", "day"]);
-    const used = body.groups.find(({ group }) => group["model"] !== null);
+    const used = body.groups.find(({ group }) => group.model !== null);
     expect(used?.group).toEqual({
       workspace: "acme-prod",
       key: "k7Hs92kLmQ3x",

@@ -251,7 +251,7 @@ describe("what only an endpoint's printer can see", () => {
         { dialect: "anthropic-messages", model: budgets },
       ];
       const base = routeOver(upstreams, options, onGap);
-      const second = base.endpoints["b"];
+      const second = base.endpoints.b;
       if (second === undefined) throw new Error("no endpoint");
       const features = [...second.features, "effort_high", "reasoning_budget"] as const;
       const router = await startRouter({
@@ -291,7 +291,7 @@ it.each([
     const upstream = await startUpstream((response) => answerJson(response));
     const reasoning = { efforts: [], budgets: { high: 4_096 } };
     const base = routeOver([upstream], [{ dialect: "bedrock-converse", model: { reasoning } }]);
-    const only = base.endpoints["a"];
+    const only = base.endpoints.a;
     if (only === undefined) throw new Error("no endpoint");
     const features = [...only.features, "effort_high", "reasoning_budget"] as const;
     const router = await startRouter({

@@ -69,8 +69,8 @@ describe("keys create", () => {
       (await run(...CREATE, "--expires", "1h", "--key-environment", "staging", "--format", "json"))
         .stdout,
     ) as Record<string, string>;
-    expect(parseKeyText(json["key"] ?? "")).toEqual({
-      publicId: json["id"],
+    expect(parseKeyText(json.key ?? "")).toEqual({
+      publicId: json.id,
       environment: "staging",
     });
   });
@@ -139,7 +139,7 @@ describe("keys create", () => {
     const at = new Date(before + 30 * DAY).toISOString();
     await run(...CREATE, "--expires", at);
     const expiries = (await listed())
-      .map((key) => Date.parse(String(key["expires_at"])) - before)
+      .map((key) => Date.parse(String(key.expires_at)) - before)
       .toSorted((a, b) => a - b);
     expect(expiries[0]).toBe(30 * DAY);
     expect(expiries[1]).toBeGreaterThanOrEqual(90 * DAY);
@@ -204,7 +204,7 @@ describe("keys list, revoke and rotate", () => {
     const { code, stderr } = await run("revoke", second);
     expect(code).toBe(0);
     expect(stderr).toContain(`Revoked ${idOf(second)}`);
-    expect((await listed()).map((key) => key["status"])).toEqual(["revoked", "revoked"]);
+    expect((await listed()).map((key) => key.status)).toEqual(["revoked", "revoked"]);
   });
 
   it("rotates with an overlap and prints the new key alone", async () => {
@@ -214,13 +214,13 @@ describe("keys list, revoke and rotate", () => {
     expect(code).toBe(0);
     expect(stderr).toContain(`It replaces ${idOf(old)}, which works until`);
     const all = await listed();
-    const find = (text: string) => all.find((key) => key["id"] === idOf(text));
+    const find = (text: string) => all.find((key) => key.id === idOf(text));
     expect(find(stdout.trim())).toMatchObject({
       rotated_from: idOf(old),
       workspace: "acme-prod",
       status: "active",
     });
-    const rest = Date.parse(String(find(old)?.["expires_at"])) - before;
+    const rest = Date.parse(String(find(old)?.expires_at)) - before;
     expect(rest).toBeGreaterThanOrEqual(3_600_000);
     expect(rest).toBeLessThan(3_660_000);
     const again = await run("rotate", idOf(old), "--overlap", "0");

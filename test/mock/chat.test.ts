@@ -174,7 +174,7 @@ async function streamed(
       choice[name] = `${String(choice[name])}${texts[member] ?? ""}`;
     }
     for (const call of delta.tool_calls ?? []) {
-      const calls = choice["calls"] as { id: unknown; name: unknown; arguments: string }[];
+      const calls = choice.calls as { id: unknown; name: unknown; arguments: string }[];
       const open = (calls[call.index] ??= {
         id: call.id,
         name: call.function?.name,
@@ -182,7 +182,7 @@ async function streamed(
       });
       open.arguments += call.function?.arguments ?? "";
     }
-    if (finish !== null) choice["finish"] = finish;
+    if (finish !== null) choice.finish = finish;
   }
   return { choices, chunks };
 }
@@ -347,7 +347,7 @@ test("log probabilities for every token, in streams too", async () => {
 
 test("size and chunks are met exactly", async () => {
   const { choices, chunks } = await streamed({ model: "m+size=1kB+chunks=7" });
-  expect(String(choices[0]?.["content"])).toHaveLength(1_000);
+  expect(String(choices[0]?.content)).toHaveLength(1_000);
   expect(chunks.filter((chunk) => (chunk.choices[0]?.delta.content ?? "") !== "")).toHaveLength(7);
 });
 

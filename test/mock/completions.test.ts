@@ -131,7 +131,7 @@ test("log probabilities for every token, in streams too", async () => {
   });
   const [first] = whole.choices[0]?.logprobs?.top_logprobs ?? [];
   expect(Object.keys(first ?? {})).toEqual(["signal", "signal1"]);
-  expect(Math.exp(first?.["signal1"] ?? 0)).toBeCloseTo(half);
+  expect(Math.exp(first?.signal1 ?? 0)).toBeCloseTo(half);
   const data = events(await (await postTo(server, PATH, { ...request, stream: true })).text());
   const second = (JSON.parse(data[1] ?? "") as OpenAI.Completion).choices[0];
   expect(second).toMatchObject({

@@ -77,7 +77,7 @@ async function streamed(body: object, model: string): Promise<Piece> {
       : [
           {
             text: texts(false),
-            ...(sign === undefined ? {} : { thoughtSignature: sign["thoughtSignature"] }),
+            ...(sign === undefined ? {} : { thoughtSignature: sign.thoughtSignature }),
           },
         ]),
     ...all.filter(({ functionCall }) => functionCall !== undefined),

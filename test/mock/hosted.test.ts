@@ -135,7 +135,7 @@ describe.each(FLAGS)("a model that is hosted: %s", (flag) => {
       status: 200,
     });
     const [sent] = server.requests;
-    expect([sent?.headers["anthropic-beta"], Object(sent?.body)["anthropic_beta"]]).toEqual(
+    expect([sent?.headers["anthropic-beta"], Object(sent?.body).anthropic_beta]).toEqual(
       flag === "bedrock_invoke" ? [undefined, betas] : [betas.join(","), undefined],
     );
   });
@@ -200,7 +200,7 @@ describe("what the clouds do in their own way", () => {
       );
       base += length;
     }
-    expect(events.at(0)?.["type"]).toBe("message_start");
+    expect(events.at(0)?.type).toBe("message_start");
     expect(Object.keys(events.at(-1) ?? {})).toEqual(["type", "amazon-bedrock-invocationMetrics"]);
   });
 

@@ -166,7 +166,7 @@ async function streamed(body: object, header: string): Promise<Record<string, un
   const data = sent.map(
     (event) => JSON.parse(event.data) as Record<string, Record<string, unknown>>,
   );
-  expect(sent.map((event) => event.name)).toEqual(data.map((event) => event["type"]));
+  expect(sent.map((event) => event.name)).toEqual(data.map((event) => event.type));
   expect(sent.at(0)?.name).toBe("message_start");
   expect(sent.slice(-2).map((event) => event.name)).toEqual(["message_delta", "message_stop"]);
   expect(sent.filter((event) => event.name === "ping")).toHaveLength(1);
@@ -177,35 +177,35 @@ async function streamed(body: object, header: string): Promise<Record<string, un
     const block = blocks.at(-1);
     switch (nameOf(event)) {
       case "content_block_start":
-        expect([open, Number(event["index"])]).toEqual([false, blocks.length]);
-        blocks.push({ ...event["content_block"] });
+        expect([open, Number(event.index)]).toEqual([false, blocks.length]);
+        blocks.push({ ...event.content_block });
         open = true;
         json = "";
         break;
       case "content_block_delta": {
-        expect([open, Number(event["index"])]).toEqual([true, blocks.length - 1]);
-        const { type, partial_json: part, ...delta } = event["delta"] ?? {};
+        expect([open, Number(event.index)]).toEqual([true, blocks.length - 1]);
+        const { type, partial_json: part, ...delta } = event.delta ?? {};
         if (type === "input_json_delta") json += String(part);
         for (const [name, text] of Object.entries(delta))
           (block ?? {})[name] = String(block?.[name]) + String(text);
         break;
       }
       case "content_block_stop":
-        if (block?.["type"] === "tool_use")
-          block["input"] = isJson(json) ? (JSON.parse(json) as object) : {};
+        if (block?.type === "tool_use")
+          block.input = isJson(json) ? (JSON.parse(json) as object) : {};
         open = false;
         break;
       default:
-        expect(event["type"]).toBe("ping");
+        expect(event.type).toBe("ping");
     }
   }
   expect(open).toBe(false);
-  const [start, end] = [data[0]?.["message"], data.at(-2)];
-  const usage = { ...(start?.["usage"] as object | undefined), ...end?.["usage"] };
+  const [start, end] = [data[0]?.message, data.at(-2)];
+  const usage = { ...(start?.usage as object | undefined), ...end?.usage };
   return {
     ...start,
     content: blocks,
-    ...end?.["delta"],
+    ...end?.delta,
     ...(Object.keys(usage).length === 0 ? {} : { usage }),
   };
 }

@@ -157,9 +157,9 @@ async function streamed(
   const response = await postTo(server, PATH, { ...body, stream: true }, { "x-mock": header });
   const sent = namedEvents(await response.text());
   const data = sent.map((event) => JSON.parse(event.data) as Record<string, unknown>);
-  expect(sent.map((event) => event.name)).toEqual(data.map((event) => event["type"]));
-  expect(data.map((event) => event["sequence_number"])).toEqual(data.map((_, index) => index));
-  expect(data.slice(0, 2).map((event) => event["type"])).toEqual([
+  expect(sent.map((event) => event.name)).toEqual(data.map((event) => event.type));
+  expect(data.map((event) => event.sequence_number)).toEqual(data.map((_, index) => index));
+  expect(data.slice(0, 2).map((event) => event.type)).toEqual([
     "response.created",
     "response.in_progress",
   ]);
@@ -167,39 +167,37 @@ async function streamed(
   const texts: string[] = [];
   let open: string | null = null;
   for (const event of data.slice(2, -1)) {
-    const index = Number(event["output_index"]);
-    const type = String(event["type"]);
+    const index = Number(event.output_index);
+    const type = String(event.type);
     if (type === "response.output_item.added") {
       expect([open, index]).toEqual([null, items.length]);
-      open = String((event["item"] as Item)["id"]);
+      open = String((event.item as Item).id);
       texts[index] = "";
     } else if (type === "response.output_item.done") {
-      const item = event["item"] as Item;
-      expect(item["id"]).toBe(open);
+      const item = event.item as Item;
+      expect(item.id).toBe(open);
       expect(textOf(item)).toBe(texts[index]);
       items.push(item);
       open = null;
     } else {
-      expect(event["item_id"]).toBe(open);
-      if (type.endsWith(".delta")) texts[index] += String(event["delta"]);
+      expect(event.item_id).toBe(open);
+      if (type.endsWith(".delta")) texts[index] += String(event.delta);
       if (/(text|refusal|arguments|input)\.done$/.test(type))
-        expect(event["text"] ?? event["refusal"] ?? event["arguments"] ?? event["input"]).toBe(
-          texts[index],
-        );
+        expect(event.text ?? event.refusal ?? event.arguments ?? event.input).toBe(texts[index]);
     }
   }
   expect(open).toBeNull();
   return {
-    ending: String(data.at(-1)?.["type"]),
-    response: data.at(-1)?.["response"] as Item,
+    ending: String(data.at(-1)?.type),
+    response: data.at(-1)?.response as Item,
     items,
   };
 }
 
 function textOf(item: Item): unknown {
-  const parts = (item["content"] ?? item["summary"] ?? []) as Item[];
+  const parts = (item.content ?? item.summary ?? []) as Item[];
   const [part] = parts;
-  return item["arguments"] ?? item["input"] ?? part?.["text"] ?? part?.["refusal"] ?? "";
+  return item.arguments ?? item.input ?? part?.text ?? part?.refusal ?? "";
 }
 
 const variants: [string, object, string, { ending: string; items: object[]; more?: object }][] = [
@@ -350,7 +348,7 @@ test.each(variants)("streamed and whole say the same: %s", async (_, body, heade
   const { ending, response, items } = await streamed(request, header);
   expect(ending).toBe(`response.${expected.ending}`);
   expect(response).toEqual(whole);
-  expect(items).toEqual(whole["output"]);
+  expect(items).toEqual(whole.output);
 });
 
 test("deltas are padded unless the request says no", async () => {

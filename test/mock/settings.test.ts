@@ -121,6 +121,6 @@ test("the documentation has the table of settings (npm run generate writes it)",
     () => table,
   );
   expect(written).toContain(table);
-  if (process.env["UPDATE_DOCS"] === "1") writeFileSync(page, written);
+  if (process.env.UPDATE_DOCS === "1") writeFileSync(page, written);
   else expect(text).toBe(written);
 });

@@ -10,7 +10,7 @@ const KNOWN = /images|inlineData|texts: /;
 /** What recordings say of a request besides its body. */
 function pathOf(recording: Recording): string {
   const request: unknown = recording.request;
-  return isJsonObject(request) && typeof request["path"] === "string" ? request["path"] : "";
+  return isJsonObject(request) && typeof request.path === "string" ? request.path : "";
 }
 
 /** Names of the recordings, the hosts whose protocol it is, and the paths that are served. */

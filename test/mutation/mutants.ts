@@ -86,39 +86,39 @@ export function describeMutant(
 }
 
 function mutantsAt(node: SyntaxNode, source: string): readonly Mutant[] {
-  const [{ start, end }, test, left, right] = [node, node["test"], node["left"], node["right"]];
+  const [{ start, end }, test, left, right] = [node, node.test, node.left, node.right];
   const textOf = (part: SyntaxNode): string => source.slice(part.start, part.end);
   const replace = (...texts: readonly string[]): readonly Mutant[] =>
     texts.map((replacement) => ({ start, end, replacement }));
 
   if (node.type === "LogicalExpression" && isNode(left) && isNode(right)) {
     // Without `?? null` the value is undefined instead of null, which few readers distinguish.
-    if (node["operator"] === "??") return textOf(right) === "null" ? [] : replace(textOf(left));
+    if (node.operator === "??") return textOf(right) === "null" ? [] : replace(textOf(left));
     return replace(textOf(left), textOf(right));
   }
   if (node.type === "BinaryExpression" && isNode(left) && isNode(right)) {
-    const operator = OPERATORS.get(node["operator"]);
+    const operator = OPERATORS.get(node.operator);
     const between = source.slice(left.end, right.start);
     if (operator === undefined) return [];
     return [
       {
         start: left.end,
         end: right.start,
-        replacement: between.replace(String(node["operator"]), operator),
+        replacement: between.replace(String(node.operator), operator),
       },
     ];
   }
-  const argument = node["argument"];
-  if (node.type === "UnaryExpression" && node["operator"] === "!" && isNode(argument))
+  const argument = node.argument;
+  if (node.type === "UnaryExpression" && node.operator === "!" && isNode(argument))
     return replace(textOf(argument));
-  if (node.type === "Literal" && typeof node["value"] === "boolean")
-    return replace(String(!node["value"]));
-  if (node.type === "Literal" && typeof node["value"] === "number") {
+  if (node.type === "Literal" && typeof node.value === "boolean")
+    return replace(String(!node.value));
+  if (node.type === "Literal" && typeof node.value === "number") {
     // One more than a thousand bytes or milliseconds changes nothing that matters; none at all has
     // to.
-    return replace(String(node["value"] < 1_000 ? node["value"] + 1 : 0));
+    return replace(String(node.value < 1_000 ? node.value + 1 : 0));
   }
-  const [consequent, alternate] = [node["consequent"], node["alternate"]];
+  const [consequent, alternate] = [node.consequent, node.alternate];
   if (node.type === "ConditionalExpression" && isNode(consequent) && isNode(alternate)) {
     return replace(textOf(consequent), textOf(alternate));
   }
@@ -146,7 +146,7 @@ const isType = ({ type }: SyntaxNode): boolean =>
 
 /** A constructor without its `super()` throws wherever the class is used. */
 function isSuperCall({ expression }: SyntaxNode): boolean {
-  const callee = isNode(expression) ? expression["callee"] : undefined;
+  const callee = isNode(expression) ? expression.callee : undefined;
   return isNode(callee) && callee.type === "Super";
 }
 

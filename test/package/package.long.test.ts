@@ -142,13 +142,13 @@ describe("the tarball", () => {
   });
 
   it("holds the command, which can be run", () => {
-    const path = manifest().bin["signalbox"] ?? "";
+    const path = manifest().bin.signalbox ?? "";
     expect(text(path)).toMatch(/^#!\/usr\/bin\/env node\n/);
     expect(packed.files).toContain(path);
   });
 
   it("names no folder, host or registry of the machine that made it", () => {
-    const secrets = [ROOT, homedir(), hostname(), process.env["npm_config_registry"] ?? ""]
+    const secrets = [ROOT, homedir(), hostname(), process.env.npm_config_registry ?? ""]
       .map((secret) => secret.replace(/^https?:\/\//, "").replace(/\/$/, ""))
       .filter((secret) => secret.length > 5 && secret.split(".")[1] !== "npmjs");
     const guilty = packed.files.filter(

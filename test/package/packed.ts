@@ -25,7 +25,7 @@ function environment(programs: string): NodeJS.ProcessEnv {
   );
   return {
     ...Object.fromEntries(kept),
-    PATH: [programs, process.env["PATH"] ?? ""].join(delimiter),
+    PATH: [programs, process.env.PATH ?? ""].join(delimiter),
     NO_COLOR: "1",
   };
 }

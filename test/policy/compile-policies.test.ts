@@ -236,8 +236,8 @@ describe("compilePolicies", () => {
   ] as const)("another digest comes of %s, for that policy alone", async ([, path, edit]) => {
     const before = digests(await compile(everything));
     const after = digests(await compile(editing(path, edit)));
-    expect(after["a"]).not.toBe(before["a"]);
-    expect(after["b"]).toBe(before["b"]);
+    expect(after.a).not.toBe(before.a);
+    expect(after.b).toBe(before.b);
   });
 
   test.for([
@@ -246,9 +246,7 @@ describe("compilePolicies", () => {
     ["another policy", b.path],
   ] as const)("the digest stays when %s changes", async ([, path]) => {
     const before = digests(await compile(everything));
-    expect(digests(await compile(editing(path, (text) => `${text}# more\n`)))["a"]).toBe(
-      before["a"],
-    );
+    expect(digests(await compile(editing(path, (text) => `${text}# more\n`))).a).toBe(before.a);
   });
 
   test("writes every operation out where the policy names none, and only those named otherwise", async () => {

@@ -125,12 +125,12 @@ describe("a kept content", { timeout: 120_000 }, () => {
   };
 
   test.for([
-    ["other paths that it reads", (made: Made): void => void (made["reads"] = [])],
+    ["other paths that it reads", (made: Made): void => void (made.reads = [])],
     [
       "another entrypoint",
-      (made: Made): void => void (made["entrypoints"] = { unit: "x", pass: "y" }),
+      (made: Made): void => void (made.entrypoints = { unit: "x", pass: "y" }),
     ],
-    ["one more member", (made: Made): void => void (made["more"] = 1)],
+    ["one more member", (made: Made): void => void (made.more = 1)],
   ] as const)("is refused with %s than its module says", ([, change]) => {
     expect(() => read({ description: described(change) })).toThrow(
       "differs from the description in its module",
@@ -141,14 +141,11 @@ describe("a kept content", { timeout: 120_000 }, () => {
     ["no JSON", (): string => "{"],
     ["no object", (): string => "[]"],
     ["null", (): string => "null"],
-    ["an unknown version", (): string => described((made) => void (made["version"] = 2))],
-    ["no build", (): string => described((made) => void delete made["build"])],
-    ["no sources", (): string => described((made) => void delete made["sources"])],
-    [
-      "a contract that is text",
-      (): string => described((made) => void (made["contract"] = "kept")),
-    ],
-    ["reads that are no texts", (): string => described((made) => void (made["reads"] = [1]))],
+    ["an unknown version", (): string => described((made) => void (made.version = 2))],
+    ["no build", (): string => described((made) => void delete made.build)],
+    ["no sources", (): string => described((made) => void delete made.sources)],
+    ["a contract that is text", (): string => described((made) => void (made.contract = "kept"))],
+    ["reads that are no texts", (): string => described((made) => void (made.reads = [1]))],
   ] as const)("is refused with a description that is %s, without quoting it", ([, description]) => {
     const attempt = (): unknown => read({ description: description() });
     expect(attempt).toThrow(KeptContentError);

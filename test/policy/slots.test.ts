@@ -85,7 +85,7 @@ test("simulation distinguishes the slots of one policy, in everything that it sa
     outcome: "route",
     edits: { max_output_tokens: 500, strip_fields: [] },
   });
-  expect(facts(said["constraints"]).filter(({ policy }) => policy === "near")).toEqual([
+  expect(facts(said.constraints).filter(({ policy }) => policy === "near")).toEqual([
     {
       policy: "near",
       revision: "r7",
@@ -107,7 +107,7 @@ test("simulation distinguishes the slots of one policy, in everything that it sa
       effect: "would_deny",
     },
   ]);
-  const byCandidate = facts(said["candidates"]).map(({ endpoint, constraints }) => [
+  const byCandidate = facts(said.candidates).map(({ endpoint, constraints }) => [
     endpoint,
     facts(constraints)
       .filter(({ policy }) => policy === "near")
@@ -129,7 +129,7 @@ test("simulation distinguishes the slots of one policy, in everything that it sa
       ],
     ],
   ]);
-  expect(facts(said["obligations"])).toEqual([
+  expect(facts(said.obligations)).toEqual([
     {
       policy: "near",
       revision: "r7",
@@ -150,7 +150,7 @@ test("simulation distinguishes the slots of one policy, in everything that it sa
       effect: "none",
     },
   ]);
-  expect(said["if_promoted"]).toEqual({
+  expect(said.if_promoted).toEqual({
     outcome: "deny",
     plan: [],
     denial: {
@@ -162,7 +162,7 @@ test("simulation distinguishes the slots of one policy, in everything that it sa
     },
     edits: null,
   });
-  expect(said["policy_revisions"]).toMatchObject({
+  expect(said.policy_revisions).toMatchObject({
     near: { enforced: { revision: "r7" }, candidate: { revision: "r8" } },
   });
 });
@@ -181,7 +181,7 @@ test("and the other way round: what is denied now would be routed", async () => 
       edits: { max_output_tokens: 500, strip_fields: [] },
     },
   });
-  expect(facts(said["obligations"]).map(({ slot, effect }) => [slot, effect])).toEqual([
+  expect(facts(said.obligations).map(({ slot, effect }) => [slot, effect])).toEqual([
     ["enforced", "none"],
     ["candidate", "would_apply"],
   ]);

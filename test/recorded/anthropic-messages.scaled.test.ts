@@ -67,7 +67,7 @@ function contextOf(request: InferenceRequest): AnswerContext {
 
 function sentBody(recording: Recording): JsonObject | null {
   const body = recording.request?.body;
-  return isJsonObject(body) && Array.isArray(body["messages"]) ? { ...body, model: "r" } : null;
+  return isJsonObject(body) && Array.isArray(body.messages) ? { ...body, model: "r" } : null;
 }
 
 const headers: ProtocolHeaders = { version: null, betas: [] };
@@ -126,9 +126,7 @@ function terminals(events: readonly InferenceEvent[]): number {
 /** What the provider said, for comparison with what we understood. */
 function recordedText(blocks: unknown): string {
   return (Array.isArray(blocks) ? blocks : [])
-    .flatMap((block) =>
-      isJsonObject(block) && typeof block["text"] === "string" ? [block["text"]] : [],
-    )
+    .flatMap((block) => (isJsonObject(block) && typeof block.text === "string" ? [block.text] : []))
     .join("");
 }
 
@@ -187,7 +185,7 @@ function takeRequest(
   const owned = (object: JsonObject) =>
     Object.fromEntries(Object.entries(object).filter(([name]) => !OWNED.has(name)));
   expect(JSON.parse(JSON.stringify(owned(edited.body))), recording.id).toEqual(owned(body));
-  expect(edited.body["model"]).toBe(target.endpoint.upstreamModel);
+  expect(edited.body.model).toBe(target.endpoint.upstreamModel);
   if (
     request.shape.needs.includes("prefill") ||
     !request.shape.features.every((feature) => TRANSLATED.has(feature))
@@ -235,7 +233,7 @@ describe.skipIf(recordings === null)(
         const request = parsed(countTokensSurface, body);
         const { ending } = countTokensSurface.relay.readAnswer(bytes, contextOf(request));
         const input = isJsonObject(recording.response.body)
-          ? recording.response.body["input_tokens"]
+          ? recording.response.body.input_tokens
           : null;
         expect(ending, recording.id).toMatchObject({
           failure: null,
@@ -277,7 +275,7 @@ describe.skipIf(recordings === null)(
           const events = messagesUpstream.parseAnswer(bytes, generating, target);
           expect(terminals(events), recording.id).toBe(1);
           const answer = collectAnswer(events);
-          if (!isJsonObject(body) || body["type"] !== "message") {
+          if (!isJsonObject(body) || body.type !== "message") {
             expect([ending.failure?.kind, answer.failure?.kind], recording.id).toEqual([
               "malformed",
               "malformed",
@@ -294,13 +292,11 @@ describe.skipIf(recordings === null)(
             seen.native += 1;
             continue;
           }
-          expect(understood(events), recording.id).toBe(recordedText(body["content"]));
+          expect(understood(events), recording.id).toBe(recordedText(body.content));
           expect(answer.usage, recording.id).toEqual(ending.usage);
           expect(answer.finish?.reason, recording.id).toBe(ending.finish);
           const rendered = messagesSurface.translation.renderAnswer(answer, contextOf(plain)).body;
-          expect(recordedText(rendered["content"]), recording.id).toBe(
-            recordedText(body["content"]),
-          );
+          expect(recordedText(rendered.content), recording.id).toBe(recordedText(body.content));
         }
         print("anthropic-messages whole answers", answers.length, seen);
       },

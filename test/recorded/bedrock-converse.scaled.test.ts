@@ -63,11 +63,11 @@ function comparable(value: JsonObject): unknown {
   if (isJsonObject(toolConfig)) {
     const { tools, toolChoice } = toolConfig;
     const list: readonly JsonValue[] = Array.isArray(tools) ? tools : [];
-    const isSaid = isJsonObject(toolChoice) && toolChoice["auto"] === undefined;
-    body["toolConfig"] = { tools: list.map(comparableTool), ...(isSaid ? { toolChoice } : {}) };
+    const isSaid = isJsonObject(toolChoice) && toolChoice.auto === undefined;
+    body.toolConfig = { tools: list.map(comparableTool), ...(isSaid ? { toolChoice } : {}) };
   }
   if (outputConfig !== undefined)
-    body["outputConfig"] = JSON.parse(JSON.stringify(outputConfig, schemaAsJson));
+    body.outputConfig = JSON.parse(JSON.stringify(outputConfig, schemaAsJson));
   return Object.fromEntries(
     Object.entries(body).filter(
       ([, member]) => typeof member !== "object" || Object.keys(member ?? {}).length > 0,
@@ -76,11 +76,10 @@ function comparable(value: JsonObject): unknown {
 }
 
 function comparableTool(tool: JsonValue): JsonValue {
-  const specification = isJsonObject(tool) ? tool["toolSpec"] : undefined;
+  const specification = isJsonObject(tool) ? tool.toolSpec : undefined;
   if (!isJsonObject(specification)) return tool;
   const { strict, inputSchema, ...rest } = specification;
-  const json =
-    isJsonObject(inputSchema) && isJsonObject(inputSchema["json"]) ? inputSchema["json"] : {};
+  const json = isJsonObject(inputSchema) && isJsonObject(inputSchema.json) ? inputSchema.json : {};
   return {
     toolSpec: { ...rest, inputSchema: { type: "object", ...json }, strict: strict === true },
   };
@@ -224,12 +223,12 @@ describe.skipIf(answers === null)(
         }
         const { body } = response;
         const content =
-          isJsonObject(body) && isJsonObject(body["output"]) ? body["output"]["message"] : null;
+          isJsonObject(body) && isJsonObject(body.output) ? body.output.message : null;
         const list: readonly unknown[] =
-          isJsonObject(content) && Array.isArray(content["content"]) ? content["content"] : [];
+          isJsonObject(content) && Array.isArray(content.content) ? content.content : [];
         const texts = list.map((block) =>
-          isJsonObject(block) && isJsonObject(block["citationsContent"])
-            ? textsIn(block["citationsContent"]["content"])
+          isJsonObject(block) && isJsonObject(block.citationsContent)
+            ? textsIn(block.citationsContent.content)
             : textAt(block, "text"),
         );
         expect(understood(events, "text"), id).toBe(texts.join(""));
@@ -237,12 +236,12 @@ describe.skipIf(answers === null)(
           textAt(block, "reasoningContent", "reasoningText", "text"),
         );
         expect(understood(events, "reasoning"), id).toBe(thoughts.join(""));
-        const calls = list.filter((block) => isJsonObject(block) && block["toolUse"] !== undefined);
+        const calls = list.filter((block) => isJsonObject(block) && block.toolUse !== undefined);
         expect(
           blocks.filter(({ kind }) => kind === "tool_call"),
           id,
         ).toHaveLength(calls.length);
-        checkUsage(id, isJsonObject(body) ? body["usage"] : null, usage);
+        checkUsage(id, isJsonObject(body) ? body.usage : null, usage);
         if (textAt(body, "stopReason") === "guardrail_intervened")
           expect(finish?.reason, id).toBe("content_filter");
         tally.passed += 1;
@@ -270,15 +269,15 @@ describe.skipIf(answers === null)(
           const { failure, usage, finish } = collectAnswer(reported);
           if (failure === null) {
             const deltas = events.flatMap(({ body }) =>
-              isJsonObject(body["delta"]) ? [body["delta"]] : [],
+              isJsonObject(body.delta) ? [body.delta] : [],
             );
             expect(understood(reported, "text"), id).toBe(textsIn(deltas));
             const thoughts = deltas.map((delta) => textAt(delta, "reasoningContent", "text"));
             expect(understood(reported, "reasoning"), id).toBe(thoughts.join(""));
             const metadata = events.find(({ type }) => type === "metadata");
-            if (metadata !== undefined) checkUsage(id, metadata.body["usage"], usage);
+            if (metadata !== undefined) checkUsage(id, metadata.body.usage, usage);
             const stop = events.find(({ type }) => type === "messageStop");
-            if (stop?.body["stopReason"] === "guardrail_intervened")
+            if (stop?.body.stopReason === "guardrail_intervened")
               expect(finish?.reason, id).toBe("content_filter");
             tally.passed += 1;
           } else {
@@ -315,7 +314,7 @@ describe.skipIf(answers === null)(
           );
           expect([first?.type, last?.type], id).toEqual(["start", "finish"]);
           expect(usage, id).toMatchObject({
-            usage: { input: isJsonObject(response.body) && response.body["inputTokens"] },
+            usage: { input: isJsonObject(response.body) && response.body.inputTokens },
           });
         }
         tally.passed += 1;
@@ -368,6 +367,6 @@ function checkUsage(
     number("inputTokens") + number("cacheReadInputTokens") + number("cacheWriteInputTokens");
   expect([usage?.input, usage?.output], id).toEqual([input, number("outputTokens")]);
   // The provider's own sum, where it gives one.
-  if (counted["totalTokens"] !== undefined)
+  if (counted.totalTokens !== undefined)
     expect(input + number("outputTokens"), id).toBe(number("totalTokens"));
 }

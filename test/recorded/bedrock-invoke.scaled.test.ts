@@ -30,7 +30,7 @@ const IDENTITY = "metadata";
  */
 function bodyOf({ request }: Recording): JsonObject | null {
   const body = request?.body;
-  return isJsonObject(body) && body["anthropic_version"] !== undefined ? body : null;
+  return isJsonObject(body) && body.anthropic_version !== undefined ? body : null;
 }
 
 function modelOf(recording: Recording): { readonly model: string; readonly operation: string } {
@@ -77,9 +77,7 @@ function translatedExchange(recording: Recording): ExchangePlan {
 
 function textOf(blocks: unknown): string {
   return (Array.isArray(blocks) ? blocks : [])
-    .flatMap((block) =>
-      isJsonObject(block) && typeof block["text"] === "string" ? [block["text"]] : [],
-    )
+    .flatMap((block) => (isJsonObject(block) && typeof block.text === "string" ? [block.text] : []))
     .join("");
 }
 
@@ -97,7 +95,7 @@ function checkWhole(recording: Recording, exchange: ExchangePlan): void {
     usage: ending.usage,
   });
   const answer = JSON.parse(decoder.decode(other.bytes));
-  expect(answer.choices[0].message.content, recording.id).toBe(textOf(body["content"]));
+  expect(answer.choices[0].message.content, recording.id).toBe(textOf(body.content));
 }
 
 /** The events of a recorded stream, as the maintained codec reads its frames. */
@@ -251,9 +249,9 @@ describe.skipIf(recordings === null)(
 
 /** The body that the exchange counts; `null` where it counts a conversation. */
 function countedBody({ request }: Recording): JsonObject | null {
-  const input = isJsonObject(request?.body) ? request.body["input"] : undefined;
-  const invoked = isJsonObject(input) ? input["invokeModel"] : undefined;
-  const text = isJsonObject(invoked) ? invoked["body"] : undefined;
+  const input = isJsonObject(request?.body) ? request.body.input : undefined;
+  const invoked = isJsonObject(input) ? input.invokeModel : undefined;
+  const text = isJsonObject(invoked) ? invoked.body : undefined;
   if (typeof text !== "string") return null;
   const body: unknown = JSON.parse(Buffer.from(text, "base64").toString());
   return isJsonObject(body) ? body : null;

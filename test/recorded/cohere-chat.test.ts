@@ -86,19 +86,19 @@ function assembled(events: readonly JsonObject[]): unknown {
   let plan = "";
   for (const event of events) {
     const message = memberOf(event, "delta", "message");
-    const index = Number(event["index"] ?? 0);
-    if (event["type"] === "content-delta") {
+    const index = Number(event.index ?? 0);
+    if (event.type === "content-delta") {
       const part = (content[index] ??= { text: "", thinking: "" });
       part.text += textAt(message, "content", "text");
       part.thinking += textAt(message, "content", "thinking");
-    } else if (event["type"] === "tool-plan-delta") plan += textAt(message, "tool_plan");
-    else if (event["type"] === "tool-call-start") {
+    } else if (event.type === "tool-plan-delta") plan += textAt(message, "tool_plan");
+    else if (event.type === "tool-call-start") {
       const name = memberOf(message, "tool_calls", "function", "name");
       calls[index] = {
         id: memberOf(message, "tool_calls", "id"),
         function: { name, arguments: "" },
       };
-    } else if (event["type"] === "tool-call-delta") {
+    } else if (event.type === "tool-call-delta") {
       const call = calls[index];
       if (call !== undefined) {
         call.function.arguments += textAt(message, "tool_calls", "function", "arguments");

@@ -72,8 +72,8 @@ const BY_HAND = [
 const LISTED: Price = { input: 3, output: 15, request: 0, cachedInput: 0.3, cacheWrite: 3.75 };
 
 function billed({ response: { body } }: Recording): number | null {
-  const usage = isJsonObject(body) ? body["usage"] : undefined;
-  const cost = isJsonObject(usage) ? usage["cost"] : undefined;
+  const usage = isJsonObject(body) ? body.usage : undefined;
+  const cost = isJsonObject(usage) ? usage.cost : undefined;
   return typeof cost === "number" ? Math.round(cost * 1e9) : null;
 }
 

@@ -271,54 +271,48 @@ const ACCEPTED: readonly (readonly [
   ["null is absent", (recorded) => dropWhere(recorded, (value) => value === null)],
   [
     "Azure reads no model beside a deployment",
-    (recorded, ours) => ours["model"] === "test-deployment" && same(recorded, ours, "model"),
+    (recorded, ours) => ours.model === "test-deployment" && same(recorded, ours, "model"),
   ],
   [
     "numbers are requested where base64 is of others than single-precision ones",
     (recorded, ours) =>
-      recorded["encoding_format"] === "base64" &&
-      ours["encoding_format"] === "float" &&
+      recorded.encoding_format === "base64" &&
+      ours.encoding_format === "float" &&
       same(recorded, ours, "encoding_format"),
   ],
   [
     "the kind of numbers is always said",
     (recorded, ours) =>
-      recorded["embedding_types"] === undefined && dropMember(ours, "embedding_types"),
+      recorded.embedding_types === undefined && dropMember(ours, "embedding_types"),
   ],
   [
     "whether to cut is always said",
     (recorded, ours) =>
-      recorded["truncate"] === undefined &&
-      ours["truncate"] === "NONE" &&
-      dropMember(ours, "truncate"),
+      recorded.truncate === undefined && ours.truncate === "NONE" && dropMember(ours, "truncate"),
   ],
   [
     "whether to cut is always said (Vertex AI, one content)",
     (recorded, ours) => {
-      const config = ours["embedContentConfig"];
-      if (
-        !isJsonObject(config) ||
-        config["autoTruncate"] !== false ||
-        Object.keys(config).length > 1
-      )
+      const config = ours.embedContentConfig;
+      if (!isJsonObject(config) || config.autoTruncate !== false || Object.keys(config).length > 1)
         return false;
-      return recorded["embedContentConfig"] === undefined && dropMember(ours, "embedContentConfig");
+      return recorded.embedContentConfig === undefined && dropMember(ours, "embedContentConfig");
     },
   ],
   [
     "whether to cut is always said (Vertex AI)",
     (recorded, ours) => {
-      const { autoTruncate, ...rest } = isJsonObject(ours["parameters"]) ? ours["parameters"] : {};
+      const { autoTruncate, ...rest } = isJsonObject(ours.parameters) ? ours.parameters : {};
       if (autoTruncate !== false) return false;
-      delete ours["parameters"];
-      if (Object.keys(rest).length > 0) ours["parameters"] = rest;
+      delete ours.parameters;
+      if (Object.keys(rest).length > 0) ours.parameters = rest;
       return memberOf(recorded, "parameters", "autoTruncate") === undefined;
     },
   ],
   [
     "vectors of length one are the default",
     (recorded, ours) =>
-      recorded["normalize"] === true && !("normalize" in ours) && dropMember(recorded, "normalize"),
+      recorded.normalize === true && !("normalize" in ours) && dropMember(recorded, "normalize"),
   ],
   [
     "the role of an input is the default",
@@ -326,8 +320,7 @@ const ACCEPTED: readonly (readonly [
       const contents = listAt(recorded, "requests").map((item) => memberOf(item, "content"));
       return contents
         .map(
-          (content) =>
-            isPlain(content) && content["role"] === "user" && dropMember(content, "role"),
+          (content) => isPlain(content) && content.role === "user" && dropMember(content, "role"),
         )
         .includes(true);
     },

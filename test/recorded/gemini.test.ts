@@ -54,8 +54,8 @@ function eventsOf(recording: Recording): readonly Uint8Array[] {
 function partsOf(pieces: readonly JsonObject[]): readonly JsonObject[] {
   return pieces.flatMap(({ candidates }) => {
     const [candidate] = Array.isArray(candidates) ? candidates : [];
-    const content = isJsonObject(candidate) ? candidate["content"] : undefined;
-    const parts = isJsonObject(content) ? content["parts"] : undefined;
+    const content = isJsonObject(candidate) ? candidate.content : undefined;
+    const parts = isJsonObject(content) ? content.parts : undefined;
     return Array.isArray(parts) ? parts.filter(isJsonObject) : [];
   });
 }
@@ -63,7 +63,7 @@ function partsOf(pieces: readonly JsonObject[]): readonly JsonObject[] {
 function finishOf(pieces: readonly JsonObject[]): string | null {
   const reasons = pieces.flatMap(({ candidates }) =>
     (Array.isArray(candidates) ? candidates : []).flatMap((candidate) => {
-      const reason = isJsonObject(candidate) ? candidate["finishReason"] : undefined;
+      const reason = isJsonObject(candidate) ? candidate.finishReason : undefined;
       return typeof reason === "string" ? [reason] : [];
     }),
   );
@@ -105,7 +105,7 @@ function compare(
     id,
   ).toEqual(
     parts.flatMap(({ functionCall }) =>
-      isJsonObject(functionCall) ? [[functionCall["name"], functionCall["args"] ?? {}]] : [],
+      isJsonObject(functionCall) ? [[functionCall.name, functionCall.args ?? {}]] : [],
     ),
   );
   expect(new Set(calls.map((block) => block.id)).size, id).toBe(calls.length);
@@ -119,8 +119,8 @@ function compare(
       typeof thoughtSignature === "string" ? [thoughtSignature] : [],
     ),
   );
-  const metadata = pieces.at(-1)?.["usageMetadata"];
-  const total = isJsonObject(metadata) ? metadata["totalTokenCount"] : undefined;
+  const metadata = pieces.at(-1)?.usageMetadata;
+  const total = isJsonObject(metadata) ? metadata.totalTokenCount : undefined;
   if (typeof total === "number") {
     expect((answer.usage?.input ?? 0) + (answer.usage?.output ?? 0), id).toBe(total);
   }
@@ -156,7 +156,7 @@ function comeBack(
     if (!isJsonObject(functionCall)) return part;
     return {
       ...part,
-      functionCall: { name: functionCall["name"], args: functionCall["args"] ?? {} },
+      functionCall: { name: functionCall.name, args: functionCall.args ?? {} },
     };
   };
   expect((contents[1]?.parts ?? []).map(bare), id).toEqual(joinTexts(partsOf(pieces)).map(bare));
@@ -170,9 +170,9 @@ function joinTexts(parts: readonly JsonObject[]): readonly JsonObject[] {
   for (const part of parts) {
     const last = joined.at(-1);
     const isText = (made: JsonObject | undefined): boolean =>
-      typeof made?.["text"] === "string" && made["thoughtSignature"] === undefined;
-    if (part["text"] === "" && part["thoughtSignature"] === undefined) continue;
-    if (last !== undefined && isText(last) && isText(part) && last["thought"] === part["thought"]) {
+      typeof made?.text === "string" && made.thoughtSignature === undefined;
+    if (part.text === "" && part.thoughtSignature === undefined) continue;
+    if (last !== undefined && isText(last) && isText(part) && last.thought === part.thought) {
       joined[joined.length - 1] = { ...part, text: textOf(last) + textOf(part) };
     } else {
       joined.push(part);
@@ -183,8 +183,8 @@ function joinTexts(parts: readonly JsonObject[]): readonly JsonObject[] {
 
 /** One recording has lost the status of its error. */
 function errorStatus({ response: { body } }: Recording): number | null {
-  const error = isJsonObject(body) ? body["error"] : undefined;
-  const code = isJsonObject(error) ? error["code"] : undefined;
+  const error = isJsonObject(body) ? body.error : undefined;
+  const code = isJsonObject(error) ? error.code : undefined;
   return typeof code === "number" ? code : null;
 }
 
@@ -230,7 +230,7 @@ function judge(recording: Recording, events: readonly InferenceEvent[], seen: Ta
     return refuse(seen, "unexpected_tool_call");
   }
   expect(failure, id).toBeNull();
-  const hasCall = partsOf(pieces).some((part) => part["functionCall"] !== undefined);
+  const hasCall = partsOf(pieces).some((part) => part.functionCall !== undefined);
   const expected =
     reason === "STOP"
       ? hasCall
@@ -323,7 +323,7 @@ describe.skipIf(recordings === null)(
             geminiUpstream.parseAnswer(bytes, { ...hello, purpose: "count" }, target),
           );
           expect([usage?.input, finish?.reason]).toEqual([
-            isJsonObject(body) ? body["totalTokens"] : null,
+            isJsonObject(body) ? body.totalTokens : null,
             "stop",
           ]);
         }

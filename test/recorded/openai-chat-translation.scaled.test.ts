@@ -48,7 +48,7 @@ function textIn(content: JsonValue | undefined): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
   return content
-    .map((part) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
+    .map((part) => (isJsonObject(part) && typeof part.text === "string" ? part.text : ""))
     .join("");
 }
 
@@ -72,7 +72,7 @@ describe.skipIf(recordings === null)(
       let passed = 0;
       for (const recording of recordings ?? []) {
         const body = bodyOf(recording);
-        if (body === null || !Array.isArray(body["messages"])) continue;
+        if (body === null || !Array.isArray(body.messages)) continue;
         const request = chatSurface.parse(body, 100, NO_HEADERS);
         if ("code" in request) {
           tally(refused, request.code);
@@ -114,14 +114,13 @@ describe.skipIf(recordings === null)(
         const code = answer.failure?.code ?? answer.failure?.kind;
         tally(endings, answer.finish?.reason ?? `${code}`);
         const body = recording.response.body;
-        const choice =
-          isJsonObject(body) && Array.isArray(body["choices"]) ? body["choices"][0] : null;
-        const message = isJsonObject(choice) ? choice["message"] : null;
+        const choice = isJsonObject(body) && Array.isArray(body.choices) ? body.choices[0] : null;
+        const message = isJsonObject(choice) ? choice.message : null;
         if (answer.finish === null || !isJsonObject(message)) continue;
-        expect(said(answer), recording.id).toBe(textIn(message["content"]));
-        const listed = Array.isArray(message["tool_calls"]) ? message["tool_calls"].length : 0;
-        const legacy = message["function_call"];
-        const calls = listed + (isJsonObject(legacy) && legacy["name"] !== "" ? 1 : 0);
+        expect(said(answer), recording.id).toBe(textIn(message.content));
+        const listed = Array.isArray(message.tool_calls) ? message.tool_calls.length : 0;
+        const legacy = message.function_call;
+        const calls = listed + (isJsonObject(legacy) && legacy.name !== "" ? 1 : 0);
         expect(answer.blocks.filter(({ kind }) => kind === "tool_call").length, recording.id).toBe(
           calls,
         );
@@ -171,10 +170,9 @@ describe.skipIf(recordings === null)(
 function deltaText(data: string): string {
   if (!data.startsWith("{")) return "";
   const chunk: unknown = JSON.parse(data);
-  const choice =
-    isJsonObject(chunk) && Array.isArray(chunk["choices"]) ? chunk["choices"][0] : null;
-  const delta = isJsonObject(choice) ? choice["delta"] : null;
-  return isJsonObject(delta) ? textIn(delta["content"]) : "";
+  const choice = isJsonObject(chunk) && Array.isArray(chunk.choices) ? chunk.choices[0] : null;
+  const delta = isJsonObject(choice) ? choice.delta : null;
+  return isJsonObject(delta) ? textIn(delta.content) : "";
 }
 
 /**

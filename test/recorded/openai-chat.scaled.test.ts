@@ -76,19 +76,19 @@ function jsonEvents(text: string): readonly unknown[] {
  * caller did not request them.
  */
 function expectedEvents(recording: Recording): readonly unknown[] {
-  const options = bodyOf(recording)["stream_options"];
-  const requested = isJsonObject(options) && options["include_usage"] === true;
+  const options = bodyOf(recording).stream_options;
+  const requested = isJsonObject(options) && options.include_usage === true;
   const events = jsonEvents(streamText(recording)).map((event) => {
-    if (requested || !isJsonObject(event) || event["usage"] !== null) return event;
+    if (requested || !isJsonObject(event) || event.usage !== null) return event;
     const { usage: _, ...rest } = event;
     return rest;
   });
   return events.filter((event) => {
     const onlyUsage =
       isJsonObject(event) &&
-      isJsonObject(event["usage"]) &&
-      Array.isArray(event["choices"]) &&
-      event["choices"].length === 0;
+      isJsonObject(event.usage) &&
+      Array.isArray(event.choices) &&
+      event.choices.length === 0;
     return requested || !onlyUsage;
   });
 }
@@ -110,7 +110,7 @@ async function replayer(): Promise<{
     response.end(isStream ? streamText(current) : JSON.stringify(recorded.body));
   });
   const base = tableOver([upstream]);
-  const [row, workspace, endpoint] = [base.routes["r"], base.workspaces["w"], base.endpoints["a"]];
+  const [row, workspace, endpoint] = [base.routes.r, base.workspaces.w, base.endpoints.a];
   if (row === undefined || workspace === undefined || endpoint === undefined)
     throw new Error("no rows");
   const table = {
@@ -248,7 +248,7 @@ function compareAnswer(recording: Recording, status: number, text: string): void
   }
   if (
     response.body_type === "json" &&
-    !(isJsonObject(response.body) && Array.isArray(response.body["choices"]))
+    !(isJsonObject(response.body) && Array.isArray(response.body.choices))
   ) {
     // Three recordings are of another protocol behind the same path: not an answer, so not relayed
     // as one.
@@ -270,7 +270,7 @@ function compareAnswer(recording: Recording, status: number, text: string): void
   const arrived = jsonEvents(text);
   const recorded = expectedEvents(recording);
   const broke = recorded.findIndex(
-    (event) => isJsonObject(event) && event["error"] !== undefined && event["error"] !== null,
+    (event) => isJsonObject(event) && event.error !== undefined && event.error !== null,
   );
   if (broke === -1) {
     expect(arrived, recording.id).toEqual(recorded);

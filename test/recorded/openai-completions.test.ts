@@ -44,7 +44,7 @@ function speaksTheProtocol({ response }: Recording): boolean {
 /** Why a body does not get past the door; `null` where it does. */
 function refusalOf(body: JsonObject): string | null {
   if (!validate(body))
-    return `schema ${validate.errors?.[0]?.instancePath ?? ""}${validate.errors?.[0]?.params["missingProperty"] ?? ""}`;
+    return `schema ${validate.errors?.[0]?.instancePath ?? ""}${validate.errors?.[0]?.params.missingProperty ?? ""}`;
   const request = completionsSurface.parse(body, 100, NO_HEADERS);
   const error = "code" in request ? request : completionsSurface.refuseUnknown(body, "reject");
   return error === null ? null : `${error.code} ${error.param}`;
@@ -93,7 +93,7 @@ describe.skipIf(recordings === null)(
         ).toEqual([]);
         const canonical = completionsSurface.translation.toCanon(request, "reject", NO_EDITS);
         if ("code" in canonical) throw new Error(`${recording.id}: ${canonical.message}`);
-        const prompt = Array.isArray(body["prompt"]) ? body["prompt"][0] : body["prompt"];
+        const prompt = Array.isArray(body.prompt) ? body.prompt[0] : body.prompt;
         expect(canonical.request.turns, recording.id).toMatchObject([
           { role: "user", content: [{ text: prompt }] },
         ]);

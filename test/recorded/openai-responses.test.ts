@@ -226,7 +226,7 @@ describe.skipIf(recordings === null)(
           if (response !== undefined) expectSame(response, original, recording.id);
         }
         relayed += 1;
-        reported += meansItsWhole(recording, text, recorded[ended]?.["response"]) ? 1 : 0;
+        reported += meansItsWhole(recording, text, recorded[ended]?.response) ? 1 : 0;
       }
       process.stdout.write(
         `openai-responses streams: ${relayed} relayed as they were, ${reported} expressed in canon\n`,

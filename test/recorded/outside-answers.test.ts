@@ -77,7 +77,7 @@ function planFor({ surface: name, provider, request: body }: Case) {
 function answerOf(one: Case): JsonObject {
   const plan = planFor(one);
   const bytes = bytesOf(one.upstream);
-  const isStream = one.request["stream"] === true;
+  const isStream = one.request.stream === true;
   if (!isStream) {
     const { ending, bytes: printed } = plan.answer(bytes);
     if (ending.failure !== null) return { error: true, failure: { ...ending.failure } };
@@ -125,17 +125,17 @@ function readChat(objects: readonly JsonObject[]): JsonObject {
   let finish: JsonValue = null;
   let usage: JsonValue | undefined;
   for (const object of objects) {
-    usage = object["usage"] ?? usage;
-    for (const choice of list(object["choices"])) {
-      const message = choice["message"] ?? choice["delta"];
+    usage = object.usage ?? usage;
+    for (const choice of list(object.choices)) {
+      const message = choice.message ?? choice.delta;
       said += text(at(message, "content"));
       for (const [position, call] of list(at(message, "tool_calls")).entries()) {
-        const index = number(call["index"]) || position;
-        const known = (calls[index] ??= ["", "", text(call["id"])]);
+        const index = number(call.index) || position;
+        const known = (calls[index] ??= ["", "", text(call.id)]);
         known[0] += text(at(call, "function", "name"));
         known[1] += text(at(call, "function", "arguments"));
       }
-      finish = choice["finish_reason"] ?? finish;
+      finish = choice.finish_reason ?? finish;
     }
   }
   return {
@@ -152,8 +152,8 @@ function readResponses(objects: readonly JsonObject[]): JsonObject {
   const response = at(last, "response") ?? last;
   const items = list(at(response, "output"));
   const calls = items.flatMap((item) =>
-    item["type"] === "function_call"
-      ? [[text(item["name"]), text(item["arguments"]), text(item["call_id"])]]
+    item.type === "function_call"
+      ? [[text(item.name), text(item.arguments), text(item.call_id)]]
       : [],
   );
   const why = at(response, "incomplete_details", "reason");
@@ -161,9 +161,7 @@ function readResponses(objects: readonly JsonObject[]): JsonObject {
   return {
     text: items
       .flatMap((item) =>
-        list(item["content"]).map((part) =>
-          part["type"] === "output_text" ? text(part["text"]) : "",
-        ),
+        list(item.content).map((part) => (part.type === "output_text" ? text(part.text) : "")),
       )
       .join(""),
     calls,
@@ -173,7 +171,7 @@ function readResponses(objects: readonly JsonObject[]): JsonObject {
       at(response, "usage", "output_tokens") ?? null,
     ],
     cached: at(response, "usage", "input_tokens_details", "cached_tokens") ?? null,
-    signed: items.flatMap((item) => item["encrypted_content"] ?? []),
+    signed: items.flatMap((item) => item.encrypted_content ?? []),
   };
 }
 
@@ -186,45 +184,43 @@ function readMessages(objects: readonly JsonObject[]): JsonObject {
   for (const object of objects) {
     const { type } = object;
     if (type === "message") {
-      for (const block of list(object["content"]))
-        blocks.push({ ...block, json: JSON.stringify(block["input"]) });
+      for (const block of list(object.content))
+        blocks.push({ ...block, json: JSON.stringify(block.input) });
       end = object;
-      usage = { ...(isJsonObject(object["usage"]) ? object["usage"] : {}) };
+      usage = { ...(isJsonObject(object.usage) ? object.usage : {}) };
     } else if (type === "content_block_start")
       blocks.push({
-        ...(isJsonObject(object["content_block"]) ? object["content_block"] : {}),
+        ...(isJsonObject(object.content_block) ? object.content_block : {}),
         json: "",
       });
     else if (type === "content_block_delta") {
       const block = blocks.at(-1) ?? {};
       const { delta } = object;
-      block["text"] = text(block["text"]) + text(at(delta, "text"));
-      block["json"] = text(block["json"]) + text(at(delta, "partial_json"));
-      block["signature"] = text(block["signature"]) + text(at(delta, "signature"));
+      block.text = text(block.text) + text(at(delta, "text"));
+      block.json = text(block.json) + text(at(delta, "partial_json"));
+      block.signature = text(block.signature) + text(at(delta, "signature"));
     } else if (type === "message_delta") {
-      end = object["delta"];
-      const counts = object["usage"];
+      end = object.delta;
+      const counts = object.usage;
       usage = { ...usage, ...(isJsonObject(counts) ? counts : {}) };
     }
   }
   const calls = blocks.flatMap((block) =>
-    block["type"] === "tool_use"
-      ? [[text(block["name"]), text(block["json"]) || "{}", text(block["id"])]]
-      : [],
+    block.type === "tool_use" ? [[text(block.name), text(block.json) || "{}", text(block.id)]] : [],
   );
   const reason = text(at(end, "stop_reason"));
   return {
-    text: blocks.map((block) => text(block["text"])).join(""),
+    text: blocks.map((block) => text(block.text)).join(""),
     calls,
     finish: STOPS[reason] ?? reason,
     sequence: at(end, "stop_sequence") ?? null,
     usage: [
-      number(usage["input_tokens"]) + number(usage["cache_read_input_tokens"]),
-      usage["output_tokens"] ?? null,
+      number(usage.input_tokens) + number(usage.cache_read_input_tokens),
+      usage.output_tokens ?? null,
     ],
-    cached: usage["cache_read_input_tokens"] ?? null,
+    cached: usage.cache_read_input_tokens ?? null,
     signed: blocks.flatMap(
-      (block) => block["data"] ?? (block["type"] === "thinking" ? [text(block["signature"])] : []),
+      (block) => block.data ?? (block.type === "thinking" ? [text(block.signature)] : []),
     ),
   };
 }
@@ -246,8 +242,7 @@ describe.skipIf(folder === null)(
         const { calls, ...expected } = one.expected;
         expect(answer).toMatchObject(expected);
         if (Array.isArray(calls)) {
-          const found =
-            list(null).length === 0 && Array.isArray(answer["calls"]) ? answer["calls"] : [];
+          const found = list(null).length === 0 && Array.isArray(answer.calls) ? answer.calls : [];
           expect(
             found.map((call: JsonValue, index) =>
               Array.isArray(call)

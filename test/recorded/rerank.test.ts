@@ -37,14 +37,14 @@ const targetNameOf = ({ host }: Recording): TargetName =>
   SPEAKERS.find(([pattern]) => pattern.test(host))?.[1] ?? "jina";
 
 function listIn(answer: JsonObject): readonly JsonObject[] {
-  const list = answer["results"] ?? answer["data"];
+  const list = answer.results ?? answer.data;
   return Array.isArray(list) ? list.filter((item: JsonValue) => isJsonObject(item)) : [];
 }
 
 /** A result independent of any protocol: where the document stood, and its score. */
 const plain = (result: JsonObject): readonly unknown[] => [
-  result["index"],
-  result["relevance_score"] ?? result["relevanceScore"],
+  result.index,
+  result.relevance_score ?? result.relevanceScore,
 ];
 
 /** The recorded request, or one that the recorded answer fits. */
@@ -119,11 +119,11 @@ function compareCounts(
   { meta, usage, model }: JsonObject,
   rendered: JsonObject,
 ): void {
-  const units = isJsonObject(meta) ? meta["billed_units"] : undefined;
-  if (units !== undefined) expect(rendered["meta"], id).toMatchObject({ billed_units: units });
-  const total = isJsonObject(usage) ? usage["total_tokens"] : undefined;
-  if (total !== undefined) expect(rendered["usage"], id).toEqual({ total_tokens: total });
-  if (model !== undefined) expect(rendered["model"], id).toBe(model);
+  const units = isJsonObject(meta) ? meta.billed_units : undefined;
+  if (units !== undefined) expect(rendered.meta, id).toMatchObject({ billed_units: units });
+  const total = isJsonObject(usage) ? usage.total_tokens : undefined;
+  if (total !== undefined) expect(rendered.usage, id).toEqual({ total_tokens: total });
+  if (model !== undefined) expect(rendered.model, id).toBe(model);
 }
 
 describe.skipIf(recordings === null)(

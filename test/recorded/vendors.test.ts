@@ -26,7 +26,7 @@ function isStream({ response: { body_type: type } }: Recording): boolean {
 
 function relayed(recording: Recording): Ending {
   const body = recording.request?.body;
-  const more = isJsonObject(body) && typeof body["n"] === "number" ? { n: body["n"] } : {};
+  const more = isJsonObject(body) && typeof body.n === "number" ? { n: body.n } : {};
   const messages = [{ role: "user", content: "hi" }];
   const request = chatSurface.parse(
     { model: "r", messages, stream: isStream(recording), ...more },

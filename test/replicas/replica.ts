@@ -42,7 +42,7 @@ export class Replica {
       cwd: this.#folder,
       env: {
         ...COMPILED,
-        PATH: process.env["PATH"] ?? "",
+        PATH: process.env.PATH ?? "",
         [isPostgresUrl(this.#database) ? "SIGNALBOX_DATABASE_URL" : "SIGNALBOX_DATABASE"]:
           this.#database,
         PROVIDER_KEY: "provider-key",

@@ -185,7 +185,7 @@ describe("a server that is stopped under load", () => {
           body,
           dispatcher: agent,
         });
-        if (stopped) politely.push(String(answer.headers["connection"]));
+        if (stopped) politely.push(String(answer.headers.connection));
         const text = await answer.body.text();
         return {
           status: answer.statusCode,

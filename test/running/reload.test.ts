@@ -43,7 +43,7 @@ it(
       ...value,
       endpoints: [{ id: "large", model: "m", provider: "p", upstream_model: name }],
       routes: { large: { primary: "large" } },
-      workspaces: { large: (value as { workspaces: Record<string, object> }).workspaces["large"] },
+      workspaces: { large: (value as { workspaces: Record<string, object> }).workspaces.large },
     }));
     const [first = (value) => value, second = (value) => value] = texts;
     const fixture = writeFixture(upstream.url, first);

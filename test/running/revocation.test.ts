@@ -132,7 +132,7 @@ describe("a key that is revoked while its streams run", () => {
     });
     const fixture = writeFixture(upstream.url, (value) => {
       const file: { workspaces: Record<string, object> } = JSON.parse(JSON.stringify(value));
-      file.workspaces["large"] = { ...file.workspaces["large"], on_revoke: "finish" };
+      file.workspaces.large = { ...file.workspaces.large, on_revoke: "finish" };
       return file;
     });
     const server = await startRunning(fixture);

@@ -35,7 +35,7 @@ export class SpawnedServer {
       [join(ROOT, "src/main.ts"), "serve", ...ports, ...files, ...flags],
       {
         cwd: folder,
-        env: { ...COMPILED, PATH: process.env["PATH"] ?? "", PROVIDER_KEY: "provider-key" },
+        env: { ...COMPILED, PATH: process.env.PATH ?? "", PROVIDER_KEY: "provider-key" },
       },
     );
     onTestFinished(() => void child.kill("SIGKILL"));

@@ -123,7 +123,7 @@ describe.skipIf(MISSING !== null)(
         const logged = new Set<unknown>();
         for (const line of server.said.split("\n").filter((one) => one.startsWith("{"))) {
           const fields: Readonly<Record<string, unknown>> = JSON.parse(line);
-          if (fields["event"] === "request") logged.add(fields["request_id"]);
+          if (fields.event === "request") logged.add(fields.request_id);
         }
         const unsaid = seen.filter(({ requestId, whole }) => whole && !logged.has(requestId));
         expect(unsaid.filter(({ endedAt }) => Math.abs(endedAt - killedAt) > 1_000)).toEqual([]);

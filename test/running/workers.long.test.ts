@@ -115,7 +115,7 @@ describe.skipIf(process.platform !== "linux")(
         const changed = JSON.parse(JSON.stringify(fixtureOf(provider.url))) as {
           routes: Record<string, object>;
         };
-        changed.routes["large"] = { ...changed.routes["large"], title: "changed" };
+        changed.routes.large = { ...changed.routes.large, title: "changed" };
         writeFileSync(fixture.config, JSON.stringify(changed));
         server.child.kill("SIGHUP");
         await server.says("reloaded, table");

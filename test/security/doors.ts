@@ -47,8 +47,8 @@ export const DOORS: readonly Door[] = [
   },
 ];
 
-export const STREAMED = DOORS.filter(({ body }) => body["stream"] === true);
-export const WHOLE = DOORS.filter(({ body }) => body["stream"] !== true);
+export const STREAMED = DOORS.filter(({ body }) => body.stream === true);
+export const WHOLE = DOORS.filter(({ body }) => body.stream !== true);
 
 /** One route `r` with one endpoint at the given address. */
 export function tableAt(url: string, door: Door, more: Partial<ProviderRow> = {}): RoutingTable {

@@ -82,7 +82,7 @@ describe("a module in the store that its sources do not compile to", { timeout: 
       expect(replica.server.built.drifts.map(({ drift }) => drift).includes("module_differs")).toBe(
         isReported,
       );
-      expect((await replica.status())["degraded"]).toEqual(isReported ? ["policy_modules"] : []);
+      expect((await replica.status()).degraded).toEqual(isReported ? ["policy_modules"] : []);
       await replica.server.close();
       const verified = await run(policyCommand, ["verify"], first);
       expect(verified.code).toBe(code);
@@ -100,9 +100,7 @@ describe("a module in the store that its sources do not compile to", { timeout: 
       const first = await poisoned(forged(honest, weak, await buildOf(honest)), "nothing");
       const replica = await Replica.over(first.folder, first.database);
       expect((await replica.ask()).status).toBe(403);
-      await expect
-        .poll(async () => (await replica.status())["degraded"])
-        .toEqual(["policy_modules"]);
+      await expect.poll(async () => (await replica.status()).degraded).toEqual(["policy_modules"]);
     },
   );
 

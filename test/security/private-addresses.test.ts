@@ -312,7 +312,7 @@ describe("the router", () => {
 
 /** The route with its primary alone. */
 function alone(base: ReturnType<typeof tableOver>): Pick<typeof base, "routes"> {
-  const row = base.routes["r"];
+  const row = base.routes.r;
   if (row === undefined) throw new Error("no route");
   return { routes: { r: { ...row, fallbacks: [], tiers: row.tiers.slice(0, 1) } } };
 }

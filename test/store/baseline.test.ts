@@ -151,7 +151,7 @@ describe("SQLite: a file of commit a0f1d9ef", () => {
       onTestFinished(() => void steps.pop());
     };
     const version = (database: DatabaseSync): unknown =>
-      database.prepare("SELECT max(version) AS version FROM migrations").get()?.["version"];
+      database.prepare("SELECT max(version) AS version FROM migrations").get()?.version;
 
     it("is converted, unless another process has it open", () => {
       withNext("CREATE TABLE next (a)");

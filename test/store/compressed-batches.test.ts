@@ -56,11 +56,11 @@ function damage(path: string, position: number, change: (records: Buffer) => Uin
   const row = database
     .prepare("SELECT last, records FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1")
     .get(position);
-  const records = Buffer.from(row?.["records"] as Uint8Array);
+  const records = Buffer.from(row?.records as Uint8Array);
   expect(isCompressed(records)).toBe(true);
   database
     .prepare("UPDATE evidence_batches SET records = ? WHERE last = ?")
-    .run(change(records), row?.["last"] ?? 0);
+    .run(change(records), row?.last ?? 0);
   database.close();
 }
 
@@ -131,7 +131,7 @@ describe("a database with compressed batches", () => {
       );
       const size = database
         .prepare("SELECT sum(length(records)) AS size FROM evidence_batches")
-        .get()?.["size"];
+        .get()?.size;
       database.close();
       const texts = rows.reduce((sum, { record }) => sum + record.length, 0);
       expect(Number(size)).toBeLessThan(texts / 4);
@@ -164,7 +164,7 @@ describe("a database with compressed batches", () => {
     const row = database.prepare("SELECT first FROM evidence_batches WHERE last = ?").get(last);
     database.close();
     await withStore(path, async (store) => {
-      expect(await fault(store)).toEqual({ position: row?.["first"], cause: "hash" });
+      expect(await fault(store)).toEqual({ position: row?.first, cause: "hash" });
       // A damaged batch does not keep others from being written and read.
       await decide(store, 200, 50);
       expect(await store.evidence.read({ after: 0, limit: 1, requestId: "r0220" })).toHaveLength(1);

@@ -45,9 +45,9 @@ export function changeRecord(
     .prepare("SELECT last, records FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1")
     .get(position);
   const { record } = [...storedRows(database, position - 1)][0] ?? { record: "" };
-  const lines = linesOf(row?.["records"] as Uint8Array).join("\n");
+  const lines = linesOf(row?.records as Uint8Array).join("\n");
   const changed = Buffer.from(lines.replace(record, change(record)));
   database
     .prepare("UPDATE evidence_batches SET records = ? WHERE last = ?")
-    .run(changed, row?.["last"] ?? 0);
+    .run(changed, row?.last ?? 0);
 }

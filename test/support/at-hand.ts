@@ -9,7 +9,7 @@ import { delimiter, join, resolve } from "node:path";
 
 /** @returns the path of the first executable file of that name on PATH, or `null`. */
 export function programAtHand(name: string): string | null {
-  for (const folder of (process.env["PATH"] ?? "").split(delimiter)) {
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     const path = resolve(folder, name);
     try {
       accessSync(path, constants.X_OK);

@@ -1,5 +1,5 @@
 /** Whether this is `npm run test:long`: files named `.scaled.test.ts` do more there. */
-const LONG = process.env["SIGNALBOX_TEST_LONG"] === "1";
+const LONG = process.env.SIGNALBOX_TEST_LONG === "1";
 
 /** @returns how much of something to do: `few` in `npm test`, `many` in `npm run test:long`. */
 export function fewOrMany<Value>(few: Value, many: Value): Value {

@@ -68,7 +68,7 @@ function asJsonSchema(value: unknown): unknown {
   const { nullable, oneOf, discriminator: _, ...rest } = value;
   const plain: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(rest)) plain[name] = asJsonSchema(member);
-  if (oneOf !== undefined) plain["anyOf"] = asJsonSchema(oneOf);
+  if (oneOf !== undefined) plain.anyOf = asJsonSchema(oneOf);
   return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
 }
 

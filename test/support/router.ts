@@ -210,7 +210,7 @@ export function tableOver(
     endpoints: letters.map((letter) => endpoint(letter, { provider: `p-${letter}` })),
     routes: [route("r", first, rest)],
   });
-  const workspace = base.workspaces["w"];
+  const workspace = base.workspaces.w;
   if (workspace === undefined) throw new Error("no workspace");
   const approve = { ...workspace.approve, providers: letters.map((letter) => `p-${letter}`) };
   return { ...base, workspaces: { w: { ...workspace, approve } } };

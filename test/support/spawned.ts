@@ -57,7 +57,7 @@ export async function spawnServer(
   ];
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
-    env: { ...COMPILED, PATH: process.env["PATH"] ?? "", ...environment },
+    env: { ...COMPILED, PATH: process.env.PATH ?? "", ...environment },
   });
   whenFileEnds(() => child.kill("SIGKILL"));
   let stdout = "";

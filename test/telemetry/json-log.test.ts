@@ -153,7 +153,7 @@ function serveJson(folder: string, more: readonly string[] = []): Running {
   ];
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...argv], {
     cwd: folder,
-    env: { ...COMPILED, PATH: process.env["PATH"] ?? "" },
+    env: { ...COMPILED, PATH: process.env.PATH ?? "" },
   });
   cleanups.push(() => void child.kill("SIGKILL"));
   let stdout = "";
@@ -205,7 +205,7 @@ describe("signalbox serve --log-format json", () => {
     ]) {
       expect(events(), event).toContain(event);
     }
-    expect(lines.at(-1)?.["event"]).toBe("stopped");
+    expect(lines.at(-1)?.event).toBe("stopped");
     expect(lines.findLast(({ event }) => event === "reload_failed")).toMatchObject({
       errors: 1,
       warnings: 0,
@@ -247,13 +247,13 @@ describe("signalbox serve --log-format json", () => {
       status: 200,
       attempts: 1,
     });
-    expect(key).toContain(String(request?.["key_id"]));
+    expect(key).toContain(String(request?.key_id));
     for (const secret of ["my-secret-prompt", key]) expect(running.stdout()).not.toContain(secret);
     const documented = readFileSync(join(ROOT, "docs/observability.md"), "utf8");
     for (const line of lines) {
-      expect(documented).toContain(`\`${String(line["event"])}\``);
+      expect(documented).toContain(`\`${String(line.event)}\``);
       for (const field of Object.keys(line))
-        expect(documented, String(line["event"])).toContain(`\`${field}\``);
+        expect(documented, String(line.event)).toContain(`\`${field}\``);
     }
   });
 

@@ -146,9 +146,9 @@ describe("OTLP", () => {
       );
     }
     // Each call names its own span; the client's state goes with it.
-    expect(ill.calls[0]?.headers["traceparent"]).toBe(`00-${TRACE}-${failed.spanId}-01`);
-    expect(well.calls[0]?.headers["traceparent"]).toBe(`00-${TRACE}-${good.spanId}-01`);
-    expect(well.calls[0]?.headers["tracestate"]).toBe("vendor=client-state");
+    expect(ill.calls[0]?.headers.traceparent).toBe(`00-${TRACE}-${failed.spanId}-01`);
+    expect(well.calls[0]?.headers.traceparent).toBe(`00-${TRACE}-${good.spanId}-01`);
+    expect(well.calls[0]?.headers.tracestate).toBe("vendor=client-state");
     expect(theirs.calls[0]?.headers).not.toHaveProperty("traceparent");
     expect(theirs.calls[0]?.headers).not.toHaveProperty("tracestate");
     // The log knows the trace too.
@@ -156,7 +156,7 @@ describe("OTLP", () => {
     const line = lines
       .map((one): Record<string, unknown> => JSON.parse(one))
       .find(({ event }) => event === "request");
-    expect(line?.["trace_id"]).toBe(TRACE);
+    expect(line?.trace_id).toBe(TRACE);
     await until(
       () =>
         collector.posts.some(
@@ -218,7 +218,7 @@ describe("OTLP", () => {
     await until(() => spansOf(collector).length >= 3, 30_000);
     expect(await server.stop()).toBe(0);
     expect(new Set(spansOf(collector).map(({ traceId }) => traceId))).toEqual(new Set([TRACE]));
-    expect(well.calls[0]?.headers["traceparent"]).toMatch(/-00$/);
+    expect(well.calls[0]?.headers.traceparent).toMatch(/-00$/);
   });
 
   it("without a collector, gives the client's trace on as it came", async () => {
@@ -227,7 +227,7 @@ describe("OTLP", () => {
     const traceparent = `00-${TRACE}-${SPAN}-01`;
     await ask(server.url, server.key, "with-fallback", { traceparent });
     await ask(server.url, server.key, "with-fallback", { traceparent: "00-broken" });
-    expect(well.calls[0]?.headers["traceparent"]).toBe(traceparent);
+    expect(well.calls[0]?.headers.traceparent).toBe(traceparent);
     expect(well.calls[1]?.headers).not.toHaveProperty("traceparent");
     expect(server.stdout()).toContain(TRACE);
   });

@@ -108,7 +108,7 @@ describe("GET /metrics", () => {
       marks,
       (_, begin: string, end: string) => `${begin}${metricsTable()}${end}`,
     );
-    if (process.env["UPDATE_DOCS"] === "1") writeFileSync(DOCUMENT, written);
+    if (process.env.UPDATE_DOCS === "1") writeFileSync(DOCUMENT, written);
     expect(readFileSync(DOCUMENT, "utf8")).toBe(written);
     const { server } = await startTestServer();
     const page = parseExposition(await (await fetch(`${server.adminUrl}/metrics`)).text());

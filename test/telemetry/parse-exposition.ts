@@ -129,7 +129,7 @@ function checkHistogram(base: string, samples: readonly ParsedSample[]): void {
   for (const group of groups.values()) {
     const buckets = group.filter(({ name }) => name === `${base}_bucket`);
     const bounds = buckets.map(({ labels }) =>
-      labels["le"] === "+Inf" ? Infinity : Number(labels["le"]),
+      labels.le === "+Inf" ? Infinity : Number(labels.le),
     );
     check(
       bounds.every((bound, position) => position === 0 || bound > (bounds[position - 1] ?? 0)),

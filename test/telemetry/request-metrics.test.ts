@@ -42,7 +42,7 @@ describe("metrics of requests", () => {
     const metrics = new RequestMetrics();
     const table = tableOver([first, second]);
     const router = await startRouter({ table, runtime: { observer: metrics } });
-    const workspace = table.workspaces["w"];
+    const workspace = table.workspaces.w;
     if (workspace === undefined) throw new Error("no workspace");
     const strict = {
       ...table,

@@ -14,7 +14,7 @@ export const ROUTES_FILE = "routes.schema.json";
  * compiler checks the merged whole.
  */
 export function partSchema(schema: Schema): Schema {
-  const { include: _include, ...sections } = membersOf(schema["properties"]);
+  const { include: _include, ...sections } = membersOf(schema.properties);
   return {
     $schema: schema["$schema"] ?? "",
     title: "A file that routes.yaml includes",
@@ -32,12 +32,12 @@ export function partSchema(schema: Schema): Schema {
  * is a mapping by id.
  */
 export function overlaySchema(schema: Schema): Schema {
-  const { include: _include, endpoints, ...sections } = membersOf(schema["properties"]);
+  const { include: _include, endpoints, ...sections } = membersOf(schema.properties);
   const rows: Schema = {
     type: "object",
     description: "Rows of endpoints by id: what differs, a whole new row, or null for none.",
     propertyNames: { $ref: "#/$defs/name" },
-    additionalProperties: membersOf(endpoints)["items"] ?? {},
+    additionalProperties: membersOf(endpoints).items ?? {},
   };
   const definitions = membersOf(schema["$defs"]);
   const { properties = {}, $defs = {} } = membersOf(

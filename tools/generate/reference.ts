@@ -152,8 +152,8 @@ function featureRow(
 /** One heading for each mapping of the schema, its keys as a table, then the mappings inside it. */
 function describe(schema: Json, title: string, root: Json, sections: string[]): void {
   const resolved = follow(schema, root);
-  const properties = entriesOf(resolved["properties"]);
-  const required = Array.isArray(resolved["required"]) ? resolved["required"] : [];
+  const properties = entriesOf(resolved.properties);
+  const required = Array.isArray(resolved.required) ? resolved.required : [];
   const rows = properties.map(([name, property]) => {
     const necessity = required.includes(name) ? "required" : "optional";
     return [
@@ -165,7 +165,7 @@ function describe(schema: Json, title: string, root: Json, sections: string[]): 
     ];
   });
   sections.push(
-    `## ${title}\n\n${say(resolved["description"])}\n\n${table(["Key", "Value", "", "Default", "Meaning"], rows)}`,
+    `## ${title}\n\n${say(resolved.description)}\n\n${table(["Key", "Value", "", "Default", "Meaning"], rows)}`,
   );
   for (const [name, property] of properties) {
     const inner = innerMapping(property, root);
@@ -190,14 +190,14 @@ function innerMapping(
   const resolved = follow(property, root);
   const choices: readonly (readonly [unknown, string])[] = [
     [resolved, ""],
-    [resolved["additionalProperties"], ".*"],
-    [resolved["items"], "[]"],
-    [resolved["else"], ""],
-    [objectOf(resolved["items"])["then"], "[]"],
+    [resolved.additionalProperties, ".*"],
+    [resolved.items, "[]"],
+    [resolved.else, ""],
+    [objectOf(resolved.items).then, "[]"],
   ];
   for (const [choice, suffix] of choices) {
     const schema = follow(objectOf(choice), root);
-    if (schema["properties"] !== undefined) return { schema, suffix };
+    if (schema.properties !== undefined) return { schema, suffix };
   }
   return null;
 }
@@ -210,34 +210,34 @@ function follow(schema: Json, root: Json): Json {
 
 function typeOf(property: Json, root: Json): string {
   const schema = follow(property, root);
-  const values = schema["enum"];
+  const values = schema.enum;
   if (Array.isArray(values)) return values.map((value) => `\`${String(value)}\``).join(", ");
-  if (schema["const"] !== undefined) return `\`${say(schema["const"])}\``;
-  if (schema["if"] !== undefined)
-    return `${typeOf(objectOf(schema["then"]), root)}, or ${typeOf(objectOf(schema["else"]), root)}`;
-  if (schema["type"] === "array") return `list of: ${typeOf(objectOf(schema["items"]), root)}`;
-  if (schema["type"] === "object") return "mapping";
-  if (typeof schema["patternErrorMessage"] === "string") return schema["patternErrorMessage"];
+  if (schema.const !== undefined) return `\`${say(schema.const)}\``;
+  if (schema.if !== undefined)
+    return `${typeOf(objectOf(schema.then), root)}, or ${typeOf(objectOf(schema.else), root)}`;
+  if (schema.type === "array") return `list of: ${typeOf(objectOf(schema.items), root)}`;
+  if (schema.type === "object") return "mapping";
+  if (typeof schema.patternErrorMessage === "string") return schema.patternErrorMessage;
   const bounds = [
-    ["at least", schema["minimum"]],
-    ["more than", schema["exclusiveMinimum"]],
-    ["at most", schema["maximum"]],
+    ["at least", schema.minimum],
+    ["more than", schema.exclusiveMinimum],
+    ["at most", schema.maximum],
   ].filter(([, bound]) => bound !== undefined);
   const kind =
     { integer: "whole number", boolean: "`true` or `false`", number: "number" }[
-      String(schema["type"])
+      String(schema.type)
     ] ?? "text";
   return [kind, ...bounds.map(([value, bound]) => `${String(value)} ${String(bound)}`)].join(", ");
 }
 
 function defaultOf(property: Json, root: Json): string {
-  const value = follow(property, root)["default"];
+  const value = follow(property, root).default;
   if (value === undefined) return "";
   return `\`${Array.isArray(value) ? `[${value.join(", ")}]` : say(value)}\``;
 }
 
 function textOf(property: Json, root: Json): string {
-  return say(property["description"] ?? follow(property, root)["description"]);
+  return say(property.description ?? follow(property, root).description);
 }
 
 /** Padded as the formatter of the repository pads, so that generated files need no second pass. */

@@ -29,7 +29,7 @@ for (const name of ["package", "chart"]) mkdirSync(join(output, name), { recursi
 writeFileSync(join(output, "notes.md"), releaseNotes(changelog, tag.slice(1)) ?? "");
 run("npm", "pack", "--silent", "--pack-destination", join(output, "package"));
 copyFileSync(join(ROOT, "sbom.cdx.json"), join(output, "sbom.cdx.json"));
-const helm = process.env["HELM"] ?? "helm";
+const helm = process.env.HELM ?? "helm";
 if (spawnSync(helm, ["version"]).status === 0)
   run(helm, "package", "deploy/helm/signalbox", "--destination", join(output, "chart"));
 else process.stderr.write("release: no Helm here; the chart is not packed\n");

@@ -17,10 +17,10 @@ import {
 const version = readVersion();
 
 /** Where the site is published, as `/v0.2.0/`; begins and ends with a slash. */
-const BASE = process.env["SIGNALBOX_DOCS_BASE"] ?? "/";
+const BASE = process.env.SIGNALBOX_DOCS_BASE ?? "/";
 
 /** Address of the repository, such as https://github.com/OWNER/NAME; CI sets it. */
-const REPOSITORY = process.env["SIGNALBOX_REPOSITORY"] ?? "";
+const REPOSITORY = process.env.SIGNALBOX_REPOSITORY ?? "";
 
 /** What VitePress hands to a rule of markdown-it for links. */
 interface Token {

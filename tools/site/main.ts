@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { deadLinks } from "./check.ts";
 
 const HERE = import.meta.dirname;
-const BASE = process.env["SIGNALBOX_DOCS_BASE"] ?? "/";
+const BASE = process.env.SIGNALBOX_DOCS_BASE ?? "/";
 if (!/^\/(?:.*\/)?$/.test(BASE))
   throw new Error("SIGNALBOX_DOCS_BASE must begin and end with a slash, as /v0.2.0/");
 

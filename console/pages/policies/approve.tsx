@@ -129,7 +129,7 @@ async function readReport(text: string): Promise<Read> {
         waived: numberOf(member(assertions, "waived")),
       },
     },
-    access: isObject(promoted) ? textOf(promoted["access"]) : "unknown",
+    access: isObject(promoted) ? textOf(promoted.access) : "unknown",
     changed: numberOf(member(promoted, "changed_classes")),
   };
 }

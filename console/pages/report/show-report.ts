@@ -49,7 +49,7 @@ function readReport(text: string): SimulationReport | string {
   } catch {
     return "The file is not JSON. Open the file that signalbox simulate --format json wrote.";
   }
-  const format = isObject(value) ? value["format"] : undefined;
+  const format = isObject(value) ? value.format : undefined;
   if (format === "signalbox.simulation.v4") {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the format says so; what is missing makes the drawing fail
     return value as SimulationReport;

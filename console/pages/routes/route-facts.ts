@@ -27,7 +27,7 @@ export interface RouteFacts {
 /** Of an answer of `POST /v1/route/simulate`, whose schema leaves these members open. */
 export function endpointsOf({ candidates, plan }: RouteSimulation): readonly RouteEndpoint[] {
   return candidates.map((candidate) => {
-    const planned: unknown = plan.find((each) => each["endpoint"] === candidate.endpoint);
+    const planned: unknown = plan.find((each) => each.endpoint === candidate.endpoint);
     const failed = candidate.constraints.find(
       ({ verdict }) => verdict === "fail" || verdict === "indeterminate",
     );
@@ -40,7 +40,7 @@ export function endpointsOf({ candidates, plan }: RouteSimulation): readonly Rou
       dialect: textOf(member(candidate, "dialect")),
       capabilities: textsOf(member(candidate, "capabilities")),
       price: isObject(price)
-        ? { input: numberOf(price["input"]), output: numberOf(price["output"]) }
+        ? { input: numberOf(price.input), output: numberOf(price.output) }
         : null,
       inPlan: candidate.in_plan,
       leftOutBy:

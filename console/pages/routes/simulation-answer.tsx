@@ -12,7 +12,7 @@ type Constraint = RouteSimulation["constraints"][number];
 /** Where the request would go and why not elsewhere. */
 export function SimulationAnswer({ answer }: { readonly answer: RouteSimulation }) {
   const { outcome, plan, arrangement, constraints, error } = answer;
-  const order = new Map(plan.map((each, at) => [each["endpoint"], at + 1]));
+  const order = new Map(plan.map((each, at) => [each.endpoint, at + 1]));
   const message = member(error, "message");
   const failing = constraints.filter(({ verdict }) => verdict !== "pass");
   return (

@@ -92,7 +92,7 @@ function chunkOf(event: StreamEvent): StreamEvent {
  * that is counted.
  */
 function invokedBody({ input }: JsonObject): JsonValue | undefined {
-  return isJsonObject(input) ? objectAt(input, "invokeModel")["body"] : undefined;
+  return isJsonObject(input) ? objectAt(input, "invokeModel").body : undefined;
 }
 
 function countInvoked(call: Call): Answer | Problem {

@@ -33,11 +33,9 @@ export interface CohereBatch extends EmbedBatch {
 
 /** Reads a request for embeddings by one of Cohere's models. */
 export function readCohereEmbed({ body }: Call): CohereBatch | Problem {
-  const inputs = textInputs(textsOf(body["texts"]));
+  const inputs = textInputs(textsOf(body.texts));
   if (inputs.count === 0) return invalid("texts", "invalid request: the member is required");
-  const types = textsOf(body["embedding_types"]).map((type) =>
-    type === "base64" ? type : "float",
-  );
+  const types = textsOf(body.embedding_types).map((type) => (type === "base64" ? type : "float"));
   return {
     ...inputs,
     types: types.length === 0 ? null : types,

@@ -43,7 +43,7 @@ function read({ body }: Call): EmbedBatch | Problem {
 
 /** The text of a request; several parts make one vector. */
 function textOf(request: JsonObject): string {
-  return messagesAt(message(request["content"]), "parts")
+  return messagesAt(message(request.content), "parts")
     .map((part) => textAt(part, "text"))
     .join("");
 }

@@ -34,9 +34,9 @@ interface OpenaiBatch extends EmbedBatch {
 }
 
 function read({ body }: Call): OpenaiBatch | Problem {
-  const inputs = readInput(body["input"]);
+  const inputs = readInput(body.input);
   if (inputs.count === 0) return missingParameter("input");
-  const encoding = body["encoding_format"] === "base64" ? "base64" : "float";
+  const encoding = body.encoding_format === "base64" ? "base64" : "float";
   return { ...inputs, encoding, dimensions: dimensionsAt(body, "dimensions") };
 }
 

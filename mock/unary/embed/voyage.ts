@@ -42,9 +42,9 @@ interface VoyageBatch extends EmbedBatch {
 }
 
 function read({ body }: Call): VoyageBatch | Problem {
-  const inputs = readInput(body["input"]);
+  const inputs = readInput(body.input);
   if (inputs.count === 0) return invalid("input", "Argument 'input' is required.");
-  const encoding = body["encoding_format"] === "base64" ? "base64" : "float";
+  const encoding = body.encoding_format === "base64" ? "base64" : "float";
   return { ...inputs, encoding, dimensions: dimensionsAt(body, "output_dimension") };
 }
 

@@ -44,7 +44,7 @@ function read({ body }: Call): JinaBatch | Problem {
   // Documents come back unless they are declined.
   return "status" in batch
     ? batch
-    : { ...batch, repeatsDocuments: body["return_documents"] !== false };
+    : { ...batch, repeatsDocuments: body.return_documents !== false };
 }
 
 function render(batch: JinaBatch, { model, behaviour }: Call): Rendered | Problem {

@@ -35,9 +35,7 @@ interface VoyageRank extends RankBatch {
 
 function read({ body }: Call): VoyageRank | Problem {
   const batch = readRank(body, textsAt(body, "documents"), "top_k");
-  return "status" in batch
-    ? batch
-    : { ...batch, repeatsDocuments: body["return_documents"] === true };
+  return "status" in batch ? batch : { ...batch, repeatsDocuments: body.return_documents === true };
 }
 
 function render(batch: VoyageRank, { model, behaviour }: Call): Rendered | Problem {

@@ -308,13 +308,13 @@ export async function explainFromServer(
   const sent = body === null ? sampleBody(options) : wholeBody(options, body);
   const { status, body: answer } = await callServer({ url, method: "POST", key, body: sent });
   if (status !== 200) throw refusal(status, answer);
-  if (answer?.["object"] !== "route.simulation") {
+  if (answer?.object !== "route.simulation") {
     throw new CommandError(
       "--server: the answer is not an explanation of Signalbox; check the address",
     );
   }
   const { workspace } = options.sample;
-  if (options.isCallerGiven && answer["workspace"] !== workspace) {
+  if (options.isCallerGiven && answer.workspace !== workspace) {
     throw new CommandError(
       "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",
     );
@@ -388,7 +388,7 @@ function viewBody({ time, promoted }: ExplainOptions): JsonObject {
 
 /** What a server that answers anything but 200 means for the caller. */
 function refusal(status: number, answer: JsonObject | null): CommandError {
-  const error = isJsonObject(answer?.["error"]) ? answer["error"] : {};
+  const error = isJsonObject(answer?.error) ? answer.error : {};
   const { code, param, message } = error;
   if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
   if (status === 403) {

@@ -101,7 +101,7 @@ function readSampleJson(
       ...sample,
       needs: sample.needs.toSorted(),
       features: sample.features.toSorted(),
-      preferences: parsePreferences(given["preferences"]),
+      preferences: parsePreferences(given.preferences),
     },
   };
 }
@@ -181,7 +181,7 @@ export function readOptions(
     source: readSource(values, io),
     format: readValue("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
-    time: isJsonObject(given["time"]) ? sample.time : null,
+    time: isJsonObject(given.time) ? sample.time : null,
     request: values.request ?? null,
     sample,
     isCallerGiven: Object.hasOwn(given, "workspace"),
@@ -212,7 +212,7 @@ function readSource(values: Values, io: Pick<CommandIo, "environment">): Explain
 
 /** A server knows the workspace by its key, a body has its own model and shape. */
 function requireMembers({ server, request }: Values, given: JsonObject): void {
-  const isModelOptional = request !== undefined || given["operation"] === "moderations";
+  const isModelOptional = request !== undefined || given.operation === "moderations";
   const members = [
     "operation",
     ...(server === undefined ? ["workspace"] : []),

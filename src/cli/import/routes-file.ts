@@ -117,7 +117,7 @@ const DEFAULT_CONCURRENCY = 200;
  * keeps requests.
  */
 export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
-  return region === OWN && preset !== null && presetOf(preset)?.provider["network"] === "private";
+  return region === OWN && preset !== null && presetOf(preset)?.provider.network === "private";
 }
 
 function providerRow(

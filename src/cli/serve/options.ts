@@ -116,8 +116,8 @@ function readTlsFiles(
   keyFlag: string | undefined,
   io: CommandIo,
 ): TlsFiles | undefined {
-  const cert = certFlag ?? io.environment["SIGNALBOX_TLS_CERT"] ?? "";
-  const key = keyFlag ?? io.environment["SIGNALBOX_TLS_KEY"] ?? "";
+  const cert = certFlag ?? io.environment.SIGNALBOX_TLS_CERT ?? "";
+  const key = keyFlag ?? io.environment.SIGNALBOX_TLS_KEY ?? "";
   if (cert === "" && key === "") return undefined;
   if (cert === "")
     throw new UsageError("--tls-cert: is needed where --tls-key (SIGNALBOX_TLS_KEY) is given");
@@ -231,12 +231,12 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   noArguments(positionals, "name the file with --config");
   if (values.traffic && !values.demo)
     throw new UsageError("--traffic sends made-up requests; add --demo, or leave it out");
-  const port = readPort(values.port ?? io.environment["PORT"] ?? "8080", "--port");
+  const port = readPort(values.port ?? io.environment.PORT ?? "8080", "--port");
   const own = resolve(io.cwd, values.config ?? "routes.yaml");
   const example = values.demo && values.config === undefined && !existsSync(own);
   const database = databasePath(values.database, io);
   const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
-  const workers = readWorkers(values.workers ?? io.environment["SIGNALBOX_WORKERS"] ?? "1");
+  const workers = readWorkers(values.workers ?? io.environment.SIGNALBOX_WORKERS ?? "1");
   const bodyBytes = readCount("--max-body-bytes", values["max-body-bytes"], LARGEST_BODY);
   const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
@@ -288,12 +288,12 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     log: {
       format: readValue(
         "--log-format",
-        values["log-format"] ?? io.environment["SIGNALBOX_LOG_FORMAT"] ?? "text",
+        values["log-format"] ?? io.environment.SIGNALBOX_LOG_FORMAT ?? "text",
         LOG_FORMATS,
       ),
       level: readValue(
         "--log-level",
-        values["log-level"] ?? io.environment["SIGNALBOX_LOG_LEVEL"] ?? "info",
+        values["log-level"] ?? io.environment.SIGNALBOX_LOG_LEVEL ?? "info",
         LOG_LEVELS,
       ),
     },

@@ -32,7 +32,7 @@ export async function enforcedDigests(
   const flag = policies === null ? "--server" : "--policies";
   const answer =
     policies === null ? await listOfServer(server ?? "", io) : await listOfFile(policies, io);
-  if (answer?.["object"] !== "list" || !Array.isArray(answer["data"])) {
+  if (answer?.object !== "list" || !Array.isArray(answer.data)) {
     throw new CommandError(
       `${flag}: is not the output of signalbox policy list --format json, or of a server of another version`,
     );
@@ -40,7 +40,7 @@ export async function enforcedDigests(
   const enforced = new Map<string, string | null>();
   for (const policy of objectsOf(answer, "data")) {
     const [id, slot] = [textOf(policy, "id"), objectOf(policy, "enforced")];
-    const digest = slot === null || slot["content"] === "removal" ? null : textOf(slot, "digest");
+    const digest = slot === null || slot.content === "removal" ? null : textOf(slot, "digest");
     enforced.set(id, digest);
     const isKnown = trees.some((tree) =>
       tree.policies.policies.some((one) => one.contract.id === id && one.digest === digest),
@@ -72,6 +72,6 @@ async function listOfServer(server: string, io: CommandIo): Promise<JsonObject |
   });
   if (status === 401) throw new CommandError(KEY_NOT_ACCEPTED);
   if (status === 200) return body;
-  const error = isJsonObject(body?.["error"]) ? body["error"] : null;
+  const error = isJsonObject(body?.error) ? body.error : null;
   throw new CommandError(`--server: answered with ${status}: ${textOf(error, "message")}`);
 }

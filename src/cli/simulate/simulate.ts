@@ -132,7 +132,7 @@ function printFailure(
   io: CommandIo,
   assertions: Source | null = null,
 ): void {
-  const colour = io.stderrTerminal === true && (io.environment["NO_COLOR"] ?? "") === "";
+  const colour = io.stderrTerminal === true && (io.environment.NO_COLOR ?? "") === "";
   const sources = [...allSources(files), ...(assertions === null ? [] : [assertions])];
   const side = `${flag.slice(2)} (${printable(name)})`;
   io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour }));

@@ -70,7 +70,7 @@ export function serverUrl(server: string, path: string): URL {
  * @throws {CommandError}
  */
 export function serverKey({ environment }: CommandIo, scopes: string): string {
-  const key = environment["SIGNALBOX_KEY"] ?? "";
+  const key = environment.SIGNALBOX_KEY ?? "";
   if (key === "")
     throw new CommandError(`SIGNALBOX_KEY: is not set; put a key with the scope ${scopes} there`);
   if (!/^[\x21-\x7e]+$/.test(key))

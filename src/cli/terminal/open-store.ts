@@ -20,8 +20,8 @@ const BUSY_TIMEOUT = 10_000;
  * the working directory that was not made here.
  */
 export function databasePath(flag: string | undefined, io: CommandIo): string {
-  const url = io.environment["SIGNALBOX_DATABASE_URL"] ?? "";
-  const file = io.environment["SIGNALBOX_DATABASE"] ?? "";
+  const url = io.environment.SIGNALBOX_DATABASE_URL ?? "";
+  const file = io.environment.SIGNALBOX_DATABASE ?? "";
   if (url !== "" && !isPostgresUrl(url)) {
     throw new UsageError(
       "SIGNALBOX_DATABASE_URL: must begin with postgres:// or postgresql://; a file is for --database",

@@ -13,7 +13,7 @@ export function printableLines(text: string): string {
 
 /** Whether a report may be coloured. */
 export function wantsColour(io: CommandIo): boolean {
-  return io.terminal === true && (io.environment["NO_COLOR"] ?? "") === "";
+  return io.terminal === true && (io.environment.NO_COLOR ?? "") === "";
 }
 
 /** A value as indented JSON, with a line feed at its end. */

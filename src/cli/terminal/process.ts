@@ -76,8 +76,8 @@ const WRITABLE_BY_OTHERS = 0o022;
  */
 export function keepCompiledCode(environment: Record<string, string | undefined>): void {
   if (
-    environment["NODE_COMPILE_CACHE"] !== undefined ||
-    environment["NODE_DISABLE_COMPILE_CACHE"] !== undefined
+    environment.NODE_COMPILE_CACHE !== undefined ||
+    environment.NODE_DISABLE_COMPILE_CACHE !== undefined
   )
     return;
   const own = userCacheFolder(environment);
@@ -86,7 +86,7 @@ export function keepCompiledCode(environment: Record<string, string | undefined>
   if (!isUsable(folder)) return;
   enableCompileCache(folder);
   // Threads and the processes of workers look here; the call above is this thread's alone.
-  environment["NODE_COMPILE_CACHE"] = folder;
+  environment.NODE_COMPILE_CACHE = folder;
 }
 
 /**
@@ -132,16 +132,16 @@ export function userCacheFolder(
   environment: CommandIo["environment"],
   platform: NodeJS.Platform = process.platform,
 ): string | null {
-  const home = absolute(environment["HOME"]) ?? homeOfUser();
+  const home = absolute(environment.HOME) ?? homeOfUser();
   const below = (...parts: readonly string[]): string | null =>
     home === null ? null : join(home, ...parts);
   const caches =
     platform === "win32"
-      ? (absolute(environment["LOCALAPPDATA"]) ?? below("AppData", "Local"))
+      ? (absolute(environment.LOCALAPPDATA) ?? below("AppData", "Local"))
       : platform === "darwin"
         ? below("Library", "Caches")
         : // The specification ignores a path that is not absolute.
-          (absolute(environment["XDG_CACHE_HOME"]) ?? below(".cache"));
+          (absolute(environment.XDG_CACHE_HOME) ?? below(".cache"));
   return caches === null ? null : join(caches, "signalbox");
 }
 

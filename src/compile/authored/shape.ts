@@ -105,8 +105,8 @@ export function reportShapeError<Code extends string>(
 
 const COMPLAINTS: Complaints<TextCode> = {
   additionalProperties({ error, tree, path, where, parameters }) {
-    const name = String(parameters["additionalProperty"]);
-    const hint = suggest(name, Object.keys(objectOf(schemaOf(error)["properties"])));
+    const name = String(parameters.additionalProperty);
+    const hint = suggest(name, Object.keys(objectOf(schemaOf(error).properties)));
     return {
       code: "UNKNOWN_KEY",
       at: keyPosition(tree, [...path, name]),
@@ -115,7 +115,7 @@ const COMPLAINTS: Complaints<TextCode> = {
     };
   },
   required({ error, tree, path, where, parameters }) {
-    const name = String(parameters["missingProperty"]);
+    const name = String(parameters.missingProperty);
     if (isLost(tree, path, name)) return null;
     return {
       code: "MISSING_KEY",
@@ -125,7 +125,7 @@ const COMPLAINTS: Complaints<TextCode> = {
     };
   },
   uniqueItems({ tree, path, where, parameters }) {
-    const item = [...path, Math.max(Number(parameters["i"]), Number(parameters["j"]))];
+    const item = [...path, Math.max(Number(parameters.i), Number(parameters.j))];
     const message = `${where} names ${shown(tree, item)} twice`;
     return {
       code: "DUPLICATE_ITEM",
@@ -135,7 +135,7 @@ const COMPLAINTS: Complaints<TextCode> = {
     };
   },
   type({ tree, path, where, parameters }) {
-    const message = `${where} must be ${typeName(parameters["type"])}, not ${foundType(tree, path)}`;
+    const message = `${where} must be ${typeName(parameters.type)}, not ${foundType(tree, path)}`;
     return { code: "WRONG_TYPE", at: valuePosition(tree, path), message };
   },
   const({ tree, path }) {
@@ -148,8 +148,8 @@ const COMPLAINTS: Complaints<TextCode> = {
     };
   },
   enum({ tree, path, where, parameters }) {
-    const known = Array.isArray(parameters["allowedValues"])
-      ? parameters["allowedValues"].map(String)
+    const known = Array.isArray(parameters.allowedValues)
+      ? parameters.allowedValues.map(String)
       : [];
     const message = `${where} cannot be ${shown(tree, path)}`;
     const hint = suggest(scalarText(tree, path), known);
@@ -176,19 +176,19 @@ const ROUTE_COMPLAINTS: Complaints<RouteCode> = {
   const(fault) {
     const { tree, path, where } = fault;
     // The schema has two constants: the version, at the top, and `auth: none`.
-    if (path.length <= 1) return COMPLAINTS["const"]?.(fault) ?? null;
+    if (path.length <= 1) return COMPLAINTS.const?.(fault) ?? null;
     const message = `${where} must be \`none\` or a mapping`;
     return { code: "WRONG_VALUE", at: valuePosition(tree, path), message, hint: AUTH_HINT };
   },
   enum(fault) {
-    const complaint = COMPLAINTS["enum"]?.(fault) ?? null;
+    const complaint = COMPLAINTS.enum?.(fault) ?? null;
     const code = LIST_CODES[fault.error.schemaPath];
     return complaint === null || code === undefined ? complaint : { ...complaint, code };
   },
 };
 
 function otherwise({ error, tree, path, where, parameters }: Fault): Complaint<TextCode> {
-  const message = `${where} must ${limit(error, parameters["limit"])}`;
+  const message = `${where} must ${limit(error, parameters.limit)}`;
   return { code: "WRONG_VALUE", at: valuePosition(tree, path), message };
 }
 
@@ -204,7 +204,7 @@ function wrongName({ error, tree, path, where }: Fault): Complaint<TextCode> {
 }
 
 function expectation(error: ErrorObject): string {
-  return textOf(schemaOf(error)["patternErrorMessage"]);
+  return textOf(schemaOf(error).patternErrorMessage);
 }
 
 function limit(error: ErrorObject, bound: unknown): string {
@@ -214,7 +214,7 @@ function limit(error: ErrorObject, bound: unknown): string {
   if (keyword === "minItems") return "have at least one item";
   if (keyword === "maxLength") return `have at most ${String(bound)} characters`;
   // A mapping with names of its author's own.
-  if (keyword.endsWith("Properties") && schemaOf(error)["properties"] === undefined) {
+  if (keyword.endsWith("Properties") && schemaOf(error).properties === undefined) {
     return `have at ${keyword === "minProperties" ? "least" : "most"} ${String(bound)} member${bound === 1 ? "" : "s"}`;
   }
   // Only a budget has two members.
@@ -231,9 +231,7 @@ function isLost(tree: ConfigNode, path: Path, name: string): boolean {
 
 /** What the missing key would say: the first sentence of its description in the schema. */
 function purposeOf(error: ErrorObject, name: string): string {
-  const description = textOf(
-    objectOf(objectOf(schemaOf(error)["properties"])[name])["description"],
-  );
+  const description = textOf(objectOf(objectOf(schemaOf(error).properties)[name]).description);
   const [sentence = ""] = description.split(/\.(?: |$)/);
   return sentence === "" ? "" : `it says: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }
@@ -353,10 +351,10 @@ function faultPath(error: ErrorObject): Path {
   const parameters: Readonly<Record<string, unknown>> = error.params;
   if (error.propertyName !== undefined) return [...path, error.propertyName];
   if (error.keyword === "additionalProperties")
-    return [...path, String(parameters["additionalProperty"])];
-  if (error.keyword === "propertyNames") return [...path, String(parameters["propertyName"])];
+    return [...path, String(parameters.additionalProperty)];
+  if (error.keyword === "propertyNames") return [...path, String(parameters.propertyName)];
   if (error.keyword === "uniqueItems")
-    return [...path, Math.max(Number(parameters["i"]), Number(parameters["j"]))];
+    return [...path, Math.max(Number(parameters.i), Number(parameters.j))];
   return path;
 }
 

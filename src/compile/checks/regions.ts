@@ -138,7 +138,7 @@ function match(forms: readonly Form[], text: string): Evidence | null {
     if (found === null) continue;
     if (reveals !== undefined)
       return { location: [], shown: "the whole world", open: reveals === "open" };
-    const name = found.groups?.["region"] ?? "";
+    const name = found.groups?.region ?? "";
     const location = areaOf(name);
     if (location !== null) return { location, shown: `\`${name}\``, open: false };
   }
@@ -209,13 +209,13 @@ export function areaOf(name: string): Area | null {
   const spelt = /^(?<area>us-gov|[a-z]+)(?:-(?<direction>[a-z]+))?(?:-?(?<number>\d+))?$/.exec(
     name,
   )?.groups;
-  const areaName = (spelt?.["area"] ?? "").replace("-", "");
+  const areaName = (spelt?.area ?? "").replace("-", "");
   const area = AREAS.get(areaName);
   if (spelt === undefined || area === undefined) return null;
-  const direction = spelt["direction"];
+  const direction = spelt.direction;
   if (direction === undefined) return area;
   const side = [...area, `${area.at(-1) ?? areaName}-${direction}`];
-  return spelt["number"] === undefined ? side : [...side, name];
+  return spelt.number === undefined ? side : [...side, name];
 }
 
 /**

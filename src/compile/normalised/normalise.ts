@@ -69,9 +69,9 @@ const SIGNED_AS: ReadonlyMap<string, string> = new Map([
 export function awsHost(baseUrl: string): AwsHost | null {
   if (!URL.canParse(baseUrl)) return null;
   const found = FORM.exec(new URL(baseUrl).hostname)?.groups;
-  const region = found?.["region"];
+  const region = found?.region;
   if (region === undefined) return null;
-  const name = (found?.["name"] ?? "").replace(/-fips$/, "");
+  const name = (found?.name ?? "").replace(/-fips$/, "");
   return { region, service: SIGNED_AS.get(name) ?? null };
 }
 

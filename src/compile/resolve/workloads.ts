@@ -252,7 +252,7 @@ const KINDS: ReadonlySet<JsonValue | undefined> = new Set(["RSA", "EC", "OKP"]);
  */
 export function readKeySet(text: string): readonly JsonObject[] | string {
   const value = parsed(text);
-  const keys = isJsonObject(value) ? value["keys"] : null;
+  const keys = isJsonObject(value) ? value.keys : null;
   if (!Array.isArray(keys)) return "is not a JWK Set: an object with a list `keys`";
   if (keys.length === 0 || keys.length > MOST_KEYS) return `must have 1 to ${MOST_KEYS} keys`;
   for (const [index, key] of keys.entries()) {
@@ -263,7 +263,7 @@ export function readKeySet(text: string): readonly JsonObject[] | string {
 }
 
 function keyFault(key: JsonValue): string | null {
-  if (!isJsonObject(key) || !KINDS.has(key["kty"])) return "a key other than RSA, EC or OKP";
+  if (!isJsonObject(key) || !KINDS.has(key.kty)) return "a key other than RSA, EC or OKP";
   if (SECRET_MEMBERS.some((name) => Object.hasOwn(key, name)))
     return "a private key, which belongs to the issuer alone,";
   try {

@@ -48,8 +48,8 @@ export function formatMessages(
     formatTurns(request.turns, draft) ??
     formatReasoning(request, target, draft);
   if (problem !== null) return problem;
-  body["tools"] = formatTools(request, draft);
-  body["tool_choice"] = formatToolChoice(request, body["tools"]);
+  body.tools = formatTools(request, draft);
+  body.tool_choice = formatToolChoice(request, body.tools);
   formatOutput(request, draft);
   if (!counts) formatSampling(request, draft);
   formatHints(request, draft);
@@ -69,7 +69,7 @@ function formatLimit(
   { body, dropped }: Draft,
 ): ServiceError | null {
   if (request.maxOutputTokens !== null) {
-    body["max_tokens"] = request.maxOutputTokens;
+    body.max_tokens = request.maxOutputTokens;
     return null;
   }
   const limit = model.defaultMaxOutputTokens ?? model.maxOutputTokens;
@@ -79,7 +79,7 @@ function formatLimit(
       "An endpoint that may get the request needs an output limit, and its model has no default; send one",
     );
   }
-  body["max_tokens"] = limit;
+  body.max_tokens = limit;
   dropped.add("output_limit_defaulted");
   return null;
 }
@@ -87,19 +87,19 @@ function formatLimit(
 function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
   if (format?.kind !== "json_schema") return;
   dropSchemaName(format, dropped);
-  const config = body["output_config"];
-  body["output_config"] = {
+  const config = body.output_config;
+  body.output_config = {
     ...(isJsonObject(config) ? config : {}),
     format: { type: "json_schema", schema: format.schema },
   };
 }
 
 function formatSampling(request: GenerateRequest, { body }: Draft): void {
-  if (request.temperature !== null) body["temperature"] = request.temperature;
-  if (request.topP !== null) body["top_p"] = request.topP;
-  if (request.topK !== null) body["top_k"] = request.topK;
-  if (request.stop.length > 0) body["stop_sequences"] = request.stop;
-  if (request.stream) body["stream"] = true;
+  if (request.temperature !== null) body.temperature = request.temperature;
+  if (request.topP !== null) body.top_p = request.topP;
+  if (request.topK !== null) body.top_k = request.topK;
+  if (request.stop.length > 0) body.stop_sequences = request.stop;
+  if (request.stream) body.stream = true;
 }
 
 /** Tiers of other protocols and their names in this one. */
@@ -107,7 +107,7 @@ const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standa
 
 function formatHints(request: GenerateRequest, { body, dropped }: Draft): void {
   dropCacheHints(request, dropped);
-  body["service_tier"] = sentTier(request, TIERS, dropped);
+  body.service_tier = sentTier(request, TIERS, dropped);
 }
 
 /**
@@ -123,18 +123,18 @@ function formatReasoning(
   if (reasoning === null) return null;
   const { body, dropped } = draft;
   if (reasoning.effort === "none") {
-    body["thinking"] = { type: "disabled" };
+    body.thinking = { type: "disabled" };
     return null;
   }
   const table = target.model.reasoning;
   const tabled =
     reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
   if (tabled !== null) dropped.add("effort_as_budget");
-  else if (reasoning.effort !== "unspecified") body["output_config"] = { effort: reasoning.effort };
+  else if (reasoning.effort !== "unspecified") body.output_config = { effort: reasoning.effort };
   const budget = reasoning.budget ?? tabled;
   if (budget !== null) return formatBudget(budget, request, reasoning, target, draft);
   if (reasoning.adaptive || reasoning.effort !== "unspecified") {
-    body["thinking"] = { type: "adaptive", ...displayOf(reasoning, draft) };
+    body.thinking = { type: "adaptive", ...displayOf(reasoning, draft) };
   } else if (reasoning.display !== null) {
     dropped.add("reasoning_display_dropped");
   }
@@ -156,7 +156,7 @@ function formatBudget(
   }
   if (continuesWithoutSignedReasoning(request.turns)) {
     draft.dropped.add("reasoning_turned_off");
-    draft.body["thinking"] = { type: "disabled" };
+    draft.body.thinking = { type: "disabled" };
     return null;
   }
   if (request.purpose === "generate") {
@@ -165,7 +165,7 @@ function formatBudget(
       return invalidRequest("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
     }
   }
-  draft.body["thinking"] = {
+  draft.body.thinking = {
     type: "enabled",
     budget_tokens: budget,
     ...displayOf(reasoning, draft),
@@ -183,11 +183,11 @@ function roomFor(
   { model }: Target,
   { body }: Draft,
 ): number {
-  const written = body["max_tokens"];
+  const written = body.max_tokens;
   const limit = typeof written === "number" ? written : 0;
   if (request.maxOutputTokens !== null || limit > budget) return limit;
   const raised = Math.min(limit + budget, model.maxOutputTokens ?? limit + budget);
-  body["max_tokens"] = raised;
+  body.max_tokens = raised;
   return raised;
 }
 
@@ -266,10 +266,8 @@ interface Draft {
 /** Writes `system` and `messages`. The error is for file data that is not text. */
 function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
   const { system, rest } = splitSystem(turns, draft.dropped);
-  draft.body["system"] = formatSystem(system);
-  draft.body["messages"] = alternatingMessages(rest, draft.dropped, (turn) =>
-    formatTurn(turn, draft),
-  );
+  draft.body.system = formatSystem(system);
+  draft.body.messages = alternatingMessages(rest, draft.dropped, (turn) => formatTurn(turn, draft));
   return draft.refusal;
 }
 
@@ -278,7 +276,7 @@ function formatSystem(turns: readonly SystemTurn[]): JsonValue | undefined {
   const blocks = turns.flatMap(formatSystemTurn);
   const [only] = blocks;
   if (only === undefined) return undefined;
-  return blocks.length === 1 && only["cache_control"] === undefined ? only["text"] : blocks;
+  return blocks.length === 1 && only.cache_control === undefined ? only.text : blocks;
 }
 
 function formatSystemTurn({ content }: SystemTurn): readonly JsonObject[] {
@@ -305,12 +303,11 @@ function formatTurn(turn: Turn, draft: Draft): readonly JsonObject[] {
 function formatResult({ callId, content, isError, cache }: ToolResult, draft: Draft): JsonObject {
   const blocks = formatInput(content, draft);
   const [only] = blocks;
-  const plain =
-    blocks.length === 1 && only?.["type"] === "text" && only["cache_control"] === undefined;
+  const plain = blocks.length === 1 && only?.type === "text" && only.cache_control === undefined;
   return {
     type: "tool_result",
     tool_use_id: callId,
-    content: blocks.length === 0 ? undefined : plain ? only["text"] : blocks,
+    content: blocks.length === 0 ? undefined : plain ? only.text : blocks,
     is_error: isError ?? undefined,
     ...formatMark(cache),
   };

@@ -53,8 +53,8 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
   const counts = request.path === COUNT_PATH;
   const { body, stripped } = hostedBody(request.body, BEDROCK_VERSION, ["model", "stream"]);
   const betas = headerIn(request.headers, BETA_HEADER);
-  if (betas !== null) body["anthropic_beta"] = betas.split(",");
-  const streams = request.body["stream"] === true;
+  if (betas !== null) body.anthropic_beta = betas.split(",");
+  const streams = request.body.stream === true;
   const operation = counts ? "count-tokens" : streams ? "invoke-with-response-stream" : "invoke";
   return {
     // Slashes of a model's ARN and colons of its version are data here.
@@ -76,7 +76,7 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
  */
 function countedBody(body: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
   const { thinking } = body;
-  const budget = isJsonObject(thinking) ? thinking["budget_tokens"] : null;
+  const budget = isJsonObject(thinking) ? thinking.budget_tokens : null;
   const limit = typeof budget === "number" ? budget + 1 : 1;
   return {
     input: { invokeModel: { body: textToBase64(JSON.stringify({ ...body, max_tokens: limit })) } },
@@ -109,7 +109,7 @@ const COUNT_MODEL = "count-tokens";
 function hostOnVertex(request: OutgoingRequest, upstreamModel: string): HostedRequest {
   const counts = request.path === COUNT_PATH;
   const { body, stripped } = hostedBody(request.body, VERTEX_VERSION, counts ? [] : ["model"]);
-  const method = body["stream"] === true ? "streamRawPredict" : "rawPredict";
+  const method = body.stream === true ? "streamRawPredict" : "rawPredict";
   // Versions of models stand after an @, which Google's own clients write as it is.
   const model = encodeURIComponent(upstreamModel).replaceAll("%40", "@");
   const betas = headerIn(request.headers, BETA_HEADER);
@@ -164,7 +164,7 @@ function hostedBody(body: JsonObject, version: string, elsewhere: readonly strin
     else if (OURS.includes(name)) stripped.push("unknown_field");
     else if (!elsewhere.includes(name)) kept[name] = body[name];
   }
-  kept["anthropic_version"] = version;
+  kept.anthropic_version = version;
   return { body: kept, stripped };
 }
 
@@ -329,7 +329,7 @@ class InvokeStream implements AnswerStream {
     const { plain, intervened } = withoutMarks(event);
     this.#intervened ||= intervened;
     this.#release(events);
-    if (textOf(plain["type"]) === "message_delta") this.#ending = plain;
+    if (textOf(plain.type) === "message_delta") this.#ending = plain;
     else this.#giveObject(plain, events);
   }
 
@@ -340,12 +340,12 @@ class InvokeStream implements AnswerStream {
     this.#ending = null;
     const { delta } = ending;
     const withheld =
-      this.#intervened && isJsonObject(delta) && typeof delta["stop_reason"] === "string";
+      this.#intervened && isJsonObject(delta) && typeof delta.stop_reason === "string";
     this.#giveObject(withheld ? { ...ending, delta: asWithheld(delta) } : ending, events);
   }
 
   #giveObject(event: JsonObject, events: Uint8Array[]): void {
-    const name = textOf(event["type"]);
+    const name = textOf(event.type);
     this.#give(JSON.stringify(event), EVENT_NAME.test(name) ? name : null, events);
   }
 

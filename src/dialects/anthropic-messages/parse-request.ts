@@ -57,7 +57,7 @@ export function parseMessagesRequest(
   const { read, effort } = readMessagesBody(operation, body, reading);
   readKinds(body, fieldsOf(operation), MESSAGES_KINDS, reading);
   const { stream } = read;
-  const limit = body["max_tokens"];
+  const limit = body.max_tokens;
   return inferenceRequest(reading, {
     operation,
     stream,
@@ -116,14 +116,14 @@ function readMessagesBody(
     parallelToolCalls,
     format,
     maxOutputTokens: counts ? null : numberOrNull(limit),
-    temperature: counts ? null : numberOrNull(body["temperature"]),
-    topP: counts ? null : numberOrNull(body["top_p"]),
-    topK: counts ? null : numberOrNull(body["top_k"]),
+    temperature: counts ? null : numberOrNull(body.temperature),
+    topP: counts ? null : numberOrNull(body.top_p),
+    topK: counts ? null : numberOrNull(body.top_k),
     frequencyPenalty: null,
     presencePenalty: null,
     logitBias: null,
     seed: null,
-    stop: counts ? [] : readStop(body["stop_sequences"], reading),
+    stop: counts ? [] : readStop(body.stop_sequences, reading),
     logprobs: null,
     reasoning,
     verbosity: null,
@@ -134,13 +134,13 @@ function readMessagesBody(
 
 function noteValues(body: JsonObject, reading: RequestReading): void {
   // Reads the prompt into the provider's cache and answers nothing: no other protocol has that.
-  if (body["max_tokens"] === 0) reading.useNative("max_tokens");
-  if (!isPlainMark(body["cache_control"])) reading.useNative("cache_control");
-  const tier = body["service_tier"];
+  if (body.max_tokens === 0) reading.useNative("max_tokens");
+  if (!isPlainMark(body.cache_control)) reading.useNative("cache_control");
+  const tier = body.service_tier;
   if (typeof tier === "string" && tier !== "auto" && tier !== "standard_only") {
     reading.useNative("service_tier");
   }
-  if (!editsNothing(body["context_management"])) reading.useNative("context_management");
+  if (!editsNothing(body.context_management)) reading.useNative("context_management");
 }
 
 /** Agents always send an edit that keeps all thinking; it takes nothing out of any conversation. */
@@ -155,8 +155,8 @@ function editsNothing(management: JsonValue | undefined): boolean {
 function keepsAll(edit: JsonValue): boolean {
   return (
     isJsonObject(edit) &&
-    textOf(edit["type"]).startsWith("clear_thinking_") &&
-    edit["keep"] === "all" &&
+    textOf(edit.type).startsWith("clear_thinking_") &&
+    edit.keep === "all" &&
     Object.keys(edit).length === 2
   );
 }
@@ -247,17 +247,17 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
   if (made.request.turns.every(({ role }) => role === "system")) {
     return invalidRequest("missing_field", "messages must hold something to answer", "messages");
   }
-  const reasoning = fittingReasoning(made.request, numberOrNull(request.body["max_tokens"]));
+  const reasoning = fittingReasoning(made.request, numberOrNull(request.body.max_tokens));
   return { ...made, request: { ...made.request, reasoning } };
 };
 
 /** Members that may help, and that no other protocol has. */
 function noteHints(body: JsonObject, reading: RequestReading): void {
-  if (body["cache_control"] != null) reading.dropped.add("cache_mark_dropped");
+  if (body.cache_control != null) reading.dropped.add("cache_mark_dropped");
   for (const name of ["diagnostics", "context_management"]) {
     if (body[name] != null) reading.dropped.add("hint_dropped");
   }
-  if ((body["speed"] ?? "standard") !== "standard") reading.dropped.add("hint_dropped");
+  if ((body.speed ?? "standard") !== "standard") reading.dropped.add("hint_dropped");
 }
 
 /** @param requested the limit that the caller set, tokens. */
@@ -303,7 +303,7 @@ function readTools(tools: JsonValue | undefined, reading: RequestReading): reado
 
 /** `null` for a tool that the protocol itself defines. */
 function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool | null {
-  const type = textOf(tool["type"]) || "custom";
+  const type = textOf(tool.type) || "custom";
   if (type !== "custom") {
     // Which capability it needs is read by kind (`request-facts.ts`).
     reading.useNative(`${path}.type`);
@@ -356,7 +356,7 @@ function readToolChoice(
   reading: RequestReading,
 ): Pick<GenerateRequest, "toolChoice" | "parallelToolCalls"> {
   if (!isJsonObject(choice)) return { toolChoice: null, parallelToolCalls: null };
-  const type = textOf(choice["type"]);
+  const type = textOf(choice.type);
   reading.useUnknown(choice, CHOICE_MEMBERS, "tool_choice");
   const { name, disable_parallel_tool_use: single } = choice;
   if (single === true) reading.use(singleCallFeature(all), "tool_choice.disable_parallel_tool_use");

@@ -73,13 +73,13 @@ class MessageReader extends AnswerEvents {
     }
     // A reason that comes at the beginning ends nothing yet.
     this.#readEnd(message);
-    this.#addUsage(message["usage"], begins);
+    this.#addUsage(message.usage, begins);
   }
 
   openBlock(block: JsonValue | undefined): void {
     // Blocks do not overlap; one that was never closed ends here.
     this.closeBlock();
-    const kind = isJsonObject(block) ? KINDS.find((known) => known === block["type"]) : undefined;
+    const kind = isJsonObject(block) ? KINDS.find((known) => known === block.type) : undefined;
     if (!isJsonObject(block) || kind === undefined)
       return this.fail("malformed", "unexpected_output_item");
     const { input } = block;
@@ -94,19 +94,19 @@ class MessageReader extends AnswerEvents {
     };
     switch (kind) {
       case "text":
-        this.blocks.text(textOf(block["text"]), [], key);
-        if (Array.isArray(block["citations"]))
-          for (const citation of block["citations"]) this.#cite(citation, key);
+        this.blocks.text(textOf(block.text), [], key);
+        if (Array.isArray(block.citations))
+          for (const citation of block.citations) this.#cite(citation, key);
         break;
       case "thinking":
-        this.blocks.reasoning(textOf(block["thinking"]), this.#summary, key);
-        this.#open.signature = textOf(block["signature"]);
+        this.blocks.reasoning(textOf(block.thinking), this.#summary, key);
+        this.#open.signature = textOf(block.signature);
         break;
       case "redacted_thinking":
-        this.#open.signature = redactedSignature(textOf(block["data"]));
+        this.#open.signature = redactedSignature(textOf(block.data));
         break;
       case "tool_use":
-        this.blocks.openTool(key, textOf(block["id"]), textOf(block["name"]));
+        this.blocks.openTool(key, textOf(block.id), textOf(block.name));
         break;
     }
     this.flush();
@@ -117,7 +117,7 @@ class MessageReader extends AnswerEvents {
    */
   addDelta(delta: JsonValue | undefined): void {
     if (!isJsonObject(delta)) return this.fail("malformed");
-    const type = textOf(delta["type"]);
+    const type = textOf(delta.type);
     // Some servers send a first piece without opening its block.
     if (this.#open === null && (type === "text_delta" || type === "thinking_delta"))
       this.openBlock({ type: type.slice(0, -"_delta".length) });
@@ -126,23 +126,23 @@ class MessageReader extends AnswerEvents {
     switch (type) {
       case "text_delta":
         if (block.kind !== "text") return this.fail("malformed");
-        this.blocks.text(textOf(delta["text"]), [], block.key);
+        this.blocks.text(textOf(delta.text), [], block.key);
         break;
       case "thinking_delta":
         if (block.kind !== "thinking") return this.fail("malformed");
-        this.blocks.reasoning(textOf(delta["thinking"]), this.#summary, block.key);
+        this.blocks.reasoning(textOf(delta.thinking), this.#summary, block.key);
         break;
       case "signature_delta":
         if (block.kind !== "thinking") return this.fail("malformed");
-        block.signature += textOf(delta["signature"]);
+        block.signature += textOf(delta.signature);
         break;
       case "input_json_delta":
         if (block.kind !== "tool_use") return this.fail("malformed");
-        block.pieces ||= textOf(delta["partial_json"]) !== "";
-        this.blocks.arguments(block.key, textOf(delta["partial_json"]));
+        block.pieces ||= textOf(delta.partial_json) !== "";
+        this.blocks.arguments(block.key, textOf(delta.partial_json));
         break;
       case "citations_delta":
-        if (block.kind === "text") this.#cite(delta["citation"], block.key);
+        if (block.kind === "text") this.#cite(delta.citation, block.key);
         break;
       default:
         this.drop("unknown_content_dropped");
@@ -174,8 +174,8 @@ class MessageReader extends AnswerEvents {
 
   #readEnd(delta: JsonValue | undefined): void {
     if (!isJsonObject(delta)) return;
-    this.#finish = finishReason(delta["stop_reason"]) ?? this.#finish;
-    const sequence = delta["stop_sequence"];
+    this.#finish = finishReason(delta.stop_reason) ?? this.#finish;
+    const sequence = delta.stop_sequence;
     if (typeof sequence === "string") this.#stopSequence = sequence;
   }
 
@@ -219,9 +219,8 @@ class MessagesParser extends SseEventParser<MessageReader> {
   protected override take(data: string, name: string | null): void {
     const event = parseJsonText(data);
     if (!isJsonObject(event)) return this.reader.fail("malformed");
-    const type = event["type"] ?? name;
-    if (type === "error" || name === "error")
-      return this.reader.fail(readErrorFrame(event["error"]));
+    const type = event.type ?? name;
+    if (type === "error" || name === "error") return this.reader.fail(readErrorFrame(event.error));
     const inner = eventFailure(event);
     if (inner !== null) return this.reader.fail(inner);
     if (type === "message_start") return this.#begin(event);
@@ -241,16 +240,16 @@ class MessagesParser extends SseEventParser<MessageReader> {
   #continue(type: unknown, event: JsonObject): void {
     switch (type) {
       case "content_block_start":
-        if (this.#isInOrder()) this.reader.openBlock(event["content_block"]);
+        if (this.#isInOrder()) this.reader.openBlock(event.content_block);
         break;
       case "content_block_delta":
-        if (this.#isInOrder()) this.reader.addDelta(event["delta"]);
+        if (this.#isInOrder()) this.reader.addDelta(event.delta);
         break;
       case "content_block_stop":
         if (this.#isInOrder()) this.reader.closeBlock();
         break;
       case "message_delta":
-        if (this.#isInOrder()) this.reader.change(event["delta"], event["usage"]);
+        if (this.#isInOrder()) this.reader.change(event.delta, event.usage);
         break;
       case "message_stop":
         if (this.#isInOrder()) this.reader.stop();
@@ -279,8 +278,8 @@ export function parseMessagesAnswer(
   if (!isJsonObject(answer)) return failedAnswer("malformed");
   const broken = messageFailure(answer);
   if (broken !== null) return failedAnswer(broken);
-  if (request.purpose === "count") return countedTokens(readCount(answer["input_tokens"]));
-  if (!Array.isArray(answer["content"])) return failedAnswer("malformed");
+  if (request.purpose === "count") return countedTokens(readCount(answer.input_tokens));
+  if (!Array.isArray(answer.content)) return failedAnswer("malformed");
   const reader = new MessageReader(request, target);
   reader.start(answer, false);
   reader.stop();
@@ -292,7 +291,7 @@ export function parseMessagesAnswer(
  * no reason to end.
  */
 export function isCacheWarmup({ body }: InferenceRequest): boolean {
-  return body["max_tokens"] === 0;
+  return body.max_tokens === 0;
 }
 
 /**
@@ -358,15 +357,15 @@ export class UsageTally {
       if (name !== "output_tokens" || !begins)
         this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
     }
-    const details = usage["output_tokens_details"];
+    const details = usage.output_tokens_details;
     if (isJsonObject(details))
-      this.#reasoning = readCount(details["thinking_tokens"]) ?? this.#reasoning;
-    const writes = usage["cache_creation"];
+      this.#reasoning = readCount(details.thinking_tokens) ?? this.#reasoning;
+    const writes = usage.cache_creation;
     if (isJsonObject(writes)) {
       this.#writtenForAnHour =
-        readCount(writes["ephemeral_1h_input_tokens"]) ?? this.#writtenForAnHour;
+        readCount(writes.ephemeral_1h_input_tokens) ?? this.#writtenForAnHour;
     }
-    this.#extra = uncountedRounds(usage["iterations"]) ?? this.#extra;
+    this.#extra = uncountedRounds(usage.iterations) ?? this.#extra;
     return true;
   }
 
@@ -385,7 +384,7 @@ function uncountedRounds(
 ): Readonly<Record<Count, number>> | null {
   if (!Array.isArray(iterations)) return null;
   const rounds = iterations.filter(
-    (round): round is JsonObject => isJsonObject(round) && round["type"] === UNCOUNTED_ROUND,
+    (round): round is JsonObject => isJsonObject(round) && round.type === UNCOUNTED_ROUND,
   );
   if (rounds.length === 0) return null;
   const sum = (name: Count): number =>

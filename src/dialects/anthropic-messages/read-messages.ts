@@ -43,7 +43,7 @@ export function readConversation(body: JsonObject, reading: RequestReading): rea
     if (!isJsonObject(message)) continue;
     const path = `messages[${index}]`;
     readMessage(message, path, turns, reading);
-    if (message["role"] !== "system") begun = true;
+    if (message.role !== "system") begun = true;
     else if (begun) reading.use("mid_conversation_system", path);
   }
   const member = conversationMember(body, messages);
@@ -128,7 +128,7 @@ function conversationMember(body: JsonObject, messages: readonly JsonValue[]): s
     return "system";
   const [first, second] = messages;
   if (second !== undefined) return "messages[1]";
-  return isJsonObject(first) && first["role"] === "user" && isOneText(first["content"])
+  return isJsonObject(first) && first.role === "user" && isOneText(first.content)
     ? null
     : "messages[0]";
 }
@@ -137,7 +137,7 @@ function isOneText(content: JsonValue | undefined): boolean {
   if (typeof content === "string") return true;
   if (!Array.isArray(content) || content.length !== 1) return false;
   const [block] = content;
-  return isJsonObject(block) && block["type"] === "text";
+  return isJsonObject(block) && block.type === "text";
 }
 
 /**
@@ -147,14 +147,14 @@ function isOneText(content: JsonValue | undefined): boolean {
  */
 function noteLast(messages: readonly JsonValue[], reading: RequestReading): void {
   const last = messages.at(-1);
-  if (!isJsonObject(last) || last["role"] !== "assistant") return;
+  if (!isJsonObject(last) || last.role !== "assistant") return;
   const { content } = last;
   const paused = Array.isArray(content) && content.some(isServerBlock);
   if (!paused) reading.need("prefill", `messages[${messages.length - 1}]`);
 }
 
 function isServerBlock(block: JsonValue): boolean {
-  const facts = isJsonObject(block) ? blockFacts(textOf(block["type"])) : null;
+  const facts = isJsonObject(block) ? blockFacts(textOf(block.type)) : null;
   return facts !== null && facts.contexts.length === 0;
 }
 
@@ -204,7 +204,7 @@ function readBlock(
   path: string,
   reading: RequestReading,
 ): Block | null {
-  const type = textOf(block["type"]);
+  const type = textOf(block.type);
   if (type === "container_upload") {
     reading.refuse(storedFile(`${path}.file_id`));
     return null;
@@ -218,7 +218,7 @@ function readBlock(
   if (!facts.contexts.includes(context)) {
     // What a server's tool did is distinguished by the call's name; its results have kinds of their
     // own.
-    const needs = serverToolNeeds(block["name"]);
+    const needs = serverToolNeeds(block.name);
     if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
     reading.useNative(path);
     if (type === "document" && context === "assistant" && reading.version === VERSIONS[1]) {
@@ -227,7 +227,7 @@ function readBlock(
     return null;
   }
   reading.useUnknown(block, facts.members, path, context);
-  if (!isPlainMark(block["cache_control"])) reading.useNative(`${path}.cache_control`);
+  if (!isPlainMark(block.cache_control)) reading.useNative(`${path}.cache_control`);
   return readKind(type, block, context, path, reading);
 }
 
@@ -249,7 +249,7 @@ function readKind(
     case "image":
     case "document":
       if (context === "tool_result") reading.use("tool_result_files", path);
-      if (isOn(block["citations"])) reading.useNative(`${path}.citations`);
+      if (isOn(block.citations)) reading.useNative(`${path}.citations`);
       return type === "image"
         ? readImage(block, path, reading)
         : readDocument(block, path, reading);
@@ -259,7 +259,7 @@ function readKind(
     case "tool_use": {
       const { caller, id, name, input } = block;
       const direct =
-        !isJsonObject(caller) || (caller["type"] === "direct" && Object.keys(caller).length === 1);
+        !isJsonObject(caller) || (caller.type === "direct" && Object.keys(caller).length === 1);
       if (!direct) reading.useNative(`${path}.caller`);
       reading.called(textOf(id));
       // Printed only for an endpoint that wants it as text.
@@ -308,7 +308,7 @@ function readThinking(
   const signature = signed?.signature ?? null;
   return {
     kind: "reasoning",
-    text: isShown ? textOf(block["thinking"]) : "",
+    text: isShown ? textOf(block.thinking) : "",
     summary: isShown && isSummary(member),
     signature: isShown || signature === null ? signature : redactedSignature(signature),
     family: signed?.family ?? null,
@@ -330,7 +330,7 @@ function readResult(block: JsonObject, path: string, reading: RequestReading): T
 }
 
 function readImage(block: JsonObject, path: string, reading: RequestReading): ImagePart {
-  const { url, mediaType, data } = readSource(block["source"], "image", `${path}.source`, reading);
+  const { url, mediaType, data } = readSource(block.source, "image", `${path}.source`, reading);
   return {
     kind: "image",
     source:
@@ -343,7 +343,7 @@ function readImage(block: JsonObject, path: string, reading: RequestReading): Im
 function readDocument(block: JsonObject, path: string, reading: RequestReading): FilePart {
   const { title } = block;
   const { type, url, mediaType, data } = readSource(
-    block["source"],
+    block.source,
     "document",
     `${path}.source`,
     reading,
@@ -398,19 +398,19 @@ function isPlainSource(source: JsonObject, kind: "image" | "document"): boolean 
   if (type === "url") return true;
   if (kind === "image") return type === "base64";
   return type === "base64"
-    ? source["media_type"] === "application/pdf"
-    : type === "text" && (source["media_type"] ?? "text/plain") === "text/plain";
+    ? source.media_type === "application/pdf"
+    : type === "text" && (source.media_type ?? "text/plain") === "text/plain";
 }
 
 const URL_MEMBERS = ["type", "url"];
 const VALUE_MEMBERS = ["type", "media_type", "data"];
 
 function isFile(source: JsonObject): boolean {
-  return source["type"] === "file" || source["file_id"] != null;
+  return source.type === "file" || source.file_id != null;
 }
 
 function isOn(citations: JsonValue | undefined): boolean {
-  return isJsonObject(citations) && citations["enabled"] === true;
+  return isJsonObject(citations) && citations.enabled === true;
 }
 
 /** The mark of a block, a result or a tool. */

@@ -147,12 +147,12 @@ export function readReasoning(
       reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display: null },
     };
   }
-  const type = textOf(thinking["type"]);
+  const type = textOf(thinking.type);
   const members = ownValue(THINKING_MEMBERS, type) ?? [];
   for (const name in thinking) {
     if (!members.includes(name) && thinking[name] !== null) reading.useNative("thinking");
   }
-  const display = readDisplay(thinking["display"], reading);
+  const display = readDisplay(thinking.display, reading);
   if (type === "disabled") {
     // How hard to try without thinking is a question that only this protocol has.
     if (reading.has("reasoning")) reading.useNative("thinking");

@@ -54,12 +54,12 @@ export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, 
   const edited = editedBody(fieldsOf(request.shape.operation), request, endpoint, mode, edits);
   const { body, stripped } = edited;
   let made = edited.edits;
-  const bare = bareMessages(body["messages"]);
-  if (body["messages"] !== bare.messages) made |= SIGNATURES_RESTORED;
-  body["messages"] = bare.messages;
+  const bare = bareMessages(body.messages);
+  if (body.messages !== bare.messages) made |= SIGNATURES_RESTORED;
+  body.messages = bare.messages;
   if (bare.dropped) stripped.push("thinking");
-  const trimmed = withTrimmedPrefill(body["messages"]);
-  if (trimmed !== null) body["messages"] = trimmed;
+  const trimmed = withTrimmedPrefill(body.messages);
+  if (trimmed !== null) body.messages = trimmed;
   if (edits.maxOutputTokens !== null && request.shape.operation === "messages") {
     if (capOutput(body, edits.maxOutputTokens)) made |= OUTPUT_LIMIT_SET;
   }
@@ -100,12 +100,12 @@ function capOutput(body: Body, cap: number): boolean {
   const { max_tokens, thinking } = body;
   const requested = numberOrNull(max_tokens);
   const limit = Math.min(requested ?? cap, cap);
-  body["max_tokens"] = limit;
+  body.max_tokens = limit;
   const changed = limit !== requested;
   if (!isJsonObject(thinking)) return changed;
   const { budget_tokens } = thinking;
   if (typeof budget_tokens !== "number") return changed;
-  body["thinking"] = { ...thinking, budget_tokens: budgetUnder(budget_tokens, requested, limit) };
+  body.thinking = { ...thinking, budget_tokens: budgetUnder(budget_tokens, requested, limit) };
   return changed;
 }
 
@@ -125,13 +125,9 @@ function bareMessages(messages: JsonValue | undefined): BareMessages {
   let dropped = false;
   let changed = false;
   const bare = messages.map((message: JsonValue): JsonValue => {
-    if (
-      !isJsonObject(message) ||
-      message["role"] !== "assistant" ||
-      !Array.isArray(message["content"])
-    )
+    if (!isJsonObject(message) || message.role !== "assistant" || !Array.isArray(message.content))
       return message;
-    const content = bareContent(message["content"]);
+    const content = bareContent(message.content);
     if (content === null) return message;
     changed = true;
     dropped ||= content.dropped;
@@ -147,10 +143,10 @@ function bareMessages(messages: JsonValue | undefined): BareMessages {
  */
 function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null {
   const last = Array.isArray(messages) ? messages.at(-1) : undefined;
-  if (!Array.isArray(messages) || !isJsonObject(last) || last["role"] !== "assistant") return null;
+  if (!Array.isArray(messages) || !isJsonObject(last) || last.role !== "assistant") return null;
   const { content } = last;
   const block = Array.isArray(content) ? content.at(-1) : undefined;
-  const text = isJsonObject(block) && block["type"] === "text" ? block["text"] : content;
+  const text = isJsonObject(block) && block.type === "text" ? block.text : content;
   if (typeof text !== "string" || text.trimEnd() === text) return null;
   const short = text.trimEnd();
   const trimmed =
@@ -176,7 +172,7 @@ function bareContent(
 
 /** The block itself where it stays as it is; `null` where it is left out. */
 function bareBlock(block: JsonObject): JsonObject | null {
-  const type = textOf(block["type"]);
+  const type = textOf(block.type);
   const member = ownValue(SIGNATURE_MEMBERS, type);
   if (member === undefined) return block;
   const written = block[member];
@@ -264,7 +260,7 @@ class MessagesObserver extends RelayedStream {
   ): void {
     const event = parseJsonText(data);
     if (!isJsonObject(event)) return this.refuse("malformed");
-    const type = event["type"] ?? name;
+    const type = event.type ?? name;
     if (!this.#take(name, type, event, data)) return;
     const tagged = this.#tagger.tag(type, event);
     if (tagged !== event) this.edits = SIGNATURES_MARKED;
@@ -279,7 +275,7 @@ class MessagesObserver extends RelayedStream {
     data: string,
   ): boolean {
     if (type === "error" || name === "error") {
-      this.failure = readErrorFrame(event["error"]);
+      this.failure = readErrorFrame(event.error);
       return false;
     }
     if (this.#isRepeated(type, data)) return false;
@@ -319,14 +315,14 @@ class MessagesObserver extends RelayedStream {
   #begin({ message }: JsonObject): void {
     this.#begun = true;
     if (!isJsonObject(message)) return;
-    this.#tally.add(message["usage"], true);
-    this.finish = finishReason(message["stop_reason"]);
+    this.#tally.add(message.usage, true);
+    this.finish = finishReason(message.stop_reason);
   }
 
   #change({ delta, usage }: JsonObject): void {
     this.#tally.add(usage);
     if (!isJsonObject(delta)) return;
-    this.finish = finishReason(delta["stop_reason"]) ?? this.finish;
+    this.finish = finishReason(delta.stop_reason) ?? this.finish;
   }
 
   #isRefused(kind: FailureKind): false {
@@ -338,11 +334,11 @@ class MessagesObserver extends RelayedStream {
 function charactersOf(type: unknown, event: JsonObject): number {
   switch (type) {
     case "message_start":
-      return outputCharacters(event["message"], MESSAGE_OUTPUT);
+      return outputCharacters(event.message, MESSAGE_OUTPUT);
     case "content_block_start":
-      return outputCharacters(event["content_block"], BLOCK_OUTPUT);
+      return outputCharacters(event.content_block, BLOCK_OUTPUT);
     case "content_block_delta":
-      return outputCharacters(event["delta"], BLOCK_OUTPUT);
+      return outputCharacters(event.delta, BLOCK_OUTPUT);
     default:
       return 0;
   }
@@ -354,7 +350,7 @@ function charactersOf(type: unknown, event: JsonObject): number {
  */
 function isEnding(type: unknown, { delta }: JsonObject): boolean {
   return (
-    type === "message_delta" && isJsonObject(delta) && finishReason(delta["stop_reason"]) !== null
+    type === "message_delta" && isJsonObject(delta) && finishReason(delta.stop_reason) !== null
   );
 }
 
@@ -370,7 +366,7 @@ function tagMessage(message: JsonObject, family: string | null): JsonObject {
 }
 
 function tagBlock(block: JsonObject, family: string | null): JsonObject {
-  const member = ownValue(SIGNATURE_MEMBERS, textOf(block["type"]));
+  const member = ownValue(SIGNATURE_MEMBERS, textOf(block.type));
   return member === undefined ? block : tagMember(block, member, family);
 }
 
@@ -413,9 +409,7 @@ class EventTagger {
   }
 
   #tagDelta(delta: JsonObject): JsonObject {
-    return delta["type"] === "signature_delta"
-      ? tagMember(delta, "signature", this.#family)
-      : delta;
+    return delta.type === "signature_delta" ? tagMember(delta, "signature", this.#family) : delta;
   }
 }
 
@@ -431,12 +425,12 @@ export function readMessagesAnswer(
   if (!isJsonObject(answer)) return failedWhole("malformed");
   const broken = messageFailure(answer);
   if (broken !== null) return failedWhole(broken);
-  const finish = finishReason(answer["stop_reason"]);
+  const finish = finishReason(answer.stop_reason);
   const tally = new UsageTally();
-  tally.add(answer["usage"]);
+  tally.add(answer.usage);
   const { usage } = tally;
   const isEnded = finish !== null || isCacheWarmup(request);
-  if (!isEnded || !Array.isArray(answer["content"])) return failedWhole("malformed", usage);
+  if (!isEnded || !Array.isArray(answer.content)) return failedWhole("malformed", usage);
   const tagged = withTags(bytes, answer, signatureFamily);
   const edits = tagged === bytes ? NO_EDITS : SIGNATURES_MARKED;
   return { ending: { failure: null, finish, usage, dropped: [], edits }, bytes: tagged };
@@ -458,8 +452,8 @@ function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null):
 export function readCountAnswer(bytes: Uint8Array): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failedWhole("malformed");
-  if (answer["type"] === "error") return failedWhole(readErrorFrame(answer["error"]));
-  const input = readCount(answer["input_tokens"]);
+  if (answer.type === "error") return failedWhole(readErrorFrame(answer.error));
+  const input = readCount(answer.input_tokens);
   if (input === null) return failedWhole("malformed");
   const usage = { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
   return { ending: { failure: null, finish: null, usage, dropped: [] }, bytes };

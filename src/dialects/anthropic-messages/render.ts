@@ -227,7 +227,7 @@ function stopOf(
 ): JsonObject {
   // Some protocols give the same reason for an answer that ended by itself and one that a stop
   // sequence ended.
-  const stops = request.body["stop_sequences"];
+  const stops = request.body.stop_sequences;
   const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
   if (unsaid || (reason === "stop_sequence" && stopSequence === null))
     dropped.add("stop_sequence_unnamed");

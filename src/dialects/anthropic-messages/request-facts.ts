@@ -309,7 +309,7 @@ export function refusedMember(body: JsonObject): ServiceError | null {
     if (!isEmptyValue(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
   }
   const { diagnostics } = body;
-  if (!isJsonObject(diagnostics) || diagnostics["previous_message_id"] == null) return null;
+  if (!isJsonObject(diagnostics) || diagnostics.previous_message_id == null) return null;
   const sentence = "names an answer that the provider has kept something of; leave it out";
   return storedState("diagnostics.previous_message_id", sentence);
 }

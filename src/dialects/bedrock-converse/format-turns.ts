@@ -26,9 +26,9 @@ export function formatTurns(turns: readonly Turn[], draft: Draft): void {
   const parts = new PartFormatter(draft, new DocumentNames(draft.dropped));
   const { system, rest } = splitSystem(turns, draft.dropped);
   const instructions = system.flatMap(({ content }) => parts.input(content));
-  if (instructions.length > 0) draft.body["system"] = instructions;
+  if (instructions.length > 0) draft.body.system = instructions;
   const printer = new TurnPrinter(draft, parts);
-  draft.body["messages"] = alternatingMessages(rest, draft.dropped, (turn) => printer.turn(turn));
+  draft.body.messages = alternatingMessages(rest, draft.dropped, (turn) => printer.turn(turn));
 }
 
 /**

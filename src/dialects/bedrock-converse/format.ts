@@ -38,7 +38,7 @@ export function formatConverse(
     dropped.add("not_counted");
   }
   dropCacheHints(request, dropped);
-  if (Object.keys(additional).length > 0) body["additionalModelRequestFields"] = additional;
+  if (Object.keys(additional).length > 0) body.additionalModelRequestFields = additional;
   if (draft.refusal !== null) return draft.refusal;
   const operation = counts ? "count-tokens" : request.stream ? "converse-stream" : "converse";
   return {
@@ -71,18 +71,18 @@ function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
 function formatInference(request: GenerateRequest, { body }: Draft): void {
   const { maxOutputTokens, temperature, topP, stop } = request;
   const inference: Record<string, JsonValue> = {};
-  if (maxOutputTokens !== null) inference["maxTokens"] = maxOutputTokens;
-  if (temperature !== null) inference["temperature"] = temperature;
-  if (topP !== null) inference["topP"] = topP;
-  if (stop.length > 0) inference["stopSequences"] = stop;
-  if (Object.keys(inference).length > 0) body["inferenceConfig"] = inference;
+  if (maxOutputTokens !== null) inference.maxTokens = maxOutputTokens;
+  if (temperature !== null) inference.temperature = temperature;
+  if (topP !== null) inference.topP = topP;
+  if (stop.length > 0) inference.stopSequences = stop;
+  if (Object.keys(inference).length > 0) body.inferenceConfig = inference;
 }
 
 /** A field of the model; only model rows that accept the feature get here. */
 function formatTopK({ topK }: GenerateRequest, { provider }: Target, { additional }: Draft): void {
   if (topK === null) return;
-  if (provider.flags.includes("reasoning_config_field")) additional["inferenceConfig"] = { topK };
-  else additional["top_k"] = topK;
+  if (provider.flags.includes("reasoning_config_field")) additional.inferenceConfig = { topK };
+  else additional.top_k = topK;
 }
 
 function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
@@ -95,8 +95,8 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): vo
     name: name ?? undefined,
     description: description ?? undefined,
   };
-  const effort = body["outputConfig"];
-  body["outputConfig"] = {
+  const effort = body.outputConfig;
+  body.outputConfig = {
     ...(isJsonObject(effort) ? effort : {}),
     textFormat: { type: "json_schema", structure: { jsonSchema } },
   };
@@ -112,7 +112,7 @@ const TIERS = {
 
 function formatTier(request: GenerateRequest, { body, dropped }: Draft): void {
   const type = sentTier(request, TIERS, dropped);
-  if (type !== undefined) body["serviceTier"] = { type };
+  if (type !== undefined) body.serviceTier = { type };
 }
 
 /**
@@ -136,17 +136,17 @@ function formatTools(request: GenerateRequest, draft: Draft): void {
   if (offered.length === 0) {
     if (hasToolHistory(turns)) {
       draft.dropped.add("tool_placeholder_sent");
-      draft.body["toolConfig"] = { tools: [PLACEHOLDER] };
+      draft.body.toolConfig = { tools: [PLACEHOLDER] };
     }
     return;
   }
   const choice = formatChoice(toolChoice);
-  draft.body["toolConfig"] = {
+  draft.body.toolConfig = {
     tools: offered.flatMap((tool) => [formatTool(tool), ...cachePoint(tool.cache)]),
     toolChoice: choice ?? undefined,
   };
   if (parallelToolCalls === false)
-    draft.additional["tool_choice"] = {
+    draft.additional.tool_choice = {
       ...additionalChoice(toolChoice),
       disable_parallel_tool_use: true,
     };
@@ -215,7 +215,7 @@ function formatReasoning(
     return;
   }
   if (reasoning.effort === "none") {
-    draft.additional["thinking"] = { type: "disabled" };
+    draft.additional.thinking = { type: "disabled" };
     return;
   }
   const tabled =
@@ -225,7 +225,7 @@ function formatReasoning(
   else if (reasoning.effort !== "unspecified") writeEffort(reasoning.effort, request, draft);
   if (budget !== null) writeBudget(budget, request, draft);
   else if (reasoning.adaptive || reasoning.effort !== "unspecified")
-    draft.additional["thinking"] = { type: "adaptive" };
+    draft.additional.thinking = { type: "adaptive" };
 }
 
 /**
@@ -236,8 +236,8 @@ function writeEffort(
   { purpose }: GenerateRequest,
   { body, additional }: Draft,
 ): void {
-  if (purpose === "count") additional["output_config"] = { effort };
-  else body["outputConfig"] = { effort };
+  if (purpose === "count") additional.output_config = { effort };
+  else body.outputConfig = { effort };
 }
 
 function writeBudget(budget: number, request: GenerateRequest, draft: Draft): void {
@@ -249,7 +249,7 @@ function writeBudget(budget: number, request: GenerateRequest, draft: Draft): vo
     );
   } else if (continuesWithoutSignedReasoning(turns)) {
     draft.dropped.add("reasoning_turned_off");
-    draft.additional["thinking"] = { type: "disabled" };
+    draft.additional.thinking = { type: "disabled" };
     return;
   } else if (purpose === "generate" && limit !== null && limit <= budget) {
     draft.refuse(
@@ -257,7 +257,7 @@ function writeBudget(budget: number, request: GenerateRequest, draft: Draft): vo
       "The reasoning budget must be below the output limit, which it is a part of; raise the limit or ask for less reasoning",
     );
   }
-  draft.additional["thinking"] = { type: "enabled", budget_tokens: budget };
+  draft.additional.thinking = { type: "enabled", budget_tokens: budget };
 }
 
 /** Flags of providers whose models have their own member for the effort, and how it is written. */
@@ -268,14 +268,14 @@ const EFFORT_FIELDS: readonly (readonly [
   [
     "reasoning_config_field",
     (effort, { additional }) => {
-      additional["reasoningConfig"] =
+      additional.reasoningConfig =
         effort === "none" ? { type: "disabled" } : { type: "enabled", maxReasoningEffort: effort };
     },
   ],
   [
     "reasoning_effort_field",
     (effort, { additional }) => {
-      additional["reasoning_effort"] = effort;
+      additional.reasoning_effort = effort;
     },
   ],
 ];

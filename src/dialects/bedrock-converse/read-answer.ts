@@ -34,7 +34,7 @@ export function parseConverseAnswer(
   // Arguments of tools go on to the caller, with the numbers that they came with.
   const answer = parseJsonBytes(bytes);
   if (!isJsonObject(answer)) return failedAnswer("malformed");
-  if (request.purpose === "count") return countedTokens(readCount(answer["inputTokens"]));
+  if (request.purpose === "count") return countedTokens(readCount(answer.inputTokens));
   const { output, usage, stopReason } = answer;
   const message = memberIn(output, "message");
   const content = memberIn(message, "content");
@@ -61,7 +61,7 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
   } else if (isJsonObject(toolUse)) {
     reader.openBlock(index, { toolUse });
     if (!reader.over)
-      reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse["input"] ?? {}) } });
+      reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse.input ?? {}) } });
   } else if (isJsonObject(reasoningContent)) {
     const { reasoningText, redactedContent } = reasoningContent;
     const said = isJsonObject(reasoningText) ? reasoningText : {};
@@ -76,7 +76,7 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
 
 function readCited(index: number, { content, citations }: JsonObject, reader: MessageReader): void {
   for (const piece of listOf(content))
-    if (isJsonObject(piece)) reader.addDelta(index, { text: piece["text"] });
+    if (isJsonObject(piece)) reader.addDelta(index, { text: piece.text });
   for (const citation of listOf(citations)) reader.addDelta(index, { citation });
 }
 
@@ -136,10 +136,10 @@ class ConverseParser implements EventParser {
         return this.#readBlock(type, event);
       case "messageStop":
         if (reader.stopped) return reader.fail("malformed");
-        reader.stop(event["stopReason"]);
+        reader.stop(event.stopReason);
         break;
       case "metadata":
-        reader.addUsage(event["usage"]);
+        reader.addUsage(event.usage);
         this.#counted = true;
         break;
     }
@@ -221,14 +221,14 @@ class MessageReader extends AnswerEvents {
    */
   openBlock(index: number, start: JsonObject): void {
     this.closeBlock();
-    const call = start["toolUse"];
+    const call = start.toolUse;
     // A tool that the provider runs itself, its result, or an image: no caller of another protocol
     // can have requested it. A call of a tool that was not offered cannot be left out either: the
     // answer would end as if nothing were to be done.
-    if (!isJsonObject(call) || call["type"] === "server_tool_use" || this.#offersNone)
+    if (!isJsonObject(call) || call.type === "server_tool_use" || this.#offersNone)
       return this.#failUnexpected();
     const block = this.#begin(index, "tool");
-    this.blocks.openTool(block.key, textOf(call["toolUseId"]), textOf(call["name"]));
+    this.blocks.openTool(block.key, textOf(call.toolUseId), textOf(call.name));
     this.flush();
   }
 
@@ -244,14 +244,14 @@ class MessageReader extends AnswerEvents {
     } else if (isJsonObject(toolUse)) {
       const block = this.#open;
       if (block?.index !== index || block.kind !== "tool") return this.fail("malformed");
-      this.blocks.arguments(block.key, textOf(toolUse["input"]));
+      this.blocks.arguments(block.key, textOf(toolUse.input));
     } else if (isJsonObject(reasoningContent)) {
       this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
     } else if (isJsonObject(citation)) {
       const read = readCitation(citation);
       if (read === null) this.drop("citations_dropped");
       else this.#blockOf(index, "text").citations.push(read);
-    } else if (delta["toolResult"] !== undefined || delta["image"] !== undefined) {
+    } else if (delta.toolResult !== undefined || delta.image !== undefined) {
       return this.#failUnexpected();
     } else if (Object.keys(delta).length > 0) {
       this.drop("unknown_content_dropped");
@@ -361,17 +361,17 @@ function joinBase64(pieces: readonly string[]): string | null {
  */
 export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
-  const fresh = readCount(usage["inputTokens"]);
-  const cacheRead = readCount(usage["cacheReadInputTokens"]);
-  const cacheWrite = readCount(usage["cacheWriteInputTokens"]);
+  const fresh = readCount(usage.inputTokens);
+  const cacheRead = readCount(usage.cacheReadInputTokens);
+  const cacheWrite = readCount(usage.cacheWriteInputTokens);
   const counts = {
     input: fresh === null ? null : fresh + (cacheRead ?? 0) + (cacheWrite ?? 0),
-    output: readCount(usage["outputTokens"]),
+    output: readCount(usage.outputTokens),
     cacheRead,
     cacheWrite,
     reasoning: null,
   };
-  const cacheWriteHour = writtenForAnHour(usage["cacheDetails"]);
+  const cacheWriteHour = writtenForAnHour(usage.cacheDetails);
   return cacheWriteHour === 0 ? counts : { ...counts, cacheWriteHour };
 }
 
@@ -380,7 +380,7 @@ function writtenForAnHour(details: JsonValue | undefined): number {
   if (!Array.isArray(details)) return 0;
   return details.reduce<number>(
     (sum, one) =>
-      sum + (isJsonObject(one) && one["ttl"] === "1h" ? (readCount(one["inputTokens"]) ?? 0) : 0),
+      sum + (isJsonObject(one) && one.ttl === "1h" ? (readCount(one.inputTokens) ?? 0) : 0),
     0,
   );
 }

@@ -12,10 +12,10 @@ export const dialect: Dialect = {
     format,
     parseAnswer: (bytes, request, target) =>
       readInOrder(bytes, request, target, (body) =>
-        body["embedding"] === undefined
+        body.embedding === undefined
           ? (bedrockErrorIn(body) ?? "missing_results")
           : {
-              entries: [body["embedding"]],
+              entries: [body.embedding],
               inputTokens: countIn(body, "inputTextTokenCount"),
               model: null,
             },

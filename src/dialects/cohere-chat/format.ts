@@ -40,12 +40,12 @@ export function formatCohere(
     formatReasoning(request.reasoning, target, draft) ??
     formatOutput(request, draft);
   if (problem !== null) return problem;
-  if (request.maxOutputTokens !== null) draft.body["max_tokens"] = request.maxOutputTokens;
+  if (request.maxOutputTokens !== null) draft.body.max_tokens = request.maxOutputTokens;
   // The protocol has no service tiers; `auto` is the tier of requests that name none.
   sentTier(request, { auto: null }, draft.dropped);
   dropCacheHints(request, draft.dropped);
   // The protocol's description demands the member, whatever its value.
-  draft.body["stream"] = request.stream;
+  draft.body.stream = request.stream;
   return { path: PATH, body: draft.body, headers: [], dropped: [...draft.dropped].toSorted() };
 }
 
@@ -62,18 +62,18 @@ function unsupportedField({ purpose, logitBias, verbosity }: GenerateRequest): S
 /** A schema makes the mode that gives any object give one of its kind. */
 function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): ServiceError | null {
   if (format === null) return null;
-  if (body["tools"] !== undefined) {
+  if (body.tools !== undefined) {
     return invalidRequest(
       "unsupported_combination",
       "An endpoint that may get the request takes no response format together with tools; leave one of them out",
     );
   }
   if (format.kind === "json_object") {
-    body["response_format"] = { type: "json_object" };
+    body.response_format = { type: "json_object" };
     return null;
   }
   dropSchemaName(format, dropped);
-  body["response_format"] = { type: "json_object", json_schema: format.schema };
+  body.response_format = { type: "json_object", json_schema: format.schema };
   return null;
 }
 
@@ -90,7 +90,7 @@ function formatReasoning(
   if (reasoning === null) return null;
   const { effort, adaptive, display } = reasoning;
   if (effort === "none") {
-    body["thinking"] = { type: "disabled" };
+    body.thinking = { type: "disabled" };
     return null;
   }
   if (display !== null) dropped.add("reasoning_display_dropped");
@@ -99,7 +99,7 @@ function formatReasoning(
   if (budget === null) {
     if (effort !== "unspecified")
       return lacking(`value for the reasoning effort ${effort}, and no budget for it either`);
-    if (adaptive) body["thinking"] = { type: "enabled" };
+    if (adaptive) body.thinking = { type: "enabled" };
     return null;
   }
   if (budget < 1) {
@@ -109,7 +109,7 @@ function formatReasoning(
     );
   }
   if (effort !== "unspecified") dropped.add("effort_as_budget");
-  body["thinking"] = { type: "enabled", token_budget: budget };
+  body.thinking = { type: "enabled", token_budget: budget };
   return null;
 }
 
@@ -155,9 +155,9 @@ function formatSampling(request: GenerateRequest, { body, dropped }: Draft): Ser
     body[name] = value;
   }
   if (stop.length > MOST_STOPS) return outside("stop", `a list of at most ${MOST_STOPS} texts`);
-  if (stop.length > 0) body["stop_sequences"] = stop;
+  if (stop.length > 0) body.stop_sequences = stop;
   if (logprobs !== null) {
-    body["logprobs"] = true;
+    body.logprobs = true;
     if (logprobs > 0) dropped.add("logprobs_coarser");
   }
   return null;
@@ -198,13 +198,13 @@ function formatTools(request: GenerateRequest, { body, dropped }: Draft): Servic
   if (parallelToolCalls === false && toolChoice?.mode !== "none") {
     return lacking("way to switch parallel tool calls off");
   }
-  body["tools"] = tools.map(formatTool);
+  body.tools = tools.map(formatTool);
   const choice = toolChoiceValue(toolChoice);
-  if (choice !== null) body["tool_choice"] = choice;
+  if (choice !== null) body.tool_choice = choice;
   const strict = tools.filter((tool) => tool.strict === true);
   if (strict.length === 0) return null;
   // All or none: the promise that was requested is kept, and the others get it as well.
-  body["strict_tools"] = true;
+  body.strict_tools = true;
   if (strict.length < tools.length) dropped.add("tool_strictness_widened");
   return null;
 }
@@ -253,7 +253,7 @@ function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null 
   const formatter = new TurnFormatter(draft);
   for (const turn of turns) formatter.add(turn);
   if (formatter.refusal !== null) return formatter.refusal;
-  draft.body["messages"] = formatter.messages;
+  draft.body.messages = formatter.messages;
   return null;
 }
 
@@ -401,7 +401,7 @@ class TurnFormatter {
 /** One text stands for itself, anything else in a list. */
 function plain(parts: readonly JsonObject[]): JsonValue {
   const [only] = parts;
-  return parts.length === 1 && only?.["type"] === "text" ? (only["text"] ?? "") : parts;
+  return parts.length === 1 && only?.type === "text" ? (only.text ?? "") : parts;
 }
 
 /**
@@ -409,7 +409,7 @@ function plain(parts: readonly JsonObject[]): JsonValue {
  */
 function spoken(said: readonly JsonObject[], called: boolean): JsonObject {
   const last = said.at(-1);
-  const plan = called && last?.["type"] === "text" ? last["text"] : undefined;
+  const plan = called && last?.type === "text" ? last.text : undefined;
   const content = plan === undefined ? said : said.slice(0, -1);
   return {
     content: content.length === 0 ? undefined : plain(content),

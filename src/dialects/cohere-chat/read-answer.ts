@@ -33,7 +33,7 @@ class CohereParser extends SseEventParser<MessageReader> {
   /** Events of other kinds (`debug`, say) are no part of the answer, but for pieces of it. */
   #takeKind(type: string, event: JsonObject): void {
     const reader = this.reader;
-    const index = typeof event["index"] === "number" ? event["index"] : 0;
+    const index = typeof event.index === "number" ? event.index : 0;
     const delta = memberOf(event, "delta");
     const message = memberOf(delta, "message");
     switch (type) {
@@ -42,20 +42,20 @@ class CohereParser extends SseEventParser<MessageReader> {
       case "content-start":
         return reader.openContent(index, memberOf(message, "content"));
       case "content-delta":
-        return reader.addContent(index, memberOf(message, "content"), event["logprobs"]);
+        return reader.addContent(index, memberOf(message, "content"), event.logprobs);
       case "tool-plan-delta":
-        return reader.addPlan(message["tool_plan"]);
+        return reader.addPlan(message.tool_plan);
       case "tool-call-start":
-        return reader.openCall(index, message["tool_calls"]);
+        return reader.openCall(index, message.tool_calls);
       case "tool-call-delta":
         return reader.addArguments(
           index,
-          memberOf(memberOf(message, "tool_calls"), "function")["arguments"],
+          memberOf(memberOf(message, "tool_calls"), "function").arguments,
         );
       case "tool-call-end":
         return reader.closeCall(index);
       case "citation-start":
-        return reader.cite(message["citations"]);
+        return reader.cite(message.citations);
       case "message-end":
         return reader.end(delta);
     }
@@ -76,21 +76,19 @@ export function parseCohereAnswer(
 ): readonly InferenceEvent[] {
   const reader = new MessageReader(request);
   const answer = parseAnswerBytes(bytes);
-  const message = isJsonObject(answer) ? answer["message"] : null;
+  const message = isJsonObject(answer) ? answer.message : null;
   if (!isJsonObject(answer)) reader.fail("malformed");
   else if (!isJsonObject(message)) reader.fail(failureOf(answer));
   else {
     reader.start();
-    reader.takeMessage(message, answer["logprobs"]);
+    reader.takeMessage(message, answer.logprobs);
     reader.end(answer);
   }
   return reader.drain();
 }
 
 function failureOf(object: JsonObject): ReturnType<typeof answerFailure> {
-  return typeof object["message"] === "string"
-    ? readErrorObject(object)
-    : answerFailure("malformed");
+  return typeof object.message === "string" ? readErrorObject(object) : answerFailure("malformed");
 }
 
 function memberOf(object: JsonObject, name: string): JsonObject {
@@ -132,14 +130,14 @@ class MessageReader extends AnswerEvents {
     const parts: readonly JsonValue[] = listOf(content);
     const cited: readonly JsonValue[] = listOf(citations);
     const probabilities = this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING;
-    const first = parts.findIndex((part) => isJsonObject(part) && part["type"] === "text");
+    const first = parts.findIndex((part) => isJsonObject(part) && part.type === "text");
     for (const [index, part] of parts.entries()) {
       this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
       for (const citation of cited)
         if ((readCitation(citation).content ?? first) === index) this.cite(citation);
     }
     if (first === -1 && cited.length > 0) this.drop("citations_dropped");
-    this.addPlan(message["tool_plan"]);
+    this.addPlan(message.tool_plan);
     for (const [index, call] of listOf(calls).entries()) {
       this.openCall(index, call);
       this.closeCall(index);
@@ -339,7 +337,7 @@ class CallReader {
 
   /** @returns what is wrong with the call, which cannot be carried out; `null` for a sound one. */
   open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
-    const called = isJsonObject(value) ? value["function"] : null;
+    const called = isJsonObject(value) ? value.function : null;
     if (!isJsonObject(value) || !isJsonObject(called))
       return answerFailure("malformed", "unexpected_output_item");
     const { id } = value;
@@ -425,10 +423,9 @@ function addressOf(
   source: JsonValue,
 ): { readonly url: string; readonly title: string | null } | null {
   if (!isJsonObject(source)) return null;
-  const cited: JsonObject | null =
-    [source["document"], source["tool_output"]].find(isJsonObject) ?? null;
-  const url = cited?.["url"];
-  const title = cited?.["title"];
+  const cited: JsonObject | null = [source.document, source.tool_output].find(isJsonObject) ?? null;
+  const url = cited?.url;
+  const title = cited?.title;
   if (typeof url !== "string" || url === "") return null;
   return { url, title: typeof title === "string" && title !== "" ? title : null };
 }

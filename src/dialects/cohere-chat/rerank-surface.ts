@@ -276,7 +276,7 @@ function refuseChunking(members: Members): void {
  */
 function refuseSpans(members: Members): void {
   const spans = members.take("relevant_spans");
-  if (spans === undefined || (isJsonObject(spans) && spans["mode"] === "disabled")) return;
+  if (spans === undefined || (isJsonObject(spans) && spans.mode === "disabled")) return;
   members.refuse("relevant_spans", "unsupported_parameter", "is not offered: leave it out");
 }
 
@@ -473,5 +473,5 @@ function asObject(document: JsonValue): JsonValue {
 
 /** As Voyage's clients read it. */
 function asText(document: JsonValue): JsonValue {
-  return isJsonObject(document) ? (document["text"] ?? null) : document;
+  return isJsonObject(document) ? (document.text ?? null) : document;
 }

@@ -66,11 +66,11 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
  * kinds, at once in the list.
  */
 function findVectors(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
-  const entries = listIn(body, "embeddings") ?? listIn(body["embeddings"], "float");
+  const entries = listIn(body, "embeddings") ?? listIn(body.embeddings, "float");
   if (entries === null) return bedrockErrorIn(body) ?? "missing_results";
   return {
     entries: entries,
-    inputTokens: countIn(memberIn(body["meta"], "billed_units"), "input_tokens"),
+    inputTokens: countIn(memberIn(body.meta, "billed_units"), "input_tokens"),
     model: null,
   };
 }

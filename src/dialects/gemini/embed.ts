@@ -112,7 +112,7 @@ function findContent(body: JsonObject): FoundVectors | AnswerFault | UpstreamFai
   if (embedding === undefined) return withoutVectors(body);
   return {
     entries: [memberIn(embedding, "values")],
-    inputTokens: countIn(body["usageMetadata"], "promptTokenCount"),
+    inputTokens: countIn(body.usageMetadata, "promptTokenCount"),
     model: null,
   };
 }
@@ -122,7 +122,7 @@ function find(body: JsonObject): FoundVectors | AnswerFault | UpstreamFailure {
   if (embeddings === null) return withoutVectors(body);
   return {
     entries: embeddings.map((item) => memberIn(item, "values")),
-    inputTokens: countIn(body["usageMetadata"], "promptTokenCount"),
+    inputTokens: countIn(body.usageMetadata, "promptTokenCount"),
     model: null,
   };
 }

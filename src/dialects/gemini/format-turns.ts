@@ -30,11 +30,11 @@ export function formatTurns(
   const instruction = system.flatMap(({ content }) =>
     content.map((part) => formatText(part, draft)),
   );
-  if (instruction.length > 0) draft.body["systemInstruction"] = { parts: instruction };
+  if (instruction.length > 0) draft.body.systemInstruction = { parts: instruction };
   const contents = formatContents(rest, style, draft);
   if (!isParts(contents)) return contents;
   if (turns.at(-1)?.role === "assistant") draft.dropped.add("prefill_as_turn");
-  draft.body["contents"] = contents;
+  draft.body.contents = contents;
   return null;
 }
 

@@ -62,10 +62,10 @@ function countBody(draft: Draft, { endpoint, provider }: Target): JsonObject {
 
 function formatOutput(format: OutputFormat | null, { config, dropped }: Draft): void {
   if (format === null) return;
-  config["responseMimeType"] = "application/json";
+  config.responseMimeType = "application/json";
   if (format.kind === "json_object") return;
   dropSchemaName(format, dropped);
-  config["responseJsonSchema"] = format.schema;
+  config.responseJsonSchema = format.schema;
 }
 
 /** Levels of detail by their cost; one is for all images of the request. */
@@ -77,7 +77,7 @@ function formatDetail({ details, config, dropped }: Draft): void {
   const detail = details.has("high") ? "high" : details.has("low") ? "low" : null;
   if (detail === null) return;
   dropped.add("image_detail_for_all");
-  if (detail === "high" || details.size === 1) config["mediaResolution"] = RESOLUTIONS[detail];
+  if (detail === "high" || details.size === 1) config.mediaResolution = RESOLUTIONS[detail];
 }
 
 /** Tiers of other protocols and their names in this one. */
@@ -91,7 +91,7 @@ const TIERS = {
 
 function formatHints(request: GenerateRequest, { body, dropped }: Draft): void {
   dropCacheHints(request, dropped);
-  body["serviceTier"] = sentTier(request, TIERS, dropped);
+  body.serviceTier = sentTier(request, TIERS, dropped);
 }
 
 /** Efforts that the protocol has. */
@@ -117,7 +117,7 @@ function formatReasoning(
     draft.dropped.add("reasoning_display_dropped");
   const shown = display === "omitted" || effort === "none" ? {} : { includeThoughts: true };
   const config: JsonObject = { ...amount, ...shown };
-  if (Object.keys(config).length > 0) draft.config["thinkingConfig"] = config;
+  if (Object.keys(config).length > 0) draft.config.thinkingConfig = config;
 }
 
 function amountOf(
@@ -162,18 +162,18 @@ function formatSampling(request: GenerateRequest, draft: Draft): ServiceError | 
   if (maxOutputTokens !== null) {
     // On the wire zero is the same as no limit at all.
     if (maxOutputTokens < 1) dropped.add("output_limit_raised");
-    config["maxOutputTokens"] = Math.max(maxOutputTokens, 1);
+    config.maxOutputTokens = Math.max(maxOutputTokens, 1);
   }
-  if (request.temperature !== null) config["temperature"] = request.temperature;
-  if (request.topP !== null) config["topP"] = request.topP;
-  if (request.topK !== null) config["topK"] = request.topK;
-  if (request.frequencyPenalty !== null) config["frequencyPenalty"] = request.frequencyPenalty;
-  if (request.presencePenalty !== null) config["presencePenalty"] = request.presencePenalty;
-  if (seed !== null) config["seed"] = seed;
-  if (stop.length > 0) config["stopSequences"] = stop;
+  if (request.temperature !== null) config.temperature = request.temperature;
+  if (request.topP !== null) config.topP = request.topP;
+  if (request.topK !== null) config.topK = request.topK;
+  if (request.frequencyPenalty !== null) config.frequencyPenalty = request.frequencyPenalty;
+  if (request.presencePenalty !== null) config.presencePenalty = request.presencePenalty;
+  if (seed !== null) config.seed = seed;
+  if (stop.length > 0) config.stopSequences = stop;
   if (logprobs !== null) {
-    config["responseLogprobs"] = true;
-    if (logprobs > 0) config["logprobs"] = logprobs;
+    config.responseLogprobs = true;
+    if (logprobs > 0) config.logprobs = logprobs;
     dropped.add("token_bytes_unknown");
   }
   return null;
@@ -185,7 +185,7 @@ function formatSampling(request: GenerateRequest, draft: Draft): ServiceError | 
  */
 function formatTools({ tools, toolChoice }: GenerateRequest, draft: Draft): void {
   if (tools.length > 0) {
-    draft.body["tools"] = [{ functionDeclarations: tools.map((tool) => formatTool(tool, draft)) }];
+    draft.body.tools = [{ functionDeclarations: tools.map((tool) => formatTool(tool, draft)) }];
   }
   const isStrict = tools.some(({ strict }) => strict === true);
   const isFree = toolChoice === null || toolChoice.mode === "auto";
@@ -194,7 +194,7 @@ function formatTools({ tools, toolChoice }: GenerateRequest, draft: Draft): void
   else if (isStrict && tools.some(({ strict }) => strict !== true))
     draft.dropped.add("tool_strictness_widened");
   const config = callingConfig(tools.length === 0, toolChoice, isStrict);
-  if (config !== null) draft.body["toolConfig"] = { functionCallingConfig: config };
+  if (config !== null) draft.body.toolConfig = { functionCallingConfig: config };
 }
 
 function formatTool({ name, description, parameters, cache }: Tool, draft: Draft): JsonObject {

@@ -35,14 +35,11 @@ export function parseGeminiAnswer(
   if (error !== null) return failedAnswer(readErrorFrame(error));
   if (!isJsonObject(answer)) return failedAnswer("malformed");
   if (request.purpose === "count") {
-    return countedTokens(
-      readCount(answer["totalTokens"]),
-      readCount(answer["cachedContentTokenCount"]),
-    );
+    return countedTokens(readCount(answer.totalTokens), readCount(answer.cachedContentTokenCount));
   }
   const reader = new AnswerReader(request, target, answerId);
   reader.take(answer);
-  const hasCandidates = Array.isArray(answer["candidates"]) && answer["candidates"].length > 0;
+  const hasCandidates = Array.isArray(answer.candidates) && answer.candidates.length > 0;
   if (!reader.conclude()) reader.fail("malformed", hasCandidates ? "unknown_finish_reason" : null);
   return reader.drain();
 }
@@ -103,25 +100,25 @@ class AnswerReader extends AnswerEvents {
 
   take(piece: JsonObject): void {
     if (this.over) return;
-    if (isJsonObject(piece["error"])) return this.fail(readErrorFrame(piece["error"]));
-    this.#begin(piece["modelVersion"]);
+    if (isJsonObject(piece.error)) return this.fail(readErrorFrame(piece.error));
+    this.#begin(piece.modelVersion);
     this.#count(piece);
-    const candidates: readonly JsonValue[] = Array.isArray(piece["candidates"])
-      ? piece["candidates"]
+    const candidates: readonly JsonValue[] = Array.isArray(piece.candidates)
+      ? piece.candidates
       : [];
     const [candidate] = candidates;
     if (candidate === undefined) {
       // The prompt was refused before any answer, with status 200 (docs/protocols.md#gemini).
-      const feedback = piece["promptFeedback"];
-      if (isJsonObject(feedback) && typeof feedback["blockReason"] === "string")
+      const feedback = piece.promptFeedback;
+      if (isJsonObject(feedback) && typeof feedback.blockReason === "string")
         this.#ending = "content_filter";
       return;
     }
     // Several answers are never requested; which of them would be the caller's?
     const isOnly =
-      candidates.length === 1 && isJsonObject(candidate) && (candidate["index"] ?? 0) === 0;
+      candidates.length === 1 && isJsonObject(candidate) && (candidate.index ?? 0) === 0;
     if (!isOnly) return this.fail("malformed", "unexpected_output_item");
-    this.#takeCandidate(candidate, piece["responseId"]);
+    this.#takeCandidate(candidate, piece.responseId);
   }
 
   #begin(model: JsonValue | undefined): void {
@@ -135,7 +132,7 @@ class AnswerReader extends AnswerEvents {
    * are reported.
    */
   #count(piece: JsonObject): void {
-    const usage = readUsage(piece["usageMetadata"]);
+    const usage = readUsage(piece.usageMetadata);
     if (usage === null || (this.#usage !== null && isSame(usage, this.#usage))) return;
     this.#usage = usage;
     this.emit({ type: "usage", usage });
@@ -144,7 +141,7 @@ class AnswerReader extends AnswerEvents {
   #takeCandidate(candidate: JsonObject, answerId: JsonValue | undefined): void {
     const { content, finishReason } = candidate;
     const parts = memberIn(content, "parts");
-    let logprobs = this.#wantsLogprobs ? readLogprobs(candidate["logprobsResult"]) : NO_LOGPROBS;
+    let logprobs = this.#wantsLogprobs ? readLogprobs(candidate.logprobsResult) : NO_LOGPROBS;
     for (const part of listOf(parts)) {
       if (this.#takePart(part, answerId, logprobs)) logprobs = NO_LOGPROBS;
       if (this.over) return;
@@ -181,7 +178,7 @@ class AnswerReader extends AnswerEvents {
     }
     const { text, functionCall, thoughtSignature } = part;
     const signature = textOf(thoughtSignature);
-    if (part["thought"] === true) {
+    if (part.thought === true) {
       this.#addThought(textOf(text), signature);
     } else if (isJsonObject(functionCall)) {
       if (this.#isRepeated(functionCall)) return false;
@@ -292,8 +289,8 @@ function isSame(left: TokenUsage, right: TokenUsage): boolean {
  */
 function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
   if (!isJsonObject(result)) return [];
-  const alternatives = listOf(result["topCandidates"]).map((token) => listOf(token["candidates"]));
-  return listOf(result["chosenCandidates"]).map((chosen, index) => ({
+  const alternatives = listOf(result.topCandidates).map((token) => listOf(token.candidates));
+  return listOf(result.chosenCandidates).map((chosen, index) => ({
     ...readToken(chosen),
     bytes: null,
     top: (alternatives[index] ?? []).map((candidate): JsonObject => ({
@@ -326,15 +323,15 @@ function listOf(value: JsonValue | undefined): readonly JsonObject[] {
  */
 function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(metadata)) return null;
-  const prompt = readCount(metadata["promptTokenCount"]);
-  const cacheRead = readCount(metadata["cachedContentTokenCount"]);
+  const prompt = readCount(metadata.promptTokenCount);
+  const cacheRead = readCount(metadata.cachedContentTokenCount);
   const input =
-    prompt === null ? null : prompt + (readCount(metadata["toolUsePromptTokenCount"]) ?? 0);
-  const answer = readCount(metadata["candidatesTokenCount"]);
-  const thoughts = readCount(metadata["thoughtsTokenCount"]);
+    prompt === null ? null : prompt + (readCount(metadata.toolUsePromptTokenCount) ?? 0);
+  const answer = readCount(metadata.candidatesTokenCount);
+  const thoughts = readCount(metadata.thoughtsTokenCount);
   const output =
     answer === null
-      ? remainder(readCount(metadata["totalTokenCount"]), input)
+      ? remainder(readCount(metadata.totalTokenCount), input)
       : answer + (thoughts ?? 0);
   if (input === null && output === null && thoughts === null && cacheRead === null) return null;
   return { input, output, cacheRead, cacheWrite: null, reasoning: thoughts };
@@ -404,7 +401,7 @@ function readCitations({ citationMetadata, groundingMetadata }: JsonObject): Can
   if (!isJsonObject(citationMetadata))
     return isGrounded ? { citations: [], complete: false } : NONE;
   // One name in the Gemini API, another in Vertex AI.
-  const listed = citationMetadata["citationSources"] ?? citationMetadata["citations"];
+  const listed = citationMetadata.citationSources ?? citationMetadata.citations;
   const sources = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
   const citations = sources.flatMap(({ uri, title }): readonly Citation[] =>
     typeof uri === "string" && uri !== ""

@@ -70,7 +70,7 @@ function safeCode(error: JsonObject | null): string | null {
 function violated(details: readonly JsonObject[]): { readonly param: string } | null {
   for (const { fieldViolations } of details) {
     const [first] = listOf(fieldViolations);
-    if (isJsonObject(first)) return namedMember(first["field"]);
+    if (isJsonObject(first)) return namedMember(first.field);
   }
   return null;
 }

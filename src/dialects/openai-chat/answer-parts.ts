@@ -81,7 +81,7 @@ export class ToolFragments {
 
   /** Takes a fragment of the one call that the protocol's older form has. It has no id. */
   addLegacy(called: JsonObject): void {
-    const name = textOf(called["name"]);
+    const name = textOf(called.name);
     const json = argumentsOf(called);
     // Some providers print every member that a message could have.
     if (name === "" && json === "") return;
@@ -171,13 +171,13 @@ function argumentsOf(called: JsonValue): string {
 export function readCitations(annotations: JsonValue | undefined): readonly Citation[] {
   if (!Array.isArray(annotations)) return [];
   return annotations.flatMap((annotation) => {
-    const cited = isJsonObject(annotation) ? annotation["url_citation"] : null;
+    const cited = isJsonObject(annotation) ? annotation.url_citation : null;
     return isJsonObject(cited)
       ? {
-          url: textOrNull(cited["url"]),
-          title: textOrNull(cited["title"]),
-          start: readCount(cited["start_index"]),
-          end: readCount(cited["end_index"]),
+          url: textOrNull(cited.url),
+          title: textOrNull(cited.title),
+          start: readCount(cited.start_index),
+          end: readCount(cited.end_index),
         }
       : [];
   });
@@ -248,17 +248,13 @@ export class ReasoningReader {
 
   /** Takes what a delta or a message says of reasoning. */
   read(delta: JsonObject): void {
-    this.signPart(
-      textOf(delta["content"]) === "" ? "empty" : "text",
-      signatureIn(delta),
-      "message",
-    );
-    const text = firstText(delta["reasoning_content"], delta["reasoning"]);
+    this.signPart(textOf(delta.content) === "" ? "empty" : "text", signatureIn(delta), "message");
+    const text = firstText(delta.reasoning_content, delta.reasoning);
     if (text !== "") {
       this.text(text, false);
       this.#plain += text;
     }
-    const details = delta["reasoning_details"];
+    const details = delta.reasoning_details;
     if (!Array.isArray(details)) return;
     for (const detail of details) if (isJsonObject(detail)) this.#readDetail(detail, text !== "");
   }
@@ -284,17 +280,17 @@ export class ReasoningReader {
    * are news.
    */
   #readDetail(detail: JsonObject, isRepeated: boolean): void {
-    switch (textOf(detail["type"])) {
+    switch (textOf(detail.type)) {
       case "reasoning.text":
-        if (!isRepeated) this.#emit(textOf(detail["text"]), false);
-        this.#sign(textOf(detail["signature"]), false);
+        if (!isRepeated) this.#emit(textOf(detail.text), false);
+        this.#sign(textOf(detail.signature), false);
         break;
       case "reasoning.summary":
-        if (!isRepeated) this.#emit(textOf(detail["summary"]), true);
+        if (!isRepeated) this.#emit(textOf(detail.summary), true);
         this.#isSummary = true;
         break;
       case "reasoning.encrypted":
-        this.#sign(textOf(detail["data"]), !this.#isSummary);
+        this.#sign(textOf(detail.data), !this.#isSummary);
         break;
     }
   }

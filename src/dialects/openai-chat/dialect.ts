@@ -108,7 +108,7 @@ function find(answer: JsonObject): FoundRanking | UpstreamFailure {
   const { usage } = answer;
   return (
     failureIn(answer) ?? {
-      results: answer["results"] ?? answer["data"],
+      results: answer.results ?? answer.data,
       // The model makes no text, so the total is what it read.
       inputTokens: countIn(usage, "prompt_tokens") ?? countIn(usage, "total_tokens"),
       searchUnits: countIn(usage, "search_units"),

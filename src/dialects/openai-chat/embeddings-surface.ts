@@ -68,13 +68,13 @@ const EMBEDDINGS_FIELDS: FieldRegistry = {
  */
 const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading("native_chat");
-  const problem = emptyInput(body["input"]) ?? contradictedLength(body);
+  const problem = emptyInput(body.input) ?? contradictedLength(body);
   if (problem !== null) return problem;
   const { input, dimensions, output_dimension: outputDimension } = body;
   if (Array.isArray(input) && typeof input[0] !== "string") {
     reading.use("token_inputs", typeof input[0] === "number" ? "input" : "input[0]");
   }
-  if (typeof body["input_type"] === "string") reading.use("input_purpose", "input_type");
+  if (typeof body.input_type === "string") reading.use("input_purpose", "input_type");
   const length = dimensions ?? outputDimension;
   const parsed = { ...UNSPECIFIED, dimensions: numberOrNull(length) };
   readKinds(body, EMBEDDINGS_FIELDS, CHAT_KINDS, reading);
@@ -298,7 +298,7 @@ function openEmbeddings(
   const read = readEmbeddingsRequest(body, options.unknownFields, options.edits);
   if ("code" in read) return read;
   const { request, stripped, dropped } = read;
-  const takesGaps = body["on_partial"] === "report";
+  const takesGaps = body.on_partial === "report";
   const runs = splitBatch(request.inputs, boundsOf(options));
   const parts = runs.map(({ first, count }): UnaryPart => {
     const isWhole = count === request.inputs.length;

@@ -95,7 +95,7 @@ function parseAnswer(
   return {
     operation: "embed",
     vectors,
-    inputTokens: countIn(body["usage"], "prompt_tokens"),
+    inputTokens: countIn(body.usage, "prompt_tokens"),
     model: textIn(body, "model"),
     isVerbatim: isVerbatim(list, request.encoding ?? "float"),
   };
@@ -123,9 +123,7 @@ function isVerbatim(
   return (
     cameInOrder &&
     object === "list" &&
-    items.every(
-      (item) => item["object"] === "embedding" && encodingOf(item["embedding"]) === wanted,
-    ) &&
+    items.every((item) => item.object === "embedding" && encodingOf(item.embedding) === wanted) &&
     vectors.every(({ encoding }) => encoding === wanted) &&
     textIn(body, "model") !== null &&
     countIn(usage, "prompt_tokens") !== null &&
@@ -165,7 +163,7 @@ export function readOpenAiList(
   if (data === null) return faultyAnswer("missing_results");
   const ordered = orderedByIndex(data, request.inputs.length);
   if (typeof ordered === "string") return faultyAnswer(ordered);
-  const entries = ordered.items.map((item) => item["embedding"]);
+  const entries = ordered.items.map((item) => item.embedding);
   const vectors = checkedVectors(entries, (value) => read(value, vectorAt), request, target);
   return typeof vectors === "string"
     ? faultyAnswer(vectors)

@@ -33,8 +33,7 @@ const COMPLETION_MEMBERS = ["text"] as const;
 /** Whether a chunk's choice holds a part of the answer. */
 export function holdsAnswer(choice: JsonObject): boolean {
   return (
-    outputCharacters(choice["delta"], ANSWER_MEMBERS) +
-      outputCharacters(choice, COMPLETION_MEMBERS) >
+    outputCharacters(choice.delta, ANSWER_MEMBERS) + outputCharacters(choice, COMPLETION_MEMBERS) >
     0
   );
 }
@@ -96,7 +95,7 @@ export function readErrorFrame(error: JsonValue): UpstreamFailure {
 export function failureIn(object: JsonObject, event: string | null = null): UpstreamFailure | null {
   const { error } = object;
   if (error != null) return readErrorFrame(error);
-  return event === "error" || object["object"] === "error" ? readErrorFrame(object) : null;
+  return event === "error" || object.object === "error" ? readErrorFrame(object) : null;
 }
 
 /**
@@ -112,7 +111,7 @@ export function choiceFailure(choice: JsonObject): UpstreamFailure | null {
 /** The code or the type of an error, at the top of a body or below `error`. */
 function safeCode(body: JsonValue | undefined): string | null {
   if (!isJsonObject(body)) return null;
-  const error = isJsonObject(body["error"]) ? body["error"] : body;
+  const error = isJsonObject(body.error) ? body.error : body;
   const { code, type } = error;
   return REFUSAL_CODES.get(textOf(code)) ?? REFUSAL_CODES.get(textOf(type)) ?? null;
 }

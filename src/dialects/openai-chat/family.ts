@@ -166,11 +166,11 @@ export function readStop({ stop }: JsonObject, reading: RequestReading): readonl
 
 /** Members that may help, and that canon holds. */
 export function readHints(body: JsonObject, reading: RequestReading): Hints {
-  if (body["prompt_cache_options"] != null) reading.dropped.add("cache_hint_dropped");
+  if (body.prompt_cache_options != null) reading.dropped.add("cache_hint_dropped");
   return {
-    serviceTier: textOrNull(body["service_tier"]),
-    promptCacheKey: textOrNull(body["prompt_cache_key"]),
-    promptCacheRetention: textOrNull(body["prompt_cache_retention"]),
+    serviceTier: textOrNull(body.service_tier),
+    promptCacheKey: textOrNull(body.prompt_cache_key),
+    promptCacheRetention: textOrNull(body.prompt_cache_retention),
   };
 }
 
@@ -178,7 +178,7 @@ export function readHints(body: JsonObject, reading: RequestReading): Hints {
 export function readIncludeUsage(body: JsonObject, stream: boolean): boolean | ServiceError {
   const { stream_options: options } = body;
   if (!isJsonObject(options)) return false;
-  if (stream) return options["include_usage"] === true;
+  if (stream) return options.include_usage === true;
   const sentence = "stream_options is only allowed when stream is true";
   return invalidRequest("invalid_stream_options", sentence, "stream_options");
 }
@@ -222,8 +222,8 @@ export function statefulMember(
     if (Array.isArray(value) && value.length === 0) continue;
     return storedState(name, sentences[name] ?? "");
   }
-  const cache = body["prompt_cache_options"];
-  return isJsonObject(cache) && cache["comparison_response_id"] != null
+  const cache = body.prompt_cache_options;
+  return isJsonObject(cache) && cache.comparison_response_id != null
     ? storedState(
         "prompt_cache_options.comparison_response_id",
         "names an answer kept at a provider; leave it out",
@@ -233,7 +233,7 @@ export function statefulMember(
 
 /** The 400 for a part, or a member of one, that names a file kept at a provider. */
 export function storedFile(part: JsonObject, path: string): ServiceError | null {
-  if (part["file_id"] == null) return null;
+  if (part.file_id == null) return null;
   return storedState(`${path}.file_id`, "names a file kept at a provider; send the file itself");
 }
 

@@ -19,7 +19,7 @@ function fitMessages(body: EditableBody, flags: readonly string[], changes: Chan
   const { messages } = body;
   const fits = FITS.flatMap(([flag, fit]) => (flags.includes(flag) ? fit : []));
   if (fits.length === 0 || !Array.isArray(messages)) return;
-  body["messages"] = messages.map((message: JsonValue) => {
+  body.messages = messages.map((message: JsonValue) => {
     if (!isJsonObject(message)) return message;
     let fitted = message;
     for (const fit of fits) fitted = fit(fitted, changes);
@@ -28,7 +28,7 @@ function fitMessages(body: EditableBody, flags: readonly string[], changes: Chan
 }
 
 function developerAsSystem(message: JsonObject, { dropped }: Changes): JsonObject {
-  if (message["role"] !== "developer") return message;
+  if (message.role !== "developer") return message;
   dropped.add("developer_as_system");
   return { ...message, role: "system" };
 }
@@ -59,11 +59,11 @@ function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
   const texts: string[] = [];
   let marked = false;
   for (const part of content) {
-    if (!isJsonObject(part) || part["type"] !== "text" || typeof part["text"] !== "string")
+    if (!isJsonObject(part) || part.type !== "text" || typeof part.text !== "string")
       return message;
     if (!Object.keys(part).every((name) => TEXT_MEMBERS.includes(name))) return message;
-    texts.push(part["text"]);
-    marked ||= isJsonObject(part["cache_control"]);
+    texts.push(part.text);
+    marked ||= isJsonObject(part.cache_control);
   }
   if (texts.length > 1) changes.dropped.add("text_parts_joined");
   else changes.edits |= MEMBER_REWRITTEN;
@@ -80,7 +80,7 @@ const NO_REASONING = " ";
 
 /** Unsigned reasoning of the history in the member where such providers want it back. */
 function withReasoningContent(message: JsonObject, changes: Changes): JsonObject {
-  if (message["role"] !== "assistant" || isSaid(message["reasoning_content"])) return message;
+  if (message.role !== "assistant" || isSaid(message.reasoning_content)) return message;
   const text = readReasoningHistory(message)
     .parts.map((part) => part.text)
     .join("");
@@ -94,7 +94,7 @@ function withReasoningContent(message: JsonObject, changes: Changes): JsonObject
  * lost.
  */
 function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
-  if (message["role"] !== "assistant") return message;
+  if (message.role !== "assistant") return message;
   const { reasoning_details: details } = message;
   let stripped = without(without(message, "reasoning_content"), "reasoning");
   if (details === null || (Array.isArray(details) && !details.some(isSigned))) {
@@ -108,7 +108,7 @@ function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
 }
 
 function isSigned(detail: JsonValue): boolean {
-  return isJsonObject(detail) && (isSaid(detail["signature"]) || isSaid(detail["data"]));
+  return isJsonObject(detail) && (isSaid(detail.signature) || isSaid(detail.data));
 }
 
 function isSaid(value: JsonValue | undefined): boolean {
@@ -120,12 +120,12 @@ function isSaid(value: JsonValue | undefined): boolean {
  * own member has said there.
  */
 function fitReasoning(body: EditableBody, flags: readonly string[], changes: Changes): void {
-  const effort = body["reasoning_effort"];
+  const effort = body.reasoning_effort;
   if (!flags.includes("reasoning_object") || typeof effort !== "string") return;
   // Both members together are refused; the provider's own one is the one that the caller wrote for
   // it.
-  body["reasoning"] ??= { effort };
-  delete body["reasoning_effort"];
+  body.reasoning ??= { effort };
+  delete body.reasoning_effort;
   changes.edits |= MEMBER_REWRITTEN;
 }
 
@@ -162,7 +162,7 @@ function shortenCallIds(body: EditableBody, changes: Changes): void {
   };
   const renamed = messages.map((message) => withIds(message, shorten));
   if (made.size === 0) return;
-  body["messages"] = renamed;
+  body.messages = renamed;
   changes.dropped.add("call_ids_rewritten");
 }
 
@@ -170,7 +170,7 @@ function idsOf(message: JsonValue): readonly string[] {
   if (!isJsonObject(message)) return [];
   const { tool_calls: calls, tool_call_id: answered } = message;
   const ids = Array.isArray(calls)
-    ? calls.map((call: JsonValue) => (isJsonObject(call) ? call["id"] : null))
+    ? calls.map((call: JsonValue) => (isJsonObject(call) ? call.id : null))
     : [];
   return [...ids, answered].filter((id) => typeof id === "string");
 }
@@ -179,15 +179,14 @@ function withIds(message: JsonValue, shorten: (id: string) => string): JsonValue
   if (!isJsonObject(message)) return message;
   const { tool_calls: calls, tool_call_id: answered } = message;
   const copy: Record<string, JsonValue | undefined> = { ...message };
-  if (Array.isArray(calls))
-    copy["tool_calls"] = calls.map((call: JsonValue) => withId(call, shorten));
-  if (typeof answered === "string") copy["tool_call_id"] = shorten(answered);
+  if (Array.isArray(calls)) copy.tool_calls = calls.map((call: JsonValue) => withId(call, shorten));
+  if (typeof answered === "string") copy.tool_call_id = shorten(answered);
   return copy;
 }
 
 function withId(call: JsonValue, shorten: (id: string) => string): JsonValue {
-  if (!isJsonObject(call) || typeof call["id"] !== "string") return call;
-  const named: JsonObject = { ...call, id: shorten(call["id"]) };
+  if (!isJsonObject(call) || typeof call.id !== "string") return call;
+  const named: JsonObject = { ...call, id: shorten(call.id) };
   return named;
 }
 
@@ -201,13 +200,11 @@ const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
 function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
   const { messages } = body;
   if (!Array.isArray(messages)) return;
-  const roles = messages.map((message: JsonValue) =>
-    isJsonObject(message) ? message["role"] : null,
-  );
+  const roles = messages.map((message: JsonValue) => (isJsonObject(message) ? message.role : null));
   const mayFollow = (index: number): boolean =>
     roles[index] !== "user" || roles[index - 1] !== "tool";
   if (roles.every((_, index) => mayFollow(index))) return;
-  body["messages"] = messages.flatMap((message: JsonValue, index) =>
+  body.messages = messages.flatMap((message: JsonValue, index) =>
     mayFollow(index) ? [message] : [ACKNOWLEDGED, message],
   );
   dropped.add("turn_made");
@@ -244,12 +241,11 @@ function fitTools(body: EditableBody, flags: readonly string[], changes: Changes
 function dropStrictness(body: EditableBody, changes: Changes): void {
   const { tools } = body;
   if (!Array.isArray(tools)) return;
-  body["tools"] = tools.map((tool: JsonValue) => {
-    const definition = isJsonObject(tool) ? tool["function"] : null;
+  body.tools = tools.map((tool: JsonValue) => {
+    const definition = isJsonObject(tool) ? tool.function : null;
     // A function that insists was refused by name; should one get here, the provider has to refuse
     // it.
-    if (!isJsonObject(tool) || !isJsonObject(definition) || definition["strict"] === true)
-      return tool;
+    if (!isJsonObject(tool) || !isJsonObject(definition) || definition.strict === true) return tool;
     const fitted = without(definition, "strict");
     if (fitted === definition) return tool;
     changes.edits |= MEMBER_REWRITTEN;
@@ -265,8 +261,8 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
   const filtered = tools.filter((tool: JsonValue) => allowed.names.includes(toolName(tool)));
   // A choice of tools that are not there is for the provider to judge.
   if (filtered.length < new Set(allowed.names).size) return;
-  body["tools"] = filtered;
-  body["tool_choice"] = allowed.required ? "required" : "auto";
+  body.tools = filtered;
+  body.tool_choice = allowed.required ? "required" : "auto";
   changes.dropped.add("allowed_tools_filtered");
 }
 
@@ -275,14 +271,14 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
  * stays, for the provider to refuse.
  */
 function dropChoice(body: EditableBody, changes: Changes): void {
-  const choice = body["tool_choice"];
+  const choice = body.tool_choice;
   if (choice === "none") {
-    if (body["tools"] !== undefined) changes.dropped.add("tools_withheld");
-    delete body["tools"];
-    delete body["parallel_tool_calls"];
+    if (body.tools !== undefined) changes.dropped.add("tools_withheld");
+    delete body.tools;
+    delete body.parallel_tool_calls;
   }
   if (choice === null || choice === "auto" || choice === "none") {
-    delete body["tool_choice"];
+    delete body.tool_choice;
     changes.edits |= MEMBER_REWRITTEN;
   }
 }
@@ -358,11 +354,11 @@ function rename(body: EditableBody, flags: readonly string[], changes: Changes):
     renameLimit(body, "max_tokens", "max_completion_tokens", changes);
   if (
     flags.includes("random_seed_field") &&
-    body["seed"] !== undefined &&
-    body["random_seed"] === undefined
+    body.seed !== undefined &&
+    body.random_seed === undefined
   ) {
-    body["random_seed"] = body["seed"];
-    delete body["seed"];
+    body.random_seed = body.seed;
+    delete body.seed;
     changes.edits |= MEMBER_REWRITTEN;
   }
 }
@@ -393,7 +389,7 @@ export function requestUsage(
     return NO_EDITS;
   }
   if (!shape.stream) return NO_EDITS;
-  body["stream_options"] = { ...(isJsonObject(options) ? options : {}), include_usage: true };
+  body.stream_options = { ...(isJsonObject(options) ? options : {}), include_usage: true };
   return includeUsage ? NO_EDITS : USAGE_REQUESTED;
 }
 

@@ -47,15 +47,15 @@ export function formatChat(
   const body: EditableBody = { model: target.endpoint.upstreamModel, messages: messages.list };
   writeTools(body, request, dropped);
   writeNumbers(body, request);
-  if (request.format !== null) body["response_format"] = formatSchema(request.format, dropped);
+  if (request.format !== null) body.response_format = formatSchema(request.format, dropped);
   writeReasoning(body, request.reasoning, target, dropped);
-  if (request.verbosity !== null) body["verbosity"] = request.verbosity;
+  if (request.verbosity !== null) body.verbosity = request.verbosity;
   writeHints(body, request, dropped);
   const { flags } = target.provider;
-  if (!flags.includes("no_store_field")) body["store"] = false;
+  if (!flags.includes("no_store_field")) body.store = false;
   if (request.stream) {
-    body["stream"] = true;
-    if (!flags.includes("no_stream_options")) body["stream_options"] = { include_usage: true };
+    body.stream = true;
+    if (!flags.includes("no_stream_options")) body.stream_options = { include_usage: true };
   }
   for (const field of applyFlags(body, flags).dropped) dropped.add(field);
   return { path: "/chat/completions", body, headers: [], dropped: [...dropped].toSorted() };
@@ -78,12 +78,12 @@ function writeTools(
   dropped: Set<DroppedField>,
 ): void {
   if (request.tools.length === 0) return;
-  body["tools"] = request.tools.map((tool) => {
+  body.tools = request.tools.map((tool) => {
     if (tool.cache !== null) dropped.add("cache_mark_dropped");
     return { type: "function", function: formatTool(tool) };
   });
-  if (request.toolChoice !== null) body["tool_choice"] = formatChoice(request.toolChoice);
-  if (request.parallelToolCalls !== null) body["parallel_tool_calls"] = request.parallelToolCalls;
+  if (request.toolChoice !== null) body.tool_choice = formatChoice(request.toolChoice);
+  if (request.parallelToolCalls !== null) body.parallel_tool_calls = request.parallelToolCalls;
 }
 
 function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
@@ -125,10 +125,10 @@ function writeNumbers(body: EditableBody, request: GenerateRequest): void {
     ["seed", request.seed],
   ];
   for (const [name, value] of members) if (value !== null) body[name] = value;
-  if (request.stop.length > 0) body["stop"] = request.stop;
+  if (request.stop.length > 0) body.stop = request.stop;
   if (request.logprobs === null) return;
-  body["logprobs"] = true;
-  if (request.logprobs > 0) body["top_logprobs"] = request.logprobs;
+  body.logprobs = true;
+  if (request.logprobs > 0) body.top_logprobs = request.logprobs;
 }
 
 function formatSchema(format: OutputFormat, dropped: Set<DroppedField>): JsonObject {
@@ -156,12 +156,12 @@ function writeReasoning(
   if (reasoning?.effort === "unspecified" && provider.flags.includes("reasoning_object")) {
     const { budget, adaptive, display } = reasoning;
     if (display !== null) dropped.add("reasoning_display_dropped");
-    if (budget !== null) body["reasoning"] = { max_tokens: budget };
-    else if (adaptive) body["reasoning"] = { enabled: true };
+    if (budget !== null) body.reasoning = { max_tokens: budget };
+    else if (adaptive) body.reasoning = { enabled: true };
     return;
   }
   const effort = effortOf(reasoning, model.reasoning, dropped);
-  if (effort !== "unspecified") body["reasoning_effort"] = effort;
+  if (effort !== "unspecified") body.reasoning_effort = effort;
 }
 
 /**
@@ -193,10 +193,10 @@ function writeHints(
   if (serviceTier !== null) {
     const tier = SERVICE_TIERS.includes(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);
     if (tier !== serviceTier) dropped.add("service_tier_changed");
-    if (tier !== undefined) body["service_tier"] = tier;
+    if (tier !== undefined) body.service_tier = tier;
   }
-  if (promptCacheKey !== null) body["prompt_cache_key"] = promptCacheKey;
-  if (promptCacheRetention !== null) body["prompt_cache_retention"] = promptCacheRetention;
+  if (promptCacheKey !== null) body.prompt_cache_key = promptCacheKey;
+  if (promptCacheRetention !== null) body.prompt_cache_retention = promptCacheRetention;
 }
 
 /**

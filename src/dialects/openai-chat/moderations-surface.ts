@@ -55,7 +55,7 @@ const MODERATIONS_FIELDS: FieldRegistry = {
  */
 const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading("native_chat");
-  const problem = readImageParts(body["input"], reading);
+  const problem = readImageParts(body.input, reading);
   if (problem !== null) return problem;
   const parsed = {
     ...UNSPECIFIED,
@@ -76,8 +76,7 @@ function readImageParts(
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {
-    const image =
-      isJsonObject(item) && item["type"] === "image_url" ? item["image_url"] : undefined;
+    const image = isJsonObject(item) && item.type === "image_url" ? item.image_url : undefined;
     if (!isJsonObject(image)) continue;
     reading.need("image_input", `input[${index}]`);
     const path = `input[${index}].image_url.url`;
@@ -110,7 +109,7 @@ function readModerationsRequest(
   const extras = takeExtras(members, body, MODERATIONS_FIELDS, mode, edits);
   for (const name of ["model", "provider"]) members.take(name);
   const input = readInput(members, mode === "forward");
-  const strange = unknownPartMember(body["input"]);
+  const strange = unknownPartMember(body.input);
   if (strange !== null && mode === "strip") record.strip("unknown_field");
   if (strange !== null && mode === "reject") record.refuse(unknownPartError(strange));
   members.close();
@@ -326,7 +325,7 @@ export const moderationsSurface: UnarySurface = {
 function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {
   const unknown = refuseUnknownFields(body, mode);
   if (unknown !== null || mode !== "reject") return unknown;
-  const strange = unknownPartMember(body["input"]);
+  const strange = unknownPartMember(body.input);
   return strange === null ? null : unknownPartError(strange);
 }
 

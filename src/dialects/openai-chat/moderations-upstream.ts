@@ -104,7 +104,7 @@ function parseModerations(
   if (!isJsonObject(answer)) return faultyAnswer("not_json");
   const failure = failureIn(answer);
   if (failure !== null) return failure;
-  const verdicts = readVerdicts(answer["results"], input, model.moderationCategories);
+  const verdicts = readVerdicts(answer.results, input, model.moderationCategories);
   if (typeof verdicts === "string") return faultyAnswer(verdicts);
   const id = textIn(answer, "id");
   const name = textIn(answer, "model");

@@ -83,10 +83,10 @@ const MAXIMUM_STOPS = 4;
  * request is translated.
  */
 function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
-  const temperature = numberOrNull(body["temperature"]);
+  const temperature = numberOrNull(body.temperature);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   const logitBias = readLogitBias(body, reading);
-  if ((numberOrNull(body["n"]) ?? 1) > 1) {
+  if ((numberOrNull(body.n) ?? 1) > 1) {
     reading.need("multiple_choices", "n");
     reading.useNative("n");
   }
@@ -97,8 +97,8 @@ function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateR
   const stop = readStop(body, reading);
   if (stop.length > MAXIMUM_STOPS) reading.useNative("stop");
   const reasoning = readReasoning(body, reading);
-  noteModalities(body["modalities"], reading);
-  noteStreamOptions(body["stream_options"], reading);
+  noteModalities(body.modalities, reading);
+  noteStreamOptions(body.stream_options, reading);
   const turns = readMessages(body, reading);
   const { tools, toolChoice, parallelToolCalls } = readTools(body, reading);
   return {
@@ -116,12 +116,12 @@ function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateR
     // Last, because reasoning and forced tools change what a schema requires.
     format: readFormat(body, reading),
     temperature,
-    topP: numberOrNull(body["top_p"]),
+    topP: numberOrNull(body.top_p),
     topK: null,
     logitBias,
-    seed: numberOrNull(body["seed"]),
-    verbosity: textOrNull(body["verbosity"]),
-    stream: body["stream"] === true,
+    seed: numberOrNull(body.seed),
+    verbosity: textOrNull(body.verbosity),
+    stream: body.stream === true,
   };
 }
 
@@ -165,12 +165,11 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
     if (effort !== "none") reading.need("reasoning", path);
     reading.use(known === "unspecified" ? reading.native : `effort_${known}`, path);
   }
-  if (isJsonObject(thinking) && thinking["type"] !== "disabled")
-    reading.need("reasoning", "thinking");
-  if (isJsonObject(reasoning) && reasoning["enabled"] !== false && reasoning["effort"] !== "none") {
+  if (isJsonObject(thinking) && thinking.type !== "disabled") reading.need("reasoning", "thinking");
+  if (isJsonObject(reasoning) && reasoning.enabled !== false && reasoning.effort !== "none") {
     reading.need("reasoning", "reasoning");
   }
-  if (body["enable_thinking"] === true) reading.need("reasoning", "enable_thinking");
+  if (body.enable_thinking === true) reading.need("reasoning", "enable_thinking");
   return effort === null ? null : { effort: known, budget: null, adaptive: false, display: null };
 }
 
@@ -183,7 +182,7 @@ function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject): {
   readonly path: string;
 } {
   if (own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)) {
-    return { effort: textOrNull(reasoning["effort"]), path: "reasoning.effort" };
+    return { effort: textOrNull(reasoning.effort), path: "reasoning.effort" };
   }
   return { effort: textOrNull(own), path: "reasoning_effort" };
 }
@@ -204,7 +203,7 @@ function noteModalities(modalities: JsonValue | undefined, reading: RequestReadi
 function noteStreamOptions(options: JsonValue | undefined, reading: RequestReading): void {
   if (!isJsonObject(options)) return;
   reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
-  if (options["include_obfuscation"] === true) reading.dropped.add("hint_dropped");
+  if (options.include_obfuscation === true) reading.dropped.add("hint_dropped");
 }
 
 const FORMAT_MEMBERS = ["type", "json_schema"];
@@ -219,7 +218,7 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
     reading.need(type, "response_format");
     if (Array.isArray(tools) && tools.length > 0)
       reading.use("schema_with_tools", "response_format");
-    if (reading.has("reasoning") || forcesTool(body["tool_choice"])) {
+    if (reading.has("reasoning") || forcesTool(body.tool_choice)) {
       reading.use("constrained_schema", "response_format");
     }
   }

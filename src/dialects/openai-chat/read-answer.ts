@@ -52,8 +52,8 @@ export function parseChatAnswer(
   if (!isJsonObject(answer)) reader.fail("malformed");
   else {
     reader.take(answer, null, true);
-    const choice = Array.isArray(answer["choices"]) ? answer["choices"][0] : null;
-    if (isJsonObject(choice) && isJsonObject(choice["message"])) reader.conclude(true);
+    const choice = Array.isArray(answer.choices) ? answer.choices[0] : null;
+    if (isJsonObject(choice) && isJsonObject(choice.message)) reader.conclude(true);
     else reader.fail("malformed");
   }
   return reader.drain();
@@ -80,11 +80,11 @@ export const readingOfChat: NonNullable<Relay["reading"]> = (
 ): AnswerReading | null => {
   const { shape, body } = request;
   if (!target.provider.flags.includes("rewritten_answers")) return null;
-  if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body["functions"] !== undefined)
+  if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body.functions !== undefined)
     return null;
-  const tools = listOf(body["tools"]);
+  const tools = listOf(body.tools);
   const question: ChatQuestion = {
-    logprobs: body["logprobs"] === true ? 0 : null,
+    logprobs: body.logprobs === true ? 0 : null,
     tools: tools.map((tool: JsonValue) => ({ name: toolName(tool) })),
     ownProtocol: true,
   };
@@ -247,15 +247,12 @@ class ChatAnswerReader extends AnswerEvents {
     const { refusal, tool_calls: calls, function_call: legacy } = delta;
     if (!Array.isArray(calls)) this.#tools.settle();
     this.#reasoning.read(delta);
-    this.#readContent(delta["content"], this.#wantsLogprobs ? choice["logprobs"] : undefined);
+    this.#readContent(delta.content, this.#wantsLogprobs ? choice.logprobs : undefined);
     this.#refuse(refusal);
-    for (const citation of readCitations(delta["annotations"])) this.blocks.citation(citation);
+    for (const citation of readCitations(delta.annotations)) this.blocks.citation(citation);
     if (Array.isArray(calls)) this.#readCalls(calls, whole);
     if (isJsonObject(legacy)) this.#tools.addLegacy(legacy);
-    if (
-      isSaid(delta["audio"], "data") ||
-      (Array.isArray(delta["images"]) && delta["images"].length > 0)
-    ) {
+    if (isSaid(delta.audio, "data") || (Array.isArray(delta.images) && delta.images.length > 0)) {
       this.fail("malformed", "unexpected_output_item");
     }
   }
@@ -288,17 +285,17 @@ class ChatAnswerReader extends AnswerEvents {
    * Databricks (`reasoning`).
    */
   #readPart(part: JsonObject): void {
-    const type = textOf(part["type"]);
+    const type = textOf(part.type);
     switch (type) {
       case "text":
       case "output_text":
-        return this.blocks.text(textOf(part["text"]));
+        return this.blocks.text(textOf(part.text));
       case "refusal":
-        return this.#refuse(part["refusal"]);
+        return this.#refuse(part.refusal);
       case "thinking":
-        return this.#readTexts(part["thinking"], false);
+        return this.#readTexts(part.thinking, false);
       case "reasoning":
-        return this.#readTexts(part["summary"], true);
+        return this.#readTexts(part.summary, true);
       case "reference":
         return this.drop("citations_dropped");
     }
@@ -308,7 +305,7 @@ class ChatAnswerReader extends AnswerEvents {
 
   #readTexts(pieces: JsonValue | undefined, summary: boolean): void {
     for (const piece of Array.isArray(pieces) ? pieces : [pieces]) {
-      this.#reasoning.text(textOf(isJsonObject(piece) ? piece["text"] : piece), summary);
+      this.#reasoning.text(textOf(isJsonObject(piece) ? piece.text : piece), summary);
     }
   }
 }
@@ -328,7 +325,7 @@ function hasOwnMember(object: JsonObject): boolean {
     Array.isArray(choices) &&
     choices.some((choice: JsonValue) => {
       if (!isJsonObject(choice)) return false;
-      const said = choice["delta"] ?? choice["message"];
+      const said = choice.delta ?? choice.message;
       return (
         hasUnknownMember(choice, CARRIED.choice) ||
         (isJsonObject(said) && hasUnknownMember(said, CARRIED.message))

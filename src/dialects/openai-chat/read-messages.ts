@@ -68,11 +68,11 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
 
 /** One user's text, which a prompt without turns can hold. */
 function isPlainPrompt(message: JsonValue | undefined): boolean {
-  if (!isJsonObject(message) || message["role"] !== "user") return false;
-  const content = message["content"];
+  if (!isJsonObject(message) || message.role !== "user") return false;
+  const content = message.content;
   return (
     !Array.isArray(content) ||
-    (content.length === 1 && isJsonObject(content[0]) && content[0]["type"] === "text")
+    (content.length === 1 && isJsonObject(content[0]) && content[0].type === "text")
   );
 }
 
@@ -88,7 +88,7 @@ const isNothing = (_part: ContentPart): _part is never => false;
 /** `null` for the legacy role `function`, which only this protocol has. */
 function readTurn(message: JsonObject, path: string, reading: RequestReading): Turn | null {
   const { name } = message;
-  const role = textOrNull(message["role"]) ?? "";
+  const role = textOrNull(message.role) ?? "";
   switch (role) {
     case "system":
     case "developer":
@@ -185,7 +185,7 @@ function readAssistant(
   reading: RequestReading,
 ): readonly AssistantPart[] {
   const { content, refusal, annotations, reasoning_details: details } = message;
-  const calls = readCalls(message["tool_calls"], `${path}.tool_calls`, reading);
+  const calls = readCalls(message.tool_calls, `${path}.tool_calls`, reading);
   noteReasoningHistory(message, path, reading);
   const { parts: reasoning, isWhole } = readReasoningHistory(message);
   if (!isWhole) reading.dropped.add("unsigned_reasoning_dropped");
@@ -225,7 +225,7 @@ function readPart(
   const type = partType(part, PART_NEEDS, path, reading);
   if (type === null || !isJsonObject(part)) return null;
   noteStoredFile(part, path, reading);
-  if (!isPlainMark(part["cache_control"])) reading.useNative(`${path}.cache_control`);
+  if (!isPlainMark(part.cache_control)) reading.useNative(`${path}.cache_control`);
   const capability = PART_NEEDS[type];
   if (capability != null) reading.need(capability, path);
   const known = PART_MEMBERS[type];
@@ -237,11 +237,11 @@ function readPart(
     case "refusal":
       return typeof refusal === "string" ? { kind: "refusal", text: refusal } : null;
     case "image_url":
-      return marked(readImage(part["image_url"], `${path}.image_url`, reading), part);
+      return marked(readImage(part.image_url, `${path}.image_url`, reading), part);
     case "input_audio":
-      return readAudio(part["input_audio"], `${path}.input_audio`, reading);
+      return readAudio(part.input_audio, `${path}.input_audio`, reading);
     case "file":
-      return marked(readFile(part["file"], `${path}.file`, reading), part);
+      return marked(readFile(part.file, `${path}.file`, reading), part);
     default:
       return null;
   }

@@ -105,7 +105,7 @@ export function readTools(
 function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
   const definition = memberIn(tool, "function");
   const type = isJsonObject(tool)
-    ? (tool["type"] ?? (isJsonObject(definition) ? "function" : undefined))
+    ? (tool.type ?? (isJsonObject(definition) ? "function" : undefined))
     : undefined;
   const capability = typeof type === "string" ? toolNeeds(type) : null;
   if (capability === null) {
@@ -121,7 +121,7 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
   if (strict === true) reading.use("tool_strict", `${path}.function.strict`);
   if (isJsonObject(tool)) {
     reading.useUnknown(tool, OFFERED_TOOL_MEMBERS, path);
-    if (!isPlainMark(tool["cache_control"])) reading.useNative(`${path}.cache_control`);
+    if (!isPlainMark(tool.cache_control)) reading.useNative(`${path}.cache_control`);
   }
   reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`);
   return {
@@ -158,7 +158,7 @@ function readChoice(
     return null;
   }
   reading.use(
-    parsed.mode === "named" ? namedToolFeature(body["tools"]) : `tool_choice_${parsed.mode}`,
+    parsed.mode === "named" ? namedToolFeature(body.tools) : `tool_choice_${parsed.mode}`,
     "tool_choice",
   );
   const [name = ""] = parsed.names;
@@ -181,13 +181,13 @@ interface NamedTools {
 export function readToolChoice(choice: JsonValue): NamedTools | null {
   if (choice === "required") return { mode: "required", names: [], required: true };
   if (!isJsonObject(choice)) return null;
-  if (choice["type"] === "function" && !hasUnknownMember(choice, TOOL_MEMBERS)) {
+  if (choice.type === "function" && !hasUnknownMember(choice, TOOL_MEMBERS)) {
     const name = functionName(choice);
     return name === null ? null : { mode: "named", names: [name], required: true };
   }
-  const allowed = choice["allowed_tools"];
+  const allowed = choice.allowed_tools;
   if (
-    choice["type"] !== "allowed_tools" ||
+    choice.type !== "allowed_tools" ||
     hasUnknownMember(choice, ALLOWED_CHOICE_MEMBERS) ||
     !isJsonObject(allowed)
   ) {
@@ -203,7 +203,7 @@ export function readToolChoice(choice: JsonValue): NamedTools | null {
   }
   const names = tools.flatMap((tool) => {
     const isFunction =
-      isJsonObject(tool) && tool["type"] === "function" && !hasUnknownMember(tool, TOOL_MEMBERS);
+      isJsonObject(tool) && tool.type === "function" && !hasUnknownMember(tool, TOOL_MEMBERS);
     return (isFunction ? functionName(tool) : null) ?? [];
   });
   if (names.length === 0 || names.length < tools.length) return null;
@@ -215,15 +215,15 @@ const ALLOWED_MEMBERS = ["mode", "tools"];
 const NAME_MEMBER = ["name"];
 
 function functionName(tool: JsonObject): string | null {
-  const definition = tool["function"];
+  const definition = tool.function;
   if (!isJsonObject(definition) || hasUnknownMember(definition, NAME_MEMBER)) return null;
-  return textOrNull(definition["name"]);
+  return textOrNull(definition.name);
 }
 
 /** The name of a function that a request brings; empty for a tool of another kind. */
 export function toolName(tool: JsonValue): string {
-  const definition = isJsonObject(tool) ? tool["function"] : null;
-  return textOf(isJsonObject(definition) ? definition["name"] : null);
+  const definition = isJsonObject(tool) ? tool.function : null;
+  return textOf(isJsonObject(definition) ? definition.name : null);
 }
 
 /** Whether the model has to call some tool. */
@@ -249,7 +249,7 @@ export function readCalls(
 
 /** `null` where it is no call of a function, or says something that canon does not hold. */
 function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
-  if (!isJsonObject(call) || (call["type"] ?? "function") !== "function") return null;
+  if (!isJsonObject(call) || (call.type ?? "function") !== "function") return null;
   const { function: called, id, index } = call;
   const isKnown = reading.useUnknown(call, TOOL_CALL_MEMBERS, path, "assistant");
   if (!isKnown || !isJsonObject(called)) return null;
@@ -260,8 +260,8 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   return {
     kind: "tool_call",
     id: textOrNull(id) ?? "",
-    name: textOrNull(called["name"]) ?? "",
-    arguments: readArguments(textOrNull(called["arguments"]) ?? "", `${member}.arguments`, reading),
+    name: textOrNull(called.name) ?? "",
+    arguments: readArguments(textOrNull(called.arguments) ?? "", `${member}.arguments`, reading),
     cache: null,
   };
 }

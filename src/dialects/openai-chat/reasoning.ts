@@ -49,17 +49,15 @@ export function tagAnswer(answer: JsonObject, family: string | null): JsonObject
  * need not be copied to see it.
  */
 function mayBeSigned(choice: JsonValue): boolean {
-  return (
-    isJsonObject(choice) && (hasSignedMember(choice["delta"]) || hasSignedMember(choice["message"]))
-  );
+  return isJsonObject(choice) && (hasSignedMember(choice.delta) || hasSignedMember(choice.message));
 }
 
 function hasSignedMember(message: JsonValue | undefined): boolean {
   if (!isJsonObject(message)) return false;
   return (
-    message["extra_content"] !== undefined ||
-    message["reasoning_details"] !== undefined ||
-    message["tool_calls"] !== undefined
+    message.extra_content !== undefined ||
+    message.reasoning_details !== undefined ||
+    message.tool_calls !== undefined
   );
 }
 
@@ -102,7 +100,7 @@ function withSignatures(message: JsonObject, change: Change): JsonObject {
 
 /** A detail of any kind may have a signature beside its text; only the encrypted kind is one. */
 function withDetail(detail: JsonObject, change: Change): JsonObject {
-  return withText(detail, detail["type"] === "reasoning.encrypted" ? "data" : "signature", change);
+  return withText(detail, detail.type === "reasoning.encrypted" ? "data" : "signature", change);
 }
 
 function withExtra(holder: JsonObject, change: Change): JsonObject {
@@ -185,7 +183,7 @@ export function noteReasoningHistory(
     const text = message[name];
     if (text != null && typeof text !== "string") reading.useNative(`${path}.${name}`);
   }
-  const details = message["reasoning_details"];
+  const details = message.reasoning_details;
   if (details == null) return;
   const member = `${path}.reasoning_details`;
   if (!Array.isArray(details)) {
@@ -201,13 +199,13 @@ export function noteReasoningHistory(
 }
 
 function kindOf(detail: JsonObject): Kind | null {
-  return KINDS.find((kind) => kind === detail["type"]) ?? null;
+  return KINDS.find((kind) => kind === detail.type) ?? null;
 }
 
 /** Whether what the detail says is text, or not there. */
 function isText(detail: JsonObject, kind: Kind): boolean {
   // Encrypted reasoning is nothing without its data.
-  if (kind === "reasoning.encrypted") return isSaid(detail["data"]);
+  if (kind === "reasoning.encrypted") return isSaid(detail.data);
   const said = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
   const { signature = null } = detail;
   return (
@@ -264,7 +262,7 @@ function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
     const signed =
       typeof raw === "string" ? readSignature(raw, NO_FAMILY) : { signature: null, family: null };
     const previous = parts.at(-1);
-    const name = detail["id"] ?? null;
+    const name = detail.id ?? null;
     const isSame = name === last;
     last = name;
     // Encrypted reasoning after an unsigned summary of its piece is what the summary sums up.
@@ -277,7 +275,7 @@ function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
       parts[parts.length - 1] = { ...previous, ...signed };
       continue;
     }
-    const text = kind === "reasoning.summary" ? detail["summary"] : detail["text"];
+    const text = kind === "reasoning.summary" ? detail.summary : detail.text;
     parts.push({
       kind: "reasoning",
       text: textOf(text),

@@ -36,11 +36,11 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
   let made = edited.edits;
   if (mode === "forward" && request.dropped?.includes("effort_member_renamed") === true) {
     // A route that forwards vendors' members sends the effort where the caller wrote it.
-    body["reasoning"] = { effort: body["reasoning_effort"] };
-    delete body["reasoning_effort"];
+    body.reasoning = { effort: body.reasoning_effort };
+    delete body.reasoning_effort;
   }
   if (request.shape.signatureFamilies.length > 0) {
-    body["messages"] = untagged(request.body["messages"]);
+    body.messages = untagged(request.body.messages);
     made |= SIGNATURES_RESTORED;
   }
   if (edits.maxOutputTokens !== null && capOutput(body, edits.maxOutputTokens))
@@ -48,8 +48,8 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
   // Providers that keep conversations do so by default (docs/protocols.md#stored-state).
   if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
   else {
-    if (body["store"] !== false) made |= STORE_FALSE_SENT;
-    body["store"] = false;
+    if (body.store !== false) made |= STORE_FALSE_SENT;
+    body.store = false;
   }
   made |= requestUsage(body, request, provider.flags, stripped);
   made |= fitRelayed(body, stripped);
@@ -73,19 +73,19 @@ function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
   const { max_tokens: old, max_completion_tokens: limit, tools, messages } = body;
   if (typeof old === "number" && typeof limit === "number") {
     // A caller that sets both means the lower one.
-    body["max_completion_tokens"] = Math.min(old, limit);
-    delete body["max_tokens"];
+    body.max_completion_tokens = Math.min(old, limit);
+    delete body.max_tokens;
     made |= MEMBER_REWRITTEN;
   }
   if (Array.isArray(tools) && tools.length === 0) {
     takeOut(body, "tools", stripped);
     // Only allowed where tools are (platform.openai.com/docs/api-reference/chat/create).
-    if (body["tool_choice"] === "auto" || body["tool_choice"] === "none")
+    if (body.tool_choice === "auto" || body.tool_choice === "none")
       takeOut(body, "tool_choice", stripped);
     takeOut(body, "parallel_tool_calls", stripped);
   }
   if (Array.isArray(messages) && messages.some(isWithoutParts)) {
-    body["messages"] = messages.map((message: JsonValue) =>
+    body.messages = messages.map((message: JsonValue) =>
       isJsonObject(message) && isWithoutParts(message) ? { ...message, content: "" } : message,
     );
     made |= MEMBER_REWRITTEN;
@@ -94,8 +94,8 @@ function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
 }
 
 function isWithoutParts(message: JsonValue): boolean {
-  if (!isJsonObject(message) || message["role"] === "assistant") return false;
-  return Array.isArray(message["content"]) && message["content"].length === 0;
+  if (!isJsonObject(message) || message.role === "assistant") return false;
+  return Array.isArray(message.content) && message.content.length === 0;
 }
 
 /**
@@ -263,7 +263,7 @@ class RelayedChatStream extends RelayedStream {
    */
   #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
     const { edits } = clientAnswer(chunk, this.#signatureFamily);
-    const shown = this.#hideUsage && chunk["usage"] === null ? withoutNullUsage(data) : data;
+    const shown = this.#hideUsage && chunk.usage === null ? withoutNullUsage(data) : data;
     if (edits === NO_EDITS) return shown === data ? bytes : formatSseEvent(shown, event);
     this.edits |= edits;
     const exact = parseExactJsonText(shown);
@@ -279,7 +279,7 @@ class RelayedChatStream extends RelayedStream {
     if (usage !== null) this.usage = usage;
     const choices = this.#readChoices(chunk);
     if (this.failure !== null) return false;
-    this.#takeOutput(chunk["choices"]);
+    this.#takeOutput(chunk.choices);
     this.hasOutput ||= this.finish !== null;
     return !(this.#hideUsage && usage !== null && choices === 0);
   }
@@ -288,10 +288,10 @@ class RelayedChatStream extends RelayedStream {
     if (!Array.isArray(choices)) return;
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
-      this.outputCharacters += charactersOf(choice["delta"]) + outputCharacters(choice, COMPLETION);
+      this.outputCharacters += charactersOf(choice.delta) + outputCharacters(choice, COMPLETION);
       // Some providers send the message so far, beside the delta or instead of it.
       this.hasOutput ||=
-        this.outputCharacters > 0 || hasMedia(choice["delta"]) || hasOutput(choice["message"]);
+        this.outputCharacters > 0 || hasMedia(choice.delta) || hasOutput(choice.message);
     }
   }
 
@@ -313,12 +313,12 @@ class RelayedChatStream extends RelayedStream {
   }
 
   #readChoices(chunk: JsonObject): number {
-    const choices = chunk["choices"];
+    const choices = chunk.choices;
     if (!Array.isArray(choices)) return 0;
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
-      const index = typeof choice["index"] === "number" ? choice["index"] : 0;
-      const reason = choice["finish_reason"];
+      const index = typeof choice.index === "number" ? choice.index : 0;
+      const reason = choice.finish_reason;
       const known = this.#choices.get(index);
       this.failure ??= choiceFailure(choice);
       this.finish = finishReason(reason) ?? this.finish;
@@ -429,14 +429,14 @@ function clientAnswer(
   if (!Array.isArray(choices) || !choices.some(hasForeignReason)) return { answer: tagged, edits };
   const mapped = choices.map((choice: JsonValue) =>
     hasForeignReason(choice)
-      ? { ...choice, finish_reason: ownReason(choice["finish_reason"]) }
+      ? { ...choice, finish_reason: ownReason(choice.finish_reason) }
       : choice,
   );
   return { answer: { ...tagged, choices: mapped }, edits: edits | FINISH_MAPPED };
 }
 
 function hasForeignReason(choice: JsonValue): choice is JsonObject {
-  const value = isJsonObject(choice) ? choice["finish_reason"] : null;
+  const value = isJsonObject(choice) ? choice.finish_reason : null;
   return (
     typeof value === "string" &&
     value !== "" &&
@@ -457,7 +457,7 @@ function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   const usage = readUsage(answer);
   const reported = failureIn(answer);
   if (reported !== null) return failed(reported, usage);
-  const choices = answer["choices"];
+  const choices = answer.choices;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     return failed(answerFailure("malformed"), usage);
   }

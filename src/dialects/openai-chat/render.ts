@@ -44,7 +44,7 @@ class ChatStreamRenderer implements EventRenderer {
 
   constructor(context: AnswerContext) {
     this.#context = context;
-    this.#wantsLogprobs = context.request.body["logprobs"] === true;
+    this.#wantsLogprobs = context.request.body.logprobs === true;
     this.#tail = context.request.includeUsage ? `,"usage":null}` : "}";
   }
 
@@ -266,7 +266,7 @@ export function renderChatAnswer(
   answer: Answer,
   context: AnswerContext,
 ): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
-  const message = new MessagePrinter(context.request.body["logprobs"] === true);
+  const message = new MessagePrinter(context.request.body.logprobs === true);
   for (const block of answer.blocks) message.add(block);
   if (answer.finish !== null && answer.finish.stopSequence !== null)
     message.dropped.add("stop_sequence_unnamed");

@@ -46,9 +46,9 @@ class CompletionReader extends AnswerEvents {
       const { model } = completion;
       this.emit({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
     }
-    const choices = completion["choices"];
+    const choices = completion.choices;
     for (const choice of listOf(choices)) {
-      if (!isJsonObject(choice) || (choice["index"] ?? 0) !== 0) return this.fail("malformed");
+      if (!isJsonObject(choice) || (choice.index ?? 0) !== 0) return this.fail("malformed");
       this.#takeChoice(choice);
       if (this.over) return;
     }

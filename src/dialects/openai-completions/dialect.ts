@@ -41,9 +41,9 @@ const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mod
   const changes: Changes = { stripped, dropped: new Set(), edits: NO_EDITS };
   const limit = edits.maxOutputTokens;
   if (limit !== null) {
-    const requested = body["max_tokens"];
-    body["max_tokens"] = typeof requested === "number" ? Math.min(requested, limit) : limit;
-    if (body["max_tokens"] !== requested) changes.edits |= OUTPUT_LIMIT_SET;
+    const requested = body.max_tokens;
+    body.max_tokens = typeof requested === "number" ? Math.min(requested, limit) : limit;
+    if (body.max_tokens !== requested) changes.edits |= OUTPUT_LIMIT_SET;
   }
   changes.edits |= requestUsage(body, request, flags, stripped);
   leaveOut(body, flags, changes);
@@ -132,18 +132,18 @@ function formatCompletionsRequest(
   const limit = request.maxOutputTokens ?? target.model.defaultMaxOutputTokens;
   if (request.maxOutputTokens === null && limit !== null) dropped.add("output_limit_defaulted");
   const body: EditableBody = { model: target.endpoint.upstreamModel, prompt };
-  if (limit !== null) body["max_tokens"] = limit;
-  if (request.temperature !== null) body["temperature"] = request.temperature;
-  if (request.topP !== null) body["top_p"] = request.topP;
-  if (request.frequencyPenalty !== null) body["frequency_penalty"] = request.frequencyPenalty;
-  if (request.presencePenalty !== null) body["presence_penalty"] = request.presencePenalty;
-  if (request.logitBias !== null) body["logit_bias"] = request.logitBias;
-  if (request.seed !== null) body["seed"] = request.seed;
-  if (request.stop.length > 0) body["stop"] = request.stop;
+  if (limit !== null) body.max_tokens = limit;
+  if (request.temperature !== null) body.temperature = request.temperature;
+  if (request.topP !== null) body.top_p = request.topP;
+  if (request.frequencyPenalty !== null) body.frequency_penalty = request.frequencyPenalty;
+  if (request.presencePenalty !== null) body.presence_penalty = request.presencePenalty;
+  if (request.logitBias !== null) body.logit_bias = request.logitBias;
+  if (request.seed !== null) body.seed = request.seed;
+  if (request.stop.length > 0) body.stop = request.stop;
   if (request.stream) {
-    body["stream"] = true;
+    body.stream = true;
     if (!target.provider.flags.includes("no_stream_options"))
-      body["stream_options"] = { include_usage: true };
+      body.stream_options = { include_usage: true };
   }
   leaveOut(body, target.provider.flags, { stripped: [], dropped, edits: NO_EDITS });
   return { path: COMPLETIONS_PATH, body, headers: [], dropped: [...dropped] };

@@ -145,11 +145,11 @@ function readCompletionsBody(
 ): Omit<GenerateRequest, "hints"> {
   reading.noteFields(body, COMPLETIONS_FIELDS);
   reading.dropped.add("prompt_as_message");
-  const text = onlyPrompt(body["prompt"]) ?? "";
+  const text = onlyPrompt(body.prompt) ?? "";
   // No other protocol goes on from the middle of a text, from tokens, from nothing, or from several
   // texts at once.
   if (text === "") reading.useNative("prompt");
-  const maxOutputTokens = numberOrNull(body["max_tokens"]);
+  const maxOutputTokens = numberOrNull(body.max_tokens);
   // A limit of zero reads the prompt's own probabilities.
   if (maxOutputTokens === 0) reading.useNative("max_tokens");
   for (const name of ["n", "best_of"]) {
@@ -157,7 +157,7 @@ function readCompletionsBody(
     reading.need("multiple_choices", name);
     reading.useNative(name);
   }
-  const temperature = numberOrNull(body["temperature"]);
+  const temperature = numberOrNull(body.temperature);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   const stop = readStop(body, reading);
   if (stop.length > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop");
@@ -170,17 +170,17 @@ function readCompletionsBody(
     format: null,
     maxOutputTokens,
     temperature,
-    topP: numberOrNull(body["top_p"]),
+    topP: numberOrNull(body.top_p),
     topK: null,
     frequencyPenalty: readPenalty(body, "frequency_penalty", reading),
     presencePenalty: readPenalty(body, "presence_penalty", reading),
     logitBias: readLogitBias(body, reading),
-    seed: numberOrNull(body["seed"]),
+    seed: numberOrNull(body.seed),
     stop,
     logprobs: null,
     reasoning: null,
     verbosity: null,
-    stream: body["stream"] === true,
+    stream: body.stream === true,
   };
 }
 

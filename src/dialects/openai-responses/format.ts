@@ -38,16 +38,15 @@ export function formatResponsesRequest(
   const dropped = new Set<DroppedField>();
   const body: Record<string, JsonValue> = { model: target.endpoint.upstreamModel };
   const { instructions, input, signed } = formatInput(request.turns, dropped);
-  body["input"] = input;
-  if (instructions !== null) body["instructions"] = instructions;
-  if (request.tools.length > 0)
-    body["tools"] = request.tools.map((tool) => formatTool(tool, dropped));
-  if (request.toolChoice !== null) body["tool_choice"] = formatToolChoice(request.toolChoice);
-  if (request.parallelToolCalls !== null) body["parallel_tool_calls"] = request.parallelToolCalls;
+  body.input = input;
+  if (instructions !== null) body.instructions = instructions;
+  if (request.tools.length > 0) body.tools = request.tools.map((tool) => formatTool(tool, dropped));
+  if (request.toolChoice !== null) body.tool_choice = formatToolChoice(request.toolChoice);
+  if (request.parallelToolCalls !== null) body.parallel_tool_calls = request.parallelToolCalls;
   const text = formatText(request.format, request.verbosity, dropped);
-  if (text !== null) body["text"] = text;
+  if (text !== null) body.text = text;
   const reasoning = formatReasoning(request.reasoning, target.model, dropped);
-  if (reasoning !== null) body["reasoning"] = reasoning;
+  if (reasoning !== null) body.reasoning = reasoning;
   if (request.purpose === "count") {
     return { path: "/responses/input_tokens", body, headers: [], dropped: [...dropped] };
   }
@@ -59,9 +58,9 @@ export function formatResponsesRequest(
     ...(sealed ? [ENCRYPTED_REASONING] : []),
     ...(request.logprobs === null ? [] : [OUTPUT_LOGPROBS]),
   ];
-  if (include.length > 0) body["include"] = include;
-  body["store"] = false;
-  if (request.stream) body["stream"] = true;
+  if (include.length > 0) body.include = include;
+  body.store = false;
+  if (request.stream) body.stream = true;
   return { path: "/responses", body, headers: [], dropped: [...dropped] };
 }
 
@@ -148,27 +147,27 @@ function addSampling(
 ): void {
   const { temperature, topP, frequencyPenalty, presencePenalty, logprobs, maxOutputTokens } =
     request;
-  if (temperature !== null) body["temperature"] = temperature;
-  if (topP !== null) body["top_p"] = topP;
-  if (frequencyPenalty !== null) body["frequency_penalty"] = frequencyPenalty;
-  if (presencePenalty !== null) body["presence_penalty"] = presencePenalty;
-  if (logprobs !== null) body["top_logprobs"] = logprobs;
+  if (temperature !== null) body.temperature = temperature;
+  if (topP !== null) body.top_p = topP;
+  if (frequencyPenalty !== null) body.frequency_penalty = frequencyPenalty;
+  if (presencePenalty !== null) body.presence_penalty = presencePenalty;
+  if (logprobs !== null) body.top_logprobs = logprobs;
   if (maxOutputTokens === null) return;
   if (maxOutputTokens < MINIMUM_OUTPUT_TOKENS) dropped.add("output_limit_raised");
-  body["max_output_tokens"] = Math.max(maxOutputTokens, MINIMUM_OUTPUT_TOKENS);
+  body.max_output_tokens = Math.max(maxOutputTokens, MINIMUM_OUTPUT_TOKENS);
 }
 
 function addHints(hints: Hints, body: Record<string, JsonValue>, dropped: Set<DroppedField>): void {
   const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
-  if (promptCacheKey !== null) body["prompt_cache_key"] = promptCacheKey;
-  if (promptCacheRetention !== null) body["prompt_cache_retention"] = promptCacheRetention;
+  if (promptCacheKey !== null) body.prompt_cache_key = promptCacheKey;
+  if (promptCacheRetention !== null) body.prompt_cache_retention = promptCacheRetention;
   if (serviceTier === null) return;
   if (SERVICE_TIERS.includes(serviceTier)) {
-    body["service_tier"] = serviceTier;
+    body.service_tier = serviceTier;
     return;
   }
   // The nearest value to another protocol's tier is the one without promises.
-  body["service_tier"] = "default";
+  body.service_tier = "default";
   dropped.add("service_tier_changed");
 }
 

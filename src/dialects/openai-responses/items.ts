@@ -87,7 +87,7 @@ export function printLogprob({ token, logprob, bytes, top }: TokenLogprob): Json
     token,
     logprob,
     bytes: bytes ?? [],
-    top_logprobs: top.map((alternative) => ({ ...alternative, bytes: alternative["bytes"] ?? [] })),
+    top_logprobs: top.map((alternative) => ({ ...alternative, bytes: alternative.bytes ?? [] })),
   };
 }
 

@@ -118,7 +118,7 @@ interface ResponsesBody {
 function readResponsesBody(body: JsonObject, reading: RequestReading): ResponsesBody {
   reading.noteFields(body, RESPONSES_FIELDS);
   noteOptions(body, reading);
-  const temperature = numberOrNull(body["temperature"]);
+  const temperature = numberOrNull(body.temperature);
   if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
   const frequencyPenalty = readPenalty(body, "frequency_penalty", reading);
   const presencePenalty = readPenalty(body, "presence_penalty", reading);
@@ -134,9 +134,9 @@ function readResponsesBody(body: JsonObject, reading: RequestReading): Responses
     parallelToolCalls,
     // Late, because reasoning and forced tools change what a schema requires.
     format: readFormat(body, reading),
-    maxOutputTokens: numberOrNull(body["max_output_tokens"]),
+    maxOutputTokens: numberOrNull(body.max_output_tokens),
     temperature,
-    topP: numberOrNull(body["top_p"]),
+    topP: numberOrNull(body.top_p),
     topK: null,
     frequencyPenalty,
     presencePenalty,
@@ -145,15 +145,15 @@ function readResponsesBody(body: JsonObject, reading: RequestReading): Responses
     stop: [],
     logprobs,
     reasoning,
-    verbosity: readVerbosity(body["text"], reading),
-    stream: body["stream"] === true,
+    verbosity: readVerbosity(body.text, reading),
+    stream: body.stream === true,
   };
   return { read, effort };
 }
 
 function noteOptions(body: JsonObject, reading: RequestReading): void {
-  if (body["truncation"] === "auto") reading.useNative("truncation");
-  const options = body["stream_options"];
+  if (body.truncation === "auto") reading.useNative("truncation");
+  const options = body.stream_options;
   if (isJsonObject(options)) reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
 }
 
@@ -179,7 +179,7 @@ function readReasoning(
   reading: RequestReading,
 ): { readonly effort: ReasoningEffort; readonly reasoning: ReasoningRequest | null } {
   if (!isJsonObject(reasoning)) return { effort: "unspecified", reasoning: null };
-  const effort = REASONING_EFFORTS.find((known) => known === reasoning["effort"]) ?? "unspecified";
+  const effort = REASONING_EFFORTS.find((known) => known === reasoning.effort) ?? "unspecified";
   if (effort !== "unspecified") reading.use(`effort_${effort}`, "reasoning.effort");
   const { summary, generate_summary: older, context, mode } = reasoning;
   const requested = summary ?? older;
@@ -231,9 +231,8 @@ function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | n
     return null;
   }
   reading.need(type, path);
-  if (Array.isArray(body["tools"]) && body["tools"].length > 0)
-    reading.use("schema_with_tools", path);
-  if (reading.has("reasoning") || forcesTool(body["tool_choice"]))
+  if (Array.isArray(body.tools) && body.tools.length > 0) reading.use("schema_with_tools", path);
+  if (reading.has("reasoning") || forcesTool(body.tool_choice))
     reading.use("constrained_schema", path);
   if (type === "json_object") return { kind: type };
   if (!isJsonObject(schema)) {
@@ -275,7 +274,7 @@ function readTools(
 /** `null` for a tool that is no function. An unknown kind cannot be approved, so it is refused. */
 function readTool(tool: JsonValue | undefined, path: string, reading: RequestReading): Tool | null {
   if (!isJsonObject(tool)) return null;
-  if (tool["type"] !== "function") {
+  if (tool.type !== "function") {
     // Which capability it needs is read by kind (`request-facts.ts`).
     reading.useNative(`${path}.type`);
     return null;
@@ -327,7 +326,7 @@ function readChoice(
 function readAllowed(choice: JsonValue): Extract<ToolChoice, { readonly mode: "allowed" }> | null {
   if (
     !isJsonObject(choice) ||
-    choice["type"] !== "allowed_tools" ||
+    choice.type !== "allowed_tools" ||
     hasUnknownMember(choice, ALLOWED_CHOICE_MEMBERS)
   ) {
     return null;
@@ -345,7 +344,7 @@ function readAllowed(choice: JsonValue): Extract<ToolChoice, { readonly mode: "a
 function isNamedChoice(
   value: JsonValue | undefined,
 ): value is { readonly type: "function"; readonly name: string } {
-  if (!isJsonObject(value) || value["type"] !== "function" || typeof value["name"] !== "string")
+  if (!isJsonObject(value) || value.type !== "function" || typeof value.name !== "string")
     return false;
   return !hasUnknownMember(value, NAMED_CHOICE_MEMBERS);
 }
@@ -353,7 +352,5 @@ function isNamedChoice(
 /** Whether the model must call some tool. */
 function forcesTool(choice: JsonValue | undefined): boolean {
   if (choice === "required" || isNamedChoice(choice)) return true;
-  return (
-    isJsonObject(choice) && choice["type"] === "allowed_tools" && choice["mode"] === "required"
-  );
+  return isJsonObject(choice) && choice.type === "allowed_tools" && choice.mode === "required";
 }

@@ -60,9 +60,9 @@ class ResponseReader extends AnswerEvents {
   takeItemEvent(type: string, event: JsonObject): void {
     this.start(null);
     const emitter = this.#emitter;
-    const index = numberOrNull(event["output_index"]) ?? 0;
-    const content = numberOrNull(event["content_index"]) ?? 0;
-    const summary = numberOrNull(event["summary_index"]) ?? 0;
+    const index = numberOrNull(event.output_index) ?? 0;
+    const content = numberOrNull(event.content_index) ?? 0;
+    const summary = numberOrNull(event.summary_index) ?? 0;
     const { delta, item, part, text } = event;
     switch (type) {
       case "response.output_item.added":
@@ -70,18 +70,18 @@ class ResponseReader extends AnswerEvents {
       case "response.output_item.done":
         return isJsonObject(item) ? emitter.done(index, item) : undefined;
       case "response.output_text.delta":
-        return emitter.text(index, content, textOf(delta), readTokenLogprobs(event["logprobs"]));
+        return emitter.text(index, content, textOf(delta), readTokenLogprobs(event.logprobs));
       case "response.output_text.done":
         if (!emitter.hasText(index, content))
-          emitter.text(index, content, textOf(text), readTokenLogprobs(event["logprobs"]));
+          emitter.text(index, content, textOf(text), readTokenLogprobs(event.logprobs));
         return;
       case "response.output_text.annotation.added":
-        return emitter.annotation(index, content, event["annotation"]);
+        return emitter.annotation(index, content, event.annotation);
       case "response.refusal.delta":
         return emitter.refused(index, content, textOf(delta));
       case "response.refusal.done":
         if (!emitter.hasText(index, content))
-          emitter.refused(index, content, textOf(event["refusal"]));
+          emitter.refused(index, content, textOf(event.refusal));
         return;
       case "response.content_part.done":
       case "response.reasoning_part.done":
@@ -101,7 +101,7 @@ class ResponseReader extends AnswerEvents {
       case "response.function_call_arguments.delta":
         return emitter.arguments(index, textOf(delta));
       case "response.function_call_arguments.done":
-        if (!emitter.hasArguments(index)) emitter.arguments(index, textOf(event["arguments"]));
+        if (!emitter.hasArguments(index)) emitter.arguments(index, textOf(event.arguments));
         return;
       default:
         // Without its `done`, or an item that repeats it, a piece of a new kind is lost.
@@ -144,9 +144,9 @@ class ResponsesStreamParser extends SseEventParser<ResponseReader> {
     if (data === "[DONE]") return reader.fail("truncated");
     const value = parseJsonText(data);
     if (!isJsonObject(value)) return reader.fail("malformed");
-    const type = typeof value["type"] === "string" ? value["type"] : event;
-    if (type === "error" || (type === null && isJsonObject(value["error"]))) {
-      return reader.fail(readErrorFrame(value["error"] ?? value));
+    const type = typeof value.type === "string" ? value.type : event;
+    if (type === "error" || (type === null && isJsonObject(value.error))) {
+      return reader.fail(readErrorFrame(value.error ?? value));
     }
     switch (type) {
       case null:
@@ -154,11 +154,11 @@ class ResponsesStreamParser extends SseEventParser<ResponseReader> {
       case "response.created":
       case "response.queued":
       case "response.in_progress":
-        return reader.start(value["response"]);
+        return reader.start(value.response);
       case "response.completed":
       case "response.incomplete":
       case "response.failed":
-        return this.#terminal(type, value["response"]);
+        return this.#terminal(type, value.response);
       default:
         reader.takeItemEvent(type, value);
         reader.settle();
@@ -314,16 +314,16 @@ class ItemEmitter implements OutputSummary {
     const reported = this.#of(index);
     if (reported.done) return;
     reported.done = true;
-    if (typeof item["id"] === "string") this.#ids.add(item["id"]);
-    switch (textOf(item["type"])) {
+    if (typeof item.id === "string") this.#ids.add(item.id);
+    switch (textOf(item.type)) {
       case "message":
         return this.#message(index, item, reported);
       case "reasoning":
         return this.#reasoningItem(index, item, reported);
       case "function_call":
         this.#openCall(index, item);
-        if (!reported.arguments && typeof item["arguments"] === "string")
-          this.arguments(index, item["arguments"]);
+        if (!reported.arguments && typeof item.arguments === "string")
+          this.arguments(index, item.arguments);
         return;
       default:
         this.unexpected ??= "unexpected_output_item";
@@ -338,7 +338,7 @@ class ItemEmitter implements OutputSummary {
     const { type, text, refusal } = part;
     if (!this.hasText(index, content)) {
       if (type === "output_text" && typeof text === "string")
-        this.text(index, content, text, readTokenLogprobs(part["logprobs"]));
+        this.text(index, content, text, readTokenLogprobs(part.logprobs));
       else if (type === "refusal" && typeof refusal === "string")
         this.refused(index, content, refusal);
     }
@@ -381,8 +381,8 @@ class ItemEmitter implements OutputSummary {
   #texts(index: number, parts: JsonValue | undefined, summary: boolean): void {
     if (!Array.isArray(parts)) return;
     for (const [position, part] of parts.entries()) {
-      if (isJsonObject(part) && typeof part["text"] === "string")
-        this.reasoning(index, position, part["text"], summary);
+      if (isJsonObject(part) && typeof part.text === "string")
+        this.reasoning(index, position, part.text, summary);
     }
   }
 
@@ -418,7 +418,7 @@ class ItemEmitter implements OutputSummary {
 
 /** Citations of URLs; positions of an empty span say nothing. */
 function readCitation(annotation: JsonValue | undefined): Citation | null {
-  if (!isJsonObject(annotation) || annotation["type"] !== "url_citation") return null;
+  if (!isJsonObject(annotation) || annotation.type !== "url_citation") return null;
   const { url, title, start_index: start, end_index: end } = annotation;
   if (typeof url !== "string") return null;
   const hasPosition = typeof start === "number" && typeof end === "number" && start !== end;
@@ -476,8 +476,8 @@ export function terminalOf(
         reason: said.calls ? "tool_calls" : said.refusal ? "refusal" : "stop",
       };
     case "incomplete": {
-      const details = response["incomplete_details"];
-      const reason = isJsonObject(details) ? INCOMPLETE_REASONS.get(details["reason"]) : undefined;
+      const details = response.incomplete_details;
+      const reason = isJsonObject(details) ? INCOMPLETE_REASONS.get(details.reason) : undefined;
       return { kind: "finish", reason: reason ?? "other" };
     }
     case "failed":
@@ -494,7 +494,7 @@ export function terminalOf(
  */
 export function terminalStatus(type: string, response: JsonObject): JsonValue {
   const named = type.slice("response.".length);
-  const status = response["status"] ?? named;
+  const status = response.status ?? named;
   if (status === named || status === "failed" || status === "cancelled") return status;
   return named === "failed" ? named : null;
 }
@@ -507,7 +507,7 @@ export function wholeTerminal(response: JsonObject, said: OutputSummary): Termin
   const { status } = response;
   const terminal = terminalOf(status, response, said);
   // A provider that failed before it had any output may leave it out.
-  if (terminal.kind === "finish" && !Array.isArray(response["output"]))
+  if (terminal.kind === "finish" && !Array.isArray(response.output))
     return { kind: "failure", failure: answerFailure("malformed") };
   if (
     terminal.kind === "finish" ||
@@ -528,7 +528,7 @@ export function summarizeOutput(output: JsonValue | undefined): OutputSummary {
 }
 
 function isRefusal(part: JsonValue): boolean {
-  return isJsonObject(part) && part["type"] === "refusal";
+  return isJsonObject(part) && part.type === "refusal";
 }
 
 /** Reads the `usage` of a response resource; `null` where it has none. */
@@ -538,12 +538,12 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   const cacheRead = countIn(inputs, "cached_tokens");
   const cacheWrite = countIn(inputs, "cache_write_tokens");
   const reasoning = countIn(outputs, "reasoning_tokens");
-  const input = readCount(usage["input_tokens"]);
+  const input = readCount(usage.input_tokens);
   const output = wholeOutput(
-    readCount(usage["output_tokens"]),
+    readCount(usage.output_tokens),
     reasoning,
     input,
-    readCount(usage["total_tokens"]),
+    readCount(usage.total_tokens),
   );
   return { input, output, cacheRead, cacheWrite, reasoning };
 }

@@ -59,7 +59,7 @@ export function readConversation(
     if (!isJsonObject(item)) continue;
     const path = `input[${index}]`;
     readItem(item, path, builder, reading);
-    if (item["role"] !== "system" && item["role"] !== "developer") begun = true;
+    if (item.role !== "system" && item.role !== "developer") begun = true;
     else if (begun) reading.use("mid_conversation_system", `${path}.role`);
   }
   builder.end();
@@ -72,23 +72,21 @@ export function readConversation(
 /** One user's message of one text: all that a plain prompt can be. */
 function isOnePrompt(input: readonly JsonValue[]): boolean {
   const [item] = input;
-  if (input.length !== 1 || !isJsonObject(item) || item["role"] !== "user") return false;
+  if (input.length !== 1 || !isJsonObject(item) || item.role !== "user") return false;
   const { content } = item;
   if (!Array.isArray(content)) return true;
   const [part] = content;
-  return content.length <= 1 && (!isJsonObject(part) || typeof part["text"] === "string");
+  return content.length <= 1 && (!isJsonObject(part) || typeof part.text === "string");
 }
 
 function isOfAssistant(item: JsonObject): boolean {
-  return (
-    item["role"] === "assistant" || item["type"] === "function_call" || item["type"] === "reasoning"
-  );
+  return item.role === "assistant" || item.type === "function_call" || item.type === "reasoning";
 }
 
 /** The 400 for an item that stands for one kept at a provider. Its `type` may be left out. */
 function storedItem(item: JsonObject, path: string): ServiceError | null {
-  const type = item["type"] ?? null;
-  const isBareId = type === null && item["id"] != null && item["role"] == null;
+  const type = item.type ?? null;
+  const isBareId = type === null && item.id != null && item.role == null;
   if (type !== "item_reference" && !isBareId) return null;
   return storedState(
     path,
@@ -104,8 +102,8 @@ function readItem(
 ): void {
   const stored = storedItem(item, path);
   if (stored !== null) reading.refuse(stored);
-  if (item["id"] != null || item["status"] != null) reading.dropped.add("item_id_dropped");
-  const type = typeof item["type"] === "string" ? item["type"] : "message";
+  if (item.id != null || item.status != null) reading.dropped.add("item_id_dropped");
+  const type = typeof item.type === "string" ? item.type : "message";
   switch (type) {
     case "message":
       return readMessage(item, path, builder, reading);
@@ -199,8 +197,8 @@ function areTexts(
     parts.every(
       (part) =>
         isJsonObject(part) &&
-        types.includes(part["type"]) &&
-        typeof part["text"] === "string" &&
+        types.includes(part.type) &&
+        typeof part.text === "string" &&
         reading.unknownIn(part, TEXT_MEMBERS) === null,
     )
   );
@@ -209,15 +207,15 @@ function areTexts(
 /** Texts of several parts, a paragraph each. */
 function joinedTexts(parts: JsonValue | undefined): string {
   if (!Array.isArray(parts)) return "";
-  return parts.map((part) => (isJsonObject(part) ? textOf(part["text"]) : "")).join("\n\n");
+  return parts.map((part) => (isJsonObject(part) ? textOf(part.text) : "")).join("\n\n");
 }
 
 function readCall(item: JsonObject, path: string, reading: RequestReading): ToolCallPart {
   reading.need("tools", path);
   reading.useUnknown(item, isDirect(item) ? DIRECT_CALL_MEMBERS : CALL_MEMBERS, path, "assistant");
-  const id = requireText(item["call_id"], `${path}.call_id`, reading);
-  const name = requireText(item["name"], `${path}.name`, reading);
-  const text = requireText(item["arguments"], `${path}.arguments`, reading);
+  const id = requireText(item.call_id, `${path}.call_id`, reading);
+  const name = requireText(item.name, `${path}.name`, reading);
+  const text = requireText(item.arguments, `${path}.arguments`, reading);
   reading.called(id);
   const isEmpty = text.trim() === "";
   if (isEmpty) reading.dropped.add("tool_arguments_normalised");
@@ -262,7 +260,7 @@ function noteNativeItem(
 }
 
 function isDirect({ caller }: JsonObject): boolean {
-  return isJsonObject(caller) && caller["type"] === "direct";
+  return isJsonObject(caller) && caller.type === "direct";
 }
 
 /** A content part that canon can hold, in whatever turn. */
@@ -343,7 +341,7 @@ function readPart(
   const stored = storedFile(part, path);
   if (stored !== null) reading.refuse(stored);
   reading.useUnknown(part, PARTS[type], path, context);
-  if (!isPlainMark(part["prompt_cache_breakpoint"])) {
+  if (!isPlainMark(part.prompt_cache_breakpoint)) {
     reading.useNative(`${path}.prompt_cache_breakpoint`);
   }
   switch (type) {
@@ -359,7 +357,7 @@ function readPart(
       return null;
     case "refusal":
       if (context !== "assistant") reading.useNative(path);
-      return { kind: "refusal", text: requireText(part["refusal"], `${path}.refusal`, reading) };
+      return { kind: "refusal", text: requireText(part.refusal, `${path}.refusal`, reading) };
     case "input_text":
     case "output_text":
     case "text":
@@ -370,7 +368,7 @@ function readPart(
 /** A breakpoint says nothing but that it is one. */
 function isPlainMark(mark: JsonValue | undefined): boolean {
   if (mark == null) return true;
-  return isJsonObject(mark) && mark["mode"] === "explicit" && Object.keys(mark).length === 1;
+  return isJsonObject(mark) && mark.mode === "explicit" && Object.keys(mark).length === 1;
 }
 
 function cacheMark({ prompt_cache_breakpoint: mark }: JsonObject): CacheMark | null {
@@ -455,10 +453,10 @@ function readAudio(
     return null;
   }
   reading.useUnknown(audio, AUDIO_MEMBERS, `${path}.input_audio`);
-  const data = requireText(audio["data"], `${path}.input_audio.data`, reading);
+  const data = requireText(audio.data, `${path}.input_audio.data`, reading);
   return {
     kind: "audio",
-    format: requireText(audio["format"], `${path}.input_audio.format`, reading),
+    format: requireText(audio.format, `${path}.input_audio.format`, reading),
     data,
   };
 }

@@ -61,30 +61,30 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
   const edited = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
   const { body, stripped } = edited;
   let made = edited.edits;
-  if (body["store"] !== false) made |= STORE_FALSE_SENT;
-  body["store"] = false;
+  if (body.store !== false) made |= STORE_FALSE_SENT;
+  body.store = false;
   const found = requestedFormat(request.body);
   if (found !== null && "format" in found && found.path === "response_format") {
     const { text } = request.body;
-    body["text"] = { ...(isJsonObject(text) ? text : {}), format: found.format };
+    body.text = { ...(isJsonObject(text) ? text : {}), format: found.format };
     made |= MEMBER_REWRITTEN;
   }
   if (provider.flags.includes("no_include")) dropEncryptedReasoning(body, stripped);
   else if (
-    request.body["store"] !== false &&
+    request.body.store !== false &&
     endpoint.capabilities.includes("reasoning") &&
     requestEncryptedReasoning(body)
   )
     made |= ENCRYPTED_REASONING_REQUESTED;
   const { input } = body;
-  body["input"] = mapObjects(input, withBareSignature);
-  if (body["input"] !== input) made |= SIGNATURES_RESTORED;
+  body.input = mapObjects(input, withBareSignature);
+  if (body.input !== input) made |= SIGNATURES_RESTORED;
   const limit = edits.maxOutputTokens;
   if (limit !== null) {
-    const requested = body["max_output_tokens"];
+    const requested = body.max_output_tokens;
     const wanted = typeof requested === "number" ? Math.min(requested, limit) : limit;
-    body["max_output_tokens"] = Math.max(wanted, MINIMUM_OUTPUT_TOKENS);
-    if (body["max_output_tokens"] !== requested) made |= OUTPUT_LIMIT_SET;
+    body.max_output_tokens = Math.max(wanted, MINIMUM_OUTPUT_TOKENS);
+    if (body.max_output_tokens !== requested) made |= OUTPUT_LIMIT_SET;
   }
   return { body, stripped, edits: made, headers: [] };
 };
@@ -99,7 +99,7 @@ function requestEncryptedReasoning(body: Record<string, JsonValue | undefined>):
   const { include } = body;
   const wishes: readonly JsonValue[] = listOf(include);
   if (wishes.includes(ENCRYPTED_REASONING)) return false;
-  body["include"] = [...wishes, ENCRYPTED_REASONING];
+  body.include = [...wishes, ENCRYPTED_REASONING];
   return true;
 }
 
@@ -111,19 +111,19 @@ function dropEncryptedReasoning(
   const { include } = body;
   if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
   const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);
-  if (rest.length === 0) delete body["include"];
-  else body["include"] = rest;
+  if (rest.length === 0) delete body.include;
+  else body.include = rest;
   stripped.push("include");
 }
 
 /** The tag of a signature is ours; the provider knows only the signature. */
 function withBareSignature(item: JsonObject): JsonObject {
-  const text = item["encrypted_content"];
+  const text = item.encrypted_content;
   if (typeof text !== "string") return item;
   const { signature, text: sealed } = readSealedReasoning(text);
   if (signature === text) return item;
   const bare = { ...item, encrypted_content: signature };
-  return sealed === "" || Array.isArray(item["content"])
+  return sealed === "" || Array.isArray(item.content)
     ? bare
     : { ...bare, content: [reasoningPart(sealed)] };
 }
@@ -223,9 +223,9 @@ class ResponsesStreamObserver extends RelayedStream {
     if (data === "[DONE]") return this.refuse("truncated");
     const value = parseJsonText(data);
     if (!isJsonObject(value)) return this.refuse("malformed");
-    const type = typeof value["type"] === "string" ? value["type"] : event;
-    if (type === "error" || (type === null && isJsonObject(value["error"]))) {
-      this.failure = readErrorFrame(value["error"] ?? value);
+    const type = typeof value.type === "string" ? value.type : event;
+    if (type === "error" || (type === null && isJsonObject(value.error))) {
+      this.failure = readErrorFrame(value.error ?? value);
       return;
     }
     if (type === null) return this.refuse("malformed");
@@ -265,7 +265,7 @@ class ResponsesStreamObserver extends RelayedStream {
   }
 
   #takeResource(type: string, response: JsonObject, isPrelude: boolean): void {
-    const usage = readUsage(response["usage"]);
+    const usage = readUsage(response.usage);
     if (usage !== null) this.usage = mergeUsage(this.usage, usage);
     this.#response = response;
     if (isPrelude) return;
@@ -297,20 +297,20 @@ class ResponsesStreamObserver extends RelayedStream {
   /** The positions that the event lacks; `null` where it has all. */
   #missing(type: string, event: JsonObject): JsonObject | null {
     const positions = this.#positions.missing(type, event);
-    if (typeof event["sequence_number"] === "number" || !type.startsWith("response."))
+    if (typeof event.sequence_number === "number" || !type.startsWith("response."))
       return positions;
     return { sequence_number: this.#nextSequence, ...positions };
   }
 
   /** The number says which event it is: an identical repetition is not a second one. */
   #isRepeated(event: JsonObject, data: string): boolean {
-    const isRepeated = typeof event["sequence_number"] === "number" && data === this.#lastData;
+    const isRepeated = typeof event.sequence_number === "number" && data === this.#lastData;
     this.#lastData = data;
     return isRepeated;
   }
 
   #count(event: JsonObject): void {
-    const sequence = event["sequence_number"];
+    const sequence = event.sequence_number;
     this.#nextSequence = typeof sequence === "number" ? sequence + 1 : this.#nextSequence + 1;
   }
 }
@@ -322,7 +322,7 @@ class ResponsesStreamObserver extends RelayedStream {
 function charactersOf(type: string, event: JsonObject): number {
   if (!type.startsWith("response.")) return 0;
   const inItem = type === "response.output_item.added" ? ADDED_ITEM_OUTPUT : DONE_ITEM_OUTPUT;
-  return outputCharacters(event, OUTPUT_MEMBERS) + outputCharacters(event["item"], inItem);
+  return outputCharacters(event, OUTPUT_MEMBERS) + outputCharacters(event.item, inItem);
 }
 
 /** How the types of events end that hold a new piece of output. */
@@ -377,7 +377,7 @@ export function observeResponsesStream(context: AnswerContext): AnswerStream {
 export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
   const response = parseAnswerBytes(bytes);
   if (!isJsonObject(response)) return failedWhole("malformed");
-  const usage = readUsage(response["usage"]);
+  const usage = readUsage(response.usage);
   const { error, output, status } = response;
   if (isJsonObject(error) && status === undefined) return failedWhole(readErrorFrame(error), usage);
   const terminal = wholeTerminal(response, summarizeOutput(output));
@@ -447,7 +447,7 @@ class PartialOutput implements OutputSummary {
    * change nothing.
    */
   take(type: string, event: JsonObject): void {
-    const index = event["output_index"];
+    const index = event.output_index;
     if (typeof index !== "number") return;
     if (type === "response.output_item.added" || type === "response.output_item.done") {
       const { item } = event;
@@ -458,10 +458,9 @@ class PartialOutput implements OutputSummary {
     const { delta } = event;
     if (partial === undefined || typeof delta !== "string") return;
     const kind = PART_DELTAS.get(type);
-    if (kind !== undefined)
-      return this.#extend(partial, kind, indexOf(event["content_index"]), delta);
+    if (kind !== undefined) return this.#extend(partial, kind, indexOf(event.content_index), delta);
     if (type === "response.reasoning_summary_text.delta") {
-      const summary = indexOf(event["summary_index"]);
+      const summary = indexOf(event.summary_index);
       partial.summaries.set(summary, (partial.summaries.get(summary) ?? "") + delta);
     } else if (
       type === "response.function_call_arguments.delta" ||
@@ -482,7 +481,7 @@ class PartialOutput implements OutputSummary {
     if (type === "function_call" || type === "custom_tool_call") this.calls = true;
     if (
       Array.isArray(content) &&
-      content.some((part) => isJsonObject(part) && part["type"] === "refusal")
+      content.some((part) => isJsonObject(part) && part.type === "refusal")
     ) {
       this.refusal = true;
     }

@@ -175,7 +175,7 @@ interface RequestedFormat {
  */
 export function requestedFormat(body: JsonObject): RequestedFormat | ServiceError | null {
   const { text, response_format: alias } = body;
-  const own = isJsonObject(text) ? text["format"] : null;
+  const own = isJsonObject(text) ? text.format : null;
   if (!isJsonObject(alias)) return isJsonObject(own) ? { format: own, path: "text.format" } : null;
   const format = flattened(alias);
   if (!isJsonObject(own)) return { format, path: "response_format" };

@@ -54,31 +54,31 @@ export function requestEcho(body: JsonObject): JsonObject {
     previous_response_id: null,
     instructions: instructions ?? null,
     tools: Array.isArray(tools) ? tools.map(echoedTool) : [],
-    tool_choice: body["tool_choice"] ?? "auto",
-    truncation: body["truncation"] ?? "disabled",
-    parallel_tool_calls: body["parallel_tool_calls"] ?? true,
+    tool_choice: body.tool_choice ?? "auto",
+    truncation: body.truncation ?? "disabled",
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
     text: echoedText(body),
-    top_p: body["top_p"] ?? 1,
-    presence_penalty: body["presence_penalty"] ?? 0,
-    frequency_penalty: body["frequency_penalty"] ?? 0,
-    top_logprobs: body["top_logprobs"] ?? 0,
-    temperature: body["temperature"] ?? 1,
+    top_p: body.top_p ?? 1,
+    presence_penalty: body.presence_penalty ?? 0,
+    frequency_penalty: body.frequency_penalty ?? 0,
+    top_logprobs: body.top_logprobs ?? 0,
+    temperature: body.temperature ?? 1,
     reasoning: isJsonObject(reasoning) ? echoedReasoning(reasoning) : null,
-    max_output_tokens: body["max_output_tokens"] ?? null,
-    max_tool_calls: body["max_tool_calls"] ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
     store: false,
     background: false,
-    service_tier: body["service_tier"] ?? "default",
+    service_tier: body.service_tier ?? "default",
     metadata: metadata ?? {},
-    safety_identifier: body["safety_identifier"] ?? null,
-    prompt_cache_key: body["prompt_cache_key"] ?? null,
-    user: body["user"] ?? null,
+    safety_identifier: body.safety_identifier ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    user: body.user ?? null,
   };
 }
 
 /** Function tools have all their members in an answer, also those that the request left out. */
 function echoedTool(tool: JsonValue): JsonValue {
-  if (!isJsonObject(tool) || tool["type"] !== "function") return tool;
+  if (!isJsonObject(tool) || tool.type !== "function") return tool;
   const { description, parameters, strict } = tool;
   return {
     ...tool,
@@ -90,7 +90,7 @@ function echoedTool(tool: JsonValue): JsonValue {
 
 function echoedText(body: JsonObject): JsonObject {
   const { text } = body;
-  const verbosity = isJsonObject(text) ? (text["verbosity"] ?? null) : null;
+  const verbosity = isJsonObject(text) ? (text.verbosity ?? null) : null;
   const found = requestedFormat(body);
   const format =
     found !== null && "format" in found ? echoedFormat(found.format) : { type: "text" };
@@ -98,13 +98,13 @@ function echoedText(body: JsonObject): JsonObject {
 }
 
 function echoedFormat(format: JsonObject): JsonObject {
-  if (format["type"] !== "json_schema") return { type: format["type"] ?? "text" };
+  if (format.type !== "json_schema") return { type: format.type ?? "text" };
   return {
     type: "json_schema",
-    name: format["name"] ?? "response",
-    description: format["description"] ?? null,
-    schema: format["schema"] ?? {},
-    strict: format["strict"] ?? false,
+    name: format.name ?? "response",
+    description: format.description ?? null,
+    schema: format.schema ?? {},
+    strict: format.strict ?? false,
   };
 }
 
@@ -184,7 +184,7 @@ export function failureObject(
  * @param error the provider's.
  */
 export function failedObject(error: JsonValue | undefined, requestId: string): JsonObject {
-  const code = isJsonObject(error) ? error["code"] : null;
+  const code = isJsonObject(error) ? error.code : null;
   return {
     code: typeof code === "string" && CODES.includes(code) ? code : "server_error",
     message: `The provider reported that the response failed. (request id ${requestId})`,
@@ -229,8 +229,7 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
  */
 export function isFullResource(response: JsonObject): boolean {
   return (
-    RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)) &&
-    isFullOutput(response["output"])
+    RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)) && isFullOutput(response.output)
   );
 }
 
@@ -245,7 +244,7 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
     id: `resp_${context.answerId}`,
     object: "response",
     created_at: now,
-    completed_at: response["status"] === "completed" ? now : null,
+    completed_at: response.status === "completed" ? now : null,
     incomplete_details: null,
     model: context.model,
     output: [],
@@ -256,8 +255,8 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
   for (const name of RESOURCE_MEMBERS)
     if (!Object.hasOwn(response, name)) filled[name] = defaults[name] ?? null;
   const { output } = filled;
-  if (Array.isArray(output)) filled["output"] = output.map(fillItem);
-  filled["request_id"] = context.requestId;
+  if (Array.isArray(output)) filled.output = output.map(fillItem);
+  filled.request_id = context.requestId;
   return filled;
 }
 
@@ -274,15 +273,15 @@ const ITEM_EVENTS = ["response.output_item.added", "response.output_item.done"];
 
 /** Whether an event of the answer has every list that the surface promises. */
 export function isFullEvent(type: string, event: JsonObject): boolean {
-  if (TEXT_EVENTS.includes(type)) return event["logprobs"] != null;
-  if (PART_EVENTS.includes(type)) return isFullPart(event["part"]);
-  return !ITEM_EVENTS.includes(type) || isFullItem(event["item"]);
+  if (TEXT_EVENTS.includes(type)) return event.logprobs != null;
+  if (PART_EVENTS.includes(type)) return isFullPart(event.part);
+  return !ITEM_EVENTS.includes(type) || isFullItem(event.item);
 }
 
 /** The event with the lists that its provider left out. */
 export function fillEvent(type: string, event: JsonObject): JsonObject {
   if (TEXT_EVENTS.includes(type))
-    return event["logprobs"] == null ? { ...event, logprobs: [] } : event;
+    return event.logprobs == null ? { ...event, logprobs: [] } : event;
   const { part, item } = event;
   if (PART_EVENTS.includes(type) && part !== undefined) return { ...event, part: fillPart(part) };
   return ITEM_EVENTS.includes(type) && item !== undefined
@@ -308,7 +307,7 @@ export class EventPositions {
     const { item, item_id: id, output_index: index, content_index: content } = event;
     const isItem = isJsonObject(item);
     if (!isItem && id === undefined) return null;
-    const name = isItem ? item["id"] : id;
+    const name = isItem ? item.id : id;
     const known = this.#items.get(name) ?? Math.max(this.#items.size - 1, 0);
     const begins = type === "response.output_item.added";
     const position = typeof index === "number" ? index : begins ? this.#items.size : known;
@@ -332,20 +331,18 @@ function isFullOutput(output: JsonValue | undefined): boolean {
 
 /** An item with the lists that its text parts lack; every other member stays as it is. */
 export function fillItem(item: JsonValue): JsonValue {
-  if (!isJsonObject(item) || !Array.isArray(item["content"])) return item;
-  return { ...item, content: item["content"].map(fillPart) };
+  if (!isJsonObject(item) || !Array.isArray(item.content)) return item;
+  return { ...item, content: item.content.map(fillPart) };
 }
 
 function isFullItem(item: JsonValue | undefined): boolean {
-  return (
-    !isJsonObject(item) || !Array.isArray(item["content"]) || item["content"].every(isFullPart)
-  );
+  return !isJsonObject(item) || !Array.isArray(item.content) || item.content.every(isFullPart);
 }
 
 function isFullPart(part: JsonValue | undefined): boolean {
   return (
     !isJsonObject(part) ||
-    part["type"] !== "output_text" ||
+    part.type !== "output_text" ||
     !PART_LISTS.some((name) => part[name] == null)
   );
 }

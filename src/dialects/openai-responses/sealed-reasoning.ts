@@ -52,7 +52,7 @@ export function tagResource(response: JsonObject, family: string | null): JsonOb
 
 /** The same for an event of a stream, which holds an item or a resource. */
 export function tagEvent(event: JsonObject, family: string | null): JsonObject {
-  return isJsonObject(event["item"])
+  return isJsonObject(event.item)
     ? withObject(event, "item", (item) => tagItem(item, family))
     : withObject(event, "response", (response) => tagResource(response, family));
 }

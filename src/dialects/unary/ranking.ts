@@ -50,7 +50,7 @@ function readRanking(
   const ranked: RankedDocument[] = [];
   const seen = new Set<number>();
   for (const item of items) {
-    const index = isJsonObject(item) ? item["index"] : null;
+    const index = isJsonObject(item) ? item.index : null;
     const score = isJsonObject(item) ? item[scoreName] : null;
     if (!isIndex(index, request.documents.length)) return faultyAnswer("index_invalid");
     if (seen.has(index)) return faultyAnswer("index_repeated");

@@ -50,8 +50,8 @@ function formatVoyage(
 function find(answer: JsonObject): FoundRanking | UpstreamFailure {
   return (
     failureIn(answer) ?? {
-      results: answer["data"],
-      inputTokens: countIn(answer["usage"], "total_tokens"),
+      results: answer.data,
+      inputTokens: countIn(answer.usage, "total_tokens"),
       searchUnits: null,
       model: textIn(answer, "model"),
     }
@@ -101,7 +101,7 @@ function parseAnswer(
   );
   if ("kind" in list) return list;
   const { body, vectors } = list;
-  const inputTokens = countIn(body["usage"], "total_tokens");
+  const inputTokens = countIn(body.usage, "total_tokens");
   return {
     operation: "embed",
     vectors,

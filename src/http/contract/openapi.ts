@@ -126,7 +126,7 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
       required,
       ...(description !== undefined && { description }),
       // Several times by its name; `group_by` may have commas too.
-      ...(schema["type"] === "array" && { style: "form", explode: true }),
+      ...(schema.type === "array" && { style: "form", explode: true }),
       schema,
     }));
   const inHeaders = REQUEST_HEADERS.filter(({ isReadBy }) => isReadBy(endpoint)).map(
@@ -194,10 +194,10 @@ function eventExamples(stream: string): Readonly<Record<string, JsonObject>> {
     const data = /^data: (.*)$/m.exec(event)?.[1];
     const name = /^event: (.*)$/m.exec(event)?.[1];
     if (data === undefined) continue;
-    if (data === DONE) shown["done"] = { data };
+    if (data === DONE) shown.done = { data };
     else if (name !== undefined) shown[name] ??= { event: name, data };
-    else if (shown["first"] === undefined) shown["first"] = { data };
-    else shown["last"] = { data };
+    else if (shown.first === undefined) shown.first = { data };
+    else shown.last = { data };
   }
   return shown;
 }
@@ -401,5 +401,5 @@ export class DeployedContract {
 function builtSha256(): string | null {
   if (!existsSync(BUILT)) return null;
   const read: unknown = parseJson(readFileSync(BUILT, "utf8"));
-  return isJsonObject(read) && typeof read["sha256"] === "string" ? read["sha256"] : null;
+  return isJsonObject(read) && typeof read.sha256 === "string" ? read.sha256 : null;
 }

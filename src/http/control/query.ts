@@ -70,8 +70,7 @@ export function checkQuery(
   }
   for (const [name, schema] of Object.entries(schemas)) {
     const values = given.getAll(name);
-    if (schema["type"] === "array" || (values.length === 0 && !Object.hasOwn(query, name)))
-      continue;
+    if (schema.type === "array" || (values.length === 0 && !Object.hasOwn(query, name))) continue;
     const rule = values.length > 1 ? "must be given once" : brokenRule(values[0] ?? "", schema);
     if (rule !== null) return invalidRequest("invalid_value", `${name} ${rule}`, name);
   }
@@ -93,7 +92,7 @@ function unknown(name: string, known: readonly string[]): ServiceError {
 
 function brokenRule(value: string, schema: JsonObject): string | null {
   const { type, format, pattern, minLength, maxLength } = schema;
-  const allowed = type === "boolean" ? ["true", "false"] : schema["enum"];
+  const allowed = type === "boolean" ? ["true", "false"] : schema.enum;
   if (isList(allowed))
     return allowed.includes(value) ? null : `must be one of ${allowed.join(", ")}`;
   if (format === "date-time") return readInstant(value) === null ? NO_INSTANT : null;
@@ -102,8 +101,8 @@ function brokenRule(value: string, schema: JsonObject): string | null {
   if (type === "integer") {
     const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
     const [least, most] = [
-      Number(schema["minimum"] ?? 0),
-      Number(schema["maximum"] ?? Number.MAX_SAFE_INTEGER),
+      Number(schema.minimum ?? 0),
+      Number(schema.maximum ?? Number.MAX_SAFE_INTEGER),
     ];
     return number >= least && number <= most
       ? null

@@ -155,18 +155,18 @@ function plainQuestion(body: JsonObject, operation: Operation): Question {
   const { model, dimensions } = body;
   return {
     model: typeof model === "string" ? model : "",
-    preferences: parsePreferences(body["provider"]),
+    preferences: parsePreferences(body.provider),
     shape: {
       operation,
-      needs: wordsOf(body["needs"]).filter(isCapability).toSorted(),
+      needs: wordsOf(body.needs).filter(isCapability).toSorted(),
       features: [
         ...new Set([
-          ...wordsOf(body["features"]).filter(isFeature),
+          ...wordsOf(body.features).filter(isFeature),
           ...(ALWAYS_USED[operation] ?? []),
         ]),
       ].toSorted(),
       ...(readScalars((member, name) => body[name] ?? PLAIN_SCALARS[member]) ?? PLAIN_SCALARS),
-      signatureFamilies: [...new Set(wordsOf(body["signature_families"]))].toSorted(),
+      signatureFamilies: [...new Set(wordsOf(body.signature_families))].toSorted(),
       dimensions: typeof dimensions === "number" ? dimensions : null,
     },
   };
@@ -187,10 +187,8 @@ interface SimulatedView {
 
 /** @param body validated. */
 export function simulationView({ time, promoted }: JsonObject): SimulatedView {
-  const day = isJsonObject(time) ? DAY_BUCKETS.find((bucket) => bucket === time["day"]) : undefined;
-  const hour = isJsonObject(time)
-    ? HOUR_BUCKETS.find((bucket) => bucket === time["hour"])
-    : undefined;
+  const day = isJsonObject(time) ? DAY_BUCKETS.find((bucket) => bucket === time.day) : undefined;
+  const hour = isJsonObject(time) ? HOUR_BUCKETS.find((bucket) => bucket === time.hour) : undefined;
   return {
     time: day === undefined || hour === undefined ? null : { day, hour },
     promoted: promoted === true,

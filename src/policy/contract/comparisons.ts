@@ -96,8 +96,8 @@ export function inputValues(
   }
   if (!isJsonObject(schema)) return null;
   // The schema of a table says `not: {}` where it has no value at all.
-  if (schema["type"] === "string" && schema["not"] !== undefined) return [];
-  const listed = schema["enum"];
+  if (schema.type === "string" && schema.not !== undefined) return [];
+  const listed = schema.enum;
   return Array.isArray(listed) && listed.every((step) => typeof step === "string") ? listed : null;
 }
 
@@ -129,7 +129,7 @@ export function readWaivers(
     // Of warnings; `signalbox check` reads it.
     if (/^accept\b/.test(text)) continue;
     const location = locationOf(path, position);
-    const list = LATER.exec(text)?.groups?.["words"];
+    const list = LATER.exec(text)?.groups?.words;
     if (list === undefined) {
       diagnostics.push(
         finding(

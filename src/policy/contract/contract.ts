@@ -233,7 +233,7 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
     };
   }
   const positions = new MetadataPositions(file.source, block);
-  const authored: unknown = block.custom["signalbox"];
+  const authored: unknown = block.custom.signalbox;
   const diagnostics = [
     ...titleFindings(block, positions),
     ...emptinessFindings(authored, positions),
@@ -282,7 +282,7 @@ function contractOf(
 /** A policy without requirements would look as if it enforced something. */
 function emptinessFindings(authored: unknown, positions: MetadataPositions): PolicyDiagnostic[] {
   if (!isJsonObject(authored)) return [];
-  if (authored["constraints"] !== undefined || authored["obligations"] !== undefined) return [];
+  if (authored.constraints !== undefined || authored.obligations !== undefined) return [];
   const location = positions.of(["custom", "signalbox"]);
   const hint = "Declare constraints, obligations, or both.";
   return [finding("POLICY_METADATA", location, "custom.signalbox lacks constraints", hint)];
@@ -361,14 +361,14 @@ const ARTICLES: Readonly<Record<string, string>> = {
 };
 
 function descriptionOf(schema: unknown): string {
-  return isJsonObject(schema) && typeof schema["description"] === "string"
-    ? schema["description"]
+  return isJsonObject(schema) && typeof schema.description === "string"
+    ? schema.description
     : "valid";
 }
 
 function memberNames(schema: unknown): string {
-  if (!isJsonObject(schema) || !isJsonObject(schema["properties"])) return "none";
-  return Object.keys(schema["properties"]).join(", ");
+  if (!isJsonObject(schema) || !isJsonObject(schema.properties)) return "none";
+  return Object.keys(schema.properties).join(", ");
 }
 
 function unescapePointer(step: string): string {
@@ -430,22 +430,22 @@ function obligationFindings(
   authored: unknown,
   at: (steps: readonly string[]) => Location,
 ): readonly PolicyDiagnostic[] {
-  const obligations = isJsonObject(authored) ? authored["obligations"] : undefined;
+  const obligations = isJsonObject(authored) ? authored.obligations : undefined;
   if (!isJsonObject(obligations)) return [];
   return Object.entries(obligations).flatMap(([name, obligation]) => {
     if (
       !isJsonObject(obligation) ||
-      obligation["kind"] === undefined ||
-      obligation["value"] === undefined
+      obligation.kind === undefined ||
+      obligation.value === undefined
     )
       return [];
     const subject = `custom.signalbox.obligations.${name}`;
-    const kind = OBLIGATION_KINDS.find((known) => known === obligation["kind"]);
+    const kind = OBLIGATION_KINDS.find((known) => known === obligation.kind);
     if (kind === undefined) {
       const location = at(["obligations", name, "kind"]);
       return [finding("POLICY_OBLIGATION_KIND", location, `${subject}.kind is not a known kind`)];
     }
-    if (obligationOf(name, { kind, value: obligation["value"] }) !== null) return [];
+    if (obligationOf(name, { kind, value: obligation.value }) !== null) return [];
     const location = at(["obligations", name, "value"]);
     const message = `${subject}.value does not fit the kind ${kind}`;
     return [finding("POLICY_OBLIGATION_VALUE", location, message, VALUE_HINTS[kind])];

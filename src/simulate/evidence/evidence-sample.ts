@@ -41,12 +41,12 @@ export function readEvidenceUsage(record: JsonValue | undefined): EvidenceUsage 
   const { requestId, attempts } = record;
   if (typeof requestId !== "string") return null;
   const last = Array.isArray(attempts) ? attempts.at(-1) : undefined;
-  const answered = isJsonObject(last) && last["failure"] === null ? last["endpoint"] : null;
+  const answered = isJsonObject(last) && last.failure === null ? last.endpoint : null;
   return {
     requestId,
     endpoint: typeof answered === "string" ? answered : null,
-    inputTokens: tokens(record["inputTokens"]),
-    outputTokens: tokens(record["outputTokens"]),
+    inputTokens: tokens(record.inputTokens),
+    outputTokens: tokens(record.outputTokens),
   };
 }
 
@@ -91,14 +91,14 @@ export function readEvidenceSample(
   const decisions =
     typeof repeated === "number" && Number.isSafeInteger(repeated) && repeated > 0 ? repeated : 1;
   if (typeof route !== "string") return { unsupportedSetting: "route", decisions, at };
-  const needs = strings(record["needs"]);
-  const features = strings(record["features"]);
+  const needs = strings(record.needs);
+  const features = strings(record.features);
   if (!needs.every(isCapability)) return { unsupportedSetting: "need", decisions, at };
   if (!features.every(isFeature)) return { unsupportedSetting: "feature", decisions, at };
   const { preferences = null, workload, owner, dimensions } = record;
   if (preferences !== null && !isPreferencesRecord(preferences))
     return { unsupportedSetting: "preference", decisions, at };
-  const budget = BUDGET_STEPS.find((step) => step === record["budget"]);
+  const budget = BUDGET_STEPS.find((step) => step === record.budget);
   const scalars = readScalars((member) => record[member]);
   if (scalars === null) return { unsupportedSetting: "size", decisions, at };
   return {
@@ -110,11 +110,11 @@ export function readEvidenceSample(
         environment: typeof environment === "string" ? environment : OUTSIDE_VOCABULARY,
         workload: typeof workload === "string" ? workload : "",
         ...(typeof owner === "string" && { owner }),
-        labels: strings(record["labels"]).toSorted(),
+        labels: strings(record.labels).toSorted(),
       },
       needs: needs.filter(isCapability).toSorted(),
       features: features.filter(isFeature).toSorted(),
-      signatureFamilies: strings(record["signatureFamilies"]),
+      signatureFamilies: strings(record.signatureFamilies),
       ...scalars,
       dimensions: typeof dimensions === "number" ? dimensions : null,
       preferences,
@@ -157,8 +157,8 @@ const MEMBERS: { readonly [Name in keyof Required<PreferencesRecord>]: Check } =
   sort: (value) =>
     isJsonObject(value) &&
     Object.keys(value).length === 2 &&
-    SORT_KEYS.some((key) => key === value["by"]) &&
-    (value["partition"] === "model" || value["partition"] === "none"),
+    SORT_KEYS.some((key) => key === value.by) &&
+    (value.partition === "model" || value.partition === "none"),
   max_price: (value) =>
     isJsonObject(value) &&
     Object.entries(value).every(

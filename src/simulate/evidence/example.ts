@@ -93,10 +93,8 @@ export function readExampleRequest(
   const { requestId, at, wouldDeny } = record;
   if (typeof requestId !== "string" || !isInstant(at) || !Array.isArray(wouldDeny)) return null;
   const verdicts = wouldDeny
-    .filter(
-      (said) => isJsonObject(said) && said["policy"] === policy && said["revision"] === revision,
-    )
-    .flatMap((said) => readVerdict(said, record["outcome"] === "route"));
+    .filter((said) => isJsonObject(said) && said.policy === policy && said.revision === revision)
+    .flatMap((said) => readVerdict(said, record.outcome === "route"));
   if (verdicts.length === 0) return null;
   return { requestId: asIdentifier(requestId), at, class: classOf(record, at), verdicts, record };
 }
@@ -117,7 +115,7 @@ export function explainExample({ record }: ExampleRequest): ExampleExplanation {
   // A request that its limits refused was decided before, and can be decided again.
   const sample = readEvidenceSample({
     ...record,
-    outcome: record["outcome"] === "refuse" ? "deny" : record["outcome"],
+    outcome: record.outcome === "refuse" ? "deny" : record.outcome,
   });
   if (sample === null) return { explain: null, not_explained: "operation" };
   if ("unsupportedSetting" in sample)
@@ -133,7 +131,7 @@ function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdi
   if (typeof constraint !== "string" || (verdict !== "fail" && verdict !== "indeterminate"))
     return [];
   const effect =
-    said["effect"] === "would_deny" || said["effect"] === "would_narrow" ? said["effect"] : null;
+    said.effect === "would_deny" || said.effect === "would_narrow" ? said.effect : null;
   return [
     {
       constraint: asIdentifier(constraint),
@@ -164,20 +162,20 @@ function classOf(record: JsonObject, at: number): ExampleClass {
     route: readIdentifier(route),
     operation: typeof operation === "string" && isOperation(operation) ? operation : null,
     environment: readIdentifier(environment),
-    workload: readIdentifier(record["workload"]),
-    owner: readIdentifier(record["owner"]),
-    labels: readIdentifiers(record["labels"]),
+    workload: readIdentifier(record.workload),
+    owner: readIdentifier(record.owner),
+    labels: readIdentifiers(record.labels),
     needs: readIdentifiers(needs),
     features: readIdentifiers(features),
     stream: stream === true,
     context: TOKEN_BUCKETS.find((bucket) => bucket === context) ?? null,
     max_output: TOKEN_BUCKETS.find((bucket) => bucket === maxOutput) ?? null,
     reasoning_effort: REASONING_EFFORTS.find((effort) => effort === reasoningEffort) ?? null,
-    signature_families: readIdentifiers(record["signatureFamilies"]),
+    signature_families: readIdentifiers(record.signatureFamilies),
     dimensions: typeof dimensions === "number" ? dimensions : null,
     preferences: isPreferencesRecord(preferences) ? preferences : null,
     time: timeWindow(at),
-    budget: BUDGET_STEPS.find((step) => step === record["budget"]) ?? null,
+    budget: BUDGET_STEPS.find((step) => step === record.budget) ?? null,
   };
 }
 

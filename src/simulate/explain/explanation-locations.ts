@@ -15,26 +15,26 @@ export function withLocations(
   locations: Locations,
   kept: KeptRules | null = null,
 ): JsonObject {
-  const workspace = textOf(explanation["workspace"]);
-  const route = textOf(explanation["route"]);
+  const workspace = textOf(explanation.workspace);
+  const route = textOf(explanation.route);
   const context = { locations, workspace, route, kept };
   return {
     ...explanation,
     workspace_place: jsonOf(locations.workspace(workspace)),
     route_place: jsonOf(locations.route(route)),
-    candidates: objectsOf(explanation["candidates"]).map((candidate) => ({
+    candidates: objectsOf(explanation.candidates).map((candidate) => ({
       ...candidate,
-      place: jsonOf(locations.endpoint(textOf(candidate["endpoint"]))),
-      constraints: objectsOf(candidate["constraints"]).map((verdict) =>
+      place: jsonOf(locations.endpoint(textOf(candidate.endpoint))),
+      constraints: objectsOf(candidate.constraints).map((verdict) =>
         located(context, verdict, candidate),
       ),
     })),
-    constraints: objectsOf(explanation["constraints"]).map((verdict) =>
+    constraints: objectsOf(explanation.constraints).map((verdict) =>
       located(context, verdict, null),
     ),
-    obligations: objectsOf(explanation["obligations"]).map((obligation) => ({
+    obligations: objectsOf(explanation.obligations).map((obligation) => ({
       ...obligation,
-      place: ruleLocationOf(context, obligation, textOf(obligation["obligation"])),
+      place: ruleLocationOf(context, obligation, textOf(obligation.obligation)),
     })),
   };
 }
@@ -51,7 +51,7 @@ function located(
   verdict: JsonObject,
   candidate: JsonObject | null,
 ): JsonObject {
-  const [policy, constraint] = [textOf(verdict["policy"]), textOf(verdict["constraint"])];
+  const [policy, constraint] = [textOf(verdict.policy), textOf(verdict.constraint)];
   if (policy !== "preferences" && policy !== "approvals") {
     return { ...verdict, place: ruleLocationOf(context, verdict, constraint) };
   }
@@ -64,8 +64,8 @@ function ruleLocationOf(
   said: JsonObject,
   name: string,
 ): JsonObject | null {
-  const policy = textOf(said["policy"]);
-  if (said["slot"] !== "enforced" || kept?.policies.has(policy) !== true)
+  const policy = textOf(said.policy);
+  if (said.slot !== "enforced" || kept?.policies.has(policy) !== true)
     return jsonOf(locations.constraint(policy, name));
   const location = jsonOf(kept.locations.constraint(policy, name));
   return location === null ? null : { ...location, side: "base" };
@@ -104,8 +104,8 @@ function tableLocation(
   // Features of a protocol are in the provider's row; capabilities and the signature family are in
   // the model's.
   return name === "feature_expressed"
-    ? locations.provider(textOf(candidate["provider"]))
-    : locations.model(textOf(candidate["model"]));
+    ? locations.provider(textOf(candidate.provider))
+    : locations.model(textOf(candidate.model));
 }
 
 function jsonOf(location: SourceLocation | null): JsonObject | null {

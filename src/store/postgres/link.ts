@@ -73,7 +73,7 @@ export class PostgresLink {
     const link = new PostgresLink(settings, bounds);
     try {
       const rows = await link.#pool.query(PROBE, [], bounds.connectTimeout + WAY);
-      if (rows[0]?.["usable"] !== true) throw new StatementFailure("25006");
+      if (rows[0]?.usable !== true) throw new StatementFailure("25006");
       await migrate(link.#pool, create);
     } catch (error) {
       await link.close();
@@ -187,7 +187,7 @@ export class PostgresLink {
   async #probe(): Promise<boolean> {
     try {
       const rows = await this.#pool.query(PROBE, [], this.#bounds.connectTimeout);
-      return rows[0]?.["usable"] === true;
+      return rows[0]?.usable === true;
     } catch {
       return false;
     }

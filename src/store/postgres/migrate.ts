@@ -100,7 +100,7 @@ async function applyMissing(query: Query): Promise<void> {
 async function readVersion(query: Query): Promise<number> {
   if (!(await hasMigrationsTable(query))) return 0;
   const rows = await query("SELECT coalesce(max(version), 0) AS version FROM signalbox.migrations");
-  const present = Number(rows[0]?.["version"]);
+  const present = Number(rows[0]?.version);
   const fault = schemaVersionFault(present, VERSIONS);
   if (fault !== null) throw new StoreUnavailableError(fault);
   return present;
@@ -108,13 +108,13 @@ async function readVersion(query: Query): Promise<number> {
 
 async function hasMigrationsTable(query: Query): Promise<boolean> {
   const rows = await query("SELECT to_regclass('signalbox.migrations') IS NOT NULL AS present");
-  return rows[0]?.["present"] === true;
+  return rows[0]?.present === true;
 }
 
 /** A hash covers the bytes of UTF-8; another encoding could not hold every record. */
 async function refuseOtherEncoding(query: Query): Promise<void> {
   const rows = await query("SELECT current_setting('server_encoding') = 'UTF8' AS fits");
-  if (rows[0]?.["fits"] !== true) {
+  if (rows[0]?.fits !== true) {
     throw new StoreUnavailableError(
       "this database is not in UTF-8; create one with ENCODING 'UTF8'",
     );

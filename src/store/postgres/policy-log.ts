@@ -44,7 +44,7 @@ async function appendRows(
   rows: string,
 ): Promise<boolean> {
   try {
-    return (await link.query(APPEND, [position, hash, rows]))[0]?.["appended"] === true;
+    return (await link.query(APPEND, [position, hash, rows]))[0]?.appended === true;
   } catch (error) {
     // Only by somebody who adds rows without the function and its lock: the position is taken.
     if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION) return false;

@@ -128,14 +128,14 @@ export class RollUpFolder {
       l: labels,
     }));
     for (const row of await this.#link.query(CELLS, [JSON.stringify(positions)])) {
-      if (row["cell"] !== null)
+      if (row.cell !== null)
         entries[readNumber(row, "place") - 1]?.cell.addEncoded(readBytes(row, "cell"));
     }
     const cells = entries.map(({ cell }, index) => ({
       ...positions[index],
       c: Buffer.from(cell.encode()).toString("base64"),
     }));
-    const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.["folded"];
+    const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.folded;
     const newest = increments.newestMinute();
     if (newest > this.#newestMinute) {
       this.#newestMinute = newest;

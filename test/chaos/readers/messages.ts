@@ -12,9 +12,9 @@ import {
 export const readMessage: Reader = (body) => {
   const problems: string[] = [];
   const message = objectOf(body, problems);
-  if (typeof message["stop_reason"] !== "string") problems.push("an answer without a stop reason");
-  const text = objectsIn(message["content"])
-    .map((block) => textIn(block["text"]))
+  if (typeof message.stop_reason !== "string") problems.push("an answer without a stop reason");
+  const text = objectsIn(message.content)
+    .map((block) => textIn(block.text))
     .join("");
   const { stop_reason: finish, usage } = message;
   return { end: "whole", text, finish: printed(finish), usage: printed(usage), problems };
@@ -35,28 +35,28 @@ export const readMessageStream: Reader = (body) => {
   for (const [index, { name, data }] of eventsOf(body, problems).entries()) {
     if (terminals.length > 0) problems.push("something comes after the terminal");
     const event = objectOf(data, problems);
-    const type = textIn(event["type"]);
+    const type = textIn(event.type);
     if (name !== type) problems.push("an event is named otherwise than its type");
     if ((type === "message_start") !== (index === 0) && type !== "error" && type !== "ping") {
       problems.push("a beginning is missing, or comes twice");
     }
     switch (type) {
       case "content_block_start":
-        if (open !== null || opened.includes(event["index"]))
+        if (open !== null || opened.includes(event.index))
           problems.push("a block begins twice, or in another");
-        open = event["index"];
+        open = event.index;
         opened.push(open);
         break;
       case "content_block_delta":
-        if (event["index"] !== open) problems.push("a delta outside its block");
-        text += textIn(member(event["delta"], "text"));
+        if (event.index !== open) problems.push("a delta outside its block");
+        text += textIn(member(event.delta, "text"));
         break;
       case "content_block_stop":
-        if (event["index"] !== open) problems.push("a block ends that is not open");
+        if (event.index !== open) problems.push("a block ends that is not open");
         open = null;
         break;
       case "message_delta":
-        stops.push(member(event["delta"], "stop_reason"));
+        stops.push(member(event.delta, "stop_reason"));
         ({ usage } = event);
         break;
       case "message_stop":

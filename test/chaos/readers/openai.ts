@@ -20,8 +20,8 @@ interface ChoiceText {
 }
 
 const CHAT: ChoiceText = {
-  whole: (choice) => member(choice["message"], "content"),
-  streamed: (choice) => member(choice["delta"], "content"),
+  whole: (choice) => member(choice.message, "content"),
+  streamed: (choice) => member(choice.delta, "content"),
 };
 
 const COMPLETIONS: ChoiceText = { whole: ({ text }) => text, streamed: ({ text }) => text };
@@ -31,7 +31,7 @@ function whole(textOf: ChoiceText): Reader {
     const problems: string[] = [];
     const { choices, usage } = objectOf(body, problems);
     const [choice = {}] = objectsIn(choices);
-    const finish = choice["finish_reason"];
+    const finish = choice.finish_reason;
     if (typeof finish !== "string") problems.push("an answer without a finish reason");
     const text = textIn(textOf.whole(choice));
     return { end: "whole", text, finish: printed(finish), usage: printed(usage), problems };
@@ -56,12 +56,12 @@ function streamed(textOf: ChoiceText): Reader {
       }
       if (terminals.length > 0) problems.push("something comes after the terminal");
       const chunk = objectOf(data, problems);
-      if (chunk["error"] !== undefined) terminals.push("error");
-      for (const choice of objectsIn(chunk["choices"])) {
+      if (chunk.error !== undefined) terminals.push("error");
+      for (const choice of objectsIn(chunk.choices)) {
         text += textIn(textOf.streamed(choice));
-        if (typeof choice["finish_reason"] === "string") finishes.push(choice["finish_reason"]);
+        if (typeof choice.finish_reason === "string") finishes.push(choice.finish_reason);
       }
-      usage = chunk["usage"] ?? usage;
+      usage = chunk.usage ?? usage;
     }
     checkTerminals(terminals, problems);
     const failed = terminals.includes("error");

@@ -17,18 +17,18 @@ function textOf(response: unknown): string {
 }
 
 function endingOf(response: JsonObject): Pick<Seen, "finish" | "usage"> {
-  const finish = printed([response["status"], response["incomplete_details"] ?? null]);
-  return { finish, usage: printed(response["usage"]) };
+  const finish = printed([response.status, response.incomplete_details ?? null]);
+  return { finish, usage: printed(response.usage) };
 }
 
 function endOf(response: JsonObject): Seen["end"] {
-  return response["status"] === "failed" ? "failed" : "whole";
+  return response.status === "failed" ? "failed" : "whole";
 }
 
 export const readResponse: Reader = (body) => {
   const problems: string[] = [];
   const response = objectOf(body, problems);
-  if (!["completed", "failed"].includes(textIn(response["status"])))
+  if (!["completed", "failed"].includes(textIn(response.status)))
     problems.push("an answer without an end");
   return { end: endOf(response), text: textOf(response), ...endingOf(response), problems };
 };
@@ -53,15 +53,15 @@ export const readResponseStream: Reader = (body) => {
     }
     if (terminals.length > 0) problems.push("something comes after the terminal");
     const event = objectOf(data, problems);
-    const type = textIn(event["type"]);
+    const type = textIn(event.type);
     if (name !== type) problems.push("an event is named otherwise than its type");
-    if (event["sequence_number"] !== index) problems.push("sequence numbers have gaps");
+    if (event.sequence_number !== index) problems.push("sequence numbers have gaps");
     if (index === 0 && type !== "response.created" && type !== "error")
       problems.push("a beginning is missing");
-    if (type === "response.output_text.delta") text += textIn(event["delta"]);
+    if (type === "response.output_text.delta") text += textIn(event.delta);
     if (!TERMINALS.includes(type)) continue;
     terminals.push(type);
-    last = objectOf(JSON.stringify(event["response"] ?? {}), problems);
+    last = objectOf(JSON.stringify(event.response ?? {}), problems);
   }
   checkTerminals(terminals, problems);
   const failed = terminals.includes("error") || endOf(last) === "failed";

@@ -15,7 +15,7 @@ import { ASSERTION_SAMPLES, BASE_OF_SAMPLES } from "./assertion-samples.ts";
 import { fileExamples, policyExamples, routeExamples } from "./case-examples.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
-const UPDATE = process.env["UPDATE_DOCS"] === "1";
+const UPDATE = process.env.UPDATE_DOCS === "1";
 
 /** What no short file can bring about. */
 const SITUATIONS = {

@@ -15,7 +15,7 @@ import { TEST_CACHE } from "../../support/cache.ts";
  * what is expected anew; read the difference.
  */
 const CASES = join(import.meta.dirname, "cases");
-const WRITES = process.env["SIGNALBOX_WRITE_CASES"] === "1";
+const WRITES = process.env.SIGNALBOX_WRITE_CASES === "1";
 
 const SOURCES = { litellm: "config.yaml", portkey: "config.json", openrouter: "models.txt" };
 

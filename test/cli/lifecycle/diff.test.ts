@@ -131,13 +131,13 @@ describe("signalbox policy diff", () => {
       (await server.run(["diff", "eu-residency", "--format", "json"])).stdout,
     );
     expect(said).toMatchObject({ from: from.body, to: after.body });
-    expect(said["contract"]).toEqual([
+    expect(said.contract).toEqual([
       {
         mark: "~",
         text: "constraint processed_in_eu: effect filter → gate; new reason NOT_EU; no reason REGION_NOT_IN_EU any more",
       },
     ]);
-    expect(said["patch"]).toContain('-regions := {"eu"}\n+regions := {"eu", "eu-west"}\n');
+    expect(said.patch).toContain('-regions := {"eu"}\n+regions := {"eu", "eu-west"}\n');
   });
 
   it("lets no source move the cursor or give orders to a workflow", async () => {

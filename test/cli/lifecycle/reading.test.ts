@@ -277,7 +277,7 @@ describe("signalbox policy show", () => {
     ["explain"],
     `explain ${"a ".repeat(4_000)}`,
   ])("prints no command that would do more than explain: %j", async (explain) => {
-    const example = { ...(shadow()["witnesses"] as object[])[0], explain };
+    const example = { ...(shadow().witnesses as object[])[0], explain };
     const server = await fakeServer(paths(view(), shadow({ witnesses: [example] as never })));
     const { code, stdout } = await server.run(["show", "eu-residency"]);
     expect(code).toBe(0);

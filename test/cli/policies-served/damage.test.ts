@@ -94,7 +94,7 @@ describe("bytes that cannot be had", LONG, () => {
     ]);
     expect(await again.slots()).toEqual({ enforced: "r1" });
     // A background check of kept modules may have found the damage too by now.
-    expect((await again.status())["degraded"]).toContain("policies");
+    expect((await again.status()).degraded).toContain("policies");
     expect((await again.ask()).status).toBe(200);
   });
 
@@ -126,15 +126,15 @@ describe("bytes that cannot be had", LONG, () => {
     await eventually(() => Promise.resolve(reported.includes("failed")));
     expect((await replica.ask()).status).toBe(200);
     expect((await other.ask()).status).toBe(403);
-    expect((await other.status())["degraded"]).toEqual(["policies"]);
+    expect((await other.status()).degraded).toEqual(["policies"]);
     await expect(other.server.policies.apply()).rejects.toThrow(
       "policy gate: revision r1 is enforced",
     );
     await expect(other.server.policies.content(former)).rejects.toThrow("its module differs");
     tamper(replica, REPAIR, former);
     await eventually(async () => (await other.ask()).status === 200);
-    expect(reported).toEqual(["failed", (await replica.status())["policy_set"], "recovered"]);
-    expect((await other.status())["degraded"]).toEqual([]);
+    expect(reported).toEqual(["failed", (await replica.status()).policy_set, "recovered"]);
+    expect((await other.status()).degraded).toEqual([]);
   });
 });
 

@@ -46,6 +46,6 @@ test(
     }
     // A load that met one set only would prove nothing.
     expect(Math.min(seen.get(200) ?? 0, seen.get(403) ?? 0)).toBeGreaterThan(5);
-    expect((await replica.status())["degraded"]).toEqual([]);
+    expect((await replica.status()).degraded).toEqual([]);
   },
 );

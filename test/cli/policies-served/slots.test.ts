@@ -29,9 +29,9 @@ describe("what is enforced stays enforced until somebody promotes something else
       { policy: "gate", revision: "r2", effect: "would_deny" },
     ]);
     const status = await replica.status();
-    expect(status["policy_set"]).toMatch(/^[0-9a-f]{16}$/);
-    expect(status["policy_set"]).not.toBe(before["policy_set"]);
-    expect(decision.policySet).toBe(status["policy_set"]);
+    expect(status.policy_set).toMatch(/^[0-9a-f]{16}$/);
+    expect(status.policy_set).not.toBe(before.policy_set);
+    expect(decision.policySet).toBe(status.policy_set);
 
     await replica.promote();
     expect(await replica.slots()).toEqual({ enforced: "r2" });
@@ -53,7 +53,7 @@ describe("what is enforced stays enforced until somebody promotes something else
   test("simulations and refusals name the set too", async () => {
     const replica = await Replica.start("streams");
     const { policy_set: set } = await replica.status();
-    expect((await replica.simulate())["policy_set"]).toBe(set);
+    expect((await replica.simulate()).policy_set).toBe(set);
     const { decision } = await entry(replica, (await replica.ask()).requestId);
     expect([decision.outcome, decision.policySet]).toEqual(["deny", set]);
     const anonymous = await fetch(`${replica.server.url}/v1/chat/completions`, {
@@ -90,10 +90,10 @@ describe("what is enforced stays enforced until somebody promotes something else
     expect((await replica.server.reload()).ok).toBe(false);
     const { degraded, ...after } = await replica.status();
     expect(degraded).toEqual(["reload_failed"]);
-    expect(after["policy_set"]).toBe(before["policy_set"]);
+    expect(after.policy_set).toBe(before.policy_set);
     replica.write("everything");
     expect((await replica.server.reload()).ok).toBe(true);
-    expect((await replica.status())["degraded"]).toEqual([]);
+    expect((await replica.status()).degraded).toEqual([]);
   });
 });
 
@@ -105,7 +105,7 @@ describe("two replicas over one store", LONG, () => {
     await eventually(async () =>
       expect(await first.slots()).toEqual({ enforced: "r1", candidate: "r2" }),
     );
-    expect((await first.status())["policy_set"]).toBe((await newer.status())["policy_set"]);
+    expect((await first.status()).policy_set).toBe((await newer.status()).policy_set);
 
     const swapped = new Promise<PolicySet>((done) => {
       first.server.watchPolicies({
@@ -122,7 +122,7 @@ describe("two replicas over one store", LONG, () => {
     const { id } = await swapped;
     // The store says a second; the rest is this machine's.
     expect(performance.now() - from).toBeLessThan(2_500);
-    expect(id).toBe((await newer.status())["policy_set"]);
+    expect(id).toBe((await newer.status()).policy_set);
     expect((await first.ask()).status).toBe(403);
 
     // Its files are older than what acts: it says so, and moves nothing.

@@ -12,7 +12,7 @@ import { configuration, listening, Printed, ROOT, withCache, type Demo } from ".
 function start(folder: string, argv: readonly string[]) {
   const child = spawn(process.execPath, [join(ROOT, "src/main.ts"), ...withCache(argv)], {
     cwd: folder,
-    env: { ...COMPILED, PATH: process.env["PATH"] ?? "" },
+    env: { ...COMPILED, PATH: process.env.PATH ?? "" },
   });
   const printed = new Printed();
   child.stdout.on("data", (chunk: Buffer) => printed.add(chunk.toString()));

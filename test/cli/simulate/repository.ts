@@ -12,7 +12,7 @@ export const NO_GIT = missingPrograms("git");
  * Of a person without any settings, and of no repository around the tests (a hook sets GIT_DIR).
  */
 export const GIT_ENVIRONMENT: Readonly<Record<string, string>> = {
-  PATH: process.env["PATH"] ?? "",
+  PATH: process.env.PATH ?? "",
   HOME: "/nonexistent",
   // Outside of every working tree; policies that one test compiled, the others load.
   XDG_CACHE_HOME: join(tmpdir(), "signalbox-test-home"),

@@ -108,8 +108,8 @@ function ofMessage({
   const { status, incomplete_details: incomplete } = metadata;
   const finish: unknown =
     status === "incomplete"
-      ? `incomplete: ${isJsonObject(incomplete) ? JSON.stringify(incomplete["reason"]) : "without a reason"}`
-      : (status ?? metadata["finish_reason"] ?? metadata["stop_reason"] ?? more["stop_reason"]);
+      ? `incomplete: ${isJsonObject(incomplete) ? JSON.stringify(incomplete.reason) : "without a reason"}`
+      : (status ?? metadata.finish_reason ?? metadata.stop_reason ?? more.stop_reason);
   return {
     text,
     finish: typeof finish === "string" ? finish : null,

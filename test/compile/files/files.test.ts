@@ -58,7 +58,7 @@ describe("included files", () => {
   });
 
   test("what two files define is an error that shows both locations", async () => {
-    const { files } = FILE_SAMPLES["INCLUDE_DUPLICATE"] ?? { files: {} };
+    const { files } = FILE_SAMPLES.INCLUDE_DUPLICATE ?? { files: {} };
     const [line] = lines(await compileFiles(files));
     expect(line).toMatch(
       /^INCLUDE_DUPLICATE teams\.yaml:2:3 routes\.chat is defined at infra\/routes\.yaml:\d+:3 too \(keep one of the two\)$/,
@@ -165,7 +165,7 @@ describe("overlays", () => {
     expect(diagnostics.map(({ code }) => code)).toEqual(["UNUSED_PROVIDER"]);
     expect(table?.providers["alpha-eu"]?.baseUrl).toBe("https://prod.example/v1");
     expect(table?.providers["beta-us"]).toEqual(whole.table?.providers["beta-us"]);
-    expect(table?.models["large"]?.capabilities).toEqual(["tools"]);
+    expect(table?.models.large?.capabilities).toEqual(["tools"]);
     expect(Object.keys(table?.endpoints ?? {})).toEqual(["large-eu", "large-gamma"]);
     expect(table?.endpoints["large-eu"]?.upstreamModel).toBe("large-2");
     expect(table?.revision).not.toBe(whole.table?.revision);
@@ -183,7 +183,7 @@ describe("overlays", () => {
     );
     expect(diagnostics).toEqual([]);
     expect(Object.keys(table?.providers ?? {})).toEqual(["alpha-eu"]);
-    expect(table?.workspaces["acme"]?.approve.capabilities).toEqual([]);
+    expect(table?.workspaces.acme?.approve.capabilities).toEqual([]);
   });
 
   test("an unknown environment names those that there are", async () => {

@@ -13,7 +13,7 @@ test("the keys of an issuer are read from a file beside routes.yaml, into the ta
   };
   const compiled = await compileFiles(files);
   expect(lines(compiled)).toEqual([]);
-  expect(compiled.table?.workloadIdentity?.issuers["cluster"]?.keys).toMatchObject({
+  expect(compiled.table?.workloadIdentity?.issuers.cluster?.keys).toMatchObject({
     kind: "file",
     keys: [PUBLIC],
   });
@@ -43,7 +43,7 @@ test("an included file and an overlay name files from the folder of routes.yaml 
     "production",
   );
   expect(lines(overlaid)).toEqual([]);
-  const keys = overlaid.table?.workloadIdentity?.issuers["cluster"]?.keys;
+  const keys = overlaid.table?.workloadIdentity?.issuers.cluster?.keys;
   expect(keys?.kind === "file" ? keys.keys.map(({ kid }) => kid) : null).toEqual(["production"]);
 });
 

@@ -85,15 +85,15 @@ function ofType(
       return text(schema, name);
     case "integer":
       return fc.integer({
-        min: numberOf(schema["minimum"], -3),
-        max: Math.min(numberOf(schema["maximum"], 5_000), 1e6),
+        min: numberOf(schema.minimum, -3),
+        max: Math.min(numberOf(schema.maximum, 5_000), 1e6),
       });
     case "number":
       return fc.double({
-        min: numberOf(schema["exclusiveMinimum"] ?? schema["minimum"], -3),
-        max: numberOf(schema["maximum"], 100),
+        min: numberOf(schema.exclusiveMinimum ?? schema.minimum, -3),
+        max: numberOf(schema.maximum, 100),
         noNaN: true,
-        minExcluded: schema["exclusiveMinimum"] !== undefined,
+        minExcluded: schema.exclusiveMinimum !== undefined,
       });
     case "boolean":
       return fc.boolean();

@@ -7,7 +7,7 @@ import { bearer, serve, type Served } from "../served.ts";
 import { requestsOf, type Caller, type FuzzedRequest } from "./requests.ts";
 
 /** `SIGNALBOX_FUZZ_RUNS` requests instead, however long they take. */
-const MORE = Number(process.env["SIGNALBOX_FUZZ_RUNS"] ?? 0);
+const MORE = Number(process.env.SIGNALBOX_FUZZ_RUNS ?? 0);
 const RUNS = MORE > 0 ? { numRuns: MORE } : { numRuns: 1_500, interruptAfterTimeLimit: 12_000 };
 const TIMEOUT = MORE > 0 ? MORE * 1_000 : 60_000;
 

@@ -9,13 +9,13 @@ import { startTestServer } from "../../support/server.ts";
 const LOCAL = resolve(import.meta.dirname, "../../../.signalbox/python/bin/schemathesis");
 
 /** The program; `null` where there is none. */
-const program = process.env["SIGNALBOX_SCHEMATHESIS"] ?? (existsSync(LOCAL) ? LOCAL : null);
+const program = process.env.SIGNALBOX_SCHEMATHESIS ?? (existsSync(LOCAL) ? LOCAL : null);
 
 const NEEDS =
   "needs SIGNALBOX_SCHEMATHESIS or .signalbox/python, with test/contract/schemathesis/requirements.txt installed";
 
 /** How long it looks; it goes round until the time is up. */
-const SECONDS = Number(process.env["SIGNALBOX_SCHEMATHESIS_SECONDS"] ?? 30);
+const SECONDS = Number(process.env.SIGNALBOX_SCHEMATHESIS_SECONDS ?? 30);
 
 /** For a hang, not for a slow machine; milliseconds. */
 const TIMEOUT = SECONDS * 1_000 + 120_000;

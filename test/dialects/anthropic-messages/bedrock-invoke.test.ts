@@ -17,7 +17,7 @@ import { body, decoder, encoder, frame, hello } from "./target.ts";
 
 const FLAG = "bedrock_invoke";
 const CHAT: JsonObject = { model: "r", messages: [{ role: "user", content: "hello" }] };
-const COUNT: JsonObject = { model: "r", messages: hello["messages"] ?? [] };
+const COUNT: JsonObject = { model: "r", messages: hello.messages ?? [] };
 
 const relayed = (value: JsonObject = hello, journey: Journey = {}) =>
   exchangeTo(FLAG, messagesSurface, value, journey);
@@ -40,7 +40,7 @@ describe("a request to Bedrock's InvokeModel", () => {
         anthropic_version: "bedrock-2023-05-31",
         anthropic_beta: ["a-1", "c-3"],
         max_tokens: 100,
-        messages: hello["messages"],
+        messages: hello.messages,
       },
       stripped: ["metadata", "anthropic-beta"],
     });
@@ -149,7 +149,7 @@ describe("a count at Bedrock", () => {
     expect(countedBody(exchange)).toEqual({
       anthropic_version: "bedrock-2023-05-31",
       max_tokens: 1,
-      messages: hello["messages"],
+      messages: hello.messages,
       system: "Größe 😀",
     });
   });

@@ -42,7 +42,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     (content, sent) => {
       const said = { role: "user", content: "a" };
       const edited = edit(body({ messages: [said, { role: "assistant", content }] }));
-      expect(edited.body["messages"]).toEqual([said, { role: "assistant", content: sent }]);
+      expect(edited.body.messages).toEqual([said, { role: "assistant", content: sent }]);
       expect(edited.dropped).toEqual(["prefill_trimmed"]);
       expect(
         edit(body({ messages: [said, { role: "assistant", content: sent }, said] })).dropped,
@@ -112,7 +112,7 @@ describe("the request on its way to a provider of the same protocol", () => {
   it("a count gets no limit", () => {
     const { endpoint, provider } = targetWith();
     const request = read(
-      { model: "r", messages: hello["messages"] ?? [] },
+      { model: "r", messages: hello.messages ?? [] },
       NO_HEADERS,
       countTokensSurface,
     );
@@ -153,7 +153,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     );
     const before = JSON.stringify(value);
     const { body: sent, stripped } = edit(value);
-    expect(sent["messages"]).toMatchObject([
+    expect(sent.messages).toMatchObject([
       {},
       {
         content: [
@@ -173,7 +173,7 @@ describe("the request on its way to a provider of the same protocol", () => {
 
   it("messages that need no change are the caller's own", () => {
     const value = answered({ type: "thinking", thinking: "a", signature: "EqoB" });
-    expect(edit(value).body["messages"]).toBe(value["messages"]);
+    expect(edit(value).body.messages).toBe(value.messages);
   });
 });
 

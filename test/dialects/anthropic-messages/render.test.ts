@@ -277,9 +277,7 @@ describe("a whole answer", () => {
     "arguments that are no object are no call by mistake: %s",
     (json) => {
       const { body: message, dropped } = renderAnswer(blocks(...call(json)), contextOf());
-      expect(message["content"]).toMatchObject([
-        { type: "tool_use", input: { INVALID_JSON: json } },
-      ]);
+      expect(message.content).toMatchObject([{ type: "tool_use", input: { INVALID_JSON: json } }]);
       expect(dropped).toEqual(["tool_arguments_normalised"]);
     },
   );

@@ -231,7 +231,7 @@ describe("a body in canon", () => {
       const value: JsonObject = structuredClone(rich);
       let position: Record<string, unknown> = value;
       for (const step of path) position = position[step] as Record<string, unknown>;
-      position["novelty"] = 1;
+      position.novelty = 1;
       const request = messagesSurface.parse(value, 100, NO_HEADERS);
       if ("code" in request) continue;
       const where = path.join(".");
@@ -383,7 +383,7 @@ describe("a body in canon", () => {
 
   it("a count is one", () => {
     const request = canon(
-      { model: "r", system: "s", messages: hello["messages"] ?? [] },
+      { model: "r", system: "s", messages: hello.messages ?? [] },
       countTokensSurface,
     );
     expect(request).toMatchObject({
@@ -393,7 +393,7 @@ describe("a body in canon", () => {
       stop: [],
     });
     const capped = countTokensSurface.translation.toCanon(
-      read({ model: "r", messages: hello["messages"] ?? [] }, NO_HEADERS, countTokensSurface),
+      read({ model: "r", messages: hello.messages ?? [] }, NO_HEADERS, countTokensSurface),
       "reject",
       { maxOutputTokens: 5, stripFields: [] },
     );

@@ -30,7 +30,7 @@ describe("a request to Vertex AI's rawPredict", () => {
       body: {
         anthropic_version: "vertex-2023-10-16",
         max_tokens: 100,
-        messages: hello["messages"],
+        messages: hello.messages,
       },
       stripped: ["metadata", "anthropic-beta"],
     });
@@ -39,13 +39,13 @@ describe("a request to Vertex AI's rawPredict", () => {
 
   it("says twice that it streams", () => {
     const { path, headers, body: sent } = sentBy(relayed(body({ stream: true })));
-    expect([path, headers, sent["stream"]]).toEqual([
+    expect([path, headers, sent.stream]).toEqual([
       "/models/claude-sonnet-4-5@20250929:streamRawPredict",
       [],
       true,
     ]);
     const { path: whole, body: requested } = sentBy(relayed(body({ stream: false })));
-    expect([whole, requested["stream"]]).toEqual([
+    expect([whole, requested.stream]).toEqual([
       "/models/claude-sonnet-4-5@20250929:rawPredict",
       false,
     ]);
@@ -63,7 +63,7 @@ describe("a request to Vertex AI's rawPredict", () => {
     expect(sent).toEqual({
       anthropic_version: "vertex-2023-10-16",
       max_tokens: 100,
-      messages: hello["messages"],
+      messages: hello.messages,
     });
     expect(stripped).toEqual(["service_tier", "unknown_field", "unknown_field"]);
   });
@@ -85,14 +85,14 @@ describe("a request to Vertex AI's rawPredict", () => {
   });
 
   it("is counted at a path of its own, where the body names the model", () => {
-    const value: JsonObject = { model: "r", messages: hello["messages"] ?? [] };
+    const value: JsonObject = { model: "r", messages: hello.messages ?? [] };
     const exchange = exchangeTo(FLAG, countTokensSurface, value, { upstreamModel });
     const { path, headers, body: sent } = sentBy(exchange);
     expect([path, headers]).toEqual(["/models/count-tokens:rawPredict", []]);
     expect(sent).toEqual({
       anthropic_version: "vertex-2023-10-16",
       model: upstreamModel,
-      messages: hello["messages"],
+      messages: hello.messages,
     });
     const { ending, bytes } = exchange.answer(encoder.encode('{"input_tokens":5}'));
     expect([decoder.decode(bytes), ending.usage?.input]).toEqual(['{"input_tokens":5}', 5]);

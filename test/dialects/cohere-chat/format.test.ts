@@ -42,7 +42,7 @@ function answered(...content: readonly AssistantPart[]): Partial<GenerateRequest
 }
 
 function messagesOf(more: Partial<GenerateRequest>, to: Target = target): unknown {
-  return printed(more, to).body["messages"];
+  return printed(more, to).body.messages;
 }
 
 describe("a request", () => {
@@ -145,7 +145,7 @@ describe("messages", () => {
       user,
     ];
     const { body, dropped } = printed({ turns });
-    expect(body["messages"]).toEqual([
+    expect(body.messages).toEqual([
       {
         role: "system",
         content: [
@@ -237,7 +237,7 @@ describe("messages", () => {
     ]);
     const thoughtless = targetWith({}, ["tools"]);
     const { body, dropped } = printed(answered(thought, say("yes")), thoughtless);
-    expect(body["messages"]).toMatchObject([{ content: "yes" }, {}]);
+    expect(body.messages).toMatchObject([{ content: "yes" }, {}]);
     expect(dropped).toEqual(["unsigned_reasoning_dropped"]);
   });
 
@@ -247,7 +247,7 @@ describe("messages", () => {
       { callId: "2", content: [say("")], isError: null, cache: null },
     ];
     const { body, dropped } = printed({ turns: [{ role: "tool", results }] });
-    expect(body["messages"]).toEqual([
+    expect(body.messages).toEqual([
       {
         role: "tool",
         tool_call_id: "1",
@@ -264,7 +264,7 @@ describe("messages", () => {
   it("omit blank texts, and messages that then say nothing", () => {
     const blank: Turn = { role: "user", name: null, content: [say(" \n")] };
     const { body, dropped } = printed({ turns: [blank, user] });
-    expect(body["messages"]).toEqual([{ role: "user", content: "go on" }]);
+    expect(body.messages).toEqual([{ role: "user", content: "go on" }]);
     expect(dropped).toEqual(["empty_text_dropped"]);
     expect(messagesOf({ turns: [blank] })).toEqual([{ role: "user", content: " \n" }]);
   });
@@ -310,7 +310,7 @@ describe("tools", () => {
   const tools = [tool("look_up"), tool("send", { description: "Sends.", parameters: null })];
 
   it("carry whole schemas, and an object without members where there is none", () => {
-    expect(printed({ tools }).body["tools"]).toEqual([
+    expect(printed({ tools }).body.tools).toEqual([
       {
         type: "function",
         function: { name: "look_up", parameters: { type: "object", properties: {} } },
@@ -332,7 +332,7 @@ describe("tools", () => {
     [{ mode: "none" }, "NONE"],
     [{ mode: "required" }, "REQUIRED"],
   ])("choose %j as %j", (toolChoice, expected) => {
-    expect(printed({ tools, toolChoice }).body["tool_choice"]).toBe(expected);
+    expect(printed({ tools, toolChoice }).body.tool_choice).toBe(expected);
   });
 
   it.each([true, false])("send only those that are allowed (required: %s)", (required) => {
@@ -341,7 +341,7 @@ describe("tools", () => {
       toolChoice: { mode: "allowed", names: ["send"], required },
     });
     expect(body).toMatchObject({ tools: [{ function: { name: "send" } }] });
-    expect(body["tool_choice"]).toBe(required ? "REQUIRED" : undefined);
+    expect(body.tool_choice).toBe(required ? "REQUIRED" : undefined);
     expect(dropped).toEqual(["allowed_tools_filtered"]);
   });
 
@@ -353,7 +353,7 @@ describe("tools", () => {
     const { body, dropped } = printed({
       tools: strict.map((value, index) => tool(`t${index}`, { strict: value })),
     });
-    expect(body["strict_tools"]).toBe(sent);
+    expect(body.strict_tools).toBe(sent);
     expect(dropped).toEqual(lost);
   });
 
@@ -368,9 +368,7 @@ describe("tools", () => {
     }
     // No call is made, so none are made side by side.
     expect(
-      printed({ tools, toolChoice: { mode: "none" }, parallelToolCalls: false }).body[
-        "tool_choice"
-      ],
+      printed({ tools, toolChoice: { mode: "none" }, parallelToolCalls: false }).body.tool_choice,
     ).toBe("NONE");
   });
 
@@ -385,13 +383,13 @@ describe("the form of the answer", () => {
   const schema = { type: "object", properties: { a: { const: 1 } } };
 
   it("is an object, of a kind where a schema says which", () => {
-    expect(printed({ format: { kind: "json_object" } }).body["response_format"]).toEqual({
+    expect(printed({ format: { kind: "json_object" } }).body.response_format).toEqual({
       type: "json_object",
     });
     const { body, dropped } = printed({
       format: { kind: "json_schema", name: "a", description: null, schema, strict: true },
     });
-    expect(body["response_format"]).toEqual({ type: "json_object", json_schema: schema });
+    expect(body.response_format).toEqual({ type: "json_object", json_schema: schema });
     expect(dropped).toEqual(["schema_name_dropped"]);
   });
 
@@ -428,7 +426,7 @@ describe("reasoning", () => {
     ],
   ])("is recorded: %s", (_name, reasoning, thinking, lost) => {
     const { body, dropped } = printed({ reasoning }, tabled);
-    expect(body["thinking"]).toEqual(thinking);
+    expect(body.thinking).toEqual(thinking);
     expect(dropped).toEqual(lost);
   });
 

@@ -34,8 +34,8 @@ const CLIENTS: Readonly<Record<string, Client>> = {
     },
     second({ choices }) {
       const [choice] = listOf(choices);
-      const message = objectOf(choice?.["message"]);
-      const results = listOf(message["tool_calls"]).map(({ id }) => ({
+      const message = objectOf(choice?.message);
+      const results = listOf(message.tool_calls).map(({ id }) => ({
         role: "tool",
         tool_call_id: id,
         content: "sun",
@@ -56,7 +56,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
       const items = listOf(output);
       const results = items
         .filter(({ type }) => type === "function_call")
-        .map((item) => ({ type: "function_call_output", call_id: item["call_id"], output: "sun" }));
+        .map((item) => ({ type: "function_call_output", call_id: item.call_id, output: "sun" }));
       return { ...this.first, input: [question, ...items, ...results] };
     },
   },

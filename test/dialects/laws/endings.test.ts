@@ -102,7 +102,7 @@ function converse(block: JsonObject, reason: string | null): Wire {
       : [];
   const said =
     "reasoningContent" in block
-      ? { reasoningContent: { reasoningText: block["reasoningContent"] } }
+      ? { reasoningContent: { reasoningText: block.reasoningContent } }
       : block;
   return {
     whole: { output: { message: { role: "assistant", content: [said] } }, ...stop },

@@ -49,9 +49,9 @@ function chatMessages({ messages }: JsonObject): readonly SentMessage[] {
 }
 
 function chatSent(body: JsonObject): Sent {
-  const functions = list(body["tools"]).map((tool) => object(tool["function"]));
-  const called = list(body["messages"]).flatMap(({ tool_calls }) =>
-    list(tool_calls).map((call) => object(call["function"])["name"]),
+  const functions = list(body.tools).map((tool) => object(tool.function));
+  const called = list(body.messages).flatMap(({ tool_calls }) =>
+    list(tool_calls).map((call) => object(call.function).name),
   );
   return {
     names: texts([...functions.map(({ name }) => name), ...called]),
@@ -99,7 +99,7 @@ const READERS: Readonly<
         list(functionDeclarations).map(({ name }) => name),
       ),
       ...list(contents).flatMap(({ parts }) =>
-        list(parts).map(({ functionCall }) => object(functionCall)["name"]),
+        list(parts).map(({ functionCall }) => object(functionCall).name),
       ),
     ]),
     schemas: list(tools).flatMap(({ functionDeclarations }) =>
@@ -107,25 +107,25 @@ const READERS: Readonly<
     ),
     messages: list(contents).map(({ role, parts }) => ({
       role: role === "model" ? "assistant" : textOf(role),
-      calls: texts(list(parts).map(({ functionCall }) => object(functionCall)["id"])),
-      results: texts(list(parts).map(({ functionResponse }) => object(functionResponse)["id"])),
+      calls: texts(list(parts).map(({ functionCall }) => object(functionCall).id)),
+      results: texts(list(parts).map(({ functionResponse }) => object(functionResponse).id)),
       texts: texts(list(parts).map(({ text }) => text)),
     })),
   }),
   "bedrock-converse": ({ toolConfig, messages }) => ({
     names: texts([
-      ...list(object(toolConfig)["tools"]).map(({ toolSpec }) => object(toolSpec)["name"]),
+      ...list(object(toolConfig).tools).map(({ toolSpec }) => object(toolSpec).name),
       ...list(messages).flatMap(({ content }) =>
-        list(content).map(({ toolUse }) => object(toolUse)["name"]),
+        list(content).map(({ toolUse }) => object(toolUse).name),
       ),
     ]),
-    schemas: list(object(toolConfig)["tools"]).flatMap(
-      ({ toolSpec }) => object(object(toolSpec)["inputSchema"])["json"] ?? [],
+    schemas: list(object(toolConfig).tools).flatMap(
+      ({ toolSpec }) => object(object(toolSpec).inputSchema).json ?? [],
     ),
     messages: list(messages).map(({ role, content }) => ({
       role: textOf(role),
-      calls: texts(list(content).map(({ toolUse }) => object(toolUse)["toolUseId"])),
-      results: texts(list(content).map(({ toolResult }) => object(toolResult)["toolUseId"])),
+      calls: texts(list(content).map(({ toolUse }) => object(toolUse).toolUseId)),
+      results: texts(list(content).map(({ toolResult }) => object(toolResult).toolUseId)),
       texts: texts(list(content).map(({ text }) => text)),
     })),
   }),

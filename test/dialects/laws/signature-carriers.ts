@@ -72,7 +72,7 @@ function messagesCarrier(
       for (const { content_block: begun, delta } of events) {
         if (isJsonObject(begun)) content.push(begun);
         const last = content.length - 1;
-        const signature = isJsonObject(delta) ? delta["signature"] : undefined;
+        const signature = isJsonObject(delta) ? delta.signature : undefined;
         if (signature !== undefined) content[last] = { ...content[last], signature };
       }
       return { content };
@@ -147,8 +147,8 @@ function responsesCarrier(name: string, item: (encrypted_content: string) => Jso
       const items = events.flatMap(({ type, item: done }) =>
         type === "response.output_item.done" ? (done ?? []) : [],
       );
-      const last = events.at(-1)?.["response"];
-      const output = isJsonObject(last) ? last["output"] : null;
+      const last = events.at(-1)?.response;
+      const output = isJsonObject(last) ? last.output : null;
       // Clients read either; both have to be the same.
       if (JSON.stringify(items) !== JSON.stringify(output))
         throw new Error("items and resource differ");
@@ -192,15 +192,15 @@ function chatCarrier(name: string, members: (signature: string) => JsonObject): 
       let message: JsonObject = {};
       for (const { choices } of events) {
         const choice = Array.isArray(choices) ? choices[0] : null;
-        const delta = isJsonObject(choice) ? choice["delta"] : null;
+        const delta = isJsonObject(choice) ? choice.delta : null;
         if (isJsonObject(delta)) message = { ...message, ...delta };
       }
       return { choices: [{ message }] };
     },
     next: ({ choices }) => {
       const choice = Array.isArray(choices) ? choices[0] : null;
-      const message: JsonValue = (isJsonObject(choice) ? choice["message"] : null) ?? null;
-      const isCall = isJsonObject(message) && Array.isArray(message["tool_calls"]);
+      const message: JsonValue = (isJsonObject(choice) ? choice.message : null) ?? null;
+      const isCall = isJsonObject(message) && Array.isArray(message.tool_calls);
       const result = { role: "tool", tool_call_id: "call_1", content: "sunny" };
       return { model: "r", messages: [user, message, ...(isCall ? [result] : [user])] };
     },

@@ -26,7 +26,7 @@ function format(
 
 function messagesOf(...turns: readonly Turn[]) {
   const { body, dropped } = format({ turns });
-  return { messages: body["messages"], dropped };
+  return { messages: body.messages, dropped };
 }
 
 const assistant = (...content: readonly AssistantPart[]): Turn => ({
@@ -182,7 +182,7 @@ describe("a request for a chat provider", () => {
     ],
   ])("says how much to think as a level: %j", (requested, table, level, dropped) => {
     const formatted = format({ reasoning: requested }, [], table);
-    expect(formatted.body["reasoning_effort"]).toBe(level);
+    expect(formatted.body.reasoning_effort).toBe(level);
     expect(formatted.dropped).toEqual(dropped);
   });
 

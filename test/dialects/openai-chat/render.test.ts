@@ -48,7 +48,7 @@ function render(events: readonly InferenceEvent[], more: JsonObject = {}) {
 const answerOf = (events: readonly InferenceEvent[], more: JsonObject = {}) =>
   chatSurface.translation.renderAnswer(collectAnswer(events), contextOf(parse(more)));
 const choiceOf = (chunk: JsonObject | undefined) =>
-  ((chunk?.["choices"] ?? []) as readonly JsonObject[])[0] ?? {};
+  ((chunk?.choices ?? []) as readonly JsonObject[])[0] ?? {};
 const text: OpenBlock = { kind: "text" };
 const reasoning: OpenBlock = { kind: "reasoning", summary: false };
 const call = (id: string): OpenBlock => ({ kind: "tool_call", id, name: "f" });
@@ -77,7 +77,7 @@ describe("a rendered stream", () => {
 
   it("ends with the counts on request, and every chunk before says that it has none", () => {
     const { chunks } = render([...story([text, "a"]), usage, finish("stop")], included);
-    expect(chunks.map((chunk) => chunk["usage"])).toEqual([
+    expect(chunks.map((chunk) => chunk.usage)).toEqual([
       null,
       null,
       null,
@@ -89,7 +89,7 @@ describe("a rendered stream", () => {
         completion_tokens_details: { reasoning_tokens: 2 },
       },
     ]);
-    expect(chunks.at(-1)?.["choices"]).toEqual([]);
+    expect(chunks.at(-1)?.choices).toEqual([]);
     expect(
       render([...story([text, "a"]), usage, finish("stop")]).chunks.some(
         (chunk) => "usage" in chunk,
@@ -104,7 +104,7 @@ describe("a rendered stream", () => {
       finish("tool_calls"),
     ]);
     const calls = chunks.flatMap(
-      (chunk) => (choiceOf(chunk)["delta"] as { tool_calls?: JsonObject[] }).tool_calls ?? [],
+      (chunk) => (choiceOf(chunk).delta as { tool_calls?: JsonObject[] }).tool_calls ?? [],
     );
     const first = (index: number, id: string) => ({
       index,
@@ -131,8 +131,8 @@ describe("a rendered stream", () => {
     ["content_filter", "content_filter"],
   ])("says %s as %s, whole and streamed", (reason, expected) => {
     const events = [...story([text, "a"]), finish(reason)];
-    expect(choiceOf(render(events).chunks.at(-1))["finish_reason"]).toBe(expected);
-    expect(choiceOf(answerOf(events).body)["finish_reason"]).toBe(expected);
+    expect(choiceOf(render(events).chunks.at(-1)).finish_reason).toBe(expected);
+    expect(choiceOf(answerOf(events).body).finish_reason).toBe(expected);
   });
 
   it("records a stop sequence that it cannot name", () => {
@@ -152,10 +152,10 @@ describe("a rendered stream", () => {
       content: [{ token: "a", logprob: -1, bytes: null, top_logprobs: [] }],
       refusal: null,
     };
-    expect(choiceOf(render(events, { logprobs: true }).chunks[1])["logprobs"]).toEqual(printed);
-    expect(choiceOf(render(events).chunks[1])["logprobs"]).toBeNull();
-    expect(choiceOf(answerOf(events, { logprobs: true }).body)["logprobs"]).toEqual(printed);
-    expect(choiceOf(answerOf(events).body)["logprobs"]).toBeNull();
+    expect(choiceOf(render(events, { logprobs: true }).chunks[1]).logprobs).toEqual(printed);
+    expect(choiceOf(render(events).chunks[1]).logprobs).toBeNull();
+    expect(choiceOf(answerOf(events, { logprobs: true }).body).logprobs).toEqual(printed);
+    expect(choiceOf(answerOf(events).body).logprobs).toBeNull();
   });
 
   it("puts citations into the message's text, counting code points", () => {
@@ -177,10 +177,10 @@ describe("a rendered stream", () => {
       type: "url_citation",
       url_citation: { url: "u", title: "", start_index, end_index },
     });
-    const message = choiceOf(answerOf(cited).body)["message"];
+    const message = choiceOf(answerOf(cited).body).message;
     expect(message).toMatchObject({ content: "🙂bcd", annotations: [at(1, 2), at(2, 4)] });
     const streamed = render(cited).chunks.flatMap(
-      (chunk) => (choiceOf(chunk)["delta"] as { annotations?: JsonObject[] })?.annotations ?? [],
+      (chunk) => (choiceOf(chunk).delta as { annotations?: JsonObject[] })?.annotations ?? [],
     );
     expect(streamed).toEqual([
       { index: 0, ...at(1, 2) },
@@ -236,21 +236,21 @@ describe("reasoning on the way out", () => {
   ];
 
   it("carries tagged signatures beside the text, whole and streamed, and comes back as it was", () => {
-    const message = choiceOf(answerOf(events).body)["message"] as JsonObject;
-    const details = message["reasoning_details"] as readonly JsonObject[];
+    const message = choiceOf(answerOf(events).body).message as JsonObject;
+    const details = message.reasoning_details as readonly JsonObject[];
     expect(message).toMatchObject({ content: "x", reasoning_content: "abs" });
     expect(details.map(({ type }) => type)).toEqual([
       "reasoning.text",
       "reasoning.summary",
       "reasoning.encrypted",
     ]);
-    expect(readSignature(details[0]?.["signature"] as string, "")).toEqual({
+    expect(readSignature(details[0]?.signature as string, "")).toEqual({
       family: "f",
       signature: "c2ln",
     });
     const streamed = render(events).chunks.flatMap(
       (chunk) =>
-        (choiceOf(chunk)["delta"] as { reasoning_details?: JsonObject[] }).reasoning_details ?? [],
+        (choiceOf(chunk).delta as { reasoning_details?: JsonObject[] }).reasoning_details ?? [],
     );
     expect(streamed).toEqual(details.map((detail, index) => ({ ...detail, index })));
 
@@ -275,7 +275,7 @@ describe("reasoning on the way out", () => {
   });
 
   it("is text alone without a signature", () => {
-    const message = choiceOf(answerOf([...reported, finish("stop")]).body)["message"];
+    const message = choiceOf(answerOf([...reported, finish("stop")]).body).message;
     expect(message).toMatchObject({ reasoning_content: "abs" });
     expect(message).toMatchObject({ reasoning_details: undefined });
   });
@@ -321,7 +321,7 @@ describe("a whole answer", () => {
     ],
   ])("of %s", (_, events, message, dropped) => {
     const answer = answerOf(events);
-    expect(choiceOf(answer.body)["message"]).toMatchObject(message);
+    expect(choiceOf(answer.body).message).toMatchObject(message);
     expect(answer.dropped).toEqual(dropped);
   });
 
@@ -330,7 +330,7 @@ describe("a whole answer", () => {
       type: "usage",
       usage: { input: 3, output: null, cacheRead: null, cacheWrite: 1, reasoning: null },
     };
-    expect(answerOf([...story([text, "a"]), some, finish("stop")]).body["usage"]).toEqual({
+    expect(answerOf([...story([text, "a"]), some, finish("stop")]).body.usage).toEqual({
       prompt_tokens: 3,
       prompt_tokens_details: { cache_write_tokens: 1 },
     });
@@ -418,9 +418,9 @@ describe("there and back", () => {
     const whole = answerOf(events).body;
     expect(final.choices[0]?.message).toMatchObject({ content: "ab", reasoning_content: "r" });
     expect(final.choices[0]?.message.tool_calls).toMatchObject(
-      (choiceOf(whole)["message"] as { tool_calls: JsonObject[] }).tool_calls,
+      (choiceOf(whole).message as { tool_calls: JsonObject[] }).tool_calls,
     );
     expect(final.choices[0]?.finish_reason).toBe("tool_calls");
-    expect(final.usage).toEqual(whole["usage"]);
+    expect(final.usage).toEqual(whole.usage);
   });
 });

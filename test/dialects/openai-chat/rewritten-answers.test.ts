@@ -58,7 +58,7 @@ function received(exchange: ExchangePlan, chunks: readonly string[]) {
     calls,
     done,
     ids: new Set(given.map(({ id }) => id)),
-    finish: choices.at(-1)?.["finish_reason"],
+    finish: choices.at(-1)?.finish_reason,
   };
 }
 

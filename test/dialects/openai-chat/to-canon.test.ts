@@ -310,7 +310,7 @@ describe("turns", () => {
     ],
   ])("records %s", (_, message, dropped) => {
     expect(
-      toCanon({ messages: message["role"] === "system" ? [message, user] : [user, message, user] })
+      toCanon({ messages: message.role === "system" ? [message, user] : [user, message, user] })
         .dropped,
     ).toEqual(dropped);
   });

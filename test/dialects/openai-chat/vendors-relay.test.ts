@@ -67,7 +67,7 @@ describe("a relayed body", () => {
   it("keeps signed reasoning, which only the provider that signed it is sent", () => {
     const signed = [{ type: "reasoning.text", text: "t", signature: "s" }];
     const messages = [user, assistant({ reasoning: "t", reasoning_details: signed }), user];
-    expect(relayed({ messages }, ["no_reasoning_history"]).body["messages"]).toEqual([
+    expect(relayed({ messages }, ["no_reasoning_history"]).body.messages).toEqual([
       user,
       assistant({ reasoning_details: signed }),
       user,
@@ -77,7 +77,7 @@ describe("a relayed body", () => {
       assistant({ reasoning_details: [{ type: "reasoning.text", text: "t" }] }),
       user,
     ];
-    expect(relayed({ messages: unsigned }, ["no_reasoning_history"]).body["messages"]).toEqual([
+    expect(relayed({ messages: unsigned }, ["no_reasoning_history"]).body.messages).toEqual([
       user,
       assistant({}),
       user,
@@ -92,9 +92,7 @@ describe("a relayed body", () => {
       dropped: [],
     });
     const strange = [{ role: "user", content: [{ type: "text", text: "a", other: 1 }] }];
-    expect(relayed({ messages: strange }, ["joined_text_content"]).body["messages"]).toEqual(
-      strange,
-    );
+    expect(relayed({ messages: strange }, ["joined_text_content"]).body.messages).toEqual(strange);
     const marked = [
       {
         role: "user",
@@ -211,18 +209,16 @@ describe("ids of nine letters and digits", () => {
   function idsOf(messages: JsonValue | undefined): readonly JsonValue[] {
     const all = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
     const calls = all.flatMap(({ tool_calls: list }) => (Array.isArray(list) ? list : []));
-    const answered = all.flatMap((message) => message["tool_call_id"] ?? []);
+    const answered = all.flatMap((message) => message.tool_call_id ?? []);
     return [
-      ...calls.map((call: JsonValue) => (isJsonObject(call) ? (call["id"] ?? null) : null)),
+      ...calls.map((call: JsonValue) => (isJsonObject(call) ? (call.id ?? null) : null)),
       ...answered,
     ];
   }
 
   it("are given to all calls: equal where they were equal, other where they were other, the same again for a longer history", () => {
     const check = (list: readonly string[], more: readonly string[]): void => {
-      const short = idsOf(
-        relayed({ messages: historyOf(list) }, ["short_call_ids"]).body["messages"],
-      );
+      const short = idsOf(relayed({ messages: historyOf(list) }, ["short_call_ids"]).body.messages);
       for (const id of short) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);
       expect(short.slice(list.length)).toEqual(short.slice(0, list.length));
       expect(new Set(short).size).toBe(new Set(list).size);
@@ -230,7 +226,7 @@ describe("ids of nine letters and digits", () => {
         ...historyOf(list),
         ...historyOf(more.filter((id) => !id.startsWith("call"))),
       ];
-      const again = idsOf(relayed({ messages: longer }, ["short_call_ids"]).body["messages"]);
+      const again = idsOf(relayed({ messages: longer }, ["short_call_ids"]).body.messages);
       expect(again.slice(0, list.length)).toEqual(short.slice(0, list.length));
     };
     fc.assert(fc.property(ids, ids, check));

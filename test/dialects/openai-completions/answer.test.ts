@@ -300,7 +300,7 @@ describe("the client's answer", () => {
   it("has null usage on all chunks and the counts on a last one where that was requested", () => {
     const answered = contextFor({ stream: true, stream_options: { include_usage: true } });
     const chunks = chunksOf(print(reported, answered).text);
-    expect(chunks.map((item) => item["usage"]).slice(0, -1)).toEqual([null, null, null]);
+    expect(chunks.map((item) => item.usage).slice(0, -1)).toEqual([null, null, null]);
     expect(chunks.at(-1)).toMatchObject({
       choices: [],
       usage: {
@@ -317,7 +317,7 @@ describe("the client's answer", () => {
         answered,
       ).text,
     );
-    expect(unknown.every((item) => item["usage"] === null)).toBe(true);
+    expect(unknown.every((item) => item.usage === null)).toBe(true);
   });
 
   it("says the same whole", () => {

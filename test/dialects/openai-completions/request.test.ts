@@ -236,7 +236,7 @@ describe("the relay's request", () => {
 
   it("requests usage on streams, keeping the caller's options, unless the provider refuses them", () => {
     const stream = { stream: true, stream_options: { include_obfuscation: false } };
-    expect(edit(stream).body["stream_options"]).toEqual({
+    expect(edit(stream).body.stream_options).toEqual({
       include_obfuscation: false,
       include_usage: true,
     });
@@ -251,7 +251,7 @@ describe("the relay's request", () => {
     [{ max_tokens: 500 }, 50],
     [{ max_tokens: 5 }, 5],
   ])("caps the output of %j", (more, sent) => {
-    expect(edit(more, "reject", { maxOutputTokens: 50, stripFields: [] }).body["max_tokens"]).toBe(
+    expect(edit(more, "reject", { maxOutputTokens: 50, stripFields: [] }).body.max_tokens).toBe(
       sent,
     );
   });

@@ -60,8 +60,8 @@ describe("a request as a provider takes it", () => {
     ],
   ])("instructions: %s", (_, turns, instructions, roles) => {
     const { body } = format({ turns });
-    expect(body["instructions"]).toBe(instructions);
-    expect(body["input"]).toMatchObject(roles.map((role) => ({ role })));
+    expect(body.instructions).toBe(instructions);
+    expect(body.input).toMatchObject(roles.map((role) => ({ role })));
   });
 
   it("prints an assistant's turn as items, in their order", () => {
@@ -102,7 +102,7 @@ describe("a request as a provider takes it", () => {
         },
       ],
     });
-    expect(body["input"]).toEqual([
+    expect(body.input).toEqual([
       { type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] },
       {
         type: "reasoning",
@@ -131,7 +131,7 @@ describe("a request as a provider takes it", () => {
       },
     ]);
     expect(dropped).toEqual(["unsigned_reasoning_dropped", "tool_error_flag_dropped"]);
-    expect(body["include"]).toEqual(["reasoning.encrypted_content"]);
+    expect(body.include).toEqual(["reasoning.encrypted_content"]);
   });
 
   it("prints files, images and sound", () => {
@@ -165,7 +165,7 @@ describe("a request as a provider takes it", () => {
         },
       ],
     });
-    expect(body["input"]).toMatchObject([
+    expect(body.input).toMatchObject([
       {
         content: [
           { type: "input_text", text: "x" },
@@ -194,7 +194,7 @@ describe("a request as a provider takes it", () => {
         { role: "tool", results: [{ callId: id, content: [], isError: null, cache: null }] },
       ],
     });
-    expect(body["input"]).toMatchObject([{}, { call_id: sent }, { call_id: sent }]);
+    expect(body.input).toMatchObject([{}, { call_id: sent }, { call_id: sent }]);
     expect(dropped).toEqual(["call_ids_rewritten"]);
     expect(format({ turns: [user, assistant({ ...call, id: "y".repeat(64) })] }).dropped).toEqual(
       [],
@@ -304,7 +304,7 @@ describe("a request as a provider takes it", () => {
   ])("%s", (_, more, body, dropped) => {
     const formatted = format(more);
     expect(formatted.body).toMatchObject(body);
-    expect(formatted.body["store"]).toBe(false);
+    expect(formatted.body.store).toBe(false);
     expect(formatted.dropped).toEqual(dropped);
   });
 
@@ -333,12 +333,12 @@ describe("a request as a provider takes it", () => {
   ])("reasoning: %s", (_, reasoning, expected, dropped) => {
     const model = { ...TARGET.model, reasoning: { efforts: null, budgets } };
     const formatted = format({ reasoning }, { ...TARGET, model });
-    expect(formatted.body["reasoning"]).toEqual(expected);
+    expect(formatted.body.reasoning).toEqual(expected);
     expect(formatted.dropped).toEqual(dropped);
     const sealed = reasoning?.effort === "none" ? undefined : ["reasoning.encrypted_content"];
-    expect(formatted.body["include"]).toEqual(sealed);
+    expect(formatted.body.include).toEqual(sealed);
     const quiet = { ...TARGET, model, provider: { ...TARGET.provider, flags: ["no_include"] } };
-    expect(format({ reasoning }, quiet).body["include"]).toBeUndefined();
+    expect(format({ reasoning }, quiet).body.include).toBeUndefined();
   });
 
   it("counts tokens without generating any", () => {

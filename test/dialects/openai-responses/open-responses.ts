@@ -29,8 +29,8 @@ export function openResponses(): OpenResponses | null {
   } = JSON.parse(readFileSync(file, "utf8"));
   const { schemas } = document.components;
   // Wrongly typed as null in the document; everybody sends an object.
-  const format = schemas["JsonSchemaResponseFormat"];
-  if (format !== undefined) format.properties["schema"] = { type: ["object", "null"] };
+  const format = schemas.JsonSchemaResponseFormat;
+  if (format !== undefined) format.properties.schema = { type: ["object", "null"] };
   const ajv = new Ajv2020({ strict: false });
   ajv.addSchema(document, "open-responses");
   const check = (name: string, value: unknown): string | null => {
@@ -40,7 +40,7 @@ export function openResponses(): OpenResponses | null {
   };
   const byType = new Map<string, string>();
   for (const [name, schema] of Object.entries(schemas)) {
-    const type: unknown = schema.properties?.["type"];
+    const type: unknown = schema.properties?.type;
     if (
       !name.endsWith("StreamingEvent") ||
       typeof type !== "object" ||
@@ -52,7 +52,7 @@ export function openResponses(): OpenResponses | null {
   }
   return {
     event: (event) => {
-      const type = typeof event["type"] === "string" ? event["type"] : "";
+      const type = typeof event.type === "string" ? event.type : "";
       const known = RENAMED[type] ?? type;
       return check(byType.get(known) ?? known, { ...event, type: known });
     },

@@ -56,7 +56,7 @@ describe("the request on its way upstream", () => {
       edits: editSet("model_replaced") | editSet("store_false_sent"),
       headers: [],
     });
-    expect(edit({ store: null }).body["store"]).toBe(false);
+    expect(edit({ store: null }).body.store).toBe(false);
   });
 
   it("takes out who the user is, and our own members, and says so", () => {
@@ -95,7 +95,7 @@ describe("the request on its way upstream", () => {
     [null, 5, 16],
   ])("an output limit of %s under a cap of %s is %s", (requested, cap, sent) => {
     const more = requested === null ? {} : { max_output_tokens: requested };
-    expect(edit(more, { maxOutputTokens: cap }).body["max_output_tokens"]).toBe(sent);
+    expect(edit(more, { maxOutputTokens: cap }).body.max_output_tokens).toBe(sent);
   });
 
   it("puts the alias where the protocol has it", () => {
@@ -103,10 +103,10 @@ describe("the request on its way upstream", () => {
     const format = { type: "json_schema", ...json_schema };
     for (const alias of [{ type: "json_schema", json_schema }, format]) {
       const { body } = edit({ response_format: alias, text: { verbosity: "low" } });
-      expect(body["text"]).toEqual({ verbosity: "low", format });
+      expect(body.text).toEqual({ verbosity: "low", format });
       expect(body).not.toHaveProperty("response_format");
     }
-    expect(edit({ response_format: format, text: { format } }).body["text"]).toEqual({ format });
+    expect(edit({ response_format: format, text: { format } }).body.text).toEqual({ format });
   });
 
   it("bares our signatures and leaves the provider's alone", () => {
@@ -117,7 +117,7 @@ describe("the request on its way upstream", () => {
     });
     const input = [item("sbx1.openai.abc"), item("def"), { role: "user", content: "x" }];
     const { body } = edit({ input });
-    expect(body["input"]).toEqual([item("abc"), item("def"), input[2]]);
+    expect(body.input).toEqual([item("abc"), item("def"), input[2]]);
     expect(input[0]).toEqual(item("sbx1.openai.abc"));
   });
 
@@ -126,7 +126,7 @@ describe("the request on its way upstream", () => {
     const item = { type: "reasoning", summary: [], encrypted_content: sealed };
     const content = [{ type: "reasoning_text", text: "why" }];
     const bare = { type: "reasoning", summary: [], encrypted_content: "abc", content };
-    expect(edit({ input: [item, { ...item, content }] }).body["input"]).toEqual([bare, bare]);
+    expect(edit({ input: [item, { ...item, content }] }).body.input).toEqual([bare, bare]);
   });
 
   it("does not take a member for a prototype", () => {
@@ -253,7 +253,7 @@ describe("a relayed stream", () => {
     const { events } = read(printed);
     expect(events[1]).toEqual(delta("hi"));
     for (const event of [events[0], events[2]]) {
-      const response = event?.["response"];
+      const response = event?.response;
       expect(
         isJsonObject(response) && RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)),
       ).toBe(true);
@@ -266,7 +266,7 @@ describe("a relayed stream", () => {
         tool_choice: "auto",
       });
     }
-    expect(events[2]?.["response"]).toMatchObject({
+    expect(events[2]?.response).toMatchObject({
       completed_at: 1_700_000_000,
       temperature: null,
     });
@@ -647,8 +647,8 @@ describe("texts of a stream", () => {
     ].map((event) => formatSseEvent(JSON.stringify(event), event.type));
     const observer = relay.observe(contextOf(parse({ stream: true })));
     const { events } = read(textOf(lacking.flatMap((event) => observer.push(event))));
-    expect(events.map((event) => event["sequence_number"])).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    const positions = events.map((event) => [event["output_index"], event["content_index"]]);
+    expect(events.map((event) => event.sequence_number)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const positions = events.map((event) => [event.output_index, event.content_index]);
     const none = [undefined, undefined];
     const expected = [none, [0], [0, 0], [0, 0], [0, 1], [0, 1], [1], [1, 0], [0], none];
     expect(positions).toEqual(expected.map(([output, content]) => [output, content]));

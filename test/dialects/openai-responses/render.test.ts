@@ -91,7 +91,7 @@ const finish = (reason: FinishReason): InferenceEvent => ({
   stopSequence: null,
 });
 const last = (events: readonly JsonObject[]): JsonObject => {
-  const response = events.at(-1)?.["response"];
+  const response = events.at(-1)?.response;
   if (!isJsonObject(response)) throw new Error("no resource at the end");
   return response;
 };
@@ -141,7 +141,7 @@ describe("a printed stream", () => {
       "completed",
     ]);
     expect(done).toBe(true);
-    expect(last(events)["output"]).toEqual([
+    expect(last(events).output).toEqual([
       {
         type: "reasoning",
         id: "rs_1_0",
@@ -184,7 +184,7 @@ describe("a printed stream", () => {
         expect(whole).toEqual({
           ...last(reported.events),
           ...whole,
-          output: last(reported.events)["output"],
+          output: last(reported.events).output,
         });
         const again = collectAnswer(
           responsesUpstream.parseAnswer(bytesOf(whole), generate(), TARGET),
@@ -222,7 +222,7 @@ describe("a printed stream", () => {
       const { output } = last(printed);
       const types = (Array.isArray(output) ? output : []).filter(isJsonObject).map(typeOf);
       expect(final.output.map(({ type }) => type)).toEqual(types);
-      expect(final.status).toBe(last(printed)["status"]);
+      expect(final.status).toBe(last(printed).status);
     }
   });
 
@@ -244,7 +244,7 @@ describe("a printed stream", () => {
       incomplete_details: why === null ? null : { reason: why },
     });
     // The cut item is the last one.
-    expect(response["output"]).toMatchObject([{ status }]);
+    expect(response.output).toMatchObject([{ status }]);
     expect(renderAnswer(collectAnswer(events), contextOf(parse())).body).toMatchObject({
       status,
       output: [{ status }],
@@ -264,7 +264,7 @@ describe("a printed stream", () => {
       { type: "close", index: 0 },
     ];
     const events = said(...call, ...block(1, "text", "x"), finish("length"));
-    expect(last(read(render(events)).events)["output"]).toMatchObject([
+    expect(last(read(render(events)).events).output).toMatchObject([
       { status: "completed" },
       { status: "incomplete" },
     ]);
@@ -318,10 +318,10 @@ describe("a printed stream", () => {
       start_index: 3,
       end_index: 3,
     };
-    expect(last(read(render(events)).events)["output"]).toMatchObject([
+    expect(last(read(render(events)).events).output).toMatchObject([
       { content: [{ annotations: [annotation] }] },
     ]);
-    expect(renderAnswer(collectAnswer(events), contextOf(parse())).body["output"]).toMatchObject([
+    expect(renderAnswer(collectAnswer(events), contextOf(parse())).body.output).toMatchObject([
       { content: [{ annotations: [annotation] }] },
     ]);
   });
@@ -338,7 +338,7 @@ describe("a printed stream", () => {
       { type: "finish", reason: "stop_sequence", stopSequence: "END" },
     );
     const stream = textOf(events.flatMap((event) => renderer.push(event)));
-    expect(last(read(stream).events)["usage"]).toBeNull();
+    expect(last(read(stream).events).usage).toBeNull();
     expect(new Set(renderer.dropped)).toEqual(
       new Set(["citations_dropped", "usage_hidden", "stop_sequence_unnamed"]),
     );
@@ -346,7 +346,7 @@ describe("a printed stream", () => {
       new Set(renderer.dropped),
     );
     const full = said({ type: "usage", usage: { ...usage, output: 2 } }, finish("stop"));
-    expect(last(read(render(full)).events)["usage"]).toEqual({
+    expect(last(read(render(full)).events).usage).toEqual({
       input_tokens: 5,
       input_tokens_details: { cached_tokens: 0 },
       output_tokens: 2,
@@ -374,7 +374,7 @@ describe("a stream that fails", () => {
           error: { code: "server_error", message: "It broke. (request id req_1)" },
         });
         const added = printed.filter(({ type }) => type === "response.output_item.added").length;
-        expect(response["output"]).toHaveLength(added);
+        expect(response.output).toHaveLength(added);
       }),
       { numRuns: 100 },
     );
@@ -385,7 +385,7 @@ describe("a stream that fails", () => {
     const begun = said(...block(0, "text", "ha").slice(0, 2)).flatMap((event) =>
       renderer.push(event),
     );
-    expect(last(read(textOf([...begun, renderer.fail(FAILURE)])).events)["output"]).toEqual([
+    expect(last(read(textOf([...begun, renderer.fail(FAILURE)])).events).output).toEqual([
       {
         type: "message",
         id: "msg_1_0",
@@ -414,6 +414,6 @@ describe("a stream that fails", () => {
     [{ ...FAILURE, code: "upstream_exhausted" }, "server_error"],
   ])("%#: gives the protocol's code", (error, code) => {
     const { events } = read(textOf([renderStream(contextOf(parse())).fail(error)]));
-    expect(events[0]?.["code"]).toBe(code);
+    expect(events[0]?.code).toBe(code);
   });
 });

@@ -91,7 +91,7 @@ describe("a signed call", () => {
     ]);
     expect(headers["x-amz-date"]).toBe("20150830T123600Z");
     expect(headers["x-amz-content-sha256"]).toBe(sha256("{}"));
-    expect(parts(headers["authorization"])["credential"]).toBe(
+    expect(parts(headers.authorization).credential).toBe(
       `${KEYS.accessKeyId}/20150830/eu-west-1/bedrock/aws4_request`,
     );
   });
@@ -130,8 +130,8 @@ describe("a signed call", () => {
       sha256(body),
     ].join("\n");
     expect(headers["x-amz-security-token"]).toBe("session+token==");
-    expect(parts(headers["authorization"])["headers"]).toBe(signed);
-    expect(parts(headers["authorization"])["signature"]).toBe(
+    expect(parts(headers.authorization).headers).toBe(signed);
+    expect(parts(headers.authorization).signature).toBe(
       signatureOf(canonical, "eu-west-1", "bedrock", keys),
     );
   });
@@ -139,10 +139,8 @@ describe("a signed call", () => {
   it("covers the protocol's own headers, so that they cannot be changed on the way", async () => {
     const plain = await sign({ headers: ["anthropic-version", "2023-06-01"] });
     const changed = await sign({ headers: ["anthropic-version", "2023-06-02"] });
-    expect(parts(plain["authorization"])["headers"]).toContain("anthropic-version");
-    expect(parts(plain["authorization"])["signature"]).not.toBe(
-      parts(changed["authorization"])["signature"],
-    );
+    expect(parts(plain.authorization).headers).toContain("anthropic-version");
+    expect(parts(plain.authorization).signature).not.toBe(parts(changed.authorization).signature);
   });
 
   it("is refused where no keys can be had", async () => {

@@ -66,7 +66,7 @@ function preparation({ served, setup = "" }: PageSetup): string {
 function fileOf({ info, text }: Fence, { environment }: Sandbox, index: number): string | null {
   const [, appends, path] = /^(>> )?([\w./-]+\.\w+)$/.exec(info) ?? [];
   if (path === undefined) return null;
-  const kept = join(environment["DOCS_STATE"] ?? "", `file-${index}`);
+  const kept = join(environment.DOCS_STATE ?? "", `file-${index}`);
   writeFileSync(kept, appends === undefined ? text : `\n${text}`);
   return `mkdir -p '${dirname(path)}' && cat '${kept}' ${appends === undefined ? ">" : ">>"} '${path}'`;
 }
@@ -130,7 +130,7 @@ interface Ended {
 }
 
 function shell(script: string, { folder, environment }: Sandbox): Promise<Ended> {
-  const file = join(environment["DOCS_STATE"] ?? "", "page.sh");
+  const file = join(environment.DOCS_STATE ?? "", "page.sh");
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, script);
   appendFileSync(file, "\nexit 0\n");
@@ -153,7 +153,7 @@ function complaints(
   ended: Ended,
   varies?: Varies,
 ): readonly string[] {
-  const state = environment["DOCS_STATE"] ?? "";
+  const state = environment.DOCS_STATE ?? "";
   const read = (name: string): string =>
     existsSync(join(state, name)) ? readFileSync(join(state, name), "utf8") : "";
   const found: string[] = [];

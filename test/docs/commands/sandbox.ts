@@ -105,8 +105,8 @@ export async function makeSandbox(): Promise<Sandbox> {
     readFileSync(join(ROOT, "package.json"), "utf8"),
   );
   if (
-    scripts["start"] !== "node src/main.ts serve --demo" ||
-    scripts["signalbox"] !== "node src/main.ts"
+    scripts.start !== "node src/main.ts serve --demo" ||
+    scripts.signalbox !== "node src/main.ts"
   ) {
     throw new Error(
       "package.json: the stand-ins of test/docs/commands/sandbox.ts do something else",
@@ -136,7 +136,7 @@ export async function makeSandbox(): Promise<Sandbox> {
     ...GIT_ENVIRONMENT,
     LC_ALL: "C.UTF-8",
     HOME: folder,
-    PATH: `${bin}:${GIT_ENVIRONMENT["PATH"] ?? ""}`,
+    PATH: `${bin}:${GIT_ENVIRONMENT.PATH ?? ""}`,
     PORT: `${port}`,
     SIGNALBOX_SERVER: `http://127.0.0.1:${port}`,
     ...COMPILED,

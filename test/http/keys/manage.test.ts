@@ -424,7 +424,7 @@ it("a rotated key and the one that replaces it have one limit together", async (
     ...PLAIN,
     limits: { requests_per_minute: 2 },
   });
-  const route = server.built.snapshot.decider.table.workspaces["demo"]?.approve.routes[0];
+  const route = server.built.snapshot.decider.table.workspaces.demo?.approve.routes[0];
   const ask = async (credential: string): Promise<number> =>
     (
       await call(server, credential, "POST", "/v1/chat/completions", {

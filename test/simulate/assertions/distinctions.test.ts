@@ -110,7 +110,7 @@ describe("what must be distinguished", () => {
   });
 
   test("every key of a selector has a path", () => {
-    const selector = SELECTOR_DEFINITIONS["request_selector"]?.["properties"];
+    const selector = SELECTOR_DEFINITIONS.request_selector?.properties;
     if (typeof selector !== "object" || selector === null) throw new Error("no selector");
     const values: Record<string, string> = {
       workspaces: "[demo]",

@@ -20,24 +20,18 @@ export function leavesOf(root: Schema): readonly Leaf[] {
   const visit = (given: unknown, pattern: Pattern): void => {
     const schema = resolved(root, given);
     if (schema === null) return;
-    const properties = resolved(root, schema["properties"]) ?? {};
-    const branches = [
-      schema["then"],
-      schema["else"],
-      ...list(schema["oneOf"]),
-      ...list(schema["anyOf"]),
-    ];
-    const rows = resolved(root, schema["additionalProperties"]);
-    const items = resolved(root, schema["items"]);
+    const properties = resolved(root, schema.properties) ?? {};
+    const branches = [schema.then, schema.else, ...list(schema.oneOf), ...list(schema.anyOf)];
+    const rows = resolved(root, schema.additionalProperties);
+    const items = resolved(root, schema.items);
     for (const [name, member] of Object.entries(properties)) visit(member, [...pattern, name]);
     if (rows !== null) visit(rows, [...pattern, "*"]);
-    if (items !== null && resolved(root, items["properties"]) !== null)
+    if (items !== null && resolved(root, items.properties) !== null)
       visit(items, [...pattern, "[]"]);
     for (const branch of branches) visit(branch, pattern);
     const isLeaf =
-      schema["type"] !== "object" &&
-      (schema["type"] ?? schema["enum"] ?? schema["const"]) !== undefined;
-    if (isLeaf && (items === null || resolved(root, items["properties"]) === null)) {
+      schema.type !== "object" && (schema.type ?? schema.enum ?? schema.const) !== undefined;
+    if (isLeaf && (items === null || resolved(root, items.properties) === null)) {
       const key = pattern.join(".");
       found.set(key, { pattern, schema: { ...found.get(key)?.schema, ...schema } });
     }

@@ -23,7 +23,7 @@ const BOUNDS = { statementTimeout: 2_000, connectTimeout: 1_500, probeInterval: 
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-describe.skipIf(NO_POSTGRES !== null || process.env["SIGNALBOX_TEST_POSTGRES_URL"] !== undefined)(
+describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL !== undefined)(
   `PostgreSQL in trouble ${NO_POSTGRES ?? ""}`,
   () => {
     let server: TestServer;

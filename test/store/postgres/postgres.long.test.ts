@@ -112,7 +112,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       const versions = await operator(
         url,
       )`SELECT version FROM signalbox.migrations ORDER BY version`;
-      expect(versions.map((row) => Number(row["version"]))).toEqual([VERSIONS.baseline.version]);
+      expect(versions.map((row) => Number(row.version))).toEqual([VERSIONS.baseline.version]);
     });
 
     it("of a newer version is refused and left alone", async () => {
@@ -314,7 +314,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       Number(
         (
           await operator(url)`SELECT sum(last - first + 1) AS rows FROM signalbox.evidence_batches`
-        )[0]?.["rows"],
+        )[0]?.rows,
       );
 
     it("gets nothing while it ends too early, and goes on once it is whole", async () => {

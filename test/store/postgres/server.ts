@@ -41,12 +41,12 @@ export interface TestServerControl {
 
 /** Why there is no server to test with; `null` where there is one. */
 export const NO_POSTGRES: string | null =
-  process.env["SIGNALBOX_TEST_POSTGRES_URL"] !== undefined || findPrograms() !== null
+  process.env.SIGNALBOX_TEST_POSTGRES_URL !== undefined || findPrograms() !== null
     ? null
     : `needs PostgreSQL: the optional package ${PACKAGE}, the programs initdb and postgres on PATH, or SIGNALBOX_TEST_POSTGRES_URL`;
 
 export async function startTestServer(settings: readonly string[] = []): Promise<TestServer> {
-  const given = process.env["SIGNALBOX_TEST_POSTGRES_URL"];
+  const given = process.env.SIGNALBOX_TEST_POSTGRES_URL;
   if (given !== undefined && settings.length === 0)
     return withDatabases(given, null, async () => {});
   const programs = findPrograms();

@@ -64,7 +64,7 @@ describe.skipIf(obstacle !== null)(`TLS to PostgreSQL ${obstacle ?? ""}`, () => 
         SELECT bool_and(ssl) AS encrypted FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
         WHERE application_name = 'signalbox'`;
       await store.close();
-      return connection?.["encrypted"] === true ? "encrypted" : "in the clear";
+      return connection?.encrypted === true ? "encrypted" : "in the clear";
     } catch (error) {
       expect(String(error)).not.toContain("a-secret");
       return String(error);

@@ -119,7 +119,7 @@ export class ImportedConfiguration implements Reading {
       known.spots.push(spot);
       return known;
     }
-    const dialect = row["dialect"] ?? presetOf(preset)?.provider["dialect"];
+    const dialect = row.dialect ?? presetOf(preset)?.provider.dialect;
     const added: PlannedProvider = {
       id: this.#providerNames.take(asId(name, "provider")),
       preset,
@@ -157,8 +157,7 @@ export class ImportedConfiguration implements Reading {
     if (!servedBy(provider).includes(operation))
       return `the protocol of provider \`${provider.id}\` does not support ${operation}`;
     const shown = modelIdEvidence(upstream);
-    const address =
-      provider.row["base_url"] ?? presetOf(provider.preset)?.regions?.[provider.region];
+    const address = provider.row.base_url ?? presetOf(provider.preset)?.regions?.[provider.region];
     const host =
       typeof address === "string" && URL.canParse(address)
         ? hostEvidence(new URL(address).hostname)
@@ -171,7 +170,7 @@ export class ImportedConfiguration implements Reading {
       return "the name of the model has another region than the address: correct one of them";
     const sample = presetOf(provider.preset)?.sample;
     const exact =
-      sample?.upstream_model === upstream && listed(sample.row["operations"]).includes(operation);
+      sample?.upstream_model === upstream && listed(sample.row.operations).includes(operation);
     const model = this.#model(provider, wish, sample, exact);
     if (model === null)
       return "the length of its vectors is not known: add `output_vector_size` and `max_input_tokens` to its `model_info`, and import again";
@@ -243,7 +242,7 @@ export class ImportedConfiguration implements Reading {
     );
     model.maxOutput = smaller(model.maxOutput, tokens(wish.maxOutput));
     if (provider.facts.demandsOutputLimit && operation === "generate") {
-      const usual = sample?.row["default_max_output_tokens"];
+      const usual = sample?.row.default_max_output_tokens;
       model.defaultMaxOutput = typeof usual === "number" ? usual : USUAL_OUTPUT;
     }
     return model;
@@ -256,7 +255,7 @@ export class ImportedConfiguration implements Reading {
     exact: boolean,
   ): readonly Capability[] {
     if (operation === "embed" || operation === "rerank") return [];
-    const ofSample = listed(sample?.row["capabilities"]).filter(
+    const ofSample = listed(sample?.row.capabilities).filter(
       (name) => isCapability(name) && !HOSTED.has(name),
     );
     const usual = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
@@ -276,7 +275,7 @@ export class ImportedConfiguration implements Reading {
 
 /** The operations that a provider's protocol and flags allow. */
 function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operations"] {
-  const flags = listed(row["flags"] ?? presetOf(preset)?.provider["flags"]);
+  const flags = listed(row.flags ?? presetOf(preset)?.provider.flags);
   return facts.operations.filter((operation) =>
     flags.every((flag) => {
       const leaves = Object.hasOwn(facts.flags, flag) ? facts.flags[flag]?.leaves : undefined;

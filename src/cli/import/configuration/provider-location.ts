@@ -55,7 +55,7 @@ export function placeProvider(
   const { protocol, hostname } = new URL(baseUrl);
   const isPrivate = isOwnHost(hostname);
   // The preset of a model server would let a name of the internet lead into the operator's network.
-  const isWider = preset?.provider["network"] === "private" && !hostname.endsWith(".invalid");
+  const isWider = preset?.provider.network === "private" && !hostname.endsWith(".invalid");
   const network: "private" | "public" = isPrivate ? "private" : "public";
   const address = { base_url: baseUrl, ...((isPrivate || isWider) && { network }) };
   const placed = { region, isPrivate, address };

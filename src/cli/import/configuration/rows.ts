@@ -440,9 +440,9 @@ export class Secrets {
 
 /** The variable that a preset reads its key from; `null` where it has none. */
 export function presetVariable(preset: string | null): string | null {
-  const auth = presetOf(preset)?.provider["auth"];
+  const auth = presetOf(preset)?.provider.auth;
   if (!isJsonObject(auth)) return null;
-  const { env } = [auth["bearer"], auth["secret"]].find(isJsonObject) ?? {};
+  const { env } = [auth.bearer, auth.secret].find(isJsonObject) ?? {};
   return typeof env === "string" ? env : null;
 }
 
@@ -460,7 +460,7 @@ export function keyedAuth(
   preset: string | null,
   variable: string | null,
 ): { readonly auth?: JsonValue } {
-  const own = presetOf(preset)?.provider["auth"];
+  const own = presetOf(preset)?.provider.auth;
   if (variable === null) return own === "none" ? {} : { auth: "none" };
   if (variable === presetVariable(preset)) return {};
   const { header, prefix } = isJsonObject(own) ? own : {};

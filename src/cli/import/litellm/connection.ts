@@ -353,7 +353,7 @@ function connectAmazon(
     ...(profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile) && { profile }),
     ...(isOwnHost && { region: region ?? "us-east-1" }),
   };
-  const host = row?.["dialect"] === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
+  const host = row?.dialect === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
   const isPreset = row === undefined && (region ?? shown) !== null;
   return {
     auth: isPlain ? {} : { auth: { aws_sigv4: signing } },

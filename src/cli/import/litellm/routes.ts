@@ -135,16 +135,16 @@ export function applyProviderSettings(
   for (const section of [router, litellm])
     section.note("changed", ["allowed_fails", "cooldown_time"], counted);
   if (fails !== null && fails >= 0)
-    health["consecutive_failures"] = Math.min(10_000, Math.floor(fails) + 1);
+    health.consecutive_failures = Math.min(10_000, Math.floor(fails) + 1);
   if (cooldown !== null && cooldown > 0) {
-    health["ejection"] = duration(cooldown);
-    if (cooldown > 300) health["longest_ejection"] = duration(cooldown);
+    health.ejection = duration(cooldown);
+    if (cooldown > 300) health.longest_ejection = duration(cooldown);
   }
   if (router.flag("disable_cooldowns") === true) {
     const what = "`health: { consecutive_failures: 0, failure_ratio: 0 }`: no endpoint is left out";
     router.note("carried", "disable_cooldowns", what);
-    health["consecutive_failures"] = 0;
-    health["failure_ratio"] = 0;
+    health.consecutive_failures = 0;
+    health.failure_ratio = 0;
   }
   imported.health = health;
   const each =
@@ -186,7 +186,7 @@ export function applyTenantSettings(
     ? "`limits.concurrency` of the workspace"
     : "`limits.concurrency` of each workspace: there is no limit for all workspaces together";
   general.note("changed", "global_max_parallel_requests", what);
-  if (all >= 1) shared["concurrency"] = Math.min(1_000_000, Math.floor(all));
+  if (all >= 1) shared.concurrency = Math.min(1_000_000, Math.floor(all));
   const perKey = perKeyLimits(litellm, isPriced);
   for (const [index, workspace] of workspaces.entries()) {
     const limits = {

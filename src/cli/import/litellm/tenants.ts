@@ -216,7 +216,7 @@ export function limitsOf(fields: Fields, priced: boolean): JsonObject {
       `budgets here are for a calendar hour, day or month, and ${why}: write \`limits.budget\``,
     );
   } else if (priced) {
-    limits["budget"] = { usd: Math.min(1_000_000_000, usd), per };
+    limits.budget = { usd: Math.min(1_000_000_000, usd), per };
     const what = `\`limits.budget\`, for a calendar ${per} in UTC instead of a time from the first request`;
     fields.note("changed", "max_budget", what);
   } else

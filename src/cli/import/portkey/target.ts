@@ -207,7 +207,7 @@ function addressOf(
     return baseUrlOf(`https://${resource}.openai.azure.com${path}`, fields, imported);
   // Portkey has no address for self-hosted servers; a secret of its vault may have one:
   // `secret_mappings: [{ target_field, … }]`.
-  const isOwn = preset === null || presetOf(preset)?.provider["network"] === "private";
+  const isOwn = preset === null || presetOf(preset)?.provider.network === "private";
   const isSecret = fields
     .rows("secret_mappings")
     .some((row) => row.text("target_field") === "custom_host");
@@ -261,7 +261,7 @@ function providerOf(
   }
   const location = placeProvider(facts, base, wanted, fields, imported);
   const variable = keyOf(fields, preset, slug, imported);
-  if (variable === null && !location.isPrivate && facts?.provider["auth"] === "none")
+  if (variable === null && !location.isPrivate && facts?.provider.auth === "none")
     imported.report.add("decide", fields, MISSING_KEY);
   return imported.provider({
     preset,

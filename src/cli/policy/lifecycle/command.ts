@@ -123,7 +123,7 @@ function runRow<const Given extends Flags>(
     const id = row.ofAll === true ? noPolicy(read.positionals) : policyId(read.positionals);
     try {
       const server = new PolicyServer(
-        typeof given["server"] === "string" ? given["server"] : undefined,
+        typeof given.server === "string" ? given.server : undefined,
         io,
       );
       const { format } = given;
@@ -143,7 +143,7 @@ function flagsOf({ flags }: Pick<CommandRow<Flags>, "flags">): Flags {
   return {
     ...flags,
     ...COMMON_FLAGS,
-    ...(flags["format"] !== undefined && { format: flags["format"] }),
+    ...(flags.format !== undefined && { format: flags.format }),
   };
 }
 

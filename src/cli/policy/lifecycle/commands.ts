@@ -402,7 +402,7 @@ async function seenReport(
     io.stderr(`signalbox policy approve: the report is not verified: ${own}\n`);
     return seen.reference;
   }
-  if (own.reference["sha256"] === seen.reference["sha256"]) return seen.reference;
+  if (own.reference.sha256 === seen.reference.sha256) return seen.reference;
   const differences = reportDifferences(seen.json, own.json);
   if (differences.length === 0) return own.reference;
   const digest = shortDigest(approved.content);

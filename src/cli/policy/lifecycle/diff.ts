@@ -82,8 +82,8 @@ async function readSide(
 ): Promise<Side> {
   if (content === null) return { name: "nothing", modules: [], json: null, contract: null };
   const json = await server.below(id, "content", { digest: content.digest });
-  if (json["object"] !== "policy.content") throw notPolicies();
-  const isRemoval = json["content"] === "removal";
+  if (json.object !== "policy.content") throw notPolicies();
+  const isRemoval = json.content === "removal";
   return {
     name: `${contentText(content)}${isRemoval ? ", the policy's removal" : ""}`,
     modules: isRemoval ? [] : objectsOf(json, "sources").flatMap(parseModule),

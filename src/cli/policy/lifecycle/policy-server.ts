@@ -63,19 +63,19 @@ export async function readReportReference(
   if (report === null) throw noReport();
   const head = objectOf(report, "head");
   const reference = referenceOf(report, sha256Of(bytes));
-  if (report["format"] !== REPORT_FORMAT || head === null || reference === null) throw noReport();
+  if (report.format !== REPORT_FORMAT || head === null || reference === null) throw noReport();
   refuseOther(report, head, approved);
   return { reference, json: report };
 }
 
 /** How an approval names a report; `null` for what is none. @param sha256 of its bytes. */
 function referenceOf(report: JsonObject, sha256: string): JsonObject | null {
-  const revision = objectOf(report, "head")?.["table_revision"];
+  const revision = objectOf(report, "head")?.table_revision;
   if (typeof revision !== "string") return null;
   return {
     sha256,
     table_revision: revision,
-    complete: report["complete"] === true,
+    complete: report.complete === true,
     assertions: assertionsOf(objectOf(report, "assertions")),
   };
 }
@@ -107,9 +107,9 @@ function refuseOther(
     );
   }
   // A candidate does nothing in the report, unless it was taken for promoted.
-  const promoted = report["promoted_policies"];
+  const promoted = report.promoted_policies;
   const isPromoted = Array.isArray(promoted) && promoted.includes(policy);
-  if (found["slot"] === "candidate" && !isPromoted) {
+  if (found.slot === "candidate" && !isPromoted) {
     throw new UsageError(
       "--report: does not show the promotion of the policy; simulate without --promote, or with --promote of it",
     );
@@ -121,7 +121,7 @@ function assertionsOf(assertions: JsonObject | null): JsonObject {
   const gates = objectsOf(assertions, "coverage").filter(
     ({ required }) => typeof required === "number",
   );
-  const gate = (status: string): number => gates.filter((one) => one["status"] === status).length;
+  const gate = (status: string): number => gates.filter((one) => one.status === status).length;
   const amount = (name: string): number => Math.max(0, Math.floor(numberOf(assertions, name) ?? 0));
   return {
     passed: amount("passed") + gate("PASS"),
@@ -159,7 +159,7 @@ export interface ServerReport {
 function serverReport(json: JsonObject): ServerReport {
   // The server prints its report like this; the members keep their order.
   const text = jsonText(json);
-  const reference = json["format"] === REPORT_FORMAT ? referenceOf(json, sha256Of(text)) : null;
+  const reference = json.format === REPORT_FORMAT ? referenceOf(json, sha256Of(text)) : null;
   if (reference === null) throw notReadable();
   return { text, json, reference };
 }
@@ -177,7 +177,7 @@ export function readableReport({ text, json }: ServerReport): SimulationReport {
 
 /** The version of the format decides: a server with it has made every member. */
 function isReport(value: unknown): value is SimulationReport {
-  return isJsonObject(value) && value["format"] === REPORT_FORMAT && isJsonObject(value["space"]);
+  return isJsonObject(value) && value.format === REPORT_FORMAT && isJsonObject(value.space);
 }
 
 export function notReadable(): CommandError {
@@ -202,8 +202,8 @@ export function reportDifferences(left: JsonObject, right: JsonObject): readonly
 }
 
 const RESPECTS: readonly (readonly [string, (report: JsonObject) => JsonValue])[] = [
-  ["the table of its base", (report) => objectOf(report, "base")?.["table_revision"] ?? null],
-  ["the table of its head", (report) => objectOf(report, "head")?.["table_revision"] ?? null],
+  ["the table of its base", (report) => objectOf(report, "base")?.table_revision ?? null],
+  ["the table of its head", (report) => objectOf(report, "head")?.table_revision ?? null],
   ["the enforced policies of its base", enforcedDigests],
   ["the promoted policies", ({ promoted_policies: policies = null }) => policies],
   ["whether every class was decided", ({ complete = null }) => complete],
@@ -291,7 +291,7 @@ export class PolicyServer {
 
   /** @param flag the value of `--server`. */
   constructor(flag: string | undefined, io: CommandIo) {
-    const named = io.environment["SIGNALBOX_SERVER"] ?? "";
+    const named = io.environment.SIGNALBOX_SERVER ?? "";
     this.#address = flag ?? (named === "" ? DEFAULT_SERVER : named);
     this.#io = io;
     this.flag = flag ?? null;
@@ -318,7 +318,7 @@ export class PolicyServer {
         after: String(after),
         limit: String(PAGE),
       });
-      if (answer["object"] !== "list" || !Array.isArray(answer["data"])) throw notPolicies();
+      if (answer.object !== "list" || !Array.isArray(answer.data)) throw notPolicies();
       for (const row of objectsOf(answer, "data")) {
         const position = numberOf(row, "position") ?? 0;
         // Without the check, a server that repeats one page is read for ever.
@@ -326,7 +326,7 @@ export class PolicyServer {
         after = position;
         yield row;
       }
-      if (answer["has_more"] !== true || answer["data"].length === 0) return;
+      if (answer.has_more !== true || answer.data.length === 0) return;
     }
   }
 
@@ -411,10 +411,10 @@ export type Missing = Answer<typeof MISSING_REQUIREMENT>;
  * in a command.
  */
 export function parseView(answer: JsonObject | null): PolicyView {
-  const etag = answer?.["etag"];
+  const etag = answer?.etag;
   // It goes back in a header as it is.
   if (
-    answer?.["object"] !== "policy" ||
+    answer?.object !== "policy" ||
     typeof etag !== "string" ||
     !/^"[\x21\x23-\x7e]{1,200}"$/.test(etag)
   ) {
@@ -461,7 +461,7 @@ function contentsOf({
  * none.
  */
 function recordedContent(record: JsonObject | null): Content | null {
-  if (record?.["revision"] === undefined) return null;
+  if (record?.revision === undefined) return null;
   const { revision, digest } = record;
   if (!Number.isSafeInteger(revision) || Number(revision) < 0) throw notPolicies();
   if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest)) throw notPolicies();

@@ -33,7 +33,7 @@ export const listPolicies = lifecycleCommand({
   ofAll: true,
   work: async ({ values, json, server, io }) => {
     const answer = await server.list(values.ended === true ? { ended: "true" } : {});
-    if (answer["object"] !== "list" || !Array.isArray(answer["data"])) throw notPolicies();
+    if (answer.object !== "list" || !Array.isArray(answer.data)) throw notPolicies();
     if (json) io.stdout(jsonText(answer));
     else io.stdout(await formatList(answer, server));
   },
@@ -194,7 +194,7 @@ const HISTORY_HEAD: readonly string[] = ["POSITION", "WHEN", "WHAT", "FROM → T
  */
 function historyRow(row: JsonObject): readonly string[] {
   const record = objectOf(row, "record") ?? {};
-  const position = row["position"];
+  const position = row.position;
   const kind = textOf(record, "kind");
   const by = objectOf(record, "by");
   return [
@@ -270,8 +270,8 @@ function detailText(record: JsonObject): string {
 function reportText(report: JsonObject | null): readonly string[] {
   if (report === null) return [];
   const failed = numberOf(objectOf(report, "assertions"), "failed") ?? 0;
-  const complete = report["complete"] === true ? "" : ", incomplete";
-  const isVerified = objectOf(report, "verification")?.["result"] === "verified";
+  const complete = report.complete === true ? "" : ", incomplete";
+  const isVerified = objectOf(report, "verification")?.result === "verified";
   return [
     `${isVerified ? "verified" : "claimed"} report ${textOf(report, "sha256").slice(0, 8)}${complete}${failed === 0 ? "" : `, ${amountText(failed, "assertion")} failed`}`,
   ];

@@ -112,7 +112,7 @@ async function rowsAbout(
     const read = await rows({ after: position, limit: PAGE });
     for (const row of read) {
       const record = recordOf(row);
-      if (record["policy"] !== policy) continue;
+      if (record.policy !== policy) continue;
       found.push({ position: row.position, previous: row.previous, hash: row.hash, record });
     }
     position = read.at(-1)?.position ?? position;

@@ -79,9 +79,9 @@ function readTokenRequest(body: JsonObject): TokenRequest | ServiceError {
     if (count !== null && typeof count !== "number") return count;
   const { origin } = body;
   return {
-    scopes: readList(body["scope"]),
-    operations: readList(body["operations"]),
-    routes: readList(body["routes"]),
+    scopes: readList(body.scope),
+    operations: readList(body.operations),
+    routes: readList(body.routes),
     origin: typeof origin === "string" ? origin : null,
     lifetime: typeof lifetime === "number" ? lifetime : null,
     ceilings: {

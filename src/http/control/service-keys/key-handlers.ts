@@ -85,7 +85,7 @@ function faultError(fault: KeyFault, body: JsonObject = {}): ServiceError {
 /** The member of the body that a field of the core came from. */
 function fieldOf(field: string, body: JsonObject): string {
   if (field === "overlap") return "overlap_seconds";
-  return field === "expires_at" && body["expires_in"] !== undefined ? "expires_in" : field;
+  return field === "expires_at" && body.expires_in !== undefined ? "expires_in" : field;
 }
 
 /**

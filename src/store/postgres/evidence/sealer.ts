@@ -103,7 +103,7 @@ export class EvidenceSealer {
     const known = this.#head ?? GENESIS;
     const row = (await this.#link.query(HEAD, [known.position, known.hash]))[0] ?? {};
     const head = toLink(row);
-    if (row["continues"] !== true) {
+    if (row.continues !== true) {
       return { head, cause: head.position < known.position ? "log_behind" : "log_differs" };
     }
     if (head.position >= (this.#head?.position ?? 1)) this.#head = head;

@@ -89,7 +89,7 @@ export class EvidenceWriter {
     const own = this.#number;
     if (cause === null && own > 0) {
       const row = (await this.#link.query(HAS_OWN, [this.#lease.id, this.#lease.token, own]))[0];
-      if (row?.["present"] !== true) cause = "log_behind";
+      if (row?.present !== true) cause = "log_behind";
     }
     this.#fault = cause === null ? null : { cause, file: null };
   }
@@ -195,7 +195,7 @@ export class EvidenceWriter {
       ] as const;
       const row =
         (await this.#link.query(APPEND, [...parameters, encodeWritten(batch.records)]))[0] ?? {};
-      if (row["state"] !== "written") {
+      if (row.state !== "written") {
         await this.compare();
         throw new StoreUnavailableError(DIVERGED, { done: "no" });
       }

@@ -459,7 +459,7 @@ export class EvidenceTable {
       if (changes === decisions.length) break;
       this.#undo.run(position);
       const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
-      const running = new Set(this.#running.all(ids).map((row) => row["request_id"]));
+      const running = new Set(this.#running.all(ids).map((row) => row.request_id));
       for (const one of decisions) if (running.has(one.requestId)) refused.add(one);
       decisions = decisions.filter((one) => !refused.has(one));
     }

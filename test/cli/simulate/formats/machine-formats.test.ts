@@ -68,7 +68,7 @@ describe("GitHub's annotations", () => {
 
   test("levels, locations and texts", () => {
     const commands = readCommands(FORMATS.github(withCauses(everything()), CONTEXT));
-    expect(commands.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
+    expect(commands.map(({ level, properties }) => `${level} ${properties.title}`)).toEqual([
       "error incomplete",
       "error FAIL no-us-for-eu",
       "warning newly denied",
@@ -79,10 +79,10 @@ describe("GitHub's annotations", () => {
     const whole = readCommands(
       FORMATS.github({ ...withCauses(everything()), complete: true }, CONTEXT),
     );
-    expect(whole.map(({ level, properties }) => `${level} ${properties["title"]}`)).toEqual([
+    expect(whole.map(({ level, properties }) => `${level} ${properties.title}`)).toEqual([
       "error FAIL no-us-for-eu",
       "error coverage",
-      ...commands.slice(2).map(({ level, properties }) => `${level} ${properties["title"]}`),
+      ...commands.slice(2).map(({ level, properties }) => `${level} ${properties.title}`),
       "notice fallback never used",
     ]);
     expect(commands[1]).toMatchObject({
@@ -116,9 +116,7 @@ describe("GitHub's annotations", () => {
       FORMATS.github(withCauses(report({ declared: compared, promoted: compared })), CONTEXT),
     );
     expect(
-      commands
-        .filter(({ level }) => level === "warning")
-        .map(({ properties }) => properties["title"]),
+      commands.filter(({ level }) => level === "warning").map(({ properties }) => properties.title),
     ).toEqual(Array.from({ length: 10 }, () => "newly denied"));
   });
 
@@ -131,8 +129,8 @@ describe("GitHub's annotations", () => {
         );
         for (const { properties } of commands) {
           expect(["file,line,col,title", "title"]).toContain(Object.keys(properties).join(","));
-          if (properties["file"] !== undefined)
-            expect(properties["file"]).toBe(`${printable(name)}/a.yaml`);
+          if (properties.file !== undefined)
+            expect(properties.file).toBe(`${printable(name)}/a.yaml`);
         }
       }),
     );
@@ -146,8 +144,8 @@ describe("JUnit XML", () => {
     const cases = root.children[0]?.children ?? [];
     expect(
       cases.map(({ attributes, children }) => [
-        attributes["classname"],
-        attributes["name"],
+        attributes.classname,
+        attributes.name,
         children[0]?.name,
       ]),
     ).toEqual([
@@ -160,7 +158,7 @@ describe("JUnit XML", () => {
     ]);
     expect(cases[1]?.children[0]?.text).toContain("policies/assertions.yaml:12:5\n");
     expect(cases[1]?.children[0]?.text).toContain("Try: signalbox explain --workspace acme-eu");
-    expect(cases[2]?.children[0]?.attributes["message"]).toBe(
+    expect(cases[2]?.children[0]?.attributes.message).toBe(
       "waived until 2026-12-01 by platform: moving to the new route",
     );
     expect(cases[5]?.children[0]?.text).toContain("key.labels: 16 of 4,096 values");

@@ -15,7 +15,7 @@ import { EXPLAIN, largeReport, report } from "./report-fixture.ts";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const executable =
-  process.env["CHROMIUM"] ??
+  process.env.CHROMIUM ??
   NAMES.map((name) => programAtHand(name)).find((path) => path !== null) ??
   null;
 const FLAGS =

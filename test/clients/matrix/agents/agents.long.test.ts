@@ -20,12 +20,12 @@ import { LONGEST_RUN, runAgent, type Run } from "./run-agent.ts";
  * A folder of programs; those that it has not are looked for on the `PATH`. Nothing runs without
  * it: agents take minutes.
  */
-const FOLDER = process.env["SIGNALBOX_AGENTS"] ?? null;
+const FOLDER = process.env.SIGNALBOX_AGENTS ?? null;
 
 /**
  * A file to which each run is added as a line of JSON, for the tables of `docs/coding-agents.md`.
  */
-const REPORT = process.env["SIGNALBOX_AGENTS_REPORT"] ?? null;
+const REPORT = process.env.SIGNALBOX_AGENTS_REPORT ?? null;
 
 /** An agent that hangs is killed, and what it said is shown. */
 const TIMEOUT = LONGEST_RUN + STARTING;

@@ -44,7 +44,7 @@ export async function runAgent(
     cwd: project,
     // Nothing of the developer's own settings, keys and proxies.
     env: {
-      PATH: process.env["PATH"],
+      PATH: process.env.PATH,
       HOME: paths.home,
       TERM: "dumb",
       NO_COLOR: "1",

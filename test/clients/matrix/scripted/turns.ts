@@ -27,10 +27,10 @@ export interface Requested {
 export function readRequested(protocol: Protocol, body: JsonObject): Requested {
   return {
     protocol,
-    model: typeof body["model"] === "string" ? body["model"] : "",
-    stream: body["stream"] === true,
-    shell: shellOf(body["tools"]),
-    hasResult: RESULTS.test(JSON.stringify(body["messages"] ?? body["input"] ?? [])),
+    model: typeof body.model === "string" ? body.model : "",
+    stream: body.stream === true,
+    shell: shellOf(body.tools),
+    hasResult: RESULTS.test(JSON.stringify(body.messages ?? body.input ?? [])),
   };
 }
 
@@ -47,7 +47,7 @@ const RESULTS =
  */
 function shellOf(tools: unknown): Requested["shell"] {
   for (const { name, schema } of toolsOf(tools)) {
-    const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
+    const properties = isJsonObject(schema.properties) ? schema.properties : {};
     const member = Object.keys(properties).find((key) => /^(command|cmd|commands)$/.test(key));
     if (member === undefined) continue;
     return (command) => ({
@@ -72,10 +72,10 @@ function toolsOf(tools: unknown): readonly Tool[] {
   if (!Array.isArray(tools)) return [];
   return tools.flatMap((tool: unknown): readonly Tool[] => {
     if (!isJsonObject(tool)) return [];
-    const named = isJsonObject(tool["function"]) ? tool["function"] : tool;
-    const schema = named["parameters"] ?? named["input_schema"];
-    return typeof named["name"] === "string" && isJsonObject(schema)
-      ? [{ name: named["name"], schema }]
+    const named = isJsonObject(tool.function) ? tool.function : tool;
+    const schema = named.parameters ?? named.input_schema;
+    return typeof named.name === "string" && isJsonObject(schema)
+      ? [{ name: named.name, schema }]
       : [];
   });
 }
@@ -87,17 +87,17 @@ function inputOf(
   member: string,
   command: string,
 ): JsonObject {
-  const required = Array.isArray(schema["required"]) ? schema["required"].map(String) : [];
+  const required = Array.isArray(schema.required) ? schema.required.map(String) : [];
   const input: Record<string, JsonValue> = {};
   for (const name of required) input[name] = plainValue(properties[name]);
-  const isList = isJsonObject(properties[member]) && properties[member]["type"] === "array";
+  const isList = isJsonObject(properties[member]) && properties[member].type === "array";
   input[member] = isList ? (member === "commands" ? [command] : ["bash", "-c", command]) : command;
   return input;
 }
 
 function plainValue(schema: JsonValue | undefined): JsonValue {
   if (!isJsonObject(schema)) return "test";
-  if (Array.isArray(schema["enum"])) return String(schema["enum"][0]);
+  if (Array.isArray(schema.enum)) return String(schema.enum[0]);
   const values: Readonly<Record<string, JsonValue>> = {
     boolean: false,
     integer: 10,
@@ -105,5 +105,5 @@ function plainValue(schema: JsonValue | undefined): JsonValue {
     array: [],
     object: {},
   };
-  return (typeof schema["type"] === "string" ? values[schema["type"]] : undefined) ?? "test";
+  return (typeof schema.type === "string" ? values[schema.type] : undefined) ?? "test";
 }

@@ -152,9 +152,9 @@ function normalTurns(turns: readonly Turn[], isDropped: IsDropped): readonly unk
   for (const turn of turns) {
     const next = normalTurn(turn, ids, isDropped);
     const last = made.at(-1);
-    if (Array.isArray(next["content"]) && next["content"].length === 0) continue;
+    if (Array.isArray(next.content) && next.content.length === 0) continue;
     if (last !== undefined && mayJoin(last, next, isDropped))
-      last["content"] = [...listOf(last["content"]), ...listOf(next["content"])];
+      last.content = [...listOf(last.content), ...listOf(next.content)];
     else made.push(next);
   }
   return made;
@@ -165,9 +165,9 @@ function mayJoin(
   next: Record<string, unknown>,
   isDropped: IsDropped,
 ): boolean {
-  if (last["role"] !== next["role"]) return false;
-  if (next["role"] === "tool") return true;
-  return next["role"] === "system" ? isDropped("system_joined") : isDropped("turns_merged");
+  if (last.role !== next.role) return false;
+  if (next.role === "tool") return true;
+  return next.role === "system" ? isDropped("system_joined") : isDropped("turns_merged");
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -101,7 +101,7 @@ describe("vectors cut out of an answer", () => {
 
   it("keep the text that their provider wrote", () => {
     const { body, vectorAt } = cut('{"a" : [ -1.50E+2,\n0.10 , 3e-05,0]}');
-    expect(vectorAt(isJsonObject(body) ? body["a"] : null)).toEqual({
+    expect(vectorAt(isJsonObject(body) ? body.a : null)).toEqual({
       dimension: 4,
       encoding: "float",
       text: "[ -1.50E+2,\n0.10 , 3e-05,0]",
@@ -160,8 +160,8 @@ describe("vectors cut out of an answer", () => {
   it("are not to be had by a provider that writes their mark", () => {
     const answer = cut('{"secret":[7,8],"forged":[0],"text":"[0]","list":[[0]]}');
     const body = isJsonObject(answer.body) ? answer.body : {};
-    expect(answer.vectorAt(body["forged"])).toMatchObject({ text: "[0]" });
-    expect(answer.vectorAt(body["text"])).toBe("vector_malformed");
+    expect(answer.vectorAt(body.forged)).toMatchObject({ text: "[0]" });
+    expect(answer.vectorAt(body.text)).toBe("vector_malformed");
     expect(answer.vectorAt([99])).toBe("vector_not_finite");
     expect(putBack(answer)).toEqual({ secret: [7, 8], forged: [0], text: "[0]", list: [[0]] });
   });

@@ -23,9 +23,9 @@ const withImage = {
 
 /** Scores and input types of the categories that older models do not judge, taken away. */
 function older(result: Record<string, Record<string, unknown>>): void {
-  for (const name of ["illicit", "illicit/violent"]) delete result["categories"]?.[name];
-  for (const name of ["illicit", "illicit/violent"]) delete result["category_scores"]?.[name];
-  delete result["category_applied_input_types"];
+  for (const name of ["illicit", "illicit/violent"]) delete result.categories?.[name];
+  for (const name of ["illicit", "illicit/violent"]) delete result.category_scores?.[name];
+  delete result.category_applied_input_types;
 }
 
 const category = fc.constantFrom(...MODERATION_CATEGORIES);
@@ -59,7 +59,7 @@ describe("an answer in OpenAI's shape", () => {
 
   it("says of each text what the provider said, in order", () => {
     const flagged = ownResult(
-      (result) => void (result["categories"] = { ...result["categories"], hate: true }),
+      (result) => void (result.categories = { ...result.categories, hate: true }),
       true,
     );
     const result = read({ input: ["a", "b", "c"] }, ownAnswer(ownResult(), flagged, ownResult()));
@@ -134,9 +134,7 @@ describe("an answer in OpenAI's shape", () => {
     fc.assert(
       fc.property(required, fc.constantFrom<unknown>(undefined, null), (name, value) => {
         const answer = ownAnswer(
-          ownResult(
-            (result) => void (result["categories"] = { ...result["categories"], [name]: value }),
-          ),
+          ownResult((result) => void (result.categories = { ...result.categories, [name]: value })),
         );
         expect(read(one, answer)).toBe("malformed category_missing");
       }),
@@ -147,9 +145,7 @@ describe("an answer in OpenAI's shape", () => {
     fc.assert(
       fc.property(fc.oneof(category, fc.constant("novel")), notBoolean, (name, value) => {
         const answer = ownAnswer(
-          ownResult(
-            (result) => void (result["categories"] = { ...result["categories"], [name]: value }),
-          ),
+          ownResult((result) => void (result.categories = { ...result.categories, [name]: value })),
         );
         expect(read(one, answer)).toBe("malformed verdict_invalid");
       }),
@@ -162,7 +158,7 @@ describe("an answer in OpenAI's shape", () => {
         const answer = ownAnswer(
           ownResult(
             (result) =>
-              void (result["category_scores"] = { ...result["category_scores"], [name]: value }),
+              void (result.category_scores = { ...result.category_scores, [name]: value }),
           ),
         );
         expect(read(one, answer)).toBe("malformed score_invalid");
@@ -174,7 +170,7 @@ describe("an answer in OpenAI's shape", () => {
     const answer = ownAnswer(
       ownResult(
         (result) =>
-          void (result["category_scores"] = { ...result["category_scores"], hate: 0, sexual: 1 }),
+          void (result.category_scores = { ...result.category_scores, hate: 0, sexual: 1 }),
       ),
     );
     expect(read(one, answer)).toMatchObject({ isVerbatim: true });
@@ -186,8 +182,8 @@ describe("an answer in OpenAI's shape", () => {
         const flag = (flagged: boolean): object =>
           ownAnswer(
             ownResult((result) => {
-              result["categories"] = { ...result["categories"], [name]: true };
-              result["category_scores"] = { ...result["category_scores"], [name]: 0.9 };
+              result.categories = { ...result.categories, [name]: true };
+              result.category_scores = { ...result.category_scores, [name]: 0.9 };
             }, flagged),
           );
         expect(read(one, flag(false))).toBe("malformed verdict_invalid");
@@ -199,8 +195,8 @@ describe("an answer in OpenAI's shape", () => {
   it("with types of input that callers do not know is refused", () => {
     for (const value of ["text", ["audio"], [1]]) {
       const change = (result: Record<string, Record<string, unknown>>): void => {
-        result["category_applied_input_types"] = {
-          ...result["category_applied_input_types"],
+        result.category_applied_input_types = {
+          ...result.category_applied_input_types,
           hate: value,
         };
       };
@@ -220,8 +216,8 @@ describe("an answer in OpenAI's shape", () => {
 
 describe("a category that OpenAI adds", () => {
   const novel = ownResult((result) => {
-    result["categories"] = { ...result["categories"], novel: true };
-    result["category_scores"] = { ...result["category_scores"], novel: 0.75 };
+    result.categories = { ...result.categories, novel: true };
+    result.category_scores = { ...result.category_scores, novel: 0.75 };
   }, true);
 
   it("stays in an answer that goes on as it came", () => {
@@ -230,7 +226,7 @@ describe("a category that OpenAI adds", () => {
 
   it("may be null, where only some models judge it", () => {
     const answer = ownAnswer(
-      ownResult((result) => void (result["categories"] = { ...result["categories"], novel: null })),
+      ownResult((result) => void (result.categories = { ...result.categories, novel: null })),
     );
     expect(read(one, answer)).toMatchObject({ isVerbatim: true });
   });
@@ -255,7 +251,7 @@ describe("an answer of an older model", () => {
         },
       ],
     });
-    const [result] = Array.isArray(printed["results"]) ? printed["results"] : [];
+    const [result] = Array.isArray(printed.results) ? printed.results : [];
     for (const member of ["categories", "category_scores", "category_applied_input_types"]) {
       expect(Object.keys(result[member])).toEqual([...MODERATION_CATEGORIES]);
     }
@@ -264,7 +260,7 @@ describe("an answer of an older model", () => {
   it("leaves a record where a number had to be made of nothing, and none where it goes on as it came", () => {
     expect(answered(one, ownAnswer(ownResult(older))).dropped).toEqual(["categories_unjudged"]);
     const silent = ownResult(
-      (result) => void (result["categories"] = { ...result["categories"], illicit: null }),
+      (result) => void (result.categories = { ...result.categories, illicit: null }),
     );
     expect(answered(one, ownAnswer(silent)).dropped).toEqual([]);
     expect(answered(one, { ...ownAnswer(ownResult()), id: null }).dropped).toEqual([]);
@@ -284,9 +280,7 @@ describe("an answer of an older model", () => {
 
   it("may say null itself", () => {
     const answer = ownAnswer(
-      ownResult(
-        (result) => void (result["categories"] = { ...result["categories"], illicit: null }),
-      ),
+      ownResult((result) => void (result.categories = { ...result.categories, illicit: null })),
     );
     expect(read(one, answer)).toMatchObject({
       isVerbatim: true,
@@ -297,8 +291,8 @@ describe("an answer of an older model", () => {
   it("gets a number where it says null for the score of what it does not judge", () => {
     const answer = ownAnswer(
       ownResult((result) => {
-        result["categories"] = { ...result["categories"], illicit: null };
-        result["category_scores"] = { ...result["category_scores"], illicit: null };
+        result.categories = { ...result.categories, illicit: null };
+        result.category_scores = { ...result.category_scores, illicit: null };
       }),
     );
     expect(jsonOf(answered(one, answer))).toMatchObject({
@@ -310,7 +304,7 @@ describe("an answer of an older model", () => {
     const answer = ownAnswer(
       ownResult(
         (result) =>
-          (result["category_applied_input_types"] = { sexual: ["image"], violence: ["text"] }),
+          (result.category_applied_input_types = { sexual: ["image"], violence: ["text"] }),
       ),
     );
     expect(jsonOf(answered(withImage, answer))).toMatchObject({
@@ -323,8 +317,8 @@ describe("an answer of an older model", () => {
   it("must say that an image was judged where one was sent", () => {
     const judged = ownResult(
       (result) =>
-        void (result["category_applied_input_types"] = {
-          ...result["category_applied_input_types"],
+        void (result.category_applied_input_types = {
+          ...result.category_applied_input_types,
           sexual: ["image"],
         }),
     );
@@ -333,7 +327,7 @@ describe("an answer of an older model", () => {
     expect(
       read(
         withImage,
-        ownAnswer(ownResult((result) => void delete result["category_applied_input_types"])),
+        ownAnswer(ownResult((result) => void delete result.category_applied_input_types)),
       ),
     ).toBe("malformed input_unjudged");
   });
@@ -354,7 +348,7 @@ describe("an answer in a model's own categories", () => {
   it("is reported in those of callers: flagged where one that counts is, with the largest score", () => {
     const printed = jsonOf(answered(one, mapped(flag("violence_and_threats", 0.75)), mappedTarget));
     expect(printed).toMatchObject({ id: "mod-7", model: "mistral-moderation" });
-    expect(printed["results"]).toEqual([
+    expect(printed.results).toEqual([
       {
         flagged: true,
         categories: Object.fromEntries(
@@ -482,27 +476,27 @@ describe("an answer in a model's own categories", () => {
   it.each<[string, object, string]>([
     [
       "without a declared category",
-      mappedResult((result) => void delete result.categories["law"]),
+      mappedResult((result) => void delete result.categories.law),
       "category_missing",
     ],
     [
       "with null for one",
-      mappedResult((result) => void (result.categories["law"] = null)),
+      mappedResult((result) => void (result.categories.law = null)),
       "category_missing",
     ],
     [
       "with a verdict as text",
-      mappedResult((result) => void (result.categories["law"] = "false")),
+      mappedResult((result) => void (result.categories.law = "false")),
       "verdict_invalid",
     ],
     [
       "without a score",
-      mappedResult((result) => void delete result.category_scores["law"]),
+      mappedResult((result) => void delete result.category_scores.law),
       "score_invalid",
     ],
     [
       "with a score above 1",
-      mappedResult((result) => void (result.category_scores["law"] = 1.5)),
+      mappedResult((result) => void (result.category_scores.law = 1.5)),
       "score_invalid",
     ],
     ["in OpenAI's categories", ownResult(), "category_unknown"],

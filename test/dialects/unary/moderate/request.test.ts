@@ -158,7 +158,7 @@ describe("what goes upstream", () => {
     expect(task.takesGaps).toBe(false);
     expect(sent(task)).toEqual({
       path: "/moderations",
-      body: { model: "upstream-model", input: body["input"] },
+      body: { model: "upstream-model", input: body.input },
     });
   });
 

@@ -51,12 +51,12 @@ describe("the answer", () => {
   it("has the caller's documents where it requested them, never the provider's", () => {
     const forged = { results: LIST.map((entry) => ({ ...entry, document: { text: "forged" } })) };
     const { body } = answered({ ...BODY, return_documents: true, top_n: 2 }, "jina", forged);
-    expect(body["results"]).toEqual([
+    expect(body.results).toEqual([
       { index: 1, relevance_score: 0.75, document: NOTED },
       { index: 2, relevance_score: 0.5, document: { text: "three" } },
     ]);
     for (const more of [{}, { return_documents: false }, { return_documents: null }]) {
-      expect(answered({ ...BODY, ...more }, "jina", forged).body["results"]).toEqual(LIST);
+      expect(answered({ ...BODY, ...more }, "jina", forged).body.results).toEqual(LIST);
     }
   });
 
@@ -68,17 +68,17 @@ describe("the answer", () => {
         usage: { total_tokens: 9 },
       });
       expect(body).toMatchObject({ object: "list", usage: { total_tokens: 9 } });
-      expect(body["data"]).toEqual(
+      expect(body.data).toEqual(
         LIST.map((entry, position) => ({ ...entry, document: ["two", "three", "one"][position] })),
       );
-      expect(body["results"]).toMatchObject([
+      expect(body.results).toMatchObject([
         { document: NOTED },
         { document: { text: "three" } },
         {},
       ]);
       expect(answer.dropped).toEqual([]);
       const plain = answered({ ...BODY, ...more }, "voyage", answerOf("voyage", RANKED));
-      expect(plain.body["data"]).toEqual(LIST);
+      expect(plain.body.data).toEqual(LIST);
     },
   );
 
@@ -88,8 +88,8 @@ describe("the answer", () => {
       "bedrock",
       answerOf("bedrock", RANKED),
     );
-    expect(body["usage"]).toEqual({ total_tokens: 0 });
-    expect(body["meta"]).toEqual({ api_version: { version: "2" } });
+    expect(body.usage).toEqual({ total_tokens: 0 });
+    expect(body.meta).toEqual({ api_version: { version: "2" } });
     expect(answer.dropped).toEqual(["usage_unknown"]);
   });
 

@@ -196,9 +196,7 @@ function priceText({ subject, before, after, change }: ChangedEntry): string {
     .join("");
   const same = others === "" && new Set(factors).size === 1 ? ` (× ${factors[0]})` : "";
   const shown = (values: typeof was, text: string | null) =>
-    "input" in values && "output" in values
-      ? `${values["input"]}/${values["output"]}`
-      : (text ?? "none");
+    "input" in values && "output" in values ? `${values.input}/${values.output}` : (text ?? "none");
   return `price of ${subject} ${change === "changed" ? "" : `${change}: `}${shown(was, before)} → ${shown(is, after)} USD per million tokens in/out${same}${others}`;
 }
 
