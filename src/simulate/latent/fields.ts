@@ -192,7 +192,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
   ): readonly string[] =>
     [tables.base, tables.head].flatMap(({ vocabulary }) => of(vocabulary) ?? []);
   const ofKey = (of: Parameters<typeof declared>[0]): readonly NameClass<string>[] =>
-    closed([...declared(of), ...reads.later, OUTSIDE_VOCABULARY], reads);
+    closed([...declared(of), ...reads.named, OUTSIDE_VOCABULARY], reads);
   const lengths = [tables.base, tables.head].flatMap(({ models }) =>
     Object.values(models).flatMap(({ dimensions }) => dimensions),
   );
@@ -208,7 +208,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       reads.path("input.workspace.id") || reads.path("data.approved"),
     ),
     ...member("workspace", "tier", tiers, "workspace"),
-    ...labels("workspace", [...namesOf(tables, labelsOf), ...reads.later], "workspace"),
+    ...labels("workspace", [...namesOf(tables, labelsOf), ...reads.named], "workspace"),
     ...member(
       "request",
       "route",
@@ -237,7 +237,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       "owner",
       ofKey(({ owners }) => owners),
     ),
-    ...labels("key", [...declared((vocabulary) => vocabulary.labels), ...reads.later], "request"),
+    ...labels("key", [...declared((vocabulary) => vocabulary.labels), ...reads.named], "request"),
     ...(reads.path("input.request.needs")
       ? memberships("request.needs", "request", CAPABILITY_NAMES, reads, {
           of: (input) => input.request.needs,

@@ -43,9 +43,12 @@ export function latentChanges(
   const changed = changedPolicies(views, tables);
   if (changed.length === 0) return null;
   const tally = { tried: 0, of: 0n, complete: true };
+  const inspecting = new Map<string, readonly string[]>();
   const changes = changed.flatMap((policy): readonly LatentChange[] => {
     const contents = [policy.base?.rules, policy.head?.rules].flatMap((rules) => rules ?? []);
-    const fields = latentFields(policyReads(contents), tables);
+    const reads = policyReads(contents);
+    if (reads.inspects.length > 0) inspecting.set(policy.id, reads.inspects);
+    const fields = latentFields(reads, tables);
     const today = {
       base: new TodaysRows(tables.base, fields),
       head: new TodaysRows(tables.head, fields),
@@ -74,7 +77,15 @@ export function latentChanges(
       location: locationOf(policy.id, answer.rule),
     }));
   });
-  return { complete: tally.complete, tried: tally.tried, of: String(tally.of), changes };
+  return {
+    complete: tally.complete,
+    tried: tally.tried,
+    of: String(tally.of),
+    changes,
+    ...(inspecting.size > 0 && {
+      looks_into_names: [...inspecting].map(([policy, calls]) => ({ policy, calls })),
+    }),
+  };
 }
 
 function answersAt(

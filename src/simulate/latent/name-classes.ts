@@ -2,6 +2,7 @@ import type { Operation } from "../../canon/operation.ts";
 import type { PolicyCandidate, PolicyInput } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { CompiledPolicy } from "../../policy/compiled.ts";
+import { POLICY_INPUT_SCHEMA } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { NOT_DECLARED } from "../report/report.ts";
 import type { OfSides } from "../sample-request.ts";
@@ -21,8 +22,10 @@ export interface PolicyReads {
   readonly operationKey: (operation: Operation) => string;
   /** Numbers that its rules contain, ascending. */
   readonly numbers: readonly number[];
-  /** Names that its sources expect routes.yaml to declare later. */
-  readonly later: readonly string[];
+  /** Strings of its rules, which routes.yaml may not declare yet. */
+  readonly named: readonly string[];
+  /** Built-ins that see more of names than whether they are equal: other names may differ too. */
+  readonly inspects: readonly string[];
 }
 
 /** Numbers of a policy that are tried as prices; with more of them the largest are left out. */
@@ -31,35 +34,54 @@ const MOST_NUMBERS = 8;
 /** @param contents on both sides; at least one. */
 export function policyReads(contents: readonly CompiledPolicy[]): PolicyReads {
   const strings = new Set(contents.flatMap(({ stringUse }) => stringUse.strings));
-  const inspects = contents.some(({ stringUse }) => stringUse.inspects.length > 0);
+  const inspects = [...new Set(contents.flatMap(({ stringUse }) => stringUse.inspects))].toSorted();
+  const isInspecting = inspects.length > 0;
   const path = (wanted: string): boolean => contents.some((content) => readsPath(content, wanted));
   const readsOperation = path("input.operation");
   return {
     path,
     ofCandidates: (member) => path("input.candidates") && strings.has(member),
-    tellsApart: (name) => inspects || strings.has(name),
+    tellsApart: (name) => isInspecting || strings.has(name),
     operationKey: (operation) =>
       JSON.stringify([
         ...contents.map(({ contract }) => contract.operations.includes(operation)),
-        readsOperation && (inspects || strings.has(operation)) ? operation : "",
+        readsOperation && (isInspecting || strings.has(operation)) ? operation : "",
       ]),
     numbers: numbersIn(contents).slice(0, MOST_NUMBERS),
-    later: laterNames(contents),
+    named: namesIn(contents),
+    inspects,
   };
 }
 
-/** Names of `# signalbox: later NAME, NAME`. */
-function laterNames(contents: readonly CompiledPolicy[]): readonly string[] {
-  const texts = contents.flatMap(({ sources }) => sources.map(({ source }) => source));
-  const lists = texts.flatMap((text) => [...text.matchAll(/^\s*# *signalbox: *later +(.+)$/gm)]);
-  return lists.flatMap(([, list = ""]) => list.split(",").map((name) => name.trim()));
+/** Members of the input and values of its closed lists, as JSON. */
+const OF_THE_INPUT = JSON.stringify(POLICY_INPUT_SCHEMA);
+
+/** Literals and keys of rules that no closed list has, without the rules of the contract. */
+function namesIn(contents: readonly CompiledPolicy[]): readonly string[] {
+  const own = new Set(
+    contents.flatMap(({ contract: { constraints, obligations } }) => [
+      ...constraints.flatMap(({ name, reasons }) => [name, ...reasons]),
+      ...obligations.map(({ name }) => name),
+    ]),
+  );
+  const found = codeOf(contents).flatMap((text) =>
+    [...text.matchAll(/["`]([^"`\n]+)["`]|^\w+\.(\w+)/gm)].map(
+      ([, literal, key = ""]) => literal ?? key,
+    ),
+  );
+  return [...new Set(found)]
+    .filter((name) => !own.has(name) && !OF_THE_INPUT.includes(JSON.stringify(name)))
+    .toSorted();
+}
+
+function codeOf(contents: readonly CompiledPolicy[]): readonly string[] {
+  return contents.flatMap(({ sources }) =>
+    sources.map(({ source }) => source.replaceAll(/#.*$/gm, "")),
+  );
 }
 
 function numbersIn(contents: readonly CompiledPolicy[]): readonly number[] {
-  const texts = contents.flatMap(({ sources }) =>
-    sources.map(({ source }) => source.replaceAll(/#.*$/gm, "")),
-  );
-  const found = texts.flatMap((text) =>
+  const found = codeOf(contents).flatMap((text) =>
     [...text.matchAll(/(?<![\w."])\d+(?:\.\d+)?/g)].map(([number]) => Number(number)),
   );
   return [...new Set(found)].filter((number) => number > 0).toSorted((left, right) => left - right);
@@ -113,18 +135,18 @@ export function closed<Value extends string>(
 }
 
 /**
- * Names that files declare, those that the policy expects, and one more that none declares yet.
+ * Names that files declare, those of the policy, and one more that none declares yet.
  *
  * @param more what else a policy can know of a name.
  */
 export function open(
   names: readonly string[],
-  { tellsApart, later }: PolicyReads,
+  { tellsApart, named }: PolicyReads,
   more: (name: string) => string = () => "",
 ): readonly NameClass<string>[] {
   let fresh = "another";
   while (names.includes(fresh)) fresh += "-one";
-  const classes = classesOf([...names, ...later, fresh], (name) =>
+  const classes = classesOf([...names, ...named, fresh], (name) =>
     tellsApart(name) ? name : `\n${more(name)}`,
   );
   return classes.map(({ members, names: shown }) => ({

@@ -404,13 +404,20 @@ const FUTURE_CHANGE = complete({
 });
 
 /** Changes by changed policies for rows with other values of the closed lists. */
-const FUTURE_ROWS = complete({
-  /** `false`: `tried` of `of` combinations were tried. */
-  complete: BOOLEAN,
-  tried: COUNT,
-  of: TEXT,
-  changes: list(FUTURE_CHANGE),
-});
+const FUTURE_ROWS = partial(
+  {
+    /** `false`: `tried` of `of` combinations were tried. */
+    complete: BOOLEAN,
+    tried: COUNT,
+    of: TEXT,
+    changes: list(FUTURE_CHANGE),
+  },
+  /**
+   * Changed policies that see more of names than whether they are equal, by the built-ins that do:
+   * names that were not tried may be decided otherwise.
+   */
+  { looks_into_names: list(complete({ policy: TEXT, calls: TEXTS })) },
+);
 
 /** A setting of the files that differs. */
 const SETTING = complete({

@@ -127,6 +127,30 @@ describe("latent changes", () => {
     ]);
   });
 
+  it.each([
+    ["a key of a table", 'ranks := {"gold": 1, "sealed": 2}', "ranks[input.workspace.tier]"],
+    ["an argument of a function", "is(a, b) if a == b", 'is(input.workspace.tier, "gold")'],
+    ["a rule with a key", "ranks.gold := 1", "ranks[input.workspace.tier]"],
+  ])("a name that only %s has is tried without a comment", async (_, rules, condition) => {
+    const tier = (own: string): Source => policy("tier", `${rules}\n\n${passes(own)}`);
+    const found = await lines(
+      [tier(`not ${condition}`)],
+      [tier(`not ${condition.replace("tier", "id")}`)],
+    );
+    expect(found?.join()).toMatch(/tier\/ok weaker promoted: .*workspace\.tier gold/);
+  });
+
+  it("a policy that looks into names is listed, because not every name is tried", async () => {
+    const named = (start: string): Source =>
+      policy("named", passes(`not startswith(input.workspace.id, "${start}")`));
+    const report = await compared([named("x-")], [named("y-")]);
+    expect(report.future_rows).toMatchObject({
+      looks_into_names: [{ policy: "named", calls: ["startswith"] }],
+    });
+    const same = await compared([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]);
+    expect(same.future_rows).not.toHaveProperty("looks_into_names");
+  });
+
   it("another text of the same rule changes nothing", async () => {
     const same = passes('candidate.retention in {"none"}');
     expect(

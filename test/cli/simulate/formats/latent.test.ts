@@ -94,6 +94,23 @@ describe("a latent change", () => {
     );
   });
 
+  test("of a policy that looks into names, no report claims that every later row is tried", () => {
+    const named = report({
+      causes: [CAUSE],
+      future_rows: {
+        ...latentReport(),
+        changes: [],
+        looks_into_names: [{ policy: "data-retention", calls: ["split", "startswith"] }],
+      },
+    });
+    const text = FORMATS.terminal(named, CONTEXT);
+    expect(text).toContain("SAME    every request is decided as before\n");
+    expect(text).toContain(
+      "NOTE    data-retention looks into names (split, startswith): names that no file has yet may be decided differently",
+    );
+    expect(text).not.toContain("A changed policy decides differently");
+  });
+
   test.for<[string, Partial<LatentChange>]>([
     [
       "would no longer refuse endpoints in a region that no file declares",

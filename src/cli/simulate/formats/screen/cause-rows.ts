@@ -9,7 +9,7 @@ import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts
 import { amountText, listText, numberText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
-import { latentCut, latentOf, latentText } from "../wording/latent.ts";
+import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { groupsOfCause, seenOf } from "./effects.ts";
 import { priceText } from "./effect-text.ts";
 
@@ -43,8 +43,7 @@ export function rowsOfCause(
 }
 
 export function cutRows({ future_rows: latent }: ReportModel): readonly PlainRow[] {
-  const text = latentCut(latent);
-  return text === null ? [] : [note(text)];
+  return latentLimits(latent).map(note);
 }
 
 function note(text: string): PlainRow {
@@ -151,7 +150,7 @@ export function pricedText(groups: readonly ChangeGroup[], { evidence }: ReportM
 function whichText({ future_rows: latent }: ReportModel): string {
   if (latent === undefined || latent.tried === 0) return " is decided as before";
   if (latent.changes.length > 0) return " of today is decided as before";
-  return latent.complete
+  return latentLimits(latent).length === 0
     ? " is decided as before, also with rows that no file has yet"
     : " is decided as before";
 }

@@ -19,7 +19,7 @@ import {
 } from "../../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "../model.ts";
 import { valueText } from "../wording/change-wording.ts";
-import { LATENT_SENTENCE, LATENT_TITLE, latentCut, latentText } from "../wording/latent.ts";
+import { LATENT_SENTENCE, LATENT_TITLE, latentLimits, latentText } from "../wording/latent.ts";
 import {
   COVERAGE_TITLE,
   evidenceCautions,
@@ -132,14 +132,14 @@ export function coverageSection({ assertions, complete }: ReportModel): Section 
  */
 export function latentSection({ future_rows: latent }: ReportModel): Section | null {
   const changes = latent?.changes ?? [];
-  const cut = latentCut(latent);
-  if (changes.length === 0 && cut === null) return null;
+  const limits = latentLimits(latent);
+  if (changes.length + limits.length === 0) return null;
   return {
     id: "latent",
     title: LATENT_TITLE,
     note: numberText(changes.length),
     blocks: [
-      { text: LATENT_SENTENCE },
+      { text: changes.length === 0 ? null : LATENT_SENTENCE },
       {
         noun: "latent change",
         items: changes.map((change) => ({
@@ -148,7 +148,7 @@ export function latentSection({ future_rows: latent }: ReportModel): Section | n
           cells: [[name(change.policy), " ", quoted(latentText(change))], at(change.location)],
         })),
       },
-      { text: cut === null ? null : `${capitalised(cut)}.` },
+      ...limits.map((limit) => ({ text: `${capitalised(limit)}.` })),
     ],
   };
 }

@@ -5,7 +5,7 @@ import {
   type LatentReport,
   type SimulationReport,
 } from "../../../../simulate/report/report.ts";
-import { numberText } from "../../../terminal/printing.ts";
+import { listText, numberText } from "../../../terminal/printing.ts";
 
 export const LATENT_TITLE = "Latent changes";
 
@@ -99,10 +99,21 @@ function or(values: readonly string[]): string {
   return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
 }
 
-/** That not every combination was tried; `null` where each was. */
-export function latentCut(latent: LatentReport | undefined): string | null {
-  if (latent === undefined || latent.complete) return null;
-  return `latent changes: ${numberText(latent.tried)} of ${numberText(latent.of)} combinations of values were tried`;
+/** Which combinations and names were not tried, as sentences without a full stop. */
+export function latentLimits(latent: LatentReport | undefined): readonly string[] {
+  if (latent === undefined) return [];
+  const { complete, tried, of, looks_into_names: inspecting = [] } = latent;
+  return [
+    ...(complete
+      ? []
+      : [
+          `latent changes: ${numberText(tried)} of ${numberText(of)} combinations of values were tried`,
+        ]),
+    ...inspecting.map(
+      ({ policy, calls }) =>
+        `${policy} looks into names (${listText(calls, 3)}): names that no file has yet may be decided differently`,
+    ),
+  ];
 }
 
 /**
