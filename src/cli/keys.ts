@@ -56,6 +56,7 @@ Commands
   rotate ID         Makes a key with the same grants; the old one still works for the overlap.
 
 Flags of create
+  --name N          A name for people, such as checkout-prod; rotations keep it.
   --workspace W     The workspace that the key acts for. Required.
   --scopes A,B      inference, catalogue:read, route:simulate, governance:read, spend:read,
                     operations:manage, policies:approve, platform:manage. Required.
@@ -97,6 +98,7 @@ const GRANT_FLAGS = [
 ] as const;
 
 const CREATE_FLAGS = [
+  "name",
   "workspace",
   "scopes",
   "owner",
@@ -143,6 +145,7 @@ async function create(values: Values, io: CommandIo): Promise<number> {
     exchange: readExchange(values),
     limits: readLimits(values),
     createdBy: "cli",
+    ...(values.name !== undefined && { name: values.name }),
     ...(values["key-environment"] !== undefined && { environment: values["key-environment"] }),
     ...(values.workload !== undefined && { workload: values.workload }),
   };
@@ -244,6 +247,7 @@ function readExpiry(text: string): number {
 }
 
 const FLAG_OF = {
+  name: "--name",
   workspace: "--workspace",
   scopes: "--scopes",
   owner: "--owner",
@@ -292,17 +296,18 @@ function alreadyRotated(key: KeyRecord | null): CommandError {
 function formatKeys(records: readonly KeyRecord[], now: number): string {
   if (records.length === 0) return "No keys.\n";
   const head =
-    "ID,STATUS,WORKSPACE,ENVIRONMENT,SCOPES,LABELS,OWNER,EXPIRES,LAST USED,LIMITS,EXCHANGE";
+    "ID,NAME,OWNER,STATUS,WORKSPACE,ENVIRONMENT,SCOPES,LABELS,EXPIRES,LAST USED,LIMITS,EXCHANGE";
   return formatTable([
     head.split(","),
     ...records.map((record) => [
       record.id,
+      record.name ?? "-",
+      record.owner,
       statusOf(record, now),
       record.workspace,
       record.environment,
       record.scopes.join(","),
       record.labels.join(",") || "-",
-      record.owner,
       new Date(record.expiresAt).toISOString().slice(0, 16),
       formatTime(record.lastUsedAt)?.slice(0, 16) ?? "never",
       formatLimits(record.limits),

@@ -138,6 +138,7 @@ export interface ChangeRecord {
   readonly what: (typeof CHANGES)[number];
   /** Public id of the key, or of the token; id of the policy. */
   readonly id: Identifier;
+  readonly name?: Identifier; // Of a key that has one.
   /** Of a key whose grants change: which of them. */
   readonly grants?: readonly Identifier[];
   /** The key that a rotation replaces. */

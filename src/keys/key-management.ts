@@ -98,7 +98,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
             field: "name",
             fix: "take another one; it has been used too often",
           };
-        return prepared(createKey({ ...options, publicId: nextId }, clock, randomBytes));
+        return prepared(createKey({ ...options, name, publicId: nextId }, clock, randomBytes));
       }),
     rotate: (id, options) =>
       orFault(async () => {

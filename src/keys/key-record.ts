@@ -140,6 +140,7 @@ function checkCount(field: KeyField, count: number | null, maximum: number): num
 }
 
 export type KeyField =
+  | "name"
   | "workspace"
   | "scopes"
   | "owner"
@@ -265,9 +266,10 @@ export function prepareRotation(
   if (old.replacedBy !== null) throw new KeyRotatedError(old.id);
   const lifetime = Math.min(old.expiresAt - old.createdAt, MAXIMUM_LIFETIME);
   const expiresAt = checkExpiry(options.expiresAt ?? now + lifetime, now);
-  const { workspace, scopes, owner, environment, workload, labels, exchange, limits } = old;
+  const { name, workspace, scopes, owner, environment, workload, labels, exchange, limits } = old;
   const created = issue(
     {
+      name,
       workspace,
       scopes,
       owner,
@@ -327,12 +329,14 @@ type Grant = Omit<KeyRecord, "id" | "digest" | "lastUsedAt" | "status" | "revoke
 function checkGrant(options: KeyOptions, clock: Clock): Grant {
   const now = Math.trunc(clock());
   const { workload = "", labels = [], environment = DEFAULT_KEY_ENVIRONMENT } = options;
+  const name = options.name ?? null;
   const scopes = checkScopes(options.scopes);
   const exchange = checkExchange(options.exchange ?? null);
   if (exchange !== null && !scopes.includes("inference")) {
     throw new KeyOptionError("scopes", "add inference, without which a key cannot be exchanged");
   }
   return {
+    name: name === null ? null : checkName("name", name),
     workspace: checkName("workspace", options.workspace),
     scopes,
     owner: checkOwner(options.owner),
@@ -362,7 +366,7 @@ function issue(grant: Grant, { text, publicId }: KeyText): CreatedKey {
   return { text, record };
 }
 
-function checkName(field: "workspace" | "workload" | "labels", value: string): string {
+function checkName(field: "name" | "workspace" | "workload" | "labels", value: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value)) {
     throw new KeyOptionError(
       field,

@@ -76,6 +76,7 @@ const OBLIGATION = {
 const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
+  name: isOptional(isText),
   grants: isOptional(isListOf(isText)),
   replaces: isOptional(isText),
   workspace: isOptional(isText),

@@ -184,16 +184,16 @@ describe("keys list, revoke and rotate", () => {
     const text = await create();
     await create("--workspace", "beta");
     const lines = (await run("list", "--workspace", "acme-prod")).stdout.split("\n");
-    expect(lines[0]).toMatch(/^ID +STATUS +WORKSPACE/);
+    expect(lines[0]).toMatch(/^ID +NAME +OWNER +STATUS +WORKSPACE/);
     expect(lines[1]).toMatch(
       new RegExp(
-        `^${idOf(text)} +active +acme-prod +production +inference,catalogue:read +- +group:payments`,
+        `^${idOf(text)} +- +group:payments +active +acme-prod +production +inference,catalogue:read +- `,
       ),
     );
     expect(lines).toHaveLength(3);
-    await create("--workspace", "gamma", "--labels", "eu,tools");
+    await create("--workspace", "gamma", "--labels", "eu,tools", "--name", "Nightly-1");
     expect((await run("list", "--workspace", "gamma")).stdout).toMatch(
-      /LABELS[\s\S]* eu,tools +group:payments/,
+      /LABELS[\s\S]* Nightly-1 +group:payments .* eu,tools /,
     );
     expect((await run("list", "--workspace", "none")).stdout).toBe("No keys.\n");
   });
@@ -280,7 +280,7 @@ describe("keys list, revoke and rotate", () => {
 
 describe("keys create beside a configuration", () => {
   const CONFIGURATION = `version: 1
-vocabulary: { environments: [production, staging], labels: [eu, tools-approved] }
+vocabulary: { environments: [production, staging], labels: [eu, tools-approved], owners: [o, "group:pay"] }
 regions: { eu: [eu] }
 providers: { one: { preset: openai, region: eu, trains_on_data: false } }
 models: { m: { operations: [generate], capabilities: [] } }
@@ -295,8 +295,7 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
       workspace,
       "--scopes",
       "inference",
-      "--owner",
-      "o",
+      ...(more.includes("--owner") ? [] : ["--owner", "o"]),
       "--expires",
       "1d",
       ...more,
@@ -355,6 +354,15 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     ).toMatchObject({
       code: 0,
     });
+  });
+
+  it("refuses an owner outside the declared list, with the nearest one", async () => {
+    const refused = await create("search", "--create", "--owner", "group:pey");
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toContain(
+      "--owner: vocabulary.owners of routes.yaml does not declare it; did you mean group:pay?",
+    );
+    expect(await create("search", "--create", "--owner", "group:pay")).toMatchObject({ code: 0 });
   });
 
   it("takes any names for a database that is named, unless a configuration is too", async () => {

@@ -18,6 +18,7 @@ import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 const NOW = 1_795_000_000_000;
 const CANARY = "sbx_canary-of-a-secret !";
 const OPTIONS: KeyOptions = {
+  name: "checkout-eu",
   workspace: "acme-prod",
   scopes: ["route:simulate", "inference", "inference"],
   owner: "group:payments",
@@ -34,6 +35,7 @@ describe("createKey", () => {
     expect(parseKeyText(text)).toEqual({ publicId: record.id, environment: "staging" });
     expect(record).toEqual({
       id: record.id,
+      name: "checkout-eu",
       digest: digestKeyText(text),
       exchange: null,
       limits: null,
@@ -56,17 +58,26 @@ describe("createKey", () => {
     expect(JSON.stringify(record)).not.toContain(text.slice(-39));
   });
 
-  it("defaults to production, no workload and no labels", () => {
+  it("defaults to production, no name, no workload and no labels", () => {
     const { workspace, scopes, owner, expiresAt, createdBy } = OPTIONS;
     const { record } = createKey(
       { workspace, scopes, owner, expiresAt, createdBy },
       () => NOW,
       randomBytes,
     );
-    expect(record).toMatchObject({ environment: "production", workload: "", labels: [] });
+    expect(record).toMatchObject({
+      environment: "production",
+      name: null,
+      workload: "",
+      labels: [],
+    });
   });
 
   it.each<[string, Partial<KeyOptions>]>([
+    ["name", { name: "" }],
+    ["name", { name: CANARY }],
+    ["name", { name: "x".repeat(65) }],
+    ["name", { name: "sbx_prod_canary-of-a-secret" }],
     ["workspace", { workspace: "" }],
     ["workspace", { workspace: CANARY }],
     ["scopes", { scopes: [] }],

@@ -93,6 +93,7 @@ export function outcomeRecord(requestId: string, terminal: Terminal = "completed
 export function keyRecord(id: string, members: Partial<KeyRecord> = {}): KeyRecord {
   return {
     id,
+    name: "checkout",
     digest: Buffer.from(id.padEnd(32, ".")).toString("hex").slice(0, 64),
     workspace: "acme-prod",
     scopes: ["inference", "catalogue:read"],

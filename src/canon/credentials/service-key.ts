@@ -16,6 +16,8 @@ export interface NewExchange {
 /** Requested properties of a new key; unchecked text. */
 export interface NewKey {
   readonly workspace: string;
+  /** For people; several keys may have it. Default `null`: none. */
+  readonly name?: string | null;
   readonly scopes: readonly string[];
   /** Who answers for the key, such as `group:payments` or an address. */
   readonly owner: string;
@@ -213,6 +215,8 @@ export interface ExchangeGrant {
 export interface ServiceKey {
   /** Public id; may be logged. */
   readonly id: string;
+  /** Given when the key is made; rotations keep it. `null`: none. */
+  readonly name: string | null;
   readonly workspace: string;
   readonly scopes: readonly Scope[];
   readonly owner: string;

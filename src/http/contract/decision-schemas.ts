@@ -260,6 +260,7 @@ export const DECISION = {
       {
         what: { enum: CHANGES },
         id: TEXT,
+        name: { ...NULLABLE_TEXT, description: "Of a key." },
         grants: {
           type: ["array", "null"],
           items: TEXT,

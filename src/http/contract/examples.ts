@@ -64,6 +64,7 @@ const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   createKey: {
     requests: {
       plain: {
+        name: "checkout-prod",
         scopes: ["inference", "catalogue:read"],
         owner: "group:payments",
         expires_in: 7_776_000,

@@ -6,7 +6,6 @@ import {
   CREATED_KEY,
   ROTATED_KEY,
   KEY_LIST,
-  NAMED_SERVICE_KEY,
   PUT_KEY,
   EXCHANGE_SCHEMA,
   EXCHANGED_TOKEN,
@@ -92,7 +91,7 @@ export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
     path: NAMED_KEY,
     id: "retrieveNamedKey",
     summary: "The key of a name; never a secret",
-    answer: NAMED_SERVICE_KEY,
+    answer: SERVICE_KEY,
   },
   {
     ...MANAGED,
@@ -100,7 +99,7 @@ export const KEY_ENDPOINTS: readonly ControlEndpoint[] = [
     path: NAMED_KEY,
     id: "deleteNamedKey",
     summary: "Revokes the key of a name, at once and for good; the name is free again",
-    answer: NAMED_SERVICE_KEY,
+    answer: SERVICE_KEY,
   },
   {
     ...SERVICE_KEYS,

@@ -83,6 +83,11 @@ export const CREATE_KEY_SCHEMA = {
   required: ["scopes", "owner"],
   parserRules: { oneOf: [{ required: ["expires_at"] }, { required: ["expires_in"] }] },
   properties: {
+    name: {
+      ...TEXT,
+      maxLength: 64,
+      description: "A name for people, such as `checkout-prod`; rotations keep it.",
+    },
     workspace: {
       ...TEXT,
       description:
@@ -114,7 +119,12 @@ export const CREATE_KEY_SCHEMA = {
   },
 } as const;
 
-const { workspace: _workspace, expires_in: _seconds, ...granted } = CREATE_KEY_SCHEMA.properties;
+const {
+  name: _name,
+  workspace: _workspace,
+  expires_in: _seconds,
+  ...granted
+} = CREATE_KEY_SCHEMA.properties;
 
 /**
  * JSON Schema of PUT /v1/workspaces/{workspace}/keys/{name}. The expiry is a time: a repeated
@@ -155,6 +165,7 @@ export const SERVICE_KEY = {
       ...TEXT,
       description: "The key's public id; it is part of the key's text and may be logged.",
     },
+    name: { ...NULLABLE_TEXT, description: "The name that it got when it was made; null: none." },
     status: { enum: ["active", "expired", "revoked"] },
     workspace: TEXT,
     environment: TEXT,
@@ -203,20 +214,11 @@ export const KEY_LIST = {
   }),
 } as const;
 
-/** A key with the name that its caller has for it. */
-export const NAMED_SERVICE_KEY = {
-  title: "NamedServiceKey",
-  ...complete({
-    ...SERVICE_KEY.properties,
-    name: { ...TEXT, description: "The name that the path has." },
-  }),
-} as const;
-
 export const PUT_KEY = {
-  ...NAMED_SERVICE_KEY,
+  ...SERVICE_KEY,
   title: "PutServiceKey",
   properties: {
-    ...NAMED_SERVICE_KEY.properties,
+    ...SERVICE_KEY.properties,
     key: { ...TEXT, description: "The whole key, in the answer that makes it and in no other." },
   },
 } as const;

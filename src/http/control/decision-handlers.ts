@@ -324,6 +324,7 @@ function requestFacts(decision: DecisionRecord) {
         : {
             what: change.what,
             id: change.id,
+            name: change.name ?? null,
             grants: change.grants ?? null,
             replaces: change.replaces ?? null,
             subject: change.subject ?? null,

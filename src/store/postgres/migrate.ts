@@ -8,7 +8,7 @@ import {
 import { convertEvidence } from "./evidence/convert.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Pool, Query } from "./pool.ts";
-import { BASELINE } from "./schema.ts";
+import { BASELINE, NAME_KEYS } from "./schema.ts";
 
 /**
  * One step forward. Steps are never changed once released, never taken back; a new need is a new
@@ -25,8 +25,13 @@ interface Migration {
 export const VERSIONS: SchemaVersions<Migration> = {
   oldest: 14,
   baseline: { version: 15, name: "baseline", sql: BASELINE },
-  steps: [{ version: 15, name: "written batches", sql: convertEvidence }],
+  steps: [{ version: 15, name: "written batches", sql: convert }],
 };
+
+async function convert(query: Query): Promise<void> {
+  await query(NAME_KEYS);
+  await convertEvidence(query);
+}
 
 /** Any number, the same in every version of this program: who holds it changes the schema. */
 const ADVISORY_LOCK = 7_241_853_902_117;

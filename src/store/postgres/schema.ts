@@ -12,6 +12,43 @@ BEGIN
 END $$;
 `;
 
+const CHECK_KEY_CHANGE = `-- Grants of a key that lives can change; who and where it is cannot.
+CREATE OR REPLACE FUNCTION signalbox.check_key_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+  IF (new.id, new.name, new.digest, new.workspace, new.environment, new.created_at, new.created_by, new.rotated_from,
+      new.exchange, new.lineage)
+    IS DISTINCT FROM (old.id, old.name, old.digest, old.workspace, old.environment, old.created_at, old.created_by,
+      old.rotated_from, old.exchange, old.lineage) THEN
+    RAISE EXCEPTION 'only scopes, owner, workload, labels and limits of a key change';
+  END IF;
+  IF old.status = 'revoked' AND (new.status, new.revoked_at, new.scopes, new.owner, new.workload, new.labels, new.limits)
+    IS DISTINCT FROM (old.status, old.revoked_at, old.scopes, old.owner, old.workload, old.labels, old.limits) THEN
+    RAISE EXCEPTION 'a revoked key never comes back, and its grants never change';
+  END IF;
+  IF new.expires_at > old.expires_at THEN
+    RAISE EXCEPTION 'the expiry of a key only moves nearer';
+  END IF;
+  RETURN new;
+END $$;
+`;
+
+const ADD_KEY = `CREATE OR REPLACE FUNCTION signalbox.add_key(record jsonb) RETURNS SETOF signalbox.keys LANGUAGE sql
+SET search_path = pg_catalog AS $$
+  INSERT INTO signalbox.keys (id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at,
+    created_by, last_used_at, rotated_from, lineage, status, revoked_at, exchange, limits, version, name)
+  VALUES (record ->> 'id', record ->> 'digest', record ->> 'workspace', record -> 'scopes', record ->> 'owner',
+    record ->> 'environment', record ->> 'workload', record -> 'labels', (record ->> 'expiresAt')::bigint,
+    (record ->> 'createdAt')::bigint, record ->> 'createdBy', (record ->> 'lastUsedAt')::bigint,
+    record ->> 'rotatedFrom', record ->> 'lineage', record ->> 'status', (record ->> 'revokedAt')::bigint,
+    record ->> 'exchange', record ->> 'limits', 0, record ->> 'name')
+  RETURNING *
+$$;
+`;
+
+/** Gives keys of version 14 the column of version 15. */
+export const NAME_KEYS = `ALTER TABLE signalbox.keys ADD COLUMN name text;
+${CHECK_KEY_CHANGE}${ADD_KEY}`;
+
 /**
  * `version` rises with every change of any key, except of last_used_at, in the order of the
  * commits: a trigger takes it from one row whose lock is held until the commit. So who reads on
@@ -45,31 +82,14 @@ CREATE TABLE signalbox.keys (
   -- The first key of its rotations.
   lineage text COLLATE "C",
   replaced_by text COLLATE "C",
+  name text,
   CHECK ((status = 'revoked') = (revoked_at IS NOT NULL))
 );
 CREATE INDEX keys_by_version ON signalbox.keys (version);
 CREATE INDEX keys_by_workspace ON signalbox.keys (workspace, created_at DESC, id);
 CREATE INDEX keys_by_state ON signalbox.keys (workspace, status, expires_at);
 
--- Grants of a key that lives can change; who and where it is cannot.
-CREATE FUNCTION signalbox.check_key_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
-BEGIN
-  IF (new.id, new.digest, new.workspace, new.environment, new.created_at, new.created_by, new.rotated_from, new.exchange,
-      new.lineage)
-    IS DISTINCT FROM (old.id, old.digest, old.workspace, old.environment, old.created_at, old.created_by,
-      old.rotated_from, old.exchange, old.lineage) THEN
-    RAISE EXCEPTION 'only scopes, owner, workload, labels and limits of a key change';
-  END IF;
-  IF old.status = 'revoked' AND (new.status, new.revoked_at, new.scopes, new.owner, new.workload, new.labels, new.limits)
-    IS DISTINCT FROM (old.status, old.revoked_at, old.scopes, old.owner, old.workload, old.labels, old.limits) THEN
-    RAISE EXCEPTION 'a revoked key never comes back, and its grants never change';
-  END IF;
-  IF new.expires_at > old.expires_at THEN
-    RAISE EXCEPTION 'the expiry of a key only moves nearer';
-  END IF;
-  RETURN new;
-END $$;
-CREATE TRIGGER keys_change_for_the_worse BEFORE UPDATE ON signalbox.keys
+${CHECK_KEY_CHANGE}CREATE TRIGGER keys_change_for_the_worse BEFORE UPDATE ON signalbox.keys
   FOR EACH ROW EXECUTE FUNCTION signalbox.check_key_change();
 
 CREATE FUNCTION signalbox.check_key_replaced() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -99,18 +119,7 @@ CREATE TRIGGER keys_count_changes BEFORE INSERT OR UPDATE ON signalbox.keys
 CREATE TRIGGER keys_are_kept BEFORE DELETE OR TRUNCATE ON signalbox.keys
   FOR EACH STATEMENT EXECUTE FUNCTION signalbox.refuse_removal('keys are kept; revoke instead');
 
-CREATE FUNCTION signalbox.add_key(record jsonb) RETURNS SETOF signalbox.keys LANGUAGE sql
-SET search_path = pg_catalog AS $$
-  INSERT INTO signalbox.keys (id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at,
-    created_by, last_used_at, rotated_from, lineage, status, revoked_at, exchange, limits, version)
-  VALUES (record ->> 'id', record ->> 'digest', record ->> 'workspace', record -> 'scopes', record ->> 'owner',
-    record ->> 'environment', record ->> 'workload', record -> 'labels', (record ->> 'expiresAt')::bigint,
-    (record ->> 'createdAt')::bigint, record ->> 'createdBy', (record ->> 'lastUsedAt')::bigint,
-    record ->> 'rotatedFrom', record ->> 'lineage', record ->> 'status', (record ->> 'revokedAt')::bigint,
-    record ->> 'exchange', record ->> 'limits', 0)
-  RETURNING *
-$$;
-
+${ADD_KEY}
 -- Both keys as they then are, the old one first. No rows: no such key. Old key alone: it is not active or has been
 -- replaced already, and nothing changed. The row lock makes rotations of one key wait for each other. The new key gets
 -- the grants of the row: the caller's older reading could bring back a grant that was taken away meanwhile.

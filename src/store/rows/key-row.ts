@@ -15,6 +15,7 @@ export function readKeyRecord(row: Row): KeyRecord {
   return {
     id: readText(row, "id"),
     digest: readText(row, "digest"),
+    name: readTextOrNull(row, "name"),
     workspace: readText(row, "workspace"),
     // A scope that this version does not know grants nothing.
     scopes: readTexts(row, "scopes").filter(isScope),

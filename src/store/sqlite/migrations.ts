@@ -20,6 +20,22 @@ interface Migration {
   readonly sql: string | ((database: DatabaseSync) => void);
 }
 
+const KEYS_STAY = `CREATE TRIGGER keys_stay_what_they_are
+  BEFORE UPDATE OF id, name, digest, workspace, environment, created_at, created_by, rotated_from, exchange ON keys
+  BEGIN SELECT RAISE(ABORT, 'only scopes, owner, workload, labels and limits of a key change'); END;
+`;
+
+const NAME_KEYS = `
+ALTER TABLE keys ADD COLUMN name TEXT;
+DROP TRIGGER keys_stay_what_they_are;
+${KEYS_STAY}`;
+
+/** From version 15, of commit a0f1d9ef, to version 16. */
+function convert(database: DatabaseSync): void {
+  database.exec(NAME_KEYS);
+  convertBatches(database);
+}
+
 /**
  * Grants of a key that lives can change; who and where it is cannot. `lineage` is the first key of
  * its rotations.
@@ -47,6 +63,7 @@ CREATE TABLE keys (
   limits TEXT CHECK (limits IS NULL OR json_valid(limits)),
   lineage TEXT,
   replaced_by TEXT,
+  name TEXT,
   CHECK ((status = 'revoked') = (revoked_at IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX keys_by_version ON keys (version);
@@ -56,10 +73,7 @@ CREATE TRIGGER keys_stay_revoked BEFORE UPDATE OF status, revoked_at ON keys WHE
   BEGIN SELECT RAISE(ABORT, 'a revoked key never comes back'); END;
 CREATE TRIGGER keys_never_live_longer BEFORE UPDATE OF expires_at ON keys WHEN new.expires_at > old.expires_at
   BEGIN SELECT RAISE(ABORT, 'the expiry of a key only moves nearer'); END;
-CREATE TRIGGER keys_stay_what_they_are
-  BEFORE UPDATE OF id, digest, workspace, environment, created_at, created_by, rotated_from, exchange ON keys
-  BEGIN SELECT RAISE(ABORT, 'only scopes, owner, workload, labels and limits of a key change'); END;
-CREATE TRIGGER revoked_keys_keep_their_grants
+${KEYS_STAY}CREATE TRIGGER revoked_keys_keep_their_grants
   BEFORE UPDATE OF scopes, owner, workload, labels, limits ON keys WHEN old.status = 'revoked'
   BEGIN SELECT RAISE(ABORT, 'the grants of a revoked key never change'); END;
 CREATE TRIGGER keys_keep_their_lineage BEFORE UPDATE OF lineage ON keys
@@ -200,5 +214,5 @@ export const VERSIONS: SchemaVersions<Migration> = {
     name: "baseline",
     sql: KEYS + EVIDENCE + BATCHES + LIMITS + ISSUERS + POLICY_LOG + SESSIONS,
   },
-  steps: [{ version: 16, name: "lines", sql: convertBatches }],
+  steps: [{ version: 16, name: "lines", sql: convert }],
 };

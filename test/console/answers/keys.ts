@@ -6,6 +6,7 @@ export function serviceKey(at: number, changes: Partial<ServiceKey> = {}): Servi
   return {
     object: "service_key",
     id: `k${String(at).padStart(11, "0")}`,
+    name: null,
     status: "active",
     workspace: "search",
     environment: "production",

@@ -28,6 +28,7 @@ const CANARY = "sbx_production_canary";
 describe("POST /v1/keys", () => {
   it("makes a key that works at once, shows it once, and keeps no secret", async () => {
     const made = await create({
+      name: "checkout-eu",
       scopes: ["catalogue:read", "inference"],
       environment: "staging",
       workload: "checkout",
@@ -42,6 +43,7 @@ describe("POST /v1/keys", () => {
     expect(parseKeyText(text)).toEqual({ publicId: id, environment: "staging" });
     expect(made.json).toMatchObject({
       object: "service_key",
+      name: "checkout-eu",
       status: "active",
       workspace: "acme-prod",
       scopes: ["inference", "catalogue:read"],
@@ -70,13 +72,13 @@ describe("POST /v1/keys", () => {
   });
 
   it("is on record before it exists: who made which key", async () => {
-    const { json } = await create();
+    const { json } = await create({ name: "nightly" });
     expect((await decisions(server, 1))[0]).toMatchObject({
       operation: "control",
       outcome: "answer",
       workspace: "acme-prod",
       keyId: managerId,
-      change: { what: "key_created", id: json.id },
+      change: { what: "key_created", id: json.id, name: "nightly" },
       ended: "completed",
     });
   });
@@ -107,6 +109,7 @@ describe("POST /v1/keys", () => {
   });
 
   it.each<[string, object, string, string | null]>([
+    ["a name with a space", { name: `${CANARY} x` }, "invalid_value", "name"],
     ["no owner", { owner: undefined }, "missing_field", "owner"],
     ["an empty owner", { owner: "" }, "invalid_value", "owner"],
     ["an owner with spaces", { owner: `a ${CANARY}` }, "invalid_value", "owner"],
@@ -298,6 +301,7 @@ describe("keys of others", () => {
 describe("POST /v1/keys/{id}/rotate", () => {
   it("makes a key with the same grants, and the old one works for the overlap, a day unless said", async () => {
     const grants = {
+      name: "nightly",
       exchange: { maximum_lifetime: 60 },
       limits: { concurrency: 3 },
       workload: "checkout",
@@ -310,6 +314,7 @@ describe("POST /v1/keys/{id}/rotate", () => {
     expect(bodyValidator(ROTATED_KEY)(rotated.json)).toBeNull();
     const { id, key: text, previous } = rotated.json;
     for (const member of [
+      "name",
       "workspace",
       "scopes",
       "owner",
@@ -329,6 +334,7 @@ describe("POST /v1/keys/{id}/rotate", () => {
     expect((await decisions(server, 3))[0]?.change).toEqual({
       what: "key_rotated",
       id,
+      name: "nightly",
       replaces: old.id,
     });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { NAMED_SERVICE_KEY, PUT_KEY } from "../../../src/http/contract/key-schemas.ts";
+import { PUT_KEY, SERVICE_KEY } from "../../../src/http/contract/key-schemas.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { digestKeyText } from "../../../src/keys/key-record.ts";
 import { parseKeyText, publicIdFor } from "../../../src/keys/key-text.ts";
@@ -126,7 +126,7 @@ describe("a key by name", () => {
     again.push(await call(server, neighbour, "GET", at("terraform-1")));
     for (const { status, json, text } of again) {
       expect([status, json.id, json.key]).toEqual([200, id, undefined]);
-      expect(bodyValidator(NAMED_SERVICE_KEY)(json)).toBeNull();
+      expect(bodyValidator(SERVICE_KEY)(json)).toBeNull();
       expect(text).not.toContain(key.slice(-39));
       expect(text).not.toContain(digestKeyText(key));
     }
@@ -170,7 +170,7 @@ describe("a key by name", () => {
       const { json: made } = await put(`changed-${grant}`);
       const { status, json } = await put(`changed-${grant}`, { ...PLAIN, ...change });
       expect([status, json.id, json.key]).toEqual([200, made.id, undefined]);
-      expect(bodyValidator(NAMED_SERVICE_KEY)(json)).toBeNull();
+      expect(bodyValidator(SERVICE_KEY)(json)).toBeNull();
       const { key: _text, ...described } = made;
       expect(json).toEqual({ ...described, ...change });
       expect((await call(server, platform, "GET", at(`changed-${grant}`))).json).toEqual(json);

@@ -12,7 +12,7 @@ import { codedError } from "../../../canon/error-codes.ts";
 import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import { PLATFORM_SCOPE, type Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
-import { asIdentifier, type Identifier } from "../../../evidence/record.ts";
+import { asIdentifier, type ChangeRecord } from "../../../evidence/record.ts";
 import type {
   CREATE_KEY_SCHEMA,
   PUT_KEY_SCHEMA,
@@ -114,7 +114,7 @@ export const KEY_HANDLERS = {
   },
   retrieveKey: async (call) => {
     const key = await managedKey(call);
-    return "code" in key ? key : { json: describeKey(key, Date.now()) };
+    return "code" in key ? key : shown(key);
   },
   rotateKey: async (call) => {
     const { identity, keys, body } = parts(call);
@@ -137,7 +137,7 @@ export const KEY_HANDLERS = {
     if ("code" in key) return key;
     if (!mayChangeKey(identity, key)) return notYours();
     const revoked = await revoke(call, key);
-    return "code" in revoked ? revoked : { json: describeKey(revoked, Date.now()) };
+    return "code" in revoked ? revoked : shown(revoked);
   },
   // Keys by a name of the caller's, for tools that declare what there is to be
   // (docs/keys.md#keys-by-name).
@@ -158,21 +158,21 @@ export const KEY_HANDLERS = {
     const put = await keys.put(path.name, requested);
     if ("fault" in put) return faultError(put, body);
     if (!("existing" in put)) {
-      const answer = await stored(call, put, body, { name: path.name });
+      const answer = await stored(call, put, body);
       // Another request has made it meanwhile: then it is compared, and the answer has no secret.
       if (!("code" in answer) || (await liveKey(call, path)) === null) return answer;
       const again = await keys.put(path.name, requested);
       if ("fault" in again) return faultError(again, body);
-      return "existing" in again ? changed(call, path, again) : answer;
+      return "existing" in again ? changed(call, again) : answer;
     }
-    return changed(call, path, put);
+    return changed(call, put);
   },
   retrieveNamedKey: async (call) => {
     const path = pathOf(call);
     if ("code" in path) return path;
     const key = await newestKey(call, path);
     if ("code" in key) return key;
-    return statusOf(key, Date.now()) === "revoked" ? noSuchKey() : shown(key, path.name);
+    return statusOf(key, Date.now()) === "revoked" ? noSuchKey() : shown(key);
   },
   deleteNamedKey: async (call) => {
     const path = pathOf(call);
@@ -191,30 +191,29 @@ export const KEY_HANDLERS = {
       if ("code" in revoked) return revoked;
       if (revoked.id === newest.id) newest = revoked;
     }
-    return shown(newest, path.name);
+    return shown(newest);
   },
 } as const satisfies Record<string, ControlHandler>;
 
 /** Recorded, then done. */
-async function revoke(
-  call: ControlCall,
-  { id, workspace }: ServiceKey,
-): Promise<ServiceKey | ServiceError> {
+async function revoke(call: ControlCall, key: ServiceKey): Promise<ServiceKey | ServiceError> {
   const { identity, keys } = parts(call);
-  const change = {
-    what: "key_revoked",
-    id: asIdentifier(id),
-    ...elsewhere(identity, workspace),
-  } as const;
-  const unrecorded = await call.recordChange(change);
+  const unrecorded = await call.recordChange({ what: "key_revoked", ...subject(identity, key) });
   if (unrecorded !== null) return unrecorded;
-  const revoked = await keys.revoke(id);
+  const revoked = await keys.revoke(key.id);
   return "fault" in revoked ? faultError(revoked) : revoked;
 }
 
-/** The workspace of a change, where it is not that of the caller, which the record has. */
-function elsewhere(identity: Identity, workspace: string): { readonly workspace?: Identifier } {
-  return workspace === identity.workspace ? {} : { workspace: asIdentifier(workspace) };
+/** The changed key; its workspace only where it is not that of the caller, which the record has. */
+function subject(
+  identity: Identity,
+  { id, name, workspace }: ServiceKey,
+): Pick<ChangeRecord, "id" | "name" | "workspace"> {
+  return {
+    id: asIdentifier(id),
+    ...(name !== null && { name: asIdentifier(name) }),
+    ...(workspace !== identity.workspace && { workspace: asIdentifier(workspace) }),
+  };
 }
 
 /** Recorded, then stored, then shown: no key may exist without a record of who made it. */
@@ -222,14 +221,12 @@ async function stored(
   call: ControlCall,
   prepared: PreparedKey,
   body: JsonObject,
-  more: { readonly name?: string } = {},
 ): Promise<ControlAnswer> {
   const { text, key, previous, store } = prepared;
   const { identity } = parts(call);
   const unrecorded = await call.recordChange({
-    ...elsewhere(identity, key.workspace),
     what: previous === null ? "key_created" : "key_rotated",
-    id: asIdentifier(key.id),
+    ...subject(identity, key),
     ...(previous !== null && { replaces: asIdentifier(previous.id) }),
   });
   if (unrecorded !== null) return unrecorded;
@@ -239,7 +236,6 @@ async function stored(
   return {
     json: {
       ...describeKey(key, now),
-      ...more,
       key: text,
       ...(result.previous !== null && { previous: describeKey(result.previous, now) }),
     },
@@ -319,21 +315,19 @@ async function rotationError(
 /** Recorded, then changed where it is not as wanted; the answer never has the text. */
 async function changed(
   call: ControlCall,
-  { name }: NamedPath,
   { existing, change }: ExistingKey,
 ): Promise<ControlAnswer> {
-  if (change === null) return shown(existing, name);
+  if (change === null) return shown(existing);
   const { identity, body } = parts(call);
   if (!mayChangeKey(identity, existing)) return notYours();
   const unrecorded = await call.recordChange({
-    ...elsewhere(identity, existing.workspace),
     what: "key_changed",
-    id: asIdentifier(existing.id),
+    ...subject(identity, existing),
     grants: change.grants.map(asIdentifier),
   });
   if (unrecorded !== null) return unrecorded;
   const key = await change.store();
-  return "fault" in key ? faultError(key, body) : shown(key, name);
+  return "fault" in key ? faultError(key, body) : shown(key);
 }
 
 /** No underscore: no part of a credential is a name. */
@@ -373,8 +367,8 @@ async function liveKey(call: ControlCall, path: NamedPath): Promise<ServiceKey |
   return "code" in key || statusOf(key, Date.now()) !== "active" ? null : key;
 }
 
-function shown(key: ServiceKey, name: string): ControlAnswer {
-  return { json: { ...describeKey(key, Date.now()), name } };
+function shown(key: ServiceKey): ControlAnswer {
+  return { json: describeKey(key, Date.now()) };
 }
 
 type Caller = Pick<Identity, "workspace" | "scopes">;

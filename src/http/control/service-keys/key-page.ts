@@ -21,6 +21,7 @@ export function describeKey(key: ServiceKey, now: number): JsonObject {
   return {
     object: "service_key",
     id: key.id,
+    name: key.name,
     status: statusOf(key, now),
     workspace: key.workspace,
     environment: key.environment,
@@ -76,9 +77,10 @@ export function readNewKey(
     return invalidRequest("missing_field", "expires_at or expires_in is required", "expires_at");
   }
   if (typeof expiresAt !== "number") return expiresAt;
-  const { scopes, owner, environment, workload, labels, exchange, limits } = body;
+  const { name, scopes, owner, environment, workload, labels, exchange, limits } = body;
   return {
     workspace,
+    ...(name !== undefined && { name }),
     createdBy,
     scopes,
     owner,

@@ -8,7 +8,7 @@ import { isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
 const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
-  last_used_at, rotated_from, replaced_by, status, revoked_at, exchange, limits, lineage`;
+  last_used_at, rotated_from, replaced_by, status, revoked_at, exchange, limits, lineage, name`;
 
 /**
  * Every change takes the next number, inside its write transaction; so numbers rise in the order of
@@ -35,7 +35,7 @@ export class KeyTable {
   constructor(database: DatabaseSync, transaction: Transaction) {
     this.#transaction = transaction;
     this.#insert = database.prepare(
-      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
+      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
     );
     this.#get = database.prepare(`SELECT ${COLUMNS} FROM keys WHERE id = ?`);
     this.#listAll = database.prepare(`SELECT ${COLUMNS} FROM keys ORDER BY created_at DESC, id`);
@@ -183,6 +183,7 @@ export class KeyTable {
         jsonOrNull(record.exchange),
         jsonOrNull(record.limits),
         record.lineage,
+        record.name,
       );
     } catch (error) {
       throw isUniqueViolation(error) ? new KeyRefusal("duplicate", record.id) : error;
