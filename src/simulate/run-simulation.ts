@@ -16,7 +16,7 @@ import type { JobInput } from "./jobs/job-input.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
 import { latentChanges, type RuleLocation } from "./latent/latent-changes.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
-import { renamedSides } from "./renames.ts";
+import { renamedSides } from "./find-renames.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";

@@ -13,7 +13,7 @@ import type { SimulateOptions, TreeOption } from "./options.ts";
 import { openRepository } from "./repository.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
 import { parseAssertions } from "../../simulate/assertions/parse.ts";
-import { renamesOf } from "../../simulate/renames.ts";
+import { renamesOf } from "../../simulate/find-renames.ts";
 import type { ChangedEntry, SettingChange } from "../../simulate/report/report.ts";
 import { changedAssertions } from "../../simulate/settings/changed-assertions.ts";
 

@@ -1,7 +1,7 @@
 import type { ChangedEntry, Rename } from "../report/report.ts";
 import type { RowRename } from "../renamed-table.ts";
 import type { TreeEntry } from "./changed-entries.ts";
-import { mentions, type RenamedRow } from "./renames.ts";
+import { mentions, type RenamedRow } from "./renamed-entries.ts";
 
 /**
  * Entries that are undone together: one entry, a renamed row with its mentions, or a policy with

@@ -1,7 +1,7 @@
 import type { RoutingTable } from "../../canon/table.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
 import type { RowRename } from "../renamed-table.ts";
-import { withRenames, type FoundRename } from "../renames.ts";
+import { withRenames, type FoundRename } from "../find-renames.ts";
 import {
   type CompiledSide,
   type CompiledSides,
