@@ -1,7 +1,6 @@
 import type { Capability, Feature } from "./capability.ts";
 import type { WorkspaceLimits } from "./limits.ts";
 import type { ModelOperation } from "./operation.ts";
-import type { PromotionRequirements } from "./promotion.ts";
 import type { ReasoningEffort } from "./request.ts";
 import type { CategoryMapping } from "./unary.ts";
 import type { WorkloadIdentity } from "./workload-identity.ts";
@@ -512,6 +511,43 @@ export interface WorkspaceRow {
   /** Decisions are on disk before a provider is called; before the answer where absent. */
   readonly record?: "before_call";
 }
+
+/**
+ * All that a promotion of a policy requires. A new requirement is a member here, a key in
+ * `compile/authored/schema-use.ts` and a check in `lifecycle/changes.ts`; the type checker names
+ * the rest.
+ */
+export interface PromotionRequirements {
+  /** People who must have approved exactly this content. */
+  readonly approvals: number;
+  /** Labels, each of which the key of some approver must have. */
+  readonly roles: readonly string[];
+  /** Whether the promoter's own approval counts. */
+  readonly selfApproval: boolean;
+  /** Shortest time in shadow, milliseconds. */
+  readonly soak: number;
+  /** Fewest requests for which the content was evaluated in shadow. */
+  readonly decisions: number;
+  /** Whether an indeterminate verdict in shadow forbids the promotion. */
+  readonly noIndeterminate: boolean;
+  /** Whether an approval must name the complete report that the server itself makes. */
+  readonly report: boolean;
+  /** Whether the assertions of that report must have passed or been waived. */
+  readonly assertions: boolean;
+}
+
+/** Requirements that routes.yaml does not mention. */
+export const DEFAULT_PROMOTION: PromotionRequirements = {
+  approvals: 0,
+  roles: [],
+  selfApproval: false,
+  soak: 0,
+  decisions: 0,
+  // When enforced, an indeterminate verdict denies: that must not begin by accident.
+  noIndeterminate: true,
+  report: false,
+  assertions: false,
+};
 
 export interface PolicySettings {
   /** Folder of the policies, relative to routes.yaml. */

@@ -1,23 +1,23 @@
 import { canonicalJson } from "../canon/json.ts";
 import {
   DEFAULT_PROMOTION,
-  REQUIREMENTS,
-  type MissingRequirement,
   type PromotionRequirements,
-  type RequirementFacts,
-  type RequirementName,
-} from "../canon/promotion.ts";
-import type { RoutingTable } from "../canon/table.ts";
+  type RoutingTable,
+} from "../canon/table.ts";
 import {
+  REQUIREMENTS,
   contentOf,
   entityTag,
   referenceOf,
   type Expectation,
   type KnownContent,
   type LifecycleFault,
+  type MissingRequirement,
   type PolicyStates,
   type PolicyStatus,
   type PromotionRequest,
+  type RequirementFacts,
+  type RequirementName,
   type RollbackRequest,
 } from "./lifecycle.ts";
 import type {
@@ -117,9 +117,9 @@ export function missingRequirements(
     claimed: named.length - verified.length,
     outdated: verified.length - reports.length,
   };
-  return REQUIREMENTS.flatMap(({ name }) => {
-    const facts = MISSING[name](judged);
-    return facts === null ? [] : [{ requirement: name, ...facts }];
+  return REQUIREMENTS.flatMap((requirement) => {
+    const facts = MISSING[requirement](judged);
+    return facts === null ? [] : [{ requirement, ...facts }];
   });
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../canon/json.ts";
-import type { MissingRequirement, PromotionRequirements } from "../canon/promotion.ts";
+import type { PromotionRequirements } from "../canon/table.ts";
 import { GENESIS, type ChainLink } from "../evidence/chain.ts";
 import type {
   Actor,
@@ -135,6 +135,39 @@ export interface Expectation {
    */
   readonly candidateRevision?: number | null;
   readonly enforcedRevision?: number | null;
+}
+
+/** What a promotion can lack, in the order in which it is checked and documented. */
+export const REQUIREMENTS = [
+  "approvals",
+  "roles",
+  "soak",
+  "decisions",
+  "no_indeterminate",
+  "report",
+  "assertions",
+] as const;
+
+export type RequirementName = (typeof REQUIREMENTS)[number];
+
+/** Present and required amounts; 0 and empty where a requirement has no such amount. */
+export interface RequirementFacts {
+  readonly have: number;
+  readonly need: number;
+  /** Required roles that no approver has. */
+  readonly roles: readonly string[];
+  /** Approvals with a report that no server has verified. */
+  readonly claimed: number;
+  /**
+   * Approvals with a report that was verified under another table, or against other enforced
+   * content.
+   */
+  readonly outdated: number;
+}
+
+/** A requirement that is not met, with the amounts that it has. */
+export interface MissingRequirement extends Partial<RequirementFacts> {
+  readonly requirement: RequirementName;
 }
 
 export interface PromotionRequest {

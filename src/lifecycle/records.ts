@@ -1,5 +1,5 @@
 import type { StoredContent } from "../canon/policy.ts";
-import type { PromotionRequirements } from "../canon/promotion.ts";
+import type { PromotionRequirements } from "../canon/table.ts";
 import type { ChainLink } from "../evidence/chain.ts";
 
 /** One row of the policy log: chained like evidence, with `policy` for the kind (`chainHash`). */

@@ -1,4 +1,4 @@
-import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/promotion.ts";
+import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/table.ts";
 import { createHash } from "node:crypto";
 import {
   entityTag,

@@ -1,4 +1,4 @@
-import { DEFAULT_PROMOTION } from "../../src/canon/promotion.ts";
+import { DEFAULT_PROMOTION } from "../../src/canon/table.ts";
 import { createHash } from "node:crypto";
 
 import { canonicalJson } from "../../src/canon/json.ts";

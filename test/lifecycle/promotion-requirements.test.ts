@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/promotion.ts";
+import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/table.ts";
 import { promotionRequirements } from "../../src/lifecycle/changes.ts";
 
 const everywhere: PromotionRequirements = { ...DEFAULT_PROMOTION, approvals: 1 };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { MissingRequirement, PromotionRequirements } from "../../src/canon/promotion.ts";
+import type { PromotionRequirements } from "../../src/canon/table.ts";
+import type { MissingRequirement } from "../../src/lifecycle/lifecycle.ts";
 import type { Actor, ReportReference } from "../../src/lifecycle/records.ts";
 import { actor, digestOf, file, LifecycleContext, TABLE } from "./lifecycle-context.ts";
 

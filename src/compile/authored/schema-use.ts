@@ -1,8 +1,13 @@
 import { DEFAULT_KEY_ENVIRONMENT, TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { BUDGET_PERIODS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { mapSettings } from "../../canon/promotion.ts";
-import { ALERT_EVENTS, BALANCES, OWNER_PATTERN, ROLES } from "../../canon/table.ts";
+import {
+  ALERT_EVENTS,
+  BALANCES,
+  DEFAULT_PROMOTION,
+  OWNER_PATTERN,
+  ROLES,
+} from "../../canon/table.ts";
 import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
 import { choose, list, object, range, ref, refs, rows, text } from "./schema.ts";
 import {
@@ -222,20 +227,58 @@ const POLICY_OR_ALL = text(
 );
 
 /** A row of `policies.promotion`. */
-const promotion = object(
-  "Requirements of a promotion.",
-  mapSettings("key", {
-    count: ({ maximum, default: value, description }) =>
-      ({ type: "integer", minimum: 0, maximum, default: value, description }) as const,
-    flag: ({ default: value, description }) =>
-      ({ type: "boolean", default: value, description }) as const,
-    list: ({ default: value, description }) => ({
-      ...list(description, { $ref: "#/$defs/identifier" }),
-      default: value,
-    }),
-    duration: ({ description }) => ref("soak", description, { default: "none" }),
-  }),
-);
+const promotion = object("Requirements of a promotion.", {
+  approvals: {
+    type: "integer",
+    minimum: 0,
+    maximum: 20,
+    default: DEFAULT_PROMOTION.approvals,
+    description:
+      "How many people must have approved exactly this content. Keys that come from one key, by rotation or because one created the other, count as one person.",
+  },
+  roles: {
+    ...list(
+      "Values of `vocabulary.labels`: each must be a label of the key of one of the approvers. One person may have several.",
+      { $ref: "#/$defs/identifier" },
+    ),
+    default: DEFAULT_PROMOTION.roles,
+  },
+  self_approval: {
+    type: "boolean",
+    default: DEFAULT_PROMOTION.selfApproval,
+    description: "Whether the promoter's own approval counts.",
+  },
+  soak: ref(
+    "soak",
+    "How long the content must have been in shadow; at most `90d`. `none` cancels the requirement of `*`.",
+    { default: "none" },
+  ),
+  min_decisions: {
+    type: "integer",
+    minimum: 0,
+    maximum: 1_000_000_000,
+    default: DEFAULT_PROMOTION.decisions,
+    description: "For how many requests the content must have been evaluated in shadow.",
+  },
+  no_indeterminate: {
+    type: "boolean",
+    default: DEFAULT_PROMOTION.noIndeterminate,
+    description:
+      "Whether a verdict `indeterminate` in shadow forbids the promotion. When enforced it would deny.",
+  },
+  report: {
+    type: "boolean",
+    default: DEFAULT_PROMOTION.report,
+    description:
+      "Whether an approval must name the complete simulation report that the server makes itself.",
+  },
+  assertions: {
+    type: "boolean",
+    default: DEFAULT_PROMOTION.assertions,
+    description:
+      "Whether the assertions of that report must all have passed or been waived. Requires `report` too.",
+  },
+});
 
 /**
  * A relative path that stays below its folder: a table must not be able to make the router read

@@ -1,9 +1,9 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { Budget, KeyLimits, WorkspaceLimits } from "../../canon/limits.ts";
 import type { ModelOperation } from "../../canon/operation.ts";
-import { mapSettings, type PromotionRequirements } from "../../canon/promotion.ts";
 import {
   ALERT_EVENTS,
+  DEFAULT_PROMOTION,
   SESSION_TIMES,
   type AlertSettings,
   type Balance,
@@ -16,6 +16,7 @@ import {
   type OnMissingSecret,
   type PolicySettings,
   type Price,
+  type PromotionRequirements,
   type ProviderAuth,
   type ProviderRow,
   type QueueSettings,
@@ -212,17 +213,18 @@ function normalisePromotion({ promotion, managed_by: managedBy }: AuthoredPolici
 function requirements(
   row: NonNullable<AuthoredPolicies["promotion"]>[string],
 ): PromotionRequirements {
-  const required = mapSettings("own", {
-    count: ({ key, default: value }): number => row[key] ?? value,
-    flag: ({ key, default: value }): boolean => row[key] ?? value,
-    list: ({ key, default: value }): readonly string[] => row[key]?.toSorted() ?? value,
-    duration: ({ key, default: value }): number => {
-      const time = row[key] ?? "none";
-      return time === "none" ? value : milliseconds(time);
-    },
-  });
-  // Assertions are results of a report.
-  return { ...required, report: required.report || required.assertions };
+  const { soak = "none", assertions = DEFAULT_PROMOTION.assertions } = row;
+  return {
+    approvals: row.approvals ?? DEFAULT_PROMOTION.approvals,
+    roles: row.roles?.toSorted() ?? DEFAULT_PROMOTION.roles,
+    selfApproval: row.self_approval ?? DEFAULT_PROMOTION.selfApproval,
+    soak: soak === "none" ? DEFAULT_PROMOTION.soak : milliseconds(soak),
+    decisions: row.min_decisions ?? DEFAULT_PROMOTION.decisions,
+    noIndeterminate: row.no_indeterminate ?? DEFAULT_PROMOTION.noIndeterminate,
+    // Assertions are results of a report.
+    report: (row.report ?? DEFAULT_PROMOTION.report) || assertions,
+    assertions,
+  };
 }
 
 /**

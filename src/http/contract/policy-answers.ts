@@ -17,8 +17,8 @@ import {
   OBLIGATION_KINDS,
   REVISION_PATTERN,
 } from "../../canon/policy.ts";
-import { REQUIREMENTS, mapSettings } from "../../canon/promotion.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
+import { REQUIREMENTS, type RequirementName } from "../../lifecycle/lifecycle.ts";
 import { DRIFTS } from "../../lifecycle/observe.ts";
 import { ROLLBACK_REASONS } from "../../lifecycle/records.ts";
 
@@ -329,12 +329,27 @@ const REPORT = {
   },
 } as const;
 
-const SETTINGS = mapSettings("shown", {
-  count: () => COUNT,
-  flag: () => flag,
-  list: () => TEXTS,
-  duration: () => ({ type: "number", minimum: 0 }) as const,
-});
+const SETTINGS = {
+  approvals: COUNT,
+  roles: TEXTS,
+  self_approval: flag,
+  soak_seconds: { type: "number", minimum: 0 },
+  min_decisions: COUNT,
+  no_indeterminate: flag,
+  report: flag,
+  assertions: flag,
+} as const;
+
+/** The setting of each requirement, as answers name it. */
+export const REQUIREMENT_SETTINGS = {
+  approvals: "approvals",
+  roles: "roles",
+  soak: "soak_seconds",
+  decisions: "min_decisions",
+  no_indeterminate: "no_indeterminate",
+  report: "report",
+  assertions: "assertions",
+} as const satisfies Readonly<Record<RequirementName, keyof typeof SETTINGS>>;
 
 const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
 
@@ -387,7 +402,7 @@ export const MISSING_REQUIREMENT = {
   type: "object",
   required: ["requirement", "message", "fix"],
   properties: {
-    requirement: { enum: REQUIREMENTS.map(({ name }) => name) },
+    requirement: { enum: REQUIREMENTS },
     have: COUNT,
     need: COUNT,
     have_seconds: { type: "number", minimum: 0 },

@@ -1,10 +1,11 @@
 import {
+  DEFAULT_PROMOTION,
   RETENTIONS,
   type Approvals,
+  type PromotionRequirements,
   type ProviderRow,
   type RoutingTable,
 } from "../../canon/table.ts";
-import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../canon/promotion.ts";
 import type { EntryPath } from "../causes/config-tree.ts";
 import { rowOf } from "../table-rows.ts";
 import type { OfSides } from "../sample-request.ts";

@@ -4,7 +4,7 @@ import {
   missingCode,
   missingJson,
 } from "../../../src/http/control/policies/policy-error.ts";
-import type { MissingRequirement } from "../../../src/canon/promotion.ts";
+import type { MissingRequirement } from "../../../src/lifecycle/lifecycle.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import {
   Fixture,

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { ConsoleSettings, RoutingTable } from "../../../src/canon/table.ts";
 import type { PolicyContract } from "../../../src/canon/policy.ts";
-import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../../src/canon/promotion.ts";
+import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../../src/canon/table.ts";
 import type { Scope } from "../../../src/canon/identity.ts";
 import { cellOf } from "../../governance/cell-of.ts";
 import type { Counter } from "../../../src/governance/cell.ts";

@@ -1,5 +1,6 @@
-import { REQUIREMENTS } from "../../../canon/promotion.ts";
 import { formatTime, readTime } from "../../../canon/rfc3339.ts";
+import { REQUIREMENT_SETTINGS } from "../../../http/contract/policy-answers.ts";
+import { REQUIREMENTS } from "../../../lifecycle/lifecycle.ts";
 import { constraintText, obligationText } from "./diff.ts";
 import {
   contentText,
@@ -83,14 +84,15 @@ interface RequirementLine {
  * others by their keys.
  */
 function requirementLines({ requirements, missing }: PolicyView): readonly RequirementLine[] {
-  const others = REQUIREMENTS.flatMap(({ name, shown }): readonly RequirementLine[] => {
-    const value = requirements[shown];
+  const others = REQUIREMENTS.flatMap((name): readonly RequirementLine[] => {
+    const setting = REQUIREMENT_SETTINGS[name];
+    const value = requirements[setting];
     const isRequired =
       typeof value === "object" ? value.length > 0 : value !== 0 && value !== false;
     if (!isRequired || missing?.some(({ requirement }) => requirement === name) === true) return [];
     return [
       {
-        text: value === true ? shown : `${shown}: ${String(value)}`,
+        text: value === true ? setting : `${setting}: ${String(value)}`,
         met: missing === null ? null : true,
       },
     ];

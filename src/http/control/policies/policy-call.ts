@@ -5,8 +5,8 @@ import { isPersonId, type Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { ValueOf } from "../../../canon/json/schema.ts";
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
-import { mapSettings, type PromotionRequirements } from "../../../canon/promotion.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";
+import type { PromotionRequirements } from "../../../canon/table.ts";
 import { shadowFigures } from "../../../governance/shadow-report.ts";
 import type { POLICY_VIEW } from "../../contract/policy-answers.ts";
 import type { ControlCall, ControlHandler } from "../control-call.ts";
@@ -205,12 +205,16 @@ function describeApproval(
 }
 
 function describeRequirements(required: PromotionRequirements): PolicyView["requirements"] {
-  return mapSettings("shown", {
-    count: (_, name) => required[name],
-    flag: (_, name) => required[name],
-    list: (_, name) => required[name],
-    duration: (_, name) => required[name] / 1_000,
-  });
+  return {
+    approvals: required.approvals,
+    roles: required.roles,
+    self_approval: required.selfApproval,
+    soak_seconds: required.soak / 1_000,
+    min_decisions: required.decisions,
+    no_indeterminate: required.noIndeterminate,
+    report: required.report,
+    assertions: required.assertions,
+  };
 }
 
 function reference(status: PolicyStatus, digest: string): PolicyView["held"][number] {

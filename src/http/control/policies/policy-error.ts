@@ -1,16 +1,16 @@
 import { formatRevision } from "../../../canon/policy.ts";
 import type { ServiceError } from "../../../canon/error.ts";
 import { codedError } from "../../../canon/error-codes.ts";
-import type { LifecycleFault } from "../../../lifecycle/lifecycle.ts";
-import type { PromotionSimulationFault } from "./administration.ts";
-import type { JsonObject } from "../../../canon/json.ts";
-import { CONTROL_ERRORS } from "../../../canon/control-errors.ts";
 import {
   REQUIREMENTS,
+  type LifecycleFault,
   type MissingRequirement,
   type RequirementFacts,
   type RequirementName,
-} from "../../../canon/promotion.ts";
+} from "../../../lifecycle/lifecycle.ts";
+import type { PromotionSimulationFault } from "./administration.ts";
+import type { JsonObject } from "../../../canon/json.ts";
+import { CONTROL_ERRORS, type PROMOTION_ERRORS } from "../../../canon/control-errors.ts";
 
 /** An error of a policy with the fix of its row, which clients print beside the message. */
 function policyError(
@@ -157,11 +157,11 @@ export function notManagedHere(isManaged: boolean): ServiceError {
 
 /** The first of the order speaks for several. */
 export function missingCode(missing: readonly MissingRequirement[]): keyof typeof CONTROL_ERRORS {
-  const first = REQUIREMENTS.find(({ name }) =>
+  const first = REQUIREMENTS.find((name) =>
     missing.some(({ requirement }) => requirement === name),
   );
   if (first === undefined) throw new Error("policies: a refusal that misses nothing");
-  return first.code;
+  return NEEDED[first].code;
 }
 
 /**
@@ -170,10 +170,8 @@ export function missingCode(missing: readonly MissingRequirement[]): keyof typeo
  */
 export function missingJson(missing: MissingRequirement): JsonObject {
   const { requirement, have, need, ...facts } = missing;
-  const row = REQUIREMENTS.find(({ name }) => name === requirement);
-  if (row === undefined) throw new Error("policies: a requirement without a row");
   const amounts =
-    row.kind === "duration"
+    requirement === "soak"
       ? {
           have_seconds: Math.floor((have ?? 0) / 1_000),
           need_seconds: Math.ceil((need ?? 0) / 1_000),
@@ -184,28 +182,61 @@ export function missingJson(missing: MissingRequirement): JsonObject {
     ...amounts,
     ...facts,
     message: needed(missing),
-    fix: CONTROL_ERRORS[row.code].fix,
+    fix: CONTROL_ERRORS[NEEDED[requirement].code].fix,
   };
 }
 
-/** What a promotion needs, after "The promotion still needs". */
-const NEEDED: { readonly [Name in RequirementName]: (facts: RequirementFacts) => string } = {
-  approvals: ({ have, need }) => `${amount(need, "approval")} of this content (${have} count)`,
-  roles: ({ roles }) => `an approver with the role ${roles.join(", and one with ")}`,
-  soak: ({ have, need }) => `${duration(need)} in shadow (${duration(have)} so far)`,
-  decisions: ({ have, need }) => `${amount(need, "decision")} in shadow (${have} so far)`,
-  no_indeterminate: ({ have }) =>
-    `a verdict for every request in shadow (${amount(have, "request")} had none)`,
-  report: ({ claimed, outdated }) =>
-    `an approval with the complete simulation report that this server makes itself (${claimed} only claimed, ${outdated} outdated)`,
-  assertions: ({ have }) =>
-    have === 0
-      ? "an approval whose verified report has assertions that passed"
-      : `an approval whose verified report has no failed assertions (${have} failed)`,
+/** A requirement that is not met: its error code, and the text after "The promotion still needs". */
+interface Needed {
+  readonly code: keyof typeof PROMOTION_ERRORS;
+  readonly text: (facts: RequirementFacts) => string;
+}
+
+const NEEDED: Readonly<Record<RequirementName, Needed>> = {
+  approvals: {
+    code: "approvals_required",
+    text: ({ have, need }) => `${amount(need, "approval")} of this content (${have} count)`,
+  },
+  roles: {
+    code: "approvals_required",
+    text: ({ roles }) => `an approver with the role ${roles.join(", and one with ")}`,
+  },
+  soak: {
+    code: "soak_not_met",
+    text: ({ have, need }) => `${duration(need)} in shadow (${duration(have)} so far)`,
+  },
+  decisions: {
+    code: "decisions_required",
+    text: ({ have, need }) => `${amount(need, "decision")} in shadow (${have} so far)`,
+  },
+  no_indeterminate: {
+    code: "indeterminate_seen",
+    text: ({ have }) =>
+      `a verdict for every request in shadow (${amount(have, "request")} had none)`,
+  },
+  report: {
+    code: "report_required",
+    text: ({ claimed, outdated }) =>
+      `an approval with the complete simulation report that this server makes itself (${claimed} only claimed, ${outdated} outdated)`,
+  },
+  assertions: {
+    code: "assertions_not_passed",
+    text: ({ have }) =>
+      have === 0
+        ? "an approval whose verified report has assertions that passed"
+        : `an approval whose verified report has no failed assertions (${have} failed)`,
+  },
 };
 
 function needed({ requirement, ...facts }: MissingRequirement): string {
-  return NEEDED[requirement]({ have: 0, need: 0, roles: [], claimed: 0, outdated: 0, ...facts });
+  return NEEDED[requirement].text({
+    have: 0,
+    need: 0,
+    roles: [],
+    claimed: 0,
+    outdated: 0,
+    ...facts,
+  });
 }
 
 /** `3 approvals` */
