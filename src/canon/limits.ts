@@ -21,6 +21,37 @@ export function budgetStep(share: number): BudgetStep {
   return share < 0.5 ? "below_half" : "above_half";
 }
 
+export const BUDGET_PERIODS = ["hour", "day", "month"] as const;
+type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
+
+/** Periods over which use is counted. */
+export const LIMIT_WINDOWS = ["minute", ...BUDGET_PERIODS] as const;
+export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
+
+/** What is counted. `micro_usd`: millionths of a US dollar, so that sums are whole numbers. */
+export const LIMIT_MEASURES = ["requests", "tokens", "micro_usd"] as const;
+export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
+
+/** The limit that refused a request, as it was then; amounts in the unit of the measure. */
+export interface RefusingLimit {
+  readonly subject: "workspace" | "key";
+  readonly measure: LimitMeasure | "concurrency";
+  /** `null` for concurrency. */
+  readonly window: LimitWindow | null;
+  readonly size: number;
+  /**
+   * By all replicas, with what running requests have reserved; `null` where the counter was not
+   * read, because the request alone exceeds the limit.
+   */
+  readonly used: number | null;
+  /** The part of `used` that running requests of this process may give back. */
+  readonly reserved: number | null;
+  /** Upper bound of the request. */
+  readonly requested: number;
+  /** End of the window, milliseconds since the epoch; `null` for concurrency. */
+  readonly renewsAt: number | null;
+}
+
 /** Limits of one key; `null`: unlimited. */
 export interface KeyLimits {
   readonly requestsPerMinute: number | null;
@@ -38,9 +69,6 @@ export type Budget =
 
 /** US dollars; money is counted in millionths. */
 export const SMALLEST_BUDGET = 0.000_001;
-
-export const BUDGET_PERIODS = ["hour", "day", "month"] as const;
-type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
 /** Limits of all keys of a workspace together. */
 export interface WorkspaceLimits extends KeyLimits {

@@ -164,6 +164,7 @@ function printRecorded({ decision, explanation, notes }: Recorded, io: CommandIo
   const command = textOf(decision, "explain");
   const sections: readonly Section[] = [
     listSection("Recorded", factItems(recordedFacts(decision))),
+    listSection("Limit", factItems(limitFacts(decision))),
     listSection("Calls", objectsOf(decision, "calls").map(callItem)),
     listSection("Cost", factItems(costFacts(decision))),
     listSection("In shadow", objectsOf(decision, "shadow").map(shadowItem)),
@@ -206,6 +207,23 @@ function recordedFacts(decision: JsonObject): Readonly<Record<string, Text>> {
     policy: text("policy_revision"),
     finish: text("finish"),
     time: quoted(decision.total_ms === null ? "" : `${textOf(decision, "total_ms")} ms`),
+  };
+}
+
+function limitFacts(decision: JsonObject): Readonly<Record<string, Text>> {
+  const limit = objectOf(decision, "limit");
+  const per = textOf(limit, "per");
+  const measure = textOf(limit, "measure");
+  const amount = (member: string): Text => quoted(textOf(limit, member));
+  return {
+    limit: quoted(
+      measure &&
+        `${textOf(limit, "size")} ${measure}${per && `/${per}`} of the ${textOf(limit, "subject")}`,
+    ),
+    used: amount("used"),
+    reserved: amount("reserved"),
+    requested: amount("requested"),
+    renews: amount("renews_at"),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { BudgetStep } from "../canon/limits.ts";
+import type { BudgetStep, RefusingLimit } from "../canon/limits.ts";
 import type { FailureKind } from "../canon/failure.ts";
 import type { Capability, Feature } from "../canon/capability.ts";
 import type { DroppedField, Edit } from "../canon/generate/edit.ts";
@@ -111,6 +111,7 @@ export interface DecisionRecord {
   readonly workload?: Identifier;
   /** The key's owner, where `vocabulary.owners` declares it: policies read no other. */
   readonly owner?: Identifier;
+  readonly limit?: RefusingLimit; // Absent where no limit refused the request.
   /** What was left of the caller's budgets, where a policy read it. */
   readonly budget?: BudgetStep;
   /** The key's labels; absent where it has none. */

@@ -184,8 +184,10 @@ export function admitToLimits(
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
     if (result === null) return unlimited(estimateFor, plan);
     const now = quotas.now();
-    call.recorder.limited(limitHeaders(call.endpoint.surface.family, result.meters, now));
-    if ("refused" in result) {
+    const isRefused = "refused" in result;
+    const headers = limitHeaders(call.endpoint.surface.family, result.meters, now);
+    call.recorder.limited(headers, isRefused ? result.limit : null);
+    if (isRefused) {
       const error = limitError(result, now);
       return result.refused === "limits_unavailable" ? waitError(deadline, error) : error;
     }
@@ -333,7 +335,12 @@ const LESS = "Lower max_tokens or send less input.";
 
 const FEWER = "Send fewer inputs at once, or batches in fewer calls (x-max-batch-size).";
 
-const NAMES = { requests: "requests", tokens: "tokens", micro_usd: "USD" } as const;
+const NAMES = {
+  requests: "requests",
+  tokens: "tokens",
+  micro_usd: "USD",
+  concurrency: "requests at once",
+} as const;
 
 const WAIT = "Try again after the seconds in retry-after.";
 
@@ -358,17 +365,14 @@ const SENTENCES: Readonly<
  *
  * @param now milliseconds since the epoch, on the clock of the limits.
  */
-function limitError(
-  { refused, limit, subject, retryAfter }: LimitRefusal,
-  now: number,
-): ServiceError {
+function limitError({ refused, limit, retryAfter }: LimitRefusal, now: number): ServiceError {
   if (refused === "limits_unavailable") {
     return codedError(
       refused,
       "The router could not read the limit counters, so it does not send the request. Try again later.",
     );
   }
-  const whose = subject === "key" ? "this key" : "the workspace";
+  const whose = limit?.subject === "key" ? "this key" : "the workspace";
   const beginning = `Limit of ${whose} (${refused})`;
   if (refused === "exceeds_limit") {
     const whole = limit === null ? "limit" : `limit of ${NAMES[limit.measure]} per ${limit.window}`;

@@ -5,6 +5,7 @@ import { codedError } from "../canon/error-codes.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { editsIn, formatEdits, type AnswerEdits } from "../canon/generate/edit.ts";
 import type { Identity } from "../canon/identity.ts";
+import type { RefusingLimit } from "../canon/limits.ts";
 import type { RouteRow } from "../canon/table.ts";
 import type { SetAside } from "../dispatch/arrange.ts";
 import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
@@ -140,6 +141,7 @@ export class Recorder {
   #outcome: Omit<OutcomeRecord, "requestId" | "at" | "total" | "router"> | null = null;
   #attempts: OutcomeRecord["attempts"] = [];
   #limits: readonly string[] = [];
+  #refusing: RefusingLimit | null = null;
   readonly #sizes = { request: 0, answer: 0 };
 
   constructor(
@@ -188,6 +190,7 @@ export class Recorder {
               ...this.#decidedRecord(decided),
               outcome: "refuse",
               reason: asIdentifier(error.code),
+              ...(this.#refusing !== null && { limit: this.#refusing }),
             };
       this.#evidence.begin(this.#decision, ignore);
     }
@@ -243,9 +246,13 @@ export class Recorder {
     });
   }
 
-  /** @param headers what is left of the limits; names and values by turns. */
-  limited(headers: readonly string[]): void {
+  /**
+   * @param headers what is left of the limits; names and values by turns.
+   * @param refusing the limit that refuses the request
+   */
+  limited(headers: readonly string[], refusing: RefusingLimit | null): void {
     this.#limits = headers;
+    this.#refusing = refusing;
   }
 
   /** @param setAside candidates that are tried last for their health */

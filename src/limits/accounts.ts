@@ -1,12 +1,12 @@
 import { CounterAccount, SlotAccount } from "./counter-account.ts";
-import {
-  counterId,
-  windowStart,
-  type LimitMeasure,
-  type LimitWindow,
-  type LimitCounter,
-} from "./limit-store.ts";
-import type { Budget, KeyLimits } from "../canon/limits.ts";
+import { counterId, windowStart, type LimitCounter } from "./limit-store.ts";
+import type {
+  Budget,
+  KeyLimits,
+  LimitMeasure,
+  LimitWindow,
+  RefusingLimit,
+} from "../canon/limits.ts";
 
 /** Use beyond a reservation that is not on disk yet. */
 export interface Overdraft extends LimitCounter {
@@ -271,10 +271,8 @@ export type LimitCode = (typeof LIMIT_CODES)[number];
 /** Why a request may not be sent now. */
 export interface LimitRefusal {
   readonly refused: LimitCode | "limits_unavailable";
-  /** The limit's measure and period; `null` for concurrent requests, and where the store failed. */
-  readonly limit: Pick<CounterAccount, "measure" | "window"> | null;
-  /** The owner of the limit; `null` where the store failed. */
-  readonly subject: "workspace" | "key" | null;
+  /** `null` where the store failed. */
+  readonly limit: RefusingLimit | null;
   /**
    * Milliseconds until it helps to try again; `null` where the same request will never fit
    * (`exceeds_limit`).
@@ -291,7 +289,7 @@ const RETRY = 1_000;
 
 /** The refusal where the store does not say what is used. */
 export function unavailable(meters: readonly Meters[]): LimitRefusal {
-  return { refused: "limits_unavailable", limit: null, subject: null, retryAfter: RETRY, meters };
+  return { refused: "limits_unavailable", limit: null, retryAfter: RETRY, meters };
 }
 
 /** The refusal by what is known of the counters; `null` where the store must answer first. */
@@ -312,16 +310,11 @@ export function refusalBy(
       // The longest wait is the one that helps.
       if (found !== null && waitOf(found) >= waitOf({ retryAfter })) continue;
       const refused = never ? "exceeds_limit" : codeOf(counter, isReserved, amount);
-      found = { refused, limit: counter, subject: kindOf(counter.subject), retryAfter, meters };
+      found = { refused, limit: refusingCounter(counter, amount), retryAfter, meters };
     }
     if (found === null && slots !== null && slots.free(now) < 1 && slots.isKnownFull(now)) {
-      found = {
-        refused: "concurrency",
-        limit: null,
-        subject: kindOf(slots.subject),
-        retryAfter: RETRY,
-        meters,
-      };
+      const limit = refusingSlots(slots);
+      found = { refused: "concurrency", limit, retryAfter: RETRY, meters };
     }
   }
   return found;
@@ -345,6 +338,37 @@ function codeOf(
     return remaining >= WORTH_A_TRY * amount ? "exceeds_remaining_budget" : "budget_exhausted";
   }
   return measure === "requests" ? "requests_per_minute" : "tokens_per_minute";
+}
+
+function refusingCounter(
+  { subject, measure, window, ceiling, occupied, reserved, end, reportedAt }: CounterAccount,
+  requested: number,
+): RefusingLimit {
+  const isRead = Number.isFinite(reportedAt);
+  return {
+    subject: kindOf(subject),
+    measure,
+    window,
+    size: ceiling,
+    used: isRead ? Math.max(0, occupied) : null,
+    // A request that runs gives tokens and money back, but counts as a request.
+    reserved: isRead ? (measure === "requests" ? 0 : reserved) : null,
+    requested,
+    renewsAt: end,
+  };
+}
+
+function refusingSlots({ subject, ceiling, inUse, others }: SlotAccount): RefusingLimit {
+  return {
+    subject: kindOf(subject),
+    measure: "concurrency",
+    window: null,
+    size: ceiling,
+    used: inUse + others,
+    reserved: inUse,
+    requested: 1,
+    renewsAt: null,
+  };
 }
 
 function kindOf(subject: string): "workspace" | "key" {

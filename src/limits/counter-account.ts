@@ -4,9 +4,8 @@ import {
   type SlotsLeased,
   windowEnd,
   windowStart,
-  type LimitMeasure,
-  type LimitWindow,
 } from "./limit-store.ts";
+import { type LimitMeasure, type LimitWindow } from "../canon/limits.ts";
 
 /**
  * The part of a ceiling that one process may hold without having used it. What a process that dies
@@ -96,10 +95,7 @@ export class CounterAccount {
 
   /** As last reported, the counter cannot take this amount. */
   isKnownFull(amount: number, now: number): boolean {
-    return (
-      now - this.reportedAt < REPORT_VALID_FOR &&
-      this.used - this.returning + amount - this.available > this.ceiling
-    );
+    return now - this.reportedAt < REPORT_VALID_FOR && this.occupied + amount > this.ceiling;
   }
 
   /**
@@ -108,12 +104,17 @@ export class CounterAccount {
    */
   mayComeFree(amount: number): boolean {
     if (this.measure === "requests") return false;
-    return this.used - this.returning - this.reserved + amount - this.available <= this.ceiling;
+    return this.occupied - this.reserved + amount <= this.ceiling;
+  }
+
+  /** Of all replicas, without the amounts that this process holds and no request has reserved. */
+  get occupied(): number {
+    return this.used - this.available - this.returning;
   }
 
   /** As far as this process knows; at least 0. */
   get remaining(): number {
-    return Math.max(0, this.ceiling - this.used + this.available + this.returning);
+    return Math.max(0, this.ceiling - this.occupied);
   }
 
   get keep(): number {

@@ -1,3 +1,5 @@
+import type { LimitMeasure, LimitWindow } from "../canon/limits.ts";
+
 /** Larger numbers are not exact in JavaScript; figures of the store stop here. */
 export const LARGEST_FIGURE = Number.MAX_SAFE_INTEGER;
 
@@ -134,19 +136,6 @@ export interface LimitStore {
    */
   prune(now: number, limit: number): Promise<number>;
 }
-
-/**
- * Periods over which use is counted. Aligned to UTC, so that every process and every replica counts
- * in the same ones.
- */
-export const LIMIT_WINDOWS = ["minute", "hour", "day", "month"] as const;
-
-export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
-
-/** What is counted. `micro_usd`: millionths of a US dollar, so that sums are whole numbers. */
-export const LIMIT_MEASURES = ["requests", "tokens", "micro_usd"] as const;
-
-export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
 
 const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
 

@@ -3,6 +3,8 @@ import {
   type BudgetStep,
   type KeyLimits,
   type WorkspaceLimits,
+  type LimitMeasure,
+  type LimitWindow,
 } from "../canon/limits.ts";
 import {
   counterLimits,
@@ -14,10 +16,8 @@ import {
   counterId,
   windowEnd,
   windowStart,
-  type LimitMeasure,
   type LimitStore,
   type LimitUsage,
-  type LimitWindow,
 } from "./limit-store.ts";
 
 /**

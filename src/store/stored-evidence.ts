@@ -1,4 +1,9 @@
-import { BUDGET_STEPS } from "../canon/limits.ts";
+import {
+  BUDGET_STEPS,
+  LIMIT_MEASURES,
+  LIMIT_WINDOWS,
+  type RefusingLimit,
+} from "../canon/limits.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES, isCapability } from "../canon/capability.ts";
 import { DROPPED_FIELDS, EDIT_NAMES } from "../canon/generate/edit.ts";
@@ -73,6 +78,17 @@ const OBLIGATION = {
   effect: isOneOf(["applied", "would_apply"]),
 } satisfies Record<keyof ObligationRecord, Check>;
 
+const LIMIT = {
+  subject: isOneOf(["workspace", "key"]),
+  measure: isOneOf([...LIMIT_MEASURES, "concurrency"]),
+  window: (value) => value === null || isOneOf(LIMIT_WINDOWS)(value),
+  size: isNumber,
+  used: isNumberOrNull,
+  reserved: isNumberOrNull,
+  requested: isNumber,
+  renewsAt: isNumberOrNull,
+} satisfies Record<keyof RefusingLimit, Check>;
+
 const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
@@ -115,6 +131,7 @@ const DECISION = {
   preferences: isOptional(isJsonObject),
   workload: isOptional(isText),
   owner: isOptional(isText),
+  limit: isOptional(hasShape(LIMIT)),
   budget: isOptional(isOneOf(BUDGET_STEPS)),
   labels: isOptional(isListOf(isText)),
   retryCount: isNumber,

@@ -2,6 +2,7 @@ import { cpSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { KeyLimits } from "../../src/canon/limits.ts";
 import { runCommands } from "../../src/cli/commands.ts";
 import { runCommand, type Ran } from "../keys/command.ts";
 import { startTestServer } from "../support/server.ts";
@@ -10,8 +11,13 @@ import { ROOT } from "./explain-command.ts";
 type TestServer = Awaited<ReturnType<typeof startTestServer>>;
 
 /** The id of a chat that a workspace's key requested. */
-async function chat(test: TestServer, workspace: string, model: string): Promise<string> {
-  const key = await test.key(workspace, ["inference"]);
+async function chat(
+  test: TestServer,
+  workspace: string,
+  model: string,
+  limits: KeyLimits | null = null,
+): Promise<string> {
+  const key = await test.key(workspace, ["inference"], { limits });
   const { headers } = await fetch(`${test.server.url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -74,6 +80,25 @@ describe("signalbox why", () => {
     expect((await why(test, [routed, "--config", "other/routes.yaml"])).stdout).toContain(
       "was decided with another routes.yaml",
     );
+  });
+
+  it("shows the limit that refused a request, with its size, use and renewal", async () => {
+    const test = await startTestServer();
+    const limits = {
+      requestsPerMinute: null,
+      tokensPerMinute: null,
+      concurrency: null,
+      budget: { usd: 0.000_001, per: "day" },
+    } as const;
+    const id = await chat(test, "demo", "chat-small", limits);
+    const { stdout } = await why(test, [id]);
+    expect(stdout).toMatch(/^REFUSED: exceeds_limit, 402\n/);
+    expect(stdout).toMatch(/\nLimit\n +limit +0.000001 usd\/day of the key\n/);
+    expect(stdout).toMatch(/\n +requested +0\.\d+\n +renews +\d{4}-\d\d-\d\dT00:00:00/);
+    const json: unknown = JSON.parse((await why(test, [id, "--format", "json"])).stdout);
+    expect(json).toMatchObject({
+      decision: { limit: { subject: "key", measure: "usd", per: "day", size: 0.000_001 } },
+    });
   });
 
   it("an unknown request is an error that names the fix", async () => {

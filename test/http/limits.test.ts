@@ -70,6 +70,16 @@ describe("requests per minute", () => {
       reason: "requests_per_minute",
       workspace: "w",
       route: "r",
+      limit: {
+        subject: "workspace",
+        measure: "requests",
+        window: "minute",
+        size: 2,
+        used: 2,
+        reserved: 0,
+        requested: 1,
+        renewsAt: NOW + 50_000,
+      },
     });
     expect(router.outcomes[2]).toMatchObject({ terminal: "refused", status: 429, attempts: [] });
     clock.at += 50_000;

@@ -22,7 +22,8 @@ import {
   type EndedAttempt,
   type EndedRequest,
 } from "../../src/limits/cost.ts";
-import { LIMIT_WINDOWS, windowEnd, windowStart } from "../../src/limits/limit-store.ts";
+import { windowEnd, windowStart } from "../../src/limits/limit-store.ts";
+import { LIMIT_WINDOWS } from "../../src/canon/limits.ts";
 import { endpoint, model } from "../support/table.ts";
 
 describe("windows", () => {

@@ -30,7 +30,7 @@ describe("a store that does not answer", () => {
     store.before = () => answer.promise;
     const waiting = quotas.reserve([acme], one, 200);
     await vi.advanceTimersByTimeAsync(201);
-    expect(await waiting).toMatchObject({ refused: "limits_unavailable", subject: null });
+    expect(await waiting).toMatchObject({ refused: "limits_unavailable", limit: null });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(quotas.state).toBe("unavailable");
     expect(quotas.reserve([acme], one, 200)).toMatchObject({ refused: "limits_unavailable" });

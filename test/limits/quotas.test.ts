@@ -35,7 +35,7 @@ describe("counting", () => {
     clock.at += 15_000;
     expect(await refused(quotas, acme)).toMatchObject({
       refused: "requests_per_minute",
-      subject: "workspace",
+      limit: { subject: "workspace", measure: "requests", window: "minute", size: 5, used: 5 },
       retryAfter: 45_000,
     });
     clock.at = TEN + 60_000;
@@ -150,7 +150,7 @@ describe("counting", () => {
     for (const each of [key, key, other])
       outcomes.push(await quotas.reserve([acme, each], one, 1_000));
     expect(
-      outcomes.map((result) => result !== null && "refused" in result && result.subject),
+      outcomes.map((result) => result !== null && "refused" in result && result.limit?.subject),
     ).toEqual([false, "key", false]);
   });
 
@@ -173,13 +173,22 @@ describe("counting", () => {
       void quotas.settle(first, tokens(10));
       expect(await quotas.reserve(subjects, tokens(1), 1_000)).toMatchObject({
         refused: "budget_exhausted",
-        subject: kind,
+        limit: {
+          subject: kind,
+          measure: "tokens",
+          window: "month",
+          size: 10,
+          used: 10,
+          reserved: 0,
+          requested: 1,
+          renewsAt: Date.UTC(2026, 11, 1),
+        },
         retryAfter: Date.UTC(2026, 11, 1) - TEN,
       });
       // A request that never fits has no wait at all.
       expect(await quotas.reserve(subjects, tokens(11), 1_000)).toMatchObject({
         refused: "exceeds_limit",
-        subject: kind,
+        limit: { subject: kind, size: 10, requested: 11 },
         retryAfter: null,
       });
     },

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import {
-  LIMIT_WINDOWS,
   type CounterLease,
   type LimitLease,
   type SlotLease,
 } from "../../src/limits/limit-store.ts";
+import { LIMIT_WINDOWS } from "../../src/canon/limits.ts";
 import type { Store } from "../../src/store/port.ts";
 
 const MINUTE = Date.UTC(2026, 10, 22, 10);

@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { randomBytes } from "node:crypto";
+import type { NewKey } from "../../src/canon/credentials/service-key.ts";
 import type { Scope } from "../../src/canon/identity.ts";
 import { startServer } from "../../src/server/start.ts";
 import type { RunningServer } from "../../src/server/running-server.ts";
@@ -19,7 +20,7 @@ export interface TestServer {
   readonly server: RunningServer;
   /** Folder of the copy; tests may edit it and reload. */
   readonly folder: string;
-  key(workspace: string, scopes: readonly Scope[], more?: { expiresAt?: number }): Promise<string>;
+  key(workspace: string, scopes: readonly Scope[], more?: Partial<NewKey>): Promise<string>;
 }
 
 /** @param proxies variables of a forward proxy. */
@@ -55,11 +56,10 @@ export async function startTestServer(
   const key = async (
     workspace: string,
     scopes: readonly Scope[],
-    more: { expiresAt?: number } = {},
+    { expiresAt = Date.now() + 60_000, limits = null }: Partial<NewKey> = {},
   ): Promise<string> => {
-    const expiresAt = more.expiresAt ?? Date.now() + 60_000;
     const made = createKey(
-      { workspace, scopes, owner: "test", environment: "production", expiresAt, createdBy: "test" },
+      { workspace, scopes, owner: "test", expiresAt, limits, createdBy: "test" },
       Date.now,
       randomBytes,
     );

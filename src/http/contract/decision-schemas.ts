@@ -11,7 +11,7 @@ import {
   wholeOrNull,
   type ValueOf,
 } from "../../canon/json/schema.ts";
-import { BUDGET_STEPS } from "../../canon/limits.ts";
+import { BUDGET_STEPS, LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
@@ -99,6 +99,8 @@ export const SIMULATE_SCHEMA = {
   not: { anyOf: SHAPE_MEMBERS.map((member) => ({ required: [member, "request"] })) },
 } as const;
 
+const AMOUNT = { type: "number", minimum: 0 } as const;
+const NULLABLE_AMOUNT = { type: ["number", "null"], minimum: 0 } as const;
 const duration = { type: ["number", "null"], minimum: 0, description: "Milliseconds." } as const;
 
 export const OUTCOMES = ["route", "deny", "refuse", "answer"] as const;
@@ -241,6 +243,27 @@ export const DECISION = {
       enum: [...BUDGET_STEPS, null],
       description: "What was left of the caller's budgets, if a policy read it.",
     },
+    limit: wholeOrNull(
+      {
+        subject: { enum: ["workspace", "key"] },
+        measure: { enum: ["requests", "tokens", "usd", "concurrency"] },
+        per: { enum: [...LIMIT_WINDOWS, null], description: "`null` for concurrency." },
+        size: AMOUNT,
+        used: {
+          ...NULLABLE_AMOUNT,
+          description:
+            "By all replicas, with what running requests have reserved; `null` where the request alone exceeds the limit and the counter was not read.",
+        },
+        reserved: {
+          ...NULLABLE_AMOUNT,
+          description:
+            "The part of `used` that running requests of the same process may give back.",
+        },
+        requested: { ...AMOUNT, description: "Upper bound of the request." },
+        renews_at: { ...INSTANT, type: ["string", "null"] },
+      },
+      "The limit that refused the request, as it was then.",
+    ),
     labels: TEXTS,
     token: {
       ...NULLABLE_TEXT,

@@ -1,5 +1,7 @@
 import type { Decision } from "../../canon/decision.ts";
 import { codedError } from "../../canon/error-codes.ts";
+import type { RefusingLimit } from "../../canon/limits.ts";
+import { formatTime } from "../../canon/rfc3339.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { OPERATIONS, isOperation } from "../../canon/operation.ts";
@@ -313,6 +315,7 @@ function requestFacts(decision: DecisionRecord) {
     workload: decision.workload ?? null,
     owner: decision.owner ?? null,
     budget: decision.budget ?? null,
+    limit: decision.limit === undefined ? null : limitAnswer(decision.limit),
     labels: decision.labels ?? [],
     token: decision.token ?? null,
     retries: decision.retryCount,
@@ -331,6 +334,30 @@ function requestFacts(decision: DecisionRecord) {
             workspace: change.workspace ?? null,
             content: change.content ?? null,
           },
+  };
+}
+
+function limitAnswer({
+  subject,
+  measure,
+  window,
+  size,
+  used,
+  reserved,
+  requested,
+  renewsAt,
+}: RefusingLimit): DecisionAnswer["limit"] {
+  const isMoney = measure === "micro_usd";
+  const inUnit = (amount: number): number => (isMoney ? amount / 1e6 : amount);
+  return {
+    subject,
+    measure: isMoney ? "usd" : measure,
+    per: window,
+    size: inUnit(size),
+    used: used === null ? null : inUnit(used),
+    reserved: reserved === null ? null : inUnit(reserved),
+    requested: inUnit(requested),
+    renews_at: formatTime(renewsAt),
   };
 }
 

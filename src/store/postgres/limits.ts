@@ -1,13 +1,12 @@
 import {
   KEPT,
-  LIMIT_MEASURES,
-  LIMIT_WINDOWS,
   windowStart,
   type LimitLease,
   type LimitLeased,
   type LimitStore,
   type LimitUse,
 } from "../../limits/limit-store.ts";
+import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";

@@ -143,6 +143,7 @@ export const DECISION: Decision = {
   workload: "assistant",
   owner: null,
   budget: null,
+  limit: null,
   labels: ["tools-approved"],
   token: null,
   retries: 0,

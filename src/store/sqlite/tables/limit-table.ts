@@ -1,8 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import {
   KEPT,
-  LIMIT_MEASURES,
-  LIMIT_WINDOWS,
   windowStart,
   LARGEST_FIGURE,
   type CounterLease,
@@ -14,6 +12,7 @@ import {
   type SlotLease,
   type SlotsLeased,
 } from "../../../limits/limit-store.ts";
+import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../../canon/limits.ts";
 import { readNumber, readText, type Row } from "../../rows/row.ts";
 import type { Transaction } from "./transaction.ts";
 
