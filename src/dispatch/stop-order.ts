@@ -132,14 +132,13 @@ export class Revocations {
   }
 }
 
-/** All that can end a request of this caller from here; `undefined` where nothing can. */
+/** Ends a request of this caller when the server stops or the key is revoked. */
 export function stopsOf(
-  sources: { readonly stopOrder?: StopOrder; readonly revocations?: Pick<Revocations, "orderOf"> },
+  sources: {
+    readonly stopOrder: StopOrder;
+    readonly revocations: Pick<Revocations, "orderOf">;
+  },
   { keyId }: Identity,
-): StopSource | undefined {
-  const { stopOrder, revocations } = sources;
-  const ofKey = revocations?.orderOf(keyId);
-  return stopOrder === undefined || ofKey === undefined
-    ? (ofKey ?? stopOrder)
-    : new EitherStop(stopOrder, ofKey);
+): StopSource {
+  return new EitherStop(sources.stopOrder, sources.revocations.orderOf(keyId));
 }

@@ -40,7 +40,7 @@ import { codedError } from "../canon/error-codes.ts";
 import type { TokenUsage } from "../canon/generate/event.ts";
 import type { RoutingTable, RouteRow } from "../canon/table.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { Runtime } from "./runtime.ts";
+import type { RequestRuntime } from "./runtime.ts";
 
 /** Whose limits a request counts against: its workspace's and its key's. */
 function limitedSubjects(
@@ -65,13 +65,13 @@ type Budget = BudgetStep | undefined | ServiceError;
  * @param deadline of the wait for the counters, on the clock of `performance.now()`; `null`: none.
  */
 export function callerBudget(
-  runtime: Pick<Runtime, "budgets">,
+  runtime: Pick<RequestRuntime, "budgets">,
   { decider: { table, policies } }: Snapshot,
   identity: Identity,
   deadline: number | null = null,
 ): Budget | Promise<Budget> {
   if (!policies.readsBudget) return undefined;
-  const step = runtime.budgets?.stepOf(limitedSubjects(table, identity)) ?? "unlimited";
+  const step = runtime.budgets.stepOf(limitedSubjects(table, identity));
   if (!(step instanceof Promise)) return step;
   return new Promise((resolve) => {
     beforeDeadline(step, deadline, (known) =>
@@ -176,7 +176,6 @@ export function admitToLimits(
       { operation: shape.operation, body, reader, bytes, needs: shape.needs, edits, calls },
       candidates.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
     );
-  if (quotas === undefined) return unlimited(estimateFor, plan);
   const subjects = limitedSubjects(call.snapshot.decider.table, call.identity);
   if (subjects.length === 0) return unlimited(estimateFor, plan);
   const estimate = estimateFor(plan);

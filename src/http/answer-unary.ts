@@ -147,7 +147,7 @@ class UnaryExchange {
     void this.#recording.result.then((error) => {
       if (error !== null) giveUp("unrecorded");
     });
-    const forget = this.#call.stops?.onGiven(({ reason, running }) => {
+    const forget = this.#call.stops.onGiven(({ reason, running }) => {
       if (running === "end") giveUp(reason);
     });
     try {

@@ -4,7 +4,7 @@ import type { Identity, Scope } from "../canon/identity.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { allowReading } from "./cross-origin.ts";
 import { mayComeFrom, mayDo, type Tokens } from "../canon/credentials/narrowing.ts";
-import type { Runtime } from "./runtime.ts";
+import type { RequestRuntime } from "./runtime.ts";
 import { codedError } from "../canon/error-codes.ts";
 import type { Operation } from "../canon/operation.ts";
 
@@ -22,7 +22,7 @@ const BEARER = /^bearer +(\S+)$/i;
  * @returns at once for a known key: nearly every request has one.
  */
 export function admit(
-  runtime: Runtime,
+  runtime: RequestRuntime,
   incoming: IncomingMessage,
   response: ServerResponse,
   endpoint: Endpoint,
@@ -31,7 +31,7 @@ export function admit(
   const { scopes } = endpoint;
   const token = readToken(headers, endpoint.path.startsWith("/api/v1/"));
   if (typeof token !== "string") return { error: token, identity: null };
-  if (runtime.tokens?.isToken(token) === true) {
+  if (runtime.tokens.isToken(token)) {
     const operation = endpoint.kind === "inference" ? endpoint.operation : null;
     return admitToken(runtime.tokens, token, headers, scopes, operation).then((admitted) => {
       allowReading(runtime, incoming, response, admitted.identity);
@@ -39,14 +39,14 @@ export function admit(
     });
   }
   const admitted = admitKey(runtime, token, headers, scopes);
-  if (admitted.error?.code !== "invalid_api_key" || runtime.lookUp === undefined) return admitted;
+  if (admitted.error?.code !== "invalid_api_key") return admitted;
   return runtime
     .lookUp(token)
     .then((isKnownNow) => (isKnownNow ? admitKey(runtime, token, headers, scopes) : admitted));
 }
 
 function admitKey(
-  runtime: Runtime,
+  runtime: RequestRuntime,
   token: string,
   headers: IncomingHttpHeaders,
   scopes: readonly Scope[],
@@ -58,7 +58,7 @@ function admitKey(
         ? "The service key has expired; request a new one from the team that issued it."
         : "The service key is not valid: it is mistyped, unknown or revoked.";
     const error = codedError(verified.code, sentence);
-    return { error, identity: runtime.recognise?.(token) ?? null };
+    return { error, identity: runtime.recognise(token) };
   }
   const { identity } = verified;
   if (isFromPage(headers)) return { error: keyFromPage(), identity };
@@ -87,11 +87,11 @@ function keyFromPage(): ServiceError {
 
 /** Whether the credential is meant as a token; nothing is said of its worth. */
 export function isWithToken(
-  { tokens }: Pick<Runtime, "tokens">,
+  { tokens }: Pick<RequestRuntime, "tokens">,
   headers: IncomingHttpHeaders,
 ): boolean {
   const token = readToken(headers, true);
-  return typeof token === "string" && tokens?.isToken(token) === true;
+  return typeof token === "string" && tokens.isToken(token);
 }
 
 function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string | ServiceError {
@@ -176,11 +176,11 @@ function refusalOf(
  * @param requests more than 1 for the further calls of a batch.
  */
 export function takeFromToken(
-  tokens: Tokens | undefined,
+  tokens: Tokens,
   identity: Identity,
   requests = 1,
 ): ServiceError | null {
-  if (tokens === undefined || (identity.narrowed ?? null) === null) return null;
+  if ((identity.narrowed ?? null) === null) return null;
   const reached = tokens.take(identity, Date.now(), requests);
   return reached === null ? null : exhausted(reached);
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../canon/identity.ts";
 import { takesTokens, type EndpointFacts } from "./contract/endpoint.ts";
 import { ENDPOINTS } from "./contract/endpoints.ts";
-import type { Runtime } from "./runtime.ts";
+import type { RequestRuntime } from "./runtime.ts";
 import { commonHeaders } from "./heads.ts";
 
 /** Headers that a page may send; the official clients send `x-stainless-…`. */
@@ -49,18 +49,15 @@ const NONE: readonly string[] = [];
  * node:http checks and copies every header of `writeHead` three times.
  */
 export function varyHeaders(
-  { tokens }: Pick<Runtime, "tokens">,
+  { tokens }: Pick<RequestRuntime, "tokens">,
   incoming: IncomingMessage,
 ): readonly string[] {
   return tokens !== undefined && isForPages(incoming) ? VARY : NONE;
 }
 
 /** The same of an endpoint, whose path need not be read again. */
-export function varyHeadersOf(
-  { tokens }: Pick<Runtime, "tokens">,
-  endpoint: EndpointFacts,
-): readonly string[] {
-  return tokens !== undefined && takesTokens(endpoint) ? VARY : NONE;
+export function varyHeadersOf(endpoint: EndpointFacts): readonly string[] {
+  return takesTokens(endpoint) ? VARY : NONE;
 }
 
 /**
@@ -71,12 +68,12 @@ export function varyHeadersOf(
  * @returns whether it was a preflight, which has been answered.
  */
 export function answerPreflight(
-  runtime: Runtime,
+  runtime: RequestRuntime,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): boolean {
   if (incoming.headers["access-control-request-method"] === undefined) return false;
-  if (runtime.tokens === undefined || !isForPages(incoming)) return false;
+  if (!isForPages(incoming)) return false;
   const { origin } = incoming.headers;
   if (origin === undefined || !runtime.tokens.allowsOrigin(origin, Date.now())) return false;
   const requested = (incoming.headers["access-control-request-headers"] ?? "")
@@ -106,7 +103,7 @@ export function answerPreflight(
  * token: origins that may have tokens at all are let.
  */
 export function allowReading(
-  { tokens }: Pick<Runtime, "tokens">,
+  { tokens }: Pick<RequestRuntime, "tokens">,
   incoming: IncomingMessage,
   response: ServerResponse,
   identity: Identity | null,

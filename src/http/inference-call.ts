@@ -9,11 +9,11 @@ import type { Bounds } from "./heads.ts";
 import type { Recorder } from "./recorder.ts";
 import type { DecidedRequest } from "./records.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { Runtime } from "./runtime.ts";
+import type { RequestRuntime } from "./runtime.ts";
 
 /** One inference endpoint as a listener serves it. */
 export interface ServedInference {
-  readonly runtime: Runtime;
+  readonly runtime: RequestRuntime;
   readonly endpoint: InferenceEndpoint;
   readonly validate: BodyValidator;
   readonly capacity: Capacity;
@@ -37,12 +37,12 @@ export interface Arrival {
 
 /** One inference request of an authenticated caller. */
 export interface InferenceCall extends Arrival {
-  readonly runtime: Runtime;
+  readonly runtime: RequestRuntime;
   readonly endpoint: InferenceEndpoint;
   readonly identity: Identity;
   readonly bounds: Bounds;
-  /** Ends the request when the server stops or the key is revoked; `undefined` where nothing can. */
-  readonly stops: StopSource | undefined;
+  /** Ends the request when the server stops or the key is revoked. */
+  readonly stops: StopSource;
 }
 
 /** How the handling of a request ended. */

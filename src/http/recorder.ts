@@ -33,7 +33,7 @@ import {
   type RecordHead,
 } from "./records.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { Runtime } from "./runtime.ts";
+import type { RequestRuntime } from "./runtime.ts";
 import type { Settlement } from "../limits/cost.ts";
 
 /**
@@ -59,7 +59,7 @@ export class RequestRecording implements Recording {
    * `result` resolves with it
    */
   constructor(
-    evidence: Runtime["evidence"],
+    evidence: RequestRuntime["evidence"],
     record: DecisionRecord,
     deadline: number,
     onRefused: (error: ServiceError) => void,
@@ -97,7 +97,7 @@ export function mustPrecedeCalls({
   snapshot,
   identity: { workspace },
 }: {
-  readonly runtime: Pick<Runtime, "evidenceStatus">;
+  readonly runtime: Pick<RequestRuntime, "evidenceStatus">;
   readonly snapshot: Snapshot;
   readonly identity: Identity;
 }): boolean {
@@ -128,11 +128,11 @@ export class Recorder {
   /** Whose request it is; `null` until the credential has been recognised. */
   caller: Identity | null = null;
   readonly #snapshot: Snapshot;
-  readonly #evidence: Runtime["evidence"];
-  readonly #observer: RequestObserver | undefined;
+  readonly #evidence: RequestRuntime["evidence"];
+  readonly #observer: RequestObserver;
   readonly #trace: RequestTrace | null;
   readonly #head: RecordHead;
-  readonly #stopOrder: Runtime["stopOrder"];
+  readonly #stopOrder: RequestRuntime["stopOrder"];
   readonly #arrivedAt = performance.now();
   #dispatchedAt: number | null = null;
   #dispatched: Dispatched | null = null;
@@ -150,7 +150,7 @@ export class Recorder {
       observer,
       beginTrace,
       stopOrder,
-    }: Pick<Runtime, "evidence" | "observer" | "beginTrace" | "stopOrder">,
+    }: Pick<RequestRuntime, "evidence" | "observer" | "beginTrace" | "stopOrder">,
     snapshot: Snapshot,
     operation: DecisionRecord["operation"],
     requestId: string,
@@ -161,7 +161,7 @@ export class Recorder {
     this.#evidence = evidence;
     this.#observer = observer;
     this.#stopOrder = stopOrder;
-    observer?.began(operation);
+    observer.began(operation);
     this.#trace =
       beginTrace?.(operation, {
         traceparent: headers.traceparent,
@@ -320,10 +320,10 @@ export class Recorder {
   /** Writes the outcome. A handler that threw has none: that is a failure of ours. */
   close(): void {
     const decision = this.#decision;
-    if (decision === null) return this.#observer?.ended(this.#head.operation, null);
+    if (decision === null) return this.#observer.ended(this.#head.operation, null);
     const known = this.#outcome ?? { ...EMPTY_OUTCOME, status: 500, terminal: "failed" as const };
     // Once the time of a drain is over it is we who close connections.
-    const isCut = known.terminal === "client_closed" && this.#stopOrder?.given === true;
+    const isCut = known.terminal === "client_closed" && this.#stopOrder.given;
     const ended = isCut ? { ...known, terminal: "failed" as const } : known;
     const outcome: OutcomeRecord = {
       requestId: this.#head.requestId,
@@ -335,7 +335,7 @@ export class Recorder {
     this.#evidence.settle(outcome, this.#sizes);
     try {
       const reported = { decision, outcome, traceId: this.#trace?.traceId ?? null };
-      this.#observer?.ended(decision.operation, reported);
+      this.#observer.ended(decision.operation, reported);
       this.#trace?.end(reported);
     } catch {
       // The request has ended well, and what it has taken is yet to be given back.

@@ -34,82 +34,79 @@ export interface RequestSizes {
 }
 
 /**
- * Everything outside a request that its handling needs: plain records of functions, so that tests
- * can put their own.
+ * Everything outside a request that handling it needs: plain records of functions, so that tests
+ * can replace each.
  */
-export interface Runtime {
+export interface RequestRuntime {
   readonly snapshots: SnapshotHolder;
   /** @param token the key's text, without a scheme. @param now milliseconds since the epoch. */
   readonly verify: (token: string, now: number) => Verification;
   /**
    * Whose key it is, whatever its state: revoked and expired keys too. `null` where the secret is
-   * wrong. For records only; none is recognised where absent.
+   * wrong. For records only.
    */
-  readonly recognise?: (token: string) => Identity | null;
+  readonly recognise: (token: string) => Identity | null;
   /**
    * Looks in the store for a key that `verify` did not know, at most a few times a second. True: it
    * is known now, verify again. Never rejects.
    */
-  readonly lookUp?: (token: string) => Promise<boolean>;
+  readonly lookUp: (token: string) => Promise<boolean>;
+  /** Exchanged tokens. */
+  readonly tokens: Tokens;
+  /** Ends the requests of keys that are revoked. */
+  readonly revocations: Pick<Revocations, "orderOf">;
+  /** Given when the time of the drain is over. */
+  readonly stopOrder: StopOrder;
+  readonly quotas: Quotas;
+  /** Remaining budget of a caller, for policies. */
+  readonly budgets: BudgetLevels;
+  readonly endpoints: EndpointTracker;
+  readonly stickyKeyOf: StickyKeyOf;
   readonly evidence: {
     readonly begin: EvidenceStore["begin"];
     readonly settle: (record: OutcomeRecord, sizes: RequestSizes) => void;
   };
-  /** Called for every request, with its evidence. */
-  readonly observer?: RequestObserver;
-  /** Puts requests into their traces; none where absent. */
-  readonly beginTrace?: BeginTrace;
-  /** The page of `GET /metrics`. @param accept the request's header of that name. */
-  readonly metrics: (accept: string | undefined) => MetricsPage | Promise<MetricsPage>;
-  /** How the store of the evidence does, as far as this process knows without asking. */
+  /** Health of the store as far as this process knows without a query. */
   readonly evidenceStatus: () => EvidenceStatus;
-  /** What was decided and how it ended; absent where nothing is kept. */
-  readonly decisions?: Pick<EvidenceStore, "read" | "search" | "processes">;
-  /** What has been counted; absent where nothing counts. */
-  readonly summary?: SummarySource;
-  /** Where policies stand, and what may be done about it; absent where no log is kept of it. */
-  readonly policies?: PolicyAdministration;
-  /** What may still be used of limits; nothing is limited where there is none. */
-  readonly quotas?: Quotas;
-  /** What is left of budgets, for policies; no workspace has one where it is absent. */
-  readonly budgets?: BudgetLevels;
-  /** Bounds simulations; a server without it does not. */
-  readonly simulationRate?: SimulationRate;
-  /** What is known of endpoints from their calls. */
-  readonly endpoints: EndpointTracker;
-  /**
-   * The same of the other processes of this server, those that answer in time; absent where there
-   * are none, or this one cannot ask them.
-   */
-  readonly othersHealth?: () => Promise<readonly EndpointsHealth[]>;
-  readonly stickyKeyOf: StickyKeyOf;
-  /** Making and changing keys; a server without a store of keys has none. */
-  readonly keys?: KeyManagement;
-  /** Exchanged tokens; a server without a store of issuers knows none. */
-  readonly tokens?: Tokens;
-  /** Judges JWTs of workloads; a server without it exchanges keys only. */
-  readonly workloads?: Workloads;
+  /** Called for every request, with its evidence. */
+  readonly observer: RequestObserver;
+  /** `null` where no traces are exported or passed on. */
+  readonly beginTrace: BeginTrace | null;
   readonly newRequestId: () => string;
   readonly limits: ServerLimits;
+}
+
+/** What the router's own endpoints need beside that: its stores, and the state of the server. */
+interface ControlRuntime {
+  readonly keys: KeyManagement;
+  /** Judges JWTs of workloads. */
+  readonly workloads: Workloads;
+  readonly policies: PolicyAdministration;
+  readonly decisions: Pick<EvidenceStore, "read" | "search" | "processes">;
+  readonly summary: SummarySource;
+  readonly simulationRate: SimulationRate;
+  /** The page of `GET /metrics`. @param accept the request's header of that name. */
+  readonly metrics: (accept: string | undefined) => MetricsPage | Promise<MetricsPage>;
+  /** Endpoint health in the other processes of this server, those that answer in time. */
+  readonly othersHealth: () => Promise<readonly EndpointsHealth[]>;
+  /** This process among several that serve together; `null` where it serves alone. */
+  readonly workers: (() => WorkerStatus) | null;
   readonly build: BuildFacts;
-  /**
-   * This process among several that serve together, for `/status`; absent where it serves alone.
-   */
-  readonly workers?: () => {
-    readonly worker: number;
-    readonly configured: number;
-    readonly ready: number;
-  };
   /** Names of components that do not work as they should; empty when all is well. */
   readonly degraded: () => readonly string[];
   /** False while the process drains. */
   readonly accepting: () => boolean;
-  /** Given when the time of the drain is over; never where absent. */
-  readonly stopOrder?: StopOrder;
-  /** The operators' page, and who is signed in to it; no listener serves one where absent. */
-  readonly console?: Console;
-  /** Ends the requests of keys that are revoked; a server without a ring of keys has none. */
-  readonly revocations?: Pick<Revocations, "orderOf">;
+  /** The operators' pages and their sessions; `null` where no listener serves them. */
+  readonly console: Console | null;
+}
+
+export interface Runtime extends RequestRuntime, ControlRuntime {}
+
+/** Counts of worker processes, for `/status`. */
+interface WorkerStatus {
+  readonly worker: number;
+  readonly configured: number;
+  readonly ready: number;
 }
 
 export interface MetricsPage {

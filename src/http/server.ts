@@ -254,7 +254,7 @@ function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint
     endpoint,
     validate,
     capacity,
-    vary: varyHeadersOf(runtime, endpoint),
+    vary: varyHeadersOf(endpoint),
   };
   return (incoming, response) => handleInference(inference, incoming, response);
 }
@@ -315,7 +315,7 @@ function answerError(
   response: ServerResponse,
   error: ServiceError,
 ): void {
-  runtime.observer?.unrouted?.(error.status);
+  runtime.observer.unrouted?.(error.status);
   // Nothing has looked at the token, and nothing is said of it: a page has to distinguish "busy"
   // from a lost connection.
   if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);

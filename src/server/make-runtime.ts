@@ -116,6 +116,8 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     accepting: () => state.accepting,
     stopOrder: parts.stopOrder,
     revocations: parts.revocations,
-    ...(parts.console !== null && { console: parts.console }),
+    console: parts.console,
+    othersHealth: () => Promise.resolve([]),
+    workers: null,
   };
 }

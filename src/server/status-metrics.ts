@@ -247,7 +247,7 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
       "gauge",
       "signalbox_limits_available",
       "1 where limits can be counted; 0 where limited requests are refused.",
-      () => (runtime.quotas === undefined || runtime.quotas.state === "ok" ? 1 : 0),
+      () => (runtime.quotas.state === "ok" ? 1 : 0),
     ),
   ];
 }
@@ -357,9 +357,9 @@ function stateMetrics({
         labels: ["policy", "revision"],
       },
       () =>
-        (runtime.policies?.suspended() ?? []).map(
-          ({ id, revision }) => [1, id, formatRevision(revision) ?? ""] as const,
-        ),
+        runtime.policies
+          .suspended()
+          .map(({ id, revision }) => [1, id, formatRevision(revision) ?? ""] as const),
     ),
     new Reading(
       "gauge",

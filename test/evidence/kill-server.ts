@@ -12,10 +12,7 @@ import { createInterface } from "node:readline";
 
 import { createDecider } from "../../src/decide/decider.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
-import { stickyKeys } from "../../src/dispatch/balance.ts";
-import { SnapshotHolder, healthSettingsOf } from "../../src/http/snapshot.ts";
-import { type Runtime } from "../../src/http/runtime.ts";
+import { SnapshotHolder } from "../../src/http/snapshot.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -25,6 +22,7 @@ import { BorrowedThread } from "../../src/store/sqlite/shared/borrowed-thread.ts
 import type { Door } from "../../src/store/sqlite/shared/door.ts";
 import { LentThread } from "../../src/store/sqlite/shared/lent-thread.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
+import { runtimeOver } from "../support/runtime.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "../support/table.ts";
 
 const [, , database = "", upstream = "", round = "", role = ""] = process.argv;
@@ -69,26 +67,12 @@ async function serve(): Promise<string> {
   const decider = createDecider(rows, fakePolicies(), Date.now);
   const snapshots = new SnapshotHolder({ decider, connections, release });
   let requests = 0;
-  const runtime: Runtime = {
-    snapshots,
+  const runtime = runtimeOver(snapshots, {
     verify: () => ({ ok: true, identity }),
     evidence: store.evidence,
     evidenceStatus: () => store.evidence.health(),
-    metrics: () => ({ contentType: "text/plain", text: "" }),
-    endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
-    stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${round}_${(requests += 1)}`,
-    limits: {
-      bodyBytes: 1_000_000,
-      answerBytes: 1_000_000,
-      requestTime: 10_000,
-      bodyTime: 5_000,
-      writeTime: 2_000,
-    },
-    build: { id: "test", contract: { sha256: "c", text: "{}" }, startedAt: performance.now() },
-    degraded: () => [],
-    accepting: () => true,
-  };
+  });
   return (await listen(createApp(runtime, "public"), "127.0.0.1", 0, runtime.newRequestId)).url;
 }
 

@@ -38,7 +38,7 @@ async function routerWith(readsBudget: boolean) {
   };
   const policies = { ...fakePolicies(), readsBudget };
   const router = await startRouter({
-    table: withLimits(tableOver([upstream]), { budget: { tokens: 1_000, per: "day" } }),
+    table: withLimits(tableOver([upstream]), { budget: { tokens: 1_000_000_000, per: "day" } }),
     policies,
     runtime: { budgets: new BudgetLevels({ read }, () => now) },
   });
@@ -54,10 +54,10 @@ afterEach(() => {
 
 describe("input.budget of a request", () => {
   it("is what is left of the caller's budget, and is in the evidence", async () => {
-    reading = () => usedOfDay(950);
+    reading = () => usedOfDay(950_000_000);
     const { router, policies, later } = await routerWith(true);
     expect((await post(router, hello)).status).toBe(200);
-    reading = () => usedOfDay(1_000);
+    reading = () => usedOfDay(1_000_000_000);
     later(60_000);
     expect((await post(router, hello)).status).toBe(200);
     expect(policies.requested.map(({ budget }) => budget.remaining)).toEqual([

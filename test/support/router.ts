@@ -6,14 +6,13 @@ import type { RoutingTable } from "../../src/canon/table.ts";
 import { createDecider } from "../../src/decide/decider.ts";
 import type { FindProxy } from "../../src/dispatch/egress-proxy.ts";
 import { ConnectionPools } from "../../src/dispatch/connections.ts";
-import { GENESIS } from "../../src/evidence/chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
-import { stickyKeys } from "../../src/dispatch/balance.ts";
-import { SnapshotHolder, healthSettingsOf } from "../../src/http/snapshot.ts";
-import { type Runtime } from "../../src/http/runtime.ts";
+import type { EndpointTracker } from "../../src/dispatch/endpoint-tracker.ts";
+import { SnapshotHolder } from "../../src/http/snapshot.ts";
+import type { Runtime } from "../../src/http/runtime.ts";
 import { listen } from "../../src/http/listen.ts";
 import { createApp } from "../../src/http/server.ts";
+import { runtimeOver } from "./runtime.ts";
 import { whenFileEnds } from "./file-end.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "./table.ts";
 import { evidenceOf } from "./evidence-of.ts";
@@ -114,8 +113,7 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
     scopes: new Set(["inference", "catalogue:read", "route:simulate"]),
   };
   let requests = 0;
-  const runtime: Runtime = {
-    snapshots,
+  const runtime = runtimeOver(snapshots, {
     verify: (token) =>
       token === "good" ? { ok: true, identity: caller } : { ok: false, code: "invalid_api_key" },
     evidence: evidenceOf(
@@ -125,30 +123,9 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
       },
       (record) => void outcomes.push(record),
     ),
-    evidenceStatus: () => ({
-      state: "ok",
-      waiting: 0,
-      refused: 0,
-      lost: 0,
-      head: GENESIS,
-      owing: 0,
-    }),
-    endpoints: new EndpointTracker(healthSettingsOf(snapshots)),
-    stickyKeyOf: stickyKeys(),
     newRequestId: () => `req_${(requests += 1)}`,
-    limits: {
-      bodyBytes: 1_000_000,
-      answerBytes: 1_000_000,
-      requestTime: 10_000,
-      bodyTime: 500,
-      writeTime: 2_000,
-    },
-    build: { id: "test", contract: { sha256: "c", text: "{}" }, startedAt: performance.now() },
-    degraded: () => [],
-    metrics: () => ({ contentType: "text/plain", text: "" }),
-    accepting: () => true,
     ...options.runtime,
-  };
+  });
   const listening = await listen(
     createApp(runtime, "public"),
     "127.0.0.1",

@@ -276,7 +276,7 @@ async function holderOfBody(
   }
   if (typeof key !== "string") return invalidRequest("invalid_body", "`key` and `code` are texts.");
   let verified = runtime.verify(key, now);
-  if (!verified.ok && (await runtime.lookUp?.(key)) === true) verified = runtime.verify(key, now);
+  if (!verified.ok && (await runtime.lookUp(key))) verified = runtime.verify(key, now);
   if (verified.ok) return verified.identity;
   return refused("The service key is not valid: it is mistyped, unknown, expired or revoked.");
 }

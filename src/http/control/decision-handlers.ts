@@ -142,7 +142,6 @@ const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
 export const DECISION_HANDLERS = {
   listDecisions: async (call) => {
     const { runtime, url } = call;
-    if (runtime.decisions === undefined) return unavailable();
     const search = readDecisionQuery(url.searchParams, readWorkspaces(call));
     let found: EvidenceFound;
     try {
@@ -185,7 +184,6 @@ export const DECISION_HANDLERS = {
 /** The decision that the path names, of the workspaces that the caller reads. */
 async function foundEntry(call: ControlCall): Promise<EvidenceEntry | ServiceError> {
   const { runtime, parameter } = call;
-  if (runtime.decisions === undefined) return unavailable();
   const digits = ID.exec(parameter ?? "")?.[1];
   if (digits === undefined) return notFound();
   try {

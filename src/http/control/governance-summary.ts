@@ -97,7 +97,7 @@ export async function governanceSummary(
   });
 }
 
-export function summaryUnavailable(): ServiceError {
+function summaryUnavailable(): ServiceError {
   const message = "The server cannot read the counts from the store now. Try again later.";
   return codedError("summary_unavailable", message);
 }

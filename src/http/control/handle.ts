@@ -119,7 +119,7 @@ async function answerKey(
   const { runtime, snapshot, endpoint, incoming, console } = visit;
   if (endpoint.scopes.length === 0)
     throw new Error("control: an endpoint without a scope required a key");
-  if (isTokenEndpoint(endpoint.path) && mayBeWorkload(runtime, snapshot, incoming)) {
+  if (isTokenEndpoint(endpoint.path) && mayBeWorkload(snapshot, incoming)) {
     return answerWorkload(visit, recorder);
   }
   const bySession =

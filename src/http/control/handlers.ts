@@ -13,7 +13,7 @@ import { readWorkspaces } from "./query.ts";
 import { type ControlHandler } from "./control-call.ts";
 import { DECISION_HANDLERS } from "./decision-handlers.ts";
 import { allFacts, endpointFacts, joinedFacts } from "./endpoints-health.ts";
-import { governanceSummary, summaryUnavailable } from "./governance-summary.ts";
+import { governanceSummary } from "./governance-summary.ts";
 import { POLICY_HANDLERS } from "./policies/policy-handlers.ts";
 import { exchangeKey } from "./service-keys/exchange-handler.ts";
 import { KEY_HANDLERS } from "./service-keys/key-handlers.ts";
@@ -54,7 +54,7 @@ async function healthAnswer(
 ): Promise<HealthAnswer> {
   const { table, policies } = decider;
   const { state } = runtime.evidenceStatus();
-  const others = (await runtime.othersHealth?.()) ?? [];
+  const others = await runtime.othersHealth();
   return {
     object: "health",
     endpoints: endpointsOf(table, workspaces).map(({ id, routes }) => {
@@ -70,7 +70,7 @@ async function healthAnswer(
     evidence: { state },
     replicas: await replicasOf(runtime),
     degraded: runtime.degraded(),
-    ...(runtime.workers !== undefined && { workers: runtime.workers() }),
+    ...(runtime.workers !== null && { workers: runtime.workers() }),
     build_id: runtime.build.id,
     table_sha256: table.revision,
     policy_set: policies.id,
@@ -79,7 +79,7 @@ async function healthAnswer(
 
 async function replicasOf({ decisions }: Runtime): Promise<HealthAnswer["replicas"]> {
   try {
-    const processes = (await decisions?.processes()) ?? [];
+    const processes = await decisions.processes();
     return processes.map(({ startedAt, seenAt, state }) => ({
       started_at: new Date(startedAt).toISOString(),
       seen_at: new Date(seenAt).toISOString(),
@@ -172,12 +172,10 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
   },
   getGovernanceSummary: (call) => {
     const { runtime, snapshot } = call;
-    if (runtime.summary === undefined) return summaryUnavailable();
     return governanceSummary(runtime.summary, snapshot, call, Date.now());
   },
   getSpend: (call) => {
     const { runtime, snapshot } = call;
-    if (runtime.summary === undefined) return summaryUnavailable();
     return spend(runtime.summary, snapshot, call, Date.now());
   },
   getStatus: ({ runtime, snapshot }) => ({
@@ -195,7 +193,7 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       ...(runtime.build.egressProxies !== undefined && {
         egress_proxies: runtime.build.egressProxies,
       }),
-      ...(runtime.workers !== undefined && { workers: runtime.workers() }),
+      ...(runtime.workers !== null && { workers: { ...runtime.workers() } }),
     },
   }),
   getHealth: async (call) => {

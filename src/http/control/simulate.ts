@@ -66,13 +66,13 @@ export class SimulationRate {
  * this minute.
  */
 export function takeSimulation(
-  rate: SimulationRate | undefined,
+  rate: SimulationRate,
   { workspaces }: Pick<RoutingTable, "workspaces">,
   workspace: string,
 ): ServiceError | null {
   const perMinute =
     workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
-  return rate?.take(workspace, perMinute, Date.now()) ?? null;
+  return rate.take(workspace, perMinute, Date.now());
 }
 
 /**

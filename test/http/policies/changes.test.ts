@@ -304,16 +304,6 @@ describe("where the store is away", () => {
     expect(fixture.router.outcomes.at(-1)).toMatchObject({ status: 503, terminal: "failed" });
     expect(fixture.steps).toEqual([]);
   });
-
-  it("a server without a policy log says so", async () => {
-    const { fixture, key } = await open({ hasNoLog: true });
-    for (const path of ["/v1/policies", "/v1/policies/a"]) {
-      expect(await fixture.get(key, path)).toMatchObject({
-        status: 503,
-        json: { error: { code: "store_unavailable" } },
-      });
-    }
-  });
 });
 
 describe("at the same time", () => {

@@ -94,8 +94,6 @@ export interface FixtureOptions {
   readonly managedBy?: readonly string[] | null;
   readonly runtime?: Partial<Runtime>;
   readonly console?: ConsoleSettings;
-  /** A server that keeps no policy log. */
-  readonly hasNoLog?: true;
 }
 
 /**
@@ -172,7 +170,7 @@ export class Fixture {
         verify: (token, now) => ring.verify(token, now),
         lookUp: ring.lookUp,
         keys: manageKeys(store.keys, Date.now, randomBytes),
-        ...(options.hasNoLog !== true && { policies }),
+        policies,
         ...options.runtime,
       },
     });

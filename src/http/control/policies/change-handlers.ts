@@ -302,16 +302,13 @@ interface Start<Body = unknown> {
 
 /** The caller, its permission, and the policy of the call. */
 async function begin(call: ControlCall): Promise<Omit<Start, "body"> | ServiceError> {
-  const found = parts(call);
-  if ("code" in found) return found;
-  const { identity, administration } = found;
+  const { identity, administration } = parts(call);
   const refused = managementError(call, identity);
   if (refused !== null) return refused;
   const states = await newestStates(administration);
   if ("code" in states) return states;
   const policy = states.policies.get(call.parameter ?? "")?.id;
   if (policy === undefined) return noSuchPolicy();
-  if (call.runtime.keys === undefined) return storeUnavailable();
   const by = await actorOf(identity, call.requestId, call.runtime.keys);
   if ("code" in by) return by;
   const { lifecycle } = administration;

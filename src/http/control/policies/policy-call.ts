@@ -297,13 +297,12 @@ export async function actorOf(
  */
 export async function revokedApprovers(
   status: PolicyStatus,
-  keys: Pick<KeyManagement, "get"> | undefined,
+  keys: Pick<KeyManagement, "get">,
 ): Promise<ReadonlySet<string> | ServiceError> {
   const revoked = new Set<string>();
   for (const { by } of status.approvals.get(status.candidate?.digest ?? "") ?? []) {
     if (isPersonId(by.keyId)) continue;
-    const key = await keys?.get(by.keyId);
-    if (key === undefined) return storeUnavailable();
+    const key = await keys.get(by.keyId);
     if ("fault" in key && key.fault !== "absent") return storeUnavailable();
     if ("fault" in key || key.status === "revoked") revoked.add(by.keyId);
   }
@@ -316,11 +315,9 @@ interface PolicyParts {
   readonly administration: PolicyAdministration;
 }
 
-export function parts({ identity, runtime }: ControlCall): PolicyParts | ServiceError {
+export function parts({ identity, runtime }: ControlCall): PolicyParts {
   if (identity === null) throw new Error("policies: a call without an identity");
-  return runtime.policies === undefined
-    ? storeUnavailable()
-    : { identity, administration: runtime.policies };
+  return { identity, administration: runtime.policies };
 }
 
 /** Why the caller may not manage policies; `null` where it may. */
@@ -372,7 +369,6 @@ export function ofPolicy(
 ): ControlHandler {
   return async (call) => {
     const found = parts(call);
-    if ("code" in found) return found;
     const status = await namedStatus(found.administration, call.parameter);
     return "code" in status ? status : answer(call, { ...found, status });
   };

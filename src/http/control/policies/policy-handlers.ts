@@ -129,9 +129,7 @@ function recordOf({ record }: LogRow): JsonObject {
 /** Where policies stand, and what may be done about it. */
 export const POLICY_HANDLERS = {
   listPolicies: async (call) => {
-    const found = parts(call);
-    if ("code" in found) return found;
-    const { administration } = found;
+    const { administration } = parts(call);
     const showsEnded = call.url.searchParams.get("ended") === "true";
     const states = await newestStates(administration);
     if ("code" in states) return states;
@@ -187,17 +185,13 @@ async function originOf(
   identity: Identity,
   requestId: string,
 ): Promise<{ readonly origin: string } | ServiceError> {
-  const actor = keys === undefined ? null : await actorOf(identity, requestId, keys);
-  if (actor === null || ("code" in actor && actor.status === 403))
-    return { origin: identity.keyId };
-  return actor;
+  const actor = await actorOf(identity, requestId, keys);
+  return "code" in actor && actor.status === 403 ? { origin: identity.keyId } : actor;
 }
 
 /** GET /v1/policies/{id}/simulation: the server's own report on the promotion of one content. */
 async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
-  const found = parts(call);
-  if ("code" in found) return found;
-  const { identity, administration } = found;
+  const { identity, administration } = parts(call);
   // A report names every workspace that the promotion concerns, and making one costs up to a
   // minute.
   const refused = managementError(call, identity);

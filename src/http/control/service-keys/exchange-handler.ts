@@ -22,8 +22,8 @@ export async function exchangeKey({
   body,
   recordChange,
 }: ControlCall): Promise<ControlAnswer> {
-  if (identity === null || body === null || runtime.tokens === undefined) {
-    throw new Error("exchange: a call without an identity, a body or tokens");
+  if (identity === null || body === null) {
+    throw new Error("exchange: a call without an identity or a body");
   }
   if ((identity.narrowed ?? null) !== null) {
     return codedError("insufficient_scope", "A token cannot be exchanged; send the service key.");
@@ -145,16 +145,8 @@ export const ANONYMOUS_BODY = 32 * 1024;
  * Whether the caller of the token endpoint may be a workload: it shows no key, and there are rules
  * for workloads.
  */
-export function mayBeWorkload(
-  runtime: Runtime,
-  { decider }: Snapshot,
-  { headers }: IncomingMessage,
-): boolean {
-  return (
-    headers.authorization === undefined &&
-    runtime.workloads !== undefined &&
-    decider.table.workloadIdentity !== undefined
-  );
+export function mayBeWorkload({ decider }: Snapshot, { headers }: IncomingMessage): boolean {
+  return headers.authorization === undefined && decider.table.workloadIdentity !== undefined;
 }
 
 /** The workload whose JWT the body has. */
@@ -165,12 +157,7 @@ export async function admitWorkload(
 ): Promise<AdmittedWorkload | ServiceError> {
   const { workloadIdentity } = decider.table;
   const { subject_token: jwt, subject_token_type: type } = body;
-  if (
-    workloads === undefined ||
-    workloadIdentity === undefined ||
-    type !== JWT_TYPE ||
-    typeof jwt !== "string"
-  ) {
+  if (workloadIdentity === undefined || type !== JWT_TYPE || typeof jwt !== "string") {
     return codedError(
       "invalid_api_key",
       `No service key: send it as \`Authorization: Bearer sbx_…\`, or a JWT in subject_token with subject_token_type=${JWT_TYPE}.`,

@@ -249,8 +249,7 @@ interface Parts {
 }
 
 function parts({ identity, runtime, body }: ControlCall): Parts {
-  if (identity === null || runtime.keys === undefined)
-    throw new Error("keys: a call without an identity or a store");
+  if (identity === null) throw new Error("keys: a call without an identity");
   return { identity, keys: runtime.keys, body: body?.value ?? {} };
 }
 
