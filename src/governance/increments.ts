@@ -28,12 +28,10 @@ const LABEL_DIMENSIONS = Object.keys(LABELS).filter((name) => isLabelDimension(n
 /** In the order of the documentation. */
 export const DIMENSIONS: readonly Dimension[] = [...LABEL_DIMENSIONS, ...TIME_DIMENSIONS];
 
-/** Where the labels of spend by more than one of them are. */
-const SPEND_POSITIONS: Partial<Record<LabelDimension, number>> = {
-  key: 0,
-  route: 1,
-  model: 2,
-  workspace: -1,
+/** Facets that have dimensions of several others, and where their labels are. */
+const JOINED: Readonly<Record<"denial" | "spend", Partial<Record<LabelDimension, number>>>> = {
+  denial: { policy: 0, constraint: 1, reason_code: 2, route: 3, workspace: -1 },
+  spend: { key: 0, route: 1, model: 2, workspace: -1 },
 };
 
 /** By what spend can be grouped: not by verdicts, which cost nothing. */
@@ -65,7 +63,7 @@ export const GROUPED = {
     dimensions: DIMENSIONS,
     maximum: 3,
     families:
-      "operation and route; provider, region and model; key; workspace; or policy, constraint and reason_code without workspace",
+      "operation and route; provider, region and model; key; workspace; policy, constraint, reason_code and route",
   },
   spend: {
     dimensions: SPEND_DIMENSIONS,
@@ -123,12 +121,12 @@ export function readGrouping(
   if (moreFacets.length === 0 && !(facet === "verdict" && named.includes("workspace"))) {
     return { dimensions, facet, labels: named.map(one), time };
   }
+  const joined = of === "spend" ? "spend" : "denial";
   const labels = named.flatMap((dimension) => {
-    const position = SPEND_POSITIONS[dimension];
+    const position = JOINED[joined][dimension];
     return position === undefined ? [] : [{ dimension, position }];
   });
-  if (of === "spend" && labels.length === named.length)
-    return { dimensions, facet: "spend", labels, time };
+  if (labels.length === named.length) return { dimensions, facet: joined, labels, time };
   return {
     problem: `group_by can combine these, each with workspace, and day or hour: ${families}`,
   };
@@ -166,11 +164,11 @@ export interface SummaryStore {
  * By what requests are counted apart. Within a facet every combination of its labels has a cell,
  * between facets there are none: so the number of cells in an hour is a sum of short lists and not
  * their product. Labels: `total` none; `traffic` operation, route; `place` provider, region, model;
- * `key` key; `verdict` policy, constraint, reason of denials and refusals; `shadow` policy,
- * revision (what was judged), and policy, revision, constraint, reason; `shadow_route` policy,
- * revision, route; `spend` key, route, model, with what requests used and cost and nothing else;
- * `minute` operation, route, by the minute and for {@link KEPT_MINUTES} only. Databases hold no
- * counts of the last three from before they were added.
+ * `key` key; `verdict` policy, constraint, reason of denials and refusals; `denial` the same with
+ * the route; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason;
+ * `shadow_route` policy, revision, route; `spend` key, route, model, with what requests used and
+ * cost and nothing else; `minute` operation, route, by the minute and for {@link KEPT_MINUTES} only.
+ * Databases hold no counts of `denial` and the last three from before they were added.
  */
 export type Facet =
   | "total"
@@ -178,6 +176,7 @@ export type Facet =
   | "place"
   | "key"
   | "verdict"
+  | "denial"
   | "shadow"
   | "shadow_route"
   | "spend"

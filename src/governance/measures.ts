@@ -210,7 +210,7 @@ export function endpointMeasures(cell: Cell): Measures {
 }
 
 /** Of a verdict: denials and refusals only. */
-export function verdictMeasures(cell: Cell, shadow: ShadowMeasures): Measures {
+export function verdictMeasures(cell: Cell, shadow: ShadowMeasures | null): Measures {
   return { ...decisionMeasures(cell), running: null, shadow, ended: null };
 }
 

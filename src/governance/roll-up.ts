@@ -167,7 +167,9 @@ export function rollUpDecision(
   const at = (facet: Facet, labels: Labels): Cell =>
     increments.cell(facts.workspace, facet, facts.hour, labels);
   if (decision.outcome === "deny" || decision.outcome === "refuse") {
-    at("verdict", [decision.policy, decision.constraint, decision.reason]).add(request);
+    const verdict = [decision.policy, decision.constraint, decision.reason];
+    at("verdict", verdict).add(request);
+    at("denial", [...verdict, facts.route]).add(request);
   }
   for (const { policy, revision } of shadows) {
     const own = decision.wouldDeny.filter(

@@ -124,6 +124,8 @@ class Groups {
         for (const key of shadow.judgedBy) judged += this.#judged.get(key) ?? 0;
         return verdictMeasures(cell, shadow.sum(judged));
       }
+      case "denial":
+        return verdictMeasures(cell, null);
       case "total":
       case "traffic":
       case "minute":

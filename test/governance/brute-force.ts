@@ -232,12 +232,20 @@ function countVerdicts(
   groupAt: GroupAt,
 ): void {
   for (const { decision } of requests) {
-    const { outcome, policy, constraint, reason } = decision;
+    const { outcome, policy, constraint, reason, route, workspace } = decision;
     if (outcome !== "deny" && outcome !== "refuse") continue;
-    const group = groupAt(decision, { policy, constraint, reason_code: reason });
+    const group = groupAt(decision, {
+      policy,
+      constraint,
+      reason_code: reason,
+      route,
+      workspace,
+    });
     count(group, "requests", decision.repeated ?? 1);
     count(group, OUTCOMES[outcome], decision.repeated ?? 1);
   }
+  // Verdicts of shadows are not stored by these.
+  if (dimensions.includes("route") || dimensions.includes("workspace")) return;
   const perPolicy = dimensions.every(
     (name) => name === "policy" || name === "day" || name === "hour",
   );

@@ -172,6 +172,8 @@ const family = fc.constantFrom(
   ["provider", "region", "model"],
   ["key"],
   ["policy", "constraint", "reason_code"],
+  ["policy", "route", "workspace"],
+  ["reason_code", "route", "policy"],
 );
 
 /** Groupings that can be requested. */

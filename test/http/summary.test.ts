@@ -221,6 +221,7 @@ describe("GET /v1/governance/summary", () => {
     ["?group_by=minute&start=2026-01-01T00:00:00Z", "start", "within the last three hours"],
     ["?group_by=provider,region,model,day", "group_by", "at most 3"],
     ["?group_by=route,key", "group_by", "can combine these"],
+    ["?group_by=policy,key", "group_by", "can combine these"],
     ["?end=9999-12-31T23:59:59Z", "end", "from 1970 to 9998"],
     [
       "?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:01Z&group_by=route,hour",
