@@ -161,15 +161,16 @@ async function write(
 ): Promise<void> {
   const path = resolve(io.cwd, out);
   const shown = shownPath(io.cwd, path);
-  const all = new Map([...files, [REPORT, formatImportMarkdown(result)]]);
-  const rows = [...all].map(([name, text]) => fileBelow({ path, shown }, name, text));
+  const rows = [...files, [REPORT, formatImportMarkdown(result)] as const].map(([name, text]) =>
+    fileBelow({ path, shown }, name, text),
+  );
   const present = rows.filter((row) => existsSync(row.path)).map((row) => row.shown);
   if (present.length > 0) {
-    const what =
+    const left =
       present.length === 1
         ? "exists already and is left as it is"
         : "exist already and are left as they are";
-    throw new CommandError(`${present.join(", ")}: ${what}; choose another folder with --out`);
+    throw new CommandError(`${present.join(", ")}: ${left}; choose another folder with --out`);
   }
   await createFiles(rows);
   if (json) {
@@ -266,20 +267,15 @@ async function residencyPolicy(): Promise<PlannedPolicy> {
 
 function reportNothing({ findings, report }: ImportedConfiguration): void {
   for (const { outcome, source, line, file, text } of report.list()) {
-    if (outcome !== "left_out" && outcome !== "decide") continue;
-    findings.add(
-      "WRONG_VALUE",
-      { line, column: 1, file },
-      `${source}: not carried over: ${text}`,
-      "",
-    );
+    const message = `${source}: not carried over: ${text}`;
+    if (outcome === "left_out" || outcome === "decide")
+      findings.add("WRONG_VALUE", { line, column: 1, file }, message, "");
   }
-  const hint = "an import needs one model that is called for text, vectors or rerank";
   findings.add(
     "WRONG_VALUE",
     { line: 1, column: 1 },
     "the file contains nothing that can become a route",
-    hint,
+    "an import needs one model that is called for text, vectors or rerank",
   );
 }
 
@@ -289,19 +285,23 @@ function reportAssumptions({ assumed, report, answers, providers }: ImportedConf
     if (spot === undefined) continue;
     const names = [...models.keys()].slice(0, 8).map(quote);
     const others = models.size > names.length ? ` and ${models.size - names.length} more` : "";
-    const what =
+    const usual =
       preset === ""
         ? "tools and JSON, which most servers of this protocol have"
         : `those of the models that preset \`${preset}\` is known for`;
-    const text = `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${what}. Remove what a model lacks, add what it has`;
-    report.add("decide", spot, text);
+    report.add(
+      "decide",
+      spot,
+      `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${usual}. Remove what a model lacks, add what it has`,
+    );
   }
-  const [first] = providers.filter((row) => !isSelfHosted(row));
-  if (answers.trainsOnData && first?.spots[0] !== undefined) {
-    const text =
-      'the source does not state whether providers train on requests: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`';
-    report.add("decide", first.spots[0], text);
-  }
+  const [first] = providers.find((row) => !isSelfHosted(row))?.spots ?? [];
+  if (answers.trainsOnData && first !== undefined)
+    report.add(
+      "decide",
+      first,
+      'the source does not state whether providers train on requests: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`',
+    );
 }
 
 function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstRequest"] {
@@ -332,21 +332,21 @@ async function checkFiles(
   cache: CompileCache | null,
 ): Promise<ImportResult["check"]> {
   const tree = memoryTree(files);
-  const plain = await compileConfiguration(await loadFromTree(tree, "routes.yaml", "routes.yaml"), {
-    cache,
-  });
-  const overlaid = await loadFromTree(tree, "routes.yaml", "routes.yaml", SIMULATED);
-  const simulated = await compileConfiguration({ ...overlaid, policies: [] }, { cache });
-  const isError = ({ severity }: Diagnostic): boolean => severity === "error";
-  const ofOverlay = simulated.diagnostics.filter(
-    (one) => isError(one) && one.file.includes(SIMULATED),
+  const load = (environment?: string) =>
+    loadFromTree(tree, "routes.yaml", "routes.yaml", environment);
+  const plain = await compileConfiguration(await load(), { cache });
+  const overlaid = { ...(await load(SIMULATED)), policies: [] };
+  const simulated = await compileConfiguration(overlaid, { cache });
+  const { error = [], warning = [] } = Object.groupBy(
+    [
+      ...plain.diagnostics,
+      ...simulated.diagnostics.filter(
+        ({ severity, file }) => severity === "error" && file.includes(SIMULATED),
+      ),
+    ].toSorted(compareDiagnostics),
+    ({ severity }) => severity,
   );
-  const sorted = [...plain.diagnostics, ...ofOverlay].toSorted(compareDiagnostics);
-  return {
-    errors: sorted.filter(isError),
-    warnings: sorted.filter((one) => !isError(one)),
-    revision: plain.table?.revision ?? null,
-  };
+  return { errors: error, warnings: warning, revision: plain.table?.revision ?? null };
 }
 
 function memoryTree(files: ReadonlyMap<string, string>): FileTree {
@@ -390,16 +390,16 @@ export interface ImportResult {
 /** The report for programs; `format` is the version of its shape. */
 export function formatImportJson({ check, ...result }: ImportResult): string {
   const { errors, warnings, revision } = check;
-  const [shownErrors, shownWarnings] = [errors, warnings].map((findings) =>
-    findings.map(({ column: _column, hint: _hint, ...finding }) => finding),
-  );
+  const shown = (findings: readonly Diagnostic[]) =>
+    findings.map(({ column: _column, hint: _hint, ...finding }) => finding);
   return jsonText({
     format: 1,
     ...result,
-    check: { revision, errors: shownErrors, warnings: shownWarnings },
+    check: { revision, errors: shown(errors), warnings: shown(warnings) },
   });
 }
 
+/** Entries that need a decision come first. */
 const TITLES: Readonly<Record<Outcome, string>> = {
   decide: "To decide by hand",
   changed: "Carried over with a changed meaning",
@@ -407,25 +407,21 @@ const TITLES: Readonly<Record<Outcome, string>> = {
   carried: "Carried over",
 };
 
-/** Entries that need a decision come first. */
-const ORDER: readonly Outcome[] = ["decide", "changed", "left_out", "carried"];
-
 /** The report for people. */
 export function formatImportMarkdown(result: ImportResult): string {
-  const sections = ORDER.flatMap((outcome) => {
-    const entries = result.entries.filter((entry) => entry.outcome === outcome);
-    if (entries.length === 0) return [];
+  const groups = Object.entries(TITLES).map(([outcome, title]) => ({
+    title,
+    entries: result.entries.filter((entry) => entry.outcome === outcome),
+  }));
+  const sections = groups.flatMap(({ title, entries }) => {
     const rows = entries.map(
       ({ file, line, source, text }) => `| ${file}:${line} | ${codeSpan(source)} | ${cell(text)} |`,
     );
-    return [
-      `## ${TITLES[outcome]}\n\n| Line | Source | What |\n|---|---|---|\n${rows.join("\n")}\n`,
-    ];
+    return rows.length === 0
+      ? []
+      : [`## ${title}\n\n| Line | Source | What |\n|---|---|---|\n${rows.join("\n")}\n`];
   });
-  const counts = ORDER.map(
-    (outcome) =>
-      `| ${TITLES[outcome]} | ${result.entries.filter((entry) => entry.outcome === outcome).length} |`,
-  );
+  const counts = groups.map(({ title, entries }) => `| ${title} | ${entries.length} |`);
   return `# Import of ${result.file}
 
 Written by \`signalbox import ${result.source}\`. Nothing of the source is left out of this page.

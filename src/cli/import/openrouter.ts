@@ -4,7 +4,7 @@ import { quote } from "../../compile/authored/literal-secrets.ts";
 import { presetOf } from "../../compile/presets.ts";
 import type { ImportedConfiguration } from "./configuration/imported-configuration.ts";
 import { placeProvider } from "./configuration/provider-location.ts";
-import { asName, perMillion } from "./configuration/rows.ts";
+import { asName, priceRow } from "./configuration/rows.ts";
 import {
   Fields,
   type ImportedText,
@@ -122,7 +122,6 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
     weights: new Map(),
     fallbacks: [],
     maxAttempts: null,
-    internal: false,
     spot,
   });
   report.add("carried", item, `route ${quote(route)}, at provider \`${provider.id}\``);
@@ -133,8 +132,9 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
     part.noteUnread({}, ["left_out", "has no counterpart in routes.yaml"]);
 }
 
-/** Rates of a token, by their names there; a rate of 0 means that there is no price of its own. */
+/** Further rates → members of `price`; a rate of 0 means that there is no price of its own. */
 const RATES = {
+  request: "request",
   input_cache_read: "cached_input",
   input_cache_write: "cache_write",
   internal_reasoning: "reasoning",
@@ -145,9 +145,7 @@ const RATES = {
  * price varies.
  */
 function priceOf(pricing: Fields): JsonObject | null {
-  const read = (name: string): number => pricing.number(name) ?? -1;
-  const input = read("prompt");
-  const output = read("completion");
+  const [input, output] = [pricing.number("prompt") ?? -1, pricing.number("completion") ?? -1];
   const names = ["prompt", "completion"];
   if (input < 0 || output < 0) {
     pricing.note(
@@ -157,23 +155,15 @@ function priceOf(pricing: Fields): JsonObject | null {
     );
     return null;
   }
-  const further = ["request", ...Object.keys(RATES)];
-  const own = further.filter((name) => read(name) > 0);
-  pricing.note("carried", [...names, ...own], "`price` of the endpoint, a million tokens");
-  pricing.note(
-    "left_out",
-    further.filter((name) => !own.includes(name)),
-    "no price of its own",
-  );
-  const rates = Object.entries(RATES).flatMap(([name, rate]) =>
-    own.includes(name) ? [[rate, perMillion(read(name))]] : [],
-  );
-  return {
-    input: perMillion(input),
-    output: perMillion(output),
-    ...Object.fromEntries(rates),
-    ...(own.includes("request") && { request: Math.min(1_000_000, read("request")) }),
-  };
+  pricing.note("carried", names, "`price` of the endpoint, a million tokens");
+  const further = Object.entries(RATES).map(([name, rate]) => {
+    const usd = pricing.number(name) ?? 0;
+    if (usd > 0) pricing.note("carried", name, "`price` of the endpoint, a million tokens");
+    else pricing.note("left_out", name, "no price of its own");
+    return [rate, usd > 0 ? usd : null] as const;
+  });
+  const { request = null, ...rates } = Object.fromEntries<number | null>(further);
+  return priceRow({ input, output, ...rates, request });
 }
 
 function capabilitiesOf(fields: Fields, architecture: Fields): ReadonlyMap<Capability, boolean> {

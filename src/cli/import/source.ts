@@ -164,6 +164,12 @@ export class Fields implements Spot {
     return { path: [...this.path, name], at: member.keyAt, node: member.node };
   }
 
+  /** The first of these members that is there. */
+  first(names: readonly string[]): Item | null {
+    const name = names.find((one) => this.has(one));
+    return name === undefined ? null : this.item(name);
+  }
+
   /** Location of a member; the mapping's own where it is absent. */
   spot(name: string): Spot {
     const member = this.#members.get(name);
@@ -187,7 +193,7 @@ export class Fields implements Spot {
     const item = this.item(name);
     if (item === null) return null;
     const value = item.node.kind === "scalar" ? read(item.node.value) : null;
-    if (value === null && !isReference(item.node)) this.#wrong(item, expected);
+    if (value === null && !isReference(item.node)) this.#wrongType(item, expected);
     return value;
   }
 
@@ -200,18 +206,23 @@ export class Fields implements Spot {
 
   /**
    * Text for routes.yaml; `null` also, with a line of the report, for a reference and for a
-   * probable credential. @param what for the report.
+   * probable credential.
+   *
+   * @param noun for the report.
    */
-  plain(name: string, what: string): string | null {
+  plain(name: string, noun: string): string | null {
     const item = this.item(name);
     const text = this.text(name);
     if (item === null || text === null) return null;
-    const isVariable = isReference(item.node);
-    if (!isVariable && !looksLikeSecret(text)) return text;
-    const why = isVariable
-      ? `LiteLLM reads ${what} from the environment; write its value into routes.yaml`
-      : `${what} looks like a credential, so it is not carried over`;
-    this.note("decide", name, why);
+    if (isReference(item.node))
+      this.note(
+        "decide",
+        name,
+        `LiteLLM reads ${noun} from the environment; write its value into routes.yaml`,
+      );
+    else if (looksLikeSecret(text))
+      this.note("decide", name, `${noun} looks like a credential, so it is not carried over`);
+    else return text;
     return null;
   }
 
@@ -231,49 +242,40 @@ export class Fields implements Spot {
   }
 
   fields(name: string): Fields {
-    const item = this.item(name);
-    if (item !== null) return this.fieldsOf(item);
-    return new Fields({ at: this.at, members: new Map() }, [...this.path, name], this.#reading);
+    const { at } = this;
+    const absent = { path: [...this.path, name], at, node: emptyMap(at) };
+    return this.fieldsOf(this.item(name) ?? absent);
   }
 
   fieldsOf({ node, ...spot }: Item): Fields {
-    if (node.kind !== "map") this.#wrong(spot, "a mapping");
-    return new Fields(
-      node.kind === "map" ? node : { at: node.at, members: new Map() },
-      spot.path,
-      this.#reading,
-    );
+    if (node.kind !== "map") this.#wrongType(spot, "a mapping");
+    return new Fields(node.kind === "map" ? node : emptyMap(node.at), spot.path, this.#reading);
   }
 
   /** The items of a list; empty where it is absent. */
-  items(name: string): readonly Item[] {
-    const item = this.item(name);
-    return item === null ? [] : this.itemsOf(item);
-  }
-
-  itemsOf({ node, ...spot }: Item): readonly Item[] {
-    if (node.kind === "list") return itemsIn(spot.path, node);
-    this.#wrong(spot, "a list");
+  itemsOf(item: Item | null): readonly Item[] {
+    if (item === null) return [];
+    if (item.node.kind === "list") return itemsIn(item.path, item.node);
+    this.#wrongType(item, "a list");
     return [];
   }
 
   /** A list of mappings. */
   rows(name: string): readonly Fields[] {
-    return this.items(name).map((item) => this.fieldsOf(item));
+    return this.itemsOf(this.item(name)).map((item) => this.fieldsOf(item));
   }
 
   /** A list of texts; one text is a list of one. */
   texts(name: string): readonly SourceText[] {
-    const item = this.item(name);
-    return item === null ? [] : this.textsOf(item);
+    return this.textsOf(this.item(name));
   }
 
-  textsOf(item: Item): readonly SourceText[] {
-    const items = item.node.kind === "scalar" ? [item] : this.itemsOf(item);
+  textsOf(item: Item | null): readonly SourceText[] {
+    const items = item?.node.kind === "scalar" ? [item] : this.itemsOf(item);
     return items.flatMap((one) => {
       if (one.node.kind === "scalar" && one.node.value !== null)
         return [{ text: String(one.node.value), spot: one }];
-      this.#wrong(one, "text");
+      this.#wrongType(one, "text");
       return [];
     });
   }
@@ -290,7 +292,7 @@ export class Fields implements Spot {
   over(other: Fields): Fields {
     const members = new Map([...other.#members, ...this.#members]);
     const joined = new Fields({ at: this.at, members }, this.path, this.#reading);
-    for (const name of this.#read) joined.#read.add(name);
+    joined.#read = new Set(this.#read);
     return joined;
   }
 
@@ -319,17 +321,12 @@ export class Fields implements Spot {
    * @param others for keys that `known` does not have; by default they are reported as unknown, so
    * that a person looks them up.
    */
-  noteUnread(known: KnownKeys, others?: KnownKeys[string]): void {
-    for (const name of [...this.#members.keys()].filter((one) => !this.#read.has(one))) {
-      const [outcome, text] =
-        (Object.hasOwn(known, name) ? known[name] : undefined) ?? others ?? UNKNOWN;
-      const item = this.item(name);
-      this.note(outcome, name, text);
-      if (
-        text === UNKNOWN[1] &&
-        item?.node.kind === "scalar" &&
-        looksLikeSecret(String(item.node.value))
-      )
+  noteUnread(known: KnownKeys, others: KnownKeys[string] = UNKNOWN): void {
+    for (const [name, { node }] of this.#members) {
+      if (this.#read.has(name)) continue;
+      const row = rowOf(known, name) ?? others;
+      this.note(row[0], name, row[1]);
+      if (row === UNKNOWN && node.kind === "scalar" && looksLikeSecret(String(node.value)))
         this.note(
           "decide",
           name,
@@ -343,10 +340,19 @@ export class Fields implements Spot {
     this.#reading.findings.add("MISSING_KEY", this.at, message, hint);
   }
 
-  #wrong({ path, at }: Spot, expected: string): void {
+  /** A finding about the value of a member. */
+  wrong(name: string, message: string, hint: string): void {
+    this.#reading.findings.add("WRONG_VALUE", this.spot(name).at, message, hint);
+  }
+
+  #wrongType({ path, at }: Spot, expected: string): void {
     const message = `${describeSafely(path)} must be ${expected}`;
     this.#reading.findings.add("WRONG_TYPE", at, message, "correct it in the source");
   }
+}
+
+function emptyMap(at: Position): MapNode {
+  return { kind: "map", at, members: new Map(), lost: new Set() };
 }
 
 /** The items of a list at a path. */
@@ -356,6 +362,14 @@ export function itemsIn(path: Path, { items }: ListNode): readonly Item[] {
 
 function isNull(node: ConfigNode): boolean {
   return node.kind === "scalar" && node.value === null;
+}
+
+/** The member of that name; `undefined` for names of `Object.prototype`, and for none. */
+export function rowOf<Row>(
+  table: Readonly<Record<string, Row>>,
+  name: string | null | undefined,
+): Row | undefined {
+  return typeof name === "string" && Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 /** Outcomes of a value of the source. */

@@ -6,7 +6,7 @@ import { Findings } from "../../../compile/findings/findings.ts";
 import { presetOf, type PresetSample } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
-import { ImportReport, type Reading, type Spot } from "../source.ts";
+import { ImportReport, type Reading, rowOf, type Spot } from "../source.ts";
 import {
   NameSpace,
   Secrets,
@@ -115,10 +115,8 @@ export class ImportedConfiguration implements Reading {
   provider({ preset, name, row, region, missing, spot }: ProviderWish): PlannedProvider {
     const key = canonicalJson({ preset, region, missing, ...row });
     const known = this.#byRow.get(key);
-    if (known !== undefined) {
-      known.spots.push(spot);
-      return known;
-    }
+    known?.spots.push(spot);
+    if (known !== undefined) return known;
     const dialect = row.dialect ?? presetOf(preset)?.provider.dialect;
     const added: PlannedProvider = {
       id: this.#providerNames.take(asId(name, "provider")),
@@ -162,11 +160,7 @@ export class ImportedConfiguration implements Reading {
       typeof address === "string" && URL.canParse(address)
         ? hostEvidence(new URL(address).hostname)
         : null;
-    if (
-      shown !== null &&
-      host !== null &&
-      compareAreas(host.location, shown.location) === "elsewhere"
-    )
+    if (shown && host && compareAreas(host.location, shown.location) === "elsewhere")
       return "the name of the model has another region than the address: correct one of them";
     const sample = presetOf(provider.preset)?.sample;
     const exact =
@@ -204,14 +198,11 @@ export class ImportedConfiguration implements Reading {
     const { upstream, base, operation } = wish;
     const vectors = operation === "embed" ? vectorsOf(wish) : null;
     if (operation === "embed" && vectors === null) return null;
-    const keys = exact
-      ? ["signature_family", "reasoning", "refuses", "accepts"]
-      : ["signature_family"];
+    const keys = ["signature_family", ...(exact ? ["reasoning", "refuses", "accepts"] : [])];
     const rest = Object.fromEntries(
-      (operation === "generate" ? keys : []).flatMap((key) => {
-        const value = sample?.row[key];
-        return value === undefined ? [] : [[key, value]];
-      }),
+      Object.entries(operation === "generate" && sample ? sample.row : {}).filter(([key]) =>
+        keys.includes(key),
+      ),
     );
     const name = asName(base ?? upstream, "model");
     const dimensions = vectors?.dimensions ?? [];
@@ -259,11 +250,8 @@ export class ImportedConfiguration implements Reading {
       (name) => isCapability(name) && !HOSTED.has(name),
     );
     const usual = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
-    if (
-      !exact &&
-      operation === "generate" &&
-      [...COMMON, "image_input" as const].some((name) => !stated.has(name))
-    ) {
+    const isStated = ([...COMMON, "image_input"] as const).every((name) => stated.has(name));
+    if (!exact && operation === "generate" && !isStated) {
       const known = this.assumed.get(preset ?? "") ?? new Map<string, Spot>();
       this.assumed.set(preset ?? "", known.set(upstream, spot));
     }
@@ -277,28 +265,21 @@ export class ImportedConfiguration implements Reading {
 function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operations"] {
   const flags = listed(row.flags ?? presetOf(preset)?.provider.flags);
   return facts.operations.filter((operation) =>
-    flags.every((flag) => {
-      const leaves = Object.hasOwn(facts.flags, flag) ? facts.flags[flag]?.leaves : undefined;
-      return leaves === undefined || leaves.includes(operation);
-    }),
+    flags.every((flag) => rowOf(facts.flags, flag)?.leaves?.includes(operation) ?? true),
   );
 }
 
-function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelWish): {
-  readonly dimensions: readonly number[];
-  readonly usual: number | null;
-  readonly window: number;
-} | null {
-  const known = embeddingModel(base ?? upstream) ?? embeddingModel(upstream);
-  const length =
-    typeof dimensions === "number" && dimensions >= 1 && dimensions <= 65_536
-      ? Math.floor(dimensions)
-      : null;
-  const window = tokens(contextWindow) ?? known?.window ?? null;
-  if (length !== null && window !== null && known?.dimensions.includes(length) !== true)
-    return { dimensions: [length], usual: null, window };
-  if (known === undefined || window === null) return null;
-  return { dimensions: known.dimensions, usual: length ?? known.usual ?? null, window };
+/** Lengths of vectors, the default one, and the window; `null` where they are unknown. */
+function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelWish) {
+  const [, known = [], size = null, usual = known.length > 1 ? known.at(-1) : null] =
+    embeddingModel(base ?? upstream) ?? embeddingModel(upstream) ?? [];
+  const length = Math.floor(dimensions ?? 0);
+  const isStated = length >= 1 && length <= 65_536;
+  const window = tokens(contextWindow) ?? size;
+  if (window === null) return null;
+  if (isStated && !known.includes(length)) return { dimensions: [length], usual: null, window };
+  if (known.length === 0) return null;
+  return { dimensions: known, usual: isStated ? length : (usual ?? null), window };
 }
 
 /** The smaller one that is known. */
@@ -345,65 +326,42 @@ export function modeOf(stated: string | null, model: string): string {
 
 /** `null`: no surface serves this kind of call. */
 export function operationOf(mode: string): ModelOperation | null {
-  return (Object.hasOwn(OPERATIONS, mode) ? OPERATIONS[mode] : null) ?? null;
+  return rowOf(OPERATIONS, mode) ?? null;
 }
 
-interface EmbeddingModel {
-  /** Of the vendor's name without its path. */
-  readonly form: RegExp;
-  readonly dimensions: readonly number[];
-  readonly usual?: number;
-  readonly window: number;
-}
+/** Form of the vendor's name without its path, lengths of vectors, window, default length. */
+type EmbeddingModel = readonly [
+  form: RegExp,
+  dimensions: readonly number[],
+  window: number,
+  usual?: number,
+];
 
 /**
- * No gateway's configuration has these. From the vendors' pages that docs/providers.md and
- * docs/presets.md cite.
+ * No gateway's configuration has these. The default length is the longest unless given. From the
+ * vendors' pages that docs/providers.md and docs/presets.md cite.
  */
 const EMBEDDING_MODELS: readonly EmbeddingModel[] = [
-  { form: /^text-embedding-3-small$/, dimensions: [512, 1536], usual: 1536, window: 8192 },
-  { form: /^text-embedding-3-large$/, dimensions: [256, 1024, 3072], usual: 3072, window: 8192 },
-  { form: /^text-embedding-ada-002$/, dimensions: [1536], window: 8192 },
-  { form: /^amazon\.titan-embed-text-v2/, dimensions: [256, 512, 1024], usual: 1024, window: 8192 },
-  {
-    form: /^amazon\.nova-2-multimodal-embeddings/,
-    dimensions: [256, 384, 1024, 3072],
-    usual: 3072,
-    window: 8192,
-  },
-  {
-    form: /^(?:cohere\.)?embed-v4/i,
-    dimensions: [256, 512, 1024, 1536],
-    usual: 1536,
-    window: 128_000,
-  },
-  {
-    form: /^(?:cohere[.-])?embed-(?:v3-)?(?:english|multilingual)(?:-v3(?:\.0|:0)?)?$/i,
-    dimensions: [1024],
-    window: 512,
-  },
-  { form: /^gemini-embedding-001$/, dimensions: [768, 1536, 3072], usual: 3072, window: 2048 },
-  { form: /^gemini-embedding-2/, dimensions: [768, 1536, 3072], usual: 3072, window: 8192 },
-  {
-    form: /^text-(?:multilingual-)?embedding-00[45]$|^text-multilingual-embedding-002$/,
-    dimensions: [768],
-    window: 2048,
-  },
-  { form: /^mistral-embed/, dimensions: [1024], window: 8192 },
-  {
-    form: /^voyage-(?:3\.5|4|3-large)(?:-lite|-large)?$/,
-    dimensions: [256, 512, 1024, 2048],
-    usual: 1024,
-    window: 32_000,
-  },
-  { form: /^jina-embeddings-v3$/, dimensions: [256, 512, 1024], usual: 1024, window: 8192 },
-  { form: /^nomic-embed-text/, dimensions: [768], window: 8192 },
-  { form: /^mxbai-embed-large/, dimensions: [1024], window: 512 },
-  { form: /^bge-(?:m3|large-en-v1\.5)$/i, dimensions: [1024], window: 512 },
+  [/^text-embedding-3-small$/, [512, 1536], 8192],
+  [/^text-embedding-3-large$/, [256, 1024, 3072], 8192],
+  [/^text-embedding-ada-002$/, [1536], 8192],
+  [/^amazon\.titan-embed-text-v2/, [256, 512, 1024], 8192],
+  [/^amazon\.nova-2-multimodal-embeddings/, [256, 384, 1024, 3072], 8192],
+  [/^(?:cohere\.)?embed-v4/i, [256, 512, 1024, 1536], 128_000],
+  [/^(?:cohere[.-])?embed-(?:v3-)?(?:english|multilingual)(?:-v3(?:\.0|:0)?)?$/i, [1024], 512],
+  [/^gemini-embedding-001$/, [768, 1536, 3072], 2048],
+  [/^gemini-embedding-2/, [768, 1536, 3072], 8192],
+  [/^text-(?:multilingual-)?embedding-00[45]$|^text-multilingual-embedding-002$/, [768], 2048],
+  [/^mistral-embed/, [1024], 8192],
+  [/^voyage-(?:3\.5|4|3-large)(?:-lite|-large)?$/, [256, 512, 1024, 2048], 32_000, 1024],
+  [/^jina-embeddings-v3$/, [256, 512, 1024], 8192],
+  [/^nomic-embed-text/, [768], 8192],
+  [/^mxbai-embed-large/, [1024], 512],
+  [/^bge-(?:m3|large-en-v1\.5)$/i, [1024], 512],
 ];
 
 /** `undefined` for a model that is not listed. @param name with or without a path. */
 function embeddingModel(name: string): EmbeddingModel | undefined {
   const bare = name.slice(name.lastIndexOf("/") + 1).replace(/:latest$/, "");
-  return EMBEDDING_MODELS.find(({ form }) => form.test(bare));
+  return EMBEDDING_MODELS.find(([form]) => form.test(bare));
 }

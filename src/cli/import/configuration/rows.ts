@@ -2,7 +2,7 @@ import type { Capability } from "../../../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import type { Balance } from "../../../canon/table.ts";
-import type { Spot } from "../source.ts";
+import type { Fields, Spot } from "../source.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import { presetOf } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
@@ -32,15 +32,16 @@ function mapOfSets(sets: ReadonlyMap<string, readonly string[]>): string {
     .join("");
 }
 
-/** Endpoints that serve by labels. */
-interface TaggedEndpoints {
-  /** Endpoint → labels of which the caller needs one. */
-  readonly tags: ReadonlyMap<string, readonly string[]>;
-  /** Endpoints for callers that have none of these labels. */
-  readonly usual: ReadonlySet<string>;
-}
-
-export function tagPolicy({ tags, usual }: TaggedEndpoints): PlannedPolicy {
+/**
+ * Endpoints that serve by labels.
+ *
+ * @param tags endpoint → labels of which the caller needs one.
+ * @param usual endpoints for callers that have none of these labels.
+ */
+export function tagPolicy(
+  tags: ReadonlyMap<string, readonly string[]>,
+  usual: ReadonlySet<string>,
+): PlannedPolicy {
   return policy(
     "tag-routing",
     `# METADATA
@@ -302,8 +303,8 @@ export interface PlannedRoute {
   readonly weights: ReadonlyMap<string, number>;
   readonly fallbacks: readonly PlannedFallback[];
   readonly maxAttempts: number | null;
-  /** Only part of other routes: no workspace approves it. */
-  readonly internal: boolean;
+  /** Part of other routes only: no workspace approves it. */
+  readonly internal?: boolean;
   readonly spot: Spot;
 }
 
@@ -324,12 +325,21 @@ export interface PlannedPolicy {
   readonly files: ReadonlyMap<string, string>;
 }
 
+/** US dollars per token → per million tokens; other rates have their own units. */
+const UNITS: Readonly<Record<string, number>> = { request: 1, search: 1000 };
+
 /**
- * US dollars per million tokens, from dollars per token; without the digits that a binary fraction
- * adds.
+ * `price` of an endpoint, without the digits that a binary fraction adds.
+ *
+ * @param usd US dollars per token, per request and per search; `null`: no such price.
  */
-export function perMillion(perToken: number): number {
-  return Math.min(1_000_000, Number((Math.max(0, perToken) * 1_000_000).toPrecision(9)));
+export function priceRow(usd: Readonly<Record<string, number | null>>): JsonObject {
+  const rates = Object.entries(usd).flatMap(([name, rate]) => {
+    if (rate === null) return [];
+    const price = Number((Math.max(0, rate) * (UNITS[name] ?? 1_000_000)).toPrecision(9));
+    return [[name, Math.min(1_000_000, price)] as const];
+  });
+  return Object.fromEntries(rates);
 }
 
 /** Names of routes, models and endpoints. */
@@ -436,6 +446,19 @@ export class Secrets {
   list(): readonly (readonly [variable: string, literals: readonly Spot[]])[] {
     return [...this.#variables].toSorted(([left], [right]) => (left < right ? -1 : 1));
   }
+}
+
+/** The variable for a key that the source itself holds; the report requests to move it there. */
+export function literalKey(
+  fields: Fields,
+  name: string,
+  suggested: string,
+  secrets: Secrets,
+): string {
+  const variable = secrets.literal(fields.text(name) ?? "", suggested, fields.spot(name));
+  const moved = `this line holds a key: put it into the environment as \`${variable}\``;
+  fields.note("decide", name, moved);
+  return variable;
 }
 
 /** The variable that a preset reads its key from; `null` where it has none. */

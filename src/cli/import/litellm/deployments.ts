@@ -7,14 +7,14 @@ import {
   modeOf,
   operationOf,
 } from "../configuration/imported-configuration.ts";
-import { perMillion, type PlannedEndpoint } from "../configuration/rows.ts";
-import { type Fields, type KnownKeys, OUTCOMES, REFERENCE, type Spot } from "../source.ts";
-import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./connection.ts";
+import { priceRow } from "../configuration/rows.ts";
+import { type Fields, type KnownKeys, OUTCOMES, REFERENCE } from "../source.ts";
 import sections from "./known-keys.json" with { type: "json" };
+import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./providers.ts";
 
 /**
- * Keys of LiteLLM's configuration that need no reading, as config_settings of its documentation
- * lists them, by section; `file` has the sections themselves.
+ * Keys of LiteLLM's configuration that no code reads, as config_settings of its documentation lists
+ * them, by section; `file` has the sections themselves.
  */
 export function knownKeys(section: keyof typeof sections): KnownKeys {
   return Object.fromEntries(
@@ -26,43 +26,130 @@ export function knownKeys(section: keyof typeof sections): KnownKeys {
   );
 }
 
+const LIMIT =
+  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried";
+const LIMITS: KnownKeys = { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] };
+
+/** One row of `model_list`; with a `*` it stands for any model of a provider. `null` after an error. */
+export function readRow(row: Fields, surroundings: Surroundings, imported: ImportedConfiguration) {
+  const name = row.plain("model_name", "the name");
+  const own = row.fields("litellm_params");
+  if (!row.has("model_name"))
+    row.missing("model_name", "write the name that callers send as `model`");
+  if (!row.has("litellm_params"))
+    row.missing("litellm_params", "write `model` and its settings below it");
+  else if (!own.has("model")) own.missing("model", "write `PROVIDER/MODEL`");
+  if (name === null || !own.has("model")) return null;
+  const info = row.fields("model_info");
+  const params = withCredential(own, surroundings, imported);
+  const model = params.text("model") ?? "";
+  return {
+    name,
+    model,
+    params,
+    isWildcard: name.includes("*") || model.includes("*"),
+    /**
+     * A model without a star is one model, whatever callers write.
+     *
+     * @param star text that the star matched.
+     * @returns `null`, after a line of the report, where there can be none.
+     */
+    deploy: (star: string | null): Deployment | null => {
+      if (star === null) return deploymentOf(name, params, info, surroundings, imported);
+      const [route, one] = [name, model].map((text) => text.replace("*", () => star));
+      const fields = params.with("model", one ?? "");
+      return deploymentOf(route ?? "", fields, info, surroundings, imported);
+    },
+    /** Reports unread members, after the last model of a wildcard. */
+    finish: (): void => {
+      if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
+        const why = "no route has this row: the line of its `model` has the reason";
+        imported.report.add("left_out", row, why);
+        return;
+      }
+      row.note("carried", "model_name", "name of the route");
+      params.noteUnread(knownKeys("litellm_params"));
+      info.noteUnread(knownKeys("model_info"));
+      row.noteUnread(LIMITS);
+    },
+  };
+}
+
+export type Row = NonNullable<ReturnType<typeof readRow>>;
+
+/** The parameters with those of their credential. */
+function withCredential(
+  own: Fields,
+  { credentials }: Surroundings,
+  { report }: ImportedConfiguration,
+): Fields {
+  const item = own.item("litellm_credential_name");
+  if (item === null) return own;
+  const name = own.text("litellm_credential_name") ?? "";
+  const found = credentials.get(name);
+  if (found !== undefined) {
+    report.add("carried", item, "provider with this credential");
+    return own.over(found);
+  }
+  const lacks = "`credential_list` has no such credential: write `auth` of the provider";
+  report.add("decide", item, lacks);
+  // A stored credential may have an address besides its key.
+  return own.first(ADDRESSES) === null ? own.with("api_base", `${REFERENCE}${name}`) : own;
+}
+
+/** An endpoint of a route; `null`, after a line of the report, where there can be none. */
+function deploymentOf(
+  name: string,
+  params: Fields,
+  info: Fields,
+  surroundings: Surroundings,
+  imported: ImportedConfiguration,
+) {
+  const model = params.text("model") ?? "";
+  const mode = modeOf(info.text("mode"), model);
+  const operation = operationOf(mode);
+  const refuse = (why: string): null => {
+    params.note("left_out", "model", why);
+    return null;
+  };
+  if (operation === null)
+    return refuse(
+      `calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`,
+    );
+  if (mode === "completion" && !/^(?:text-completion|azure_text)/.test(model))
+    params.note("changed", "model", "served as chat: plain completions are translated");
+  const region = params.plain("region_name", "the region");
+  const connection = connectionOf(params, mode, region, surroundings, imported);
+  if (typeof connection === "string") return refuse(connection);
+  const endpoint = endpointOf(connection, operation, params, info, imported);
+  if (typeof endpoint === "string") return refuse(endpoint);
+  params.note("carried", "model", `endpoint ${quote(endpoint.id)} of route ${quote(name)}`);
+  if (region !== null) params.note("carried", "region_name", "region of the provider");
+  readTimes(params, connection);
+  params.note(
+    "changed",
+    ["rpm", "tpm"],
+    `${LIMIT}; the share of the route where no deployment of the name has \`weight\``,
+  );
+  return {
+    endpoint,
+    operation,
+    /** Lower ones are tried first. */
+    order: params.number("order") ?? 0,
+    weight: params.number("weight"),
+    rpm: params.number("rpm"),
+    tpm: params.number("tpm"),
+    tags: params.texts("tags").map(({ text }) => text),
+    guardrails: params.texts("guardrails").map(({ spot }) => spot),
+    /** Teams and keys name them instead of routes. */
+    groups: info.texts("access_groups").map(({ text }) => text),
+    /** `litellm_params`. */
+    params,
+  };
+}
+
 /** One row of `model_list` that became an endpoint. */
-export interface Deployment {
-  readonly endpoint: PlannedEndpoint;
-  readonly operation: ModelOperation;
-  /** Lower ones are tried first. */
-  readonly order: number;
-  readonly weight: number | null;
-  readonly rpm: number | null;
-  readonly tpm: number | null;
-  readonly tags: readonly string[];
-  readonly guardrails: readonly Spot[];
-  readonly groups: readonly string[];
-  /** `litellm_params`. */
-  readonly params: Fields;
-}
-
-/** A row whose name ends in `*`: any model of a provider. */
-export interface Wildcard {
-  /** `model_name`. */
-  readonly pattern: string;
-  /** `litellm_params.model`. */
-  readonly model: string;
-  /**
-   * The row for one model, by the text that the star matched. @returns `null`, after a line of the
-   * report, where there can be none.
-   */
-  readonly row: (star: string) => Deployment | null;
-  readonly spot: Spot;
-}
-
-interface ReadRow {
-  readonly name: string;
-  /** Reports unread members, once every model of a wildcard has been. */
-  readonly finish: () => void;
-  readonly deployment: Deployment | null;
-  readonly wildcard: Wildcard | null;
-}
+export type Deployment = NonNullable<ReturnType<typeof deploymentOf>>;
 
 /** Flags of `model_info` and the capabilities that they grant or deny. */
 const SUPPORTS: Readonly<Record<string, Capability>> = {
@@ -90,131 +177,16 @@ const NO_CAPABILITY = [
   "supports_embedding_image_input",
 ];
 
-const LIMIT =
-  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried";
-const LIMITS: KnownKeys = { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] };
-
-/** `null` after an error. */
-export function readRow(
-  row: Fields,
-  surroundings: Surroundings,
-  imported: ImportedConfiguration,
-): ReadRow | null {
-  const name = row.plain("model_name", "the name");
-  const own = row.fields("litellm_params");
-  if (!row.has("model_name"))
-    row.missing("model_name", "write the name that callers send as `model`");
-  if (!row.has("litellm_params"))
-    row.missing("litellm_params", "write `model` and its settings below it");
-  else if (!own.has("model")) own.missing("model", "write `PROVIDER/MODEL`");
-  if (name === null || !own.has("model")) return null;
-  const info = row.fields("model_info");
-  const params = withCredential(own, surroundings, imported);
-  const written = params.text("model") ?? "";
-  const deploy = (route: string, fields: Fields): Deployment | null =>
-    deploymentOf(route, fields, info, surroundings, imported);
-  const finish = (): void => {
-    if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
-      imported.report.add(
-        "left_out",
-        row,
-        "no route has this row: the line of its `model` has the reason",
-      );
-      return;
-    }
-    row.note("carried", "model_name", "name of the route");
-    params.noteUnread(knownKeys("litellm_params"));
-    info.noteUnread(knownKeys("model_info"));
-    row.noteUnread(LIMITS);
-  };
-  if (!name.includes("*") && !written.includes("*"))
-    return { name, finish, deployment: deploy(name, params), wildcard: null };
-  const wildcard: Wildcard = {
-    pattern: name,
-    model: written,
-    spot: params,
-    // A model without a star is one model, whatever callers write.
-    row: (star) =>
-      deploy(
-        name.replace("*", () => star),
-        params.with(
-          "model",
-          written.replace("*", () => star),
-        ),
-      ),
-  };
-  return { name, finish, deployment: null, wildcard };
-}
-
-/** The parameters with those of their credential. */
-function withCredential(
-  own: Fields,
-  { credentials }: Surroundings,
-  { report }: ImportedConfiguration,
-): Fields {
-  const item = own.item("litellm_credential_name");
-  if (item === null) return own;
-  const name = own.text("litellm_credential_name") ?? "";
-  const found = credentials.get(name);
-  if (found === undefined) {
-    report.add(
-      "decide",
-      item,
-      "`credential_list` has no such credential: write `auth` of the provider",
-    );
-    // A stored credential may have an address besides its key.
-    return ADDRESSES.some((one) => own.has(one))
-      ? own
-      : own.with("api_base", `${REFERENCE}${name}`);
-  }
-  report.add("carried", item, "provider with this credential");
-  return own.over(found);
-}
-
-function deploymentOf(
-  name: string,
-  params: Fields,
-  info: Fields,
-  surroundings: Surroundings,
-  imported: ImportedConfiguration,
-): Deployment | null {
-  const model = params.text("model") ?? "";
-  const mode = modeOf(info.text("mode"), model);
-  const operation = operationOf(mode);
-  const refuse = (why: string): null => {
-    params.note("left_out", "model", why);
-    return null;
-  };
-  if (operation === null)
-    return refuse(
-      `calls of the kind ${quote(mode)} are not served; chat, vectors, rerank and moderations are`,
-    );
-  if (mode === "completion" && !/^(?:text-completion|azure_text)/.test(model))
-    params.note("changed", "model", "served as chat: plain completions are translated");
-  const region = params.plain("region_name", "the region");
-  const connection = connectionOf(params, mode, region, surroundings, imported);
-  if (typeof connection === "string") return refuse(connection);
-  const endpoint = endpointOf(connection, operation, params, info, imported);
-  if (typeof endpoint === "string") return refuse(endpoint);
-  params.note("carried", "model", `endpoint ${quote(endpoint.id)} of route ${quote(name)}`);
-  if (region !== null) params.note("carried", "region_name", "region of the provider");
-  readTimes(params, connection);
-  const shared = "the share of the route where no deployment of the name has `weight`";
-  params.note("changed", ["rpm", "tpm"], `${LIMIT}; ${shared}`);
-  return {
-    endpoint,
-    operation,
-    order: params.number("order") ?? 0,
-    weight: params.number("weight"),
-    rpm: params.number("rpm"),
-    tpm: params.number("tpm"),
-    tags: params.texts("tags").map(({ text }) => text),
-    guardrails: params.texts("guardrails").map(({ spot }) => spot),
-    // Names of teams and keys stand for the routes of a group.
-    groups: info.texts("access_groups").map(({ text }) => text),
-    params,
-  };
-}
+/** Members of `model_info` that the row of the model has. */
+const MODEL_MEMBERS = {
+  mode: "`operations` of the model",
+  base_model: "id of the model",
+  max_input_tokens: "`context_window` of the model",
+  max_output_tokens: "`max_output_tokens` of the model",
+  max_tokens: "`max_output_tokens` of the model, or `context_window` of one that embeds",
+  output_vector_size: "`dimensions` of the model",
+  access_groups: "`approve.routes` of teams and keys that name the group",
+};
 
 /** @returns the reason where there can be none. */
 function endpointOf(
@@ -223,21 +195,19 @@ function endpointOf(
   params: Fields,
   info: Fields,
   imported: ImportedConfiguration,
-): PlannedEndpoint | string {
+) {
   const stated = new Map<Capability, boolean>();
   for (const [key, capability] of Object.entries(SUPPORTS)) {
     const value = info.flag(key);
-    if (value === null) continue;
-    stated.set(capability, value);
-    info.note("carried", key, `capability \`${capability}\``);
+    if (value !== null) stated.set(capability, value);
+    if (value !== null) info.note("carried", key, `capability \`${capability}\``);
   }
   info.note("left_out", NO_CAPABILITY, "not a capability here: protocols and presets define it");
-  const base = info.plain("base_model", "the model");
   const most = info.number("max_tokens");
   const output = info.number("max_output_tokens") ?? most;
   const added = imported.endpoint(provider, {
     upstream,
-    base: base?.split("/").at(-1) ?? null,
+    base: info.plain("base_model", "the model")?.split("/").at(-1) ?? null,
     operation,
     stated,
     contextWindow: info.number("max_input_tokens") ?? (operation === "embed" ? output : null),
@@ -246,94 +216,71 @@ function endpointOf(
     spot: params,
   });
   if (typeof added === "string") return added;
-  for (const [key, what] of INFO_KEYS) info.note("carried", key, what);
+  for (const [key, text] of Object.entries(MODEL_MEMBERS)) info.note("carried", key, text);
   added.price = priceOf(params, info, operation, imported);
   const concurrency = params.number("max_parallel_requests");
   if (concurrency !== null) {
     added.maxConcurrency = Math.min(100_000, Math.max(1, Math.floor(concurrency)));
-    params.note(
-      "carried",
-      "max_parallel_requests",
-      "`max_concurrency` of the endpoint, in each process",
-    );
+    const limit = "`max_concurrency` of the endpoint, in each process";
+    params.note("carried", "max_parallel_requests", limit);
   }
   return added;
 }
-
-const INFO_KEYS = [
-  ["mode", "`operations` of the model"],
-  ["base_model", "id of the model"],
-  ["max_input_tokens", "`context_window` of the model"],
-  ["max_output_tokens", "`max_output_tokens` of the model"],
-  ["max_tokens", "`max_output_tokens` of the model, or `context_window` of one that embeds"],
-  ["output_vector_size", "`dimensions` of the model"],
-  ["access_groups", "`approve.routes` of teams and keys that name the group"],
-] as const;
 
 function readTimes(params: Fields, { provider }: Connection): void {
   const total = params.number("timeout") ?? 0;
   const first = params.number("stream_timeout") ?? 0;
   provider.totals.add(total > 0 ? total : null);
-  if (total > 0) {
-    const what = `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one without it`;
-    params.note("carried", "timeout", what);
-  }
-  if (first > 0) {
-    provider.firstTokens.add(first);
-    const what = `\`timeouts.first_token\` of provider \`${provider.id}\`: until the first output, not until the end`;
-    params.note("changed", "stream_timeout", what);
-  }
+  if (total > 0)
+    params.note(
+      "carried",
+      "timeout",
+      `\`timeouts.total\` of provider \`${provider.id}\`; the longest of its rows, 10m for one without it`,
+    );
+  if (first <= 0) return;
+  provider.firstTokens.add(first);
+  params.note(
+    "changed",
+    "stream_timeout",
+    `\`timeouts.first_token\` of provider \`${provider.id}\`: until the first output, not until the end`,
+  );
 }
 
-/** Further rates of models that generate. */
-const RATES = {
-  cache_read_input_token_cost: "cached_input",
-  cache_creation_input_token_cost: "cache_write",
-  cache_creation_input_token_cost_above_1hr: "cache_write_1h",
-  output_cost_per_reasoning_token: "reasoning",
-} as const;
+/** Prices of LiteLLM → members of `price`, and the only operation that has them. */
+const RATES: readonly (readonly [name: string, rate: string, only?: ModelOperation])[] = [
+  ["input_cost_per_token", "input"],
+  ["output_cost_per_token", "output"],
+  ["input_cost_per_request", "request"],
+  ["cache_read_input_token_cost", "cached_input", "generate"],
+  ["cache_creation_input_token_cost", "cache_write", "generate"],
+  ["cache_creation_input_token_cost_above_1hr", "cache_write_1h", "generate"],
+  ["output_cost_per_reasoning_token", "reasoning", "generate"],
+  ["input_cost_per_query", "search", "rerank"],
+];
 
-/**
- * `price` of an endpoint, in dollars per million tokens; `null` where the source has none. Custom
- * prices are in either mapping.
- */
+/** `price` of an endpoint; `null` where the source has none. Custom prices are in either mapping. */
 function priceOf(
   params: Fields,
   info: Fields,
   operation: ModelOperation,
   { report }: ImportedConfiguration,
 ): JsonObject | null {
-  const carried: (readonly [Fields, string])[] = [];
-  const read = (name: string): number | null => {
+  const usd: Record<string, number | null> = {};
+  const carried: (() => void)[] = [];
+  for (const [name, rate, only = operation] of RATES) {
     const from = [params, info].find((fields) => (fields.number(name) ?? -1) >= 0);
-    if (from !== undefined) carried.push([from, name]);
-    return from?.number(name) ?? null;
-  };
-  const input = read("input_cost_per_token");
-  const output = read("output_cost_per_token");
-  const request = read("input_cost_per_request");
-  const search = read("input_cost_per_query");
-  const rates = Object.entries(RATES).flatMap(([name, rate]) => {
-    const value = read(name);
-    return value === null || operation !== "generate" ? [] : [[rate, perMillion(value)] as const];
-  });
-  if (input === null && search === null && request === null) return null;
+    if (from === undefined) continue;
+    usd[rate] = only === operation ? from.number(name) : null;
+    carried.push(() => from.note("carried", name, "`price` of the endpoint, a million tokens"));
+  }
+  if (["input", "search", "request"].every((rate) => !Object.hasOwn(usd, rate))) return null;
+  const { input = null, output = null, ...further } = usd;
   if (operation === "generate" && (input === null || output === null)) {
     const from = info.has("input_cost_per_token") ? info : params;
     const why = "only one of the two prices is given: `price` needs `input` and `output`";
     report.add("decide", from.spot("input_cost_per_token"), why);
     return null;
   }
-  for (const [from, name] of carried)
-    from.note("carried", name, "`price` of the endpoint, a million tokens");
-  return {
-    input: perMillion(input ?? 0),
-    output: perMillion(output ?? 0),
-    ...(request !== null && { request: Math.min(1_000_000, request) }),
-    ...Object.fromEntries(rates),
-    ...(search !== null &&
-      operation === "rerank" && {
-        search: Math.min(1_000_000, Number((search * 1000).toPrecision(9))),
-      }),
-  };
+  for (const note of carried) note();
+  return priceRow({ input: input ?? 0, output: output ?? 0, ...further });
 }

@@ -1,34 +1,43 @@
 import { realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, posix, relative, sep, win32 } from "node:path";
 import { quote } from "../../../compile/authored/literal-secrets.ts";
-import type { ConfigNode, MapNode } from "../../../compile/authored/tree.ts";
+import { type ConfigNode, type MapNode, scalars } from "../../../compile/authored/tree.ts";
 import { presetOf } from "../../../compile/presets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import { asId, tagPolicy } from "../configuration/rows.ts";
-import { Fields, type ImportedFile, parseMapping, readImportedText } from "../source.ts";
-import { reserveVariables } from "./connection.ts";
-import { type Deployment, knownKeys, readRow, type Wildcard } from "./deployments.ts";
-import { splitModel } from "./provider-table.ts";
+import {
+  Fields,
+  type ImportedFile,
+  isReference,
+  parseMapping,
+  readImportedText,
+  type Reading,
+  REFERENCE,
+} from "../source.ts";
+import { type Deployment, knownKeys, readRow, type Row } from "./deployments.ts";
+import { splitModel } from "./providers.ts";
 import {
   addRoutes,
+  addTenants,
   applyProviderSettings,
   applyTenantSettings,
-  routeSettings,
   type RouteSettings,
+  routeSettings,
 } from "./routes.ts";
-import { addTenants } from "./tenants.ts";
 
 /** Reads config.yaml of LiteLLM's proxy, with the files that it includes. */
 export async function importLiteLlm(
   file: ImportedFile,
   imported: ImportedConfiguration,
 ): Promise<void> {
-  const { findings, report, endpoints } = imported;
+  const { findings, secrets } = imported;
   const rule = "the file must be a mapping of sections";
   const tree = parseMapping(file, findings, rule, "begin it with `model_list:`");
   const whole = tree === null ? null : await withIncludes(tree, file, imported);
   if (whole === null) return;
-  reserveVariables(whole, imported.secrets);
+  // No literal key may get the name of a variable that the source reads.
+  for (const { node } of scalars(whole))
+    if (isReference(node)) secrets.reserve(String(node.value).slice(REFERENCE.length));
   const root = new Fields(whole, [], imported);
   if (!root.has("model_list")) {
     root.missing(
@@ -42,41 +51,45 @@ export async function importLiteLlm(
     litellm: root.fields("litellm_settings"),
     general: root.fields("general_settings"),
   };
+  const environment = root.fields("environment_variables");
   const surroundings = {
     credentials: credentialsOf(root),
-    environment: root.fields("environment_variables"),
+    environment,
     settings: settings.litellm,
   };
-  const read = root.rows("model_list").flatMap((row) => readRow(row, surroundings, imported) ?? []);
-  if (read.length === 0 && !findings.failed)
+  const rows = root.rows("model_list").flatMap((row) => readRow(row, surroundings, imported) ?? []);
+  if (rows.length === 0 && !findings.failed)
     findings.add(
       "MISSING_KEY",
       root.spot("model_list").at,
       "model_list has no row",
       "write at least one model",
     );
-  const groups = new Map<string, Deployment[]>();
-  for (const { name, deployment } of read)
-    if (deployment !== null) groups.set(name, [...(groups.get(name) ?? []), deployment]);
+  const groups: Groups = new Map();
+  for (const { name, isWildcard, deploy } of rows)
+    if (!isWildcard) addTo(groups, name, deploy(null));
   const routing = routeSettings(settings, imported);
-  const wildcards = read.flatMap(({ wildcard }) => wildcard ?? []);
-  expandWildcards(wildcards, groups, namesUsed(root, routing), imported);
+  expandWildcards(
+    rows.filter(({ isWildcard }) => isWildcard),
+    groups,
+    namesUsed(root, routing),
+    imported,
+  );
   const routes = addRoutes(groups, routing, imported);
   applyProviderSettings(settings, imported);
   addTenants(root, { routes, groups: accessGroups(groups) }, imported);
-  const isPriced = endpoints.every(({ price }) => price !== null);
-  applyTenantSettings(settings, isPriced, imported);
+  applyTenantSettings(settings, imported);
   addTags(settings.router, groups, imported);
   addGuardrails(root, groups, routes, imported);
-  for (const { finish } of read) finish();
+  for (const { finish } of rows) finish();
   settings.router.noteUnread(knownKeys("router_settings"));
   settings.litellm.noteUnread(knownKeys("litellm_settings"));
   settings.general.noteUnread(knownKeys("general_settings"));
   const variables = "variables belong to the environment; keep files with their values out of git";
-  surroundings.environment.noteUnread({}, ["left_out", variables]);
+  environment.noteUnread({}, ["left_out", variables]);
   root.item("include");
   root.noteUnread(knownKeys("file"));
-  report.addRest(whole);
+  imported.report.addRest(whole);
 }
 
 /** Included files have no includes of their own. */
@@ -89,27 +102,25 @@ const MOST_INCLUDES = 100;
 async function withIncludes(
   tree: MapNode,
   file: ImportedFile,
-  imported: ImportedConfiguration,
+  reading: Reading,
 ): Promise<MapNode | null> {
-  const { findings, report } = imported;
-  const fields = new Fields(tree, [], imported);
+  const { findings, report } = reading;
   const members = new Map(tree.members);
-  for (const { text: name, spot } of fields.texts("include").slice(0, MOST_INCLUDES)) {
+  const includes = new Fields(tree, [], reading).texts("include").slice(0, MOST_INCLUDES);
+  for (const { text: name, spot } of includes) {
     const folder = dirname(file.path);
     const path = join(folder, name);
-    // A file that somebody else wrote must not name what else is on this machine.
+    // A configuration of another author must not show which files this machine has.
     if (isAbsolute(name) || win32.isAbsolute(name) || !(await isBelow(folder, path))) {
-      const hint = "copy the file into the folder, and name it by its path from there";
       findings.add(
         "WRONG_VALUE",
         spot.at,
         "the included file is outside of the file's folder",
-        hint,
+        "copy the file into the folder, and name it by its path from there",
       );
       continue;
     }
-    const shown = posix.join(posix.dirname(file.shown), name);
-    const text = await readImportedText(path, shown);
+    const text = await readImportedText(path, posix.join(posix.dirname(file.shown), name));
     if (typeof text === "string") {
       findings.add("WRONG_VALUE", spot.at, `the included file ${text}`, "");
       continue;
@@ -118,10 +129,10 @@ async function withIncludes(
     if (part === null) continue;
     report.add("carried", spot, "its sections are part of routes.yaml");
     for (const [key, member] of part.members) {
-      const own = members.get(key)?.node;
+      const before = members.get(key)?.node;
       const node: ConfigNode =
-        own?.kind === "list" && member.node.kind === "list"
-          ? { ...own, items: [...own.items, ...member.node.items] }
+        before?.kind === "list" && member.node.kind === "list"
+          ? { ...before, items: [...before.items, ...member.node.items] }
           : member.node;
       members.set(key, { ...member, node });
     }
@@ -151,34 +162,44 @@ function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {
   return found;
 }
 
+/** Deployments by `model_name`. */
+type Groups = Map<string, readonly Deployment[]>;
+
+/** @returns whether there is a deployment. */
+function addTo(groups: Groups, name: string, deployment: Deployment | null): boolean {
+  if (deployment === null) return false;
+  groups.set(name, [...(groups.get(name) ?? []), deployment]);
+  return true;
+}
+
 /**
- * Names that fallbacks, aliases, teams and keys use: models that a wildcard stands for at least.
+ * Names that fallbacks, aliases, teams and keys use: a wildcard stands for these models at least.
  */
 function namesUsed(
   root: Fields,
   { fallbacks, defaultFallbacks, aliases }: RouteSettings,
 ): ReadonlySet<string> {
-  const names = new Set<string>(fallbacks.keys());
-  for (const listed of [...fallbacks.values(), defaultFallbacks])
-    for (const { text } of listed) names.add(text);
-  for (const { name } of aliases) names.add(name);
-  for (const section of ["teams", "keys", "virtual_keys"]) {
-    if (root.item(section)?.node.kind !== "list") continue;
-    for (const row of root.rows(section))
-      for (const { text } of row.texts("models")) names.add(text);
-  }
-  return names;
+  const tenants = ["teams", "keys", "virtual_keys"].filter(
+    (section) => root.item(section)?.node.kind === "list",
+  );
+  const listed = [
+    ...fallbacks.values(),
+    defaultFallbacks,
+    ...tenants.flatMap((section) => root.rows(section).map((row) => row.texts("models"))),
+  ];
+  return new Set([
+    ...fallbacks.keys(),
+    ...listed.flat().map(({ text }) => text),
+    ...aliases.map(({ name }) => name),
+  ]);
 }
 
 /** Access group → names of models in it. */
-function accessGroups(
-  deployments: ReadonlyMap<string, readonly Deployment[]>,
-): ReadonlyMap<string, readonly string[]> {
+function accessGroups(groups: Groups): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
-  for (const [name, rows] of deployments) {
-    for (const group of rows.flatMap(({ groups }) => groups))
+  for (const [name, rows] of groups)
+    for (const group of rows.flatMap((row) => row.groups))
       found.set(group, [...(found.get(group) ?? []), name]);
-  }
   return found;
 }
 
@@ -191,7 +212,7 @@ const NO_CONTENT_CHECKS = "Signalbox does not check the content of prompts and a
  */
 function addGuardrails(
   root: Fields,
-  deployments: ReadonlyMap<string, readonly Deployment[]>,
+  groups: Groups,
   routes: ReadonlyMap<string, string>,
   imported: ImportedConfiguration,
 ): void {
@@ -199,7 +220,7 @@ function addGuardrails(
   const guarded = new Set<string>();
   const recorded = (which: string): string =>
     `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of ${which}, and denies them once it is promoted`;
-  for (const [name, rows] of deployments) {
+  for (const [name, rows] of groups) {
     for (const spot of rows.flatMap(({ guardrails }) => guardrails)) {
       guarded.add(routes.get(name) ?? name);
       report.add("changed", spot, recorded(`route ${quote(name)}`));
@@ -207,98 +228,88 @@ function addGuardrails(
   }
   for (const guardrail of root.rows("guardrails")) {
     const inner = guardrail.fields("litellm_params");
-    const isAlways = [inner, guardrail].some((fields) => fields.flag("default_on") === true);
-    if (isAlways) for (const id of routes.values()) guarded.add(id);
-    if (isAlways) report.add("changed", guardrail, recorded("all routes"));
-    else report.add("left_out", guardrail, NO_CONTENT_CHECKS);
+    if ([inner, guardrail].some((fields) => fields.flag("default_on") === true)) {
+      for (const id of routes.values()) guarded.add(id);
+      report.add("changed", guardrail, recorded("all routes"));
+    } else report.add("left_out", guardrail, NO_CONTENT_CHECKS);
   }
   imported.addGuardrailPolicy(guarded, root.spot("guardrails"));
 }
 
 /** The policy about tags of deployments. */
-function addTags(
-  router: Fields,
-  deployments: ReadonlyMap<string, readonly Deployment[]>,
-  imported: ImportedConfiguration,
-): void {
-  const groups = [...deployments.values()].filter((rows) =>
-    rows.some(({ tags }) => tags.length > 0),
-  );
+function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration): void {
+  const tagged = [...groups.values()].filter((rows) => rows.some(({ tags }) => tags.length > 0));
   const isOn = router.flag("enable_tag_filtering") === true;
-  const tagged = new Map<string, readonly string[]>();
+  const labelled = new Map<string, readonly string[]>();
   const usual = new Set<string>();
-  for (const rows of groups) {
+  for (const rows of tagged) {
     const hasDefault = rows.some(({ tags }) => tags.includes("default"));
     for (const { endpoint, tags, params } of rows) {
-      // Of a row that cannot replace the others of its name: a policy about it would not compile.
+      // The row cannot replace the others of its name: a policy about it would not compile.
       if (!imported.endpoints.includes(endpoint)) continue;
-      if (!isOn) {
-        const without =
-          "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend";
-        params.note("left_out", "tags", without);
-        continue;
-      }
+      params.note(
+        isOn ? "changed" : "left_out",
+        "tags",
+        isOn
+          ? "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request"
+          : "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend",
+      );
+      if (!isOn) continue;
       const labels = tags.filter((tag) => tag !== "default").map((tag) => asId(tag, "tag"));
-      if (labels.length > 0) tagged.set(endpoint.id, labels);
+      if (labels.length > 0) labelled.set(endpoint.id, labels);
       for (const label of labels) imported.labels.add(label);
       if (!hasDefault || tags.includes("default")) usual.add(endpoint.id);
-      const chosen =
-        "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request";
-      params.note("changed", "tags", chosen);
     }
   }
-  if (!isOn || groups.length === 0) return;
-  const labelled = "policy `tag-routing`; give keys the labels, `signalbox keys create --labels …`";
-  router.note("changed", "enable_tag_filtering", labelled);
-  if (router.flag("tag_filtering_match_any") === false) {
-    const all = "`tag-routing` requires one label in common; LiteLLM requires all tags";
-    router.note("decide", "tag_filtering_match_any", all);
-  }
-  if (tagged.size > 0) imported.policies.push(tagPolicy({ tags: tagged, usual }));
+  if (!isOn || tagged.length === 0) return;
+  router.note(
+    "changed",
+    "enable_tag_filtering",
+    "policy `tag-routing`; give keys the labels, `signalbox keys create --labels …`",
+  );
+  if (router.flag("tag_filtering_match_any") === false)
+    router.note(
+      "decide",
+      "tag_filtering_match_any",
+      "`tag-routing` requires one label in common; LiteLLM requires all tags",
+    );
+  if (labelled.size > 0) imported.policies.push(tagPolicy(labelled, usual));
 }
 
 /**
- * Adds the models that rows with `*` stand for. A name counts where `--models` has it, or where
- * another part of the file names it; a row of routes.yaml is one model, so the others have to be
- * written.
+ * Adds the models that rows with `*` stand for: those of `--models`, and those that another part of
+ * the file names. A row of routes.yaml is one model, so the user has to name the others.
  *
  * @param groups is added to.
  * @param named names that the file uses elsewhere.
  */
 function expandWildcards(
-  wildcards: readonly Wildcard[],
-  groups: Map<string, Deployment[]>,
+  wildcards: readonly Row[],
+  groups: Groups,
   named: ReadonlySet<string>,
   imported: ImportedConfiguration,
 ): void {
   const exact = new Set(groups.keys());
-  for (const wildcard of wildcards) {
+  for (const { name: pattern, model, params, deploy } of wildcards) {
     const wanted = [...new Set([...imported.answers.models, ...named])].flatMap((name) => {
-      const star = starOf(wildcard.pattern, name);
+      const star = starOf(pattern, name);
       return star === null ? [] : [[name, star] as const];
     });
-    const sample = wanted.length === 0 ? sampleOf(wildcard) : null;
-    const rows =
-      sample === null ? wanted : [[wildcard.pattern.replace("*", () => sample), sample] as const];
-    const added: string[] = [];
-    for (const [name, star] of rows) {
-      // A row of its own comes before a pattern.
-      if (exact.has(name)) continue;
-      const deployment = wildcard.row(star);
-      if (deployment === null) continue;
-      groups.set(name, [...(groups.get(name) ?? []), deployment]);
-      added.push(name);
-    }
-    const spot = { path: [...wildcard.spot.path.slice(0, -1), "model_name"], at: wildcard.spot.at };
+    const sample = wanted.length === 0 ? sampleOf(model) : null;
+    const rows = sample === null ? wanted : [[pattern.replace("*", () => sample), sample] as const];
+    // A row without a star comes before a pattern.
+    const added = rows
+      .filter(([name, star]) => !exact.has(name) && addTo(groups, name, deploy(star)))
+      .map(([name]) => quote(name));
     const which =
       added.length === 0
         ? "no model of it is named, so nothing is written"
         : sample === null
-          ? `written: ${added.slice(0, 8).map(quote).join(", ")}${added.length > 8 ? ` and ${added.length - 8} more` : ""}`
-          : `${quote(added[0] ?? "")} is written as an example`;
+          ? `written: ${added.slice(0, 8).join(", ")}${added.length > 8 ? ` and ${added.length - 8} more` : ""}`
+          : `${added.join("")} is written as an example`;
     imported.report.add(
       "decide",
-      spot,
+      { path: [...params.path.slice(0, -1), "model_name"], at: params.at },
       `LiteLLM allows any model of the provider; here every route is listed. ${which}. Import with \`--models FILE\` to write those that you use`,
     );
   }
@@ -314,10 +325,8 @@ function starOf(pattern: string, name: string): string | null {
 }
 
 /** The sample model of the provider's preset. */
-function sampleOf({ model }: Wildcard): string | null {
+function sampleOf(model: string): string | null {
   const { row } = splitModel(model, null);
-  const upstream = presetOf(row?.preset ?? null)?.sample.upstream_model;
-  return upstream === undefined || !model.includes("/*") || /[A-Z]{4}/.test(upstream)
-    ? null
-    : upstream;
+  const upstream = presetOf(row?.preset ?? null)?.sample.upstream_model ?? null;
+  return model.includes("/*") && !/[A-Z]{4}/.test(upstream ?? "") ? upstream : null;
 }

@@ -1,18 +1,19 @@
-import type { JsonObject } from "../../../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../../canon/json.ts";
+import type { BUDGET_PERIODS } from "../../../canon/limits.ts";
 import type { Balance } from "../../../canon/table.ts";
+import { quote } from "../../../compile/authored/literal-secrets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
 import {
+  asId,
   asName,
   canReplace,
-  weightsOf,
-  type PlannedEndpoint,
+  keyListPolicy,
   type PlannedFallback,
+  weightsOf,
 } from "../configuration/rows.ts";
-import type { Deployment } from "./deployments.ts";
-import { limitsOf } from "./tenants.ts";
-import { duration } from "../routes-file.ts";
-import type { Fields, Reading, SourceText, Spot } from "../source.ts";
-import { quote } from "../../../compile/authored/literal-secrets.ts";
+import { duration, reachable } from "../routes-file.ts";
+import { type Fields, type KnownKeys, type Reading, rowOf, type SourceText } from "../source.ts";
+import { type Deployment, knownKeys } from "./deployments.ts";
 
 /** The three sections of settings. */
 interface Settings {
@@ -38,78 +39,79 @@ const STRATEGIES: Readonly<Record<string, readonly [Balance, string?]>> = {
   "usage-based-routing-v2": BY_USAGE,
 };
 
-/** Settings of routes. Fallbacks may be in either section. */
-export function routeSettings({ router, litellm }: Settings, { report }: Reading): RouteSettings {
+function balanceOf(router: Fields): Balance {
+  const text = router.text("routing_strategy");
+  if (text === null) return "weighted";
+  const [balance, difference] = rowOf(STRATEGIES, text) ?? [];
+  if (balance === undefined)
+    router.note(
+      "decide",
+      "routing_strategy",
+      "there is no such balance: `weighted` is written; docs/dispatch.md has the others",
+    );
+  else
+    router.note(
+      difference === undefined ? "carried" : "changed",
+      "routing_strategy",
+      difference ?? `\`balance: ${balance}\` of routes with several endpoints`,
+    );
+  return balance ?? "weighted";
+}
+
+/** Settings of all routes. Fallbacks may be in either section. */
+export function routeSettings({ router, litellm }: Settings, { report }: Reading) {
+  /** Name → names tried after it. */
   const fallbacks = new Map<string, readonly SourceText[]>();
-  for (const section of [litellm, router]) readFallbacks(section, fallbacks, report);
+  const both = [router, litellm];
+  for (const section of both.toReversed()) {
+    for (const row of section.rows("fallbacks")) {
+      for (const [name, item] of row.entries()) {
+        const [listed, others] = [true, false].map((isText) =>
+          section.itemsOf(item).filter(({ node }) => (node.kind === "scalar") === isText),
+        );
+        for (const one of others ?? []) {
+          const why = "a fallback with parameters of its own: write a route for it";
+          report.add("decide", one, why, "whole");
+        }
+        fallbacks.set(
+          name,
+          (listed ?? []).flatMap((one) => section.textsOf(one)),
+        );
+      }
+    }
+  }
   const attempts =
     "`max_attempts` of each route, at most 10: it counts the first call, retries and fallbacks together";
   const names = ["num_retries", "max_retries"];
-  const retries = [router, litellm].flatMap((section) =>
+  const [retries = null] = both.flatMap((section) =>
     names.flatMap((name) => section.number(name) ?? []),
   );
-  for (const section of [router, litellm]) section.note("changed", names, attempts);
+  for (const section of both) section.note("changed", names, attempts);
   return {
     balance: balanceOf(router),
-    retries: retries[0] ?? null,
+    retries,
     fallbacks,
     defaultFallbacks: [litellm, router].flatMap((section) => section.texts("default_fallbacks")),
     aliases: aliasesOf(router, report),
   };
 }
 
-function balanceOf(router: Fields): Balance {
-  const text = router.text("routing_strategy");
-  if (text === null) return "weighted";
-  const [balance, changed] = (Object.hasOwn(STRATEGIES, text) ? STRATEGIES[text] : undefined) ?? [
-    null,
-  ];
-  if (balance === null) {
-    const unknown =
-      "there is no such balance: `weighted` is written; docs/dispatch.md has the others";
-    router.note("decide", "routing_strategy", unknown);
-    return "weighted";
-  }
-  const same = `\`balance: ${balance}\` of routes with several endpoints`;
-  router.note(changed === undefined ? "carried" : "changed", "routing_strategy", changed ?? same);
-  return balance;
-}
+export type RouteSettings = ReturnType<typeof routeSettings>;
 
-/** A list of mappings from a name to the names after it. */
-function readFallbacks(
-  section: Fields,
-  into: Map<string, readonly SourceText[]>,
-  report: Reading["report"],
-): void {
-  for (const row of section.rows("fallbacks")) {
-    for (const [name, item] of row.entries()) {
-      const listed = section.itemsOf(item).flatMap((one) => {
-        if (one.node.kind === "scalar") return [{ text: String(one.node.value), spot: one }];
-        report.add(
-          "decide",
-          one,
-          "a fallback with parameters of its own: write a route for it",
-          "whole",
-        );
-        return [];
-      });
-      into.set(name, listed);
-    }
-  }
-}
-
-function aliasesOf(router: Fields, report: Reading["report"]): RouteSettings["aliases"] {
+function aliasesOf(router: Fields, report: Reading["report"]) {
   const group = router.fields("model_group_alias");
-  return group.entries().flatMap(([alias, item]) => {
-    const inner = item.node.kind === "map" ? group.fieldsOf(item) : null;
-    const name =
-      item.node.kind === "scalar" ? String(item.node.value) : (inner?.text("model") ?? null);
+  return group.entries().flatMap(([alias, spot]) => {
+    const inner = spot.node.kind === "map" ? group.fieldsOf(spot) : null;
+    const name = spot.node.kind === "scalar" ? String(spot.node.value) : inner?.text("model");
     if (inner?.flag("hidden") === true)
       inner.note("left_out", "hidden", "every route that a key may use is in its list of models");
-    if (name !== null) return [{ alias, name, spot: item }];
-    const what =
-      "an alias stands for one name, as text or as `model` of a mapping: write a route for it";
-    report.add("decide", item, what, "whole");
+    if (typeof name === "string") return [{ alias, name, spot }];
+    report.add(
+      "decide",
+      spot,
+      "an alias stands for one name, as text or as `model` of a mapping: write a route for it",
+      "whole",
+    );
     return [];
   });
 }
@@ -119,42 +121,42 @@ export function applyProviderSettings(
   { router, litellm, general }: Settings,
   imported: ImportedConfiguration,
 ): void {
-  const total = [timeOf(router, "timeout"), timeOf(litellm, "request_timeout")].find(
-    (time) => time !== null,
-  );
+  const times = [timeOf(router, "timeout"), timeOf(litellm, "request_timeout")];
+  const total = times[0] ?? times[1] ?? null;
   const first = timeOf(router, "stream_timeout");
   for (const { totals, firstTokens } of imported.providers) {
-    if (total !== undefined && (totals.size === 0 || totals.delete(null))) totals.add(total);
+    if (total !== null && (totals.size === 0 || totals.delete(null))) totals.add(total);
     if (firstTokens.size === 0 && first !== null) firstTokens.add(first);
   }
-  const health: Record<string, string | number> = {};
-  const fails = router.number("allowed_fails") ?? litellm.number("allowed_fails");
-  const cooldown = router.number("cooldown_time") ?? litellm.number("cooldown_time");
-  const counted =
-    "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute";
+  const fails = router.number("allowed_fails") ?? litellm.number("allowed_fails") ?? -1;
+  const cooldown = router.number("cooldown_time") ?? litellm.number("cooldown_time") ?? 0;
   for (const section of [router, litellm])
-    section.note("changed", ["allowed_fails", "cooldown_time"], counted);
-  if (fails !== null && fails >= 0)
-    health.consecutive_failures = Math.min(10_000, Math.floor(fails) + 1);
-  if (cooldown !== null && cooldown > 0) {
-    health.ejection = duration(cooldown);
-    if (cooldown > 300) health.longest_ejection = duration(cooldown);
-  }
-  if (router.flag("disable_cooldowns") === true) {
-    const what = "`health: { consecutive_failures: 0, failure_ratio: 0 }`: no endpoint is left out";
-    router.note("carried", "disable_cooldowns", what);
-    health.consecutive_failures = 0;
-    health.failure_ratio = 0;
-  }
-  imported.health = health;
+    section.note(
+      "changed",
+      ["allowed_fails", "cooldown_time"],
+      "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute",
+    );
+  const isOff = router.flag("disable_cooldowns") === true;
+  if (isOff)
+    router.note(
+      "carried",
+      "disable_cooldowns",
+      "`health: { consecutive_failures: 0, failure_ratio: 0 }`: no endpoint is left out",
+    );
+  imported.health = {
+    ...(fails >= 0 && { consecutive_failures: Math.min(10_000, Math.floor(fails) + 1) }),
+    ...(cooldown > 0 && { ejection: duration(cooldown) }),
+    ...(cooldown > 300 && { longest_ejection: duration(cooldown) }),
+    ...(isOff && { consecutive_failures: 0, failure_ratio: 0 }),
+  };
   const each =
-    router.number("default_max_parallel_requests") ?? general.number("max_parallel_requests");
-  const what = "`max_concurrency` of endpoints that have none, in each process";
-  router.note("changed", "default_max_parallel_requests", what);
-  general.note("changed", "max_parallel_requests", what);
-  if (each === null || each < 1) return;
-  for (const endpoint of imported.endpoints)
-    endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
+    router.number("default_max_parallel_requests") ?? general.number("max_parallel_requests") ?? 0;
+  const concurrency = "`max_concurrency` of endpoints that have none, in each process";
+  router.note("changed", "default_max_parallel_requests", concurrency);
+  general.note("changed", "max_parallel_requests", concurrency);
+  if (each >= 1)
+    for (const endpoint of imported.endpoints)
+      endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
 }
 
 function timeOf(section: Fields, name: string): number | null {
@@ -166,71 +168,6 @@ function timeOf(section: Fields, name: string): number | null {
     "`timeouts` of each provider whose rows have none: for one call, not for all of a request",
   );
   return value;
-}
-
-/**
- * Limits of all workspaces and of every key. @param isPriced whether every endpoint has a price.
- */
-export function applyTenantSettings(
-  { litellm, general, router }: Settings,
-  isPriced: boolean,
-  { workspaces }: ImportedConfiguration,
-): void {
-  const isOnly = workspaces.length === 1;
-  const isLimited = litellm.has("max_budget") || litellm.has("budget_duration");
-  const { budget } = isLimited ? limitsOf(litellm, isPriced && isOnly) : {};
-  const shared: Record<string, JsonObject[string]> =
-    isOnly && budget !== undefined ? { budget } : {};
-  const all = general.number("global_max_parallel_requests") ?? 0;
-  const what = isOnly
-    ? "`limits.concurrency` of the workspace"
-    : "`limits.concurrency` of each workspace: there is no limit for all workspaces together";
-  general.note("changed", "global_max_parallel_requests", what);
-  if (all >= 1) shared.concurrency = Math.min(1_000_000, Math.floor(all));
-  const perKey = perKeyLimits(litellm, isPriced);
-  for (const [index, workspace] of workspaces.entries()) {
-    const limits = {
-      ...shared,
-      ...workspace.limits,
-      ...(Object.keys(perKey).length > 0 && { per_key: perKey }),
-    };
-    workspaces[index] = { ...workspace, limits };
-  }
-  const ofProviders = "budgets are of workspaces and keys (docs/limits.md), not of providers";
-  router.fields("provider_budget_config").noteUnread({}, ["left_out", ofProviders]);
-}
-
-/** A key of the source may not have more than the upper bound, which becomes `per_key`. */
-function perKeyLimits(litellm: Fields, isPriced: boolean): JsonObject {
-  const expires = ["decide", "`--expires` of each key"] as const;
-  const limits: JsonObject[] = [];
-  for (const name of [
-    "default_key_generate_params",
-    "upperbound_key_generate_params",
-    "default_team_params",
-  ]) {
-    const params = litellm.fields(name);
-    limits.push(name === "default_team_params" ? {} : limitsOf(params, isPriced));
-    params.noteUnread({ duration: expires, key_rotation_interval: expires }, [
-      "decide",
-      "write it at each key or workspace",
-    ]);
-  }
-  return Object.assign({}, ...limits);
-}
-
-/** Settings of all routes. */
-export interface RouteSettings {
-  readonly balance: Balance;
-  readonly retries: number | null;
-  /** Name → names tried after it. */
-  readonly fallbacks: ReadonlyMap<string, readonly SourceText[]>;
-  readonly defaultFallbacks: readonly SourceText[];
-  readonly aliases: readonly {
-    readonly alias: string;
-    readonly name: string;
-    readonly spot: Spot;
-  }[];
 }
 
 /** The endpoints of one name, in the order in which they are tried. */
@@ -252,8 +189,8 @@ export function addRoutes(
   const { report } = imported;
   const groups = new Map<string, Group>();
   for (const [name, rows] of deployments) {
-    const group = groupOf(name, rows, imported);
-    if (group !== null) groups.set(name, group);
+    const [head] = rows;
+    if (head !== undefined) groups.set(name, groupOf(name, head, rows, imported));
   }
   const ids = new Map([...groups].map(([name, { id }]) => [name, id]));
   for (const group of groups.values()) addRoute(group, group.id, groups, settings, imported);
@@ -263,29 +200,21 @@ export function addRoutes(
     for (const { spot } of listed)
       report.add("decide", spot, `falls back from ${quote(name)}, which is not a route`);
   }
-  if ([...groups.keys()].every((name) => fallbacks.has(name) || fallbacks.has("*")))
+  if (fallbacks.has("*") || [...groups.keys()].every((name) => fallbacks.has(name)))
     for (const { spot } of defaultFallbacks)
       report.add("left_out", spot, "every route has fallbacks of its own");
   for (const { alias, name, spot } of aliases) {
     const group = groups.get(name);
     if (group === undefined) {
-      report.add(
-        "decide",
-        spot,
-        `the alias stands for ${quote(name)}, which is not a route`,
-        "whole",
-      );
+      const why = `the alias stands for ${quote(name)}, which is not a route`;
+      report.add("decide", spot, why, "whole");
       continue;
     }
     const id = imported.routeNames.take(asName(alias, "alias"));
     addRoute(group, id, groups, settings, imported);
     ids.set(alias, id);
-    report.add(
-      "carried",
-      spot,
-      `route ${quote(id)} with the endpoints of ${quote(group.id)}`,
-      "whole",
-    );
+    const same = `route ${quote(id)} with the endpoints of ${quote(group.id)}`;
+    report.add("carried", spot, same, "whole");
   }
   return ids;
 }
@@ -295,39 +224,28 @@ export function addRoutes(
  */
 function groupOf(
   name: string,
+  head: Deployment,
   rows: readonly Deployment[],
-  imported: ImportedConfiguration,
-): Group | null {
-  const [head] = rows;
-  if (head === undefined) return null;
-  const { endpoints, report, routeNames } = imported;
+  { endpoints, report, routeNames }: ImportedConfiguration,
+): Group {
   const fitting = rows.filter(({ endpoint, operation, params }) => {
     if (canReplace(endpoint, head.endpoint)) return true;
     const why =
       operation === "embed"
         ? "its vectors cannot be compared with those"
         : "its kind of call differs from that";
-    report.add(
-      "left_out",
-      params,
-      `not part of route ${quote(name)}: ${why} of the first row of this name`,
-    );
+    const reason = `not part of route ${quote(name)}: ${why} of the first row of this name`;
+    report.add("left_out", params, reason);
     endpoints.splice(endpoints.indexOf(endpoint), 1);
     return false;
   });
-  const lowest = Math.min(...fitting.map(({ order }) => order));
-  const first = fitting.filter(({ order }) => order === lowest);
-  const later = fitting
-    .filter(({ order }) => order !== lowest)
-    .toSorted((left, right) => left.order - right.order);
+  const sorted = fitting.toSorted((left, right) => left.order - right.order);
+  const first = sorted.filter(({ order }) => order === sorted[0]?.order);
+  const later = sorted.slice(first.length);
   for (const { params } of first)
     params.note("carried", "order", "`primary` or `peers` of the route");
-  for (const { params } of later)
-    params.note(
-      "changed",
-      "order",
-      "fallback of the route; those of one order are tried one after another",
-    );
+  const tried = "fallback of the route; those of one order are tried one after another";
+  for (const { params } of later) params.note("changed", "order", tried);
   const id = routeNames.take(asName(name, "route"));
   const renamed = `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`;
   if (id !== name) report.add("changed", head.params, renamed);
@@ -335,16 +253,17 @@ function groupOf(
 }
 
 function addRoute(
-  { name, first, later }: Group,
+  group: Group,
   id: string,
   groups: ReadonlyMap<string, Group>,
   settings: RouteSettings,
   imported: ImportedConfiguration,
 ): void {
+  const { first, later } = group;
   const [head, ...peers] = first;
   if (head === undefined) return;
   const { balance, retries } = settings;
-  const fallbacks = fallbacksOf(name, head, first, later, groups, settings, imported);
+  const fallbacks = fallbacksOf(group, head, groups, settings, imported);
   const isShared = balance === "weighted";
   if (!isShared) omitWeights(first, `\`${balance}\` shares by what it measures, not by weights`);
   omitWeights(later, "a fallback has no share");
@@ -357,7 +276,6 @@ function addRoute(
     weights: isShared ? sharesOf(first) : new Map(),
     fallbacks,
     maxAttempts: retries === null ? null : Math.min(MOST_ATTEMPTS, calls),
-    internal: false,
     spot: head.params,
   });
 }
@@ -373,58 +291,292 @@ function sharesOf(rows: readonly Deployment[]): ReadonlyMap<string, number> {
     rows.some((row) => (row[one] ?? 0) > 0),
   );
   if (key === undefined) return new Map();
-  for (const { params, weight } of key === "weight" ? rows : []) {
-    // A reference whose value is not known has no share.
-    if (weight === null) continue;
-    if (rows.length > 1) params.note("carried", "weight", "`weights` of the route");
-    else params.note("left_out", "weight", "the only endpoint of its route has no share");
-  }
+  // A reference whose value is not known has no share.
+  for (const { params, weight } of key === "weight" && rows.length > 1 ? rows : [])
+    if (weight !== null) params.note("carried", "weight", "`weights` of the route");
+  if (key === "weight" && rows.length === 1)
+    omitWeights(rows, "the only endpoint of its route has no share");
   return weightsOf(rows.map((row) => ({ endpoint: row.endpoint, weight: row[key] ?? 0 })));
 }
 
-function listedAfter(
-  name: string,
-  { fallbacks, defaultFallbacks }: RouteSettings,
-): readonly SourceText[] {
+function listedAfter(name: string, { fallbacks, defaultFallbacks }: RouteSettings) {
   return fallbacks.get(name) ?? fallbacks.get("*") ?? defaultFallbacks;
 }
 
 function fallbacksOf(
-  name: string,
+  { name, first, later }: Group,
   head: Deployment,
-  first: readonly Deployment[],
-  later: readonly Deployment[],
   groups: ReadonlyMap<string, Group>,
   settings: RouteSettings,
   { report }: ImportedConfiguration,
 ): readonly PlannedFallback[] {
-  /** By id of the endpoint or route. */
-  const fallbacks = new Map<string, PlannedFallback>(
-    later.map(({ endpoint }) => [endpoint.id, endpoint]),
-  );
-  const own = new Set<PlannedEndpoint>(first.map(({ endpoint }) => endpoint));
+  const primary = new Set(first.map(({ endpoint }) => endpoint));
+  const fallbacks = new Map<string, PlannedFallback>();
+  const add = (rows: readonly Deployment[]): void => {
+    for (const { endpoint } of rows)
+      if (!primary.has(endpoint)) fallbacks.set(endpoint.id, endpoint);
+  };
+  add(later);
   for (const { text, spot } of listedAfter(name, settings)) {
     const group = groups.get(text);
-    if (text === name) {
+    const [other] = group?.first ?? [];
+    if (text === name)
       report.add("changed", spot, `route ${quote(name)} does not fall back to itself`);
-      continue;
-    }
-    if (group === undefined) {
+    else if (group === undefined)
       report.add("decide", spot, `names ${quote(text)}, which is not a route`);
-      continue;
-    }
-    const [other] = group.first;
-    if (other === undefined || !canReplace(other.endpoint, head.endpoint)) {
+    else if (other === undefined || !canReplace(other.endpoint, head.endpoint)) {
       const why = `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`;
       if (settings.fallbacks.has(name)) report.add("left_out", spot, why);
-      continue;
+    } else {
+      report.add("carried", spot, `fallback of route ${quote(name)}`);
+      if (group.first.length > 1 && listedAfter(text, settings).length === 0)
+        fallbacks.set(`route ${group.id}`, { route: group.id });
+      else add([...group.first, ...group.later]);
     }
-    report.add("carried", spot, `fallback of route ${quote(name)}`);
-    if (group.first.length > 1 && listedAfter(text, settings).length === 0)
-      fallbacks.set(`route ${group.id}`, { route: group.id });
-    else
-      for (const { endpoint } of [...group.first, ...group.later])
-        if (!own.has(endpoint)) fallbacks.set(endpoint.id, endpoint);
   }
   return [...fallbacks.values()];
+}
+
+/** Meaning of the names in a list of models. */
+interface ModelNames {
+  /** Name → id of its route. */
+  readonly routes: ReadonlyMap<string, string>;
+  /** Access group → names. */
+  readonly groups: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Workspaces of the teams, or one for all; keys become commands. @param root the whole file. */
+export function addTenants(root: Fields, names: ModelNames, imported: ImportedConfiguration): void {
+  const { report, keyCommands, labels, workspaces, answers } = imported;
+  const known = knownKeys("teams_and_keys");
+  const all = [...new Set(names.routes.values())];
+  const teams = root.rows("teams");
+  if (teams.length === 0) imported.addOnlyWorkspace(all);
+  /** Team → workspace. */
+  const ids = new Map<string, string>();
+  for (const team of teams) {
+    const id = team.text("team_id");
+    const label = team.text("team_alias") ?? id;
+    if (label === null) {
+      team.missing("team_id", "write `team_id` or `team_alias`");
+      continue;
+    }
+    if (isBlocked(team, "team", imported)) continue;
+    const routes = listedRoutes(team, names, imported) ?? all;
+    const workspace = imported.workspaceNames.take(asId(label, "team"));
+    if (id !== null) ids.set(id, workspace);
+    const limits = limitsOf(team, isPriced(imported, routes));
+    const inRegion = regionLabels(team, imported);
+    workspaces.push({ id: workspace, routes, labels: inRegion, limits, spot: team });
+    report.add("carried", team, `workspace \`${workspace}\``);
+    team.note("carried", ["team_id", "team_alias", "blocked"], `workspace \`${workspace}\``);
+    team.noteUnread(known);
+  }
+  const lists = new Map<string, readonly string[]>();
+  for (const key of root.rows(root.has("virtual_keys") ? "virtual_keys" : "keys")) {
+    const owner = asId(key.text("key_alias") ?? `key-${keyCommands.length + 1}`, "key");
+    const team = ids.get(key.text("team_id") ?? "");
+    const workspace = team ?? workspaces[0]?.id ?? answers.workspace;
+    if (team === undefined) key.note("decide", "team_id", "there is no such team in the file");
+    if (isBlocked(key, "key", imported)) continue;
+    const listed = listedRoutes(key, names, imported);
+    key.note(
+      "decide",
+      "allowed_model_region",
+      "regions are of workspaces: make the key in a workspace with the label of the region",
+    );
+    const label = asId(`only-${owner}`, "only-key");
+    if (listed !== null) {
+      lists.set(label, listed);
+      labels.add(label);
+      const list = `policy \`key-routes\`, for keys with the label \`${label}\``;
+      report.add("carried", key.spot("models"), list);
+    }
+    const routes = listed ?? workspaces.find(({ id }) => id === workspace)?.routes ?? [];
+    const limits = limitFlags(limitsOf(key, isPriced(imported, routes)));
+    keyCommands.push(
+      `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${listed === null ? "" : ` --labels ${label}`}${limits}`,
+    );
+    const anew = `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``;
+    report.add("decide", key, anew);
+    key.note("carried", ["key_alias", "team_id", "blocked"], "owner and workspace of the key");
+    key.noteUnread(known);
+  }
+  if (lists.size > 0) imported.policies.push(keyListPolicy(lists));
+}
+
+function isBlocked(row: Fields, noun: string, { report }: Reading): boolean {
+  if (row.flag("blocked") !== true) return false;
+  report.add("left_out", row, `the ${noun} is blocked`);
+  return true;
+}
+
+const ALL: ReadonlySet<string> = new Set(["all-proxy-models", "all-team-models", "*"]);
+
+/** Ids of the routes that a list of models names; `null`: all. */
+function listedRoutes(
+  fields: Fields,
+  { routes, groups }: ModelNames,
+  { report }: Reading,
+): readonly string[] | null {
+  const listed = fields.texts("models");
+  if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) {
+    fields.note("carried", "models", "`approve.routes`: all");
+    return null;
+  }
+  const found = listed.flatMap(({ text, spot }) => {
+    if (text === "no-default-models") {
+      report.add("carried", spot, "`approve.routes`: none besides those that are listed");
+      return [];
+    }
+    const names = [text, ...(groups.get(text) ?? [])];
+    const ids = [...routes].flatMap(([name, id]) =>
+      names.includes(name) || (text.endsWith("*") && name.startsWith(text.slice(0, -1)))
+        ? [id]
+        : [],
+    );
+    if (ids.length === 0) report.add("decide", spot, `names ${quote(text)}, which is not a route`);
+    else report.add("carried", spot, "`approve.routes`, or the policy `key-routes`");
+    return ids;
+  });
+  return [...new Set(found)];
+}
+
+/** `allowed_model_region` becomes the policy `eu-residency`. */
+function regionLabels(
+  fields: Fields,
+  { labels, residency }: ImportedConfiguration,
+): readonly string[] {
+  const region = fields.text("allowed_model_region")?.toLowerCase();
+  if (region !== "eu") {
+    fields.note(
+      "decide",
+      "allowed_model_region",
+      "the imported policy covers `eu` only; write one for this region (docs/writing-a-policy.md)",
+    );
+    return [];
+  }
+  labels.add("eu");
+  residency.add("eu");
+  fields.note(
+    "carried",
+    "allowed_model_region",
+    "label `eu`, and the policy `eu-residency`: primary and fallbacks have to be in the group `eu`",
+  );
+  return ["eu"];
+}
+
+/** A budget can be counted only if every endpoint has a price. */
+function isPriced(imported: ImportedConfiguration, routes: readonly string[]): boolean {
+  return reachable(imported, routes).every(({ price }) => price !== null);
+}
+
+/** Calendar periods, by the periods of the source, which begin with the first request. */
+const PERIODS: Readonly<Record<string, (typeof BUDGET_PERIODS)[number]>> = {
+  "1h": "hour",
+  "60m": "hour",
+  "3600s": "hour",
+  "1d": "day",
+  "24h": "day",
+  "86400s": "day",
+  "30d": "month",
+  "31d": "month",
+  "1mo": "month",
+};
+
+const COUNTS = [
+  ["rpm_limit", "requests_per_minute", 1_000_000_000],
+  ["tpm_limit", "tokens_per_minute", 1_000_000_000_000],
+  ["max_parallel_requests", "concurrency", 1_000_000],
+] as const;
+
+/** `limits` of a workspace or a key. @param priced see {@link isPriced}. */
+function limitsOf(fields: Fields, priced: boolean): JsonObject {
+  const limits: Record<string, JsonObject[string]> = {};
+  for (const [name, key, most] of COUNTS) {
+    const value = fields.number(name);
+    if (value === null) continue;
+    if (value >= 1) limits[key] = Math.min(most, Math.floor(value));
+    if (value >= 1) fields.note("carried", name, `\`limits.${key}\``);
+    else
+      fields.note("decide", name, "allows nothing: leave the workspace out, or approve no route");
+  }
+  const usd = fields.number("max_budget");
+  const text = fields.text("budget_duration");
+  if (usd === null) {
+    fields.note("left_out", "budget_duration", "there is no `max_budget` beside it");
+    return limits;
+  }
+  const per = rowOf(PERIODS, text);
+  fields.note("changed", "budget_duration", "`limits.budget.per`, or the line of `max_budget`");
+  const isCounted = usd >= 0.000_001 && per !== undefined && priced;
+  if (isCounted) limits.budget = { usd: Math.min(1_000_000_000, usd), per };
+  fields.note(
+    isCounted ? "changed" : "decide",
+    "max_budget",
+    usd < 0.000_001
+      ? "a budget of 0: leave the workspace out, or approve no route"
+      : per === undefined
+        ? `budgets here are for a calendar hour, day or month, and this one ${text === null ? "is never renewed" : "has another period"}: write \`limits.budget\``
+        : priced
+          ? `\`limits.budget\`, for a calendar ${per} in UTC instead of a time from the first request`
+          : `no budget can be counted without prices: add \`price\` to the endpoints, then \`limits: { budget: { usd: ${usd}, per: ${per} } }\``,
+  );
+  return limits;
+}
+
+/** The same limits as flags of `signalbox keys create`. */
+function limitFlags({ budget, ...limits }: JsonObject): string {
+  const { usd = null, per = null } = isJsonObject(budget) ? budget : {};
+  return Object.entries({ ...limits, "budget-usd": usd, "budget-per": per })
+    .map(([key, value]) =>
+      value === null || typeof value === "object" ? "" : ` --${key.replaceAll("_", "-")} ${value}`,
+    )
+    .join("");
+}
+
+/** Limits of all workspaces and of every key. */
+export function applyTenantSettings(
+  { litellm, general, router }: Settings,
+  { endpoints, workspaces }: ImportedConfiguration,
+): void {
+  const priced = endpoints.every(({ price }) => price !== null);
+  const isOnly = workspaces.length === 1;
+  const isLimited = litellm.has("max_budget") || litellm.has("budget_duration");
+  const { budget } = isLimited ? limitsOf(litellm, priced && isOnly) : {};
+  const all = general.number("global_max_parallel_requests") ?? 0;
+  general.note(
+    "changed",
+    "global_max_parallel_requests",
+    isOnly
+      ? "`limits.concurrency` of the workspace"
+      : "`limits.concurrency` of each workspace: there is no limit for all workspaces together",
+  );
+  const perKey = perKeyLimits(litellm, priced);
+  for (const [index, workspace] of workspaces.entries()) {
+    const limits = {
+      ...(isOnly && budget !== undefined && { budget }),
+      ...(all >= 1 && { concurrency: Math.min(1_000_000, Math.floor(all)) }),
+      ...workspace.limits,
+      ...(Object.keys(perKey).length > 0 && { per_key: perKey }),
+    };
+    workspaces[index] = { ...workspace, limits };
+  }
+  const ofProviders = "budgets are of workspaces and keys (docs/limits.md), not of providers";
+  router.fields("provider_budget_config").noteUnread({}, ["left_out", ofProviders]);
+}
+
+/** A key of the source may not have more than the upper bound, which becomes `per_key`. */
+function perKeyLimits(litellm: Fields, priced: boolean): JsonObject {
+  const expires = ["decide", "`--expires` of each key"] as const;
+  const known: KnownKeys = { duration: expires, key_rotation_interval: expires };
+  const sections = [
+    "default_key_generate_params",
+    "upperbound_key_generate_params",
+    "default_team_params",
+  ].map((name) => litellm.fields(name));
+  const limits = sections.slice(0, 2).map((params) => limitsOf(params, priced));
+  for (const params of sections)
+    params.noteUnread(known, ["decide", "write it at each key or workspace"]);
+  return Object.assign({}, ...limits);
 }

@@ -15,8 +15,9 @@ import {
 import { Fields, type ImportedFile, type Item, parseMapping, type Spot } from "../source.ts";
 import { endpointOf, FIXED_BY_KIND, NAMES_TARGET, TARGET_KEYS, timeoutOf } from "./target.ts";
 
-/** Routes of all configurations, for the policies about them. */
-interface Gathered {
+/** One import, with the routes that policies are about. */
+interface PortkeyImport {
+  readonly imported: ImportedConfiguration;
   readonly branching: Map<string, readonly Branch[]>;
   readonly guarded: Set<string>;
 }
@@ -30,51 +31,44 @@ export function importPortkey(file: ImportedFile, imported: ImportedConfiguratio
   const tree = parseMapping(file, findings, rule, "begin it with `strategy` or `targets`");
   if (tree === null) return;
   const root = new Fields(tree, [], imported);
-  const gathered: Gathered = { branching: new Map(), guarded: new Set() };
+  const run: PortkeyImport = { imported, branching: new Map(), guarded: new Set() };
   if (root.has("configs")) {
     for (const [index, row] of root.rows("configs").entries()) {
       const config = row.fields("config");
       const name = row.text("name") ?? row.text("slug") ?? `config-${index + 1}`;
-      if (row.has("config")) addConfig(config, name, gathered, imported);
+      if (row.has("config")) addConfig(config, name, run);
       else row.missing("config", "write the config below it");
       row.note("carried", ["name", "slug"], "name of the route");
       row.noteUnread({});
     }
     root.noteUnread({});
-  } else addConfig(root, basename(file.shown).replace(/\.[a-z]+$/i, ""), gathered, imported);
-  if (gathered.branching.size > 0) policies.push(branchPolicy(gathered.branching));
-  imported.addGuardrailPolicy(gathered.guarded, root);
+  } else addConfig(root, basename(file.shown).replace(/\.[a-z]+$/i, ""), run);
+  if (run.branching.size > 0) policies.push(branchPolicy(run.branching));
+  imported.addGuardrailPolicy(run.guarded, root);
   report.addRest(tree);
-  imported.addOnlyWorkspace(routes.filter(({ internal }) => !internal).map(({ id }) => id));
+  imported.addOnlyWorkspace(routes.filter(({ internal }) => internal !== true).map(({ id }) => id));
 }
 
-function addConfig(
-  config: Fields,
-  name: string,
-  gathered: Gathered,
-  imported: ImportedConfiguration,
-): void {
-  const id = imported.routeNames.take(asName(name, "config"));
+function addConfig(config: Fields, name: string, run: PortkeyImport): void {
+  const { report, routeNames } = run.imported;
+  const id = routeNames.take(asName(name, "config"));
   const strategy = config.fields("strategy");
-  if (strategy.text("mode") === "conditional") {
-    addConditional(config, strategy, id, gathered, imported);
-    return;
-  }
-  const plan = planOf(config, null, imported);
-  const endpoints = addPlan(plan, id, false, config, imported);
-  if (endpoints.length > 0) imported.report.add("carried", config, `route ${quote(id)}`);
-  guard(plan, id, gathered, imported);
+  if (strategy.text("mode") === "conditional") addConditional(config, strategy, id, run);
+  else if (addGuarded(planOf(config, null, run.imported), id, config, run))
+    report.add("carried", config, `route ${quote(id)}`);
 }
 
-function guard(
-  { guardrails }: Plan,
-  id: string,
-  { guarded }: Gathered,
-  { report }: ImportedConfiguration,
-): void {
+/** Writes a route that callers name. @returns whether anything of the plan can be served. */
+function addGuarded(plan: Plan, id: string, spot: Spot, run: PortkeyImport): boolean {
+  if (addPlan(plan, id, false, spot, run.imported).length === 0) return false;
+  guard(plan, id, run);
+  return true;
+}
+
+function guard({ guardrails }: Plan, id: string, { guarded, imported }: PortkeyImport): void {
   for (const spot of guardrails) {
     guarded.add(id);
-    report.add(
+    imported.report.add(
       "changed",
       spot,
       `Signalbox does not check content; policy \`imported-guardrails\` records requests of route ${quote(id)}, and denies them once it is promoted`,
@@ -87,93 +81,86 @@ function guard(
  * Conditions on metadata become labels of keys and a policy; conditions on the model become routes
  * of that name.
  */
-function addConditional(
-  config: Fields,
-  strategy: Fields,
-  id: string,
-  gathered: Gathered,
-  imported: ImportedConfiguration,
-): void {
-  const { report, labels } = imported;
+function addConditional(config: Fields, strategy: Fields, id: string, run: PortkeyImport): void {
+  const { imported } = run;
+  const { report, labels, routeNames } = imported;
   const plans = targetsOf(config, imported);
-  const branches: Branch[] = [];
+  const parts: { readonly plan: Plan; readonly when: Branch["when"] }[] = [];
   /** Routes of targets whose conditions labels cannot express. */
   const named = new Map<Plan, string>();
-  const parts: { readonly plan: Plan; readonly when: Branch["when"] }[] = [];
   for (const row of strategy.rows("conditions")) {
-    const then = row.text("then");
+    const then = row.text("then") ?? "";
     const query = row.fields("query");
-    const plan = plans.get(then ?? "");
+    const plan = plans.get(then);
     if (plan === null || !row.has("query")) {
       report.add("decide", row, "its target is not among the targets", "whole");
       continue;
     }
     if (plan.tiers.length === 0) {
-      report.add(
-        "left_out",
-        row,
-        `its target ${quote(then ?? "")} is not carried over; the other conditions and the default apply`,
-      );
+      const others = "is not carried over; the other conditions and the default apply";
+      report.add("left_out", row, `its target ${quote(then)} ${others}`);
       continue;
     }
     const models = modelCondition(query);
     const when = models === null ? labelCondition(query) : null;
     if (models !== null) {
-      for (const model of models) addNamed(plan, model, row, gathered, imported);
+      for (const model of models) {
+        const route = routeNames.take(asName(model, "model"));
+        const carried = `route ${quote(route)}, which callers name as \`model\``;
+        if (addGuarded(plan, route, row, run)) report.add("carried", row, carried, "whole");
+      }
     } else if (when === null) {
       const known = named.get(plan);
-      const route = known ?? imported.routeNames.take(`${id}/${asName(then ?? "", "branch")}`);
-      const isWritten =
-        known !== undefined || addPlan(plan, route, false, row, imported).length > 0;
-      if (isWritten && known === undefined) {
-        named.set(plan, route);
-        guard(plan, route, gathered, imported);
-      }
+      const route = known ?? routeNames.take(`${id}/${asName(then, "branch")}`);
+      const isWritten = known !== undefined || addGuarded(plan, route, row, run);
+      if (isWritten) named.set(plan, route);
+      const others = isWritten
+        ? `, or let callers name the route ${quote(route)}, which has its targets`
+        : "";
       report.add(
         "decide",
         row,
-        `labels of keys cannot express this condition: write a policy (docs/writing-a-policy.md)${isWritten ? `, or let callers name the route ${quote(route)}, which has its targets` : ""}`,
+        `labels of keys cannot express this condition: write a policy (docs/writing-a-policy.md)${others}`,
         "whole",
       );
     } else {
-      for (const { label } of when.flat()) labels.add(label);
+      const found = [...new Set(when.flat().map(({ label }) => label))];
+      for (const label of found) labels.add(label);
       parts.push({ plan, when });
+      const shown = found.map((label) => `\`${label}\``).join(", ");
       report.add(
         "changed",
         row,
-        `policy \`conditional-routing\`: labels of the key or its workspace choose (${[...new Set(when.flat().map(({ label }) => `\`${label}\``))].join(", ")}), not metadata of the request`,
+        `policy \`conditional-routing\`: labels of the key or its workspace choose (${shown}), not metadata of the request`,
         "whole",
       );
     }
   }
-  const usual = strategy.text("default");
-  const plan = plans.get(usual ?? "");
-  if (plan !== null && plan.tiers.length > 0) parts.push({ plan, when: null });
-  else {
-    const lacks =
-      plan === null ? "there is no default target" : "the default target is not carried over";
+  const usual = plans.get(strategy.text("default") ?? "");
+  const hasDefault = usual !== null && usual.tiers.length > 0;
+  if (hasDefault) parts.push({ plan: usual, when: null });
+  else
     report.add(
       "decide",
       strategy.spot("default"),
-      `${lacks}: callers without the labels are denied`,
+      `${usual === null ? "there is no default target" : "the default target is not carried over"}: callers without the labels are denied`,
     );
-  }
-  const [last] = parts.toReversed();
-  const others = parts.filter((part) => part !== last);
-  const further = others.flatMap(({ plan: one, when }, index) => {
-    const inner = imported.routeNames.take(`${id}/branch-${index + 1}`);
-    const endpoints = addPlan(one, inner, true, config, imported);
+  const last = parts.at(-1);
+  const branches: Branch[] = [];
+  const further = parts.slice(0, -1).flatMap(({ plan, when }, index) => {
+    const route = routeNames.take(`${id}/branch-${index + 1}`);
+    const endpoints = addPlan(plan, route, true, config, imported);
     if (endpoints.length === 0) return [];
     branches.push({ when, endpoints });
-    return [{ route: inner }];
+    return [{ route }];
   });
   const own = last === undefined ? [] : addPlan(last.plan, id, false, config, imported, further);
   if (last !== undefined && own.length > 0) branches.push({ when: last.when, endpoints: own });
-  if (branches.some(({ when }) => when !== null)) gathered.branching.set(id, branches);
-  for (const one of parts) guard(one.plan, id, gathered, imported);
+  if (branches.some(({ when }) => when !== null)) run.branching.set(id, branches);
+  for (const { plan } of parts) guard(plan, id, run);
   plans.reportOthers();
   config.noteUnread(TARGET_KEYS);
-  const carried = plan === null || plan.tiers.length === 0 ? ["mode"] : ["mode", "default"];
+  const carried = hasDefault ? ["mode", "default"] : ["mode"];
   strategy.note("carried", carried, `route ${quote(id)} and its policy`);
   strategy.noteUnread({});
 }
@@ -184,7 +171,7 @@ function addConditional(
  */
 function targetsOf(config: Fields, imported: ImportedConfiguration) {
   const timeout = timeoutOf(config, null);
-  const { attempts, guardrails } = settingsOf(config);
+  const outer = settingsOf(config);
   const rows = new Map<string, Fields>();
   for (const row of config.rows("targets")) {
     const name = row.text("name");
@@ -197,12 +184,8 @@ function targetsOf(config: Fields, imported: ImportedConfiguration) {
       const known = plans.get(name);
       const row = rows.get(name);
       if (known !== undefined || row === undefined) return known ?? null;
-      const own = planOf(row, timeout, imported, 1);
-      const plan = {
-        ...own,
-        attempts: Math.max(own.attempts, attempts),
-        guardrails: [...guardrails, ...own.guardrails],
-      };
+      const inner = planOf(row, timeout, imported, 1);
+      const plan = { ...inner, ...settingsOfAll([outer, inner]) };
       plans.set(name, plan);
       return plan;
     },
@@ -214,25 +197,7 @@ function targetsOf(config: Fields, imported: ImportedConfiguration) {
   };
 }
 
-function addNamed(
-  plan: Plan,
-  model: string,
-  row: Fields,
-  gathered: Gathered,
-  imported: ImportedConfiguration,
-): void {
-  const id = imported.routeNames.take(asName(model, "model"));
-  if (addPlan(plan, id, false, row, imported).length === 0) return;
-  imported.report.add(
-    "carried",
-    row,
-    `route ${quote(id)}, which callers name as \`model\``,
-    "whole",
-  );
-  guard(plan, id, gathered, imported);
-}
-
-/** Groups of terms above which a condition is not readable. */
+/** More groups of terms make a condition unreadable. */
 const MOST_GROUPS = 32;
 
 /** A condition on metadata, as labels of the key; `null` for any other condition. */
@@ -241,60 +206,60 @@ function labelCondition(query: Fields): LabelCondition | null {
   for (const [name, item] of query.entries()) {
     const part =
       name === "$and" || name === "$or" ? joined(query, name, item) : ofMetadata(query, name, item);
-    found = found === null || part === null ? null : and(found, part);
+    found = and(found, part);
   }
   return found !== null && found.length <= MOST_GROUPS ? found : null;
 }
 
 /** Models that a condition on `params.model` names; `null` for any other condition. */
 function modelCondition(query: Fields): readonly string[] | null {
-  const entries = query.entries();
-  const [first] = entries;
-  if (first === undefined || entries.length > 1 || first[0] !== "params.model") return null;
-  return valuesOf(query, first[1], ["$eq", "$in"]);
+  const [[name, item] = [], second] = query.entries();
+  if (item === undefined || second !== undefined || name !== "params.model") return null;
+  return valuesOf(query, item, ["$eq", "$in"]);
 }
 
-function joined(query: Fields, name: string, item: Item): LabelCondition | null {
+function joined(query: Fields, name: "$and" | "$or", item: Item): LabelCondition | null {
   const parts = query.itemsOf(item).map((one) => labelCondition(query.fieldsOf(one)));
-  return parts.reduce<LabelCondition | null>(
-    (left, right) => {
-      if (left === null || right === null) return null;
-      return name === "$and" ? and(left, right) : [...left, ...right];
-    },
-    name === "$and" ? [[]] : [],
-  );
+  if (name === "$and") return parts.reduce(and, [[]]);
+  const known = parts.filter((part) => part !== null);
+  return known.length < parts.length ? null : known.flat();
 }
 
-function and(left: LabelCondition, right: LabelCondition): LabelCondition | null {
-  if (left.length * right.length > MOST_GROUPS) return null;
+function and(left: LabelCondition | null, right: LabelCondition | null): LabelCondition | null {
+  if (left === null || right === null || left.length * right.length > MOST_GROUPS) return null;
   return left.flatMap((one) => right.map((other) => [...one, ...other]));
 }
 
 function ofMetadata(query: Fields, name: string, item: Item): LabelCondition | null {
   const key = /^metadata\.(.+)$/.exec(name)?.[1];
   if (key === undefined) return null;
-  const label = (value: string): string => asId(`${key}-${value}`, "label");
-  const positive = valuesOf(query, item, ["$eq", "$in"]);
-  if (positive !== null) return positive.map((value) => [{ label: label(value), holds: true }]);
-  const negative = valuesOf(query, item, ["$ne", "$nin"]);
-  return negative === null
-    ? null
-    : [negative.map((value) => ({ label: label(value), holds: false }))];
+  const terms = (holds: boolean, operators: readonly string[]) =>
+    valuesOf(query, item, operators)?.map((value) => ({
+      label: asId(`${key}-${value}`, "label"),
+      holds,
+    }));
+  const negative = terms(false, ["$ne", "$nin"]);
+  return (
+    terms(true, ["$eq", "$in"])?.map((term) => [term]) ??
+    (negative === undefined ? null : [negative])
+  );
 }
 
 /** Texts of the only operator of a term, if it is one of these; a value alone is `$eq`. */
 function valuesOf(
   query: Fields,
-  item: Item,
-  operators: readonly [string, string],
+  { node, ...spot }: Item,
+  operators: readonly string[],
 ): readonly string[] | null {
-  if (item.node.kind === "scalar") return operators[0] === "$eq" ? [String(item.node.value)] : null;
-  if (item.node.kind !== "map" || item.node.members.size !== 1) return null;
-  const [[operator, member] = [undefined, undefined]] = item.node.members;
-  if (operator === undefined || member === undefined || !operators.includes(operator)) return null;
-  const { node } = member;
-  if (node.kind === "scalar") return [String(node.value)];
-  return node.kind === "list" ? query.textsOf({ ...item, node }).map(({ text }) => text) : null;
+  if (node.kind === "scalar") return operators.includes("$eq") ? [String(node.value)] : null;
+  if (node.kind !== "map" || node.members.size !== 1) return null;
+  const [[operator = "", member] = []] = node.members;
+  if (member === undefined || member.node.kind === "map" || !operators.includes(operator))
+    return null;
+  // `String` keeps a null as a value.
+  return member.node.kind === "scalar"
+    ? [String(member.node.value)]
+    : query.textsOf({ ...spot, node: member.node }).map(({ text }) => text);
 }
 
 /** Endpoints of one rank, with their shares. */
@@ -317,8 +282,10 @@ const HOOKS = [
 
 const DEEPEST = 8;
 
+type Settings = Omit<Plan, "tiers">;
+
 /** Settings of all calls below a configuration or a target. */
-function settingsOf(fields: Fields): Pick<Plan, "attempts" | "guardrails"> {
+function settingsOf(fields: Fields): Settings {
   const guardrails = HOOKS.flatMap((name) => fields.item(name) ?? []);
   const retry = fields.fields("retry");
   const attempts = retry.number("attempts") ?? 0;
@@ -330,6 +297,13 @@ function settingsOf(fields: Fields): Pick<Plan, "attempts" | "guardrails"> {
   );
   fields.note(NAMES_TARGET[0], "name", NAMES_TARGET[1]);
   return { attempts, guardrails };
+}
+
+function settingsOfAll(all: readonly Settings[]): Settings {
+  return {
+    attempts: Math.max(...all.map(({ attempts }) => attempts)),
+    guardrails: all.flatMap(({ guardrails }) => guardrails),
+  };
 }
 
 /** @param inherited timeout around it, milliseconds. */
@@ -359,8 +333,7 @@ function planOf(
   if (rows.length === 0 && !findings.failed) fields.missing("targets", "write at least one target");
   const mode = strategy.text("mode") ?? "single";
   const isBalanced = mode === "loadbalance";
-  const chosen = chooseTargets(mode, rows, strategy, fields, imported);
-  const plans = chosen.map((row) => {
+  const plans = chooseTargets(mode, rows, strategy, fields, imported).map((row) => {
     const weight = Math.max(0, row.number("weight") ?? 1);
     if (isBalanced) row.note("carried", "weight", "`weights` of the route");
     else row.note("left_out", "weight", "only load-balanced targets have shares");
@@ -369,16 +342,16 @@ function planOf(
   fields.noteUnread(TARGET_KEYS);
   strategy.note("carried", "mode", "order and shares of the route's endpoints");
   strategy.noteUnread({ on_status_codes: ["left_out", FIXED_BY_KIND] });
-  const all = {
-    attempts: Math.max(settings.attempts, ...plans.map(({ attempts }) => attempts)),
-    guardrails: [settings, ...plans].flatMap(({ guardrails }) => guardrails),
-  };
-  const tiers = plans.flatMap((plan) => plan.tiers);
-  if (!isBalanced) return { tiers, ...all };
-  const later = plans.flatMap((plan) => plan.tiers.slice(1));
+  const all = settingsOfAll([settings, ...plans]);
+  if (!isBalanced) return { tiers: plans.flatMap(({ tiers }) => tiers), ...all };
+  const later = plans.flatMap(({ tiers }) => tiers.slice(1));
   const shared = "fallbacks of single targets are fallbacks of the whole load-balanced group";
   if (later.length > 0) report.add("changed", fields.spot("strategy"), shared);
-  const first = plans.flatMap((plan) => spread(plan.tiers[0] ?? [], plan.weight));
+  // A member's share is that of its target among the others.
+  const first = plans.flatMap(({ tiers: [tier = []], weight }) => {
+    const sum = tier.reduce((total, row) => total + row.weight, 0);
+    return tier.map((row) => ({ ...row, weight: sum === 0 ? 0 : (weight * row.weight) / sum }));
+  });
   return { tiers: [...(first.length === 0 ? [] : [first]), ...later], ...all };
 }
 
@@ -392,17 +365,14 @@ function chooseTargets(
 ): readonly Fields[] {
   const spot = fields.spot("strategy");
   if (mode === "fallback" || mode === "loadbalance") {
-    const what =
-      mode === "fallback"
-        ? "`fallbacks` of the route"
-        : "`peers` and `balance: weighted` of the route";
-    report.add("carried", spot, what);
+    const members = mode === "fallback" ? "`fallbacks`" : "`peers` and `balance: weighted`";
+    report.add("carried", spot, `${members} of the route`);
     return rows;
   }
-  const [first] = rows;
-  const name = strategy.text("default");
   const isConditional = mode === "conditional";
-  const chosen = (isConditional ? rows.find((row) => row.text("name") === name) : first) ?? first;
+  const name = strategy.text("default");
+  const chosen =
+    (isConditional ? rows.find((row) => row.text("name") === name) : undefined) ?? rows[0];
   const why = isConditional
     ? "only the default target is written"
     : "`single` uses the first target only";
@@ -419,15 +389,6 @@ function chooseTargets(
   return chosen === undefined ? [] : [chosen];
 }
 
-/** A member's share is that of its target among the others. */
-function spread(tier: Tier, weight: number): Tier {
-  const sum = tier.reduce((total, row) => total + row.weight, 0);
-  return tier.map(({ endpoint, weight: own }) => ({
-    endpoint,
-    weight: sum === 0 ? 0 : (weight * own) / sum,
-  }));
-}
-
 /**
  * Writes a route of a plan, and routes for its load-balanced fallbacks. @returns endpoints of the
  * route; none where nothing can be served.
@@ -437,7 +398,7 @@ function addPlan(
   id: string,
   internal: boolean,
   spot: Spot,
-  imported: ImportedConfiguration,
+  { report, routeNames, routes }: ImportedConfiguration,
   further: readonly PlannedFallback[] = [],
 ): readonly string[] {
   const [first] = plan.tiers.flat();
@@ -445,48 +406,42 @@ function addPlan(
   const fits = ({ endpoint }: Tier[number]): boolean => {
     const isFit = canReplace(endpoint, first.endpoint);
     const why = "cannot stand in for the first target: another kind of call, or other vectors";
-    if (!isFit) imported.report.add("left_out", endpoint.spot, why);
+    if (!isFit) report.add("left_out", endpoint.spot, why);
     return isFit;
+  };
+  const add = (
+    tier: Tier,
+    row: Pick<(typeof routes)[number], "id" | "fallbacks" | "maxAttempts" | "internal">,
+  ): void => {
+    const [primary, ...peers] = tier;
+    if (primary === undefined) return;
+    const isShared =
+      tier.some(({ weight }) => weight > 0) &&
+      peers.some(({ weight }) => weight !== primary.weight);
+    routes.push({
+      ...row,
+      primary: primary.endpoint,
+      peers: peers.map(({ endpoint }) => endpoint),
+      balance: "weighted",
+      weights: isShared ? weightsOf(tier) : new Map(),
+      spot,
+    });
   };
   const tiers = plan.tiers.map((tier) => tier.filter(fits)).filter((tier) => tier.length > 0);
   const [head = [], ...rest] = tiers;
   const fallbacks = rest.map((tier, index): PlannedFallback => {
-    const [only] = tier;
-    if (tier.length === 1 && only !== undefined) return only.endpoint;
-    const route = imported.routeNames.take(`${id}/${index + 2}`);
-    addTier(tier, route, [], null, true, spot, imported);
+    const [only, second] = tier;
+    if (only !== undefined && second === undefined) return only.endpoint;
+    const route = routeNames.take(`${id}/${index + 2}`);
+    add(tier, { id: route, fallbacks: [], maxAttempts: null, internal: true });
     return { route };
   });
-  const attempts =
-    plan.attempts > 0
-      ? Math.min(10, 1 + Math.floor(plan.attempts) + head.length - 1 + rest.length)
-      : null;
-  addTier(head, id, [...fallbacks, ...further], attempts, internal, spot, imported);
-  return tiers.flat().map(({ endpoint }) => endpoint.id);
-}
-
-function addTier(
-  tier: Tier,
-  id: string,
-  fallbacks: readonly PlannedFallback[],
-  maxAttempts: number | null,
-  internal: boolean,
-  spot: Spot,
-  { routes }: ImportedConfiguration,
-): void {
-  const [primary, ...peers] = tier;
-  if (primary === undefined) return;
-  const isShared =
-    tier.some(({ weight }) => weight > 0) && tier.some(({ weight }) => weight !== tier[0]?.weight);
-  routes.push({
+  const attempts = Math.min(10, Math.floor(plan.attempts) + head.length + rest.length);
+  add(head, {
     id,
-    primary: primary.endpoint,
-    peers: peers.map(({ endpoint }) => endpoint),
-    balance: "weighted",
-    weights: isShared ? weightsOf(tier) : new Map(),
-    fallbacks,
-    maxAttempts,
+    fallbacks: [...fallbacks, ...further],
+    maxAttempts: plan.attempts > 0 ? attempts : null,
     internal,
-    spot,
   });
+  return tiers.flat().map(({ endpoint }) => endpoint.id);
 }

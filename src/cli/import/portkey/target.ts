@@ -1,4 +1,3 @@
-import type { JsonObject } from "../../../canon/json.ts";
 import { looksLikeSecret, quote } from "../../../compile/authored/literal-secrets.ts";
 import { presetOf } from "../../../compile/presets.ts";
 import {
@@ -16,39 +15,44 @@ import {
 import {
   asId,
   keyedAuth,
+  literalKey,
   MISSING_KEY,
   type PlannedEndpoint,
-  type PlannedProvider,
   presetVariable,
 } from "../configuration/rows.ts";
-import type { Fields, KnownKeys } from "../source.ts";
+import { type Fields, type KnownKeys, rowOf } from "../source.ts";
+
+/** Providers of Portkey whose preset has the same name. */
+const SAME_NAME = [
+  "openai",
+  "azure-openai",
+  "anthropic",
+  "bedrock",
+  "cohere",
+  "voyage",
+  "jina",
+  "groq",
+  "deepseek",
+  "openrouter",
+  "cerebras",
+  "sambanova",
+  "nebius",
+  "databricks",
+  "ollama",
+];
 
 /** Presets of Portkey's providers, by their names. */
 const PROVIDERS: Readonly<Record<string, string>> = {
-  openai: "openai",
-  "azure-openai": "azure-openai",
-  anthropic: "anthropic",
-  bedrock: "bedrock",
+  ...Object.fromEntries(SAME_NAME.map((name) => [name, name])),
   "vertex-ai": "vertex",
   google: "gemini",
   "mistral-ai": "mistral",
-  cohere: "cohere",
-  voyage: "voyage",
-  jina: "jina",
-  groq: "groq",
-  deepseek: "deepseek",
   "x-ai": "xai",
-  openrouter: "openrouter",
   "together-ai": "together",
   "fireworks-ai": "fireworks",
   "perplexity-ai": "perplexity",
-  cerebras: "cerebras",
-  sambanova: "sambanova",
-  nebius: "nebius",
   huggingface: "hugging-face",
-  databricks: "databricks",
   "workers-ai": "cloudflare",
-  ollama: "ollama",
 };
 
 /** Azure with a version: the path of a deployment. */
@@ -56,13 +60,8 @@ const VERSIONED: Readonly<Record<string, { readonly preset: string; readonly pat
   "azure-openai": { preset: "azure-openai-deployments", path: "/openai" },
 };
 
-/** Paths that calls add to `custom_host`, by preset. */
+/** Paths that Portkey adds to `custom_host`, by preset. */
 const HOST_PATHS: Readonly<Record<string, string>> = { ollama: "/v1" };
-
-/** The member of that name; `null` for names of `Object.prototype`, and for none. */
-function rowOf<Row>(table: Readonly<Record<string, Row>>, name: string | null): Row | null {
-  return (name !== null && Object.hasOwn(table, name) ? table[name] : null) ?? null;
-}
 
 /** Of settings about status codes. */
 export const FIXED_BY_KIND = "what a failure leads to is fixed by its kind (docs/dispatch.md)";
@@ -89,27 +88,46 @@ export const TARGET_KEYS: KnownKeys = {
   id: NAMES_TARGET,
 };
 
+/** Members that an endpoint and its provider are made of, and what has them here. */
+const MEMBERS: readonly (readonly [names: readonly string[], text: string])[] = [
+  [["deployment_id", "azure_deployment_id"], "`upstream_model` of the endpoint"],
+  [["api_version", "azure_api_version"], "`api_version` of the provider"],
+  [["resource_name", "azure_resource_name", "custom_host"], "`base_url` of the provider"],
+  [["aws_region", "vertex_region"], "region of the provider"],
+];
+
+/** Members that hold parts of a key of a cloud. */
+const CLOUD_KEYS = [
+  "aws_access_key_id",
+  "aws_secret_access_key",
+  "aws_session_token",
+  "vertex_service_account_json",
+];
+
 /**
- * One model at one provider. @param inherited timeout around the target, milliseconds. @returns
- * `null`, after a line of the report, where there can be none.
+ * One model at one provider.
+ *
+ * @param inherited timeout around the target, milliseconds.
+ * @returns `null`, after a line of the report, where there can be none.
  */
 export function endpointOf(
   fields: Fields,
   inherited: number | null,
   imported: ImportedConfiguration,
 ): PlannedEndpoint | null {
-  const { report, findings, answers } = imported;
+  const { report, findings, answers, secrets } = imported;
   const override = fields.fields("override_params");
   const written = override.text("model");
   override.noteUnread({}, CALLER);
   const [, ofModel, named] = /^@([^/]+)\/(.+)$/.exec(written ?? "") ?? [];
-  const provider = fields.text("provider")?.replace(/^@/, "") ?? ofModel ?? null;
-  const slug = fields.text("virtual_key") ?? provider;
+  const vendorName = fields.text("provider")?.replace(/^@/, "") ?? ofModel ?? null;
+  const slug = fields.text("virtual_key") ?? vendorName;
   // A slug of the catalogue that only contains a vendor's name is not guessed.
   const known =
     answers.providers.get(slug ?? "") ??
-    answers.providers.get(provider ?? "") ??
-    rowOf(PROVIDERS, provider ?? slug);
+    answers.providers.get(vendorName ?? "") ??
+    rowOf(PROVIDERS, vendorName ?? slug) ??
+    null;
   if (slug === null || (known === null && looksLikeSecret(slug))) {
     const hint =
       "add `provider` or a model such as `@openai/gpt-5` to it, or give `--provider SLUG=PRESET`";
@@ -118,17 +136,14 @@ export function endpointOf(
   }
   const deployment = fields.text("deployment_id") ?? fields.text("azure_deployment_id");
   const version = fields.text("api_version") ?? fields.text("azure_api_version");
-  const versioned = version === null ? null : rowOf(VERSIONED, known);
-  const vendor = versioned?.preset ?? known;
-  const address = addressOf(fields, vendor, slug, versioned?.path ?? "/openai/v1", imported);
+  const { preset: vendor, path } = (version !== null && rowOf(VERSIONED, known)) || {
+    preset: known,
+    path: "/openai/v1",
+  };
+  const address = addressOf(fields, vendor, slug, path, imported);
   const { preset, row: shape } = presetAt(vendor, address?.base ?? null);
-  fields.note(
-    "carried",
-    ["deployment_id", "azure_deployment_id"],
-    "`upstream_model` of the endpoint",
-  );
-  const model =
-    deployment ?? named ?? written ?? answers.models[0] ?? presetOf(preset)?.sample.upstream_model;
+  const facts = presetOf(preset);
+  const model = deployment ?? named ?? written ?? answers.models[0] ?? facts?.sample.upstream_model;
   if (written === null && deployment === null)
     report.add(
       "decide",
@@ -146,124 +161,36 @@ export function endpointOf(
   const operation = operationOf(modeOf(null, base ?? model));
   if (operation === null)
     return refuse("this kind of call is not served; chat, vectors, rerank and moderations are");
-  if (vendor === null) {
-    const what = "the source does not name its vendor: a server of OpenAI's protocol is written";
+  if (vendor === null)
     report.add(
       "decide",
       fields,
-      `${quote(slug)}: ${what}; \`--provider SLUG=PRESET\` names another (docs/presets.md)`,
+      `${quote(slug)}: the source does not name its vendor: a server of OpenAI's protocol is written; \`--provider SLUG=PRESET\` names another (docs/presets.md)`,
     );
-  }
-  const row = providerOf({ fields, preset, shape, slug, version, address }, imported);
-  const timeout = timeoutOf(fields, inherited);
-  row.totals.add(timeout === null ? null : timeout / 1000);
-  const added = imported.endpoint(row, { upstream: model, base, operation, spot: fields });
-  if (typeof added === "string") return refuse(added);
-  const carried = `endpoint ${quote(added.id)}`;
-  report.add("carried", fields, carried);
-  fields.note("carried", ["provider", "virtual_key"], `provider \`${row.id}\``);
-  override.note("carried", "model", carried);
-  return added;
-}
-
-/** Milliseconds of the target, or of the configuration around it. */
-export function timeoutOf(fields: Fields, inherited: number | null): number | null {
-  const own = fields.number("request_timeout");
-  if (own === null || own <= 0) return inherited;
-  const what =
-    "`timeouts.total` of the provider; the longest of its targets, 10m for one without it";
-  fields.note("carried", "request_timeout", what);
-  return own;
-}
-
-/** Members that hold parts of a key of a cloud. */
-const CLOUD_KEYS = [
-  "aws_access_key_id",
-  "aws_secret_access_key",
-  "aws_session_token",
-  "vertex_service_account_json",
-];
-
-/** Address of the calls; `null`: the preset's. */
-function addressOf(
-  fields: Fields,
-  preset: string | null,
-  slug: string,
-  path: string,
-  imported: ImportedConfiguration,
-): Address | null {
-  const named = fields.text("custom_host");
-  if (named !== null) {
-    const below = rowOf(HOST_PATHS, preset) ?? "";
-    const bare = named.replace(/\/+$/, "");
-    return baseUrlOf(
-      bare.endsWith(below) ? bare : `${bare}${below}`,
-      fields.spot("custom_host"),
-      imported,
-    );
-  }
-  const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
-  if (resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource))
-    return baseUrlOf(`https://${resource}.openai.azure.com${path}`, fields, imported);
-  // Portkey has no address for self-hosted servers; a secret of its vault may have one:
-  // `secret_mappings: [{ target_field, … }]`.
-  const isOwn = preset === null || presetOf(preset)?.provider.network === "private";
-  const isSecret = fields
-    .rows("secret_mappings")
-    .some((row) => row.text("target_field") === "custom_host");
-  if (!isOwn && !isSecret) return null;
-  return missingAddress(
-    slug,
-    fields,
-    "the address is not in the source: `custom_host` would have it",
-    imported,
-  );
-}
-
-interface Connection {
-  readonly fields: Fields;
-  readonly preset: string | null;
-  /** Keys of the row instead of a preset. */
-  readonly shape: JsonObject;
-  readonly slug: string;
-  readonly version: string | null;
-  readonly address: Address | null;
-}
-
-function providerOf(
-  { fields, preset, shape, slug, version, address }: Connection,
-  imported: ImportedConfiguration,
-): PlannedProvider {
-  const facts = presetOf(preset);
-  fields.note("carried", ["api_version", "azure_api_version"], "`api_version` of the provider");
-  const vault =
-    "values of Portkey's vault: put keys into the environment, and write addresses into routes.yaml";
-  fields.note("decide", "secret_mappings", vault);
-  const missing = address?.missing ?? null;
-  // The preset has a placeholder of its own, in the form of the provider's hosts.
-  const base = missing !== null && facts?.address !== undefined ? null : (address?.base ?? null);
+  for (const [names, text] of MEMBERS) fields.note("carried", names, text);
   fields.note(
-    "carried",
-    ["resource_name", "azure_resource_name", "custom_host"],
-    "`base_url` of the provider",
+    "decide",
+    "secret_mappings",
+    "values of Portkey's vault: put keys into the environment, and write addresses into routes.yaml",
   );
-  const wanted = fields.text("aws_region") ?? fields.text("vertex_region");
-  fields.note("carried", ["aws_region", "vertex_region"], "region of the provider");
   for (const name of CLOUD_KEYS) {
     const key = fields.text(name);
-    if (key === null) continue;
-    imported.secrets.literal(key, name.toUpperCase(), fields.spot(name));
+    if (key !== null) secrets.literal(key, name.toUpperCase(), fields.spot(name));
     fields.note(
       "decide",
       name,
       "this line holds a key: the cloud's own variables replace it (docs/configuration.md)",
     );
   }
-  const location = placeProvider(facts, base, wanted, fields, imported);
+  const missing = address?.missing ?? null;
+  // The preset has a placeholder of its own, in the form of the provider's hosts.
+  const given = missing !== null && facts?.address !== undefined ? null : (address?.base ?? null);
+  const region = fields.text("aws_region") ?? fields.text("vertex_region");
+  const location = placeProvider(facts, given, region, fields, imported);
   const variable = keyOf(fields, preset, slug, imported);
   if (variable === null && !location.isPrivate && facts?.provider.auth === "none")
-    imported.report.add("decide", fields, MISSING_KEY);
-  return imported.provider({
+    report.add("decide", fields, MISSING_KEY);
+  const provider = imported.provider({
     preset,
     name: slug,
     row: {
@@ -276,6 +203,56 @@ function providerOf(
     missing,
     spot: fields,
   });
+  const timeout = timeoutOf(fields, inherited);
+  provider.totals.add(timeout === null ? null : timeout / 1000);
+  const added = imported.endpoint(provider, { upstream: model, base, operation, spot: fields });
+  if (typeof added === "string") return refuse(added);
+  const carried = `endpoint ${quote(added.id)}`;
+  report.add("carried", fields, carried);
+  fields.note("carried", ["provider", "virtual_key"], `provider \`${provider.id}\``);
+  override.note("carried", "model", carried);
+  return added;
+}
+
+/** Milliseconds of the target, or of the configuration around it. */
+export function timeoutOf(fields: Fields, inherited: number | null): number | null {
+  const timeout = fields.number("request_timeout") ?? 0;
+  if (timeout <= 0) return inherited;
+  fields.note(
+    "carried",
+    "request_timeout",
+    "`timeouts.total` of the provider; the longest of its targets, 10m for one without it",
+  );
+  return timeout;
+}
+
+/** Address of the calls; `null`: the preset's. */
+function addressOf(
+  fields: Fields,
+  preset: string | null,
+  slug: string,
+  path: string,
+  imported: ImportedConfiguration,
+): Address | null {
+  const host = fields.text("custom_host");
+  if (host !== null) {
+    const below = rowOf(HOST_PATHS, preset) ?? "";
+    const bare = host.replace(/\/+$/, "");
+    const base = bare.endsWith(below) ? bare : `${bare}${below}`;
+    return baseUrlOf(base, fields.spot("custom_host"), imported);
+  }
+  const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
+  if (resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource))
+    return baseUrlOf(`https://${resource}.openai.azure.com${path}`, fields, imported);
+  // Portkey has no address for self-hosted servers; a secret of its vault may have one:
+  // `secret_mappings: [{ target_field, … }]`.
+  const isOwn = preset === null || presetOf(preset)?.provider.network === "private";
+  const isSecret = fields
+    .rows("secret_mappings")
+    .some((row) => row.text("target_field") === "custom_host");
+  if (!isOwn && !isSecret) return null;
+  const why = "the address is not in the source: `custom_host` would have it";
+  return missingAddress(slug, fields, why, imported);
 }
 
 /** The variable of a target's key; `null` for providers without one. */
@@ -291,23 +268,13 @@ function keyOf(
   const label = isVendor && preset === null ? `${slug}-custom-host` : slug;
   const name = asId(label, "provider").toUpperCase().replaceAll("-", "_");
   const own = `${name.replace(/^(?=\d)/, "_")}_API_KEY`;
-  const key = fields.text("api_key");
-  if (key !== null) {
-    const variable = secrets.literal(key, usual ?? own, fields.spot("api_key"));
-    fields.note(
-      "decide",
-      "api_key",
-      `this line holds a key: put it into the environment as \`${variable}\``,
-    );
-    return variable;
-  }
+  if (fields.has("api_key")) return literalKey(fields, "api_key", usual ?? own, secrets);
   if (usual === null && preset !== null) return null;
   if (usual !== null && isVendor) return secrets.named(usual);
-  const changed = `a provider row with its own credential: put the key into the environment as \`${own}\``;
   report.add(
     "changed",
     fields.spot(fields.has("virtual_key") ? "virtual_key" : "provider"),
-    changed,
+    `a provider row with its own credential: put the key into the environment as \`${own}\``,
   );
   return secrets.named(own);
 }

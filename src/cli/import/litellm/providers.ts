@@ -1,0 +1,599 @@
+import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import { hostEvidence, modelIdEvidence } from "../../../compile/checks/regions.ts";
+import { presetOf } from "../../../compile/presets.ts";
+import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";
+import {
+  type Address,
+  baseUrlOf,
+  missingAddress,
+  OWN,
+  placeProvider,
+  presetAt,
+  UNSTATED,
+} from "../configuration/provider-location.ts";
+import {
+  asId,
+  keyedAuth,
+  literalKey,
+  meansNoKey,
+  MISSING_KEY,
+  type PlannedProvider,
+  presetVariable,
+} from "../configuration/rows.ts";
+import { type Fields, isReference, type Item, REFERENCE, rowOf } from "../source.ts";
+
+/** A provider of LiteLLM, as a row of routes.yaml. */
+interface LiteLlmProvider {
+  /** `null`: a server of OpenAI's protocol of which nothing more is known. */
+  readonly preset: string | null;
+  /** Variable that LiteLLM reads where `api_key` is absent. Default: the preset's. */
+  readonly variable?: string;
+  /** Base URL where `api_base` is absent and the preset has none. */
+  readonly base?: string;
+  /** LiteLLM has no address for these servers: without `api_base` it reads one from a variable. */
+  readonly hasNoDefault?: true;
+  /** End of `api_base` that is not part of `base_url`. */
+  readonly trim?: RegExp;
+  /** Path to append after that. */
+  readonly path?: string;
+  /** A gateway: its address does not show where requests are processed. */
+  readonly forwards?: true;
+  /** Preset for calls of the kind `responses`. */
+  readonly responses?: string;
+  /** Preset and path for calls with an `api_version` that names a day. */
+  readonly versioned?: { readonly preset: string; readonly path: string };
+  /** Authenticated by cloud credentials instead of a key. */
+  readonly cloud?: typeof connectAmazon;
+  /** Keys of the provider row. */
+  readonly row?: JsonObject;
+  /** Rows for some of its models, or why they cannot be served; the first match wins. */
+  readonly models?: readonly (Pick<LiteLlmProvider, "preset" | "row"> & {
+    readonly form: RegExp;
+    readonly refused?: string;
+  })[];
+}
+
+/** A server that speaks OpenAI's protocol at an address of its own. */
+const compatible = (variable?: string, base?: string): LiteLlmProvider => ({
+  preset: null,
+  ...(variable !== undefined && { variable }),
+  ...(base !== undefined && { base }),
+});
+
+const BEDROCK: LiteLlmProvider = {
+  preset: "bedrock",
+  cloud: connectAmazon,
+  models: [
+    { form: /^invoke\/.*anthropic\./, preset: "bedrock-invoke" },
+    { form: /titan-embed/, preset: null, row: { dialect: "bedrock-titan-embed" } },
+    { form: /nova-.*embed/, preset: null, row: { dialect: "bedrock-nova-embed" } },
+    {
+      form: /cohere\.(?:embed|rerank)/,
+      preset: null,
+      row: { dialect: "cohere-chat", flags: ["bedrock_invoke"] },
+    },
+    { form: /rerank/, preset: null, row: { dialect: "bedrock-rerank" } },
+    {
+      form: /^(?:agent|agentcore|invoke_agent|async_invoke|openai|imported)\//,
+      preset: null,
+      refused: "agents, imported models and batches of Bedrock have no protocol here",
+    },
+  ],
+};
+
+const VERTEX: LiteLlmProvider = {
+  preset: "vertex",
+  cloud: connectGoogle,
+  models: [
+    { form: /^claude/, preset: "vertex-anthropic" },
+    {
+      form: /^(?:meta|mistralai|mistral|ai21|jamba|llama|codestral|deepseek-ai|qwen|openai|openapi)[/-]|^\d+$/,
+      preset: null,
+      refused: "partner models and endpoints of one's own on Vertex AI have no protocol here",
+    },
+  ],
+};
+
+const VERSION_PATH = /\/v[12]$/;
+const COHERE: LiteLlmProvider = { preset: "cohere", trim: VERSION_PATH };
+const OLLAMA: LiteLlmProvider = { preset: "ollama", path: "/v1" };
+const VLLM: LiteLlmProvider = { preset: "vllm", hasNoDefault: true };
+
+/** Providers whose preset has the same name and needs nothing else. */
+const SAME_NAME = [
+  "gemini",
+  "mistral",
+  "voyage",
+  "groq",
+  "deepseek",
+  "xai",
+  "openrouter",
+  "cerebras",
+  "sambanova",
+  "nebius",
+  "scaleway",
+  "ovhcloud",
+];
+
+/** By the prefix of `litellm_params.model`. */
+const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
+  ...Object.fromEntries(SAME_NAME.map((preset) => [preset, { preset }])),
+  openai: { preset: "openai", responses: "openai-responses" },
+  "text-completion-openai": { preset: "openai", row: { dialect: "openai-completions", flags: [] } },
+  azure: {
+    preset: "azure-openai",
+    variable: "AZURE_API_KEY",
+    trim: /\/openai(?:\/v1|\/deployments\/.*)?$/,
+    path: "/openai/v1",
+    responses: "azure-openai-responses",
+    versioned: { preset: "azure-openai-deployments", path: "/openai" },
+  },
+  azure_ai: {
+    preset: "azure-ai",
+    variable: "AZURE_AI_API_KEY",
+    trim: /(?<=:\/\/[^/]+)\/.*$/,
+    path: "/openai/v1",
+  },
+  anthropic: { preset: "anthropic", trim: VERSION_PATH },
+  bedrock: BEDROCK,
+  bedrock_converse: BEDROCK,
+  vertex_ai: VERTEX,
+  vertex_ai_beta: VERTEX,
+  codestral: {
+    preset: "mistral",
+    variable: "CODESTRAL_API_KEY",
+    base: "https://codestral.mistral.ai/v1",
+  },
+  cohere: COHERE,
+  cohere_chat: COHERE,
+  jina_ai: { preset: "jina", variable: "JINA_AI_API_KEY" },
+  together_ai: { preset: "together", variable: "TOGETHERAI_API_KEY" },
+  fireworks_ai: { preset: "fireworks", variable: "FIREWORKS_AI_API_KEY" },
+  perplexity: { preset: "perplexity", variable: "PERPLEXITYAI_API_KEY" },
+  huggingface: { preset: "hugging-face", variable: "HUGGINGFACE_API_KEY" },
+  nvidia_nim: { preset: "nvidia", variable: "NVIDIA_NIM_API_KEY" },
+  databricks: { preset: "databricks", variable: "DATABRICKS_API_KEY" },
+  cloudflare: { preset: "cloudflare", variable: "CLOUDFLARE_API_KEY" },
+  hosted_vllm: VLLM,
+  vllm: VLLM,
+  ollama: OLLAMA,
+  ollama_chat: OLLAMA,
+  lm_studio: { preset: "lm-studio", hasNoDefault: true },
+  llamafile: { preset: "llama-cpp" },
+  openai_like: compatible("OPENAI_LIKE_API_KEY"),
+  custom_openai: compatible("OPENAI_API_KEY"),
+  litellm_proxy: {
+    preset: "litellm",
+    variable: "LITELLM_PROXY_API_KEY",
+    hasNoDefault: true,
+    forwards: true,
+  },
+  xinference: compatible("XINFERENCE_API_KEY"),
+  infinity: compatible(),
+  deepinfra: compatible("DEEPINFRA_API_KEY", "https://api.deepinfra.com/v1/openai"),
+  moonshot: compatible("MOONSHOT_API_KEY", "https://api.moonshot.ai/v1"),
+  novita: compatible("NOVITA_API_KEY", "https://api.novita.ai/v3/openai"),
+  lambda_ai: compatible("LAMBDA_API_KEY", "https://api.lambda.ai/v1"),
+  dashscope: compatible(
+    "DASHSCOPE_API_KEY",
+    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+  ),
+};
+
+/** Providers of models without a prefix; the first match wins. */
+const UNPREFIXED: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(?:ft:)?(?:gpt-|chatgpt|o[134](?:-|$)|text-embedding-(?:3|ada)|omni-moderation|text-moderation)/,
+    "openai",
+  ],
+  [/^(?:dall-e|gpt-image|whisper|tts-|sora)/, "openai"],
+  [/^claude/, "anthropic"],
+  [/^(?:command|embed-|rerank-)/, "cohere"],
+  [/^(?:gemini-|text-multilingual-embedding)/, "vertex_ai"],
+  [/^(?:[a-z-]+\.)?(?:anthropic|amazon|meta|cohere|mistral|ai21|deepseek)\./, "bedrock"],
+  [/^deepseek-/, "deepseek"],
+  [/^(?:mistral-|codestral-|open-mi)/, "mistral"],
+];
+
+/**
+ * Provider and model of `litellm_params.model`. The prefix is empty where none is known.
+ *
+ * @param custom `custom_llm_provider`.
+ */
+export function splitModel(model: string, custom: string | null) {
+  const [first = "", ...rest] = model.split("/");
+  const isPrefixed =
+    rest.length > 0 && (custom === null ? Object.hasOwn(PROVIDERS, first) : first === custom);
+  const named = isPrefixed ? first : (custom ?? UNPREFIXED.find(([form]) => form.test(model))?.[1]);
+  const prefix = named ?? (rest.length > 0 ? first : "");
+  return {
+    prefix,
+    row: rowOf(PROVIDERS, prefix),
+    name: rest.length > 0 && first === prefix ? rest.join("/") : model,
+  };
+}
+
+/** Parts of the file that rows refer to. */
+export interface Surroundings {
+  /** `credential_list`, by name. */
+  readonly credentials: ReadonlyMap<string, Fields>;
+  /** `environment_variables`, which LiteLLM sets before it reads anything else. */
+  readonly environment: Fields;
+  /** `litellm_settings`; its `api_base` is the default of all rows. */
+  readonly settings: Fields;
+}
+
+/** A model at a provider: one row of `model_list`. */
+export interface Connection {
+  readonly provider: PlannedProvider;
+  /** The provider's name of the model. */
+  readonly upstream: string;
+}
+
+/** Azure's versions that mean its `v1` path. */
+const V1_VERSIONS = /^(?:v1|preview|latest|none)$/;
+
+/** @returns the reason where no dialect fits the provider. */
+export function connectionOf(
+  params: Fields,
+  mode: string,
+  region: string | null,
+  surroundings: Surroundings,
+  imported: ImportedConfiguration,
+): Connection | string {
+  const written = params.plain("model", "the model");
+  if (written === null) return "`litellm_params.model` does not name the model that is called";
+  const { prefix, row, name } = splitModel(written, params.text("custom_llm_provider"));
+  params.note("carried", "custom_llm_provider", "provider of the endpoint");
+  if (row === undefined)
+    return "this provider of LiteLLM has no preset here; if it speaks OpenAI's protocol, write `openai/` before the model and set `api_base`";
+  const form = row.models?.find((one) => one.form.test(name));
+  if (form?.refused !== undefined) return form.refused;
+  const bare = name.replace(/^(?:converse|converse_like|invoke|chat|rerank)\//, "");
+  const isResponses = mode === "responses" || bare.startsWith("responses/");
+  const upstream = bare.replace(/^responses\//, "");
+  const address = addressOf(params, prefix, row, surroundings, imported);
+  const missing = address?.missing ?? null;
+  const { preset: named, path = "" } = presetFor(row, form?.preset, params, isResponses);
+  const { preset, row: shape } = presetAt(named, address?.base ?? null);
+  const facts = presetOf(preset);
+  // The preset has a placeholder of its own, in the form of the provider's hosts.
+  const hasForm = row.cloud === undefined && facts?.address !== undefined;
+  const base =
+    address === null || (missing !== null && hasForm)
+      ? null
+      : `${address.base}${address.base.endsWith(path) ? "" : path}`;
+  const version = versionOf(params, preset, row);
+  const cloud = row.cloud?.(params, form?.row, base, imported);
+  const given = cloud?.baseUrl ?? base;
+  const claimed = region ?? (row.forwards === true ? UNSTATED : null);
+  const isUnpinned =
+    claimed !== null && cloud === undefined && given === null && facts?.regions !== undefined;
+  // The region of the source does not change the host that is called.
+  const location = placeProvider(
+    facts,
+    given,
+    cloud?.region ?? (isUnpinned ? null : claimed),
+    params.spot("api_base"),
+    imported,
+  );
+  if (isUnpinned)
+    imported.report.add(
+      "decide",
+      params.spot("region_name"),
+      "the address does not pin the region: docs/presets.md has addresses that do",
+    );
+  const usual = row.variable ?? presetVariable(preset);
+  const isOpen =
+    usual === null || (preset === null && (location.isPrivate || location.region === OWN));
+  const provider = imported.provider({
+    preset,
+    name: nameOf(preset ?? prefix, location.region, missing, location.address.base_url),
+    row: {
+      ...location.address,
+      ...((form === undefined ? row.row : form.row) ?? shape),
+      ...(version !== null && { api_version: version }),
+      ...(cloud?.auth ??
+        keyOf(
+          params,
+          preset,
+          usual ?? `${prefix.toUpperCase()}_API_KEY`,
+          isOpen,
+          location.isPrivate,
+          imported,
+        )),
+    },
+    region: location.region,
+    missing,
+    spot: params,
+  });
+  if (!/^[!-~]{1,256}$/.test(upstream))
+    return "the name of the model has spaces, or more than 256 characters";
+  return { provider, upstream };
+}
+
+/**
+ * The preset of a row, and the path at the end of its address.
+ *
+ * @param preset that the form of the model implies.
+ */
+function presetFor(
+  row: LiteLlmProvider,
+  preset: string | null | undefined,
+  params: Fields,
+  isResponses: boolean,
+): Pick<LiteLlmProvider, "preset" | "path"> {
+  if (preset !== undefined) return { ...row, preset };
+  if (isResponses && row.responses !== undefined) return { ...row, preset: row.responses };
+  const version = params.text("api_version");
+  return (version !== null && !V1_VERSIONS.test(version) ? row.versioned : undefined) ?? row;
+}
+
+/** Members of a row that hold the address. */
+export const ADDRESSES = ["api_base", "base_url", "aws_bedrock_runtime_endpoint"];
+
+/** The address before its path; `null`: the preset's. */
+function addressOf(
+  params: Fields,
+  prefix: string,
+  row: LiteLlmProvider,
+  { environment, settings }: Surroundings,
+  imported: ImportedConfiguration,
+): Address | null {
+  const variable = `${prefix.toUpperCase()}_API_BASE`;
+  const given =
+    params.first(ADDRESSES) ??
+    settings.item("api_base") ??
+    environment.first([variable, `${prefix.toUpperCase()}_BASE_URL`]);
+  if (given === null) {
+    if (row.base !== undefined) return { base: row.base, missing: null };
+    if (row.preset !== null && row.hasNoDefault !== true) return null;
+    const why = `LiteLLM reads the address from \`${variable}\``;
+    return missingAddress(variable, params, why, imported);
+  }
+  const written = textOf(given);
+  const set = written.startsWith(REFERENCE)
+    ? environment.item(written.slice(REFERENCE.length))
+    : null;
+  const address = baseUrlOf(textOf(set ?? given), given, imported);
+  if (address.missing !== null) return address;
+  for (const item of [given, set ?? []].flat())
+    imported.report.add("carried", item, "`base_url` of the provider");
+  return { ...address, base: address.base.replace(row.trim ?? "", "") };
+}
+
+/** Text of a scalar; other values are no address. */
+function textOf({ node }: Item): string {
+  return node.kind === "scalar" ? String(node.value) : "";
+}
+
+/** The version in the path of a deployment; `null` for the `v1` path, which has none. */
+function versionOf(
+  params: Fields,
+  preset: string | null,
+  { versioned }: LiteLlmProvider,
+): string | null {
+  const version = params.plain("api_version", "the version");
+  if (version === null) return null;
+  if (versioned === undefined || preset !== versioned.preset) {
+    const outcome = versioned === undefined ? "left_out" : "carried";
+    params.note(outcome, "api_version", "the path that is called needs no version");
+    return null;
+  }
+  if (!/^[a-z0-9][a-z0-9.-]{0,63}$/.test(version)) {
+    params.wrong("api_version", "this is not a version of Azure's API", "such as `2024-10-21`");
+    return null;
+  }
+  params.note("carried", "api_version", "`api_version` of the provider");
+  return version;
+}
+
+/** @param isOpen whether the server needs no key where the source has none. */
+function keyOf(
+  params: Fields,
+  preset: string | null,
+  suggested: string,
+  isOpen: boolean,
+  isPrivate: boolean,
+  imported: ImportedConfiguration,
+): { readonly auth?: JsonValue } {
+  const token = variableOf(params, "azure_ad_token", "AZURE_AD_TOKEN", imported);
+  if (token !== null) return { auth: { bearer: { env: token } } };
+  const variable = variableOf(params, "api_key", suggested, imported);
+  if (variable !== null || params.has("api_key")) return keyedAuth(preset, variable);
+  if (!isOpen) return keyedAuth(preset, imported.secrets.named(suggested));
+  if (preset === null || !isPrivate) imported.report.add("decide", params, MISSING_KEY);
+  return keyedAuth(preset, null);
+}
+
+/**
+ * The variable of a key of the source; `null` where the key is absent or stands for no key.
+ *
+ * @param suggested name for a literal key.
+ */
+function variableOf(
+  fields: Fields,
+  name: string,
+  suggested: string,
+  { secrets }: ImportedConfiguration,
+): string | null {
+  const text = fields.text(name);
+  if (text === null) return null;
+  if (text.startsWith(REFERENCE)) {
+    const variable = secrets.named(text.slice(REFERENCE.length));
+    if (variable !== null) fields.note("carried", name, `environment variable \`${variable}\``);
+    else fields.note("decide", name, `names no environment variable; \`${suggested}\` is written`);
+    return variable ?? secrets.named(suggested) ?? suggested;
+  }
+  if (!meansNoKey(text)) return literalKey(fields, name, suggested, secrets);
+  fields.note("carried", name, "no key: `auth: none`");
+  return null;
+}
+
+function nameOf(
+  base: string,
+  region: string,
+  missing: string | null,
+  address: string | undefined,
+): string {
+  const label = missing ?? (address === undefined ? null : labelOf(new URL(address).hostname));
+  if (label !== null) return asId(`${base}-${label}`, base);
+  return asId(["global", OWN, UNSTATED].includes(region) ? base : `${base}-${region}`, base);
+}
+
+/** The part of a host that distinguishes accounts or servers; `null` for IP addresses. */
+function labelOf(hostname: string): string | null {
+  if (hostEvidence(hostname) !== null || /^[\d.]+$|^\[|^localhost$/.test(hostname)) return null;
+  const [first = ""] = hostname.split(".");
+  return /^(?:api|www|inference)$/.test(first) || first === first.toUpperCase() ? null : first;
+}
+
+/** Parts of a key, which the row reads from the variables of AWS's own tools. */
+const AWS_KEYS = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
+
+/**
+ * Address, region and credentials at a cloud.
+ *
+ * @param row keys that the row has instead of a preset.
+ * @param base address of the source.
+ */
+function connectAmazon(
+  params: Fields,
+  row: JsonObject | undefined,
+  base: string | null,
+  { report, secrets }: ImportedConfiguration,
+): {
+  readonly auth: { readonly auth?: JsonObject };
+  readonly region: string | null;
+  readonly baseUrl: string | null;
+} {
+  const region = namedRegion(
+    params,
+    "aws_region_name",
+    /^[a-z]{2}(?:-[a-z]+){1,3}-\d{1,2}$/,
+    "eu-west-1",
+  );
+  if (region !== null)
+    params.note("carried", "aws_region_name", "region of the provider, and of its host");
+  else if (base === null)
+    report.add(
+      "decide",
+      params,
+      "LiteLLM reads the region from AWS_REGION_NAME: write it into `base_url` and `region`",
+    );
+  const [model = ""] = (params.text("model") ?? "").split("/").slice(-1);
+  const shown = region ?? modelIdEvidence(model)?.location.at(-1) ?? null;
+  for (const name of AWS_KEYS) {
+    const item = params.item(name);
+    if (item === null) continue;
+    const variable = name.toUpperCase();
+    const text = params.text(name) ?? "";
+    if (isReference(item.node)) secrets.named(variable);
+    else secrets.literal(text, variable, item);
+    if (text === `${REFERENCE}${variable}`)
+      params.note("carried", name, `environment variable \`${variable}\``);
+    else
+      params.note(
+        "decide",
+        name,
+        `calls are signed with the key in \`${variable}\`, one for all rows of AWS: put it there, or use a role`,
+      );
+  }
+  const profile = params.plain("aws_profile_name", "the profile");
+  if (profile !== null)
+    params.note("carried", "aws_profile_name", "`credentials: shared_file` with the profile");
+  params.note(
+    "changed",
+    "aws_role_name",
+    "`credentials: web_identity` takes the role of AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE; set both",
+  );
+  params.note(
+    "decide",
+    ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"],
+    "belongs to the role: the platform's own variables have it",
+  );
+  const credentials =
+    profile !== null ? "shared_file" : params.has("aws_role_name") ? "web_identity" : "env";
+  // A private host does not show for which region calls are signed.
+  const isOwnHost = base !== null && hostEvidence(new URL(base).hostname) === null;
+  const signing = {
+    service: "bedrock",
+    credentials,
+    ...(profile !== null && /^[A-Za-z0-9_@+.%:/-]{1,128}$/.test(profile) && { profile }),
+    ...(isOwnHost && { region: region ?? "us-east-1" }),
+  };
+  const isPlain = credentials === "env" && row === undefined && !isOwnHost;
+  const host = row?.dialect === "bedrock-rerank" ? "bedrock-agent-runtime" : "bedrock-runtime";
+  const hasPresetHost = row === undefined && shown !== null;
+  return {
+    auth: isPlain ? {} : { auth: { aws_sigv4: signing } },
+    region: shown,
+    baseUrl: base ?? (hasPresetHost ? null : `https://${host}.${region ?? "REGION"}.amazonaws.com`),
+  };
+}
+
+/** A region that becomes part of a host: any other text is a finding. */
+function namedRegion(params: Fields, name: string, form: RegExp, example: string): string | null {
+  const text = params.plain(name, "the region");
+  if (text === null || form.test(text)) return text;
+  params.wrong(name, "this is not a region of this cloud", `such as \`${example}\``);
+  return null;
+}
+
+function connectGoogle(
+  ...[params, , base, { report }]: Parameters<typeof connectAmazon>
+): ReturnType<typeof connectAmazon> {
+  const project = params.plain("vertex_project", "the project") ?? "PROJECT";
+  const named = namedRegion(
+    params,
+    "vertex_location",
+    /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/,
+    "europe-west4",
+  );
+  for (const name of ["vertex_project", "vertex_location"]) {
+    const item = params.item(name);
+    if (item !== null && !isReference(item.node))
+      params.note("carried", name, "`base_url` and `region` of the provider");
+  }
+  const hasLocation = params.has("vertex_location");
+  if (!hasLocation)
+    report.add(
+      "decide",
+      params,
+      "no location is given: `us-central1`, LiteLLM's default, is written",
+    );
+  if (project === "PROJECT")
+    report.add("decide", params, "no project is given: replace PROJECT with yours");
+  // A location that the environment has is not LiteLLM's default.
+  const location = named ?? (hasLocation ? "REGION" : "us-central1");
+  const owner = /(?:^|\/)claude/.test(params.text("model") ?? "") ? "anthropic" : "google";
+  const safe = /^[A-Za-z0-9:._-]{1,100}$/.test(project) ? project : "PROJECT";
+  return {
+    auth: googleCredentials(params),
+    region: location === "REGION" ? null : location,
+    // Calls meant for an address of the source must not reach Google's.
+    baseUrl:
+      base ??
+      `https://${location === "global" ? "" : `${location}-`}aiplatform.googleapis.com/v1/projects/${safe}/locations/${location}/publishers/${owner}`,
+  };
+}
+
+function googleCredentials(params: Fields): { readonly auth?: JsonObject } {
+  const item = params.item("vertex_credentials");
+  if (item === null) return {};
+  const file = textOf(item);
+  if (isReference(item.node) || !/^(?!\/|.*\.\.)[^\s{}]{1,1024}$/.test(file)) {
+    params.note(
+      "decide",
+      "vertex_credentials",
+      "`credentials: adc` reads the file that GOOGLE_APPLICATION_CREDENTIALS names: set it to the path of this account's file",
+    );
+    return {};
+  }
+  params.note(
+    "carried",
+    "vertex_credentials",
+    "`google_oauth: { credentials: { file: … } }`; the path is relative to routes.yaml",
+  );
+  return { auth: { google_oauth: { credentials: { file } } } };
+}
