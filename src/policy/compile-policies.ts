@@ -229,13 +229,14 @@ function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): re
  * like the source's.
  */
 function stringUseOf({ constraints }: PolicyContract, modules: readonly ReadFile[]): StringUse {
-  const strings = new Set(constraints.flatMap(({ reasons }) => reasons));
-  const inspects = new Set<string>();
-  for (const { facts } of modules) {
-    for (const text of facts.strings) strings.add(text);
-    for (const why of facts.inspects) inspects.add(why);
-  }
-  return { strings: [...strings].toSorted(), inspects: [...inspects].toSorted() };
+  const facts = (of: "strings" | "inspects" | "searches"): readonly string[] =>
+    modules.flatMap((module) => module.facts[of]);
+  const sorted = (texts: readonly string[]): readonly string[] => [...new Set(texts)].toSorted();
+  return {
+    strings: sorted([...constraints.flatMap(({ reasons }) => reasons), ...facts("strings")]),
+    inspects: sorted(facts("inspects")),
+    searches: sorted(facts("searches")),
+  };
 }
 
 function sourceOf({ file }: ReadFile): PolicySource {

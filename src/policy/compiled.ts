@@ -57,14 +57,36 @@ export interface PolicySource {
 export interface StringUse {
   /**
    * String literals of it, those of references and its reasons included; sorted. With an empty
-   * `inspects`, other strings of input and data can be permuted: the answer is then permuted in the
-   * same way.
+   * `inspects`, strings of input and data of which {@link nameTest} is false can be permuted: the
+   * answer is then permuted in the same way.
    */
   readonly strings: readonly string[];
   /**
    * Built-ins and other constructs that see more of strings than whether they are equal; sorted.
    */
   readonly inspects: readonly string[];
+  /**
+   * Texts that it looks for in other strings with `contains`, `startswith` or `endswith`; sorted.
+   * Absent from what older releases kept: they list these built-ins in `inspects`.
+   */
+  readonly searches?: readonly string[];
+}
+
+/** JSON writes other characters as escapes, in which a search may find a text. */
+const UNESCAPED = /^[\w .,:;/@+*()-]*$/;
+
+/**
+ * Whether a policy without `inspects` can distinguish a name from every other one: it contains the
+ * name, or searches for a text that the name has.
+ */
+export function nameTest({
+  strings,
+  searches = [],
+}: Pick<StringUse, "strings" | "searches">): (name: string) => boolean {
+  const own = new Set(strings);
+  if (searches.length === 0) return (name) => own.has(name);
+  return (name) =>
+    own.has(name) || !UNESCAPED.test(name) || searches.some((text) => name.includes(text));
 }
 
 /** One content of one policy. */

@@ -169,7 +169,11 @@ const DESCRIPTION_SCHEMA = {
     reasoned: texts,
     reads: texts,
     relates: { type: "boolean" },
-    words: complete({ strings: texts, inspects: texts }),
+    words: {
+      type: "object",
+      required: ["strings", "inspects"],
+      properties: { strings: texts, inspects: texts, searches: texts },
+    },
     entrypoints: complete({ unit: { type: "string" }, pass: { type: ["string", "null"] } }),
     build: { type: "string" },
   },

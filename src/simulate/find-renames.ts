@@ -108,7 +108,7 @@ function distinguishing(
     }
     if (!PATHS[kind].some((path) => readsPath(reader, path))) return false;
     const isKnown = (name: string): boolean =>
-      reader.strings.has(name) || ambiguous.some((names) => names.of(reader).has(name));
+      reader.names(name) || ambiguous.some((names) => names.of(reader).has(name));
     return reader.inspects.length > 0 || isKnown(from) || isKnown(to);
   };
   const found = [...base.contents, ...head.contents].flatMap(({ rules, contract }) =>

@@ -71,7 +71,45 @@ const INSPECTS: readonly (readonly [about: string, rules: string, inspects: read
       ["index"],
     ],
     ["sorting", "p if input.workspace.id in sort(input.workspace.labels)", ["sort"]],
-    ["the start of a string", 'p if startswith(input.workspace.id, "a")', ["startswith"]],
+    ["the start of a string that is written", 'p if startswith(input.workspace.id, "a")', []],
+    [
+      "the start of a string that comes with the request",
+      "p if startswith(input.workspace.id, input.key.workload)",
+      ["startswith"],
+    ],
+    ["a text with punctuation", 'p if contains(input.workspace.id, "a:")', ["contains"]],
+    ["an empty text", 'p if contains(input.workspace.id, "")', ["contains"]],
+    ["JSON text that is searched", 'p if not contains(json.marshal(input.key), "a")', []],
+    [
+      "JSON text with a name that is searched twice",
+      'p if { t := json.marshal(input.key); contains(t, "a"); not endswith(t, "b") }',
+      [],
+    ],
+    [
+      "JSON text that is searched and compared",
+      'p if { t := json.marshal(input.key); contains(t, "a"); t != "b" }',
+      ["json.marshal"],
+    ],
+    [
+      "JSON text that is searched in one rule and given to another",
+      'f(t) if contains(t, "a")\np if f(json.marshal(input.key))',
+      ["json.marshal"],
+    ],
+    [
+      "two JSON texts that are searched and equal",
+      'p if { t := json.marshal(input.key); t == json.marshal(input.workspace); contains(t, "a") }',
+      ["json.marshal"],
+    ],
+    [
+      "JSON text of JSON text",
+      'p if contains(json.marshal(json.marshal(input.key)), "a")',
+      ["json.marshal"],
+    ],
+    [
+      "JSON text in a list",
+      'p if { some t in [json.marshal(input.key)]; contains(t, "a") }',
+      ["json.marshal"],
+    ],
     ["case", 'p if lower(input.workspace.id) == "a"', ["lower"]],
     ["patterns", 'p if regex.match("a", input.workspace.id)', ["regex.match"]],
     ["numbers from strings", "p if to_number(input.workspace.id) > 1", ["to_number"]],
@@ -326,13 +364,14 @@ describe("compiled policies", () => {
       },
       {
         path: "policies/lib/far.rego",
-        text: 'package signalbox.lib.far\n\nok if endswith(input.workspace.id, "-far")\n',
+        text: 'package signalbox.lib.far\n\nok if { endswith(input.workspace.id, "-far"); lower(input.workspace.id) == "a" }\n',
       },
     ];
     const { policies, diagnostics } = await compilePolicies(sources, { cache: null, toolchain });
     expect(diagnostics).toEqual([]);
     const [a, b] = policies;
-    expect(a?.stringUse.inspects).toEqual(["endswith"]);
+    expect(a?.stringUse.inspects).toEqual(["lower"]);
+    expect(a?.stringUse.searches).toEqual(["-far"]);
     expect(a?.stringUse.strings).toEqual(expect.arrayContaining(["-far", "NO"]));
     expect(b?.stringUse.inspects).toEqual([]);
     expect(b?.stringUse.strings).toEqual(["NO", "b-only", "c", "id", "workspace"]);

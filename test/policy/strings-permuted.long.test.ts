@@ -13,7 +13,7 @@ import {
   compilePolicies,
   type CompiledPolicies,
 } from "../../src/policy/compile-policies.ts";
-import type { PolicyModule } from "../../src/policy/compiled.ts";
+import { nameTest, type PolicyModule, type StringUse } from "../../src/policy/compiled.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { candidate, ordinaryInput, policySource, uncached as toolchain } from "./samples.ts";
 
@@ -93,11 +93,30 @@ const BLIND: readonly Source[] = [
     gate,
     'rank := {"mm": 1, "zz": 2}\n\npass.c if max({rank[l] | some l in input.workspace.labels}) > 1\n\npass.c if 2 in sort([count(input.key.labels), 3])',
   ),
+  policySource(
+    "searched-names",
+    gate,
+    'pass.c if startswith(input.workspace.id, "ab")\n\npass.c if { some l in input.workspace.labels; endswith(l, "c") }',
+  ),
+  policySource(
+    "searched-key",
+    gate,
+    'pass.c if not contains(json.marshal(input.key), "ab")\n\npass.c if { t := json.marshal(input.workspace); contains(t, "ol") }',
+  ),
+  policySource(
+    "searched-data",
+    gate,
+    'pass.c if contains(json.marshal(data.regions), "zz")\n\npass.c if contains(json.marshal(input.candidates), "mm")',
+  ),
 ];
 
 /** Rules that see more, each in a way of its own: the property has to find out about every one. */
 const SEEING: readonly Source[] = [
-  policySource("start-of-string", gate, 'pass.c if startswith(input.workspace.id, "a")'),
+  policySource(
+    "start-of-string",
+    gate,
+    "pass.c if startswith(input.workspace.id, input.key.owner)",
+  ),
   policySource("length-of-string", gate, "pass.c if count(input.workspace.id) > 2"),
   policySource("order-of-strings", gate, "pass.c if input.workspace.id < input.key.workload"),
   policySource(
@@ -151,15 +170,16 @@ interface World {
 }
 
 /**
- * @param literals strings that occur in the policies: they occur in inputs too, and no permutation
- * moves them.
+ * @param use strings that occur in the policies occur in inputs too, and no permutation moves them.
  */
-function worldOf(literals: readonly string[]): World {
+function worldOf(use: Pick<StringUse, "strings" | "searches">): World {
+  const literals = use.strings;
+  const isFixed = nameTest(use);
   const pool = [...new Set([...POOL, ...literals])];
   const string = fc.oneof(fc.constantFrom(...POOL), fc.constantFrom(...pool));
   const strings = fc.uniqueArray(string, { maxLength: 3 }).map((list) => list.toSorted());
   const byString = fc.dictionary(string, strings, { maxKeys: 4 });
-  const free = POOL.filter((one) => !literals.includes(one));
+  const free = POOL.filter((one) => !isFixed(one));
   const positions = fc.uniqueArray(
     fc.record({ id: string, provider: string, region: string, model: string }),
     {
@@ -307,7 +327,7 @@ describe("a policy that inspects nothing", () => {
     // One by one: a string that only one of them writes is free for the others.
     for (const policy of compiled.policies) {
       const modules = await buildModules([policy], toolchain);
-      const { data, input, permutation } = worldOf(policy.stringUse.strings);
+      const { data, input, permutation } = worldOf(policy.stringUse);
       await fc.assert(
         fc.asyncProperty(
           data,
@@ -337,7 +357,7 @@ describe("a policy that inspects something", () => {
   });
 
   test("would have failed the property, every one of these", async () => {
-    const { data, input, permutation } = worldOf(["mm"]);
+    const { data, input, permutation } = worldOf({ strings: ["mm"] });
     const samples = fc.sample(
       fc.tuple(data, fc.array(input, { minLength: 60, maxLength: 60 }), permutation),
       {

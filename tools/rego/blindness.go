@@ -10,11 +10,13 @@ type blindness struct {
 	environment *ast.TypeEnv
 	strings     map[string]bool
 	inspects    map[string]bool
+	searches    map[string]bool
 	// The rule that is looked at: types of its variables, how often each stands in it, how often of these as the position
-	// of a candidate, and whether the rule iterates.
+	// of a candidate, whether it holds a JSON text that is only searched, and whether the rule iterates.
 	shapes    map[ast.Var]types.Type
 	uses      map[ast.Var]int
 	positions map[ast.Var]int
+	searched  map[ast.Var]bool
 	iterates  bool
 }
 
@@ -29,8 +31,8 @@ func (outer scope) inner() scope {
 	return copied
 }
 
-func newBlindness(environment *ast.TypeEnv, strings, inspects map[string]bool) *blindness {
-	return &blindness{environment: environment, strings: strings, inspects: inspects}
+func newBlindness(environment *ast.TypeEnv, strings, inspects, searches map[string]bool) *blindness {
+	return &blindness{environment: environment, strings: strings, inspects: inspects, searches: searches}
 }
 
 const (
@@ -70,6 +72,7 @@ func (b *blindness) module(module *ast.Module) {
 func (b *blindness) rule(rule *ast.Rule, several bool) {
 	b.shapes, b.uses, b.positions, b.iterates = map[ast.Var]types.Type{}, map[ast.Var]int{}, map[ast.Var]int{}, false
 	b.countUses(rule)
+	b.searched = searchedVariables(rule.Body, b.uses)
 	bound := scope{}
 	for _, argument := range rule.Head.Args {
 		b.match(argument, types.A, bound)

@@ -39,14 +39,29 @@ func (b *blindness) call(operator *ast.Term, operands []*ast.Term, bound scope) 
 		for i, argument := range arguments {
 			shapes[i] = b.term(argument, bound)
 		}
-		if isBuiltin {
+		if isBuiltin && !b.search(name, arguments, outputs) {
 			result = b.builtin(builtin, arguments, shapes)
+		} else if isBuiltin {
+			result = known(builtin.Decl.Result())
 		}
 	}
 	for _, output := range outputs {
 		b.match(output, result, bound)
 	}
 	return result
+}
+
+// search notes the text of a search, and accepts JSON text that is only searched.
+func (b *blindness) search(name string, arguments, outputs []*ast.Term) bool {
+	if text, ok := searchedText(name, arguments); ok {
+		b.searches[text] = true
+		return true
+	}
+	if name != "json.marshal" || len(outputs) != 1 {
+		return false
+	}
+	text, ok := outputs[0].Value.(ast.Var)
+	return ok && b.searched[text]
 }
 
 // walk looks at `walk(whole, [_, value])`: of everything below a value it gives the values alone, not where they are.

@@ -26,6 +26,8 @@ type moduleFacts struct {
 	Strings []string `json:"strings"`
 	// Inspects says by what the module sees more of strings than whether they are equal; sorted. See words.go.
 	Inspects []string `json:"inspects"`
+	// Searches holds the texts that the module looks for in other strings; sorted. See searches.go.
+	Searches []string `json:"searches"`
 	// Reads holds what a policy depends on with everything that it calls; null for libraries and tests. See reads.go.
 	Reads []string `json:"reads"`
 	// Relates says whether it may compare two strings of input and data with each other.
@@ -87,7 +89,7 @@ func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleF
 	facts := moduleFacts{
 		Path: path, Package: packageOf(module), PackageAt: at(module.Package.Location),
 		Annotations: []annotationFacts{}, Rules: []ruleFacts{}, References: []referenceFacts{},
-		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects, Reads: words.reads.paths,
+		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects, Searches: words.searches, Reads: words.reads.paths,
 		Relates:     words.reads.relates,
 		Comparisons: words.comparisons, Directives: directivesOf(module),
 	}

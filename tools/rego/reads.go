@@ -597,7 +597,11 @@ func (r *reader) builtin(name string, arguments []*value, operands []*ast.Term) 
 		r.iterate(arguments[0])
 		return &value{rest: arguments[0].elements()}
 	}
-	if name == "walk" {
+	if _, ok := searchedText(name, operands); ok {
+		r.use(arguments[0])
+		return nothing
+	}
+	if name == "walk" || name == "json.marshal" {
 		r.use(arguments[0])
 		return anything
 	}

@@ -7,13 +7,17 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// What a module can distinguish. Let p be a permutation of strings that fixes every string in `strings`, applied to all
-// strings of input and data but not to names of members, with lists in any order afterwards (the host sorts them). A
-// module that `inspects` nothing answers with p applied to its answer. By induction over evaluation:
+// What a module can distinguish. Let p be a permutation of strings that fixes every string in `strings`, and every string
+// in which a text of `searches` occurs. It is applied to all strings of input and data but not to names of members, with
+// lists in any order afterwards (the host sorts them). A module that `inspects` nothing answers with p applied to its
+// answer. By induction over evaluation:
 //
 //   - Strings come from input, data and the source. Those of the source are fixed; nothing that makes or takes apart text
-//     is allowed, so there are no others, but for names of members and of types, which are then in `strings`.
+//     is allowed, so there are no others, but for names of members and of types, which are then in `strings`, and for JSON
+//     text that is only searched.
 //   - Bodies hold by equality, and p is one to one: strings are equal before as after. So are tuples, sets and objects.
+//   - A search for a text of the source (searches.go) finds it in a string as in the permuted one: p fixes strings that have
+//     it, and permutes the others among themselves.
 //   - Order of strings is never used: comparisons need a side that can only be a number, boolean or null (types are
 //     ordered the same whatever the strings), and so do `sort`, `max` and `min`.
 //   - Order of lists is not seen: a list (an array that is no literal) may be iterated, counted and searched, and nothing
@@ -27,6 +31,7 @@ import (
 type wordFacts struct {
 	strings     []string
 	inspects    []string
+	searches    []string
 	comparisons []comparisonFacts
 	reads       readFacts
 }
@@ -52,16 +57,17 @@ func wordsOf(modules, resolved map[string]*ast.Module, schema any) map[string]wo
 		if resolved[path] != nil {
 			module = resolved[path]
 		}
-		strings, inspects, comparisons := constantsOf(module), map[string]bool{}, append([]comparisonFacts{}, compared[path]...)
+		strings, inspects, searches := constantsOf(module), map[string]bool{}, map[string]bool{}
+		comparisons := append([]comparisonFacts{}, compared[path]...)
 		reads := everything
 		if schema == nil || compiler.Failed() || compiler.Modules[path] == nil {
 			inspects[uncompiled] = true
 		} else {
-			blindness := newBlindness(compiler.TypeEnv, strings, inspects)
+			blindness := newBlindness(compiler.TypeEnv, strings, inspects, searches)
 			blindness.module(compiler.Modules[path])
 			reads = readsOf(path, compiler.Modules)
 		}
-		facts[path] = wordFacts{list(strings), list(inspects), comparisons, reads}
+		facts[path] = wordFacts{list(strings), list(inspects), list(searches), comparisons, reads}
 	}
 	return facts
 }

@@ -69,6 +69,8 @@ export interface ModuleFacts {
    * `tools/rego/words.go` has the argument.
    */
   readonly inspects: readonly string[];
+  /** Texts that it searches for in other strings; sorted (`tools/rego/searches.go`). */
+  readonly searches: readonly string[];
   /**
    * Dotted paths of input and data that a policy depends on with everything that it calls, sorted;
    * a path covers everything below it. Below a list of strings stands the one that is searched for,

@@ -1,7 +1,7 @@
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import { isWithinCeilings, type RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import type { CompiledPolicy } from "../../policy/compiled.ts";
+import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { hostOf } from "../compare/change-kinds.ts";
@@ -344,6 +344,7 @@ export class LeftJobs {
     const route = routeOf(table, member);
     if (row === undefined || route === null) return null;
     const { approve } = row;
+    const names = nameTest(rules.stringUse);
     const isNamed = rules.stringUse.inspects.length > 0;
     const candidates = routeCandidates(table, route).map(({ endpoint, rank, tier }) => {
       const { id, model, provider, region, dialect } = endpoint;
@@ -351,8 +352,7 @@ export class LeftJobs {
         retention: "",
         trainsOnData: true,
       };
-      const isId =
-        isNamed || rules.stringUse.strings.includes(id) || this.#ambiguous.of(rules).has(id);
+      const isId = isNamed || names(id) || this.#ambiguous.of(rules).has(id);
       const facts = [
         model,
         provider,

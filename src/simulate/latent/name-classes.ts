@@ -1,7 +1,7 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { PolicyCandidate, PolicyInput } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { CompiledPolicy } from "../../policy/compiled.ts";
+import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { POLICY_INPUT_SCHEMA } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { NOT_DECLARED } from "../report/report.ts";
@@ -33,23 +33,27 @@ const MOST_NUMBERS = 8;
 
 /** @param contents on both sides; at least one. */
 export function policyReads(contents: readonly CompiledPolicy[]): PolicyReads {
-  const strings = new Set(contents.flatMap(({ stringUse }) => stringUse.strings));
-  const inspects = [...new Set(contents.flatMap(({ stringUse }) => stringUse.inspects))].toSorted();
-  const isInspecting = inspects.length > 0;
+  const tests = contents.map(({ stringUse }) => nameTest(stringUse));
+  const isKnown = (name: string): boolean => tests.some((test) => test(name));
+  const inspects = new Set(contents.flatMap(({ stringUse }) => stringUse.inspects));
+  const isInspecting = inspects.size > 0;
+  // A name that no file has yet may have several of the texts, or begin with one.
+  for (const { stringUse } of contents)
+    for (const text of stringUse.searches ?? []) inspects.add(`a search for "${text}"`);
   const path = (wanted: string): boolean => contents.some((content) => readsPath(content, wanted));
   const readsOperation = path("input.operation");
   return {
     path,
-    ofCandidates: (member) => path("input.candidates") && strings.has(member),
-    tellsApart: (name) => isInspecting || strings.has(name),
+    ofCandidates: (member) => path("input.candidates") && isKnown(member),
+    tellsApart: (name) => isInspecting || isKnown(name),
     operationKey: (operation) =>
       JSON.stringify([
         ...contents.map(({ contract }) => contract.operations.includes(operation)),
-        readsOperation && (isInspecting || strings.has(operation)) ? operation : "",
+        readsOperation && (isInspecting || isKnown(operation)) ? operation : "",
       ]),
     numbers: numbersIn(contents).slice(0, MOST_NUMBERS),
     named: namesIn(contents),
-    inspects,
+    inspects: [...inspects].toSorted(),
   };
 }
 

@@ -63,16 +63,20 @@ const PATHS: Readonly<Record<Kind, readonly string[]>> = {
 
 /** Which names are interchangeable, and what replaces them. */
 class Names {
-  readonly #fixed: ReadonlySet<string>;
+  readonly #isFixed: (name: string) => boolean;
   readonly #fixedKinds: ReadonlySet<Kind>;
   /** Whether somebody looks at the lists of routes that workspaces approve. */
   readonly readsRoutes: boolean;
 
   constructor(readers: readonly Reader[], sides: readonly PairSide[]) {
-    this.#fixed = new Set([
-      ...readers.flatMap(({ strings }) => [...strings]),
-      ...sides.flatMap(({ ambiguous }) => [...ambiguous.all]),
-    ]);
+    const ambiguous = new Set(sides.flatMap((side) => [...side.ambiguous.all]));
+    const known = new Map<string, boolean>();
+    this.#isFixed = (name) => {
+      const isFixed =
+        known.get(name) ?? (ambiguous.has(name) || readers.some(({ names }) => names(name)));
+      known.set(name, isFixed);
+      return isFixed;
+    };
     const inspecting = readers.filter((reader) => reader.inspects.length > 0);
     // A reader of the approved routes sees the position of a route in the list, and the other
     // routes.
@@ -89,7 +93,7 @@ class Names {
   numbering(): (kind: Kind, name: string) => string {
     const numbers = new Map<string, number>();
     return (kind, name) => {
-      if (this.#fixedKinds.has(kind) || this.#fixed.has(name)) return `=${name}`;
+      if (this.#fixedKinds.has(kind) || this.#isFixed(name)) return `=${name}`;
       const key = `${kind} ${name}`;
       const number = numbers.get(key) ?? numbers.size;
       numbers.set(key, number);

@@ -4,7 +4,7 @@ import { LATENCY_CLASSES, RETENTIONS, type RoutingTable } from "../../canon/tabl
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import type { CompiledPolicy } from "../../policy/compiled.ts";
+import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
 import type { Distinctions } from "../sample-request.ts";
 import { OUTSIDE_VOCABULARY } from "./universe.ts";
@@ -17,8 +17,8 @@ export interface Reader {
   readonly operations: readonly Operation[] | null;
   /** Paths of the input and of the data; each covers everything below it. */
   readonly reads: readonly string[];
-  /** Strings that it can distinguish because it contains them. */
-  readonly strings: ReadonlySet<string>;
+  /** Whether it can distinguish a string because it contains it, or a text of it. */
+  readonly names: (name: string) => boolean;
   /**
    * Why it can distinguish any two strings, such as a built-in that looks into text; empty where it
    * cannot.
@@ -70,7 +70,7 @@ export function policyReader({
     name: `policy:${contract.id}`,
     operations: contract.operations,
     reads,
-    strings: new Set(strings.strings),
+    names: nameTest(strings),
     inspects: strings.inspects,
     relates,
     seesOrder:
@@ -84,7 +84,7 @@ export function distinctionReader({ reads, strings }: Distinctions): Reader {
     name: "assertions",
     operations: null,
     reads,
-    strings: new Set(strings),
+    names: nameTest({ strings }),
     inspects: [],
     relates: true,
     seesOrder: false,
@@ -127,7 +127,7 @@ export class Sight {
 
   /** Whether a reader contains the name, at any path. */
   names(name: string): boolean {
-    return this.#readers.some(({ strings }) => strings.has(name));
+    return this.#readers.some(({ names }) => names(name));
   }
 
   /** Whether a reader may distinguish the name from every other one at the path. */
@@ -138,7 +138,7 @@ export class Sight {
   }
 
   #canDistinguish(reader: Reader, path: string, name: string): boolean {
-    if (reader.inspects.length > 0 || reader.strings.has(name)) return true;
+    if (reader.inspects.length > 0 || reader.names(name)) return true;
     if (!reader.relates) return false;
     if (this.#ambiguous.of(reader).has(name)) return true;
     const shared = SHARED_NAMES.find((paths) => paths.includes(path)) ?? [];

@@ -142,10 +142,17 @@ describe("latent changes", () => {
 
   it("a policy that looks into names is listed, because not every name is tried", async () => {
     const named = (start: string): Source =>
-      policy("named", passes(`not startswith(input.workspace.id, "${start}")`));
+      policy(
+        "named",
+        passes(
+          `not startswith(input.workspace.id, "${start}")\n\tlower(input.workspace.tier) != "a"`,
+        ),
+      );
     const report = await compared([named("x-")], [named("y-")]);
     expect(report.future_rows).toMatchObject({
-      looks_into_names: [{ policy: "named", calls: ["startswith"] }],
+      looks_into_names: [
+        { policy: "named", calls: ['a search for "x-"', 'a search for "y-"', "lower"] },
+      ],
     });
     const same = await compared([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]);
     expect(same.future_rows).not.toHaveProperty("looks_into_names");
