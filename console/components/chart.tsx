@@ -5,10 +5,14 @@ import { Table } from "./table.tsx";
 
 export interface Series {
   readonly title: string;
-  /** Of the palette: the colour of the line. */
-  readonly tone: "link" | "stop" | "widen" | "good" | "muted";
+  /** Of the style's `--series-` colours; `stop` and `widen` for failures and refusals. */
+  readonly tone: SeriesTone;
   readonly values: readonly (number | null)[];
+  /** An estimate, not a measurement. */
+  readonly dashed?: boolean;
 }
+
+export type SeriesTone = "a" | "b" | "c" | "d" | "rest" | "stop" | "widen";
 
 /** Pixels. */
 const HEIGHT = 170;
@@ -21,10 +25,10 @@ interface ChartData {
   readonly kind: "bars" | "lines";
   readonly series: readonly Series[];
   readonly format: (value: number | null) => string;
+  /** For the axis, which has labels `step` apart; `format` by default. */
+  readonly axis?: (value: number, step: number) => string;
   /** The last step is not over: it is drawn pale. */
   readonly running?: boolean;
-  /** A horizontal line, such as the limit of a budget. */
-  readonly limit?: number;
 }
 
 /** Values over time, and the same numbers as a table for people who cannot see them. */
@@ -38,17 +42,12 @@ export function Chart(chart: ChartData) {
     return () => DARK.removeEventListener("change", follow);
   }, []);
   // Strings of numbers: equal ones of another poll must not draw anew.
-  const data = JSON.stringify([
-    times,
-    kind,
-    running,
-    chart.limit,
-    ...series.map(({ values }) => values),
-  ]);
+  const data = JSON.stringify([times, kind, running, ...series.map(({ values }) => values)]);
   const heads = JSON.stringify(series.map(({ title: name, tone }) => [name, tone]));
   useEffect(() => {
     const element = container.current;
     if (element === null) return undefined;
+    let isGone = false;
     const plot = new UPlot(
       optionsOf(element.clientWidth, chart),
       [[...times], ...drawnValues(chart)],
@@ -58,11 +57,18 @@ export function Chart(chart: ChartData) {
       plot.setSize({ width: element.clientWidth, height: HEIGHT }),
     );
     observer.observe(element);
+    // A canvas keeps the font that it was drawn with.
+    void document.fonts.ready.then(() => {
+      if (!isGone) plot.redraw(false, true);
+    });
     return () => {
+      isGone = true;
       observer.disconnect();
       plot.destroy();
     };
   }, [data, heads, dark]);
+  const isEmpty = !series.some(({ values }) => values.some((value) => (value ?? 0) > 0));
+  if (isEmpty) return <p class="nothing">Nothing in this time span</p>;
   const rows = times.map((time, at) => ({
     time,
     values: series.map(({ values }) => values[at] ?? null),
@@ -146,7 +152,7 @@ function drawnValues({ kind, series }: ChartData): readonly (number | null)[][] 
 }
 
 function optionsOf(width: number, chart: ChartData): UPlot.Options {
-  const { times, kind, format, limit } = chart;
+  const { times, kind, format, axis: formatTick = format } = chart;
   const daily = isDaily(times);
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
@@ -158,6 +164,7 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
   };
   const step = (times[1] ?? 0) - (times[0] ?? 0);
   const isBars = kind === "bars";
+  const bars = UPlot.paths.bars?.({ size: [0.76, 32] });
   const series = isBars ? chart.series.toReversed() : chart.series;
   return {
     width,
@@ -165,14 +172,15 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
     // Half of the last label of the axis.
     padding: [8, 20, 0, 0],
     ...(daily && { tzDate: (time: number) => UPlot.tzDate(new Date(time * 1_000), "Etc/UTC") }),
+    legend: { markers: { width: 0, fill: (_, at) => colour(`series-${series[at - 1]?.tone}`) } },
     cursor: { drag: { x: false, y: false }, points: { size: 6, show: !isBars } },
     scales: {
       x: {
         range: (_, least, most) => (isBars ? [least - step / 2, most + step / 2] : [least, most]),
       },
-      y: { range: (_, __, most) => [0, Math.max(most, limit ?? 0) * 1.08 || 1] },
+      y: { range: (_, __, most) => [0, most * 1.08 || 1] },
     },
-    hooks: { draw: [(plot) => drawMarks(plot, chart, colour)] },
+    hooks: { draw: [(plot) => drawRunning(plot, chart, colour("card"))] },
     axes: [
       {
         ...axis,
@@ -182,7 +190,15 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
         values: (_, ticks) => ticks.map((tick) => tickOf(tick, daily)),
         ...(daily && { incrs: [DAY, 2 * DAY, 5 * DAY, 7 * DAY, 10 * DAY] }),
       },
-      { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => format(tick)) },
+      {
+        ...axis,
+        size: 60,
+        values: (_, ticks) => {
+          const labels = ticks.map((tick) => formatTick(tick, (ticks[1] ?? 0) - (ticks[0] ?? 0)));
+          // Of counts below 2 there are ticks at halves, which have the same whole number.
+          return labels.map((label, at) => (label === labels[at - 1] ? "" : label));
+        },
+      },
     ],
     series: [
       {
@@ -195,13 +211,14 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
               ? DAY_OF_UTC.format(new Date(time * 1_000))
               : new Date(time * 1_000).toLocaleString(),
       },
-      ...series.map(({ title, tone, values }) => ({
+      ...series.map(({ title, tone, values, dashed = false }) => ({
         label: title,
-        stroke: colour(tone),
-        ...(isBars
-          ? { fill: colour(tone), width: 0, paths: UPlot.paths.bars?.({ size: [0.72, 28] }) }
-          : { width: 1.6 }),
-        points: { show: !isBars && values.filter((value) => value !== null).length < 3, size: 5 },
+        stroke: colour(`series-${tone}`),
+        width: 1.8,
+        ...(dashed && { dash: [5, 4] }),
+        ...(isBars &&
+          bars !== undefined && { fill: colour(`series-${tone}`), width: 0, paths: bars }),
+        points: { show: !isBars && values.some((_, at) => isAlone(values, at)), size: 4 },
         // Of a point only: uPlot also calls this while the pointer is elsewhere.
         value: (_: UPlot, drawn: number | null, __: number, at: number | null) => {
           const value = at === null || drawn === null ? null : (values[at] ?? null);
@@ -212,29 +229,21 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
   };
 }
 
-/** The step that is not over, under a veil; and the limit. */
-function drawMarks(plot: UPlot, chart: ChartData, colour: (name: string) => string): void {
+/** A line has no length there. */
+const isAlone = (values: Series["values"], at: number): boolean =>
+  values[at] != null && values[at - 1] == null && values[at + 1] == null;
+
+/** Draws a veil over the step that is not over: its bar is not that of a whole one. */
+function drawRunning(plot: UPlot, chart: ChartData, card: string): void {
   const { ctx, bbox } = plot;
-  const { times, kind, limit, running = false } = chart;
+  const { times, kind, running = false } = chart;
   const last = times.at(-1);
+  if (!running || kind !== "bars" || last === undefined) return;
+  const step = last - (times.at(-2) ?? last);
+  const from = plot.valToPos(last - step / 2, "x", true);
   ctx.save();
-  if (running && kind === "bars" && last !== undefined) {
-    const step = last - (times.at(-2) ?? last);
-    const from = plot.valToPos(last - step / 2, "x", true);
-    ctx.globalAlpha = 0.6;
-    ctx.fillStyle = colour("card");
-    ctx.fillRect(from, bbox.top, bbox.left + bbox.width - from, bbox.height);
-    ctx.globalAlpha = 1;
-  }
-  if (limit !== undefined) {
-    const y = plot.valToPos(limit, "y", true);
-    ctx.strokeStyle = colour("stop");
-    ctx.setLineDash([6, 4]);
-    ctx.lineWidth = 1.5 * devicePixelRatio;
-    ctx.beginPath();
-    ctx.moveTo(bbox.left, y);
-    ctx.lineTo(bbox.left + bbox.width, y);
-    ctx.stroke();
-  }
+  ctx.globalAlpha = 0.55;
+  ctx.fillStyle = card;
+  ctx.fillRect(from, bbox.top, bbox.left + bbox.width - from, bbox.height);
   ctx.restore();
 }

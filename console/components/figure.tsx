@@ -1,5 +1,4 @@
 import type { ComponentChildren } from "preact";
-import { ABSENT } from "../format/amounts.ts";
 
 export interface FigureData {
   readonly title: string;
@@ -27,7 +26,8 @@ export function Figures({ of }: { readonly of: readonly FigureData[] }) {
             {trend === undefined ? null : <Sparkline values={trend} />}
           </dd>
           <dd class="note">
-            {before === undefined ? null : <Change now={now} before={before} bad={bad} />} {note}
+            {before === undefined ? null : <Change now={now} before={before} bad={bad} />}
+            {note === undefined || note === null ? null : <span>{note}</span>}
           </dd>
         </div>
       ))}
@@ -39,17 +39,18 @@ export function Figures({ of }: { readonly of: readonly FigureData[] }) {
 const NOISE = 0.01;
 const PER_CENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 
-function Change({
+export function Change({
   now,
   before,
   bad,
 }: {
   readonly now: number | null | undefined;
   readonly before: number | null;
-  readonly bad: FigureData["bad"] | undefined;
+  readonly bad?: FigureData["bad"] | undefined;
 }) {
-  if (now === null || now === undefined || before === null) return <span>{ABSENT}</span>;
-  if (before === 0) return <span>{now === 0 ? "unchanged" : "none in the period before"}</span>;
+  if (now === null || now === undefined) return null;
+  if (before === null || before === 0)
+    return now === before ? null : <span title="None in the same span before">new</span>;
   const share = now / before - 1;
   if (Math.abs(share) < NOISE) return <span>unchanged</span>;
   const tone = (share > 0 ? "more" : "less") === bad ? "stop" : "";

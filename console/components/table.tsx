@@ -1,3 +1,4 @@
+import { ABSENT } from "../format/amounts.ts";
 import { printable } from "../format/printable.ts";
 import type { ComponentChildren } from "preact";
 
@@ -13,16 +14,20 @@ export interface Column<Row> {
 const classOf = ({ number, sticky }: Pick<Column<never>, "number" | "sticky">) =>
   number === true ? "number" : sticky === true ? "sticky" : undefined;
 
+const isNone = (value: ComponentChildren): boolean => value === "0" || value === ABSENT;
+
 /** A table that scrolls sideways by itself where it does not fit, by keyboard too. */
 export function Table<Row>(props: {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** On a narrow screen each row is a card. */
+  readonly cards?: boolean;
 }) {
-  const { label, columns, rows, keyOf } = props;
+  const { label, columns, rows, keyOf, cards = false } = props;
   return (
-    <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+    <div class={cards ? "scroll cards" : "scroll"} role="region" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -36,11 +41,19 @@ export function Table<Row>(props: {
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map((column) => (
-                <td key={column.head} class={classOf(column)}>
-                  {column.cell(row)}
-                </td>
-              ))}
+              {columns.map((column) => {
+                const content = column.cell(row);
+                const look = classOf(column);
+                return (
+                  <td
+                    key={column.head}
+                    class={look === "number" && isNone(content) ? "number none" : look}
+                    data-head={printable(column.head)}
+                  >
+                    {content}
+                  </td>
+                );
+              })}
             </tr>
           ))}
         </tbody>
@@ -49,8 +62,16 @@ export function Table<Row>(props: {
   );
 }
 
+/** Whether a value, or the name or list that it shows, is not there. */
+function isAbsent(value: ComponentChildren): boolean {
+  if (value === null || value === ABSENT) return true;
+  if (typeof value !== "object" || !("props" in value)) return false;
+  const { of }: { readonly of?: unknown } = value.props;
+  return of === null || of === "" || (Array.isArray(of) && of.length === 0);
+}
+
 /**
- * Terms and their values, in as many columns as fit. @param wide for values that are longer than a
+ * Terms and their values, without those that are absent, in as many columns as fit. @param wide for values that are longer than a
  * number.
  */
 export function Facts({
@@ -62,12 +83,14 @@ export function Facts({
 }) {
   return (
     <dl class={wide ? "facts wide" : "facts"}>
-      {rows.map(([term, value]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {rows
+        .filter(([, value]) => !isAbsent(value))
+        .map(([term, value]) => (
+          <div key={term}>
+            <dt>{term}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
     </dl>
   );
 }

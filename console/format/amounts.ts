@@ -43,6 +43,12 @@ export function dollars(value: number | null | undefined): string {
   }).format(value);
 }
 
+/** For an axis: as many digits as its labels need to differ. @param step between them, dollars. */
+export function dollarTick(value: number, step: number): string {
+  const digits = step >= 1 || step <= 0 ? 0 : Math.max(2, Math.ceil(-Math.log10(step)));
+  return `$${value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}
+
 /** A time span: `840 ms`, `12.4 s`, `3 min`. @param value milliseconds. */
 export function milliseconds(value: number | null | undefined): string {
   if (value === null || value === undefined) return ABSENT;

@@ -36,12 +36,14 @@ export function secondChoiceOf(decision: Decision): string | null {
   return typeof reason === "string" ? reason : null;
 }
 
-/** "by mistral-medium instead of gpt-5-mini-eu", of the route's newest answered request. */
+/** "by mistral-medium instead of gpt-5-mini-eu", of a newest request of the route. */
 export function ServedInstead({ route }: { readonly route: string }) {
   const list = useResource<DecisionList>(
-    withQuery("/v1/decisions", { route, terminal: "completed", limit: 1, ...inWorkspaces() }),
+    withQuery("/v1/decisions", { route, terminal: "completed", limit: 50, ...inWorkspaces() }),
   );
-  const id = list.value?.data[0]?.id;
+  const lines = list.value?.data ?? [];
+  // Of an ejected first choice no call is made, so that every line is as good.
+  const id = (lines.find(({ attempts }) => attempts > 1) ?? lines[0])?.id;
   const newest = useResource<Decision>(
     id === undefined ? null : withQuery(`/v1/decisions/${encodeURIComponent(id)}`, inWorkspaces()),
   );

@@ -1,4 +1,9 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { withQuery } from "../api/client.ts";
+import { inWorkspaces } from "../api/session-state.ts";
+import type { Summary } from "../api/types.ts";
+import { useResource } from "../api/use-resource.ts";
+import { groupLabel } from "./group-label.ts";
 
 /** The time spans that figures are shown for. */
 export const WINDOWS = [
@@ -67,6 +72,55 @@ export function useWindow(name: string | null): Window {
   const step = windowOf(name, now).unit === "minute" ? STEP : 5 * STEP;
   const at = Math.floor(now / step) * step;
   return useMemo(() => windowOf(name, at), [name, at]);
+}
+
+/** A span that has something to show, for a page whose address names none. */
+interface ChosenSpan {
+  /** Of {@link WINDOWS}. */
+  readonly name: string;
+  /** The first request within a day, seconds since the epoch, where a shorter span has them all. */
+  readonly first: number | null;
+}
+
+const DAY_SPAN: ChosenSpan = { name: "24h", first: null };
+
+/**
+ * A day; an hour or three where the first request of a day is not older: on a server that has just
+ * begun, a day would show one bar. `null` until that is known.
+ *
+ * @param isWanted nothing is read without.
+ */
+export function useSpanWithTraffic(isWanted: boolean): ChosenSpan | null {
+  const [now] = useState(() => Date.now());
+  const [isEmpty, setEmpty] = useState(false);
+  const pathOf = (span: string): string =>
+    withQuery("/v1/governance/summary", {
+      start: windowOf(span, now).start,
+      group_by: windowOf(span, now).unit,
+      ...inWorkspaces(),
+    });
+  const hours = useResource<Summary>(
+    isWanted ? pathOf("24h") : null,
+    isEmpty ? STEP / 4 : undefined,
+  );
+  const firstHour = firstOf(hours.value, "hour");
+  useEffect(() => setEmpty(hours.value !== null && firstHour === null), [hours.value]);
+  const isYoung = firstHour !== null && firstHour * 1_000 > now - 3 * 3_600_000;
+  const minutes = useResource<Summary>(isYoung ? pathOf("3h") : null);
+  if (!isWanted || hours.failure !== null || minutes.failure !== null) return DAY_SPAN;
+  if (hours.value === null) return null;
+  if (!isYoung) return DAY_SPAN;
+  if (minutes.value === null) return null;
+  const first = firstOf(minutes.value, "minute");
+  if (first === null) return DAY_SPAN;
+  return { name: first * 1_000 > now - 3_600_000 ? "1h" : "3h", first };
+}
+
+function firstOf(summary: Summary | null, unit: Unit): number | null {
+  const times = (summary?.groups ?? []).flatMap(({ group, requests }) =>
+    requests > 0 ? [beginningOf(groupLabel(group, unit) ?? "")] : [],
+  );
+  return times.length === 0 ? null : Math.min(...times);
 }
 
 /** The seconds since the epoch at which a day (`2026-11-24`), hour or minute of UTC begins. */

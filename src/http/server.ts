@@ -237,7 +237,7 @@ function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHa
     const { serveConsole } = await import("./console/serve-console.ts");
     await serveConsole(runtime, console, incoming, response);
   };
-  for (const path of ["/", "/console", "/console/**"])
+  for (const path of ["/", "/favicon.ico", "/console", "/console/**"])
     app.get(path, (event) => runEvent(runtime, handler, event));
   for (const path of ["/console/session", "/console/session/end"]) {
     app.post(path, (event) => runEvent(runtime, exactPath(unknown, path, handler), event));

@@ -29,6 +29,7 @@ const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript",
   css: "text/css",
   svg: "image/svg+xml",
+  woff2: "font/woff2",
   html: "text/html; charset=utf-8",
 };
 

@@ -9,8 +9,8 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "console");
 
 /**
- * Writes the console's page: `index.html`, and below `assets/` the scripts, the style and the icon,
- * each with a hash of its content in its name.
+ * Writes the console's page: `index.html`, and below `assets/` the scripts, the style, the fonts and
+ * the icons, each but `favicon.ico` with a hash of its content in its name.
  *
  * @param folder is emptied first.
  * @throws {Error} for any warning of the bundler, and for a package that is not in the notices.
@@ -52,7 +52,8 @@ export async function buildConsole(folder: string): Promise<void> {
     }
   }
   const script = chunks.find(({ isEntry }) => isEntry)?.fileName ?? "";
-  const style = writeHashed(assets, "console", "css", styleSheet());
+  const style = writeHashed(assets, "console", "css", writeFonts(assets) + styleSheet());
+  writeFileSync(join(assets, "favicon.ico"), readFileSync(join(SOURCE, "favicon.ico")));
   const icon = writeHashed(assets, "icon", "svg", readFileSync(join(SOURCE, "icon.svg"), "utf8"));
   const page = readFileSync(join(SOURCE, "index.html"), "utf8");
   writeFileSync(
@@ -75,7 +76,31 @@ function styleSheet(): string {
   );
 }
 
-function writeHashed(folder: string, name: string, extension: string, content: string): string {
+/** @returns their declarations. No page of ours loads a font from elsewhere. */
+function writeFonts(assets: string): string {
+  const folder = join(SOURCE, "fonts");
+  const files = readdirSync(folder).filter((name) => name.endsWith(".woff2"));
+  return files
+    .toSorted()
+    .map((name) => {
+      const [, face = "", weight = ""] = /^plex-(sans|mono)-(\d+)/.exec(name) ?? [];
+      const file = writeHashed(
+        assets,
+        `plex-${face}-${weight}`,
+        "woff2",
+        readFileSync(join(folder, name)),
+      );
+      return `@font-face{font-family:"Plex ${face}";font-weight:${weight};font-display:swap;src:url("${file}") format("woff2")}\n`;
+    })
+    .join("");
+}
+
+function writeHashed(
+  folder: string,
+  name: string,
+  extension: string,
+  content: string | Uint8Array,
+): string {
   const hash = createHash("sha256").update(content).digest("hex").slice(0, 8);
   const file = `${name}-${hash}.${extension}`;
   writeFileSync(join(folder, file), content);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { CHROMIUM } from "../../test/console/browser.ts";
+import { buildConsole } from "./bundle.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -23,6 +24,8 @@ export interface Demo {
  */
 export async function startDemo(traffic: boolean): Promise<Demo> {
   if (CHROMIUM === null) throw new Error("no Chromium here; CHROMIUM may name one");
+  // Where a server that runs from the sources reads it.
+  await buildConsole(join(ROOT, "console/dist"));
   const folder = mkdtempSync(join(tmpdir(), "signalbox-demo-"));
   const argv = ["serve", "--demo", "--port", "0", "--admin-port", "0"];
   const server = spawn(

@@ -52,7 +52,7 @@ const REAL_PAGES = [
   ["policy", "#/policies/tool-approval"],
   ["spend", "#/spend"],
   ["routes", "#/routes"],
-  ["routes-one", "#/routes?workspace=search"],
+  ["routes-one", "#/routes?workspace=demo"],
   ["connect", "#/connect"],
   ["report", "#/report"],
   ["keys", "#/keys"],

@@ -14,6 +14,8 @@ export function formatNotices(root: string, tree: ProductionTree): string {
     const text = licenceText(root, one);
     byText.set(text, [...(byText.get(text) ?? []), `${one.name} ${one.version} (${one.licence})`]);
   }
+  const fonts = clean(readFileSync(join(root, "console/fonts/LICENSE"), "utf8"));
+  byText.set(fonts, ["IBM Plex Sans and IBM Plex Mono, fonts of the console (OFL-1.1)"]);
   const sections = [...byText].map(
     ([text, names]) => `${RULE}\n${names.join("\n")}\n${RULE}\n\n${text}\n`,
   );

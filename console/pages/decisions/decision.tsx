@@ -173,11 +173,11 @@ function Waterfall({ decision }: { readonly decision: Decision }) {
   const called = calls.reduce((sum, { duration_ms }) => sum + duration_ms, 0);
   const between = Math.max(0, total - called - (router ?? 0));
   const lines = [
-    ...(router === null ? [] : [{ title: "router", ms: router, tone: "muted" }]),
+    ...(router === null ? [] : [{ title: "router", ms: router, tone: "rest" }]),
     ...calls.map(({ endpoint, duration_ms, failure }) => ({
       title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
       ms: duration_ms,
-      tone: failure === null ? "link" : "stop",
+      tone: failure === null ? "a" : "stop",
     })),
     // A pause before a retry, a queue, or the caller who reads slowly: in no call's duration.
     ...(between < WORTH_A_LINE * total

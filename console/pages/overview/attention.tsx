@@ -162,6 +162,7 @@ function ofSecondChoices({ groups, window }: Summary): readonly Concern[] {
     const served = minutes.filter((each) => secondChoices(each) > 0);
     const times = served.map(({ group }) => beginningOf(groupLabel(group, "minute") ?? ""));
     const count = served.reduce((sum, each) => sum + secondChoices(each), 0);
+    const requests = minutes.reduce((sum, each) => sum + each.requests, 0);
     const isOver = Date.parse(window.end) / 1_000 - Math.max(...times) > RECOVERED * STEPS.minute;
     if (route === "" || served.length === 0 || isOver) return [];
     return [
@@ -171,9 +172,8 @@ function ofSecondChoices({ groups, window }: Summary): readonly Concern[] {
         kind: "second choice",
         text: (
           <a href={link(["decisions"], { route, since: "1" })}>
-            <Name of={route} /> is served
-            <ServedInstead route={route} /> since <Time at={Math.min(...times) * 1_000} minute /> (
-            {counted(count, "request")})
+            <Name of={route} />: {whole(count)} of {counted(requests, "request")} answered
+            <ServedInstead route={route} /> since <Time at={Math.min(...times) * 1_000} minute />
           </a>
         ),
       },
@@ -259,30 +259,34 @@ function ofShadow({
   ];
 }
 
-/** Keys that are listed one by one. */
-const NAMED_KEYS = 5;
-
+/** One line for all: a key that was made for a shorter time ends as planned. */
 function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
-  const target = link(["keys"], { show: "expiring" });
-  const named = data.slice(0, NAMED_KEYS).map(({ id, owner, expires_at }) => ({
-    key: `key ${id}`,
-    tone: "widen" as const,
-    kind: "key",
-    text: (
-      <a href={target}>
-        Key of <Name of={owner} /> (<Code of={id} />) expires <Time at={expires_at} minute />
-      </a>
-    ),
-  }));
-  const others = data.length - named.length;
-  if (others === 0) return named;
-  const text = (
-    <a href={target}>
-      {has_more ? "More than " : null}
-      {counted(others, "more key")} within {SOON_DAYS} days
-    </a>
+  const ending = data.filter(
+    ({ created_at, expires_at }) =>
+      Date.parse(expires_at) - Date.parse(created_at) > SOON_DAYS * STEPS.day * 1_000,
   );
-  return [...named, { key: "keys", tone: "widen", kind: "keys", text }];
+  const [first] = ending;
+  if (first === undefined) return [];
+  return [
+    {
+      key: "keys",
+      tone: "widen",
+      kind: ending.length === 1 ? "key" : "keys",
+      text: (
+        <a href={link(["keys"], { show: "expiring" })}>
+          {ending.length === 1 ? null : (
+            <>
+              {has_more ? "More than " : null}
+              {counted(ending.length, "key")} expire within {SOON_DAYS} days, the first:{" "}
+            </>
+          )}
+          <Name of={first.name ?? first.owner} /> (<Code of={first.id} />){" "}
+          {ending.length === 1 ? "expires " : null}
+          <Time at={first.expires_at} minute />
+        </a>
+      ),
+    },
+  ];
 }
 
 const MOST = 12;

@@ -1,11 +1,13 @@
+import { useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { hasScope, inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Figures, type FigureData } from "../../components/figure.tsx";
 import { Segments } from "../../components/form.tsx";
-import { Loaded } from "../../components/panel.tsx";
+import { Empty, Loaded } from "../../components/panel.tsx";
 import { compact, dollars, milliseconds, share, whole } from "../../format/amounts.ts";
+import { Time } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
 import { FirstRequest } from "../connect/first-request.tsx";
 import { groupLabel } from "../group-label.ts";
@@ -14,6 +16,7 @@ import {
   beginningOf,
   timesOf,
   useNow,
+  useSpanWithTraffic,
   useWindow,
   windowOf,
   WINDOWS,
@@ -29,12 +32,13 @@ const summaryPath = (query: Readonly<Record<string, string | undefined>>): strin
   withQuery("/v1/governance/summary", { ...query, ...inWorkspaces() });
 
 export function OverviewPage() {
-  const name = address.value.query.get("window");
-  const window = useWindow(name);
+  const named = address.value.query.get("window");
+  const span = useSpanWithTraffic(named === null);
+  const window = useWindow(named ?? span?.name ?? null);
   const now = useNow();
   const health = useResource<Health>(withQuery("/v1/health", inWorkspaces()), 5_000);
   const summary = useResource<Summary>(
-    summaryPath({ start: window.start, group_by: window.unit }),
+    span === null ? null : summaryPath({ start: window.start, group_by: window.unit }),
     15_000,
   );
   // Only minutes can be added up to spans that do not begin with an hour.
@@ -76,12 +80,19 @@ export function OverviewPage() {
     <>
       <div class="title">
         <h1>Overview</h1>
-        <Segments
-          label="Time span"
-          value={window.name}
-          options={WINDOWS}
-          onChange={(value) => replaceQuery({ window: value })}
-        />
+        <span class="actions">
+          {named !== null || span?.first == null ? null : (
+            <small>
+              first request at <Time at={span.first * 1_000} minute />
+            </small>
+          )}
+          <Segments
+            label="Time span"
+            value={window.name}
+            options={WINDOWS}
+            onChange={(value) => replaceQuery({ window: value })}
+          />
+        </span>
       </div>
       <AttentionPanel
         concerns={concerns}
@@ -90,8 +101,8 @@ export function OverviewPage() {
       />
       <Loaded of={summary} lines={8}>
         {(current) =>
-          current.totals.requests === 0 && (before.value?.totals.requests ?? 0) === 0 ? (
-            <FirstRequest />
+          current.totals.requests === 0 ? (
+            <NoTraffic />
           ) : (
             <>
               <Totals
@@ -111,6 +122,20 @@ export function OverviewPage() {
       <HealthPanel health={health} />
       <ServerPanel status={status} replicas={health.value?.replicas ?? null} />
     </>
+  );
+}
+
+/** Of a span without requests: there were none at all, or others have some. */
+function NoTraffic() {
+  const month = windowOf("30d", useNow()).start;
+  const [start] = useState(month);
+  const all = useResource<Summary>(summaryPath({ start }));
+  if (all.value === null) return null;
+  if (all.value.totals.requests === 0) return <FirstRequest />;
+  return (
+    <Empty title="No requests in this time span">
+      <a href={link([], { window: "30d" })}>Show the last 30 days</a>, which have some.
+    </Empty>
   );
 }
 

@@ -30,9 +30,7 @@ export function TrafficCharts({
       return found === undefined ? 0 : pick(found);
     });
   const percentiles = (name: "p50" | "p95"): readonly (number | null)[] =>
-    times.map((time) =>
-      running && time === last ? null : (byTime.get(time)?.ended?.latency_ms.total[name] ?? null),
-    );
+    times.map((time) => byTime.get(time)?.ended?.latency_ms.total[name] ?? null);
   const each = { minute: "by minute", hour: "by hour", day: "by day, in UTC" }[unit];
   return (
     <>
@@ -54,8 +52,8 @@ export function TrafficCharts({
               values: counts(({ denied, refused }) => denied + refused),
             },
             {
-              title: "Others",
-              tone: "link",
+              title: "Served",
+              tone: "a",
               values: counts((one) =>
                 Math.max(0, one.requests - one.denied - one.refused - failedOf(one)),
               ),
@@ -71,8 +69,8 @@ export function TrafficCharts({
             kind="lines"
             format={milliseconds}
             series={[
-              { title: "Median", tone: "link", values: percentiles("p50") },
-              { title: "p95", tone: "widen", values: percentiles("p95") },
+              { title: "Median", tone: "a", values: percentiles("p50") },
+              { title: "p95", tone: "c", values: percentiles("p95") },
             ]}
           />
         </Panel>
@@ -86,12 +84,12 @@ export function TrafficCharts({
             series={[
               {
                 title: "In",
-                tone: "link",
+                tone: "a",
                 values: counts(({ ended }) => ended?.tokens.input ?? 0),
               },
               {
                 title: "Out",
-                tone: "good",
+                tone: "b",
                 values: counts(({ ended }) => ended?.tokens.output ?? 0),
               },
             ]}

@@ -92,7 +92,7 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                 },
                 { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
                 {
-                  head: "Denied",
+                  head: "Denied or refused",
                   number: true,
                   cell: ({ denied, refused }) => whole(denied + refused),
                 },

@@ -33,15 +33,31 @@ export function VerdictsPanel({
         rows={verdicts.slice(0, SHOWN)}
         keyOf={({ policy, constraint, reason_code }) => `${policy} ${constraint} ${reason_code}`}
         columns={[
-          { head: "Reason", cell: ({ reason_code }) => <Code of={reason_code} /> },
+          {
+            head: "Reason",
+            cell: (verdict) => (
+              <a href={linkToVerdict(verdict, since)}>
+                <Code of={verdict.reason_code} />
+              </a>
+            ),
+          },
           { head: "Policy", cell: ({ policy }) => <Name of={policy} /> },
           { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
-          { head: "Denied", number: true, cell: ({ denied }) => whole(denied) },
-          { head: "Refused", number: true, cell: ({ refused }) => whole(refused) },
-          {
-            head: "Requests",
-            cell: (verdict) => <a href={linkToVerdict(verdict, since)}>show</a>,
-          },
+          ...(
+            [
+              ["Denied", "denied"],
+              ["Refused", "refused"],
+            ] as const
+          ).map(([head, measure]) => ({
+            head,
+            number: true,
+            cell: (verdict: Verdict) =>
+              verdict[measure] === 0 ? (
+                "0"
+              ) : (
+                <a href={linkToVerdict(verdict, since)}>{whole(verdict[measure])}</a>
+              ),
+          })),
         ]}
       />
     </Panel>

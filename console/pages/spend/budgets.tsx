@@ -6,7 +6,7 @@ import { Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { dollars, share, whole } from "../../format/amounts.ts";
+import { dollars, dollarTick, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
@@ -78,13 +78,14 @@ export function RefusedSince({
   );
 }
 
-/** Budgets whose course is drawn: those that end first. */
+/** Budgets that are drawn at most, and the share that has to be used: others have a flat line. */
 const MOST_DRAWN = 2;
+const WORTH_DRAWING = 0.05;
 
-/** What was spent in the window so far, added up, below the limit. */
-function BudgetCourse({ budget }: { readonly budget: Budget }) {
-  const { workspace, name, window_start, window_end, limit_usd } = budget;
-  const unit = name.endsWith("/month") ? "day" : "hour";
+/** The rest of a budget over its window, and where the pace so far leads. */
+function BurnDown({ budget }: { readonly budget: Budget }) {
+  const { workspace, name, window_start, window_end, limit_usd, projected_usd } = budget;
+  const unit = /\/(?:week|month)$/.test(name) ? "day" : "hour";
   const spend = useResource<Spend>(
     withQuery("/v1/spend", { start: window_start, group_by: unit }),
     60_000,
@@ -96,28 +97,44 @@ function BudgetCourse({ budget }: { readonly budget: Budget }) {
       cost_usd ?? 0,
     ]),
   );
-  const times = timesOf(window_start, window_end, unit);
-  // An hour has no course, and one day less than two points.
-  if (spend.value === null || times.length < 2) return null;
+  const end = Date.parse(window_end) / 1_000;
+  const times = [...timesOf(window_start, window_end, unit), end];
+  // An hour has two points only.
+  if (spend.value === null || times.length < 4) return null;
   const now = Date.now() / 1_000;
-  let sum = 0;
-  const values = times.map((time) => {
-    sum += costs.get(time) ?? 0;
-    return time > now ? null : sum;
+  let left = limit_usd;
+  const known = times.map((time, at) => {
+    left -= at === 0 ? 0 : (costs.get(times[at - 1] ?? 0) ?? 0);
+    return time > now && at > 0 ? null : Math.max(0, left);
   });
-  const title = `${workspace} ${name}: spent so far, and the limit`;
+  const last = known.lastIndexOf(known.findLast((value) => value !== null) ?? 0);
+  const [from, rest] = [times[last] ?? 0, known[last] ?? 0];
+  const atEnd = limit_usd - (projected_usd ?? limit_usd - rest);
+  const expected = times.map((time, at) =>
+    at < last
+      ? null
+      : Math.max(0, rest + ((atEnd - rest) * (time - from)) / Math.max(1, end - from)),
+  );
+  const even = times.map((time) => (limit_usd * (end - time)) / Math.max(1, end - (times[0] ?? 0)));
+  const title = printable(`Left of ${workspace} ${name}`);
   return (
     <div class="course">
       <h3>
-        <bdi>{printable(title)}</bdi>
+        <bdi>{title}</bdi>
       </h3>
       <Chart
-        title={printable(title)}
+        title={title}
         times={times}
         kind="lines"
         format={dollars}
-        limit={limit_usd}
-        series={[{ title: "Spent", tone: isSpent(budget) ? "stop" : "link", values }]}
+        axis={dollarTick}
+        series={[
+          { title: "Left", tone: lasts(budget) ? "a" : "stop", values: known },
+          ...(projected_usd === null
+            ? []
+            : [{ title: "At this pace", tone: "c" as const, values: expected, dashed: true }]),
+          { title: "Even pace", tone: "rest", values: even, dashed: true },
+        ]}
       />
     </div>
   );
@@ -134,6 +151,9 @@ export function BudgetsPanel({
   const rank = (budget: Budget): number =>
     isSpent(budget) ? 0 : lasts(budget) ? Number.MAX_SAFE_INTEGER : (runsOutAt(budget, now) ?? 1);
   const ranked = budgets.toSorted((left, right) => rank(left) - rank(right));
+  const drawn = ranked
+    .filter((each) => !lasts(each) || each.spent_usd >= WORTH_DRAWING * each.limit_usd)
+    .slice(0, MOST_DRAWN);
   const columns: readonly Column<Budget>[] = [
     {
       head: "State",
@@ -209,11 +229,13 @@ export function BudgetsPanel({
             keyOf={({ workspace, name }) => `${workspace} ${name}`}
             columns={columns}
           />
-          <div class="columns">
-            {ranked.slice(0, MOST_DRAWN).map((budget) => (
-              <BudgetCourse key={`${budget.workspace} ${budget.name}`} budget={budget} />
-            ))}
-          </div>
+          {drawn.length === 0 ? null : (
+            <div class="columns">
+              {drawn.map((budget) => (
+                <BurnDown key={`${budget.workspace} ${budget.name}`} budget={budget} />
+              ))}
+            </div>
+          )}
         </>
       )}
     </Panel>

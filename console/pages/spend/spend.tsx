@@ -1,19 +1,35 @@
 import { useState } from "preact/hooks";
 import { callText, withQuery, type Failure } from "../../api/client.ts";
 import type { Spend, SpendFigures } from "../../api/types.ts";
-import { inWorkspaces, showsAll } from "../../api/session-state.ts";
+import { hasScope, inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
-import { Chart } from "../../components/chart.tsx";
-import { Figures } from "../../components/figure.tsx";
+import { Chart, type SeriesTone } from "../../components/chart.tsx";
+import { Change, Figures } from "../../components/figure.tsx";
 import { Segments } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
 import { Table } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
-import { ABSENT, compact, counted, dollars, share, whole } from "../../format/amounts.ts";
+import {
+  ABSENT,
+  compact,
+  counted,
+  dollars,
+  dollarTick,
+  share,
+  whole,
+} from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { address, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
-import { beginningOf, isRunning, timesOf, useWindow, WINDOWS, type Window } from "../window.ts";
+import {
+  beginningOf,
+  isRunning,
+  timesOf,
+  useSpanWithTraffic,
+  useWindow,
+  WINDOWS,
+  type Window,
+} from "../window.ts";
 import { BudgetsPanel } from "./budgets.tsx";
 
 const DIMENSIONS = [
@@ -30,7 +46,9 @@ const MOST_ROWS = 200;
 
 export function SpendPage() {
   const { query } = address.value;
-  const name = query.get("window") ?? "30d";
+  const named = query.get("window");
+  const span = useSpanWithTraffic(named === null && hasScope("governance:read"));
+  const name = named ?? (span?.first == null ? "30d" : "24h");
   // With one workspace there is nothing to distinguish.
   const offered = showsAll.value ? DIMENSIONS : DIMENSIONS.slice(1);
   const wanted = (query.get("by") ?? "route").split(",");
@@ -44,9 +62,19 @@ export function SpendPage() {
     group_by: by.join(","),
     ...inWorkspaces(),
   });
-  const resource = useResource<Spend>(path, 30_000);
+  const resource = useResource<Spend>(span === null ? null : path, 30_000);
   const before = useResource<Spend>(
     chosen.before === null ? null : withQuery("/v1/spend", { ...chosen.before, ...inWorkspaces() }),
+  );
+  // Days have no day before of the same name.
+  const groupsBefore = useResource<Spend>(
+    chosen.before === null || by.includes("day")
+      ? null
+      : withQuery("/v1/spend", {
+          ...chosen.before,
+          group_by: by.join(","),
+          ...inWorkspaces(),
+        }),
   );
   const unit = chosen.unit === "day" || name === "7d" ? "day" : "hour";
   return (
@@ -97,7 +125,7 @@ export function SpendPage() {
                 </span>
               }
             >
-              <Groups spend={spend} dimensions={dimensions} />
+              <Groups spend={spend} before={groupsBefore.value} dimensions={dimensions} />
             </Panel>
           </>
         )}
@@ -119,7 +147,7 @@ function Totals({
       of={[
         {
           title: "Cost",
-          value: dollars(total.cost_usd),
+          value: dollars(total.requests === 0 ? 0 : total.cost_usd),
           now: total.cost_usd,
           before: before?.cost_usd,
           note:
@@ -138,14 +166,16 @@ function Totals({
           value: compact(total.input_tokens),
           now: total.input_tokens,
           before: before?.input_tokens,
-          note: `${compact(total.cache_read_tokens)} from a cache`,
+          note:
+            total.input_tokens === 0 ? null : `${compact(total.cache_read_tokens)} from a cache`,
         },
         {
           title: "Output tokens",
           value: compact(total.output_tokens),
           now: total.output_tokens,
           before: before?.output_tokens,
-          note: `${compact(total.reasoning_tokens)} of reasoning`,
+          note:
+            total.output_tokens === 0 ? null : `${compact(total.reasoning_tokens)} of reasoning`,
         },
       ]}
     />
@@ -153,7 +183,7 @@ function Totals({
 }
 
 /** Series of the chart beside "others", in their order. */
-const TONES = ["link", "good", "widen", "stop"] as const;
+const TONES: readonly SeriesTone[] = ["a", "b", "c", "d"];
 
 /** The largest of a dimension, stacked. */
 function CostChart({
@@ -194,15 +224,16 @@ function CostChart({
             kind="bars"
             running={last !== undefined && isRunning(last, unit)}
             format={dollars}
+            axis={dollarTick}
             series={[
               ...ranked.slice(0, TONES.length).map(([name, lines], at) => ({
                 title: printable(name),
-                tone: TONES[at] ?? "link",
+                tone: TONES[at] ?? "rest",
                 values: valuesOf(lines),
               })),
-              ...(rest.length === 0
+              ...(sum(rest) === 0
                 ? []
-                : [{ title: "Others", tone: "muted" as const, values: valuesOf(rest) }]),
+                : [{ title: "Others", tone: "rest" as const, values: valuesOf(rest) }]),
             ]}
           />
         );
@@ -230,7 +261,16 @@ function toggled(by: readonly string[], value: string): readonly string[] {
 
 type Dimensions = readonly (typeof DIMENSIONS)[number][];
 
-function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensions: Dimensions }) {
+function Groups({
+  spend,
+  before,
+  dimensions,
+}: {
+  readonly spend: Spend;
+  /** The same groups in the span before; `null` without one. */
+  readonly before: Spend | null;
+  readonly dimensions: Dimensions;
+}) {
   const { groups, total, truncated } = spend;
   if (groups.length === 0)
     return <Empty title="Nothing was spent in this time span">Choose a longer one.</Empty>;
@@ -240,6 +280,9 @@ function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensi
     ? groups
     : groups.toSorted((left, right) => (right.cost_usd ?? -1) - (left.cost_usd ?? -1));
   const shown = rows.slice(0, MOST_ROWS);
+  const costBefore = new Map(
+    (before?.groups ?? []).map(({ group, cost_usd }) => [JSON.stringify(group), cost_usd]),
+  );
   return (
     <>
       <Table
@@ -264,6 +307,22 @@ function Groups({ spend, dimensions }: { readonly spend: Spend; readonly dimensi
             cell: ({ cost_usd }) =>
               cost_usd === null ? "–" : share(cost_usd, total.cost_usd ?? 0),
           },
+          ...(before === null
+            ? []
+            : [
+                {
+                  head: "Change",
+                  number: true,
+                  cell: ({ group, cost_usd }: Spend["groups"][number]) => (
+                    <small>
+                      <Change
+                        now={cost_usd}
+                        before={costBefore.get(JSON.stringify(group)) ?? null}
+                      />
+                    </small>
+                  ),
+                },
+              ]),
           { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
           {
             head: "Without a price",

@@ -13,7 +13,7 @@ export interface BundleFile {
 /** The console's page, in memory. */
 export interface Bundle {
   readonly page: BundleFile;
-  /** By their names below `/console/assets/`; each has a hash of its content in its name. */
+  /** By their names below `/console/assets/`; each but `favicon.ico` has a hash of its content in its name. */
   readonly assets: ReadonlyMap<string, BundleFile>;
 }
 
@@ -22,6 +22,8 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   [".js", "text/javascript; charset=utf-8"],
   [".css", "text/css; charset=utf-8"],
   [".svg", "image/svg+xml"],
+  [".ico", "image/x-icon"],
+  [".woff2", "font/woff2"],
 ]);
 
 /** @returns `null` where the folder has no page: it has not been built. */

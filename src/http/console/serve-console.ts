@@ -21,7 +21,7 @@ import {
  */
 const PAGE_HEADERS: readonly string[] = [
   "content-security-policy",
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
   "x-content-type-options",
   "nosniff",
   "referrer-policy",
@@ -34,9 +34,12 @@ const NOT_STORED: readonly string[] = ["cache-control", "no-store"];
 
 const ASSETS = "/console/assets/";
 
+/** Browsers request it of every page that names no icon, such as JSON; it is among the assets. */
+const ICON = "/favicon.ico";
+
 const NOT_BUILT = "The console's page has not been built here: npm run tool -- console\n";
 
-/** Answers `GET /` and everything below `/console`. */
+/** Answers `GET /`, `GET /favicon.ico` and everything below `/console`. */
 export async function serveConsole(
   runtime: Runtime,
   console: Console,
@@ -76,16 +79,17 @@ async function sendFile(
   const built = await bundle();
   if (built === null)
     return sendText(response, 503, NOT_BUILT, [...common, ...NOT_STORED], "text/plain");
-  if (!pathname.startsWith(ASSETS))
+  const isIcon = pathname === ICON;
+  if (!pathname.startsWith(ASSETS) && !isIcon)
     return sendBytes(response, built.page, headers, [...common, "cache-control", "no-cache"]);
-  const asset = built.assets.get(pathname.slice(ASSETS.length));
+  const asset = built.assets.get(pathname.slice((isIcon ? "/" : ASSETS).length));
   // Not the page: a script of an older build that is gone would be read as HTML.
   if (asset === undefined)
     return sendText(response, 404, "No such file\n", [...common, ...NOT_STORED], "text/plain");
   sendBytes(response, asset, headers, [
     ...common,
     "cache-control",
-    "public, max-age=31536000, immutable",
+    isIcon ? "public, max-age=86400" : "public, max-age=31536000, immutable",
   ]);
 }
 

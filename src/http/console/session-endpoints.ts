@@ -315,7 +315,7 @@ function describe(
   const { idle } = timesOf(snapshot);
   return {
     signed_in: true,
-    person: describeHolder(session),
+    person: describeHolder(session, seats[0].identity.owner ?? null),
     workspace: identity.workspace,
     workspaces: seats.map((seat) => seat.identity.workspace),
     roles,
@@ -344,8 +344,8 @@ function policySeat(snapshot: Snapshot, seats: SignedIn["seats"]): JsonObject | 
     : { workspace: best.identity.workspace, scopes: [...best.identity.scopes].toSorted() };
 }
 
-function describeHolder({ holder }: Session): JsonObject {
-  if ("key" in holder) return { subject: holder.key, issuer: null, name: null, key: holder.key };
+function describeHolder({ holder }: Session, owner: string | null): JsonObject {
+  if ("key" in holder) return { subject: holder.key, issuer: null, name: owner, key: holder.key };
   const { subject, issuer, name } = holder;
   return { subject, issuer, name, key: null };
 }

@@ -10,7 +10,7 @@ import { addKey } from "../../running/running-server.ts";
 import { ask, browserOf, cookieOf, signInAt, startConsole } from "./support.ts";
 
 const CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 const ASSET = "/console/assets/console-1a2b.js";
 
@@ -19,6 +19,7 @@ async function built(): Promise<Bundle | null> {
   mkdirSync(join(folder, "assets"));
   writeFileSync(join(folder, "index.html"), "<title>the page</title>");
   writeFileSync(join(folder, "assets/console-1a2b.js"), "script();".repeat(100));
+  writeFileSync(join(folder, "assets/favicon.ico"), "icon");
   writeFileSync(join(folder, "assets/source.map"), "{}");
   writeFileSync(join(folder, "secret.txt"), "secret");
   return readBundle(pathToFileURL(`${folder}/`));
@@ -66,6 +67,17 @@ describe("the console's page", () => {
         "cache-control": "no-cache",
       });
     }
+  });
+
+  it("answers /favicon.ico with an icon that browsers ask for again after a day", async () => {
+    const bundle = await built();
+    const url = await startPage(() => Promise.resolve(bundle));
+    const answer = await ask(`${url}/favicon.ico`);
+    expect([answer.status, answer.text]).toEqual([200, "icon"]);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "content-type": "image/x-icon",
+      "cache-control": "public, max-age=86400",
+    });
   });
 
   it("has parts that browsers keep, compressed where they take it", async () => {

@@ -13,7 +13,7 @@ describe("signing in with a key", () => {
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({
       signed_in: true,
-      person: { subject: id, issuer: null, name: null, key: id },
+      person: { subject: id, issuer: null, name: "test", key: id },
       workspace: "large",
       workspaces: ["large"],
       roles: ["viewer"],
