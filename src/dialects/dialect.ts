@@ -439,6 +439,12 @@ export interface RequestRules {
   readonly toolName: RegExp;
   /** Ids of calls. Every form takes what `toolName` must take. */
   readonly callId: RegExp;
+  /** Whether messages may name their author. */
+  readonly takesNames: boolean;
+  /** Whether refusals of the history differ from text. */
+  readonly takesRefusals: boolean;
+  /** Whether parts, results and tools may carry cache marks. */
+  readonly takesCacheMarks: boolean;
   /** Text that is refused; `null` where none is. */
   readonly refusedText: "empty" | "blank" | null;
   /** Whether unsigned reasoning of the history may be sent back. */
@@ -470,6 +476,9 @@ export const PLAIN_FACTS = {
 /** Request rules of a protocol whose providers take everything. */
 export const PLAIN_RULES = {
   callId: /^[^]+$/,
+  takesNames: true,
+  takesRefusals: true,
+  takesCacheMarks: true,
   refusedText: null,
   takesReasoning: () => false,
   opensWithUser: false,

@@ -3,6 +3,8 @@ import type { DroppedField } from "../canon/generate/edit.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type {
   AssistantPart,
+  AssistantTurn,
+  CacheMark,
   FilePart,
   GenerateRequest,
   ImagePart,
@@ -162,7 +164,11 @@ class Fit {
     parallelToolCalls,
   }: GenerateRequest): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
     if (tools.length > 0)
-      return { tools: tools.map((tool) => this.#tool(tool)), toolChoice, parallelToolCalls };
+      return {
+        tools: tools.map((tool) => this.#tool({ ...tool, cache: this.#cache(tool) })),
+        toolChoice,
+        parallelToolCalls,
+      };
     if (toolChoice !== null || parallelToolCalls !== null) this.dropped.add("hint_dropped");
     return { tools, toolChoice: null, parallelToolCalls: null };
   }
@@ -235,15 +241,21 @@ class Fit {
   #turn(turn: Turn): Turn | null {
     switch (turn.role) {
       case "system":
+        return this.#filled({ ...turn, content: this.#input(turn.content) }, turn);
+      case "user":
         return this.#filled(
-          { ...turn, content: turn.content.filter((part) => this.#isAccepted(part)) },
+          { ...turn, name: this.#name(turn), content: this.#input(turn.content) },
           turn,
         );
-      case "user":
-        return this.#filled({ ...turn, content: this.#input(turn.content) }, turn);
       case "assistant":
         return this.#filled(
-          { ...turn, content: turn.content.filter((part) => this.#isAccepted(part)) },
+          {
+            ...turn,
+            name: this.#name(turn),
+            content: turn.content.flatMap((part) =>
+              this.#isAccepted(part) ? this.#said(part) : [],
+            ),
+          },
           turn,
         );
       case "tool":
@@ -251,10 +263,31 @@ class Fit {
           ...turn,
           results: turn.results.map((result) => ({
             ...result,
+            cache: this.#cache(result),
             content: this.#input(result.content),
           })),
         };
     }
+  }
+
+  #name({ name }: UserTurn | AssistantTurn): string | null {
+    if (name === null || this.#rules.takesNames) return name;
+    this.dropped.add("participant_name_dropped");
+    return null;
+  }
+
+  #cache({ cache }: { readonly cache: CacheMark | null }): CacheMark | null {
+    if (cache === null || this.#rules.takesCacheMarks) return cache;
+    this.dropped.add("cache_mark_dropped");
+    return null;
+  }
+
+  #said(part: AssistantPart): AssistantPart {
+    if (part.kind === "text" || part.kind === "tool_call")
+      return { ...part, cache: this.#cache(part) };
+    if (part.kind === "reasoning" || this.#rules.takesRefusals) return part;
+    this.dropped.add("refusal_as_text");
+    return textPart(part.text);
   }
 
   #filled<Kept extends Exclude<Turn, { role: "tool" }>>(
@@ -287,14 +320,19 @@ class Fit {
 
   #input<Part extends InputPart>(parts: readonly Part[]): readonly Part[] {
     return parts.flatMap((part) => {
-      if (part.kind === "text") return this.#isAccepted(part) ? part : [];
+      if (part.kind === "text")
+        return this.#isAccepted(part) ? { ...part, cache: this.#cache(part) } : [];
       if (part.kind === "audio") return { ...part, data: this.#base64(part.data) };
       const { source } = part;
-      if (source.kind === "url") return part;
+      if (source.kind === "url") return { ...part, cache: this.#cache(part) };
       const lower = source.mediaType.toLowerCase();
       const mediaType = MEDIA_TYPES.get(lower) ?? lower;
       if (mediaType !== source.mediaType) this.dropped.add("media_rewritten");
-      return { ...part, source: { ...source, mediaType, data: this.#base64(source.data) } };
+      return {
+        ...part,
+        cache: this.#cache(part),
+        source: { ...source, mediaType, data: this.#base64(source.data) },
+      };
     });
   }
 

@@ -35,7 +35,7 @@ const UNARY_DIALECTS = {
     operations: ["embed", "rerank"],
     features: ["input_purpose"],
     maxBatch: 1000,
-    load: () => import("./voyage/dialect.ts"),
+    load: async () => ({ dialect: (await import("./unary/voyage.ts")).voyage }),
   },
   /** Over Bedrock's InvokeModel: one text a call. */
   "bedrock-titan-embed": {
@@ -43,7 +43,7 @@ const UNARY_DIALECTS = {
     operations: ["embed"],
     features: [],
     maxBatch: 1,
-    load: () => import("./bedrock-titan-embed/dialect.ts"),
+    load: async () => ({ dialect: (await import("./unary/bedrock.ts")).titanEmbed }),
   },
   /** The same for Amazon's Nova models. */
   "bedrock-nova-embed": {
@@ -51,20 +51,20 @@ const UNARY_DIALECTS = {
     operations: ["embed"],
     features: ["input_purpose"],
     maxBatch: 1,
-    load: () => import("./bedrock-nova-embed/dialect.ts"),
+    load: async () => ({ dialect: (await import("./unary/bedrock.ts")).novaEmbed }),
   },
   /** `base_url` is the host of `bedrock-agent-runtime`, the upstream model an ARN. */
   "bedrock-rerank": {
     ...PLAIN_FACTS,
     operations: ["rerank"],
     features: [],
-    load: () => import("./bedrock-rerank/dialect.ts"),
+    load: async () => ({ dialect: (await import("./unary/bedrock.ts")).bedrockRerank }),
   },
 } as const satisfies Record<string, DialectRow>;
 
 /**
- * One row a wire protocol; its folder has the same name. Vendors are rows of routes.yaml, never of
- * this table.
+ * One row a wire protocol. One that generates has a folder of the same name; the others are in
+ * `unary/`. Vendors are rows of routes.yaml, never of this table.
  */
 export const DIALECTS = { ...GENERATE_DIALECTS, ...UNARY_DIALECTS };
 

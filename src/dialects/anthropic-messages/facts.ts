@@ -84,6 +84,8 @@ export const ANTHROPIC_MESSAGES = {
   demandsOutputLimit: true,
   requires: {
     ...PLAIN_RULES,
+    takesNames: false,
+    takesRefusals: false,
     // platform.claude.com/docs/en/api/messages, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,128}$/,
     // "tool_use.id: String should match pattern"; "`tool_use` ids must be unique":

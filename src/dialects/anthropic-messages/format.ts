@@ -1,26 +1,18 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
   CacheMark,
-  FilePart,
+  DataSource,
   GenerateRequest,
-  ImagePart,
   InputPart,
   ReasoningRequest,
   SystemTurn,
-  Tool,
-  ToolChoice,
-  ToolResult,
   Turn,
 } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
-import { BUDGET_ABOVE_LIMIT, EFFORTS, LEAST_BUDGET, redactedData } from "./reasoning.ts";
-import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./request-facts.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
+import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
-import { parseExactJsonText } from "../json.ts";
+import { numberOrNull } from "../json.ts";
 import {
   alternatingMessages,
   budgetOfEffort,
@@ -30,126 +22,105 @@ import {
   sentTier,
   splitSystem,
 } from "../reasoning-effort.ts";
+import { RequestDraft, allowedTools, argumentsOf, isForced } from "../request-draft.ts";
+import { BUDGET_ABOVE_LIMIT, EFFORTS, LEAST_BUDGET, redactedData } from "./reasoning.ts";
+import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./request-facts.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
-export function formatMessages(
-  request: GenerateRequest,
-  target: Target,
-): FormattedRequest | ServiceError {
-  const draft: Draft = {
-    body: { model: target.endpoint.upstreamModel },
-    dropped: new Set(),
-    refusal: null,
-  };
+export const formatMessages: Upstream["format"] = (request, target) => {
+  const draft = new RequestDraft();
   const { body, dropped } = draft;
   const counts = request.purpose === "count";
-  const problem =
-    (counts ? null : formatLimit(request, target, draft)) ??
-    formatTurns(request.turns, draft) ??
-    formatReasoning(request, target, draft);
-  if (problem !== null) return problem;
-  body.tools = formatTools(request, draft);
-  body.tool_choice = formatToolChoice(request, body.tools);
+  body.model = target.endpoint.upstreamModel;
+  if (!counts) formatLimit(request, target, draft);
+  const { system, rest } = splitSystem(request.turns, dropped);
+  body.system = formatSystem(system);
+  body.messages = alternatingMessages(rest, dropped, (turn) => formatTurn(turn, draft));
+  formatReasoning(request, target, draft);
+  formatTools(request, draft);
   formatOutput(request, draft);
-  if (!counts) formatSampling(request, draft);
-  formatHints(request, draft);
+  if (!counts) {
+    const { temperature, topP, topK, stop, stream } = request;
+    body.temperature = temperature ?? undefined;
+    body.top_p = topP ?? undefined;
+    body.top_k = topK ?? undefined;
+    body.stop_sequences = stop.length > 0 ? stop : undefined;
+    body.stream = stream || undefined;
+  }
+  dropCacheHints(request, dropped);
+  body.service_tier = sentTier(request, TIERS, dropped);
   const version = target.provider.flags.includes("version_2026_10_21") ? VERSIONS[1] : VERSIONS[0];
-  return {
-    path: counts ? COUNT_PATH : MESSAGES_PATH,
-    body,
-    headers: ["anthropic-version", version],
-    dropped: [...dropped],
-  };
-}
+  return (
+    draft.refusal ?? {
+      path: counts ? COUNT_PATH : MESSAGES_PATH,
+      body,
+      headers: ["anthropic-version", version],
+      dropped: [...dropped],
+    }
+  );
+};
 
 /** The protocol demands a limit; the compiler has made sure that a model on it has a default. */
 function formatLimit(
-  request: GenerateRequest,
+  { maxOutputTokens }: GenerateRequest,
   { model }: Target,
-  { body, dropped }: Draft,
-): ServiceError | null {
-  if (request.maxOutputTokens !== null) {
-    body.max_tokens = request.maxOutputTokens;
-    return null;
-  }
-  const limit = model.defaultMaxOutputTokens ?? model.maxOutputTokens;
-  if (limit === null) {
-    return invalidRequest(
+  draft: RequestDraft,
+): void {
+  const limit = maxOutputTokens ?? model.defaultMaxOutputTokens ?? model.maxOutputTokens;
+  if (limit === null)
+    draft.refuse(
       "missing_output_limit",
       "An endpoint that may get the request needs an output limit, and its model has no default; send one",
     );
-  }
-  body.max_tokens = limit;
-  dropped.add("output_limit_defaulted");
-  return null;
+  draft.body.max_tokens = limit;
+  if (maxOutputTokens === null) draft.dropped.add("output_limit_defaulted");
 }
 
-function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
+function formatOutput({ format }: GenerateRequest, { body, dropped }: RequestDraft): void {
   if (format?.kind !== "json_schema") return;
   dropSchemaName(format, dropped);
   const config = body.output_config;
   body.output_config = {
-    ...(isJsonObject(config) ? config : {}),
+    ...(isJsonObject(config) && config),
     format: { type: "json_schema", schema: format.schema },
   };
-}
-
-function formatSampling(request: GenerateRequest, { body }: Draft): void {
-  if (request.temperature !== null) body.temperature = request.temperature;
-  if (request.topP !== null) body.top_p = request.topP;
-  if (request.topK !== null) body.top_k = request.topK;
-  if (request.stop.length > 0) body.stop_sequences = request.stop;
-  if (request.stream) body.stream = true;
 }
 
 /** Tiers of other protocols and their names in this one. */
 const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only" };
 
-function formatHints(request: GenerateRequest, { body, dropped }: Draft): void {
-  dropCacheHints(request, dropped);
-  body.service_tier = sentTier(request, TIERS, dropped);
-}
-
 /**
  * Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml,
  * and nowhere else.
  */
-function formatReasoning(
-  request: GenerateRequest,
-  target: Target,
-  draft: Draft,
-): ServiceError | null {
+function formatReasoning(request: GenerateRequest, target: Target, draft: RequestDraft): void {
   const { reasoning } = request;
-  if (reasoning === null) return null;
+  if (reasoning === null) return;
   const { body, dropped } = draft;
-  if (reasoning.effort === "none") {
+  const { effort, adaptive } = reasoning;
+  if (effort === "none") {
     body.thinking = { type: "disabled" };
-    return null;
+    return;
   }
-  const table = target.model.reasoning;
   const tabled =
-    reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
+    reasoning.budget === null ? budgetOfEffort(effort, target.model.reasoning, EFFORTS) : null;
   if (tabled !== null) dropped.add("effort_as_budget");
-  else if (reasoning.effort !== "unspecified") body.output_config = { effort: reasoning.effort };
+  else if (effort !== "unspecified") body.output_config = { effort };
   const budget = reasoning.budget ?? tabled;
-  if (budget !== null) return formatBudget(budget, request, reasoning, target, draft);
-  if (reasoning.adaptive || reasoning.effort !== "unspecified") {
-    body.thinking = { type: "adaptive", ...displayOf(reasoning, draft) };
-  } else if (reasoning.display !== null) {
-    dropped.add("reasoning_display_dropped");
-  }
-  return null;
+  if (budget !== null) formatBudget(budget, request, target, draft);
+  else if (adaptive || effort !== "unspecified")
+    body.thinking = { type: "adaptive", display: displayOf(reasoning, draft) };
+  else if (reasoning.display !== null) dropped.add("reasoning_display_dropped");
 }
 
 function formatBudget(
   budget: number,
   request: GenerateRequest,
-  reasoning: ReasoningRequest,
   target: Target,
-  draft: Draft,
-): ServiceError | null {
+  draft: RequestDraft,
+): void {
   if (budget < LEAST_BUDGET) {
-    return invalidRequest(
+    draft.refuse(
       "invalid_reasoning_budget",
       `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
     );
@@ -157,20 +128,15 @@ function formatBudget(
   if (continuesWithoutSignedReasoning(request.turns)) {
     draft.dropped.add("reasoning_turned_off");
     draft.body.thinking = { type: "disabled" };
-    return null;
+    return;
   }
-  if (request.purpose === "generate") {
-    const limit = roomFor(budget, request, target, draft);
-    if (limit <= budget) {
-      return invalidRequest("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
-    }
-  }
+  if (request.purpose === "generate" && roomFor(budget, request, target, draft) <= budget)
+    draft.refuse("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
   draft.body.thinking = {
     type: "enabled",
     budget_tokens: budget,
-    ...displayOf(reasoning, draft),
+    display: displayOf(request.reasoning, draft),
   };
-  return null;
 }
 
 /**
@@ -179,162 +145,106 @@ function formatBudget(
  */
 function roomFor(
   budget: number,
-  request: GenerateRequest,
+  { maxOutputTokens }: GenerateRequest,
   { model }: Target,
-  { body }: Draft,
+  { body }: RequestDraft,
 ): number {
-  const written = body.max_tokens;
-  const limit = typeof written === "number" ? written : 0;
-  if (request.maxOutputTokens !== null || limit > budget) return limit;
-  const raised = Math.min(limit + budget, model.maxOutputTokens ?? limit + budget);
+  const limit = numberOrNull(body.max_tokens) ?? 0;
+  if (maxOutputTokens !== null || limit > budget) return limit;
+  const raised = Math.min(limit + budget, model.maxOutputTokens ?? Infinity);
   body.max_tokens = raised;
   return raised;
 }
 
-/** How reasoning is shown. The protocol sums up in one way only. */
-function displayOf({ display }: ReasoningRequest, { dropped }: Draft): JsonObject {
-  if (display === null) return {};
+/** How reasoning is shown. The protocol has one kind of summary. */
+function displayOf(
+  reasoning: ReasoningRequest | null,
+  { dropped }: RequestDraft,
+): string | undefined {
+  const display = reasoning?.display ?? null;
+  if (display === null) return undefined;
   if (display === "concise" || display === "detailed") dropped.add("reasoning_display_dropped");
-  return { display: display === "omitted" ? "omitted" : "summarized" };
+  return display === "omitted" ? "omitted" : "summarized";
 }
 
-/**
- * The tools, or `undefined` where there are none. Where only some may be called, only those are
- * sent.
- */
-function formatTools(
-  { tools, toolChoice }: GenerateRequest,
-  { dropped }: Draft,
-): JsonValue | undefined {
-  if (tools.length === 0) return undefined;
-  if (toolChoice?.mode !== "allowed") return tools.map(formatTool);
-  const allowed = tools.filter(({ name }) => toolChoice.names.includes(name));
-  if (allowed.length < tools.length) dropped.add("allowed_tools_filtered");
-  return allowed.length === 0 ? undefined : allowed.map(formatTool);
-}
-
-function formatTool({ name, description, parameters, strict, cache }: Tool): JsonObject {
-  return {
+/** Writes `tools` and `tool_choice`, which the provider refuses without tools. */
+function formatTools(request: GenerateRequest, { body, dropped }: RequestDraft): void {
+  const tools = allowedTools(request);
+  if (tools.length < request.tools.length) dropped.add("allowed_tools_filtered");
+  if (tools.length === 0) return;
+  body.tools = tools.map(({ name, description, parameters, strict, cache }) => ({
     name,
     description: description ?? undefined,
     input_schema: parameters ?? NO_PARAMETERS,
     strict: strict ?? undefined,
     ...formatMark(cache),
-  };
-}
-
-/** `undefined` where nothing is said that the absence of the member would not say. */
-function formatToolChoice(
-  { toolChoice, parallelToolCalls }: GenerateRequest,
-  tools: JsonValue | undefined,
-): JsonValue | undefined {
-  // Without tools the provider refuses the member.
-  if (tools === undefined) return undefined;
-  if (toolChoice === null)
-    return parallelToolCalls === false ? { type: "auto", ...parallel(false) } : undefined;
-  if (toolChoice.mode === "none") return { type: "none" };
-  return { ...choiceOf(toolChoice), ...parallel(parallelToolCalls) };
-}
-
-function choiceOf(choice: ToolChoice): JsonObject {
-  switch (choice.mode) {
-    case "auto":
-      return { type: "auto" };
-    case "none":
-      return { type: "none" };
-    case "required":
-      return { type: "any" };
-    case "named":
-      return { type: "tool", name: choice.name };
-    case "allowed":
-      return { type: choice.required ? "any" : "auto" };
+  }));
+  const { toolChoice: choice, parallelToolCalls: parallel } = request;
+  if (choice?.mode === "none") {
+    body.tool_choice = { type: "none" };
+  } else if (choice !== null || parallel === false) {
+    body.tool_choice = {
+      ...(choice?.mode === "named"
+        ? { type: "tool", name: choice.name }
+        : { type: isForced(choice) ? "any" : "auto" }),
+      disable_parallel_tool_use: parallel === null ? undefined : !parallel,
+    };
   }
 }
 
-function parallel(allowed: boolean | null): JsonObject {
-  return allowed === null ? {} : { disable_parallel_tool_use: !allowed };
-}
-
-/** The body of a request while it is printed. */
-interface Draft {
-  readonly body: Record<string, JsonValue | undefined>;
-  readonly dropped: Set<DroppedField>;
-  /** The first 400. */
-  refusal: ServiceError | null;
-}
-
-/** Writes `system` and `messages`. The error is for file data that is not text. */
-function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
-  const { system, rest } = splitSystem(turns, draft.dropped);
-  draft.body.system = formatSystem(system);
-  draft.body.messages = alternatingMessages(rest, draft.dropped, (turn) => formatTurn(turn, draft));
-  return draft.refusal;
-}
-
-/** One plain text as a string, anything else as blocks. */
+/** One plain text as a string, other content as blocks. */
 function formatSystem(turns: readonly SystemTurn[]): JsonValue | undefined {
   const blocks = turns.flatMap(formatSystemTurn);
-  const [only] = blocks;
-  if (only === undefined) return undefined;
-  return blocks.length === 1 && only.cache_control === undefined ? only.text : blocks;
+  return blocks.length === 0 ? undefined : plain(blocks);
 }
 
 function formatSystemTurn({ content }: SystemTurn): readonly JsonObject[] {
   return content.map(({ text, cache }) => formatText(text, cache));
 }
 
-function formatTurn(turn: Turn, draft: Draft): readonly JsonObject[] {
-  const { dropped } = draft;
+function formatTurn(turn: Turn, draft: RequestDraft): readonly JsonObject[] {
   switch (turn.role) {
     case "system":
-      if (turn.authority === "developer") dropped.add("developer_as_system");
+      if (turn.authority === "developer") draft.dropped.add("developer_as_system");
       return formatSystemTurn(turn);
     case "user":
-      if (turn.name !== null) dropped.add("participant_name_dropped");
       return formatInput(turn.content, draft);
     case "assistant":
-      if (turn.name !== null) dropped.add("participant_name_dropped");
-      return turn.content.flatMap((part) => formatAssistantPart(part, draft));
+      return turn.content.map(formatAssistantPart);
     case "tool":
-      return turn.results.map((result) => formatResult(result, draft));
+      return turn.results.map(({ callId, content, isError, cache }) => ({
+        type: "tool_result",
+        tool_use_id: callId,
+        content: content.length === 0 ? undefined : plain(formatInput(content, draft)),
+        is_error: isError ?? undefined,
+        ...formatMark(cache),
+      }));
   }
 }
 
-function formatResult({ callId, content, isError, cache }: ToolResult, draft: Draft): JsonObject {
-  const blocks = formatInput(content, draft);
+/** A single text without a cache mark as a string, other blocks as a list. */
+function plain(blocks: readonly JsonObject[]): JsonValue {
   const [only] = blocks;
-  const plain = blocks.length === 1 && only?.type === "text" && only.cache_control === undefined;
-  return {
-    type: "tool_result",
-    tool_use_id: callId,
-    content: blocks.length === 0 ? undefined : plain ? only.text : blocks,
-    is_error: isError ?? undefined,
-    ...formatMark(cache),
-  };
+  const isPlain = blocks.length === 1 && only?.type === "text" && only.cache_control === undefined;
+  return isPlain ? (only.text ?? "") : blocks;
 }
 
-function formatAssistantPart(part: AssistantPart, { dropped }: Draft): readonly JsonObject[] {
+function formatAssistantPart(part: AssistantPart): JsonObject {
   switch (part.kind) {
     case "text":
-      return [formatText(part.text, part.cache)];
+      return formatText(part.text, part.cache);
     case "refusal":
-      dropped.add("refusal_as_text");
-      return [formatText(part.text, null)];
+      return formatText(part.text, null);
     case "tool_call": {
       const { id, name, cache } = part;
-      const input = parseExactJsonText(part.arguments);
-      if (!isJsonObject(input))
-        throw new Error("formatTurns: arguments that no parser at the door let in");
-      return [{ type: "tool_use", id, name, input, ...formatMark(cache) }];
+      return { type: "tool_use", id, name, input: argumentsOf(part), ...formatMark(cache) };
     }
     case "reasoning": {
       const { text, signature } = part;
       const data = redactedData(signature ?? "");
-      return [
-        data === null
-          ? { type: "thinking", thinking: text, signature }
-          : { type: "redacted_thinking", data },
-      ];
+      return data === null
+        ? { type: "thinking", thinking: text, signature }
+        : { type: "redacted_thinking", data };
     }
   }
 }
@@ -344,58 +254,47 @@ function formatText(text: string, cache: CacheMark | null): JsonObject {
 }
 
 /** The blocks of a user's turn or of a tool's result. */
-function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonObject[] {
-  return parts.flatMap((part) => formatPart(part, draft));
+function formatInput(parts: readonly InputPart[], draft: RequestDraft): readonly JsonObject[] {
+  return parts.map((part): JsonObject => {
+    switch (part.kind) {
+      case "text":
+        return formatText(part.text, part.cache);
+      case "image":
+        if (part.detail !== null) draft.dropped.add("image_detail_dropped");
+        return { type: "image", source: formatSource(part.source), ...formatMark(part.cache) };
+      case "file":
+        return {
+          type: "document",
+          source: formatFile(part.source, draft),
+          title: part.name ?? undefined,
+          ...formatMark(part.cache),
+        };
+      case "audio":
+        throw new Error("formatMessages: audio, which the dialect does not express");
+    }
+  });
 }
 
-function formatPart(part: InputPart, draft: Draft): readonly JsonObject[] {
-  switch (part.kind) {
-    case "text":
-      return [formatText(part.text, part.cache)];
-    case "image":
-      return [formatImage(part, draft)];
-    case "file":
-      return formatFile(part, draft);
-    case "audio":
-      throw new Error("formatMessages: audio, which the dialect does not express");
-  }
+function formatSource(source: DataSource): JsonObject {
+  return source.kind === "url"
+    ? { type: "url", url: source.url }
+    : { type: "base64", media_type: source.mediaType, data: source.data };
 }
 
-function formatImage({ source, detail, cache }: ImagePart, { dropped }: Draft): JsonObject {
-  if (detail !== null) dropped.add("image_detail_dropped");
-  const from =
-    source.kind === "url"
-      ? { type: "url", url: source.url }
-      : { type: "base64", media_type: source.mediaType, data: source.data };
-  return { type: "image", source: from, ...formatMark(cache) };
-}
-
-function formatFile({ source, name, cache }: FilePart, draft: Draft): readonly JsonObject[] {
-  const more = { title: name ?? undefined, ...formatMark(cache) };
-  if (source.kind === "url")
-    return [{ type: "document", source: { type: "url", url: source.url }, ...more }];
+/** Plain text is sent as text. */
+function formatFile(source: DataSource, draft: RequestDraft): JsonObject {
+  if (source.kind === "url") return formatSource(source);
   const [essence = ""] = source.mediaType.toLowerCase().split(";", 1);
-  if (essence.trim() !== "text/plain") {
-    const from = { type: "base64", media_type: source.mediaType, data: source.data };
-    return [{ type: "document", source: from, ...more }];
-  }
-  const text = base64ToText(source.data);
-  if (text === null) {
-    draft.refusal ??= invalidRequest(
-      "invalid_file_data",
-      "A text file's data must be base64 of UTF-8 text",
-    );
-    return [];
-  }
-  return [
-    { type: "document", source: { type: "text", media_type: "text/plain", data: text }, ...more },
-  ];
+  if (essence.trim() !== "text/plain") return formatSource(source);
+  const data = base64ToText(source.data);
+  if (data === null)
+    draft.refuse("invalid_file_data", "A text file's data must be base64 of UTF-8 text");
+  return { type: "text", media_type: "text/plain", data };
 }
 
-/** The member that marks the end of what a provider may keep. */
+/** The member that marks the end of what a provider may cache. */
 function formatMark(cache: CacheMark | null): JsonObject {
-  if (cache === null) return {};
-  return {
-    cache_control: { type: "ephemeral", ttl: cache.ttl ?? undefined },
-  };
+  return cache === null
+    ? {}
+    : { cache_control: { type: "ephemeral", ttl: cache.ttl ?? undefined } };
 }

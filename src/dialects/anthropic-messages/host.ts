@@ -8,9 +8,9 @@ import { answerFailure } from "../answer-ends.ts";
 import { readMessagesError } from "./read-answer.ts";
 import { COUNT_PATH } from "./request-facts.ts";
 import { FrameReader, type Frame } from "../bedrock-converse/event-stream-frames.ts";
-import { readConverseError, readException } from "../bedrock-converse/read-error.ts";
+import { readConverseError, frameFailure } from "../bedrock-converse/read-answer.ts";
 import type { AnswerStream, Ending, HostedRequest, OutgoingRequest, Target } from "../dialect.ts";
-import { readGeminiError } from "../gemini/read-error.ts";
+import { readGeminiError } from "../gemini/read-answer.ts";
 import { memberIn, parseAnswerBytes, parseExactJsonText, textOf } from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../sse.ts";
 
@@ -302,13 +302,9 @@ class InvokeStream implements AnswerStream {
   }
 
   #take({ headers, payload }: Frame, events: Uint8Array[]): void {
-    const kind = headers.get(":message-type");
     const body = parseAnswerBytes(payload);
-    if (kind === "exception")
-      return this.#fail(readException(headers.get(":exception-type"), body), events);
-    if (kind === "error")
-      return this.#fail(readException(headers.get(":error-code"), body), events);
-    if (kind !== "event") return this.#fail(answerFailure("malformed"), events);
+    const failure = frameFailure(headers, body);
+    if (failure !== null) return this.#fail(failure, events);
     // Other events are not part of the answer.
     if (headers.get(":event-type") !== "chunk") return;
     const bytes = memberIn(body, "bytes");

@@ -1,9 +1,8 @@
 import { fitting } from "../fit-request.ts";
 import { BEDROCK_CONVERSE } from "./facts.ts";
 import type { Dialect, Upstream } from "../dialect.ts";
-import { readConverseError } from "./read-error.ts";
+import { parseConverseAnswer, parseConverseStream, readConverseError } from "./read-answer.ts";
 import { formatConverse } from "./format.ts";
-import { parseConverseAnswer, parseConverseStream } from "./read-answer.ts";
 
 /**
  * Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is

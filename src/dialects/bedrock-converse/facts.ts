@@ -60,6 +60,8 @@ export const BEDROCK_CONVERSE = {
   },
   requires: {
     ...PLAIN_RULES,
+    takesNames: false,
+    takesRefusals: false,
     // docs.aws.amazon.com/bedrock/latest/APIReference, ToolSpecification.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same reference, ToolUseBlock; ids must be unique for Anthropic's models.

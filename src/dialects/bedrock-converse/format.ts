@@ -1,44 +1,72 @@
-import type { ServiceError } from "../../canon/error.ts";
-import type { GenerateRequest, Tool, ToolChoice } from "../../canon/generate/generate-request.ts";
+import type {
+  AssistantPart,
+  CacheMark,
+  DataSource,
+  GenerateRequest,
+  InputPart,
+  Tool,
+  ToolResult,
+  Turn,
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
-import { Draft, cachePoint, formatTurns, hasToolHistory, offeredTools } from "./format-turns.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
+import {
+  BUDGET_ABOVE_LIMIT,
+  LEAST_BUDGET,
+  EFFORTS,
+  redactedData,
+} from "../anthropic-messages/reasoning.ts";
+import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import {
+  alternatingMessages,
   budgetOfEffort,
   continuesWithoutSignedReasoning,
   dropCacheHints,
   effortOfBudget,
   sentTier,
+  splitSystem,
 } from "../reasoning-effort.ts";
+import {
+  RequestDraft,
+  allowedTools,
+  argumentsOf,
+  isForced,
+  membersWithValue,
+  type Members,
+} from "../request-draft.ts";
+
+/** A request for Converse while it is printed. */
+class Draft extends RequestDraft {
+  /** Members of `additionalModelRequestFields`: fields that only some models have. */
+  readonly additional: Members = {};
+  /** Names of the request's documents: models refuse two of one name. */
+  readonly documentNames = new Set<string>();
+}
 
 /**
  * Prints a request for Bedrock's Converse, ConverseStream or CountTokens
  * (docs/protocols.md#bedrock-converse).
  */
-export function formatConverse(
-  request: GenerateRequest,
-  target: Target,
-): FormattedRequest | ServiceError {
+export const formatConverse: Upstream["format"] = (request, target) => {
   const draft = new Draft();
-  const { body, additional, dropped } = draft;
+  const { body, dropped } = draft;
+  const counts = request.purpose === "count";
   refuseUnsupported(request, draft);
   formatTurns(request.turns, draft);
   formatTools(request, draft);
   formatReasoning(request, target, draft);
-  const counts = request.purpose === "count";
-  if (!counts) {
-    formatInference(request, draft);
-    formatTopK(request, target, draft);
+  if (counts) {
+    if (request.format !== null) dropped.add("not_counted");
+  } else {
+    formatInference(request, target, draft);
     formatOutput(request, draft);
-    formatTier(request, draft);
-  } else if (request.format !== null) {
-    dropped.add("not_counted");
+    const type = sentTier(request, TIERS, dropped);
+    body.serviceTier = type && { type };
   }
   dropCacheHints(request, dropped);
-  if (Object.keys(additional).length > 0) body.additionalModelRequestFields = additional;
+  body.additionalModelRequestFields = membersWithValue(draft.additional);
   if (draft.refusal !== null) return draft.refusal;
   const operation = counts ? "count-tokens" : request.stream ? "converse-stream" : "converse";
   return {
@@ -47,39 +75,34 @@ export function formatConverse(
     headers: [],
     dropped: [...dropped],
   };
-}
+};
 
-/**
- * The decision keeps such requests away; one that gets here all the same must not lose what it
- * says.
- */
 function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
-  const unsupported: readonly (readonly [string, JsonValue])[] = [
-    ["frequency penalty", request.frequencyPenalty],
-    ["presence penalty", request.presencePenalty],
-    ["logit bias", request.logitBias],
-    ["seed", request.seed],
-    ["log probabilities", request.logprobs],
-    ["verbosity", request.verbosity],
-    ["JSON answers without a schema", request.format?.kind === "json_object" ? true : null],
-  ];
-  for (const [what, value] of unsupported)
-    if (value !== null)
-      draft.refuse("feature_not_supported", `The converse protocol has no ${what}`);
+  const unsupported: Readonly<Record<string, JsonValue>> = {
+    "frequency penalty": request.frequencyPenalty,
+    "presence penalty": request.presencePenalty,
+    "logit bias": request.logitBias,
+    seed: request.seed,
+    "log probabilities": request.logprobs,
+    verbosity: request.verbosity,
+    "JSON answers without a schema": request.format?.kind === "json_object" || null,
+  };
+  for (const [feature, value] of Object.entries(unsupported))
+    if (value !== null) draft.refuseFeature(feature);
 }
 
-function formatInference(request: GenerateRequest, { body }: Draft): void {
-  const { maxOutputTokens, temperature, topP, stop } = request;
-  const inference: Record<string, JsonValue> = {};
-  if (maxOutputTokens !== null) inference.maxTokens = maxOutputTokens;
-  if (temperature !== null) inference.temperature = temperature;
-  if (topP !== null) inference.topP = topP;
-  if (stop.length > 0) inference.stopSequences = stop;
-  if (Object.keys(inference).length > 0) body.inferenceConfig = inference;
-}
-
-/** A field of the model; only model rows that accept the feature get here. */
-function formatTopK({ topK }: GenerateRequest, { provider }: Target, { additional }: Draft): void {
+function formatInference(
+  { maxOutputTokens, temperature, topP, topK, stop }: GenerateRequest,
+  { provider }: Target,
+  { body, additional }: Draft,
+): void {
+  body.inferenceConfig = membersWithValue({
+    maxTokens: maxOutputTokens,
+    temperature,
+    topP,
+    stopSequences: stop.length > 0 ? stop : undefined,
+  });
+  // A field of the model; only requests to models that accept it have one.
   if (topK === null) return;
   if (provider.flags.includes("reasoning_config_field")) additional.inferenceConfig = { topK };
   else additional.top_k = topK;
@@ -90,19 +113,19 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): vo
   const { name, description, schema, strict } = format;
   if (strict !== null) dropped.add("schema_name_dropped");
   const jsonSchema = {
-    // A text by the protocol, so that it need not be able to say every number.
+    // The protocol has the schema as a text.
     schema: JSON.stringify(schema),
     name: name ?? undefined,
     description: description ?? undefined,
   };
   const effort = body.outputConfig;
   body.outputConfig = {
-    ...(isJsonObject(effort) ? effort : {}),
+    ...(isJsonObject(effort) && effort),
     textFormat: { type: "json_schema", structure: { jsonSchema } },
   };
 }
 
-/** The tiers of other protocols that this one has a value for. */
+/** Tiers of other protocols and their names in this one. */
 const TIERS = {
   default: "default",
   standard_only: "default",
@@ -110,14 +133,9 @@ const TIERS = {
   priority: "priority",
 };
 
-function formatTier(request: GenerateRequest, { body, dropped }: Draft): void {
-  const type = sentTier(request, TIERS, dropped);
-  if (type !== undefined) body.serviceTier = { type };
-}
-
 /**
- * Stands in `toolConfig` where the history has calls and no tool is offered: the protocol demands
- * one then. An answer that calls it is a failure.
+ * The only tool of a request whose history has calls and that offers none: the protocol demands one
+ * then. An answer that calls it is a failure.
  */
 const PLACEHOLDER: JsonObject = {
   toolSpec: {
@@ -127,6 +145,11 @@ const PLACEHOLDER: JsonObject = {
   },
 };
 
+/** The tools that are sent: the protocol has no choice `none`, so there are none then. */
+export function offeredTools(request: GenerateRequest): readonly Tool[] {
+  return request.toolChoice?.mode === "none" ? [] : allowedTools(request);
+}
+
 /** Writes `toolConfig`, and what only some models take beside it. */
 function formatTools(request: GenerateRequest, draft: Draft): void {
   const { tools, toolChoice, turns, parallelToolCalls } = request;
@@ -134,64 +157,44 @@ function formatTools(request: GenerateRequest, draft: Draft): void {
   if (offered.length < tools.length)
     draft.dropped.add(toolChoice?.mode === "none" ? "tools_withheld" : "allowed_tools_filtered");
   if (offered.length === 0) {
-    if (hasToolHistory(turns)) {
+    if (turns.some(usesTools)) {
       draft.dropped.add("tool_placeholder_sent");
       draft.body.toolConfig = { tools: [PLACEHOLDER] };
     }
     return;
   }
-  const choice = formatChoice(toolChoice);
+  const forced = isForced(toolChoice);
+  const name = toolChoice?.mode === "named" ? toolChoice.name : null;
   draft.body.toolConfig = {
     tools: offered.flatMap((tool) => [formatTool(tool), ...cachePoint(tool.cache)]),
-    toolChoice: choice ?? undefined,
+    // Not all models take the member, so it is left out where it would change nothing.
+    toolChoice: name === null ? (forced ? { any: {} } : undefined) : { tool: { name } },
   };
+  // Models that can be limited to one call take the choice and the limit in one field.
   if (parallelToolCalls === false)
     draft.additional.tool_choice = {
-      ...additionalChoice(toolChoice),
+      ...(name === null ? { type: forced ? "any" : "auto" } : { type: "tool", name }),
       disable_parallel_tool_use: true,
     };
+}
+
+function usesTools(turn: Turn): boolean {
+  return (
+    turn.role === "tool" ||
+    (turn.role === "assistant" && turn.content.some(({ kind }) => kind === "tool_call"))
+  );
 }
 
 function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
   return {
     toolSpec: {
       name,
-      ...(description === null || description === "" ? {} : { description }),
+      description: description || undefined,
       inputSchema: { json: parameters ?? NO_PARAMETERS },
-      ...(strict === true ? { strict } : {}),
+      strict: strict || undefined,
     },
   };
 }
-
-/**
- * `null` where nothing is said that the absence of the member would not say: not all models know
- * it.
- */
-function formatChoice(choice: ToolChoice | null): JsonObject | null {
-  if (choice?.mode === "named") return { tool: { name: choice.name } };
-  return isForced(choice) ? { any: {} } : null;
-}
-
-/**
- * The same for models that have a switch for one call at a time: the choice stands beside the ban.
- */
-function additionalChoice(choice: ToolChoice | null): JsonObject {
-  if (choice?.mode === "named") return { type: "tool", name: choice.name };
-  return { type: isForced(choice) ? "any" : "auto" };
-}
-
-function isForced(choice: ToolChoice | null): boolean {
-  if (choice === null) return false;
-  return choice.mode === "allowed"
-    ? choice.required
-    : choice.mode === "required" || choice.mode === "named";
-}
-
-/** Efforts that the protocol's own member accepts. */
-const EFFORTS: readonly ReasoningEffort[] = ["low", "medium", "high", "xhigh", "max"];
-
-/** The least budget that models with budgets take, tokens. */
-const LEAST_BUDGET = 1024;
 
 /**
  * Writes how much to think. The protocol has an effort; whether a model thinks at all, and budgets,
@@ -205,42 +208,36 @@ function formatReasoning(
 ): void {
   const { reasoning } = request;
   if (reasoning === null) return;
-  if (reasoning.display !== null) draft.dropped.add("reasoning_display_dropped");
-  const table = model.reasoning;
-  const effortField = EFFORT_FIELDS.find(([flag]) => provider.flags.includes(flag));
-  if (effortField !== undefined) {
+  const { additional, body, dropped } = draft;
+  if (reasoning.display !== null) dropped.add("reasoning_display_dropped");
+  const { reasoning: table } = model;
+  const field = Object.keys(EFFORT_FIELDS).find((flag) => provider.flags.includes(flag));
+  if (field !== undefined) {
     const effort = effortOf(reasoning.effort, reasoning.budget, table, draft);
-    if (effort !== null) effortField[1](effort, draft);
-    else if (reasoning.adaptive) draft.dropped.add("hint_dropped");
+    if (effort !== null) Object.assign(additional, EFFORT_FIELDS[field]?.(effort));
+    else if (reasoning.adaptive) dropped.add("hint_dropped");
     return;
   }
   if (reasoning.effort === "none") {
-    draft.additional.thinking = { type: "disabled" };
+    additional.thinking = { type: "disabled" };
     return;
   }
   const tabled =
     reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
   const budget = reasoning.budget ?? tabled;
-  if (tabled !== null) draft.dropped.add("effort_as_budget");
-  else if (reasoning.effort !== "unspecified") writeEffort(reasoning.effort, request, draft);
-  if (budget !== null) writeBudget(budget, request, draft);
-  else if (reasoning.adaptive || reasoning.effort !== "unspecified")
-    draft.additional.thinking = { type: "adaptive" };
+  const { effort } = reasoning;
+  if (tabled !== null) dropped.add("effort_as_budget");
+  else if (effort !== "unspecified") {
+    // Counting has no member for the effort; models that have one take it among their own fields.
+    if (request.purpose === "count") additional.output_config = { effort };
+    else body.outputConfig = { effort };
+  }
+  if (budget !== null) formatBudget(budget, request, draft);
+  else if (reasoning.adaptive || effort !== "unspecified")
+    additional.thinking = { type: "adaptive" };
 }
 
-/**
- * Counting has no member for the effort; the models that have one take it among their own fields.
- */
-function writeEffort(
-  effort: ReasoningEffort,
-  { purpose }: GenerateRequest,
-  { body, additional }: Draft,
-): void {
-  if (purpose === "count") additional.output_config = { effort };
-  else body.outputConfig = { effort };
-}
-
-function writeBudget(budget: number, request: GenerateRequest, draft: Draft): void {
+function formatBudget(budget: number, request: GenerateRequest, draft: Draft): void {
   const { purpose, maxOutputTokens: limit, turns } = request;
   if (budget < LEAST_BUDGET) {
     draft.refuse(
@@ -252,33 +249,19 @@ function writeBudget(budget: number, request: GenerateRequest, draft: Draft): vo
     draft.additional.thinking = { type: "disabled" };
     return;
   } else if (purpose === "generate" && limit !== null && limit <= budget) {
-    draft.refuse(
-      "invalid_reasoning_budget",
-      "The reasoning budget must be below the output limit, which it is a part of; raise the limit or ask for less reasoning",
-    );
+    draft.refuse("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
   }
   draft.additional.thinking = { type: "enabled", budget_tokens: budget };
 }
 
-/** Flags of providers whose models have their own member for the effort, and how it is written. */
-const EFFORT_FIELDS: readonly (readonly [
-  string,
-  (effort: ReasoningEffort, draft: Draft) => void,
-])[] = [
-  [
-    "reasoning_config_field",
-    (effort, { additional }) => {
-      additional.reasoningConfig =
-        effort === "none" ? { type: "disabled" } : { type: "enabled", maxReasoningEffort: effort };
-    },
-  ],
-  [
-    "reasoning_effort_field",
-    (effort, { additional }) => {
-      additional.reasoning_effort = effort;
-    },
-  ],
-];
+/** Fields of models whose providers have a flag because theirs are named otherwise. */
+const EFFORT_FIELDS: Readonly<Record<string, (effort: ReasoningEffort) => JsonObject>> = {
+  reasoning_config_field: (effort) => ({
+    reasoningConfig:
+      effort === "none" ? { type: "disabled" } : { type: "enabled", maxReasoningEffort: effort },
+  }),
+  reasoning_effort_field: (effort) => ({ reasoning_effort: effort }),
+};
 
 /**
  * The effort to send where there are no budgets: a budget becomes the effort of the largest budget
@@ -300,4 +283,170 @@ function effortOf(
       "No endpoint that may get the request takes a reasoning budget",
     );
   return found;
+}
+
+/** Writes `system` and `messages`. */
+function formatTurns(turns: readonly Turn[], draft: Draft): void {
+  const { system, rest } = splitSystem(turns, draft.dropped);
+  const instructions = system.flatMap(({ content }) => formatInput(content, draft));
+  if (instructions.length > 0) draft.body.system = instructions;
+  draft.body.messages = alternatingMessages(rest, draft.dropped, (turn) => formatTurn(turn, draft));
+}
+
+function formatTurn(turn: Turn, draft: Draft): readonly JsonObject[] {
+  switch (turn.role) {
+    case "system":
+      // As leading system text it would be about the whole conversation.
+      draft.refuseFeature("system text after the first turn of the conversation");
+      return [];
+    case "user":
+      return formatInput(turn.content, draft);
+    case "assistant":
+      return turn.content.flatMap((part) => formatAssistantPart(part, draft));
+    case "tool":
+      return turn.results.flatMap((result) => formatResult(result, draft));
+  }
+}
+
+function formatResult(
+  { callId, content, isError, cache }: ToolResult,
+  draft: Draft,
+): readonly JsonObject[] {
+  const blocks = content.flatMap((part) => {
+    // Content of a result cannot carry cache marks of its own.
+    if (part.cache !== null) draft.dropped.add("cache_mark_dropped");
+    return formatBlock(part, draft);
+  });
+  const status = isError === null ? undefined : isError ? "error" : "success";
+  return [{ toolResult: { toolUseId: callId, content: blocks, status } }, ...cachePoint(cache)];
+}
+
+function formatAssistantPart(part: AssistantPart, draft: Draft): readonly JsonObject[] {
+  switch (part.kind) {
+    case "text":
+      return formatInput([part], draft);
+    case "refusal":
+      return [{ text: part.text }];
+    case "tool_call": {
+      const toolUse = { toolUseId: part.id, name: part.name, input: argumentsOf(part) };
+      return [{ toolUse }, ...cachePoint(part.cache)];
+    }
+    case "reasoning": {
+      const { text, signature } = part;
+      const data = redactedData(signature ?? "");
+      const reasoningText = { text, signature };
+      return [{ reasoningContent: data === null ? { reasoningText } : { redactedContent: data } }];
+    }
+  }
+}
+
+/** Blocks of a message. */
+function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonObject[] {
+  return parts.flatMap((part) => {
+    const blocks = formatBlock(part, draft);
+    const mark = part.kind === "audio" || blocks.length === 0 ? null : part.cache;
+    return [...blocks, ...cachePoint(mark)];
+  });
+}
+
+const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
+  ["image/png", "png"],
+  ["image/jpeg", "jpeg"],
+  ["image/gif", "gif"],
+  ["image/webp", "webp"],
+]);
+
+const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
+  ["application/pdf", "pdf"],
+  ["text/plain", "txt"],
+  ["text/markdown", "md"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["application/msword", "doc"],
+  ["application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"],
+  ["application/vnd.ms-excel", "xls"],
+  ["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"],
+]);
+
+const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
+  "aac flac m4a mka mkv mp3 mp4 mpeg mpga ogg opus pcm wav webm x-aac"
+    .split(" ")
+    .map((name) => [name, name]),
+);
+
+/** The block of a part; none where the request is refused for it. */
+function formatBlock(part: InputPart, draft: Draft): readonly JsonObject[] {
+  switch (part.kind) {
+    case "text":
+      return [{ text: part.text }];
+    case "image": {
+      if (part.detail !== null) draft.dropped.add("image_detail_dropped");
+      const image = formatBytes("image", IMAGE_FORMATS, part.source, draft);
+      return image === null ? [] : [{ image }];
+    }
+    case "file": {
+      const document = formatBytes("file", DOCUMENT_FORMATS, part.source, draft);
+      return document === null
+        ? []
+        : [{ document: { ...document, name: documentName(part.name, draft) } }];
+    }
+    case "audio": {
+      const { format: mediaType, data } = part;
+      const source = { kind: "base64", mediaType, data } as const;
+      const audio = formatBytes("audio", AUDIO_FORMATS, source, draft);
+      return audio === null ? [] : [{ audio }];
+    }
+  }
+}
+
+function formatBytes(
+  kind: "image" | "file" | "audio",
+  formats: ReadonlyMap<string, string>,
+  source: DataSource,
+  draft: Draft,
+): JsonObject | null {
+  if (source.kind === "url") {
+    draft.refuseFeature(`${kind} by URL`);
+    return null;
+  }
+  const [essence = ""] = source.mediaType.split(";", 1);
+  const format = formats.get(essence.trim().toLowerCase());
+  if (format !== undefined) return { format, source: { bytes: source.data } };
+  draft.refuse(
+    `unsupported_${kind}_type`,
+    `An endpoint that may get the request takes ${kind} content of these types only: ${[...formats.keys()].join(", ")}`,
+  );
+  return null;
+}
+
+/** The block that marks the end of what a provider may cache. */
+function cachePoint(cache: CacheMark | null): readonly JsonObject[] {
+  return cache === null ? [] : [{ cachePoint: { type: "default", ttl: cache.ttl ?? undefined } }];
+}
+
+/** Name of a document without a name, or without a character that the protocol takes. */
+const UNNAMED = "document";
+
+/** Characters; the protocol's limit. */
+const LONGEST_NAME = 200;
+
+/**
+ * A name that no other document of the request has. The protocol takes letters, digits, single
+ * spaces, hyphens, parentheses and square brackets: `Report (v2).pdf` becomes `Report (v2)-pdf`.
+ */
+function documentName(name: string | null, { dropped, documentNames }: Draft): string {
+  const plain =
+    (name ?? "")
+      .replaceAll(/\s+/g, " ")
+      .replaceAll(/[^a-zA-Z0-9 ()[\]-]+/g, "-")
+      .replaceAll(/^[\s-]+|[\s-]+$/g, "") || UNNAMED;
+  let sent = plain.slice(0, LONGEST_NAME).trimEnd();
+  for (let number = 2; documentNames.has(sent); number += 1) {
+    const ending = ` ${number}`;
+    sent = plain.slice(0, LONGEST_NAME - ending.length).trimEnd() + ending;
+  }
+  documentNames.add(sent);
+  if (name === null) dropped.add("file_name_made");
+  else if (sent !== name) dropped.add("file_name_changed");
+  return sent;
 }

@@ -6,13 +6,10 @@ import type {
   TokenUsage,
 } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.ts";
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import { redactedSignature } from "../anthropic-messages/reasoning.ts";
-import { FrameReader, type Frame } from "./event-stream-frames.ts";
-import { offeredTools } from "./format-turns.ts";
-import { readException } from "./read-error.ts";
 import type { EventParser, Target } from "../dialect.ts";
 import {
   listOf,
@@ -23,7 +20,10 @@ import {
   textOf,
   textOrNull,
 } from "../json.ts";
+import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { MAXIMUM_EVENT_BYTES } from "../sse.ts";
+import { type Frame, FrameReader } from "./event-stream-frames.ts";
+import { offeredTools } from "./format.ts";
 
 /** A whole answer of Converse, or of CountTokens, as the events of a stream of it. */
 export function parseConverseAnswer(
@@ -111,13 +111,10 @@ class ConverseParser implements EventParser {
   #take({ headers, payload }: Frame): void {
     // A frame without a payload has no members.
     const body = payload.length === 0 ? {} : parseAnswerBytes(payload);
-    const kind = headers.get(":message-type");
-    if (kind === "exception")
-      return this.#reader.fail(readException(headers.get(":exception-type"), body));
-    if (kind === "error") return this.#reader.fail(readException(headers.get(":error-code"), body));
+    const failure = frameFailure(headers, body);
+    if (failure !== null) return this.#reader.fail(failure);
     const type = headers.get(":event-type");
-    if (kind !== "event" || type === undefined || !isJsonObject(body))
-      return this.#reader.fail("malformed");
+    if (type === undefined || !isJsonObject(body)) return this.#reader.fail("malformed");
     this.#reader.start();
     this.#read(type, body);
   }
@@ -383,4 +380,59 @@ function writtenForAnHour(details: JsonValue | undefined): number {
       sum + (isJsonObject(one) && one.ttl === "1h" ? (readCount(one.inputTokens) ?? 0) : 0),
     0,
   );
+}
+
+/**
+ * Machine codes for the protocol's exceptions. Inside a stream they are named as the members of a
+ * union (`throttlingException`), in the body of an error answer as types (`ThrottlingException`,
+ * sometimes with a namespace before it); both are looked up in lower case.
+ */
+const CODES: ReadonlyMap<string, string> = new Map([
+  ["accessdeniedexception", "access_denied"],
+  ["internalserverexception", "server_error"],
+  ["modelerrorexception", "model_error"],
+  ["modelnotreadyexception", "model_not_ready"],
+  ["modelstreamerrorexception", "model_stream_error"],
+  ["modeltimeoutexception", "model_timeout"],
+  ["resourcenotfoundexception", "model_not_found"],
+  ["servicequotaexceededexception", "quota_exceeded"],
+  ["serviceunavailableexception", "overloaded"],
+  ["throttlingexception", "rate_limited"],
+  ["validationexception", "invalid_request"],
+]);
+
+/** A status of this protocol alone: the model failed, not the request. */
+const MODEL_ERROR = 424;
+
+/** Makes a failure of an answer with an error status. */
+export function readConverseError(status: number, bytes: Uint8Array): UpstreamFailure {
+  const body = parseAnswerBytes(bytes);
+  const refused = refusedAnswer(status, body, codeOf(memberIn(body, "__type")));
+  return status === MODEL_ERROR ? { ...refused, kind: "server_error" } : refused;
+}
+
+/** The failure that an answer without results reports; `null` where it has no error message. */
+export function bedrockErrorIn(answer: JsonObject): UpstreamFailure | null {
+  const { message } = answer;
+  return typeof message === "string"
+    ? refusedFrame(answer, codeOf(memberIn(answer, "__type")))
+    : null;
+}
+
+/** The failure that a frame reports: an exception, or an error; `null` for an event. */
+export function frameFailure(
+  headers: Frame["headers"],
+  payload: JsonValue | undefined,
+): UpstreamFailure | null {
+  const kind = headers.get(":message-type");
+  if (kind === "event") return null;
+  if (kind !== "exception" && kind !== "error") return answerFailure("malformed");
+  const type = headers.get(kind === "error" ? ":error-code" : ":exception-type");
+  return refusedFrame(payload, codeOf(type));
+}
+
+function codeOf(type: JsonValue | undefined): string | null {
+  return typeof type === "string"
+    ? (CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null)
+    : null;
 }

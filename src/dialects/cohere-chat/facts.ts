@@ -38,6 +38,9 @@ export const COHERE_CHAT = {
   },
   requires: {
     ...PLAIN_RULES,
+    takesNames: false,
+    takesRefusals: false,
+    takesCacheMarks: false,
     // docs.cohere.com/v1/reference/chat, `tools.name`: letters, digits and `_`, and no digit first.
     toolName: /^[a-zA-Z_]\w*$/,
     // The provider refuses messages that say nothing.

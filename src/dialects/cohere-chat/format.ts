@@ -1,116 +1,84 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
-  AssistantTurn,
-  CacheMark,
   GenerateRequest,
-  ImagePart,
   InputPart,
-  ReasoningPart,
-  SystemTurn,
-  TextPart,
-  Tool,
-  ToolCallPart,
-  ToolChoice,
   ToolResult,
   Turn,
-  UserTurn,
 } from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { printDataUrl } from "../data-url.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
+import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import { dropCacheHints, dropSchemaName, sentTier } from "../reasoning-effort.ts";
-
-/** Where providers answer, after their base URL. */
-const PATH = "/v2/chat";
+import { RequestDraft, allowedTools, isForced } from "../request-draft.ts";
 
 /** Prints a request in Cohere's second chat protocol (docs/protocols.md#cohere-chat). */
-export function formatCohere(
-  request: GenerateRequest,
-  target: Target,
-): FormattedRequest | ServiceError {
-  const draft: Draft = { body: { model: target.endpoint.upstreamModel }, dropped: new Set() };
-  const problem =
-    unsupportedField(request) ??
-    formatTurns(request.turns, draft) ??
-    formatTools(request, draft) ??
-    formatSampling(request, draft) ??
-    formatReasoning(request.reasoning, target, draft) ??
-    formatOutput(request, draft);
-  if (problem !== null) return problem;
-  if (request.maxOutputTokens !== null) draft.body.max_tokens = request.maxOutputTokens;
+export const formatCohere: Upstream["format"] = (request, target) => {
+  const draft = new RequestDraft();
+  const { body, dropped } = draft;
+  body.model = target.endpoint.upstreamModel;
+  if (request.purpose === "count") draft.refuseFeature("token counting");
+  if (request.logitBias !== null) draft.refuseFeature("logit_bias");
+  if (request.verbosity !== null) draft.refuseFeature("verbosity");
+  body.messages = request.turns.flatMap((turn) => formatTurn(turn, draft));
+  formatTools(request, draft);
+  formatSampling(request, draft);
+  formatReasoning(request.reasoning, target, draft);
+  formatOutput(request, draft);
+  body.max_tokens = request.maxOutputTokens ?? undefined;
   // The protocol has no service tiers; `auto` is the tier of requests that name none.
-  sentTier(request, { auto: null }, draft.dropped);
-  dropCacheHints(request, draft.dropped);
+  sentTier(request, { auto: null }, dropped);
+  dropCacheHints(request, dropped);
   // The protocol's description demands the member, whatever its value.
-  draft.body.stream = request.stream;
-  return { path: PATH, body: draft.body, headers: [], dropped: [...draft.dropped].toSorted() };
-}
+  body.stream = request.stream;
+  return draft.refusal ?? { path: "/v2/chat", body, headers: [], dropped: [...dropped] };
+};
 
-/**
- * The decision keeps such requests away; one that gets here all the same must not lose what it
- * says.
- */
-function unsupportedField({ purpose, logitBias, verbosity }: GenerateRequest): ServiceError | null {
-  if (purpose === "count") return lacking("token counting");
-  if (logitBias !== null) return lacking("logit_bias");
-  return verbosity === null ? null : lacking("verbosity");
-}
-
-/** A schema makes the mode that gives any object give one of its kind. */
-function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): ServiceError | null {
-  if (format === null) return null;
-  if (body.tools !== undefined) {
-    return invalidRequest(
+/** JSON mode takes a schema too; there is no other mode for one. */
+function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
+  if (format === null) return;
+  if (draft.body.tools !== undefined) {
+    draft.refuse(
       "unsupported_combination",
       "An endpoint that may get the request takes no response format together with tools; leave one of them out",
     );
   }
-  if (format.kind === "json_object") {
-    body.response_format = { type: "json_object" };
-    return null;
-  }
-  dropSchemaName(format, dropped);
-  body.response_format = { type: "json_object", json_schema: format.schema };
-  return null;
+  const isSchema = format.kind === "json_schema";
+  if (isSchema) dropSchemaName(format, draft.dropped);
+  draft.body.response_format = {
+    type: "json_object",
+    json_schema: isSchema ? format.schema : undefined,
+  };
 }
 
 /**
- * Writes `thinking`. The protocol knows on, off and a budget; an effort becomes a budget by the
- * table in routes.yaml, and by nothing else. Models that can think do so unless the request says
- * not to.
+ * Writes `thinking`. The protocol has on, off and a budget; an effort becomes a budget by the table
+ * in routes.yaml, and by nothing else. Models that can think do so unless the request forbids it.
  */
 function formatReasoning(
   reasoning: GenerateRequest["reasoning"],
   { model }: Target,
-  { body, dropped }: Draft,
-): ServiceError | null {
-  if (reasoning === null) return null;
+  draft: RequestDraft,
+): void {
+  if (reasoning === null) return;
+  const { body, dropped } = draft;
   const { effort, adaptive, display } = reasoning;
   if (effort === "none") {
     body.thinking = { type: "disabled" };
-    return null;
+    return;
   }
   if (display !== null) dropped.add("reasoning_display_dropped");
-  const tabled = effort === "unspecified" ? null : (model.reasoning?.budgets?.[effort] ?? null);
-  const budget = reasoning.budget ?? tabled;
-  if (budget === null) {
-    if (effort !== "unspecified")
-      return lacking(`value for the reasoning effort ${effort}, and no budget for it either`);
-    if (adaptive) body.thinking = { type: "enabled" };
-    return null;
+  const budget = reasoning.budget ?? model.reasoning?.budgets?.[effort] ?? null;
+  if (effort !== "unspecified") {
+    if (budget === null)
+      draft.refuseFeature(`value for the reasoning effort ${effort}, and no budget for it either`);
+    dropped.add("effort_as_budget");
   }
-  if (budget < 1) {
-    return invalidRequest(
-      "invalid_reasoning_budget",
-      "The reasoning budget must be at least 1 token",
-    );
+  if (budget !== null && budget < 1) {
+    draft.refuse("invalid_reasoning_budget", "The reasoning budget must be at least 1 token");
   }
-  if (effort !== "unspecified") dropped.add("effort_as_budget");
-  body.thinking = { type: "enabled", token_budget: budget };
-  return null;
+  if (budget !== null || adaptive)
+    body.thinking = { type: "enabled", token_budget: budget ?? undefined };
 }
 
 /** The most and the least of `p`. */
@@ -119,68 +87,42 @@ const TOP_P = [0.01, 0.99] as const;
 /** Stop sequences that a request may have. */
 const MOST_STOPS = 5;
 
-/**
- * A number as the caller's protocol calls it, what it is called here, and the values that it may
- * have.
- */
-interface Bounded {
-  readonly param: string;
-  readonly name: string;
-  readonly value: number | null;
-  readonly least: number;
-  readonly most: number;
-}
-
 /** Writes the numbers. Values outside this protocol's ranges are refused, never moved into them. */
-function formatSampling(request: GenerateRequest, { body, dropped }: Draft): ServiceError | null {
+function formatSampling(request: GenerateRequest, draft: RequestDraft): void {
+  const { body, dropped } = draft;
   const { topP, stop, logprobs } = request;
-  // Among protocols whose `top_p` goes up to 1, that is to say nothing: here the default is less.
+  // A `top_p` of 1 limits nothing in protocols whose range ends there. Here the default is less.
   if (topP === 1) dropped.add("top_p_limited");
-  const numbers: readonly Bounded[] = [
-    { param: "temperature", name: "temperature", value: request.temperature, least: 0, most: 1 },
-    {
-      param: "top_p",
-      name: "p",
-      value: topP === 1 ? TOP_P[1] : topP,
-      least: TOP_P[0],
-      most: TOP_P[1],
-    },
-    { param: "top_k", name: "k", value: request.topK, least: 0, most: 500 },
-    { param: "seed", name: "seed", value: request.seed, least: 0, most: Number.MAX_SAFE_INTEGER },
-    ...penalties(request),
+  const numbers: readonly (readonly [
+    param: string,
+    name: string,
+    value: number | null,
+    least: number,
+    most: number,
+  ])[] = [
+    ["temperature", "temperature", request.temperature, 0, 1],
+    ["top_p", "p", topP === 1 ? TOP_P[1] : topP, ...TOP_P],
+    ["top_k", "k", request.topK, 0, 500],
+    ["seed", "seed", request.seed, 0, Number.MAX_SAFE_INTEGER],
+    // 0 requests nothing, and some models refuse both penalties side by side, whatever their values.
+    ["frequency_penalty", "frequency_penalty", request.frequencyPenalty || null, 0, 1],
+    ["presence_penalty", "presence_penalty", request.presencePenalty || null, 0, 1],
   ];
-  for (const { param, name, value, least, most } of numbers) {
+  for (const [param, name, value, least, most] of numbers) {
     if (value === null) continue;
-    if (value < least || value > most) return outside(param, `from ${least} to ${most}`);
+    if (value < least || value > most) refuseValue(param, `from ${least} to ${most}`, draft);
     body[name] = value;
   }
-  if (stop.length > MOST_STOPS) return outside("stop", `a list of at most ${MOST_STOPS} texts`);
+  if (stop.length > MOST_STOPS) refuseValue("stop", `a list of at most ${MOST_STOPS} texts`, draft);
   if (stop.length > 0) body.stop_sequences = stop;
   if (logprobs !== null) {
     body.logprobs = true;
     if (logprobs > 0) dropped.add("logprobs_coarser");
   }
-  return null;
 }
 
-/**
- * A penalty of 0 requests nothing; some models refuse both members side by side, whatever they say.
- */
-function penalties({ frequencyPenalty, presencePenalty }: GenerateRequest): readonly Bounded[] {
-  return [
-    { name: "frequency_penalty", value: frequencyPenalty },
-    { name: "presence_penalty", value: presencePenalty },
-  ].map(({ name, value }) => ({
-    param: name,
-    name,
-    value: value === 0 ? null : value,
-    least: 0,
-    most: 1,
-  }));
-}
-
-function outside(param: string, range: string): ServiceError {
-  return invalidRequest(
+function refuseValue(param: string, range: string, draft: RequestDraft): void {
+  draft.refuse(
     "unsupported_value",
     `An endpoint that may get the request takes \`${param}\` only as ${range}`,
     param,
@@ -188,231 +130,103 @@ function outside(param: string, range: string): ServiceError {
 }
 
 /** Writes `tools`, `tool_choice` and `strict_tools`. */
-function formatTools(request: GenerateRequest, { body, dropped }: Draft): ServiceError | null {
+function formatTools(request: GenerateRequest, draft: RequestDraft): void {
+  const { body, dropped } = draft;
   const { toolChoice, parallelToolCalls } = request;
-  const tools = offered(request);
+  const tools = allowedTools(request);
   if (tools.length < request.tools.length) dropped.add("allowed_tools_filtered");
-  if (tools.some(({ cache }) => cache !== null)) dropped.add("cache_mark_dropped");
-  if (tools.length === 0) return null;
-  if (toolChoice?.mode === "named") return lacking("tool choice that names one tool");
-  if (parallelToolCalls === false && toolChoice?.mode !== "none") {
-    return lacking("way to switch parallel tool calls off");
-  }
-  body.tools = tools.map(formatTool);
-  const choice = toolChoiceValue(toolChoice);
-  if (choice !== null) body.tool_choice = choice;
-  const strict = tools.filter((tool) => tool.strict === true);
-  if (strict.length === 0) return null;
-  // All or none: the promise that was requested is kept, and the others get it as well.
-  body.strict_tools = true;
-  if (strict.length < tools.length) dropped.add("tool_strictness_widened");
-  return null;
-}
-
-/** Where only some tools may be called, only those are sent. */
-function offered({ tools, toolChoice }: GenerateRequest): readonly Tool[] {
-  return toolChoice?.mode === "allowed"
-    ? tools.filter(({ name }) => toolChoice.names.includes(name))
-    : tools;
-}
-
-function formatTool({ name, description, parameters }: Tool): JsonObject {
-  return {
+  if (tools.length === 0) return;
+  const isForbidden = toolChoice?.mode === "none";
+  if (toolChoice?.mode === "named") draft.refuseFeature("tool choice that names one tool");
+  if (parallelToolCalls === false && !isForbidden)
+    draft.refuseFeature("way to switch parallel tool calls off");
+  body.tools = tools.map(({ name, description, parameters }) => ({
     type: "function",
     function: {
       name,
       description: description ?? undefined,
       parameters: parameters ?? NO_PARAMETERS,
     },
-  };
+  }));
+  // Without the member the model decides.
+  body.tool_choice = isForbidden ? "NONE" : isForced(toolChoice) ? "REQUIRED" : undefined;
+  const strict = tools.filter((tool) => tool.strict === true);
+  if (strict.length === 0) return;
+  // All tools are strict or none: where one must be, the others are too.
+  body.strict_tools = true;
+  if (strict.length < tools.length) dropped.add("tool_strictness_widened");
 }
 
-/** `null`: the model decides, which the protocol expresses by leaving the member out. */
-function toolChoiceValue(choice: ToolChoice | null): string | null {
-  if (choice?.mode === "none") return "NONE";
-  const isForced = choice?.mode === "required" || (choice?.mode === "allowed" && choice.required);
-  return isForced ? "REQUIRED" : null;
-}
-
-/** The body of a request while it is made, and what could not be said in it. */
-interface Draft {
-  readonly body: Record<string, JsonValue>;
-  readonly dropped: Set<DroppedField>;
-}
-
-/** The 400 for what the protocol cannot express. */
-function lacking(what: string): ServiceError {
-  return invalidRequest(
-    "feature_not_supported",
-    `An endpoint that may get the request has no ${what}`,
-  );
-}
-
-/** Writes `messages`; the error is a 400 for what this protocol cannot say. */
-function formatTurns(turns: readonly Turn[], draft: Draft): ServiceError | null {
-  const formatter = new TurnFormatter(draft);
-  for (const turn of turns) formatter.add(turn);
-  if (formatter.refusal !== null) return formatter.refusal;
-  draft.body.messages = formatter.messages;
-  return null;
-}
-
-/** A turn's messages, and what they could not say. */
-class TurnFormatter {
-  readonly messages: JsonObject[] = [];
-  refusal: ServiceError | null = null;
-  readonly #draft: Draft;
-
-  constructor(draft: Draft) {
-    this.#draft = draft;
+function formatTurn(turn: Turn, draft: RequestDraft): readonly JsonObject[] {
+  switch (turn.role) {
+    case "system":
+      if (turn.authority === "developer") draft.dropped.add("developer_as_system");
+      return [{ role: "system", content: plain(formatInput(turn.content, draft)) }];
+    case "user":
+      return [{ role: "user", content: plain(formatInput(turn.content, draft)) }];
+    case "assistant":
+      return [formatAssistant(turn.content, draft)];
+    case "tool":
+      return turn.results.map((result) => formatResult(result, draft));
   }
+}
 
-  add(turn: Turn): void {
-    switch (turn.role) {
-      case "system":
-        return this.#addSystem(turn);
-      case "user":
-        return this.#addUser(turn);
-      case "assistant":
-        return this.#addAssistant(turn);
-      case "tool":
-        for (const result of turn.results) this.#addResult(result);
+function formatInput(parts: readonly InputPart[], draft: RequestDraft): readonly JsonObject[] {
+  return parts.flatMap((part): readonly JsonObject[] => {
+    if (part.kind === "text") return [{ type: "text", text: part.text }];
+    if (part.kind !== "image") {
+      draft.refuseFeature(part.kind === "file" ? "files" : "audio");
+      return [];
     }
-  }
-
-  #addSystem({ authority, content }: SystemTurn): void {
-    if (authority === "developer") this.#draft.dropped.add("developer_as_system");
-    this.#push("system", this.#inputs(content));
-  }
-
-  #addUser({ name, content }: UserTurn): void {
-    this.#dropName(name);
-    this.#push("user", this.#inputs(content));
-  }
-
-  #push(role: string, content: readonly JsonObject[]): void {
-    this.messages.push({ role, content: plain(content) });
-  }
-
-  #inputs(parts: readonly InputPart[]): readonly JsonObject[] {
-    return parts.flatMap((part) => this.#input(part));
-  }
-
-  #input(part: InputPart): readonly JsonObject[] {
-    switch (part.kind) {
-      case "text":
-        return this.#text(part);
-      case "image":
-        return [this.#image(part)];
-      case "file":
-        return this.#refuse("files");
-      case "audio":
-        return this.#refuse("audio");
-    }
-  }
-
-  #text({ text, cache }: TextPart): readonly JsonObject[] {
-    this.#dropMark(cache);
-    return [{ type: "text", text }];
-  }
-
-  #image({ source, detail, cache }: ImagePart): JsonObject {
-    this.#dropMark(cache);
+    const { source, detail } = part;
     const url = source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
-    return { type: "image_url", image_url: { url, detail: detail ?? undefined } };
-  }
-
-  /**
-   * A message has a member for each kind of content, in this order: thought, text, the plan, calls.
-   */
-  #addAssistant({ name, content }: AssistantTurn): void {
-    this.#dropName(name);
-    const said: JsonObject[] = [];
-    const calls: JsonObject[] = [];
-    for (const part of content) {
-      if (part.kind === "tool_call") {
-        calls.push(this.#call(part));
-        continue;
-      }
-      const printed = this.#said(part);
-      if (calls.length > 0 && printed.length > 0) this.#draft.dropped.add("parts_reordered");
-      for (const one of printed) said.push(one);
-    }
-    this.messages.push({
-      role: "assistant",
-      ...spoken(said, calls.length > 0),
-      tool_calls: calls.length === 0 ? undefined : calls,
-    });
-  }
-
-  #said(part: Exclude<AssistantPart, ToolCallPart>): readonly JsonObject[] {
-    switch (part.kind) {
-      case "text":
-        return this.#text(part);
-      case "refusal":
-        this.#draft.dropped.add("refusal_as_text");
-        return this.#text({ kind: "text", text: part.text, cache: null });
-      case "reasoning":
-        return this.#thinking(part);
-    }
-  }
-
-  #thinking({ text, summary, signature }: ReasoningPart): readonly JsonObject[] {
-    if (signature !== null) return this.#refuse("member for signed reasoning of an earlier answer");
-    if (summary) this.#draft.dropped.add("reasoning_display_dropped");
-    return [{ type: "thinking", thinking: text }];
-  }
-
-  #call({ id, name, arguments: json, cache }: ToolCallPart): JsonObject {
-    this.#dropMark(cache);
-    return { id, type: "function", function: { name, arguments: json } };
-  }
-
-  #addResult({ callId, content, isError, cache }: ToolResult): void {
-    this.#dropMark(cache);
-    if (isError === true) this.#draft.dropped.add("tool_error_flag_dropped");
-    const texts = content.flatMap((part) => (part.kind === "text" ? this.#text(part) : []));
-    // Every call needs a result, one that says nothing too.
-    this.messages.push({
-      role: "tool",
-      tool_call_id: callId,
-      content: texts.length === 0 ? "" : plain(texts),
-    });
-  }
-
-  #dropMark(cache: CacheMark | null): void {
-    if (cache !== null) this.#draft.dropped.add("cache_mark_dropped");
-  }
-
-  #dropName(name: string | null): void {
-    if (name !== null) this.#draft.dropped.add("participant_name_dropped");
-  }
-
-  /**
-   * The decision keeps such requests away; one that gets here all the same must not lose what it
-   * says.
-   */
-  #refuse(what: string): readonly JsonObject[] {
-    this.refusal ??= lacking(what);
-    return [];
-  }
-}
-
-/** One text stands for itself, anything else in a list. */
-function plain(parts: readonly JsonObject[]): JsonValue {
-  const [only] = parts;
-  return parts.length === 1 && only?.type === "text" ? (only.text ?? "") : parts;
+    return [{ type: "image_url", image_url: { url, detail: detail ?? undefined } }];
+  });
 }
 
 /**
- * The text before calls is their plan: this is how the model's own plan, as text, comes back to it.
+ * A message has a member for each kind of content, in this order: thoughts and text, the plan,
+ * calls. The text before calls is their plan: the model's own plan comes back to it this way.
  */
-function spoken(said: readonly JsonObject[], called: boolean): JsonObject {
-  const last = said.at(-1);
-  const plan = called && last?.type === "text" ? last.text : undefined;
-  const content = plan === undefined ? said : said.slice(0, -1);
+function formatAssistant(parts: readonly AssistantPart[], draft: RequestDraft): JsonObject {
+  const content: JsonObject[] = [];
+  const calls: JsonObject[] = [];
+  for (const part of parts) {
+    if (part.kind === "tool_call") {
+      const { id, name, arguments: json } = part;
+      calls.push({ id, type: "function", function: { name, arguments: json } });
+      continue;
+    }
+    if (calls.length > 0) draft.dropped.add("parts_reordered");
+    if (part.kind === "reasoning") {
+      if (part.signature !== null)
+        draft.refuseFeature("member for signed reasoning of an earlier answer");
+      if (part.summary) draft.dropped.add("reasoning_display_dropped");
+      content.push({ type: "thinking", thinking: part.text });
+    } else content.push({ type: "text", text: part.text });
+  }
+  const plan = calls.length > 0 && content.at(-1)?.type === "text" ? content.pop() : undefined;
   return {
+    role: "assistant",
     content: content.length === 0 ? undefined : plain(content),
-    ...(plan === undefined ? {} : { tool_plan: plan }),
+    tool_plan: plan?.text,
+    tool_calls: calls.length === 0 ? undefined : calls,
   };
+}
+
+function formatResult({ callId, content, isError }: ToolResult, draft: RequestDraft): JsonObject {
+  if (isError === true) draft.dropped.add("tool_error_flag_dropped");
+  const texts = content.filter(({ kind }) => kind === "text");
+  return {
+    role: "tool",
+    tool_call_id: callId,
+    // Every call needs a result, an empty one too.
+    content: texts.length === 0 ? "" : plain(formatInput(texts, draft)),
+  };
+}
+
+/** A single text as a string, other content as a list. */
+function plain(parts: readonly JsonObject[]): JsonValue {
+  const [only] = parts;
+  return parts.length === 1 && only?.type === "text" ? (only.text ?? "") : parts;
 }

@@ -2,9 +2,8 @@ import { fitting } from "../fit-request.ts";
 import { GEMINI } from "./facts.ts";
 import type { Dialect, Upstream } from "../dialect.ts";
 import { geminiEmbedder } from "./embed.ts";
-import { readGeminiError } from "./read-error.ts";
+import { parseGeminiAnswer, parseGeminiStream, readGeminiError } from "./read-answer.ts";
 import { formatGemini } from "./format.ts";
-import { parseGeminiAnswer, parseGeminiStream } from "./read-answer.ts";
 
 /**
  * Gemini's generateContent, as Google's two services speak it. They differ in the address and the

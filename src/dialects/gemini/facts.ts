@@ -74,6 +74,9 @@ export const GEMINI = {
   },
   requires: {
     ...PLAIN_RULES,
+    takesNames: false,
+    takesRefusals: false,
+    takesCacheMarks: false,
     // cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool, FunctionDeclaration:
     // the narrower of two references.
     toolName: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/,

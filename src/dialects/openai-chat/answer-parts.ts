@@ -1,7 +1,7 @@
 import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
-import { markSignature, type SignedPart } from "../gemini/format-turns.ts";
+import { markSignature, type SignedPart } from "../gemini/signatures.ts";
 import { memberIn, numberOrNull, readCount, textIn, textOf, textOrNull } from "../json.ts";
 import { codePoints } from "./family.ts";
 import { THOUGHT_SIGNATURE } from "./reasoning.ts";

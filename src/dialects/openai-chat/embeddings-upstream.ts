@@ -38,10 +38,10 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
     const texts = textsOf(request);
     if ("code" in texts) return texts;
   }
-  const { inputs, isScalar, dimensions, purpose } = request;
+  const { inputs, isScalar, dimensions } = request;
   const inputTypes = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
-  const inputType = purpose === null ? null : formatPurpose(purpose, inputTypes);
-  if (inputType !== null && typeof inputType !== "string") return inputType;
+  const inputType = formatPurpose(request, inputTypes);
+  if (typeof inputType === "object") return inputType;
   const encoding = encodingToSend(request, target);
   const [first] = inputs;
   const body = {
@@ -52,7 +52,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
       ? {}
       : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
     encoding_format: encoding ?? undefined,
-    ...(inputType === null ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
+    ...(inputType === undefined ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
   };
   return {
     path: deploymentPath(PATH, target),

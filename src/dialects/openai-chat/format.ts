@@ -22,7 +22,7 @@ import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts"
 import type { ModelReasoning } from "../../canon/table.ts";
 import { printDataUrl } from "../data-url.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
-import { readMarked } from "../gemini/format-turns.ts";
+import { readMarked } from "../gemini/signatures.ts";
 import { SERVICE_TIERS } from "./family.ts";
 import { applyFlags, type EditableBody } from "./flags.ts";
 import { reasoningDetails } from "./reasoning.ts";

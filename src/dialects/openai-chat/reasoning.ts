@@ -1,7 +1,7 @@
 import type { ReasoningPart } from "../../canon/generate/generate-request.ts";
 import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { UNSIGNED_CALL } from "../gemini/format-turns.ts";
+import { UNSIGNED_CALL } from "../gemini/signatures.ts";
 import { listOf, mapObjects, textOf, withMember, withObject } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 

@@ -1,9 +1,10 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest, EmbedResult, Vector } from "../../canon/unary.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
-import type { Target } from "../dialect.ts";
+import type { Target, UnaryUpstream } from "../dialect.ts";
 import { memberIn } from "../json.ts";
 import type { AnswerBytes } from "./answer-bytes.ts";
 import { cutVectors, type CutAnswer } from "./cut-vectors.ts";
@@ -31,25 +32,24 @@ export function readObject(bytes: AnswerBytes): ObjectAnswer | null {
 }
 
 /**
- * The answer of a protocol whose vectors are arrays of numbers in the order of the inputs.
+ * Reads answers whose vectors are arrays of numbers in the order of the inputs.
  *
- * @param find what the protocol's members mean; a failure where the object is an error.
+ * @param find finds them in the protocol's members; a failure where the object is an error.
  */
-export function readInOrder(
-  bytes: AnswerBytes,
-  request: EmbedRequest,
-  target: Target,
-  find: (body: JsonObject) => FoundVectors | AnswerFault | UpstreamFailure,
-): EmbedResult | UpstreamFailure {
-  const answer = readObject(bytes);
-  if (answer === null) return faultyAnswer("not_json");
-  const found = find(answer.body);
-  if (typeof found === "string") return faultyAnswer(found);
-  if ("kind" in found) return found;
-  const vectors = checkedVectors(found.entries, answer.vectorAt, request, target);
-  if (typeof vectors === "string") return faultyAnswer(vectors);
-  const { inputTokens, model } = found;
-  return { operation: "embed", vectors, inputTokens, model, isVerbatim: false };
+export function vectorReader(
+  find: (body: JsonObject, target: Target) => FoundVectors | AnswerFault | UpstreamFailure,
+): UnaryUpstream<EmbedRequest, EmbedResult>["parseAnswer"] {
+  return (bytes, request, target) => {
+    const answer = readObject(bytes);
+    if (answer === null) return faultyAnswer("not_json");
+    const found = find(answer.body, target);
+    if (typeof found === "string") return faultyAnswer(found);
+    if ("kind" in found) return found;
+    const { entries, ...facts } = found;
+    const vectors = checkedVectors(entries, answer.vectorAt, request, target);
+    if (typeof vectors === "string") return faultyAnswer(vectors);
+    return { operation: "embed", vectors, ...facts, isVerbatim: false };
+  };
 }
 
 /**
@@ -136,22 +136,27 @@ export function onlyText(request: EmbedRequest): string | ServiceError {
 }
 
 /**
- * The protocol's value for the purpose of the vectors.
+ * The protocol's value for the purpose of the vectors; `undefined` where the caller named none.
  *
- * @param values the purposes that the protocol has, and its values for them.
+ * @param values of the purposes that the protocol has.
  */
 export function formatPurpose(
-  purpose: EmbedPurpose,
+  { purpose }: EmbedRequest,
   values: Readonly<Partial<Record<EmbedPurpose, string>>>,
-): string | ServiceError {
-  const value = values[purpose];
-  if (value !== undefined) return value;
+): string | undefined | ServiceError {
+  const value = purpose === null ? undefined : values[purpose];
+  if (value !== undefined || purpose === null) return value;
   const known = Object.keys(values).join(" or ");
   const rule = known === "" ? "must be left out" : `must be ${known}`;
   return notSupported(
     `input_type ${rule}: an endpoint that may get the request supports no other`,
     "input_type",
   );
+}
+
+/** For protocols that demand a purpose: without one, inputs are sent as documents. */
+export function droppedPurpose({ purpose }: EmbedRequest): readonly DroppedField[] {
+  return purpose === null ? ["input_purpose_defaulted"] : [];
 }
 
 function notSupported(message: string, param: string): ServiceError {

@@ -7,7 +7,7 @@ import type {
   Turn,
 } from "../../../src/canon/generate/generate-request.ts";
 import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
-import { UNSIGNED_CALL } from "../../../src/dialects/gemini/format-turns.ts";
+import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signatures.ts";
 import {
   answered,
   assistant,

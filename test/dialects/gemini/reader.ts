@@ -11,7 +11,7 @@ import type {
 } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { FormattedRequest } from "../../../src/dialects/dialect.ts";
-import { UNSIGNED_CALL } from "../../../src/dialects/gemini/format-turns.ts";
+import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signatures.ts";
 import { hello, text } from "./target.ts";
 
 /** The protocol as far as requests are printed in it. */

@@ -1,0 +1,64 @@
+import { invalidRequest, type ServiceError } from "../canon/error.ts";
+import type { DroppedField } from "../canon/generate/edit.ts";
+import type {
+  GenerateRequest,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+} from "../canon/generate/generate-request.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { parseExactJsonText } from "./json.ts";
+
+/** Members of a body while it is written; `undefined` is not printed. */
+export type Members = Record<string, JsonValue | undefined>;
+
+/**
+ * A request while it is printed for a provider: its body, what the protocol cannot carry, and why
+ * it cannot be sent at all.
+ */
+export class RequestDraft {
+  readonly body: Members = {};
+  readonly dropped = new Set<DroppedField>();
+  /** The first 400; a body that is written after it is never sent. */
+  refusal: ServiceError | null = null;
+
+  refuse(code: string, message: string, param?: string): void {
+    this.refusal ??= invalidRequest(code, message, param);
+  }
+
+  /**
+   * Refuses what the endpoint's features exclude. The decision sends no such request; one that gets
+   * here must not lose the content.
+   */
+  refuseFeature(what: string): void {
+    this.refuse("feature_not_supported", `An endpoint that may get the request has no ${what}`);
+  }
+}
+
+/** An object of the members that have a value; `undefined` where none has. */
+export function membersWithValue(
+  members: Readonly<Record<string, JsonValue | undefined>>,
+): JsonObject | undefined {
+  const kept = Object.entries(members).filter(([, value]) => value != null);
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
+/** The tools that may be called, for protocols that cannot name them in the choice. */
+export function allowedTools({ tools, toolChoice }: GenerateRequest): readonly Tool[] {
+  return toolChoice?.mode === "allowed"
+    ? tools.filter(({ name }) => toolChoice.names.includes(name))
+    : tools;
+}
+
+/** Whether the answer must call a tool. */
+export function isForced(choice: ToolChoice | null): boolean {
+  if (choice?.mode === "allowed") return choice.required;
+  return choice?.mode === "required" || choice?.mode === "named";
+}
+
+/** The arguments of a call as an object; readers of requests accept no others. */
+export function argumentsOf({ arguments: text }: ToolCallPart): JsonObject {
+  const value = parseExactJsonText(text);
+  if (!isJsonObject(value)) throw new Error("dialects: a call whose arguments are no object");
+  return value;
+}
