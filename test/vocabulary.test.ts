@@ -45,9 +45,6 @@ const WORDS: readonly PrivateWord[] = [
     word: /\bplaces?\b/i,
     write: "candidate, endpoint, location, position, or instead of",
     exceptions: [
-      { path: REPORT, line: CODE, why: "member `place` of reports" },
-      { path: /^src\/simulate\/explain\//, line: /`place`/, why: "member `place` of explanations" },
-      { path: /^src\/cli\/explain\/format-explanation\.ts$/, line: /\["place"\]/, why: "the same" },
       { path: /^src\/governance\//, line: /"place"|`place`/, why: "facet that summaries store" },
       {
         path: /^src\/store\/(?:postgres|sqlite)\//,
@@ -161,14 +158,7 @@ const WORDS: readonly PrivateWord[] = [
       },
     ],
   },
-  {
-    word: /\bstanding\b/i,
-    write: "status",
-    exceptions: [
-      { path: /explanation\.ts$/, line: CODE, why: "member `standing` of explanations" },
-      { path: /^(?:console|test)\//, line: /"standing"|\bstanding:/, why: "the same" },
-    ],
-  },
+  { word: /\bstanding\b/i, write: "status" },
   {
     word: /\bstandpoints?\b/i,
     write: "view",
@@ -180,17 +170,7 @@ const WORDS: readonly PrivateWord[] = [
       },
     ],
   },
-  {
-    word: /\bwitness(?:es)?\b/i,
-    write: "example",
-    exceptions: [
-      {
-        path: /./,
-        line: /"witnesses"|\bwitnesses\??:|\.witnesses|\?witnesses=|[({] ?witnesses|, witnesses|"witness|; give witnesses/,
-        why: "member and parameter `witnesses` of the contract",
-      },
-    ],
-  },
+  { word: /\bwitness(?:es)?\b/i, write: "example" },
   {
     word: /\bpassages?\b/i,
     write: "exchange plan, translation",

@@ -81,7 +81,7 @@ export const why = flagCommand(
       server === undefined
         ? await fromStore(`req_${digits}`, values, io)
         : await fromServer(`req_${digits}`, server, io);
-    if (json) io.stdout(jsonText(recorded));
+    if (json) io.stdout(jsonText({ format: 2, ...recorded }));
     else printRecorded(recorded, io);
     return EXIT.ok;
   },

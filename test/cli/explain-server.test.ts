@@ -31,7 +31,8 @@ describe("signalbox explain, against a server", () => {
         promoted: true,
       }),
     });
-    const { notes, ...rest } = said;
+    const { notes, format, ...rest } = said;
+    expect(format).toBe(2);
     expect(notes).toEqual([]);
     expect(rest).toEqual(await direct.json());
     expect((await explain([...point(requested), ...server], { environment })).stdout).toMatch(

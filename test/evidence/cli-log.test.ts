@@ -240,14 +240,14 @@ describe("evidence verify", () => {
           verified: true,
           rows: 5,
           head: `${position}:${hash}`,
-          end: { witnessed: false, witnessed_to: null, noted_by_server: `${position}:${hash}` },
+          end: { proven: false, proven_to: null, noted_by_server: `${position}:${hash}` },
         },
-        policies: { verified: true, rows: 0, end: { witnessed: false } },
+        policies: { verified: true, rows: 0, end: { proven: false } },
       },
     ]);
     const anchored = await run("verify", "--format", "json", "--anchor", `${position}:${hash}`);
     expect(JSON.parse(anchored.stdout)).toMatchObject({
-      log: { end: { witnessed: true, witnessed_to: 5 } },
+      log: { end: { proven: true, proven_to: 5 } },
     });
     const longer = `9:${"f".repeat(64)}`;
     const cut = await run("verify", "--format", "json", "--anchor", longer);

@@ -412,16 +412,16 @@ describe("health", () => {
     });
     expect(await response.json()).toMatchObject({
       plan: [
-        { endpoint: "b", tier: 1, standing: { state: "healthy" } },
+        { endpoint: "b", tier: 1, status: { state: "healthy" } },
         {
           endpoint: "a",
           tier: 0,
           balance: "order",
-          standing: { state: "ejected", consecutive_failures: 2 },
+          status: { state: "ejected", consecutive_failures: 2 },
         },
       ],
       arrangement: { decided: ["a", "b"], by_chance: false },
-      max_places: null,
+      max_candidates: null,
     });
     // No provider was called.
     expect(ill.calls).toHaveLength(2);

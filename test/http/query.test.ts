@@ -16,31 +16,31 @@ describe("the query of a control endpoint", () => {
   it.each([
     [
       "retrievePolicyShadow",
-      "witness=1",
+      "example=1",
       "unknown_parameter",
-      "witness",
-      "Unknown query parameter witness; give witnesses",
+      "example",
+      "Unknown query parameter example; give examples",
     ],
     [
       "retrievePolicyShadow",
       "constructor=1",
       "unknown_parameter",
       "constructor",
-      "Unknown query parameter constructor; give witnesses",
+      "Unknown query parameter constructor; give examples",
     ],
     [
       "retrievePolicyShadow",
       "%3Cb%3E=1",
       "unknown_parameter",
       null,
-      "Unknown query parameter; give witnesses",
+      "Unknown query parameter; give examples",
     ],
     [
       "retrievePolicyShadow",
-      "witnesses=1&witnesses=2",
+      "examples=1&examples=2",
       "invalid_value",
-      "witnesses",
-      "witnesses must be given once",
+      "examples",
+      "examples must be given once",
     ],
     [
       "retrievePolicy",
@@ -67,10 +67,10 @@ describe("the query of a control endpoint", () => {
     ],
     [
       "retrievePolicyShadow",
-      "witnesses=101",
+      "examples=101",
       "invalid_value",
-      "witnesses",
-      "witnesses must be a whole number from 0 to 100",
+      "examples",
+      "examples must be a whole number from 0 to 100",
     ],
     [
       "getHealth",

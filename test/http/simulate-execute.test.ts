@@ -117,9 +117,9 @@ describe("simulate == execute", () => {
               counts.routed += 1;
               if (plan.length > 1) counts.several += 1;
               const attempts = outcome.attempts.map(({ endpoint }) => endpoint);
-              const tried = said.json.max_places === 1 ? order.slice(0, 1) : order;
+              const tried = said.json.max_candidates === 1 ? order.slice(0, 1) : order;
               if (member(said.json.arrangement, "by_chance") === true) {
-                if (said.json.max_places !== 1)
+                if (said.json.max_candidates !== 1)
                   expect(new Set<JsonValue | undefined>(attempts)).toEqual(new Set(tried));
                 if (chance[0] !== chance[1]) continue;
               }

@@ -119,8 +119,7 @@ describe("simulation", () => {
     const said = await explained(router, { model: "r", request: body });
     expect(said["arrangement"]).toEqual({ decided: ["a", "b"], by_chance: false });
     const [first] = Array.isArray(said["plan"]) ? said["plan"] : [];
-    const measured =
-      isJsonObject(first) && isJsonObject(first["standing"]) ? first["standing"] : {};
+    const measured = isJsonObject(first) && isJsonObject(first["status"]) ? first["status"] : {};
     expect(first).toMatchObject({ endpoint: "b" });
     expect(measured["latency_ms"]).toMatchObject({ p50: 300, recent: expect.any(Number) });
     const { age_ms: age } = isJsonObject(measured["latency_ms"]) ? measured["latency_ms"] : {};

@@ -8,7 +8,7 @@ import { counted, share, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 
-type Example = PolicyShadow["witnesses"][number];
+type Example = PolicyShadow["examples"][number];
 type Figures = Pick<
   PolicyShadow,
   "judged" | "would_deny" | "newly_denied" | "would_narrow" | "indeterminate"
@@ -16,7 +16,7 @@ type Figures = Pick<
 
 /** What a candidate would have done to the requests since it is in shadow. */
 export function ShadowPanel({ id, revision }: { readonly id: string; readonly revision: string }) {
-  const path = withQuery(`/v1/policies/${encodeURIComponent(id)}/shadow`, { witnesses: 20 });
+  const path = withQuery(`/v1/policies/${encodeURIComponent(id)}/shadow`, { examples: 20 });
   const resource = useResource<PolicyShadow>(path, 60_000);
   return (
     <Panel title={`What ${revision} would have done`}>
@@ -81,11 +81,11 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
         <Breakdown title="By route" rows={shadow.by_route} nameOf={({ route }) => route} />
       </div>
       <h3>Example requests</h3>
-      <LookedAt at={shadow.looked_at} found={shadow.witnesses.length > 0} />
-      {shadow.witnesses.length === 0 ? null : (
+      <LookedAt at={shadow.looked_at} found={shadow.examples.length > 0} />
+      {shadow.examples.length === 0 ? null : (
         <Table
           label="Example requests"
-          rows={alikeTogether(shadow.witnesses)}
+          rows={alikeTogether(shadow.examples)}
           keyOf={({ request_id, constraint, reason }) => `${request_id} ${constraint} ${reason}`}
           columns={EXAMPLE_COLUMNS}
         />

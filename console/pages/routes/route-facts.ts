@@ -46,7 +46,7 @@ export function endpointsOf({ candidates, plan }: RouteSimulation): readonly Rou
       leftOutBy:
         candidate.in_plan || failed === undefined ? null : `${failed.policy}/${failed.constraint}`,
       health:
-        planned === undefined ? null : textOf(member(member(planned, "standing"), "state")) || null,
+        planned === undefined ? null : textOf(member(member(planned, "status"), "state")) || null,
     };
   });
 }

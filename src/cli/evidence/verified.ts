@@ -37,7 +37,7 @@ export function printVerified(
   const all = Object.values(results);
   if (json) {
     const members = Object.entries(results).map(([name, result]) => [name, result.json]);
-    io.stdout(`${JSON.stringify(Object.fromEntries(members))}\n`);
+    io.stdout(`${JSON.stringify({ format: 2, ...Object.fromEntries(members) })}\n`);
   }
   for (const result of json ? [] : all) {
     if (result.ok) io.stdout(`${result.lines.join("\n")}\n`);
@@ -59,7 +59,7 @@ interface LogEnd {
 }
 
 function describeEnd({ head, noted, flag, server }: LogEnd): string {
-  const position = witnessedTo(noted);
+  const position = provenTo(noted);
   const after = head.position - position;
   if (position > 0 && after <= 0)
     return `end: nothing is missing up to ${position}, as a head noted elsewhere proves`;
@@ -75,15 +75,15 @@ function describeEnd({ head, noted, flag, server }: LogEnd): string {
 }
 
 function endJson({ head, noted, server }: LogEnd): JsonObject {
-  const position = witnessedTo(noted);
+  const position = provenTo(noted);
   return {
-    witnessed: position > 0 && position >= head.position,
-    witnessed_to: position === 0 ? null : position,
+    proven: position > 0 && position >= head.position,
+    proven_to: position === 0 ? null : position,
     noted_by_server: server === null ? null : formatLink(server),
   };
 }
 
-function witnessedTo(noted: readonly ChainLink[]): number {
+function provenTo(noted: readonly ChainLink[]): number {
   return Math.max(0, ...noted.map(({ position }) => position));
 }
 

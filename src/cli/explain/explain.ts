@@ -62,7 +62,7 @@ export function explainRequest(argv: readonly string[], io: CommandIo): Promise<
       "server" in source
         ? await explainFromServer(options, source.server, body, io)
         : await explainFromFiles(options, source, body, io);
-    if (options.format === "json") io.stdout(jsonText({ ...explanation, notes }));
+    if (options.format === "json") io.stdout(jsonText({ format: 2, ...explanation, notes }));
     else printExplanation(explanation, notes, io);
     return EXIT.ok;
   });

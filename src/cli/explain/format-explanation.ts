@@ -73,8 +73,8 @@ function requestFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
     request: quoted(
       [textOf(explanation, "operation"), ...shapeTexts(objectOf(explanation, "shape"))].join(", "),
     ),
-    route: located(quoted(route), explanation["route_place"]),
-    workspace: located(quoted(textOf(explanation, "workspace")), explanation["workspace_place"]),
+    route: located(quoted(route), explanation["route_location"]),
+    workspace: located(quoted(textOf(explanation, "workspace")), explanation["workspace_location"]),
     key: quoted(keyText(objectOf(explanation, "key"))),
     budget: quoted(textOf(explanation, "budget")),
     time: quoted(time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`),
@@ -141,7 +141,7 @@ function candidateItems(explanation: JsonObject): readonly Item[] {
             ` (${textOf(candidate, "rank")}): ${textOf(candidate, "model")} at ${textOf(candidate, "provider")}, ${textOf(candidate, "region")}`,
           ),
         ],
-        candidate["place"],
+        candidate["location"],
       );
       const details = objectsOf(candidate, "constraints").map((verdict, index) =>
         verdictCells(verdict, effects[index]),
@@ -172,7 +172,7 @@ function verdictCells(verdict: JsonObject, effect: string = ""): readonly [strin
   const consequence = tone === null ? "" : (EFFECTS.get(effect) ?? "");
   const why = [textOf(verdict, "reason"), consequence].filter((part) => part !== "").join(", ");
   const text = `${policy}/${textOf(verdict, "constraint")}${slot}${why === "" ? "" : `: ${why}`}`;
-  return [mark, located(tone === null ? quoted(text) : strong(text, tone), verdict["place"])];
+  return [mark, located(tone === null ? quoted(text) : strong(text, tone), verdict["location"])];
 }
 
 function obligationItem(obligation: JsonObject): Item {
@@ -181,7 +181,7 @@ function obligationItem(obligation: JsonObject): Item {
   const followed =
     effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
   const text = `${name}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${followed}`;
-  return { cells: [located(quoted(text), obligation["place"])] };
+  return { cells: [located(quoted(text), obligation["location"])] };
 }
 
 /** A text with its location in the files, where that is known. */
@@ -194,7 +194,7 @@ function located(text: Text, location: JsonObject[string]): Text {
 
 /** The age of an endpoint's measurements, if it is known. */
 function measuredNote(candidate: JsonObject): readonly string[] {
-  const latency = objectOf(objectOf(candidate, "standing") ?? {}, "latency_ms");
+  const latency = objectOf(objectOf(candidate, "status") ?? {}, "latency_ms");
   const [recent, age] = [latency?.["recent"], latency?.["age_ms"]];
   if (typeof recent !== "number" || typeof age !== "number") return [];
   const seconds = Math.round(age / 1000);
@@ -212,7 +212,7 @@ function callNotes(explanation: JsonObject): readonly string[] {
   );
   const error = explanation["outcome"] === "route" ? objectOf(explanation, "error") : null;
   return [
-    ...(explanation["max_places"] === 1
+    ...(explanation["max_candidates"] === 1
       ? ["the caller allows no fallbacks: only the first choice is evaluated and tried"]
       : []),
     ...equals.map((tier) => {
@@ -245,7 +245,7 @@ function headline(explanation: JsonObject): string {
     const error = objectOf(explanation, "error");
     return `DENIED by ${denialText(denial)}, ${textOf(error, "status")}: ${textOf(error, "message")}`;
   }
-  const only = explanation["max_places"] === 1 ? ", and nowhere else" : "";
+  const only = explanation["max_candidates"] === 1 ? ", and nowhere else" : "";
   const plan = objectsOf(explanation, "plan");
   return `ROUTED to ${isArranged(explanation) ? arrangedText(plan) : planText(plan)}${only}`;
 }

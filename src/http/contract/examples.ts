@@ -113,7 +113,7 @@ const CONTROL_EXAMPLES: Readonly<Record<string, EndpointExample>> = {
   },
   retrievePolicy: ofPolicy,
   retrievePolicyContent: { parameters: { id: EXAMPLE_POLICY, digest: "candidate" } },
-  retrievePolicyShadow: { parameters: { id: EXAMPLE_POLICY, witnesses: "5" } },
+  retrievePolicyShadow: { parameters: { id: EXAMPLE_POLICY, examples: "5" } },
   retrievePolicySimulation: ofPolicy,
   listPolicyTransitions: { parameters: { id: EXAMPLE_POLICY, limit: "10" } },
   approvePolicy: { ...ofPolicy, requests: { plain: { digest: EXAMPLE_DIGEST } } },

@@ -133,7 +133,7 @@ export const POLICY_SHADOW = {
         description: "null: all workspaces together that the caller may not read.",
         items: whole({ workspace: NULLABLE_TEXT, ...MEASURES }),
       },
-      witnesses: { type: "array", items: EXAMPLE_GROUP },
+      examples: { type: "array", items: EXAMPLE_GROUP },
       looked_at: whole(
         {
           decisions: COUNT,

@@ -16,7 +16,7 @@ import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 
 /** Query parameters, for /openapi.json. */
 export const SHADOW_QUERY = {
-  witnesses: {
+  examples: {
     type: "integer",
     minimum: 0,
     maximum: 100,
@@ -89,7 +89,7 @@ export interface ShadowAnswer extends ShadowCountReport {
   readonly since: Identifier;
   /** RFC 3339: up to when evidence is in the numbers. */
   readonly until: Identifier;
-  readonly witnesses: readonly ExampleGroup[];
+  readonly examples: readonly ExampleGroup[];
   /** How much of the evidence was searched for examples. */
   readonly looked_at: LookedAt;
 }
@@ -109,7 +109,7 @@ function shadowAnswer(
     since: asIdentifier(new Date(since).toISOString()),
     until: asIdentifier(new Date(now).toISOString()),
     ...counts,
-    witnesses: found.examples,
+    examples: found.examples,
     looked_at: found.lookedAt,
   };
 }

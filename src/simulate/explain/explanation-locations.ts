@@ -9,7 +9,7 @@ export interface KeptRules {
   readonly locations: Locations;
 }
 
-/** Adds the locations of an explanation's parts in the files, as `place` beside each of them. */
+/** Adds the locations of an explanation's parts in the files, as `location` beside each of them. */
 export function withLocations(
   explanation: JsonObject,
   locations: Locations,
@@ -20,11 +20,11 @@ export function withLocations(
   const context = { locations, workspace, route, kept };
   return {
     ...explanation,
-    workspace_place: jsonOf(locations.workspace(workspace)),
-    route_place: jsonOf(locations.route(route)),
+    workspace_location: jsonOf(locations.workspace(workspace)),
+    route_location: jsonOf(locations.route(route)),
     candidates: objectsOf(explanation.candidates).map((candidate) => ({
       ...candidate,
-      place: jsonOf(locations.endpoint(textOf(candidate.endpoint))),
+      location: jsonOf(locations.endpoint(textOf(candidate.endpoint))),
       constraints: objectsOf(candidate.constraints).map((verdict) =>
         located(context, verdict, candidate),
       ),
@@ -34,7 +34,7 @@ export function withLocations(
     ),
     obligations: objectsOf(explanation.obligations).map((obligation) => ({
       ...obligation,
-      place: ruleLocationOf(context, obligation, textOf(obligation.obligation)),
+      location: ruleLocationOf(context, obligation, textOf(obligation.obligation)),
     })),
   };
 }
@@ -53,9 +53,9 @@ function located(
 ): JsonObject {
   const [policy, constraint] = [textOf(verdict.policy), textOf(verdict.constraint)];
   if (policy !== "preferences" && policy !== "approvals") {
-    return { ...verdict, place: ruleLocationOf(context, verdict, constraint) };
+    return { ...verdict, location: ruleLocationOf(context, verdict, constraint) };
   }
-  return { ...verdict, place: jsonOf(tableLocation(context, policy, constraint, candidate)) };
+  return { ...verdict, location: jsonOf(tableLocation(context, policy, constraint, candidate)) };
 }
 
 /** The location in a policy; with `side` where it is not in the explained files. */

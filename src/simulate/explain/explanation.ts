@@ -106,7 +106,7 @@ export function explain(
         ? (arranged?.order ?? decision.plan).map((candidate) => plannedFacts(candidate, now))
         : [],
     arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
-    max_places: decision.outcome === "route" ? decision.maxCandidates : null,
+    max_candidates: decision.outcome === "route" ? decision.maxCandidates : null,
     denial: denial === null ? null : denialFacts(denial, revisionOf),
     error:
       denial === null
@@ -216,7 +216,7 @@ function plannedFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
     balance,
     weight,
     available: now?.isAvailable(endpoint.provider) ?? null,
-    standing: now?.statusOf(endpoint.id) ?? null,
+    status: now?.statusOf(endpoint.id) ?? null,
   };
 }
 

@@ -219,7 +219,7 @@ export function shadow(more: JsonObject = {}): JsonObject {
         indeterminate: 0,
       },
     ],
-    witnesses: [
+    examples: [
       {
         constraint: "processed_in_eu",
         reason: "REGION_NOT_IN_EU",

@@ -73,7 +73,7 @@ describe("signalbox policy list", () => {
 describe("signalbox policy show", () => {
   const paths = (policy: unknown, said: unknown = shadow()) => ({
     "GET /v1/policies/eu-residency": { body: policy },
-    "GET /v1/policies/eu-residency/shadow?witnesses=20": { body: said },
+    "GET /v1/policies/eu-residency/shadow?examples=20": { body: said },
   });
 
   it("shows slots, approvals, requirements, drift, the shadow report with commands, and what to type next", async () => {
@@ -277,8 +277,8 @@ describe("signalbox policy show", () => {
     ["explain"],
     `explain ${"a ".repeat(4_000)}`,
   ])("prints no command that would do more than explain: %j", async (explain) => {
-    const example = { ...(shadow().witnesses as object[])[0], explain };
-    const server = await fakeServer(paths(view(), shadow({ witnesses: [example] as never })));
+    const example = { ...(shadow().examples as object[])[0], explain };
+    const server = await fakeServer(paths(view(), shadow({ examples: [example] as never })));
     const { code, stdout } = await server.run(["show", "eu-residency"]);
     expect(code).toBe(0);
     expect(stdout).toContain("request req_01");

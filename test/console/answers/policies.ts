@@ -172,7 +172,7 @@ export const SHADOW: PolicyShadow = {
     { workspace: "search", judged: 8_000, ...said(37, 41) },
     { workspace: null, judged: 4_840, ...said(0) },
   ],
-  witnesses: [
+  examples: [
     {
       constraint: "tools_are_approved",
       reason: "TOOLS_NOT_APPROVED",

@@ -87,7 +87,7 @@ export function simulation(route: string): RouteSimulation {
     outcome: isDenied ? "deny" : "route",
     plan: isDenied
       ? []
-      : made.map((each) => ({ ...facts(each), standing: { state: each.health ?? "healthy" } })),
+      : made.map((each) => ({ ...facts(each), status: { state: each.health ?? "healthy" } })),
     arrangement: null,
     denial: null,
     error: isDenied

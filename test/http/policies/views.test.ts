@@ -316,7 +316,7 @@ describe("GET /v1/policies/{id}/shadow", () => {
       would_narrow: 1,
       indeterminate: 1,
     });
-    const { status, json } = await fixture.get(reader, "/v1/policies/a/shadow?witnesses=0");
+    const { status, json } = await fixture.get(reader, "/v1/policies/a/shadow?examples=0");
     expect(status).toBe(200);
     expectDeclared("GET", "/v1/policies/{id}/shadow", json);
     expect(json).toMatchObject({ policy: "a", revision: "r1", judged: 10, newly_denied: 2 });
@@ -344,7 +344,7 @@ describe("GET /v1/policies/{id}/shadow", () => {
     await fixture.observe({ a: "first" }, "start", "enforce");
     const none = await fixture.get(reader, "/v1/policies/a/shadow");
     expect(none).toMatchObject({ status: 409, json: { error: { code: "no_candidate" } } });
-    expect((await fixture.get(reader, "/v1/policies/a/shadow?witnesses=101")).status).toBe(400);
+    expect((await fixture.get(reader, "/v1/policies/a/shadow?examples=101")).status).toBe(400);
   });
 });
 

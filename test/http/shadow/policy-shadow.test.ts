@@ -41,8 +41,8 @@ const sourceOf = ({ summary, evidence }: Store): ShadowSource => ({
 });
 
 async function ask(more: Partial<Parameters<typeof options>[0]> = {}): Promise<ShadowAnswer> {
-  const { source, line, reader, witnesses } = options(more);
-  const answer = await policyShadow(source, line, reader, witnesses, NOW);
+  const { source, line, reader, examples } = options(more);
+  const answer = await policyShadow(source, line, reader, examples, NOW);
   if (!("text" in answer)) throw new Error(answer.message);
   const value: ShadowAnswer = JSON.parse(answer.text);
   expect(isAnswer(value), JSON.stringify(isAnswer.errors)).toBe(true);
@@ -53,8 +53,8 @@ const options = (more: {
   readonly source?: ShadowSource;
   readonly line?: ShadowLine;
   readonly reader?: { readonly workspace: string; readonly seesAll: boolean };
-  readonly witnesses?: number;
-}) => ({ source: sourceOf(store), line: LINE, reader: MANAGER, witnesses: 20, ...more });
+  readonly examples?: number;
+}) => ({ source: sourceOf(store), line: LINE, reader: MANAGER, examples: 20, ...more });
 
 const BY = { policy: asIdentifier("eu"), revision: asIdentifier("r3") };
 const SAID = {
@@ -117,13 +117,11 @@ describe("what a revision in shadow said", () => {
     expect(new Set(answer.by_workspace.map(({ workspace }) => workspace))).toEqual(
       new Set(["acme", "beta"]),
     );
-    expect(answer.witnesses.map(({ request_id, class: { route } }) => [request_id, route])).toEqual(
-      [
-        ["r1", "fast"],
-        ["r2", "large"],
-      ],
-    );
-    expect(answer.witnesses[0]?.explain).toMatch(
+    expect(answer.examples.map(({ request_id, class: { route } }) => [request_id, route])).toEqual([
+      ["r1", "fast"],
+      ["r2", "large"],
+    ]);
+    expect(answer.examples[0]?.explain).toMatch(
       /^explain --point '\{"workspace":"acme",.*\}' --promoted$/,
     );
   });
@@ -183,13 +181,13 @@ describe("what a revision in shadow said", () => {
       head: () => Promise.reject(new Error("read")),
       log: () => Promise.reject(new Error("read")),
     };
-    const none = await ask({ witnesses: 0, source: { ...source, evidence: unread } });
+    const none = await ask({ examples: 0, source: { ...source, evidence: unread } });
     expect(none).toMatchObject({
       judged: 5,
-      witnesses: [],
+      examples: [],
       looked_at: { decisions: 0, since: null, complete: false },
     });
-    expect((await ask({ witnesses: 3 })).witnesses).toHaveLength(3);
+    expect((await ask({ examples: 3 })).examples).toHaveLength(3);
   });
 
   it("is empty for a revision that has not been evaluated", async () => {
@@ -198,7 +196,7 @@ describe("what a revision in shadow said", () => {
       by_constraint: [],
       by_route: [],
       by_workspace: [],
-      witnesses: [],
+      examples: [],
       looked_at: { decisions: 0, complete: true },
     });
   });

@@ -16,8 +16,8 @@ export type Proofs = [
   >,
   Expect<
     Is<
-      FreeText<ShadowAnswer & { readonly witnesses: readonly { note: string }[] }, "s">,
-      "s.witnesses[].note"
+      FreeText<ShadowAnswer & { readonly examples: readonly { note: string }[] }, "s">,
+      "s.examples[].note"
     >
   >,
 ];

@@ -33,7 +33,7 @@ it(
     await server.store.evidence.flush();
 
     const read = await test.key("demo", ["governance:read"]);
-    const response = await fetch(`${server.url}/v1/policies/tool-approval/shadow?witnesses=5`, {
+    const response = await fetch(`${server.url}/v1/policies/tool-approval/shadow?examples=5`, {
       headers: { authorization: `Bearer ${read}` },
     });
     expect(response.status).toBe(200);
@@ -54,8 +54,8 @@ it(
       by_workspace: [{ workspace: "demo", judged: 3 }],
       looked_at: { complete: true },
     });
-    expect(report.witnesses).toHaveLength(1);
-    const [example] = report.witnesses;
+    expect(report.examples).toHaveLength(1);
+    const [example] = report.examples;
     expect(example).toMatchObject({
       requests: 2,
       newly_denied: 2,

@@ -388,7 +388,7 @@ function shadowLines(report: ShadowView, firstSeen: number | null): readonly Lin
     ...countLines("by workspace", report.by_workspace),
     ...section(
       `Requests that it concerns (from ${range} since ${instantText(looked.since)})`,
-      report.witnesses.flatMap(exampleLines),
+      report.examples.flatMap(exampleLines),
     ),
   ];
 }
@@ -431,7 +431,7 @@ function countLines(
   return [line(2, span(title)), ...tableLines(4, head, cells, names.length)];
 }
 
-function exampleLines(example: ShadowView["witnesses"][number]): readonly Line[] {
+function exampleLines(example: ShadowView["examples"][number]): readonly Line[] {
   const { effect, constraint, reason, newly_denied: through, not_explained: member } = example;
   const verdict = [effect?.replaceAll("_", " "), constraint, reason].filter(Boolean).join(" ");
   const period = [...new Set([example.first, example.last].map(instantText))].join(" to ");

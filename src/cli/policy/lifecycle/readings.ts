@@ -119,7 +119,7 @@ in shadow would have done to requests, with commands that explain them, and the 
     // A removal has no rules that could be in shadow.
     const isWatched = view.candidate !== null && view.candidate.content !== "removal";
     const shadow = isWatched
-      ? await server.below(view.id, "shadow", { witnesses: String(EXAMPLE_GROUPS) })
+      ? await server.below(view.id, "shadow", { examples: String(EXAMPLE_GROUPS) })
       : null;
     if (json) io.stdout(jsonText({ policy, shadow }));
     else

@@ -159,7 +159,7 @@ export const POLICY_HANDLERS = {
   retrievePolicyContent: policyContent,
   /** What the candidate would have done. */
   retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
-    const examples = readCount(call.url.searchParams, "witnesses", SHADOW_QUERY);
+    const examples = readCount(call.url.searchParams, "examples", SHADOW_QUERY);
     if (status.candidate === null) return faultError({ fault: "no_candidate" });
     const { table } = call.snapshot.decider;
     const { workspace } = identity;
