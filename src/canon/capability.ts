@@ -69,40 +69,39 @@ export const ROUTER_FEATURES: ReadonlySet<Feature> = new Set<Feature>([
 /** Every feature, in the order of the table above. */
 export const FEATURE_NAMES: readonly Feature[] = Object.keys(FEATURES).filter(isFeature);
 
+/** @example isFeature("seed") // true */
 export function isFeature(value: string): value is Feature {
   return Object.hasOwn(FEATURES, value);
 }
 
 /**
- * What a request may require beyond text in and text out. One union for the table, the request, the
- * dialects and the policies.
- *
- * `declared`: a model row must list it, otherwise the route does not have it (400
- * `capability_not_supported`). `approved`: a workspace must approve it as well, otherwise the
- * request is denied (403).
+ * Requirements of requests beyond text in and text out. One union for the table, the request, the
+ * dialects and the policies. A model row must list each, otherwise the route does not have it (400
+ * `capability_not_supported`). Where the value is `true`, a workspace must approve it as well,
+ * otherwise the request is denied (403).
  */
 export const CAPABILITIES = {
-  tools: { declared: true, approved: true },
-  custom_tools: { declared: true, approved: true },
-  json_schema: { declared: true, approved: true },
-  json_object: { declared: true, approved: true },
-  image_input: { declared: true, approved: true },
-  audio_input: { declared: true, approved: true },
-  video_input: { declared: true, approved: true },
-  file_input: { declared: true, approved: true },
-  audio_output: { declared: true, approved: true },
-  image_output: { declared: true, approved: true },
-  reasoning: { declared: true, approved: true },
-  web_search: { declared: true, approved: true },
-  file_search: { declared: true, approved: true },
-  code_execution: { declared: true, approved: true },
-  computer_use: { declared: true, approved: true },
-  mcp: { declared: true, approved: true },
-  logprobs: { declared: true, approved: false },
-  multiple_choices: { declared: true, approved: false },
-  predicted_output: { declared: true, approved: false },
-  prefill: { declared: true, approved: false },
-} as const satisfies Record<string, { readonly declared: boolean; readonly approved: boolean }>;
+  tools: true,
+  custom_tools: true,
+  json_schema: true,
+  json_object: true,
+  image_input: true,
+  audio_input: true,
+  video_input: true,
+  file_input: true,
+  audio_output: true,
+  image_output: true,
+  reasoning: true,
+  web_search: true,
+  file_search: true,
+  code_execution: true,
+  computer_use: true,
+  mcp: true,
+  logprobs: false,
+  multiple_choices: false,
+  predicted_output: false,
+  prefill: false,
+} as const satisfies Record<string, boolean>;
 
 export type Capability = keyof typeof CAPABILITIES;
 
@@ -110,6 +109,7 @@ export type Capability = keyof typeof CAPABILITIES;
 export const CAPABILITY_NAMES: readonly Capability[] =
   Object.keys(CAPABILITIES).filter(isCapability);
 
+/** @example isCapability("tools") // true */
 export function isCapability(value: string): value is Capability {
   return Object.hasOwn(CAPABILITIES, value);
 }

@@ -1,7 +1,9 @@
-import { final, passing, type ErrorRow } from "./error.ts";
+import { FORBIDDEN, INVALID, NOT_FOUND, final, passing, type ErrorRow } from "./error.ts";
+
+const PRECONDITION = final(409, "precondition");
 
 /** A change of a policy that its present state does not allow. */
-const CONFLICT = { ...final(409, "precondition"), at: ["policy_change"] } as const;
+const CONFLICT = { ...PRECONDITION, at: ["policy_change"] } as const;
 
 /** Errors of promotions that lack something. */
 export const PROMOTION_ERRORS = {
@@ -55,35 +57,35 @@ const READ_AGAIN =
 /** Keys, the catalogue, and changes of policies. */
 export const CONTROL_ERRORS = {
   invalid_cursor: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: ["listKeys", "listAnthropicModels", "listDecisions"],
     meaning: "The cursor is not an id of the list, or two cursors exclude each other.",
     example: "`?after=nothing`.",
     fix: "Use the cursor of the last page.",
   },
   key_not_found: {
-    ...final(404, "not_found"),
+    ...NOT_FOUND,
     at: ["one_key"],
     meaning: "The workspace has no key with this id.",
     example: "`GET /v1/keys/unknown`.",
     fix: "`GET /v1/keys` lists them.",
   },
   key_not_active: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: ["rotateKey", "revokeKey"],
     meaning: "The key is revoked or expired, so it cannot be rotated.",
     example: "`POST /v1/keys/{id}/rotate` of a revoked key.",
     fix: "Make a new key.",
   },
   key_already_rotated: {
-    ...final(409, "precondition"),
+    ...PRECONDITION,
     at: ["rotateKey"],
     meaning: "The key has been rotated already. A key is rotated once.",
     example: "A second `POST /v1/keys/{id}/rotate` during the overlap.",
     fix: "Rotate the key that replaced it: `service_key.replaced_by` has its id. Its text is not needed for that.",
   },
   key_differs: {
-    ...final(409, "precondition"),
+    ...PRECONDITION,
     at: ["putNamedKey"],
     meaning:
       "The key of this name has another `environment`, `exchange` or `expires_at` than the body. A PUT does not change them.",
@@ -91,35 +93,35 @@ export const CONTROL_ERRORS = {
     fix: "Delete the key of this name and send the PUT again, which makes a new key; or use another name.",
   },
   too_many_keys: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: ["createKey", "putNamedKey", "rotateKey"],
     meaning: "The workspace has as many active keys as it may have.",
     example: "A script that makes a key for each run.",
     fix: "Revoke keys that are not used.",
   },
   workspace_not_found: {
-    ...final(404, "not_found"),
+    ...NOT_FOUND,
     at: ["createKey", "listKeys", "putNamedKey", "retrieveNamedKey", "deleteNamedKey"],
     meaning: "The workspace does not exist, or it is not the key's own.",
     example: '`"workspace": "other"` in `POST /v1/keys`.',
     fix: "Leave `workspace` out, or name the key's own.",
   },
   decision_not_found: {
-    ...final(404, "not_found"),
+    ...NOT_FOUND,
     at: ["retrieveDecision", "explainDecision"],
     meaning: "The workspace has no decision with this id, or it was pruned.",
     example: "`GET /v1/decisions/req_0`.",
     fix: "Give the request's id as `x-request-id` has it; `GET /v1/decisions` lists them.",
   },
   policy_not_found: {
-    ...final(404, "not_found"),
+    ...NOT_FOUND,
     at: ["one_policy"],
     meaning: "There is no policy with this id.",
     example: "`GET /v1/policies/unknown`.",
     fix: "`GET /v1/policies` lists them.",
   },
   content_not_found: {
-    ...final(404, "not_found"),
+    ...NOT_FOUND,
     at: ["one_policy"],
     meaning: "The policy has no content with this digest, or it is no longer stored.",
     example: "A digest of another policy.",
@@ -147,7 +149,7 @@ export const CONTROL_ERRORS = {
     fix: READ_AGAIN,
   },
   no_candidate: {
-    ...final(409, "precondition"),
+    ...PRECONDITION,
     at: ["policy_change", "retrievePolicyShadow", "retrievePolicySimulation"],
     meaning: "No candidate waits for promotion.",
     example: "A second promotion of the same content.",
@@ -185,7 +187,7 @@ export const CONTROL_ERRORS = {
     fix: "Try again.",
   },
   not_managed_here: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: ["policy_change", "retrievePolicySimulation"],
     meaning: "The caller's workspace does not manage policies.",
     example: "An approval with a key of a workspace that `policies.managed_by` lacks.",
@@ -200,14 +202,14 @@ export const CONTROL_ERRORS = {
   },
   ...PROMOTION_ERRORS,
   nothing_to_simulate: {
-    ...final(409, "precondition"),
+    ...PRECONDITION,
     at: ["retrievePolicySimulation"],
     meaning: "The content is enforced already, so promoting it would change nothing.",
     example: "`?digest=enforced`.",
     fix: READ_AGAIN,
   },
   assertions_invalid: {
-    ...final(409, "precondition"),
+    ...PRECONDITION,
     at: ["retrievePolicySimulation"],
     meaning:
       "The assertions file beside the server's policies has errors, so the server cannot simulate a promotion.",
@@ -215,7 +217,7 @@ export const CONTROL_ERRORS = {
     fix: "Run `signalbox check`, correct the file, and let the server read its files again.",
   },
   simulation_too_large: {
-    ...final(409, "precondition"),
+    ...PRECONDITION,
     at: ["retrievePolicySimulation"],
     meaning: "The simulation of the promotion needs more than a minute or 1 GiB on this server.",
     example: "Policies that read ten labels and eight capabilities of every request.",

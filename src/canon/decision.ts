@@ -143,13 +143,19 @@ const UNKNOWN_OUTPUT = 16_384;
 /**
  * The most that a model makes, tokens, for a request that names no limit; an allowance where its
  * row does not state it.
+ *
+ * @example largestOutput(undefined) // 16384
  */
 export function largestOutput(model: ModelRow | undefined): number {
   const stated = model?.maxOutputTokens ?? model?.contextWindow;
   return stated ?? Math.max(UNKNOWN_OUTPUT, model?.defaultMaxOutputTokens ?? 0);
 }
 
-/** A decision has the id of its request: one request, one decision. */
+/**
+ * A decision has the id of its request: one request, one decision.
+ *
+ * @example decisionId("req_7f3a") // "dec_7f3a"
+ */
 export function decisionId(requestId: string): string {
   return requestId.startsWith("req_") ? `dec_${requestId.slice(4)}` : requestId;
 }

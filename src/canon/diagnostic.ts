@@ -38,7 +38,11 @@ export interface Diagnostic<Code extends string = string> {
   readonly hint: string;
 }
 
-/** By file, line, column, code, message: the order of every report. */
+/**
+ * By file, line, column, code, message: the order of every report.
+ *
+ * @example findings.toSorted(compareDiagnostics)
+ */
 export function compareDiagnostics(left: Diagnostic, right: Diagnostic): number {
   return (
     compareText(left.file, right.file) ||

@@ -55,6 +55,8 @@ export const LONGEST_WAIT = 60_000;
 /**
  * Makes the error that {@link ERROR_ANSWERS} has for a code.
  *
+ * @example codedError("saturated", "Every endpoint is busy.").retryAfter // 1000
+ *
  * @param more `code` where a more precise value of a closed list is known; `retryAfter` in
  * milliseconds: one beyond {@link LONGEST_WAIT} is not sent, and forbids retries instead. The
  * message has to say the time then.
@@ -85,6 +87,8 @@ export function codedError(
 /**
  * The error of an allowed request without a usable endpoint: 503, because a retry may succeed; it is
  * no denial.
+ *
+ * @example noHealthyEndpoint().status // 503
  */
 export function noHealthyEndpoint(): ServiceError {
   return codedError(

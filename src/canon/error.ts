@@ -85,7 +85,11 @@ export interface ErrorRow extends ErrorAnswer {
   readonly fix: string;
 }
 
-/** An error that a later try meets again. */
+/**
+ * An error that a later try meets again.
+ *
+ * @example final(404, "not_found").retryable // false
+ */
 export function final<Status extends number>(
   status: Status,
   kind: ErrorKind,
@@ -93,7 +97,11 @@ export function final<Status extends number>(
   return { status, kind, retryable: false, retryAfter: null };
 }
 
-/** @param retryAfter milliseconds. */
+/**
+ * @example passing(503, "unavailable", 1000).retryAfter // 1000
+ *
+ * @param retryAfter milliseconds.
+ */
 export function passing<Status extends number>(
   status: Status,
   kind: ErrorKind,
@@ -101,6 +109,12 @@ export function passing<Status extends number>(
 ): ErrorAnswer & { readonly status: Status } {
   return { status, kind, retryable: true, retryAfter };
 }
+
+/** Answers of many errors. */
+export const INVALID = final(400, "invalid_request");
+export const FORBIDDEN = final(403, "insufficient_scope");
+export const NOT_FOUND = final(404, "not_found");
+export const UNAVAILABLE = passing(503, "unavailable", 1000);
 
 /** Why a request was denied. Every member is an identifier, never free text. */
 export interface Denial {
@@ -158,7 +172,7 @@ export type FinalStatus = 400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 417 | 
 /**
  * Makes a {@link ServiceError} that no retry can change.
  *
- * @example serviceError(404, "not_found", "key_not_found", "The workspace has no such key.")
+ * @example serviceError(404, "not_found", "key_not_found", "There is no such key.").status // 404
  */
 export function serviceError(
   status: FinalStatus,
@@ -187,7 +201,7 @@ export function serviceError(
 /**
  * A 400 that names a member of the request.
  *
- * @example invalidRequest("invalid_value", "temperature must be at most 2.", "temperature")
+ * @example invalidRequest("invalid_value", "n must be 1.", "n").param // "n"
  */
 export function invalidRequest(code: string, message: string, param?: string): ServiceError {
   return serviceError(400, "invalid_request", code, message, param === undefined ? {} : { param });

@@ -250,10 +250,12 @@ function isKind(name: string): name is FailureKind {
 /** In the order of the contract. */
 export const FAILURE_KINDS: readonly FailureKind[] = Object.keys(ROWS).filter(isKind);
 
+/** @example effectOf("rejected") // "nothing" */
 export function effectOf(kind: FailureKind): FailureEffect {
   return FAILURES[kind].effect ?? "ill";
 }
 
+/** @example hasTrait("tls", "lasting") // true */
 export function hasTrait(kind: FailureKind, trait: FailureTrait): boolean {
   return FAILURES[kind].traits?.includes(trait) === true;
 }
@@ -306,18 +308,26 @@ export const FAILURE_CODE_SENTENCES: Readonly<Record<string, string>> = {
 /**
  * A failure without further details.
  *
- * @example failureOf("timeout_idle")
+ * @example failureOf("timeout_idle").kind // "timeout_idle"
  */
 export function failureOf(kind: FailureKind): UpstreamFailure {
   return { kind, status: null, retryAfter: null, code: null };
 }
 
-/** Whether a deadline passed. */
+/**
+ * Whether a deadline passed.
+ *
+ * @example isTimeout("timeout_idle") // true
+ */
 export function isTimeout(kind: FailureKind): boolean {
   return kind.startsWith("timeout_");
 }
 
-/** Whether something of the request may have reached the provider: then it may be charged for. */
+/**
+ * Whether something of the request may have reached the provider: then it may be charged for.
+ *
+ * @example hasReachedProvider("connect") // false
+ */
 export function hasReachedProvider(kind: FailureKind): boolean {
   return !hasTrait(kind, "unreached");
 }

@@ -27,6 +27,7 @@ export const PLATFORM_SCOPE = "platform:manage" satisfies Scope;
 /** What a key may be given over HTTP. */
 export const GRANTABLE_SCOPES = SCOPES.filter((scope) => scope !== PLATFORM_SCOPE);
 
+/** @example isScope("inference") // true */
 export function isScope(value: string): value is Scope {
   return SCOPES.some((scope) => scope === value);
 }
@@ -80,23 +81,35 @@ export type SignInFault = { readonly fault: "refused" | "invalid" | "unverified"
  * neither.
  *
  * @param digest SHA-256 of {@link personText}, hexadecimal.
- * @example personId(hash("sha256", personText(person), "hex")) // "person_3f2a…"
+ * @example personId("ab".repeat(32)) // "person_abababababababababababab"
  */
 export function personId(digest: string): string {
   return `person_${digest.slice(0, 24)}`;
 }
 
-/** Whether a recorded actor is a person, not a key. */
+/**
+ * Whether a recorded actor is a person, not a key.
+ *
+ * @example isPersonId("key_1") // false
+ */
 export function isPersonId(id: string): boolean {
   return /^person_[0-9a-f]{24}$/.test(id);
 }
 
-/** Identifies the owner of a session: equal for all sessions of one key or person. */
+/**
+ * Identifies the owner of a session: equal for all sessions of one key or person.
+ *
+ * @example holderText({ key: "4f9c" }) // "key:4f9c"
+ */
 export function holderText(holder: SessionHolder): string {
   return "key" in holder ? `key:${holder.key}` : personText(holder);
 }
 
-/** Issuers have no `#` (OpenID Connect Core §2: no fragment), so the first one ends the issuer. */
+/**
+ * Issuers have no `#` (OpenID Connect Core §2: no fragment), so the first one ends the issuer.
+ *
+ * @example personText({ issuer: "https://id.example", subject: "7" }) // "oidc:https://id.example#7"
+ */
 export function personText({ issuer, subject }: Pick<Person, "issuer" | "subject">): string {
   return `oidc:${issuer}#${subject}`;
 }

@@ -6,6 +6,7 @@ export interface JsonObject {
   readonly [name: string]: JsonValue | undefined;
 }
 
+/** @example isJsonObject([]) // false */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -47,6 +48,8 @@ function byCodeUnit(
 /**
  * Freezes a tree of plain JSON in place and gives it back; later writes throw instead of changing a
  * shared table.
+ *
+ * @example Object.isFrozen(deepFreeze({ rows: [] }).rows) // true
  */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
@@ -82,6 +85,8 @@ type Reviver = (name: string, value: JsonValue, context: { readonly source?: str
  * place: after `{"\\":0}`, `{"\n":1}` gives a member named `\` (nodejs/node#63785). One caller's
  * request could so change how another one's is read. A name that was read wrongly always contains a
  * backslash: only then the text is read again, without escapes in names.
+ *
+ * @example parseJson('{"a":1}') // { a: 1 }
  *
  * @throws {SyntaxError} as JSON.parse does. Its message quotes the text, so it must not be logged
  * or sent.
@@ -225,6 +230,8 @@ function isArray(value: JsonObject | readonly JsonValue[]): value is readonly Js
 /**
  * The object that a text is as JSON; `null` for anything else. V8's error is dropped, since it
  * quotes the text.
+ *
+ * @example parseJsonObject("[]") // null
  */
 export function parseJsonObject(text: string): JsonObject | null {
   try {

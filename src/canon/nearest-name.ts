@@ -26,6 +26,8 @@ function fold(name: string): string {
 /**
  * The insertions, deletions, replacements and swaps of neighbours that turn one word into the
  * other, for the hint of a finding. A library without swaps suggests other names (decision 25).
+ *
+ * @example editDistance("roles", "rolse") // 1
  */
 export function editDistance(left: string, right: string): number {
   let beforePrevious: number[] = [];

@@ -44,6 +44,7 @@ export type CallKind = ModelOperation | "count_tokens";
 
 export const CALL_KINDS: readonly CallKind[] = [...MODEL_OPERATIONS, "count_tokens"];
 
+/** @example callKindOf("messages") // "generate" */
 export function callKindOf(operation: Operation): CallKind {
   return operation === "messages.count_tokens" ? "count_tokens" : MODEL_OPERATION_OF[operation];
 }
@@ -63,6 +64,7 @@ export const SURFACE_DIALECT_OF: Readonly<Record<Operation, string>> = {
   moderations: "openai-chat",
 };
 
+/** @example isOperation("rerank") // true */
 export function isOperation(value: string): value is Operation {
   return OPERATIONS.some((operation) => operation === value);
 }

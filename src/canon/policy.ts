@@ -230,7 +230,11 @@ export interface PolicyState {
   readonly mode: "shadow" | "enforce";
 }
 
-/** How a revision is shown everywhere: `r7`. `null` for 0: no store has numbered the content. */
+/**
+ * How a revision is shown everywhere: `r7`. `null` for 0: no store has numbered the content.
+ *
+ * @example formatRevision(7) // "r7"
+ */
 export function formatRevision(revision: number): string | null {
   return revision > 0 ? `r${revision}` : null;
 }
@@ -241,7 +245,11 @@ export function formatRevision(revision: number): string | null {
  */
 export const REVISION_PATTERN = "^r[1-9][0-9]{0,8}$";
 
-/** The number of a revision as `formatRevision` writes it; `null` for any other text. */
+/**
+ * The number of a revision as `formatRevision` writes it; `null` for any other text.
+ *
+ * @example parseRevision("r7") // 7
+ */
 export function parseRevision(text: string): number | null {
   return new RegExp(REVISION_PATTERN).test(text) ? Number(text.slice(1)) : null;
 }

@@ -222,6 +222,8 @@ function reasonOf(code: string): Reason | null {
  * A denial as the client gets it: the status of its reason, and one safe sentence that repeats
  * policy, revision, constraint and reason.
  *
+ * @example denialError(decision.denial, request.paths).message
+ *
  * @param paths path of the request's member that the denial is about; clients use `param` to fix it
  * or to leave it out.
  * @param nearest routes of the caller's workspace, for a name that is none of them.

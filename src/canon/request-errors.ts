@@ -1,6 +1,5 @@
-import { final, type ErrorRow } from "./error.ts";
+import { INVALID, type ErrorRow } from "./error.ts";
 
-const INVALID = final(400, "invalid_request");
 const IN_BODY = { ...INVALID, at: ["with_body"] } as const;
 const IN_HEADER = { ...INVALID, at: ["inference"] } as const;
 /** Found by the parser of the caller's protocol. */

@@ -16,7 +16,11 @@ export function readTime(text: string): number | null {
   return Number.isNaN(time) || Number(day) > lastDay || Number(hour) > 23 ? null : time;
 }
 
-/** The same, written in UTC. */
+/**
+ * The same, written in UTC.
+ *
+ * @example formatTime(0) // "1970-01-01T00:00:00.000Z"
+ */
 export function formatTime(time: number): string;
 export function formatTime(time: number | null): string | null;
 export function formatTime(time: number | null): string | null {

@@ -1,23 +1,38 @@
-import { final, passing, type ErrorRow } from "./error.ts";
+import {
+  FORBIDDEN,
+  INVALID,
+  NOT_FOUND,
+  UNAVAILABLE,
+  final,
+  passing,
+  type ErrorRow,
+} from "./error.ts";
+
+const UNAUTHENTICATED = final(401, "authentication");
+const QUOTA = final(402, "quota");
+/** RFC 8693 §2.2.2: an exchange that is refused answers 400. */
+const NOT_GRANTED = final(400, "insufficient_scope");
+/** Passes as soon as running requests end. */
+const BUSY = passing(429, "rate_limit", 1000);
 
 /** The connection, the address, the caller and the state of the server. */
 export const SERVICE_ERRORS = {
   malformed_request: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: [],
     meaning: "The bytes received are not an HTTP/1.1 request.",
     example: "TLS bytes sent to a plain port.",
     fix: "Check scheme and port; look for a proxy that changes requests.",
   },
   malformed_url: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: ["everywhere"],
     meaning: "The path cannot be decoded.",
     example: "`GET /v1/routes/%zz`.",
     fix: "Percent-encode the path correctly.",
   },
   missing_host: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: ["everywhere"],
     meaning: "An HTTP/1.1 request has no single Host header.",
     example: "Two `Host` headers.",
@@ -59,7 +74,7 @@ export const SERVICE_ERRORS = {
     fix: "Send a shorter URL.",
   },
   server_overloaded: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["with_body"],
     meaning:
       "The process has as many requests under way, or as many bytes of bodies in memory, as it allows.",
@@ -67,7 +82,7 @@ export const SERVICE_ERRORS = {
     fix: "Try again after `retry-after`; operators add memory or replicas, or raise `--max-in-flight`.",
   },
   fair_share_exceeded: {
-    ...passing(429, "rate_limit", 1000),
+    ...BUSY,
     at: ["with_body"],
     meaning:
       "The workspace or its key has as many requests under way as one process allows to one of several workspaces.",
@@ -103,21 +118,21 @@ export const SERVICE_ERRORS = {
     fix: "Leave the header out.",
   },
   unknown_path: {
-    ...final(404, "not_found"),
+    ...NOT_FOUND,
     at: ["path_parameter"],
     meaning: "No endpoint has this method and path, or a path parameter is empty.",
     example: "`POST /v1/chat/completion`.",
     fix: "Compare with /openapi.json; check whether your client needs the base URL with or without `/v1` (docs/api.md).",
   },
   not_supported: {
-    ...final(404, "not_found"),
+    ...NOT_FOUND,
     at: [],
     meaning: "The path belongs to a supported protocol, but Signalbox does not serve it.",
     example: "`POST /v1/files`.",
     fix: "Use another endpoint; the message names the alternatives.",
   },
   invalid_api_key: {
-    ...final(401, "authentication"),
+    ...UNAUTHENTICATED,
     at: ["keyed"],
     meaning:
       "The service key is missing, mistyped, unknown or revoked; or the token is no longer valid.",
@@ -125,21 +140,21 @@ export const SERVICE_ERRORS = {
     fix: "Send `Authorization: Bearer sbx_…`; make keys with `signalbox keys create`.",
   },
   expired_api_key: {
-    ...final(401, "authentication"),
+    ...UNAUTHENTICATED,
     at: ["keyed"],
     meaning: "The service key has expired.",
     example: "A key made with `--expires-in 30d`, a month later.",
     fix: "Request a new one from the team that issued it: `signalbox keys rotate`.",
   },
   insufficient_scope: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: ["keyed"],
     meaning: "The key or token is valid and lacks the scope that the endpoint requires.",
     example: "`POST /v1/keys` with a key of `inference:invoke`.",
     fix: "Use a key with the scope that the message names.",
   },
   service_key_in_browser: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: ["keyed"],
     meaning:
       "A web page sent a service key (`Origin` with `Sec-Fetch-Mode: cors`). Every visitor of the page can read it.",
@@ -147,14 +162,14 @@ export const SERVICE_ERRORS = {
     fix: "Revoke the key. Let a backend exchange another key for a token for the page.",
   },
   origin_not_allowed: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: ["keyed"],
     meaning: "The token is bound to another origin.",
     example: "A token for one site, used from a page of another.",
     fix: "Exchange a token for the origin.",
   },
   origin_too_far: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: ["policy_change"],
     meaning: "The chain of keys that created this key is too long to identify its owner.",
     example:
@@ -162,14 +177,14 @@ export const SERVICE_ERRORS = {
     fix: "Create a key at the terminal, for a workspace that manages policies.",
   },
   exchange_not_granted: {
-    ...final(400, "insufficient_scope"),
+    ...NOT_GRANTED,
     at: ["exchangeKey"],
     meaning: "The key may not be exchanged for tokens.",
     example: "A token exchange with a key that was made without `--exchange`.",
     fix: "Create a key with an exchange grant: `signalbox keys create --exchange 10m`.",
   },
   subject_token_invalid: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: ["exchangeKey"],
     meaning:
       "The JWT of a workload is malformed, its issuer is none of routes.yaml, or its issuer has not signed it.",
@@ -177,7 +192,7 @@ export const SERVICE_ERRORS = {
     fix: "Compare the claim `iss` with `workload_identity.issuers`, and the header `kid` with the issuer's keys.",
   },
   subject_token_expired: {
-    ...final(400, "invalid_request"),
+    ...INVALID,
     at: ["exchangeKey"],
     meaning:
       "The JWT of a workload has expired, or is not valid yet. Clocks may differ by 30 seconds.",
@@ -185,7 +200,7 @@ export const SERVICE_ERRORS = {
     fix: "Read the token from its file for each exchange. If it is new, compare the clocks.",
   },
   workload_not_granted: {
-    ...final(400, "insufficient_scope"),
+    ...NOT_GRANTED,
     at: ["exchangeKey"],
     meaning:
       "The JWT of a workload is genuine, but no rule of routes.yaml has its audience and its claims.",
@@ -194,7 +209,7 @@ export const SERVICE_ERRORS = {
     fix: "Compare `aud` and the claims with `workload_identity.rules`.",
   },
   workload_ambiguous: {
-    ...final(400, "insufficient_scope"),
+    ...NOT_GRANTED,
     at: ["exchangeKey"],
     meaning: "Several rules of routes.yaml match the JWT of a workload, so none of them is used.",
     example:
@@ -210,7 +225,7 @@ export const SERVICE_ERRORS = {
     fix: "Operators: the log event `issuer_keys_unavailable` has the cause; an issuer that cannot be reached needs `jwks_file`.",
   },
   evidence_unavailable: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["keyed"],
     meaning:
       "The decision was not on disk in time (a second, or the request's own deadline), so no answer was given; a provider may have been called.",
@@ -240,7 +255,7 @@ export const SERVICE_ERRORS = {
     fix: "Try again after `retry-after`; operators look at `/metrics` and at the providers' secrets.",
   },
   key_revoked: {
-    ...final(401, "authentication"),
+    ...UNAUTHENTICATED,
     at: ["keyed_body"],
     meaning:
       "The service key was revoked while the request was under way: no provider is called for it any more. A stream gets it as its last event.",
@@ -248,7 +263,7 @@ export const SERVICE_ERRORS = {
     fix: "Request a new key from the team that issued it. Operators let running answers finish with `on_revoke: finish` of the workspace.",
   },
   server_stopping: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["with_body"],
     meaning:
       "The server is being stopped, and the time limit for requests under way has passed. A stream gets it as its last event.",
@@ -256,35 +271,35 @@ export const SERVICE_ERRORS = {
     fix: "Try again: another process answers. Operators give more time with `--drain`.",
   },
   saturated: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["inference"],
     meaning: "Every endpoint of the plan has as many calls under way as routes.yaml allows.",
     example: "`max_concurrency: 1` and two requests at once.",
     fix: "Try again; operators raise `max_concurrency` or add endpoints.",
   },
   store_unavailable: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["by_session"],
     meaning: "The store could not be reached. Nothing was changed, or the result is unknown.",
     example: "`POST /v1/keys` while PostgreSQL is not reachable.",
     fix: "Check whether the change was made, then try again.",
   },
   summary_unavailable: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["getGovernanceSummary", "retrievePolicyShadow"],
     meaning: "The counts could not be read.",
     example: "`GET /v1/governance/summary` while the store is not reachable.",
     fix: "Try again later.",
   },
   decisions_unavailable: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["listDecisions", "retrieveDecision", "explainDecision"],
     meaning: "The decisions could not be read.",
     example: "`GET /v1/decisions` while the store is not reachable.",
     fix: "Try again later.",
   },
   summaries_waiting: {
-    ...passing(429, "rate_limit", 1000),
+    ...BUSY,
     at: ["getGovernanceSummary", "retrievePolicyShadow"],
     meaning: "Too many summaries are being added up at once.",
     example: "A dashboard that requests thirty days twenty times at once.",
@@ -306,7 +321,7 @@ export const PROVIDER_ERRORS = {
 /** Sessions of the console, and signing in to it. */
 export const SESSION_ERRORS = {
   session_ended: {
-    ...final(401, "authentication"),
+    ...UNAUTHENTICATED,
     at: ["by_session"],
     meaning:
       "The console's session was ended, was not used for too long, or its key is revoked or expired.",
@@ -314,7 +329,7 @@ export const SESSION_ERRORS = {
     fix: "Sign in again.",
   },
   csrf_failed: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: ["by_session"],
     meaning:
       "A request with a session does not come from a page of the console, or lacks the header of its session.",
@@ -322,7 +337,7 @@ export const SESSION_ERRORS = {
     fix: "Send `x-signalbox-csrf` as `GET /console/session` answers it, from the console's own origin; scripts use a key.",
   },
   sign_in_failed: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: [],
     meaning:
       "The identity provider refused a sign-in to the console, or its answer does not belong to a sign-in that the console began.",
@@ -330,7 +345,7 @@ export const SESSION_ERRORS = {
     fix: "Start again at `/console/`.",
   },
   no_role: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: [],
     meaning:
       "The person is signed in at the identity provider, but none of their groups has a role in `console.roles` of routes.yaml.",
@@ -338,14 +353,14 @@ export const SESSION_ERRORS = {
     fix: "Ask for one of the groups that the message names; operators look at `groups_claim`.",
   },
   sign_in_unavailable: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: [],
     meaning: "The identity provider could not be reached.",
     example: "A provider that is down, or an `issuer` that this machine cannot reach.",
     fix: "Try again later; operators look at `console.oidc` of routes.yaml.",
   },
   workspace_not_allowed: {
-    ...final(403, "insufficient_scope"),
+    ...FORBIDDEN,
     at: ["by_session"],
     meaning: "`x-signalbox-workspace` names a workspace that the session may not see.",
     example: "`x-signalbox-workspace: payments` in a session for `search`.",
@@ -373,7 +388,7 @@ export const LIMIT_ERRORS = {
     fix: `${LIMIT_FIX} A smaller \`max_tokens\` reserves less.`,
   },
   budget_exhausted: {
-    ...final(402, "quota"),
+    ...QUOTA,
     at: ["inference"],
     meaning:
       "The budget of the period is used up; or an exchanged token has used up its own limit.",
@@ -381,14 +396,14 @@ export const LIMIT_ERRORS = {
     fix: "Wait until the budget renews (the message says when), or have it raised. A token does not renew: exchange the key for a new one.",
   },
   exceeds_remaining_budget: {
-    ...final(402, "quota"),
+    ...QUOTA,
     at: ["inference"],
     meaning: "The rest of the budget is less than this request may use, but not spent.",
     example: "`budget: {usd: 1, per: day}` in the afternoon, and a request with a long output.",
     fix: "Lower `max_tokens` or send less input; or wait until the budget renews.",
   },
   budget_reserved: {
-    ...passing(429, "rate_limit", 1000),
+    ...BUSY,
     at: ["inference"],
     meaning:
       "The rest of the budget is reserved by requests under way, which may not need all of it.",
@@ -396,21 +411,21 @@ export const LIMIT_ERRORS = {
     fix: "Try again after `retry-after`. A smaller `max_tokens` reserves less.",
   },
   exceeds_limit: {
-    ...final(402, "quota"),
+    ...QUOTA,
     at: ["inference"],
     meaning: "This request alone may use more than a whole limit, so waiting does not help.",
     example: "`tokens_per_minute: 1000` and a request with `max_tokens: 5000`.",
     fix: "Lower `max_tokens`, send less input, or have the limit raised.",
   },
   concurrency: {
-    ...passing(429, "rate_limit", 1000),
+    ...BUSY,
     at: ["inference"],
     meaning: "The workspace or key has as many requests under way as its limit allows.",
     example: "`concurrency: 1` and two requests at once.",
     fix: LIMIT_FIX,
   },
   limits_unavailable: {
-    ...passing(503, "unavailable", 1000),
+    ...UNAVAILABLE,
     at: ["inference"],
     meaning: "The router could not read the limit counters, so it does not send the request.",
     example: "The database of the shared counters is not reachable.",

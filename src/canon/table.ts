@@ -67,6 +67,8 @@ interface Contract {
 }
 
 /**
+ * @example isWithinCeiling("retention", { retention: "none" }, undefined) // false
+ *
  * @param contract `undefined`, for a provider that the table does not have, is within no ceiling.
  */
 export function isWithinCeiling(
@@ -83,7 +85,11 @@ export function isWithinCeiling(
   );
 }
 
-/** Whether a provider with this contract may be a candidate of the workspace. */
+/**
+ * Whether a provider with this contract may be a candidate of the workspace.
+ *
+ * @example isWithinCeilings(workspace.approve, table.providers[endpoint.provider])
+ */
 export function isWithinCeilings(approve: Approvals, contract: Contract | undefined): boolean {
   return CEILINGS.every((ceiling) => isWithinCeiling(ceiling, approve, contract));
 }

@@ -51,6 +51,8 @@ function matchesValue(item: JsonValue | undefined, expected: ClaimRule["values"]
 /**
  * Whether a whole text matches a pattern. `*` matches one or more characters other than `/` and `:`,
  * which separate the parts of names.
+ *
+ * @example matchesPattern("repo:acme/app", "repo:acme/*") // true
  */
 export function matchesPattern(text: string, pattern: string): boolean {
   if (!pattern.includes("*")) return text === pattern;
@@ -87,6 +89,8 @@ function matchesPart(part: string, pattern: string): boolean {
 /**
  * Whether every token that `narrow` admits is admitted by `wide` too. False negatives are possible,
  * false positives are not.
+ *
+ * @example coversClaims(before.claims, after.claims)
  */
 export function coversClaims(wide: readonly ClaimRule[], narrow: readonly ClaimRule[]): boolean {
   return wide.every(({ claim, values }) => {
@@ -176,12 +180,18 @@ const PREFIX = "workload_";
 /**
  * Id of the callers of a rule in evidence, limits and counts. No key has such an id: public ids of
  * keys have no `_`.
+ *
+ * @example workloadCaller("ci") // "workload_ci"
  */
 export function workloadCaller(rule: string): string {
   return `${PREFIX}${rule}`;
 }
 
-/** The rule of a caller's id; `null` where the caller is none of a rule. */
+/**
+ * The rule of a caller's id; `null` where the caller is none of a rule.
+ *
+ * @example ruleOfCaller("workload_ci") // "ci"
+ */
 export function ruleOfCaller(id: string): string | null {
   return id.startsWith(PREFIX) ? id.slice(PREFIX.length) : null;
 }

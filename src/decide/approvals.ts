@@ -143,35 +143,34 @@ export function capabilityApprovals(
   shape: Pick<RequestShape, "needs" | "features">,
   capability: Capability,
 ): readonly Approval[] {
-  const facts = CAPABILITIES[capability];
-  const approvals: Approval[] = [];
-  if (facts.declared) {
-    approvals.push({
-      constraint: `capability_supported:${capability}`,
-      reason: "capability_not_supported",
-      subject: capability,
-      passes: ({ endpoint }) =>
-        endpoint.capabilities.includes(capability) ||
-        (EMULATED_FORMATS.some((format) => format === capability) &&
-          emulatesFormat(route, shape, endpoint)),
-    });
-  }
-  if (facts.approved) {
-    const approved = workspace.approve.capabilities.includes(capability);
-    approvals.push({
+  const supported: Approval = {
+    constraint: `capability_supported:${capability}`,
+    reason: "capability_not_supported",
+    subject: capability,
+    passes: ({ endpoint }) =>
+      endpoint.capabilities.includes(capability) ||
+      (EMULATED_FORMATS.some((format) => format === capability) &&
+        emulatesFormat(route, shape, endpoint)),
+  };
+  if (!CAPABILITIES[capability]) return [supported];
+  const isApproved = workspace.approve.capabilities.includes(capability);
+  return [
+    supported,
+    {
       constraint: `capability_approved:${capability}`,
       reason: "CAPABILITY_NOT_APPROVED",
       subject: capability,
-      passes: () => approved,
-    });
-  }
-  return approvals;
+      passes: () => isApproved,
+    },
+  ];
 }
 
 /**
  * A candidate's protocol must carry everything that the request uses of its own protocol, so that
  * nothing is dropped without a record (docs/translation.md#nothing-disappears). Requests in the
  * endpoint's own protocol may also use features that only some of its models take.
+ *
+ * @example featureApproval("messages", "seed").constraint // "feature_expressed:seed"
  */
 export function featureApproval(operation: Operation, feature: Feature): Approval {
   const own = SURFACE_DIALECT_OF[operation];
@@ -197,19 +196,19 @@ function embeddingApprovals(
   shape: Pick<RequestShape, "operation" | "dimensions">,
 ): readonly Approval[] {
   if (shape.operation !== "embeddings") return [];
-  const produced = ({ endpoint }: Candidate): number | null => {
-    const model = table.models[endpoint.model];
-    const requested = shape.dimensions ?? model?.defaultDimensions ?? null;
-    return requested !== null && model?.dimensions.includes(requested) === true ? requested : null;
-  };
   return [
     {
       constraint: "dimensions_approved",
       reason: "DIMENSIONS_NOT_APPROVED",
       subject: null,
-      passes: (candidate) => {
-        const length = produced(candidate);
-        return length !== null && dimensions.includes(length);
+      passes: ({ endpoint }) => {
+        const model = table.models[endpoint.model];
+        const length = shape.dimensions ?? model?.defaultDimensions ?? null;
+        return (
+          length !== null &&
+          model?.dimensions.includes(length) === true &&
+          dimensions.includes(length)
+        );
       },
     },
     {
@@ -253,7 +252,11 @@ function signatureApprovals(
   ];
 }
 
-/** Constraints that are checked before the caller's preferences. */
+/**
+ * Constraints that are checked before the caller's preferences.
+ *
+ * @example isCeilingConstraint("retention_approved") // true
+ */
 export function isCeilingConstraint(constraint: string): boolean {
   return CEILINGS.some((ceiling) => CEILING_APPROVALS[ceiling].constraint === constraint);
 }
@@ -299,6 +302,8 @@ export function applyCeilings(
 /**
  * The candidates of a route that a workspace's ceilings leave; none where its requests are denied
  * for them.
+ *
+ * @example candidatesWithin(table, workspace, table.routes["chat-small"])
  */
 export function candidatesWithin(
   table: RoutingTable,

@@ -4,6 +4,8 @@ import type { Balance, RouteRow, RoutingTable } from "../canon/table.ts";
 /**
  * Every candidate of a route, in table order: the primary with its load-balanced group, then the
  * fallbacks.
+ *
+ * @example routeCandidates(table, route).map(({ endpoint }) => endpoint.id)
  */
 export function routeCandidates(table: RoutingTable, route: RouteRow): readonly Candidate[] {
   const candidates: Candidate[] = [];
@@ -21,13 +23,19 @@ export function routeCandidates(table: RoutingTable, route: RouteRow): readonly 
   return candidates;
 }
 
-/** The candidates of each tier, in the order of the plan. */
+/**
+ * The candidates of each tier, in the order of the plan.
+ *
+ * @example tiersOf([{ tier: 0 }, { tier: 0 }, { tier: 2 }]).length // 2
+ */
 export function tiersOf(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
   return [...Map.groupBy(candidates, ({ tier }) => tier).values()];
 }
 
 /**
  * A plan of these tiers, numbered anew from 0 without holes; an empty one is none.
+ *
+ * @example planOf([[], [{ tier: 3 }]], "order") // [{ tier: 0, balance: "order" }]
  *
  * @param balance how every tier is shared from now on; as its candidates say where absent.
  */
@@ -46,6 +54,7 @@ export function planOf(
     );
 }
 
+/** @example endpointIds([{ endpoint: { id: "a" } }]) // ["a"] */
 export function endpointIds(candidates: readonly Candidate[]): readonly string[] {
   return candidates.map((candidate) => candidate.endpoint.id);
 }

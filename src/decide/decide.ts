@@ -6,7 +6,7 @@ import type { Denial } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { deepFreeze } from "../canon/json.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../canon/operation.ts";
-import type { PolicyEvaluation, PolicySet, PolicySlot } from "../canon/policy.ts";
+import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
 import type { ProviderPreferences, RequestShape } from "../canon/request.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
@@ -45,6 +45,8 @@ export interface Question {
  * policies. Every constraint is evaluated, so that the trace is complete; the first failure is the
  * denial. Obligations apply last, to the remaining candidates.
  *
+ * @example decide(table, policies, identity, { model: "chat-small", shape, preferences: null }, now)
+ *
  * @param at milliseconds since the epoch; without effect where no policy reads the time.
  */
 export function decide(
@@ -76,6 +78,8 @@ interface RouteRefusal {
 /**
  * The route that a name means to a caller, or why it is none; what else a request requires does not
  * matter here.
+ *
+ * @example requestedRoute(table, identity, "chat-small", "chat.completions")
  */
 export function requestedRoute(
   table: RoutingTable,
@@ -106,6 +110,8 @@ export function requestedRoute(
 /**
  * Up to three routes that the caller may use, most similar names first. Other routes never appear:
  * that would reveal them.
+ *
+ * @example nearestRoutes(table, identity, "chat-smal")
  */
 export function nearestRoutes(
   table: RoutingTable,
@@ -174,7 +180,8 @@ function decideRoute(
     approved,
   );
   const evaluation = policies.evaluate(input);
-  const applied = applyEvaluation(table, approved, ofSlot(evaluation, "enforced"));
+  const enforced = ofPolicies(evaluation, ({ slot }) => slot === "enforced");
+  const applied = applyEvaluation(table, approved, enforced);
   const promoted = applyEvaluation(table, approved, evaluationIfPromoted(policies, evaluation));
   for (const verdict of evaluation.verdicts) {
     trace.record(traceOf(verdict, verdict.policy.slot === "enforced" ? applied : promoted));
@@ -219,10 +226,14 @@ function applyEvaluation(
   return { ...applyObligations(table, candidates, obligations), denial };
 }
 
-function ofSlot({ verdicts, obligations }: PolicyEvaluation, slot: PolicySlot): PolicyEvaluation {
+/** The part of an evaluation that comes from some of the policies. */
+function ofPolicies(
+  { verdicts, obligations }: PolicyEvaluation,
+  includes: (policy: PolicyIdentity) => boolean,
+): PolicyEvaluation {
   return {
-    verdicts: verdicts.filter(({ policy }) => policy.slot === slot),
-    obligations: obligations.filter(({ policy }) => policy.slot === slot),
+    verdicts: verdicts.filter(({ policy }) => includes(policy)),
+    obligations: obligations.filter(({ policy }) => includes(policy)),
   };
 }
 
@@ -231,21 +242,11 @@ function ofSlot({ verdicts, obligations }: PolicyEvaluation, slot: PolicySlot): 
  * its policy, even where it says nothing, because it waives everything or does not apply to the
  * operation.
  */
-function evaluationIfPromoted(
-  policies: PolicySet,
-  { verdicts, obligations }: PolicyEvaluation,
-): PolicyEvaluation {
+function evaluationIfPromoted(policies: PolicySet, evaluation: PolicyEvaluation): PolicyEvaluation {
   const replaced = new Set<string>();
   for (const { identity } of policies.policies)
     if (identity.slot === "candidate") replaced.add(identity.id);
-  return {
-    verdicts: verdicts.filter(
-      ({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id),
-    ),
-    obligations: obligations.filter(
-      ({ policy }) => policy.slot === "candidate" || !replaced.has(policy.id),
-    ),
-  };
+  return ofPolicies(evaluation, ({ id, slot }) => slot === "candidate" || !replaced.has(id));
 }
 
 function ifPromoted(
@@ -261,22 +262,24 @@ function ifPromoted(
     samePlan(nowPlan, thenPlan) &&
     (now.denial !== null || sameEdits(now.edits, then.edits));
   if (same) return null;
-  const edits = then.denial === null ? then.edits : null;
+  const { denial } = then;
   return {
-    outcome: then.denial === null ? "route" : "deny",
+    outcome: denial === null ? "route" : "deny",
     plan: endpointIds(thenPlan),
-    denial: then.denial,
-    edits,
+    denial,
+    edits: denial === null ? then.edits : null,
   };
 }
 
 /** Equals that would be equals no more are a difference, even in the same order. */
 function samePlan(left: readonly Candidate[], right: readonly Candidate[]): boolean {
-  if (left.length !== right.length) return false;
-  return left.every(({ endpoint, tier }, index) => {
-    const other = right[index];
-    return other !== undefined && endpoint.id === other.endpoint.id && tier === other.tier;
-  });
+  return (
+    left.length === right.length &&
+    left.every(
+      ({ endpoint, tier }, index) =>
+        endpoint.id === right[index]?.endpoint.id && tier === right[index].tier,
+    )
+  );
 }
 
 function sameDenial(left: Denial | null, right: Denial | null): boolean {

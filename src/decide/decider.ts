@@ -29,7 +29,11 @@ const MAXIMUM_CLASSES = 20_000;
  */
 const MAXIMUM_PREFERRED_CLASSES = 1_000;
 
-/** @param now gives milliseconds since the epoch; called only where a policy reads the time. */
+/**
+ * @example createDecider(table, policies, Date.now).decide(identity, question).outcome
+ *
+ * @param now gives milliseconds since the epoch; called only where a policy reads the time.
+ */
 export function createDecider(
   table: RoutingTable,
   policies: PolicySet,

@@ -1,7 +1,8 @@
-import type { Candidate } from "../canon/decision.ts";
-import type { ProviderPreferences, SortKey, SortPreference } from "../canon/request.ts";
-import type { Balance, RoutingTable, WorkspaceRow } from "../canon/table.ts";
-import { planOf, tiersOf } from "./candidates.ts";
+import type { Candidate, ConstraintTrace } from "../canon/decision.ts";
+import type { ReasonCode } from "../canon/reasons.ts";
+import type { ProviderPreferences, SortPreference } from "../canon/request.ts";
+import type { RoutingTable, WorkspaceRow } from "../canon/table.ts";
+import { endpointIds, planOf, tiersOf } from "./candidates.ts";
 import type { Trace } from "./trace.ts";
 
 type Filter = (candidate: Candidate) => boolean;
@@ -10,6 +11,8 @@ type Filter = (candidate: Candidate) => boolean;
  * Leaves out the candidates that the caller excludes, before the approvals: an excluded endpoint is
  * not eligible and needs no approval. Preferences never add a candidate
  * (docs/dispatch.md#preferences-of-the-caller).
+ *
+ * @example applyPreferences(table, workspace, { only: ["openai-eu"] }, candidates, new Trace())
  */
 export function applyPreferences(
   table: RoutingTable,
@@ -18,122 +21,84 @@ export function applyPreferences(
   candidates: readonly Candidate[],
   trace: Trace,
 ): readonly Candidate[] {
+  const { revision } = table;
+  const deny = (member: string, reason: ReasonCode): readonly Candidate[] => {
+    trace.deny({
+      policy: "preferences",
+      revision,
+      constraint: member,
+      reason,
+      subject: member,
+      failing: [],
+    });
+    return candidates;
+  };
+  const record = (
+    constraint: string,
+    outcome: Pick<ConstraintTrace, "verdict" | "reason" | "failing" | "effect">,
+  ): void =>
+    trace.record({ policy: "preferences", revision, slot: "enforced", constraint, ...outcome });
+
   const unknown =
     preferences === null ? null : unknownName(table, workspace, candidates, preferences);
-  if (unknown !== null) {
-    refuse(table, trace, unknown, "unknown_preference");
-    return candidates;
-  }
+  if (unknown !== null) return deny(unknown, "unknown_preference");
   let remaining = candidates;
   for (const [member, keeps] of preferenceFilters(table, preferences ?? {})) {
     const kept = remaining.filter(keeps);
     if (kept.length === remaining.length) continue;
-    const failing = remaining
-      .filter((candidate) => !keeps(candidate))
-      .map((candidate) => candidate.endpoint.id);
-    trace.record({
-      policy: "preferences",
-      revision: table.revision,
-      slot: "enforced",
-      constraint: member,
-      verdict: "fail",
-      reason: null,
-      failing,
-      effect: kept.length === 0 ? "denied" : "narrowed",
-    });
-    if (kept.length === 0) {
-      refuse(table, trace, member, "preferences_exclude_all");
-      return candidates;
-    }
+    const failing = endpointIds(remaining.filter((candidate) => !keeps(candidate)));
+    const effect = kept.length === 0 ? "denied" : "narrowed";
+    record(member, { verdict: "fail", reason: null, failing, effect });
+    if (kept.length === 0) return deny(member, "preferences_exclude_all");
     remaining = kept;
   }
-  for (const member of MEASURED) recordMeasured(table, preferences, member, trace);
+  // Plans have no measurements: the trace shows that dispatch applies these.
+  for (const member of MEASURED) {
+    if (preferences?.[member] === undefined) continue;
+    if (member === "sort" && preferences.sort?.by === "price") continue;
+    record(member, { verdict: "pass", reason: "ORDERED_AT_DISPATCH", failing: [], effect: "none" });
+  }
   return remaining;
 }
 
 const MEASURED = ["sort", "preferred_max_latency", "preferred_min_throughput"] as const;
 
-/**
- * What needs measurements cannot be seen in a plan, which knows none; the decision says where it
- * takes effect instead of passing it over.
- */
-function recordMeasured(
-  table: RoutingTable,
-  preferences: ProviderPreferences | null,
-  member: (typeof MEASURED)[number],
-  trace: Trace,
-): void {
-  if (
-    preferences?.[member] === undefined ||
-    (member === "sort" && preferences.sort?.by === "price")
-  )
-    return;
-  trace.record({
-    policy: "preferences",
-    revision: table.revision,
-    slot: "enforced",
-    constraint: member,
-    verdict: "pass",
-    reason: "ORDERED_AT_DISPATCH",
-    failing: [],
-    effect: "none",
-  });
-}
-
-function refuse(
-  table: RoutingTable,
-  trace: Trace,
-  member: string,
-  reason: "unknown_preference" | "preferences_exclude_all",
-): void {
-  trace.deny({
-    policy: "preferences",
-    revision: table.revision,
-    constraint: member,
-    reason,
-    subject: member,
-    failing: [],
-  });
-}
-
 function preferenceFilters(
   table: RoutingTable,
   preferences: ProviderPreferences,
 ): readonly (readonly [keyof ProviderPreferences, Filter])[] {
-  const filters: [keyof ProviderPreferences, Filter][] = [];
-  const { only, ignore, region, max_price: maximum } = preferences;
-  if (only !== undefined)
-    filters.push(["only", ({ endpoint }) => only.includes(endpoint.provider)]);
-  if (ignore !== undefined)
-    filters.push(["ignore", ({ endpoint }) => !ignore.includes(endpoint.provider)]);
-  if (region !== undefined) {
-    const wanted = new Set(region.flatMap((name) => regionsNamed(table, name) ?? []));
-    filters.push(["region", ({ endpoint }) => wanted.has(endpoint.region)]);
-  }
-  if (preferences.data_collection !== "allow") {
-    filters.push([
+  const { only, ignore, region, max_price: most } = preferences;
+  const regions = new Set(region?.flatMap((name) => regionsNamed(table, name) ?? []));
+  const filters: readonly (readonly [keyof ProviderPreferences, boolean, Filter])[] = [
+    ["only", only !== undefined, ({ endpoint }) => only?.includes(endpoint.provider) === true],
+    [
+      "ignore",
+      ignore !== undefined,
+      ({ endpoint }) => ignore?.includes(endpoint.provider) !== true,
+    ],
+    ["region", region !== undefined, ({ endpoint }) => regions.has(endpoint.region)],
+    [
       "data_collection",
+      preferences.data_collection !== "allow",
       ({ endpoint }) => table.providers[endpoint.provider]?.trainsOnData === false,
-    ]);
-  }
-  if (preferences.zdr === true) {
-    filters.push([
+    ],
+    [
       "zdr",
+      preferences.zdr === true,
       ({ endpoint }) => table.providers[endpoint.provider]?.retention === "none",
-    ]);
-  }
-  if (maximum !== undefined) {
-    // An endpoint without a price cannot be shown to be cheap enough.
-    filters.push([
+    ],
+    [
       "max_price",
+      most !== undefined,
+      // An endpoint without a price cannot be shown to be cheap enough.
       ({ endpoint: { price } }) =>
         price !== null &&
-        price.input <= (maximum.input ?? Infinity) &&
-        price.output <= (maximum.output ?? Infinity) &&
-        price.request <= (maximum.request ?? Infinity),
-    ]);
-  }
-  return filters;
+        price.input <= (most?.input ?? Infinity) &&
+        price.output <= (most?.output ?? Infinity) &&
+        price.request <= (most?.request ?? Infinity),
+    ],
+  ];
+  return filters.flatMap(([member, applies, keeps]) => (applies ? [[member, keeps]] : []));
 }
 
 /**
@@ -164,7 +129,11 @@ function unknownName(
   return preferences.region?.some((name) => !isKnown(name)) === true ? "region" : null;
 }
 
-/** The regions of a group, or the region itself; `null` where the table has neither. */
+/**
+ * The regions of a group, or the region itself; `null` where the table has neither.
+ *
+ * @example regionsNamed({ regionGroups: { eu: ["eu-west"] } }, "eu") // ["eu-west"]
+ */
 export function regionsNamed(table: RoutingTable, name: string): readonly string[] | null {
   const group = Object.hasOwn(table.regionGroups, name) ? table.regionGroups[name] : undefined;
   if (group !== undefined) return group;
@@ -182,6 +151,8 @@ export function regionsNamed(table: RoutingTable, name: string): readonly string
  * `order` and a sort by price leave nothing to choose, so each candidate is a tier of its own. What
  * a sort by latency or throughput chooses among is a tier: within the caller's `order` all
  * candidates, or (`partition: model`) those of one model.
+ *
+ * @example orderCandidates(null, []) // []
  */
 export function orderCandidates(
   preferences: ProviderPreferences | null,
@@ -196,12 +167,11 @@ function reorder(
   { order, sort }: ProviderPreferences,
   candidates: readonly Candidate[],
 ): readonly Candidate[] {
-  const balance = sort === undefined ? undefined : MEASURED_BALANCE[sort.by];
-  if (sort !== undefined && balance !== undefined) {
+  if (sort !== undefined && sort.by !== "price") {
     const tiers = ranksIn(order, candidates).flatMap((group) =>
       sort.partition === "none" ? [group] : byModel(group),
     );
-    return planOf(tiers, balance);
+    return planOf(tiers, sort.by);
   }
   if (order === undefined && sort === undefined) return candidates;
   const sorted = sort === undefined ? candidates : byPrice(sort, candidates);
@@ -222,12 +192,6 @@ function byPrice(
     group.toSorted((left, right) => totalPrice(left) - totalPrice(right)),
   );
 }
-
-/** How a tier is shared whose order is measured; a sort by price is none. */
-const MEASURED_BALANCE: Readonly<Partial<Record<SortKey, Balance>>> = {
-  latency: "latency",
-  throughput: "throughput",
-};
 
 /**
  * The candidates of each provider of `order`, then all others; all together where there is no

@@ -19,6 +19,8 @@ const BUCKET = 24 / HOUR_BUCKETS.length;
  * The window that an instant falls in. UTC has no daylight saving time: a day is 24 hours, and a
  * quarter of it a bucket.
  *
+ * @example timeWindow(0) // { day: "weekday", hour: "night" }
+ *
  * @param at milliseconds since the epoch.
  * @throws {RangeError} when `at` is not finite: a clock without a valid time must not decide
  * anything.
@@ -90,6 +92,8 @@ export function requestInput({ needs, stream, context, maxOutput, reasoningEffor
 /**
  * The attributes of a key. A value outside the vocabulary becomes `other`, so that inputs stay
  * finite.
+ *
+ * @example keyInput(table, identity).environment
  */
 export function keyInput(table: RoutingTable, identity: Identity): PolicyInput["key"] {
   const { environments, workloads, owners, labels } = table.vocabulary;

@@ -5,11 +5,12 @@ import type {
   RequestEdits,
 } from "../canon/decision.ts";
 import type { Denial } from "../canon/error.ts";
-import type {
-  PolicyIdentity,
-  PolicyObligation,
-  PolicyVerdict,
-  StrippableField,
+import {
+  formatRevision,
+  type PolicyIdentity,
+  type PolicyObligation,
+  type PolicyVerdict,
+  type StrippableField,
 } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "./candidates.ts";
@@ -127,31 +128,26 @@ export function applyVerdicts(
   candidates: readonly Candidate[],
   verdicts: readonly PolicyVerdict[],
 ): Applied {
-  let remaining = candidates;
-  for (const verdict of verdicts) {
-    if (verdict.effect === "filter" && verdict.verdict === "fail") {
-      remaining = remaining.filter(({ endpoint }) => !verdict.failing.includes(endpoint.id));
-    }
-  }
-  for (const verdict of verdicts) {
-    if (closes(verdict, remaining))
-      return { candidates: remaining, denial: denialOf(verdict, remaining) };
-  }
-  const first = verdicts.find(
-    (verdict) => verdict.effect === "filter" && verdict.verdict === "fail",
+  const filters = verdicts.filter(
+    ({ effect, verdict }) => effect === "filter" && verdict === "fail",
   );
-  if (remaining.length === 0 && first !== undefined) {
-    return { candidates: remaining, denial: denialOf(first, candidates) };
-  }
-  return { candidates: remaining, denial: null };
+  const remaining = candidates.filter(
+    ({ endpoint }) => !filters.some(({ failing }) => failing.includes(endpoint.id)),
+  );
+  const closing = verdicts.find((verdict) => closes(verdict, remaining));
+  if (closing !== undefined) return { candidates: remaining, denial: denialOf(closing, remaining) };
+  const [filter] = filters;
+  const denial = remaining.length > 0 || filter === undefined ? null : denialOf(filter, candidates);
+  return { candidates: remaining, denial };
 }
 
-function closes(verdict: PolicyVerdict, remaining: readonly Candidate[]): boolean {
-  if (verdict.verdict === "pass") return false;
-  if (verdict.verdict === "indeterminate") return true;
-  if (verdict.effect === "gate") return true;
-  if (verdict.effect === "filter") return false;
-  return remaining.some(({ endpoint }) => verdict.failing.includes(endpoint.id));
+function closes(
+  { verdict, effect, failing }: PolicyVerdict,
+  remaining: readonly Candidate[],
+): boolean {
+  if (verdict !== "fail") return verdict === "indeterminate";
+  if (effect !== "require_all") return effect === "gate";
+  return remaining.some(({ endpoint }) => failing.includes(endpoint.id));
 }
 
 function denialOf(verdict: PolicyVerdict, among: readonly Candidate[]): Denial {
@@ -167,21 +163,22 @@ function denialOf(verdict: PolicyVerdict, among: readonly Candidate[]): Denial {
 }
 
 /** `r7`; before any store has numbered the content, the first twelve digits of its digest. */
-function revisionText(policy: PolicyIdentity): string {
-  return policy.revision > 0 ? `r${policy.revision}` : policy.digest.slice(0, 12);
+function revisionText({ revision, digest }: PolicyIdentity): string {
+  return formatRevision(revision) ?? digest.slice(0, 12);
 }
 
 /** The same verdict as a line of the decision's trace. */
-export function traceOf(verdict: PolicyVerdict, applied: Applied): ConstraintTrace {
+export function traceOf(given: PolicyVerdict, applied: Applied): ConstraintTrace {
+  const { policy, constraint, verdict, reason, failing } = given;
   return {
-    policy: verdict.policy.id,
-    revision: revisionText(verdict.policy),
-    slot: verdict.policy.slot,
-    constraint: verdict.constraint,
-    verdict: verdict.verdict,
-    reason: verdict.reason,
-    failing: verdict.failing,
-    effect: effectOf(verdict, applied),
+    policy: policy.id,
+    revision: revisionText(policy),
+    slot: policy.slot,
+    constraint,
+    verdict,
+    reason,
+    failing,
+    effect: effectOf(given, applied),
   };
 }
 

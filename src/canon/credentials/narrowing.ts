@@ -173,13 +173,21 @@ function isCeiling(count: number | null): boolean {
   return count === null || (Number.isSafeInteger(count) && count >= 1 && count <= MAXIMUM_CEILING);
 }
 
-/** Whether the credential allows the operation; keys allow all, within their scopes. */
+/**
+ * Whether the credential allows the operation; keys allow all, within their scopes.
+ *
+ * @example mayDo({ narrowed: null }, "rerank") // true
+ */
 export function mayDo({ narrowed }: Identity, operation: Operation): boolean {
   const operations = narrowed?.operations ?? null;
   return operations === null || operations.includes(operation);
 }
 
-/** Whether the credential may see a route of the workspace. */
+/**
+ * Whether the credential may see a route of the workspace.
+ *
+ * @example mayUseRoute({ narrowed: { routes: ["chat"] } }, "embed") // false
+ */
 export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
   const routes = narrowed?.routes ?? null;
   return routes === null || routes.includes(route);
@@ -187,6 +195,8 @@ export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
 
 /**
  * Whether the request has the origin that the token is bound to.
+ *
+ * @example mayComeFrom({ narrowed: null }, undefined) // true
  *
  * @param origin the `Origin` header; absent: none.
  */
@@ -197,6 +207,8 @@ export function mayComeFrom({ narrowed }: Identity, origin: string | undefined):
 
 /**
  * Whether a route may have this name. The route need not exist: tables change.
+ *
+ * @example isRouteName("chat small") // false
  */
 export function isRouteName(name: string): name is string {
   return /^[\x21-\x7e]{1,256}$/.test(name);
@@ -205,6 +217,8 @@ export function isRouteName(name: string): name is string {
 /**
  * A web origin exactly as a browser's `Origin` header has it (RFC 6454 §6.2): lower case, no path,
  * no default port.
+ *
+ * @example isOrigin("https://app.example.com/") // false
  */
 export function isOrigin(text: string): boolean {
   if (text.length > 255 || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;

@@ -145,6 +145,8 @@ const LIST_OF = {
  * `vocabulary` of routes.yaml, so a value outside it opens or closes nothing, and tokens that may
  * use only a route that does not exist are refused everywhere.
  *
+ * @example undeclaredValue({ workload: "web" }, table)?.fix
+ *
  * @returns `null` where all values are declared
  */
 export function undeclaredValue(

@@ -161,7 +161,11 @@ export type EditSet = number;
 
 export const NO_EDITS: EditSet = 0;
 
-/** The set of one edit. Call it once at start, not per request. */
+/**
+ * The set of one edit. Call it once at start, not per request.
+ *
+ * @example editSet("store_false_sent") // 2
+ */
 export function editSet(edit: Edit): EditSet {
   return 1 << EDIT_NAMES.indexOf(edit);
 }
@@ -175,6 +179,8 @@ const LISTS = new Map<EditSet, readonly Edit[]>();
  * The edits of a set, in the order of {@link EDITS}. The same list for the same set; not frozen,
  * because it stands in records, and the engine serialises an object with a frozen list in twice the
  * time.
+ *
+ * @example editsIn(editSet("batch_split")) // ["batch_split"]
  */
 export function editsIn(set: EditSet): readonly Edit[] {
   const known = LISTS.get(set);
@@ -196,6 +202,8 @@ const TEXTS = new Map<EditSet, string>();
 
 /**
  * The value of `x-signalbox-edits` (a list of tokens, RFC 9651); `null` where nothing was changed.
+ *
+ * @example formatEdits({ edits: NO_EDITS, stripped: ["user"], dropped: [] }) // "stripped:user"
  */
 export function formatEdits({ edits, stripped, dropped }: AnswerEdits): string | null {
   const text = textOf(edits);

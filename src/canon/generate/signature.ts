@@ -14,6 +14,7 @@ const FAMILY = /^[a-z0-9][a-z0-9_-]{0,63}$/;
  */
 export const NO_FAMILY = "none";
 
+/** @example tagSignature("openai", "c2ln") // "sbx1.openai.c2ln" */
 export function tagSignature(family: string, signature: string): string {
   return `${TAG}${family}.${signature}`;
 }
@@ -21,6 +22,8 @@ export function tagSignature(family: string, signature: string): string {
 /**
  * The family and the bare signature. Base64 has no full stop, so no provider's signature is taken
  * for a tagged one.
+ *
+ * @example readSignature("sbx1.openai.c2ln", "anthropic").family // "openai"
  */
 export function readSignature(
   text: string,

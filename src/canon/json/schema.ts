@@ -93,7 +93,11 @@ export const COUNT = { type: "integer", minimum: 0 } as const;
 export const NULLABLE_COUNT = { type: ["integer", "null"], minimum: 0 } as const;
 export const INSTANT = { type: "string", format: "date-time" } as const;
 
-/** An object of which all members are there. A newer version may add others. */
+/**
+ * An object of which all members are there. A newer version may add others.
+ *
+ * @example complete({ id: TEXT }).required // ["id"]
+ */
 export function complete<const Properties extends Readonly<Record<string, object>>>(
   properties: Properties,
   description?: string,
@@ -106,7 +110,11 @@ export function complete<const Properties extends Readonly<Record<string, object
   } as const;
 }
 
-/** The same, or `null`. */
+/**
+ * The same, or `null`.
+ *
+ * @example completeOrNull({ id: TEXT }).type // ["object", "null"]
+ */
 export function completeOrNull<const Properties extends Readonly<Record<string, object>>>(
   properties: Properties,
   description?: string,
@@ -114,7 +122,11 @@ export function completeOrNull<const Properties extends Readonly<Record<string, 
   return { ...complete(properties, description), type: ["object", "null"] } as const;
 }
 
-/** An object of which all members are there, and no others. */
+/**
+ * An object of which all members are there, and no others.
+ *
+ * @example whole({ id: TEXT }).additionalProperties // false
+ */
 export function whole<const Properties extends Readonly<Record<string, object>>>(
   properties: Properties,
   description?: string,

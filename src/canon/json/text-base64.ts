@@ -17,7 +17,11 @@ export function textToBase64(text: string): string {
   return btoa(characters);
 }
 
-/** The reverse of {@link textToBase64}; `null` for data that is not base64 or not UTF-8. */
+/**
+ * The reverse of {@link textToBase64}; `null` for data that is not base64 or not UTF-8.
+ *
+ * @example base64ToText("aMOk") // "hä"
+ */
 export function base64ToText(data: string): string | null {
   try {
     return strict.decode(Uint8Array.from(atob(data), (character) => character.charCodeAt(0)));

@@ -233,7 +233,7 @@ function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspa
 
 /** Capabilities that a workspace has to approve for the requests of the source's callers. */
 function approvable(found: ReadonlySet<Capability>): readonly Capability[] {
-  return CAPABILITY_NAMES.filter((name) => found.has(name) && CAPABILITIES[name].approved);
+  return CAPABILITY_NAMES.filter((name) => found.has(name) && CAPABILITIES[name]);
 }
 
 /** A row without the keys that have no value. */

@@ -145,7 +145,7 @@ function reportGaps(
 
 /** Some capabilities need no approval. */
 function isApproved(approved: readonly Capability[], capability: Capability): boolean {
-  return !CAPABILITIES[capability].approved || approved.includes(capability);
+  return !CAPABILITIES[capability] || approved.includes(capability);
 }
 
 function checkPrices(context: CompileContext, route: ResolvedRoute): void {
