@@ -1,5 +1,5 @@
 import type { CommandIo } from "./command-io.ts";
-import type { SeenUsage } from "../../simulate/report/report.ts";
+import type { SeenUsage } from "../../simulate/evidence/seen-usage.ts";
 
 /** Makes untrusted text safe for a terminal: it cannot move the cursor or set colours. */
 export function printable(text: string): string {
@@ -109,19 +109,27 @@ export function seenText(seen: number | null, usage: SeenUsage | null = null): s
 export function usageTexts(usage: SeenUsage | null, calls: number): readonly string[] {
   const tokens = usage === null ? 0 : usage.input_tokens + usage.output_tokens;
   if (usage === null || tokens === 0) return [];
+  const of = usage.counted < calls ? ` of ${amountText(usage.counted, "answer")}` : "";
+  return [`${amountText(tokens, "token")}${of}`, costText(usage)];
+}
+
+/** "0.12 → at least 0.3 USD by list price (2 answers without a price or a count)". */
+export function costText(usage: SeenUsage): string {
   const unpriced = Math.max(usage.unpriced_before, usage.unpriced_after);
+  const without =
+    unpriced === 0 ? "" : ` (${amountText(unpriced, "answer")} without a price or a count)`;
+  return `${costs(usage).join(" → ")} USD by list price${without}`;
+}
+
+/** "0.12" and "at least 0.3": US dollars before and after. */
+export function costs(usage: SeenUsage): readonly [before: string, after: string] {
   const cost = (known: number, unknown: number): string => {
     if (unknown === 0) return dollars.format(known);
     return known > 0 ? `at least ${dollars.format(known)}` : "unknown";
   };
-  const before = cost(usage.known_cost_before, usage.unpriced_before);
-  const after = cost(usage.known_cost_after, usage.unpriced_after);
-  const without =
-    unpriced === 0 ? "" : ` (${amountText(unpriced, "answer")} without a price or a count)`;
-  const of = usage.counted < calls ? ` of ${amountText(usage.counted, "answer")}` : "";
   return [
-    `${amountText(tokens, "token")}${of}`,
-    `${before} → ${after} USD by list price${without}`,
+    cost(usage.known_cost_before, usage.unpriced_before),
+    cost(usage.known_cost_after, usage.unpriced_after),
   ];
 }
 

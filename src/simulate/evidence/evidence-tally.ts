@@ -9,22 +9,41 @@ import {
   type OfSides,
 } from "../sample-request.ts";
 import type { RowRename } from "../renamed-table.ts";
-import type { EvidenceReport, SeenUsage } from "../report/report.ts";
-import { addedUsage, NOTHING_USED } from "./seen-usage.ts";
+import type { EvidenceReport } from "../report/report.ts";
+import { addedUsage, NOTHING_USED, type SeenUsage } from "./seen-usage.ts";
 import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
 import { rowOf } from "../table-rows.ts";
 
 /** Decisions of one group, and what their answers used. */
 export type SeenInGroup = SeenUsage & { readonly decisions: number };
 
+type SeenReport = EvidenceReport["declared"];
+type ChangedCalls = SeenReport["calls"][number];
+type RouteCost = SeenReport["costs"][number];
+
 /** Recorded requests under one view. */
 interface SeenAt {
   readonly groups: Map<string, SeenInGroup>;
   decisions: number;
+  readonly calls: Map<string, ChangedCalls>;
+  readonly costs: Map<string, RouteCost & { readonly differs: boolean }>;
 }
 
 /** Names in a file are of anybody's making: a larger memory could be filled by it. */
 const MAXIMUM_KNOWN = 20_000;
+
+/** Rows of a list of the report; one more has the sum of all others. */
+const MOST_ROWS = 1000;
+
+/** Request ids of one row. */
+const MOST_REQUESTS = 3;
+
+/** A decision that waits for the record of its outcome. */
+interface OpenDecision {
+  readonly pairs: Record<View, OutcomePair>;
+  readonly route: string;
+  readonly at: number;
+}
 
 /** Decisions whose outcomes were not read yet; the oldest are forgotten first. */
 const MAXIMUM_OPEN = 100_000;
@@ -37,7 +56,7 @@ export class EvidenceTally {
   readonly #endpoints: ReadonlyMap<string, string>;
   /** The same request is decided once, however often it came. */
   readonly #known = new Map<string, Record<View, OutcomePair>>();
-  readonly #open = new Map<string, Record<View, OutcomePair>>();
+  readonly #open = new Map<string, OpenDecision>();
   readonly #unrepresentable = new Map<string, number>();
   readonly seen: Readonly<Record<View, SeenAt>> = {
     declared: nothingSeen(),
@@ -71,40 +90,36 @@ export class EvidenceTally {
       return;
     }
     const { sample } = found;
-    const { head } = this.#tables;
-    if (!Object.hasOwn(head.workspaces, sample.workspace))
+    const { workspaces, routes } = this.#tables.head;
+    if (!Object.hasOwn(workspaces, sample.workspace))
       this.#miss("head has no such workspace", decisions);
-    else if (sample.model !== "" && !Object.hasOwn(head.routes, sample.model)) {
+    else if (sample.model !== "" && !Object.hasOwn(routes, sample.model))
       this.#miss("head has no such route", decisions);
-    }
     const pairs = this.#pairs(sample);
     const plan = found.plan.map((endpoint) => this.#nameOf(endpoint));
     if (!reproduces({ ...found, plan }, pairs.declared.base)) this.#notReproduced += decisions;
-    this.#see("declared", pairs.declared, decisions);
-    this.#see("promoted", pairs.promoted, decisions);
-    const isChanged = VIEWS.some((view) => pairs[view].kinds.length > 0);
-    if (!isChanged || found.requestId === "") return;
+    for (const view of VIEWS) this.#see(view, pairs[view], found);
+    if (found.requestId === "") return;
     const [oldest] = this.#open.size >= MAXIMUM_OPEN ? this.#open.keys() : [];
     if (oldest !== undefined) this.#open.delete(oldest);
-    this.#open.set(found.requestId, pairs);
+    this.#open.set(found.requestId, { pairs, route: sample.model, at });
   }
 
   /** Adds what the answer of a decision used, which was added before. */
   addUsage(usage: EvidenceUsage): void {
     const open = this.#open.get(usage.requestId);
-    if (open === undefined) return;
-    this.#open.delete(usage.requestId);
+    if (open === undefined || !this.#open.delete(usage.requestId)) return;
     const answered = usage.endpoint === null ? null : this.#nameOf(usage.endpoint);
     const before = costOf(usage, answered, this.#tables.base);
     for (const view of VIEWS) {
-      const pair = open[view];
-      const { kinds, head } = pair;
-      // Without an answer nothing was used, at whichever endpoint.
-      if (kinds.length === 0) continue;
-      const next =
-        head.denial === null && answered !== null ? (head.plan[0]?.endpoint ?? null) : null;
-      const used = usageOf(usage, before, costOf(usage, next, this.#tables.head));
-      const { groups } = this.seen[view];
+      const pair = open.pairs[view];
+      const isChanged = pair.kinds.length > 0;
+      const after = costOf(usage, answeringInHead(pair, answered), this.#tables.head);
+      const used = usageOf(usage, before, after);
+      const { groups, costs } = this.seen[view];
+      const differs = before !== after || (isChanged && before === null);
+      if (answered !== null) addCost(costs, open, used, differs);
+      if (!isChanged) continue;
       const key = groupKey(pair);
       const known = groups.get(key) ?? NOT_SEEN;
       groups.set(key, { ...addedUsage(known, used), decisions: known.decisions });
@@ -127,17 +142,27 @@ export class EvidenceTally {
     return known;
   }
 
-  #see(view: View, pair: OutcomePair, decisions: number): void {
+  #see(view: View, pair: OutcomePair, { decisions, sample, at, requestId }: EvidenceSample): void {
     const seen = this.seen[view];
     if (pair.kinds.length === 0) return;
     seen.decisions += decisions;
     const key = groupKey(pair);
     const known = seen.groups.get(key) ?? NOT_SEEN;
     seen.groups.set(key, { ...known, decisions: known.decisions + decisions });
+    const row = rowOrRest(seen.calls, sample.workspace, dateOf(at).slice(0, 10));
+    const [workspace, day] = row.names;
+    const { calls = 0, requests = [] } = row.known ?? {};
+    const isShown = requestId !== "" && requests.length < MOST_REQUESTS;
+    seen.calls.set(row.key, {
+      workspace,
+      day,
+      calls: calls + decisions,
+      requests: isShown ? [...requests, requestId] : requests,
+    });
   }
 
   #miss(why: string, decisions: number): void {
-    count(this.#unrepresentable, why, decisions);
+    this.#unrepresentable.set(why, (this.#unrepresentable.get(why) ?? 0) + decisions);
   }
 
   report(): EvidenceReport {
@@ -146,16 +171,16 @@ export class EvidenceTally {
       decisions: this.#decisions,
       not_reproduced: this.#notReproduced,
       unreadable: this.unreadable,
-      from: this.#decisions === 0 ? null : new Date(this.#first).toISOString(),
-      to: this.#decisions === 0 ? null : new Date(this.#last).toISOString(),
+      from: this.#decisions === 0 ? null : dateOf(this.#first),
+      to: this.#decisions === 0 ? null : dateOf(this.#last),
       unrepresentable: [...this.#unrepresentable]
         .toSorted(([left], [right]) => (left < right ? -1 : 1))
         .map(([why, decisions]) => ({
           why,
           decisions,
         })),
-      declared: { groups: declared.groups.size, decisions: declared.decisions },
-      promoted: { groups: promoted.groups.size, decisions: promoted.decisions },
+      declared: seenReport(declared),
+      promoted: seenReport(promoted),
     };
   }
 }
@@ -203,12 +228,71 @@ function costOf(
   return (inputTokens * price.input + outputTokens * price.output) / 1_000_000 + price.request;
 }
 
-function nothingSeen(): SeenAt {
-  return { groups: new Map(), decisions: 0 };
+/** RFC 3339, in UTC. */
+function dateOf(at: number): string {
+  return new Date(at).toISOString();
 }
 
-function count(counts: Map<string, number>, key: string, decisions: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + decisions);
+/**
+ * The endpoint that would answer in head: the one that answered, if head tries no other one before
+ * it besides those that were tried before.
+ */
+function answeringInHead({ base, head }: OutcomePair, answered: string | null): string | null {
+  if (answered === null || head.denial !== null) return null;
+  const tier = base.plan.find(({ endpoint }) => endpoint === answered)?.tier ?? 0;
+  const tried = new Set(base.plan.flatMap((one) => (one.tier < tier ? [one.endpoint] : [])));
+  const left = head.plan.filter(({ endpoint }) => !tried.has(endpoint));
+  const first = left.filter((one) => one.tier === left[0]?.tier).map(({ endpoint }) => endpoint);
+  return first.includes(answered) ? answered : (first[0] ?? null);
+}
+
+const REST = "";
+
+/** A row by two names; where there are too many rows, that of their rest. */
+function rowOrRest<Row>(rows: ReadonlyMap<string, Row>, name: string, time: string) {
+  const own = `${name}\n${time}`;
+  const isOwn = rows.has(own) || rows.size < MOST_ROWS;
+  const key = isOwn ? own : REST;
+  const names = isOwn ? ([name, time] as const) : ([null, null] as const);
+  return { key, names, known: rows.get(key) };
+}
+
+function addCost(
+  costs: SeenAt["costs"],
+  { route: name, at }: OpenDecision,
+  used: SeenUsage,
+  differs: boolean,
+): void {
+  const { key, names, known } = rowOrRest(costs, name, dateOf(at).slice(0, 7));
+  const [route, month] = names;
+  costs.set(key, {
+    route,
+    month,
+    calls: (known?.calls ?? 0) + 1,
+    ...addedUsage(known ?? NOTHING_USED, used),
+    differs: differs || known?.differs === true,
+  });
+}
+
+function nothingSeen(): SeenAt {
+  return { groups: new Map(), decisions: 0, calls: new Map(), costs: new Map() };
+}
+
+/** Rows by name and time, the rest last. */
+function seenReport({ groups, decisions, calls, costs }: SeenAt): SeenReport {
+  const inOrder = <Row>(rows: ReadonlyMap<string, Row>): readonly Row[] =>
+    [...rows]
+      .toSorted(
+        ([left], [right]) =>
+          Number(left === REST) - Number(right === REST) || (left < right ? -1 : 1),
+      )
+      .map(([, row]) => row);
+  return {
+    groups: groups.size,
+    decisions,
+    calls: inOrder(calls),
+    costs: inOrder(costs).flatMap(({ differs, ...row }) => (differs ? [row] : [])),
+  };
 }
 
 function reproduces({ outcome, plan, reason }: EvidenceSample, base: Outcome): boolean {

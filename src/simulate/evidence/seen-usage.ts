@@ -1,4 +1,25 @@
-import type { SeenUsage } from "../report/report.ts";
+import { COUNT, type complete, type ValueOf } from "../../canon/json/schema.ts";
+
+/** Tokens and list-price cost of answers. Costs are `null` where one of them is not known. */
+export const USAGE = {
+  /**
+   * Answers whose tokens were counted: the other decisions were refused, failed, or have no count.
+   */
+  counted: COUNT,
+  input_tokens: COUNT,
+  output_tokens: COUNT,
+  /** US dollars by list prices, of the endpoints that answered. */
+  cost_before: { type: ["number", "null"] },
+  /** The same tokens at the endpoint that would answer in head; nothing where none would. */
+  cost_after: { type: ["number", "null"] },
+  /** Answers without a known cost, and the sums of all others. */
+  unpriced_before: COUNT,
+  unpriced_after: COUNT,
+  known_cost_before: { type: "number" },
+  known_cost_after: { type: "number" },
+} as const;
+
+export type SeenUsage = ValueOf<ReturnType<typeof complete<typeof USAGE>>>;
 
 export const NOTHING_USED: SeenUsage = {
   counted: 0,

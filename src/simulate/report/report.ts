@@ -17,6 +17,7 @@ import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyInput } from "../../canon/policy.
 import { SORT_KEYS, type ProviderPreferences } from "../../canon/request.ts";
 import { POLICY_INPUT_SCHEMA } from "../../policy/input-schema.ts";
 import { CHANGE_KINDS } from "../change-kind.ts";
+import { USAGE } from "../evidence/seen-usage.ts";
 import { mapScalars } from "../request-scalars.ts";
 import { VIEWS, type SampleRequest } from "../sample-request.ts";
 import { SETTING_EFFECTS, type SettingEffect } from "../settings/setting-effect.ts";
@@ -177,25 +178,6 @@ const DIMENSION = complete({
   /** Why similar values are distinguished, such as `policy eu-residency calls startswith`. */
   reason: NULLABLE_TEXT,
 });
-
-/** Tokens and list-price cost of answers. Costs are `null` where one of them is not known. */
-const USAGE = {
-  /**
-   * Answers whose tokens were counted: the other decisions were refused, failed, or have no count.
-   */
-  counted: COUNT,
-  input_tokens: COUNT,
-  output_tokens: COUNT,
-  /** US dollars by list prices, of the endpoints that answered. */
-  cost_before: NULLABLE_NUMBER,
-  /** The same tokens at the endpoint that comes first in head; nothing where head denies. */
-  cost_after: NULLABLE_NUMBER,
-  /** Answers without a known cost, and the sums of all others. */
-  unpriced_before: COUNT,
-  unpriced_after: COUNT,
-  known_cost_before: NUMBER,
-  known_cost_after: NUMBER,
-};
 
 const CANDIDATE = complete({
   endpoint: TEXT,
@@ -455,8 +437,26 @@ const FINDING = complete({
   location: LOCATION_OR_NULL,
 });
 
-/** Groups that were seen, and decisions in them. */
-const SEEN = complete({ groups: COUNT, decisions: COUNT });
+const SEEN = complete({
+  /** Groups that were seen, and decisions in them. */
+  groups: COUNT,
+  decisions: COUNT,
+  /** The same decisions by workspace and day in UTC; both are `null` in the sum of further rows. */
+  calls: list(
+    complete({
+      workspace: NULLABLE_TEXT,
+      day: NULLABLE_TEXT,
+      calls: COUNT,
+      /** Ids of the first of them, where records have ids. */
+      requests: TEXTS,
+    }),
+  ),
+  /**
+   * All answers of the routes whose cost differs, by month in UTC; `null` in the sum of further
+   * rows.
+   */
+  costs: list(complete({ route: NULLABLE_TEXT, month: NULLABLE_TEXT, calls: COUNT, ...USAGE })),
+});
 
 const EVIDENCE = completeOrNull({
   /** Decisions of inference that were read. */
@@ -569,7 +569,6 @@ export type WidestRoute = ValueOf<typeof WIDEST>;
 export type DimensionReport = ValueOf<typeof DIMENSION>;
 export type SourceLocation = ValueOf<typeof LOCATION>;
 export type SideLocation = NonNullable<ValueOf<typeof SIDE_LOCATION>>;
-export type SeenUsage = NonNullable<ChangeGroup["seen_usage"]>;
 export type CandidateReport = ValueOf<typeof CANDIDATE>;
 export type ResultReport = ValueOf<typeof RESULT>;
 export type ChangeGroup = ValueOf<typeof GROUP>;

@@ -83,7 +83,11 @@ describe("what changes is weighed by recorded requests", () => {
       unreadable: 0,
       unrepresentable: [],
     });
-    expect(evidence?.declared).toEqual({ groups: 2, decisions: 42 });
+    expect(evidence?.declared).toMatchObject({ groups: 2, decisions: 42, costs: [] });
+    expect(evidence?.declared.calls).toEqual([
+      { workspace: "v", day: "2026-11-01", calls: 1, requests: [] },
+      { workspace: "w", day: "2026-11-01", calls: 41, requests: [] },
+    ]);
     expect(declared.groups.reduce((sum, { seen }) => sum + (seen ?? 0), 0)).toBe(42);
   });
 
@@ -156,6 +160,126 @@ describe("what changes is weighed by recorded requests", () => {
     expect((await usage(null))[0]?.used?.cost_before).toBe(null);
   });
 
+  it("lists changed calls by workspace and day with the first ids; the rest is one row", async () => {
+    const day = (number: number, requestId?: string): string =>
+      decision({ at: AT + number * 86_400_000, ...(requestId !== undefined && { requestId }) });
+    const ids = ["a", "b", "c", "d"].map((id) => day(0, id));
+    const others = Array.from({ length: 1_003 }, (_, number) => day(number + 1));
+    const { evidence } = await weighed([HEADER, ...ids, ...others]);
+    const calls = evidence?.declared.calls ?? [];
+    expect(calls[0]).toEqual({
+      workspace: "w",
+      day: "2026-11-01",
+      calls: 4,
+      requests: ["a", "b", "c"],
+    });
+    expect(calls).toHaveLength(1_001);
+    expect(calls.at(-1)).toEqual({ workspace: null, day: null, calls: 4, requests: [] });
+    expect(calls.reduce((sum, each) => sum + each.calls, 0)).toBe(1_007);
+  });
+
+  describe("the cost of recorded answers by route and month", () => {
+    interface Answer {
+      readonly by: string;
+      readonly plan?: readonly string[];
+      readonly month?: number;
+    }
+    const PRICES = { a: 2, "a-us": 4, c: 1, "c-us": 3 };
+
+    /** `a → a-us`, or the endpoints of a route; prices of a million input tokens by endpoint. */
+    async function costsOf(
+      [before, after]: readonly [
+        base: readonly [fallbacks: readonly string[], prices: object],
+        head: readonly [fallbacks: readonly string[], prices: object],
+      ],
+      answers: readonly Answer[],
+    ) {
+      const side = ([fallbacks, prices]: typeof before) => {
+        const whole = same(fallbacks);
+        const endpoints = Object.entries(whole.endpoints).map(([id, one]) => {
+          const input = { ...PRICES, ...prices }[id] ?? null;
+          return [
+            id,
+            { ...one, price: input === null ? null : { input, output: 0, request: 0 } },
+          ] as const;
+        });
+        return sideOf({ ...whole, endpoints: Object.fromEntries(endpoints) });
+      };
+      const lines = answers.flatMap(({ by, plan = ["a"], month = 10 }, number) => [
+        decision({ requestId: `r${number}`, plan, at: Date.UTC(2026, month, 1) }),
+        row(
+          JSON.stringify({
+            requestId: `r${number}`,
+            attempts: [{ endpoint: by, failure: null }],
+            inputTokens: 1_000_000,
+            outputTokens: 0,
+          }),
+          "outcome",
+        ),
+      ]);
+      const path = join(folder, "costs.jsonl");
+      await writeFile(path, [HEADER, ...lines].map((line) => `${line}\n`).join(""));
+      const [base, head] = [await side(before), await side(after)];
+      const { evidence } = await simulate(base, head, { evidence: path });
+      return {
+        changed: evidence?.declared.decisions,
+        rows: evidence?.declared.costs.map(
+          ({ route: id, month, calls, known_cost_before: was, known_cost_after: is }) =>
+            `${id} ${month} ${calls}: ${was} → ${is}`,
+        ),
+      };
+    }
+
+    it("a price that changes no decision changes the cost of both months", async () => {
+      const prices = [
+        [[], {}],
+        [[], { a: 20 }],
+      ] as const;
+      const { changed, rows } = await costsOf(prices, [
+        { by: "a" },
+        { by: "a" },
+        { by: "a", month: 9 },
+      ]);
+      expect(changed).toBe(0);
+      expect(rows).toEqual(["r 2026-10 1: 2 → 20", "r 2026-11 2: 4 → 40"]);
+    });
+
+    it.each<[string, readonly string[], readonly string[], Answer, readonly string[]]>([
+      ["comes after the one that answered costs nothing", [], ["-us"], { by: "a" }, []],
+      [
+        "is gone costs nothing where it answered after all others had failed",
+        ["-us"],
+        [],
+        { by: "a-us", plan: ["a", "a-us"] },
+        ["r 2026-11 1: 4 → 0"],
+      ],
+      [
+        "stays and answered costs the same",
+        ["-us"],
+        ["-us"],
+        { by: "a-us", plan: ["a", "a-us"] },
+        [],
+      ],
+    ])("a fallback that %s", async (_, before, after, answer, rows) => {
+      const found = await costsOf(
+        [
+          [before, {}],
+          [after, {}],
+        ],
+        [answer],
+      );
+      expect(found.rows).toEqual(rows);
+    });
+
+    it("an endpoint without a price in head is a row whose cost after is not known", async () => {
+      const prices = [
+        [[], {}],
+        [[], { a: null }],
+      ] as const;
+      expect((await costsOf(prices, [{ by: "a" }])).rows).toEqual(["r 2026-11 1: 2 → 0"]);
+    });
+  });
+
   it("a record has an endpoint by the name that it had in base, and is reproduced where head has renamed it", async () => {
     const named = (text: string): string => text.replaceAll('"a"', '"first"');
     const renamed = (fallbacks: readonly string[]): ReturnType<typeof same> =>
@@ -195,7 +319,7 @@ describe("what changes is weighed by recorded requests", () => {
       ],
       ["w"],
     );
-    expect(evidence).toEqual({
+    expect(evidence).toMatchObject({
       decisions: 8,
       not_reproduced: 1,
       unreadable: 3,

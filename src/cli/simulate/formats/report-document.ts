@@ -13,7 +13,7 @@ import type { SideReport } from "../../../simulate/report/report.ts";
 import { amountText, capitalised, numberText, classesText } from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { figuresOf, type Figure } from "./screen/figure.ts";
-import { screenOf, type Screen } from "./screen/screen.ts";
+import { isKept, screenOf, type Screen } from "./screen/screen.ts";
 import { comparisonSections, VIEW_LABELS } from "./sections/comparison.ts";
 import {
   assertionsSection,
@@ -139,7 +139,7 @@ function openingOf({
             gates.length === 0 || tag === "FAILS" ? null : `; fails ${gates.join(", ")}`,
           ],
         ],
-        kept: gates.length > 0 || tag === "SAME" || tag === "NOTE",
+        kept: isKept({ tag, gates }),
       })),
     },
     ...decide.map((question) => ({ text: [strong("Decide:"), " ", quoted(question)] })),

@@ -1,3 +1,4 @@
+import { NOTHING_USED } from "../../../../src/simulate/evidence/seen-usage.ts";
 import type { SampleRequest } from "../../../../src/simulate/sample-request.ts";
 import type {
   AssertionResult,
@@ -351,8 +352,26 @@ export function everything(): SimulationReport {
       from: "2026-10-01T00:00:00Z",
       to: "2026-10-31T23:59:59Z",
       unrepresentable: [{ why: "workspace is gone", decisions: 3 }],
-      declared: { groups: 1, decisions: 14 },
-      promoted: { groups: 2, decisions: 14 },
+      declared: {
+        groups: 1,
+        decisions: 14,
+        calls: [
+          { workspace: "acme-eu", day: "2026-10-02", calls: 13, requests: ["req_7", "req_8"] },
+          { workspace: "acme-eu", day: "2026-10-09", calls: 1, requests: ["req_9"] },
+        ],
+        costs: [
+          {
+            ...NOTHING_USED,
+            route: "chat-eu",
+            month: "2026-10",
+            calls: 13,
+            known_cost_before: 12.5,
+            known_cost_after: 25,
+            unpriced_after: 2,
+          },
+        ],
+      },
+      promoted: { groups: 2, decisions: 14, calls: [], costs: [] },
     },
     assertions: assertions([assertion({ id: "embeddings-stay" }), FAILED, WAIVED], {
       coverage: [

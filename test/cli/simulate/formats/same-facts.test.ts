@@ -35,6 +35,21 @@ const FACTS = [
     /3 decisions cannot be expressed by head's files: .?workspace is gone/,
   ],
   ["the time of the evidence", everything(), /2026-10-01T00:00:00Z/],
+  [
+    "recorded calls that change, by workspace and day",
+    everything(),
+    /acme-eu.*14 calls.*2026-10-02: 13, 2026-10-09: 1.*req_7, req_8, req_9/s,
+  ],
+  [
+    "the cost of recorded answers by route and month",
+    everything(),
+    /chat-eu.*2026-10.*13 answers.*12\.5 → at least 25/s,
+  ],
+  [
+    "what the recorded answers would have cost, in one line",
+    everything(),
+    /SPEND.*chat-eu: 12\.5 → at least 25 USD by list price \(2 answers without a price or a count\), 13 recorded answers from 2026-10-01 to 2026-10-31/s,
+  ],
   ["groups that are seen as if promoted", everything(), /2 of 2 changes seen: 14 decisions/],
   ["a changed plan as a comparison", everything(), /\+ openai-us-gpt5: gpt-5 at openai in us-east/],
   [

@@ -72,9 +72,11 @@ describe("the whole", () => {
       main 1a2b3c4 → us-fallback   NOT COMPLETE   assertions 1/3   120,400 recorded calls counted
 
       FAILS   no-us-for-eu  acme-eu reaches openai in us-east   policies/assertions.yaml:12
+      SPEND   chat-eu: 12.5 → at least 25 USD by list price (2 answers without a price or a count), 13
+              recorded answers from 2026-10-01 to 2026-10-31
 
       More: coverage
-      Facts: 1 fails
+      Facts: 1 fails, 1 spend
 
       INCOMPLETE: not every class of requests was decided. The results below cover only those that were;
         others may change too.
@@ -158,6 +160,10 @@ describe("the whole", () => {
             older record does not have
         ! 1 line is not evidence and not counted
         ! 3 decisions cannot be expressed by head's files: workspace is gone
+        Cost of recorded answers in USD by list price:
+        chat-eu  2026-10  13 answers  12.5 → at least 25
+        Recorded calls that are decided differently:
+        acme-eu  14 calls  2026-10-02: 13, 2026-10-09: 1  req_7, req_8, req_9
 
       Simulation: 12 classes change (fallbacks widened 12); 1 new data path; 1 group only as if promoted;
         1 assertion failed; incomplete.

@@ -300,8 +300,8 @@ export function report(change: Partial<SimulationReport> = {}): SimulationReport
       from: "2026-10-23T00:00:00Z",
       to: "2026-11-22T00:00:00Z",
       unrepresentable: [{ why: "workspace is gone", decisions: 12 }],
-      declared: { groups: 2, decisions: 1977 },
-      promoted: { groups: 1, decisions: 41 },
+      declared: { groups: 2, decisions: 1977, calls: [], costs: [] },
+      promoted: { groups: 1, decisions: 41, calls: [], costs: [] },
     },
     assertions: {
       file: "policies/assertions.yaml",

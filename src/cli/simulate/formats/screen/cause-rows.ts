@@ -5,17 +5,18 @@ import type {
   DestinationReport,
   LatentChange,
 } from "../../../../simulate/report/report.ts";
+import { addedUsage, NOTHING_USED } from "../../../../simulate/evidence/seen-usage.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
-import { amountText, listText, numberText } from "../../../terminal/printing.ts";
+import { amountText, costText, listText, numberText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { groupsOfCause, seenOf } from "./effects.ts";
-import { priceText } from "./effect-text.ts";
+import { priceText, routeText } from "./effect-text.ts";
 
 /** A line about a cause that is about no workspace. */
 export interface PlainRow {
-  readonly tag: "LATENT" | "SAME" | "NOTE" | "COST";
+  readonly tag: "LATENT" | "SAME" | "NOTE" | "SPEND" | "COST";
   readonly tone: Tone;
   readonly text: string;
 }
@@ -44,6 +45,22 @@ export function rowsOfCause(
 
 export function cutRows({ future_rows: latent }: ReportModel): readonly PlainRow[] {
   return latentLimits(latent).map(note);
+}
+
+/** What the recorded answers of the routes whose cost differs would have cost, in one line. */
+export function spentRows({ evidence }: ReportModel): readonly PlainRow[] {
+  const [declared, promoted] = [evidence?.declared.costs ?? [], evidence?.promoted.costs ?? []];
+  const costs = declared.length > 0 ? declared : promoted;
+  if (evidence === null || costs.length === 0) return [];
+  const [from, to] = [evidence.from, evidence.to].map((time) => time?.slice(0, 10));
+  const routes = [
+    ...new Set(costs.map(({ route }) => (route === null ? "others" : routeText(route)))),
+  ];
+  const answers = costs.reduce((sum, { calls }) => sum + calls, 0);
+  const spent = costText(costs.reduce(addedUsage, NOTHING_USED));
+  const once = declared.length > 0 ? "" : "; once promoted";
+  const text = `${listText(routes, 3)}: ${spent}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${once}`;
+  return [{ tag: "SPEND", tone: "quiet", text }];
 }
 
 function note(text: string): PlainRow {

@@ -9,7 +9,7 @@ import {
   type Line,
 } from "../../../terminal/printing.ts";
 import { TONE_STYLES } from "../../../document/terminal.ts";
-import type { Screen, ScreenRow } from "./screen.ts";
+import { isKept, type Screen, type ScreenRow } from "./screen.ts";
 
 /**
  * Columns in which lines are counted: what is shown must not depend on how wide the terminal is.
@@ -48,9 +48,9 @@ export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
     ...(tail.length === 0 ? [] : [BLANK, ...tail]),
   ];
   // The last facts matter least.
-  for (const [index, { tag, gates }] of [...screen.rows.entries()].toReversed()) {
+  for (const [index, row] of [...screen.rows.entries()].toReversed()) {
     if (height(lines()) <= MOST_LINES) break;
-    if (tag !== "SAME" && tag !== "NOTE" && gates.length === 0) left.add(index);
+    if (!isKept(row)) left.add(index);
   }
   return lines();
 }

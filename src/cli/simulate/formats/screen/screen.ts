@@ -34,6 +34,7 @@ import {
   rowsOfCause,
   sameOfSeveral,
   sameText,
+  spentRows,
   type PlainRow,
 } from "./cause-rows.ts";
 
@@ -88,8 +89,14 @@ const IMPORTANCE: readonly ScreenTag[] = [
   "CHANGE",
   "SAME",
   "NOTE",
+  "SPEND",
   "COST",
 ];
+
+/** Facts that no format leaves out, however long the report is. */
+export function isKept({ tag, gates }: Pick<ScreenRow, "tag" | "gates">): boolean {
+  return gates.length > 0 || tag === "SAME" || tag === "NOTE" || tag === "SPEND";
+}
 
 interface Fact extends ScreenRow {
   readonly seen: SeenWeight | null;
@@ -304,9 +311,11 @@ function causeFacts(
 /** Facts about the whole change. */
 function commonFacts(report: ReportModel): readonly Fact[] {
   const isSeveral = report.causes.filter((cause) => !isWithoutEffect(cause)).length > 1;
-  return [...cutRows(report), ...(isSeveral ? sameOfSeveral(report) : [])].map(
-    ({ tag, tone, text }) => plainFact(tag, tone, text),
-  );
+  return [
+    ...cutRows(report),
+    ...(isSeveral ? sameOfSeveral(report) : []),
+    ...spentRows(report),
+  ].map(({ tag, tone, text }) => plainFact(tag, tone, text));
 }
 
 /** Failing gates that settings of a cause meet. */
@@ -352,14 +361,18 @@ function withoutRepetition(facts: readonly Fact[]): readonly Fact[] {
   return [...byText.values()].flatMap(([first]) => first ?? []);
 }
 
+/** The other tags are verbs, which end in S, and adjectives. */
+const NOUNS: ReadonlySet<ScreenTag> = new Set(["CHANGE", "NOTE", "COST"]);
+
 function countsText(rows: readonly ScreenRow[]): string {
   const byTag = Map.groupBy(rows, ({ tag }) => tag);
   return IMPORTANCE.flatMap((tag) => {
     const amount = byTag.get(tag)?.length ?? 0;
     if (amount === 0) return [];
-    // Verbs end in S.
     const word = tag.toLowerCase();
-    return [`${numberText(amount)} ${amount > 1 && tag.endsWith("S") ? word.slice(0, -1) : word}`];
+    if (amount === 1) return [`1 ${word}`];
+    const plural = tag.endsWith("S") ? word.slice(0, -1) : NOUNS.has(tag) ? `${word}s` : word;
+    return [`${numberText(amount)} ${plural}`];
   }).join(", ");
 }
 

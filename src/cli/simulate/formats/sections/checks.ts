@@ -1,5 +1,7 @@
 import {
+  type Block,
   type Item,
+  type List,
   type Section,
   type Tone,
   at,
@@ -14,10 +16,12 @@ import {
   amountText,
   capitalised,
   classesText,
+  costs,
   numberText,
   percentageText,
 } from "../../../terminal/printing.ts";
 import type { AssertionModel, ReportModel } from "../model.ts";
+import { routeText } from "../screen/effect-text.ts";
 import { valueText } from "../wording/change-wording.ts";
 import { LATENT_SENTENCE, LATENT_TITLE, latentLimits, latentText } from "../wording/latent.ts";
 import {
@@ -288,6 +292,51 @@ export function evidenceSection({ evidence, declared, promoted }: ReportModel): 
           })),
         ],
       },
+      ...seenBlocks(evidence.declared, ""),
+      ...(JSON.stringify(evidence.declared) === JSON.stringify(evidence.promoted)
+        ? []
+        : seenBlocks(evidence.promoted, " as if promoted")),
     ],
   };
+}
+
+const MOST_REQUESTS = 3;
+
+/** What recorded calls cost, and which of them change. */
+function seenBlocks(
+  { calls, costs: rows }: EvidenceReport["declared"],
+  view: string,
+): readonly Block[] {
+  const others = "all others";
+  const titled = (title: string, list: List): readonly Block[] =>
+    list.items.length === 0 ? [] : [{ text: `${title}${view}:` }, list];
+  return [
+    ...titled("Cost of recorded answers in USD by list price", {
+      noun: "row",
+      headings: ["Route", "Month", "Answers#", "Before → after#"],
+      items: rows.map((cost) => ({
+        cells: [
+          name(routeText(cost.route ?? others)),
+          name(cost.month ?? others),
+          amountText(cost.calls, "answer"),
+          costs(cost).join(" → "),
+        ],
+      })),
+    }),
+    ...titled("Recorded calls that are decided differently", {
+      noun: "workspace",
+      headings: ["Workspace", "Calls#", "Days", "Such as"],
+      items: [...Map.groupBy(calls, ({ workspace }) => workspace)].map(([workspace, days]) => ({
+        cells: [
+          name(workspace ?? others),
+          amountText(
+            days.reduce((sum, day) => sum + day.calls, 0),
+            "call",
+          ),
+          names(days.map(({ day, calls: amount }) => `${day ?? others}: ${numberText(amount)}`)),
+          names(days.flatMap(({ requests }) => requests).slice(0, MOST_REQUESTS)),
+        ],
+      })),
+    }),
+  ];
 }
