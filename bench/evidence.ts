@@ -10,10 +10,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { GENESIS } from "../src/evidence/chain.ts";
-import type { DecisionFields, OutcomeFields } from "../src/store/evidence-batch.ts";
+import {
+  type DecisionFields,
+  type OutcomeFields,
+  sealBatch,
+  toRecords,
+} from "../src/store/batch/batch-lines.ts";
 import type { Store } from "../src/store/port.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
-import { sealBatch, toRecords } from "../src/store/batch/lines.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../src/store/sqlite/open.ts";
 import { StoreEngine } from "../src/store/sqlite/store-engine.ts";

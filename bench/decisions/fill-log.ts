@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { sealBatch, toRecords } from "../../src/store/batch/lines.ts";
+import { sealBatch, toRecords } from "../../src/store/batch/batch-lines.ts";
 import { BatchTable } from "../../src/store/sqlite/tables/evidence-table.ts";
 
 interface Recorded {

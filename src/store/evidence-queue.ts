@@ -1,14 +1,13 @@
-import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
 import {
-  type EvidenceHead,
   DuplicateDecisionError,
+  type EvidenceHead,
+  type EvidenceHealth,
   EvidenceUnavailableError,
   type EvidenceUnavailableReason,
-  type EvidenceHealth,
   type PendingDecision,
 } from "../evidence/evidence-store.ts";
-import { CommitTimer } from "./commit-timer.ts";
-import { OUTCOME_FIELDS, type DecisionFields, type OutcomeFields } from "./evidence-batch.ts";
+import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
+import { type DecisionFields, OUTCOME_FIELDS, type OutcomeFields } from "./batch/batch-lines.ts";
 import { unknownOutcome } from "./stored-evidence.ts";
 
 /** How long the queue waits, and how much it keeps. Milliseconds and records. */
@@ -419,4 +418,65 @@ export class EvidenceQueue {
   #isDue({ waiters }: Batch): boolean {
     return waiters.length >= LARGE_BATCH || (waiters.length > 0 && this.#limits.delay === 0);
   }
+}
+
+/**
+ * A turn of the event loop that takes longer has done something for other requests. Milliseconds.
+ */
+const LONG_TURN = 0.1;
+
+/**
+ * When a batch that gathers is sent: as soon as the event loop has nothing else to do, or later.
+ */
+class CommitTimer {
+  readonly #gathering: number;
+  readonly #send: () => void;
+  readonly #isUrgent: () => boolean;
+  #soon: ReturnType<typeof setImmediate> | null = null;
+  #later: ReturnType<typeof setTimeout> | null = null;
+  #laterDelay = 0;
+  #since = 0;
+  #turnBegan = 0;
+
+  /**
+   * @param gathering longest time to wait for an idle event loop, milliseconds
+   * @param isUrgent whether the batch is sent at the end of the turn even so
+   */
+  constructor(gathering: number, isUrgent: () => boolean, send: () => void) {
+    this.#gathering = gathering;
+    this.#isUrgent = isUrgent;
+    this.#send = send;
+  }
+
+  /** All that comes before the event loop is idle shares the commit. */
+  sendSoon(): void {
+    if (this.#soon !== null) return;
+    this.#since = performance.now();
+    this.#turnBegan = this.#since;
+    this.#soon = setImmediate(this.#endTurn);
+  }
+
+  /** Unless it is sent earlier; the shortest delay counts. @param delay milliseconds */
+  sendLater(delay: number): void {
+    if (this.#later !== null && this.#laterDelay <= delay) return;
+    if (this.#later !== null) clearTimeout(this.#later);
+    this.#later = setTimeout(this.#send, delay);
+    this.#laterDelay = delay;
+  }
+
+  /** Sends nothing any more until the next call. */
+  clear(): void {
+    if (this.#soon !== null) clearImmediate(this.#soon);
+    if (this.#later !== null) clearTimeout(this.#later);
+    this.#soon = null;
+    this.#later = null;
+  }
+
+  readonly #endTurn = (): void => {
+    const now = performance.now();
+    const isBusy = now - this.#turnBegan > LONG_TURN && now - this.#since < this.#gathering;
+    this.#turnBegan = now;
+    if (isBusy && !this.#isUrgent()) this.#soon = setImmediate(this.#endTurn);
+    else this.#send();
+  };
 }

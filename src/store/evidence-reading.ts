@@ -13,7 +13,7 @@ import {
   type Abandoned,
   type BatchRow,
   type StoredBatch,
-} from "./batch/lines.ts";
+} from "./batch/batch-lines.ts";
 import { readEntry } from "./stored-evidence.ts";
 
 /** The batches of an engine's log. Both engines read entries, rows and searches from it. */

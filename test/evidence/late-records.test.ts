@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/evidence-batch.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/batch/batch-lines.ts";
 import { readDecision, readOutcome } from "../../src/store/stored-evidence.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import {

@@ -32,7 +32,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/network/address.ts": "calls none: judges addresses",
   "src/store/postgres/pool.ts": "the database, by the environment or a flag",
   "src/store/postgres/settings.ts": "calls none: reads addresses",
-  "src/store/sqlite/shared/borrowed-thread.ts":
+  "src/store/sqlite/shared/shared-thread.ts":
     "the first process of this server, at the address that it gave its worker",
   "src/store/sqlite/shared/store-door.ts":
     "calls none: listens for this server's workers, which prove a secret",

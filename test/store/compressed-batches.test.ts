@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 
 import { asIdentifier } from "../../src/evidence/record.ts";
 import {
+  MOST_DECOMPRESSED,
   compressedRecords,
   decompressedRecords,
-  MOST_DECOMPRESSED,
-} from "../../src/store/batch/compression.ts";
+} from "../../src/store/batch/batch-lines.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { fault } from "./conformance-log.ts";

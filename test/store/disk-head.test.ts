@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { GENESIS } from "../../src/evidence/chain.ts";
-import { DiskHead } from "../../src/store/sqlite/watch/disk-head.ts";
+import { DiskHead } from "../../src/store/sqlite/log-end.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 describe("the end of the log as it is on disk", () => {

@@ -6,7 +6,7 @@ import {
   type Appended,
   type EvidenceLimits,
 } from "../../src/store/evidence-queue.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/evidence-batch.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/batch/batch-lines.ts";
 import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 interface Write {

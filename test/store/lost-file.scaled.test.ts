@@ -16,7 +16,7 @@ import { describe, expect, it, vi } from "vitest";
 import { type EvidenceFault, EvidenceUnavailableError } from "../../src/evidence/evidence-store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
-import { judge } from "../../src/store/sqlite/watch/disk-head.ts";
+import { judge } from "../../src/store/sqlite/log-end.ts";
 import { fewOrMany } from "../support/long.ts";
 import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { storedRows } from "./stored-rows.ts";

@@ -1,8 +1,7 @@
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { toRecords } from "../../src/store/batch/lines.ts";
-import type { StoreReply } from "../../src/store/sqlite/protocol.ts";
-import type { StoreRequest, ToWorker } from "../../src/store/sqlite/store-engine.ts";
+import { toRecords } from "../../src/store/batch/batch-lines.ts";
+import type { StoreReply, StoreRequest, ToWorker } from "../../src/store/sqlite/store-engine.ts";
 import { newDoor, removeDoor } from "../../src/store/sqlite/shared/door.ts";
 import { encodeMessage } from "../../src/store/sqlite/shared/frames.ts";
 import { StoreDoor } from "../../src/store/sqlite/shared/store-door.ts";

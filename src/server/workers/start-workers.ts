@@ -1,6 +1,6 @@
 import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
-import { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
+import { LentThread } from "../../store/sqlite/shared/shared-thread.ts";
 import { formatExposition, single, type Family } from "../../telemetry/families.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { ServeOptions, Started } from "../running-server.ts";

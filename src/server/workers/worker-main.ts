@@ -1,5 +1,5 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
-import { BorrowedThread } from "../../store/sqlite/shared/borrowed-thread.ts";
+import { BorrowedThread } from "../../store/sqlite/shared/shared-thread.ts";
 import type { Door } from "../../store/sqlite/shared/door.ts";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { StartError } from "../start-error.ts";

@@ -7,7 +7,7 @@ import { StartError } from "../start-error.ts";
 import type { ServeOptions } from "../running-server.ts";
 import type { WorkersStatus } from "./messages.ts";
 import { WorkerProcess } from "./worker-process.ts";
-import type { LentThread } from "../../store/sqlite/shared/lent-thread.ts";
+import type { LentThread } from "../../store/sqlite/shared/shared-thread.ts";
 
 /** The page of one process. */
 interface ProcessPage {

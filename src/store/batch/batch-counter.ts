@@ -9,7 +9,7 @@ import {
 import { readDecision, readOutcome } from "../stored-evidence.ts";
 import type { ChainRow } from "../../evidence/chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
-import { readLines, type StoredBatch } from "./lines.ts";
+import { readLines, type StoredBatch } from "./batch-lines.ts";
 
 /**
  * Decisions whose outcomes have not been counted that are remembered at most; others are read

@@ -1,7 +1,6 @@
 import type { ChainKind } from "../../evidence/chain.ts";
 import { formatRow } from "../../evidence/export-line.ts";
-import { compressedRecords } from "./compression.ts";
-import type { StoredBatch } from "./lines.ts";
+import { type StoredBatch, compressedRecords } from "./batch-lines.ts";
 
 /**
  * Records as commit a0f1d9ef stored them: frames, each with a fixed part, the request id and the

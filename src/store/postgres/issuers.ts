@@ -1,7 +1,7 @@
-import { watchIssuers } from "../issuers.ts";
+import { watchIssuers } from "../watchers.ts";
 import type { IssuerStore } from "../../keys/key-store.ts";
 import type { PostgresLink } from "./link.ts";
-import { readNumber, readText } from "../rows/row.ts";
+import { readNumber, readText } from "../rows.ts";
 
 const PUBLISH =
   "INSERT INTO signalbox.issuers (kid, public_key, expires_at) VALUES ($1, $2, $3) ON CONFLICT (kid) DO NOTHING";

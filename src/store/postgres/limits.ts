@@ -10,7 +10,7 @@ import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";
-import { readNumber, readText } from "../rows/row.ts";
+import { readNumber, readText } from "../rows.ts";
 
 const LEASE = `
 SELECT counters_leased, slots_leased

@@ -1,19 +1,17 @@
 import type { Store } from "../port.ts";
 import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits } from "../evidence-queue.ts";
 import { openPostgresEvidence } from "./evidence/evidence.ts";
-import { ProcessLease } from "./evidence/process-lease.ts";
+import { ProcessLease } from "./evidence/writer.ts";
 import { readLogHead } from "./evidence/log.ts";
 import { EvidenceSealer } from "./evidence/sealer.ts";
-import { KeyFeed } from "./key-store/key-feed.ts";
+import { KeyFeed, postgresKeys } from "./keys.ts";
 import { postgresIssuers } from "./issuers.ts";
-import { postgresKeys } from "./key-store/keys.ts";
 import { postgresLimits } from "./limits.ts";
 import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
 import { postgresPolicyLog } from "./policy-log.ts";
 import { parsePostgresUrl } from "./settings.ts";
 import { postgresSessions } from "./sessions.ts";
-import { RollUpFolder } from "./roll-up-folder.ts";
-import { postgresSummary } from "./summary.ts";
+import { RollUpFolder, postgresSummary } from "./roll-ups.ts";
 
 export interface PostgresStoreOptions {
   /** See {@link parsePostgresUrl}. Holds a password: it stands in no error and no log. */

@@ -1,6 +1,6 @@
 import { policyLogOver } from "../policy-log.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
-import { readPolicyContent, readPolicyHead, readPolicyRow } from "../rows/policy-rows.ts";
+import { readPolicyContent, readPolicyHead, readPolicyRow } from "../rows.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 

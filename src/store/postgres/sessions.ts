@@ -1,7 +1,6 @@
 import { holderText } from "../../canon/identity.ts";
 import type { SessionStore } from "../../keys/key-store.ts";
-import { readNumber } from "../rows/row.ts";
-import { holderColumns, readSession } from "../rows/session-row.ts";
+import { holderColumns, readNumber, readSession } from "../rows.ts";
 import type { PostgresLink } from "./link.ts";
 
 const CREATE = `

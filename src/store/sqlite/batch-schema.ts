@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import { decompressedRecords } from "../batch/compression.ts";
+import { decompressedRecords } from "../batch/batch-lines.ts";
 import { convertedBatch, formerRows } from "../batch/former-batch.ts";
-import { readBytes, readNumber, readText, readTexts } from "../rows/row.ts";
+import { readBytes, readNumber, readText, readTexts } from "../rows.ts";
 import { BATCHES, BatchTable } from "./tables/evidence-table.ts";
 
 const REPLACE = `

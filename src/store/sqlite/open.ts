@@ -11,13 +11,12 @@ import {
   type ReadableLog,
 } from "../evidence-reading.ts";
 import { policyLogOver } from "../policy-log.ts";
-import { rollUpPages } from "../rows/roll-up-rows.ts";
-import { watchIssuers } from "../issuers.ts";
+import { rollUpPages } from "../rows.ts";
+import { KeyWatchers, watchIssuers } from "../watchers.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
-import { KeyWatchers } from "../key-watchers.ts";
-import { unpackRows } from "./roll-up-pages.ts";
-import type { WorkerStart } from "./protocol.ts";
+import { unpackRows } from "./tables/roll-up-table.ts";
+import type { WorkerStart } from "./store-engine.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
 interface SqliteStoreOptions {

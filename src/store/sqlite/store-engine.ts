@@ -1,19 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
-import { IssuerTable } from "./tables/issuer-table.ts";
-import { KeyTable } from "./tables/key-table.ts";
-import { LimitTable } from "./tables/limit-table.ts";
-import { PolicyLogTable } from "./tables/policy-log-table.ts";
-import { SessionTable } from "./tables/session-table.ts";
-import { packRows } from "./roll-up-pages.ts";
-import { RollUpTable, type RollUpPage } from "./tables/roll-up-table.ts";
-import type { FromWorker, StoreReply } from "./protocol.ts";
-import { readNumber } from "../rows/row.ts";
-import { describeFailure, isRefusal, KeyRefusal } from "./sqlite-failure.ts";
-import { Transaction } from "./tables/transaction.ts";
-import { describeFault, type StoreWatch } from "./watch/store-watch.ts";
-import { GENESIS, type ChainLink } from "../../evidence/chain.ts";
+import type { StoreFailure } from "../../canon/error.ts";
 import type { StoredContent } from "../../canon/policy.ts";
+import { type ChainLink, GENESIS } from "../../evidence/chain.ts";
+import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type {
   IssuerRecord,
   KeyGrants,
@@ -24,8 +13,46 @@ import type {
 } from "../../keys/key-store.ts";
 import type { PolicyLogRow } from "../../lifecycle/records.ts";
 import type { LimitLease } from "../../limits/limit-store.ts";
-import type { DecisionFields, OutcomeFields } from "../evidence-batch.ts";
-import type { EvidenceFault } from "../../evidence/evidence-store.ts";
+import type { DecisionFields, OutcomeFields } from "../batch/batch-lines.ts";
+import { readNumber } from "../rows.ts";
+import type { Door } from "./shared/door.ts";
+import { KeyRefusal, describeFailure, isRefusal } from "./sqlite-failure.ts";
+import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
+import { IssuerTable, KeyTable, SessionTable } from "./tables/key-table.ts";
+import { LimitTable } from "./tables/limit-table.ts";
+import { PolicyLogTable } from "./tables/policy-log-table.ts";
+import { type RollUpPage, RollUpTable, packRows } from "./tables/roll-up-table.ts";
+import { Transaction } from "./tables/transaction.ts";
+import { type StoreWatch, describeFault } from "./store-watch.ts";
+
+/** Given to the worker thread when it starts. */
+export interface WorkerStart {
+  readonly path: string;
+  /** Milliseconds. */
+  readonly busyTimeout: number;
+  /** Nothing of the file changes; whatever would write fails. */
+  readonly readOnly?: boolean;
+  /** Opening fails where the log ends before the head that a server noted beside the file. */
+  readonly refuseCutEnd?: boolean;
+  /** Where other processes reach the thread; absent: nowhere. */
+  readonly door?: Door;
+}
+
+export type StoreReply =
+  /** `value` is the result of the operation. */
+  | { readonly kind: "done"; readonly value: unknown }
+  | { readonly kind: "key_refused"; readonly reason: KeyRefusal["reason"]; readonly id: string }
+  | ({ readonly kind: "failed"; readonly description: string } & Required<StoreFailure>);
+
+export type FromWorker =
+  | { readonly type: "opened" }
+  | { readonly type: "not_opened"; readonly description: string }
+  | { readonly type: "reply"; readonly id: number; readonly reply: StoreReply }
+  /** The database under the open connection has changed, or is as it was again: `null`. */
+  | { readonly type: "fault"; readonly fault: EvidenceFault | null }
+  | { readonly type: "keys_changed"; readonly records: readonly KeyRecord[] }
+  /** The thread has closed the connection of another process. */
+  | { readonly type: "refused"; readonly description: string };
 
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
 const REAPED_AT_ONCE = 500;

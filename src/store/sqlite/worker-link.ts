@@ -3,9 +3,15 @@ import { Worker } from "node:worker_threads";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
 import { StoreUnavailableError, type StoreFailure } from "../../canon/error.ts";
-import type { FromWorker, StoreReply, WorkerStart } from "./protocol.ts";
+import type {
+  FromWorker,
+  StoreOperations,
+  StoreReply,
+  StoreRequest,
+  ToWorker,
+  WorkerStart,
+} from "./store-engine.ts";
 import { KEY_ERRORS } from "./sqlite-failure.ts";
-import type { StoreOperations, StoreRequest, ToWorker } from "./store-engine.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */
 const RESTART_DELAY = 1_000;

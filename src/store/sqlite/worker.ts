@@ -1,14 +1,12 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { IN_MEMORY, openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
-import type { FromWorker, WorkerStart } from "./protocol.ts";
-import type { ToWorker } from "./store-engine.ts";
+import { type FromWorker, StoreEngine, type ToWorker, type WorkerStart } from "./store-engine.ts";
 import type { Door } from "./shared/door.ts";
 import { StoreDoor } from "./shared/store-door.ts";
 import { describeFailure } from "./sqlite-failure.ts";
-import { StoreEngine } from "./store-engine.ts";
-import { refuseMissingEnd } from "./watch/missing-end.ts";
-import { StoreWatch } from "./watch/store-watch.ts";
+import { refuseMissingEnd } from "./log-end.ts";
+import { StoreWatch } from "./store-watch.ts";
 
 /**
  * How often changes by other processes are looked for, milliseconds; the port promises one second.

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
-import { KeyFeed } from "../../../src/store/postgres/key-store/key-feed.ts";
+import { KeyFeed } from "../../../src/store/postgres/keys.ts";
 import type { PostgresLink } from "../../../src/store/postgres/link.ts";
-import type { Row } from "../../../src/store/rows/row.ts";
+import type { Row } from "../../../src/store/rows.ts";
 import { keyRecord } from "../records.ts";
 
 /** A row of `keys`. */

@@ -1,6 +1,6 @@
 import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
-import { readRows, type Abandoned, type StoredBatch } from "../../batch/lines.ts";
-import { readBytes, readNumber, readText, readTexts } from "../../rows/row.ts";
+import { readRows, type Abandoned, type StoredBatch } from "../../batch/batch-lines.ts";
+import { readBytes, readNumber, readText, readTexts } from "../../rows.ts";
 import type { ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";

@@ -1,6 +1,6 @@
 import { GENESIS } from "../../../evidence/chain.ts";
 import { convertedBatch, withHashes } from "../../batch/former-batch.ts";
-import { readBytes, readNumber, readText, readTexts } from "../../rows/row.ts";
+import { readBytes, readNumber, readText, readTexts } from "../../rows.ts";
 import { textArray } from "../array-text.ts";
 import type { Query } from "../pool.ts";
 import { EVIDENCE } from "./schema.ts";

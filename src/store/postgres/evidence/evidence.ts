@@ -2,13 +2,12 @@ import type { EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-s
 import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
 import type { PostgresLink } from "../link.ts";
 import { postgresLog } from "./log.ts";
-import type { RollUpFolder } from "../roll-up-folder.ts";
-import type { ProcessLease } from "./process-lease.ts";
+import type { RollUpFolder } from "../roll-ups.ts";
+import { EvidenceWriter, type ProcessLease } from "./writer.ts";
 import { readEntries, searchEvidence } from "../../evidence-reading.ts";
 import { postgresBatches } from "./batch-rows.ts";
 import { forgetEnded, reapAbandoned } from "./reaper.ts";
 import type { EvidenceSealer } from "./sealer.ts";
-import { EvidenceWriter } from "./writer.ts";
 
 /**
  * How often a process says that it still runs, and looks for decisions of processes that are gone,

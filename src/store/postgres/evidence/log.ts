@@ -7,7 +7,7 @@ import {
 import { prunableThrough, readLog, type ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
-import { readNumber, readText } from "../../rows/row.ts";
+import { readNumber, readText } from "../../rows.ts";
 import type { EvidenceSealer } from "./sealer.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */

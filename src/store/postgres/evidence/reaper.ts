@@ -1,7 +1,7 @@
 import { asIdentifier } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
-import { OUTCOME_FIELDS } from "../../evidence-batch.ts";
+import { OUTCOME_FIELDS } from "../../batch/batch-lines.ts";
 import { abandonedRequests } from "./batch-rows.ts";
 import type { EvidenceWriter } from "./writer.ts";
 

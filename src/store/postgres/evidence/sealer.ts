@@ -1,7 +1,11 @@
 import { GENESIS, type ChainLink } from "../../../evidence/chain.ts";
-import { compressedRecords, decompressedRecords } from "../../batch/compression.ts";
-import { sealBatch, type NewRecord } from "../../batch/lines.ts";
-import { readBytes, readNumber, readText, readTexts } from "../../rows/row.ts";
+import {
+  type NewRecord,
+  compressedRecords,
+  decompressedRecords,
+  sealBatch,
+} from "../../batch/batch-lines.ts";
+import { readBytes, readNumber, readText, readTexts } from "../../rows.ts";
 import { textArray } from "../array-text.ts";
 import { StatementFailure } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";

@@ -1,9 +1,8 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { asIdentifier } from "../../../evidence/record.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../evidence-batch.ts";
-import type { FromWorker, StoreReply } from "../protocol.ts";
-import type { StoreRequest, ToWorker } from "../store-engine.ts";
+import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../batch/batch-lines.ts";
+import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../store-engine.ts";
 import type { Door } from "./door.ts";
 import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
 

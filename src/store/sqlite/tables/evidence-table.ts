@@ -5,21 +5,22 @@ import type { EvidenceAnchor, EvidenceProcess } from "../../../evidence/evidence
 import { LOST_IS_LISTED } from "../../../evidence/evidence-store.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import {
+  type Abandoned,
+  type DecisionFields,
+  type NewRecord,
+  type OutcomeFields,
+  type StoredBatch,
   readRows,
   sealBatch,
   toRecords,
-  type Abandoned,
-  type NewRecord,
-  type StoredBatch,
-} from "../../batch/lines.ts";
-import type { DecisionFields, OutcomeFields } from "../../evidence-batch.ts";
+} from "../../batch/batch-lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
-import { readBytes, readNumber, readText, readTexts, type Row } from "../../rows/row.ts";
+import { readBytes, readNumber, readText, readTexts, type Row } from "../../rows.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
- * The log as batches: a row holds many records as lines (`batch/lines.ts`); `lowest` and `highest`
+ * The log as batches: a row holds many records as lines (`batch/batch-lines.ts`); `lowest` and `highest`
  * are the smallest and largest of their request ids, by which look-ups find it. Columns that
  * look-ups read stand before the records: SQLite then reads no other page for them.
  *

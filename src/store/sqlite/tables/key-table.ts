@@ -1,10 +1,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
-import type { KeyGrants, KeyPageQuery, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
-import { readKeyRecord } from "../../rows/key-row.ts";
-import { readNumber } from "../../rows/row.ts";
-import { KeyRefusal } from "../sqlite-failure.ts";
-import { isUniqueViolation } from "../sqlite-failure.ts";
+import { holderText } from "../../../canon/identity.ts";
+import type {
+  IssuerRecord,
+  KeyGrants,
+  KeyPageQuery,
+  KeyRecord,
+  KeyUse,
+  SessionRecord,
+} from "../../../keys/key-store.ts";
+import { holderColumns, readKeyRecord, readNumber, readSession, readText } from "../../rows.ts";
+import { KeyRefusal, isUniqueViolation } from "../sqlite-failure.ts";
 import type { Transaction } from "./transaction.ts";
 
 const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
@@ -193,4 +198,92 @@ export class KeyTable {
 
 function jsonOrNull(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
+}
+
+/** The statements over `sessions`; runs in the worker. Each is a transaction of its own. */
+export class SessionTable {
+  readonly #insert: StatementSync;
+  readonly #find: StatementSync;
+  readonly #touch: StatementSync;
+  readonly #end: StatementSync;
+  readonly #prune: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#insert = database.prepare(
+      "INSERT INTO sessions (digest, holder, key_id, person, created_at, seen_at, ends_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.#find = database.prepare(
+      "SELECT digest, key_id, person, created_at, seen_at, ends_at FROM sessions WHERE digest = ?",
+    );
+    this.#touch = database.prepare(
+      "UPDATE sessions SET seen_at = max(seen_at, ?) WHERE digest = ?",
+    );
+    this.#end = database.prepare("DELETE FROM sessions WHERE digest = ?");
+    this.#prune = database.prepare("DELETE FROM sessions WHERE ends_at <= ? OR seen_at <= ?");
+  }
+
+  create(record: SessionRecord): void {
+    const { digest, holder, createdAt, seenAt, endsAt } = record;
+    this.#insert.run(
+      digest,
+      holderText(holder),
+      ...holderColumns(record),
+      createdAt,
+      seenAt,
+      endsAt,
+    );
+  }
+
+  find(digest: string): SessionRecord | null {
+    const row = this.#find.get(digest);
+    return row === undefined ? null : readSession(row);
+  }
+
+  touch(digest: string, at: number): void {
+    this.#touch.run(at, digest);
+  }
+
+  end(digest: string): void {
+    this.#end.run(digest);
+  }
+
+  prune(now: number, idleSince: number): number {
+    return Number(this.#prune.run(now, idleSince).changes);
+  }
+}
+
+/**
+ * The statements over `issuers`; runs in the worker. Each is one row's, so each is a transaction of
+ * its own.
+ */
+export class IssuerTable {
+  readonly #insert: StatementSync;
+  readonly #list: StatementSync;
+  readonly #prune: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#insert = database.prepare(
+      "INSERT INTO issuers (kid, public_key, expires_at) VALUES (?, ?, ?) ON CONFLICT (kid) DO NOTHING",
+    );
+    this.#list = database.prepare(
+      "SELECT kid, public_key, expires_at FROM issuers WHERE expires_at > ? ORDER BY kid",
+    );
+    this.#prune = database.prepare("DELETE FROM issuers WHERE expires_at <= ?");
+  }
+
+  publish({ kid, publicKey, expiresAt }: IssuerRecord): void {
+    this.#insert.run(kid, publicKey, expiresAt);
+  }
+
+  list(now: number): readonly IssuerRecord[] {
+    return this.#list.all(now).map((row) => ({
+      kid: readText(row, "kid"),
+      publicKey: readText(row, "public_key"),
+      expiresAt: readNumber(row, "expires_at"),
+    }));
+  }
+
+  prune(before: number): number {
+    return Number(this.#prune.run(before).changes);
+  }
 }

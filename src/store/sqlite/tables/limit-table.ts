@@ -13,7 +13,7 @@ import {
   type SlotsLeased,
 } from "../../../limits/limit-store.ts";
 import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../../canon/limits.ts";
-import { readNumber, readText, type Row } from "../../rows/row.ts";
+import { readNumber, readText, type Row } from "../../rows.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The statements over `limit_counters` and `limit_slots`; runs in the worker. */

@@ -4,7 +4,7 @@ import type { ChainLink } from "../../../evidence/chain.ts";
 import { refuseUnchained } from "../../policy-log.ts";
 import type { PolicyLogRow } from "../../../lifecycle/records.ts";
 import type { StoredContent } from "../../../canon/policy.ts";
-import { readPolicyContent, readPolicyHead, readPolicyRow } from "../../rows/policy-rows.ts";
+import { readPolicyContent, readPolicyHead, readPolicyRow } from "../../rows.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** The statements over `policy_log` and `policy_contents`; runs in the worker. */

@@ -1,10 +1,14 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-
-import { Increments, KEPT_MINUTES, type RollUpQuery } from "../../../governance/increments.ts";
+import { ByteReader, ByteWriter } from "../../../governance/cell.ts";
+import {
+  Increments,
+  KEPT_MINUTES,
+  type RollUpQuery,
+  type RollUpRow,
+} from "../../../governance/increments.ts";
 import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
-import { readLines, type NewRecord } from "../../batch/lines.ts";
-import { readRollUp, type RowFields } from "../../rows/roll-up-rows.ts";
-import { readBytes, readNumber, readText } from "../../rows/row.ts";
+import { type NewRecord, readLines } from "../../batch/batch-lines.ts";
+import { type RowFields, readBytes, readNumber, readRollUp, readText } from "../../rows.ts";
 import type { BatchTable } from "./evidence-table.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -200,4 +204,41 @@ export class RollUpTable {
     this.#increments = new Increments();
     this.#base = null;
   }
+}
+
+/**
+ * A page of cells in one piece: a thousand pieces take longer to hand from thread to thread than to
+ * add up.
+ */
+interface PackedRows {
+  readonly count: number;
+  readonly bytes: Uint8Array;
+}
+
+export function packRows(rows: readonly RowFields[]): PackedRows {
+  const writer = new ByteWriter();
+  for (const { hour, labels, cell } of rows) {
+    writer.number(hour);
+    writer.text(labels);
+    writer.bytes(cell);
+  }
+  return { count: rows.length, bytes: writer.finish() };
+}
+
+/** What was packed, of the workspace and facet that were requested. */
+export function unpackRows(
+  { bytes }: PackedRows,
+  { workspace, facet }: RollUpQuery,
+): readonly RollUpRow[] {
+  const reader = new ByteReader(bytes);
+  const rows: RollUpRow[] = [];
+  while (!reader.done)
+    rows.push({
+      workspace,
+      facet,
+      hour: reader.number(),
+      labels: reader.text(),
+      cell: reader.bytes(),
+    });
+  return rows;
 }

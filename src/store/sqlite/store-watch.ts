@@ -1,15 +1,13 @@
 import { basename } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import type { ChainLink } from "../../../evidence/chain.ts";
+import type { ChainLink } from "../../evidence/chain.ts";
 import type {
   EvidenceFault,
   EvidenceFaultCause,
   NotedHead,
-} from "../../../evidence/evidence-store.ts";
-import { DiskHead } from "./disk-head.ts";
-import { FileIdentity } from "./file-identity.ts";
-import { FileSizes, type Sizes } from "./file-sizes.ts";
-import { HeadNote, notedHeadPath, readNotedHead } from "./noted-head.ts";
+} from "../../evidence/evidence-store.ts";
+import { DiskHead, HeadNote, notedHeadPath, readNotedHead } from "./log-end.ts";
+import { FileIdentity, FileSizes, type Sizes } from "./watched-files.ts";
 
 /**
  * How often a truncation is looked at again, and the pause between, milliseconds. Where other

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { PostgresLink } from "./link.ts";
-import { readBytes, readNumber } from "../rows/row.ts";
+import { Increments, KEPT_MINUTES, type SummaryStore } from "../../governance/increments.ts";
+import { BatchCounter } from "../batch/batch-counter.ts";
+import { readLines } from "../batch/batch-lines.ts";
+import { readBytes, readNumber, readRollUp, readText, rollUpPages } from "../rows.ts";
 import { batchesAfter, findDecided } from "./evidence/batch-rows.ts";
 import type { EvidenceSealer } from "./evidence/sealer.ts";
-import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
-import { BatchCounter } from "../batch/batch-counter.ts";
-import { readLines } from "../batch/lines.ts";
+import type { PostgresLink } from "./link.ts";
 
 /** How often what was written goes into the log and is counted, milliseconds. */
 const INTERVAL = 1_000;
@@ -147,4 +147,43 @@ export class RollUpFolder {
     }
     return done === true ? to : from;
   }
+}
+
+/** Cells read at a time, so that no statement is long. */
+const PAGE = 2_000;
+
+const CELL_PAGE = `
+SELECT hour, labels, cell FROM signalbox.roll_ups
+WHERE workspace = $1 AND facet = $2 AND (hour, labels) > ($3, $4) AND hour < $5 ORDER BY hour, labels LIMIT ${PAGE}`;
+
+/**
+ * From one workspace to the next by the index: looking at all cells would take as long as reading
+ * them.
+ */
+const WORKSPACES = `
+WITH RECURSIVE found AS (
+  (SELECT workspace FROM signalbox.roll_ups ORDER BY workspace LIMIT 1)
+  UNION ALL
+  SELECT (SELECT following.workspace FROM signalbox.roll_ups AS following
+    WHERE following.workspace > found.workspace ORDER BY following.workspace LIMIT 1)
+  FROM found WHERE found.workspace IS NOT NULL)
+SELECT workspace FROM found WHERE workspace IS NOT NULL ORDER BY workspace`;
+
+/** Hourly counts. What was written before a call is counted first. */
+export function postgresSummary(link: PostgresLink, folder: RollUpFolder): SummaryStore {
+  return {
+    async *read(query) {
+      await folder.foldAll();
+      const { workspace, facet, until } = query;
+      yield* rollUpPages(query, PAGE, async ({ hour, labels }) => {
+        const rows = await link.query(CELL_PAGE, [workspace ?? "", facet, hour, labels, until]);
+        return rows.map((row) => ({ workspace, facet, ...readRollUp(row) }));
+      });
+    },
+    async workspaces() {
+      await folder.foldAll();
+      const names = (await link.query(WORKSPACES)).map((row) => readText(row, "workspace"));
+      return names.map((name) => (name === "" ? null : name));
+    },
+  };
 }

@@ -1,0 +1,182 @@
+import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
+import { basename } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type ChainLink, GENESIS } from "../../evidence/chain.ts";
+import type { EvidenceFaultCause } from "../../evidence/evidence-store.ts";
+import { type Row, readNumber, readText } from "../rows.ts";
+import { UnusableDatabaseError } from "./database.ts";
+import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
+
+/**
+ * Digits of the position: every note has the same length, so that a newer one covers the older one
+ * whole.
+ */
+const DIGITS = 15;
+
+/** The file beside the database in which its server notes the end of the log. */
+export function notedHeadPath(databasePath: string): string {
+  return `${databasePath}-head`;
+}
+
+const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
+
+/**
+ * Notes the newest row that is durable, as `POSITION:HASH`. Without it, a database whose
+ * write-ahead log is gone would pass for a whole one. The note is not synchronised: after a power
+ * failure it may be older than the log, never newer.
+ */
+export class HeadNote {
+  readonly #path: string;
+  #descriptor: number | null = null;
+
+  constructor(databasePath: string) {
+    this.#path = notedHeadPath(databasePath);
+  }
+
+  write({ position, hash }: ChainLink): void {
+    try {
+      this.#descriptor ??= openSync(this.#path, FLAGS, 0o600);
+      writeSync(this.#descriptor, `${String(position).padStart(DIGITS, "0")}:${hash}\n`, 0);
+    } catch {
+      // The rows are durable without the note; an older note is still a true one.
+    }
+  }
+
+  /**
+   * Opens the file anew with the next note: call it now and then, so that a note that was removed
+   * or replaced is made again.
+   */
+  close(): void {
+    const descriptor = this.#descriptor;
+    this.#descriptor = null;
+    if (descriptor !== null) closeSync(descriptor);
+  }
+}
+
+/** What {@link HeadNote} wrote; `null` where there is no note, or none that can be read. */
+export function readNotedHead(databasePath: string): ChainLink | null {
+  let text: string;
+  try {
+    text = readFileSync(notedHeadPath(databasePath), "latin1");
+  } catch {
+    return null;
+  }
+  const [, digits = "", hash = ""] = /^([0-9]{15}):([0-9a-f]{64})\n$/.exec(text) ?? [];
+  return digits === "" ? null : { position: Number(digits), hash };
+}
+
+/**
+ * Compares the log with the head that a server noted beside the file.
+ *
+ * @throws {UnusableDatabaseError} where rows are missing at the end, or the log is another one;
+ * closes the database
+ */
+export function refuseMissingEnd(database: DatabaseSync, path: string): void {
+  // Read first: another process may go on writing.
+  const noted = readNotedHead(path);
+  if (noted === null) return;
+  const end = readEnd(database, noted);
+  if (typeof end.judged !== "string") return;
+  database.close();
+  const [name, note] = [basename(path), basename(notedHeadPath(path))];
+  const found = `${end.head.position}:${end.head.hash}`;
+  const expected = `${noted.position}:${noted.hash}`;
+  const what =
+    end.judged === "log_behind"
+      ? `the evidence ends at ${found}, before ${expected}, which its server noted in ${note}: records are missing at the end, as when ${name}-wal was removed or an older copy was restored`
+      : `the evidence is not the log of which its server noted ${expected} in ${note}; it ends at ${found}`;
+  throw new UnusableDatabaseError(
+    `${what}. Put the missing files back, or remove ${note} to continue with the records that are left`,
+  );
+}
+
+const COVERING =
+  "SELECT first, last, hash FROM evidence_batches WHERE last >= ? ORDER BY last LIMIT 1";
+const NEWEST = "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1";
+const START = "SELECT position, hash FROM evidence_start";
+
+/** A single failed reading may be another process that opens the file at the same moment. */
+const FAILURES = 2;
+
+/**
+ * The end of the log as a new connection finds it on disk. The connection that writes has pages in
+ * memory, and would not notice that the files hold something else.
+ */
+export class DiskHead {
+  readonly #path: string;
+  #failures = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * The newest row on disk, or what is wrong with it. Takes about 0.2 ms.
+   *
+   * @param known a row that this process knows as durable
+   */
+  compare(known: ChainLink): ChainLink | EvidenceFaultCause {
+    try {
+      const head = this.#read(known);
+      this.#failures = 0;
+      return head;
+    } catch (error) {
+      // A process without free file descriptors cannot open anything; files that are gone are seen
+      // by their own watch.
+      if (isBusy(error) || isCannotOpen(error)) return known;
+      this.#failures += 1;
+      return this.#failures < FAILURES ? known : "log_unreadable";
+    }
+  }
+
+  #read(known: ChainLink): ChainLink | EvidenceFaultCause {
+    const database = new DatabaseSync(this.#path, { readOnly: true, timeout: 0 });
+    try {
+      database.exec("PRAGMA trusted_schema = OFF");
+      return readEnd(database, known).judged;
+    } finally {
+      database.close();
+    }
+  }
+}
+
+/** The newest row of the log, and what {@link judge} finds of it. */
+function readEnd(
+  database: DatabaseSync,
+  known: ChainLink,
+): { readonly head: ChainLink; readonly judged: ChainLink | EvidenceFaultCause } {
+  const newest = database.prepare(NEWEST).get() ?? database.prepare(START).get();
+  const head = newest === undefined ? GENESIS : readLink(newest);
+  return { head, judged: judge(known, rowAt(database, known.position), head) };
+}
+
+/**
+ * The row at a position that was the end of a batch; without a hash where that batch is another
+ * one, `null` where it is gone.
+ */
+function rowAt(database: DatabaseSync, position: number): ChainLink | null {
+  const row = database.prepare(COVERING).get(position);
+  if (row === undefined || readNumber(row, "first") > position) return null;
+  return { position, hash: readNumber(row, "last") === position ? readText(row, "hash") : "" };
+}
+
+/**
+ * Whether a log is the continuation of what was known of it.
+ *
+ * @param kept the row at the known position; `null` where there is none, which a prune explains if
+ * the log goes on
+ */
+export function judge(
+  known: ChainLink,
+  kept: ChainLink | null,
+  head: ChainLink,
+): ChainLink | EvidenceFaultCause {
+  if (head.position < known.position) return "log_behind";
+  if ((kept ?? known).hash !== known.hash) return "log_differs";
+  if (head.position === known.position && head.hash !== known.hash) return "log_differs";
+  return head;
+}
+
+function readLink(row: Row): ChainLink {
+  return { position: readNumber(row, "position"), hash: readText(row, "hash") };
+}

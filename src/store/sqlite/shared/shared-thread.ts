@@ -1,0 +1,105 @@
+import { type Socket, connect } from "node:net";
+import type { Worker } from "node:worker_threads";
+import type { FromWorker, ToWorker, WorkerStart } from "../store-engine.ts";
+import { type StoreThread, startThread } from "../worker-link.ts";
+import { type Door, newDoor, removeDoor } from "./door.ts";
+import { MessageReader, encodeMessage } from "./frames.ts";
+
+/**
+ * The store's thread of another process, as the one that uses it sees it; the other end is a
+ * `StoreDoor`.
+ */
+export class BorrowedThread implements StoreThread {
+  readonly #socket: Socket;
+  readonly #reader: MessageReader<FromWorker>;
+  readonly #listeners: ((message: FromWorker) => void)[] = [];
+
+  /** Connects. The end of the connection is the end of the thread to this process: `exit`. */
+  constructor({ address, workerSecret, threadSecret }: Door) {
+    this.#reader = new MessageReader(threadSecret, isFromThread);
+    this.#socket = connect(address);
+    this.#socket.write(workerSecret);
+    this.#socket.on("data", (chunk: Buffer) => this.#hear(chunk));
+  }
+
+  on(event: "message", listener: (message: FromWorker) => void): this;
+  on(event: "error" | "exit", listener: () => void): this;
+  on(event: "message" | "error" | "exit", listener: (message: FromWorker) => void): this {
+    if (event === "message") this.#listeners.push(listener);
+    else this.#socket.on(event === "exit" ? "close" : "error", listener);
+    return this;
+  }
+
+  postMessage(message: ToWorker): void {
+    this.#socket.write(encodeMessage(message));
+  }
+
+  terminate(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#socket.closed) return resolve();
+      this.#socket.once("close", () => resolve());
+      this.#socket.destroy();
+    });
+  }
+
+  #hear(chunk: Buffer): void {
+    try {
+      for (const message of this.#reader.read(chunk)) {
+        for (const listener of this.#listeners) listener(message);
+      }
+    } catch (error) {
+      this.#socket.destroy(error instanceof Error ? error : undefined);
+    }
+  }
+}
+
+function isFromThread(value: unknown): value is FromWorker {
+  return (
+    typeof value === "object" && value !== null && "type" in value && typeof value.type === "string"
+  );
+}
+
+/**
+ * The store's one thread, which workers use too, so that a database has one writer however many of
+ * them serve: one connection, one chain, one transaction at a time. Their messages go to the thread
+ * directly, by its {@link Door}.
+ */
+export class LentThread {
+  readonly #say: (line: string) => void;
+  readonly #listeners = new Set<(door: Door) => void>();
+  #door: Door | null = null;
+
+  /** @param say takes a line for operators. */
+  constructor(say: (line: string) => void) {
+    this.#say = say;
+  }
+
+  /** Of the thread that runs, or ran last; `null` before the first one. */
+  get door(): Door | null {
+    return this.#door;
+  }
+
+  /** Calls `listener` for each later door. @returns ends it */
+  watch(listener: (door: Door) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /**
+   * For the store that has the thread (`SqliteStoreOptions.startThread`); called again when the
+   * thread has died.
+   */
+  readonly startThread = (start: WorkerStart): Worker => {
+    const door = newDoor();
+    const thread = startThread({ ...start, door });
+    thread.on("message", (message: FromWorker) => {
+      if (message.type === "refused")
+        this.#say(`a worker's connection to the store was closed: ${message.description}`);
+      if (message.type !== "opened") return;
+      this.#door = door;
+      for (const listener of this.#listeners) listener(door);
+    });
+    thread.on("exit", () => removeDoor(door));
+    return thread;
+  };
+}
