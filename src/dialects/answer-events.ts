@@ -8,7 +8,6 @@ import type {
   InferenceEvent,
   OpenBlock,
   TokenLogprob,
-  TokenUsage,
 } from "../canon/generate/event.ts";
 import { isJsonObject, type JsonValue } from "../canon/json.ts";
 import { answerFailure } from "./answer-ends.ts";
@@ -360,65 +359,49 @@ const CLOSE_BRACE = 125;
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
 
-/**
- * Joins events to the answer that they describe: a stream and a whole answer give the same result.
- */
-class AnswerCollector {
-  readonly #blocks: AnswerBlock[] = [];
-  #model: string | null = null;
-  #usage: TokenUsage | null = null;
-  #finish: Answer["finish"] = null;
-  #failure: UpstreamFailure | null = null;
-
-  /** The answer so far; its blocks go on growing. */
-  get answer(): Answer {
-    return {
-      model: this.#model,
-      blocks: this.#blocks,
-      usage: this.#usage,
-      finish: this.#finish,
-      failure: this.#failure,
-    };
-  }
-
-  push(event: InferenceEvent): void {
-    switch (event.type) {
-      case "start":
-        this.#model = event.model;
-        break;
-      case "open":
-        this.#blocks.push(emptyBlock(event.block));
-        break;
-      case "usage":
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        break;
-      case "finish":
-        this.#finish = { reason: event.reason, stopSequence: event.stopSequence };
-        break;
-      case "failure":
-        this.#failure = event.failure;
-        break;
-      case "dropped":
-      case "close":
-        break;
-      case "text":
-      case "refusal":
-      case "reasoning":
-      case "signature":
-      case "arguments":
-      case "citation": {
-        const block = this.#blocks[event.index];
-        if (block !== undefined) extend(block, event);
-      }
+/** Joins the events of an answer; a stream and a whole answer give the same result. */
+export function collectAnswer(events: Iterable<InferenceEvent>): Answer {
+  const blocks: AnswerBlock[] = [];
+  let answer: Answer = { model: null, blocks, usage: null, finish: null, failure: null };
+  for (const event of events) {
+    const { type } = event;
+    if (type === "start") answer = { ...answer, model: event.model };
+    else if (type === "usage") answer = { ...answer, usage: mergeUsage(answer.usage, event.usage) };
+    else if (type === "failure") answer = { ...answer, failure: event.failure };
+    else if (type === "finish") {
+      const { reason, stopSequence } = event;
+      answer = { ...answer, finish: { reason, stopSequence } };
+    } else if (type === "open") blocks.push(emptyBlock(event.block));
+    else if (type !== "close" && type !== "dropped") {
+      const block = blocks[event.index];
+      if (block !== undefined) extend(block, event);
     }
   }
+  return answer;
 }
 
-/** Joins all events of an answer. */
-export function collectAnswer(events: Iterable<InferenceEvent>): Answer {
-  const collector = new AnswerCollector();
-  for (const event of events) collector.push(event);
-  return collector.answer;
+/** The events that a stream has for one block. */
+export function blockEvents(block: AnswerBlock, index: number): readonly InferenceEvent[] {
+  const deltas: InferenceEvent[] = [];
+  switch (block.kind) {
+    case "text":
+      deltas.push({ type: "text", index, text: block.text, logprobs: block.logprobs });
+      for (const citation of block.citations) deltas.push({ type: "citation", index, citation });
+      break;
+    case "refusal":
+      deltas.push({ type: "refusal", index, text: block.text });
+      break;
+    case "reasoning": {
+      const { text, signature, family } = block;
+      if (text !== "") deltas.push({ type: "reasoning", index, text });
+      if (signature !== null && family !== null)
+        deltas.push({ type: "signature", index, signature, family });
+      break;
+    }
+    case "tool_call":
+      deltas.push({ type: "arguments", index, json: block.arguments });
+  }
+  return [{ type: "open", index, block }, ...deltas, { type: "close", index }];
 }
 
 type DeltaEvent = Extract<

@@ -1,3 +1,5 @@
+import type { DataSource } from "../canon/generate/generate-request.ts";
+
 /**
  * Longest media type that is looked for at the head of a data URL; what is longer is none (RFC 6838
  * allows 127 a side).
@@ -24,6 +26,11 @@ export function readDataUrl(
 
 export function printDataUrl(mediaType: string, data: string): string {
   return `data:${mediaType}${MARK}${data}`;
+}
+
+/** The URL of content by reference; a data URL of content that the request holds. */
+export function urlOf(source: DataSource): string {
+  return source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
 }
 
 /** A URL that another party could fetch; the router never does. */

@@ -179,7 +179,7 @@ export interface AnswerContext {
 }
 
 /** Reads the answers of one exchange. */
-export interface AnswerReading {
+interface AnswerReading {
   readonly parseStream: () => EventParser;
   /** As {@link Upstream.parseAnswer}. */
   readonly parseAnswer: (bytes: Uint8Array) => readonly InferenceEvent[];

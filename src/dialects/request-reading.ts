@@ -28,7 +28,8 @@ type FieldClass =
   | "ours";
 
 interface FieldFacts {
-  readonly class: FieldClass;
+  /** Default: `core`. */
+  readonly class?: FieldClass;
   /**
    * The capability that the member needs when it has a value; finer rules stand in the dialect's
    * parser.

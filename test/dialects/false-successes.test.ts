@@ -8,19 +8,17 @@ import {
 import type { AnswerStream, Surface, Upstream } from "../../src/dialects/dialect.ts";
 import { geminiUpstream } from "../../src/dialects/gemini/dialect.ts";
 import type { GenerateDialect } from "../../src/dialects/table.ts";
-import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
-import {
-  completionsSurface,
-  completionsUpstream,
-} from "../../src/dialects/openai-completions/dialect.ts";
-import {
-  responsesSurface,
-  responsesUpstream,
-} from "../../src/dialects/openai-responses/dialect.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
+import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
+import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { checkedEnd } from "../../src/dialects/exchange-plan.ts";
+import { checkedEnd, upstreamFor } from "../../src/dialects/exchange-plan.ts";
 import { contextOf, NO_HEADERS, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
+const responsesUpstream = upstreamFor("generate", "openai-responses");
+const completionsUpstream = upstreamFor("generate", "openai-completions");
 
 const encoder = new TextEncoder();
 

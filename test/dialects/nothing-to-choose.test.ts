@@ -7,8 +7,11 @@ import {
 } from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
-import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 function read(surface: Surface, body: JsonObject) {
   const request = surface.parse(body, 10, NO_HEADERS);

@@ -2,17 +2,13 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
-import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/ending.ts";
 import { UsageTally } from "../../src/dialects/anthropic-messages/read-answer.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/read-answer.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
-import {
-  responsesSurface,
-  responsesUpstream,
-} from "../../src/dialects/openai-responses/dialect.ts";
+import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
-import { planExchange } from "../../src/dialects/exchange-plan.ts";
+import { planExchange, upstreamFor } from "../../src/dialects/exchange-plan.ts";
 import { route } from "../support/table.ts";
 import {
   body as messagesBody,
@@ -23,6 +19,9 @@ import {
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 import { prepareTranslation } from "../../src/dialects/translate-request.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
+const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 const encoder = new TextEncoder();
 

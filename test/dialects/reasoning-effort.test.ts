@@ -2,11 +2,13 @@ import { describe, expect, it } from "vitest";
 import type { ModelReasoning } from "../../src/canon/table.ts";
 import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
 import type { Target, Upstream } from "../../src/dialects/dialect.ts";
-import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
-import { responsesUpstream } from "../../src/dialects/openai-responses/dialect.ts";
 import { budgetOfEffort, effortOfBudget } from "../../src/dialects/reasoning-effort.ts";
 import { MODEL, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
+const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 const LEVELS = ["low", "medium", "high"] as const;
 const BUDGETS = { none: 0, low: 1_024, high: 8_192, max: 30_000 };

@@ -4,13 +4,13 @@ import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface } from "../../src/dialects/dialect.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
-import {
-  responsesSurface,
-  responsesUpstream,
-} from "../../src/dialects/openai-responses/dialect.ts";
+import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { NO_EDITS, NO_HEADERS, contextOf, targetOf } from "./laws/target.ts";
 import { chunksOf } from "./openai-chat/bodies.ts";
 import { describe, expect, it } from "vitest";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+
+const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 type Reasoning = Extract<AnswerBlock, { kind: "reasoning" }>;
 

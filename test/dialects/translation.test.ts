@@ -13,9 +13,11 @@ import {
 } from "../../src/dialects/translated-stream.ts";
 import { forOneTool, prepareTranslation } from "../../src/dialects/translate-request.ts";
 import type { Feature } from "../../src/canon/capability.ts";
-import { chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
 import { route, shape } from "../support/table.ts";
 import { targetOf } from "./laws/target.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

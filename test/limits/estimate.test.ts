@@ -3,9 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
 import { RERANK_BODY } from "../../src/dialects/cohere-chat/rerank-surface.ts";
-import { CHAT_BODY } from "../../src/dialects/openai-chat/parse-request.ts";
-import { COMPLETIONS_BODY } from "../../src/dialects/openai-completions/request.ts";
-import { formatDuration } from "../../src/dialects/openai-chat/family.ts";
+import { OPENAI_FAMILY } from "../../src/dialects/openai-chat/family.ts";
 import {
   costOf,
   estimateRequest,
@@ -24,6 +22,7 @@ import {
 } from "../../src/limits/cost.ts";
 import { windowEnd, windowStart } from "../../src/limits/limit-store.ts";
 import { LIMIT_WINDOWS } from "../../src/canon/limits.ts";
+import { CHAT_BODY, COMPLETIONS_BODY } from "../support/body-readers.ts";
 import { endpoint, model } from "../support/table.ts";
 
 describe("windows", () => {
@@ -669,6 +668,8 @@ describe("the time until a limit begins anew", () => {
     [3_600_000, "1h0m0s"],
     [90_061_000, "25h1m1s"],
   ])("%i ms is %s", (milliseconds, text) => {
-    expect(formatDuration(milliseconds)).toBe(text);
+    const limit = { limit: 1, remaining: 0, untilReset: milliseconds, resetAt: () => "" };
+    const headers = OPENAI_FAMILY.limitHeaders("requests", limit);
+    expect(headers.slice(-2)).toEqual(["x-ratelimit-reset-requests", text]);
   });
 });

@@ -3,7 +3,7 @@ import type { Answer, InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { collectAnswer } from "../../src/dialects/answer-events.ts";
-import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { SseFramer, parseSseEvent } from "../../src/dialects/sse.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
@@ -11,6 +11,9 @@ import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { positionsToCut } from "../support/long.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 import { describe, expect, it } from "vitest";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const recordings = readRecordings("openai-chat");
 const answered = (recordings ?? []).filter(({ status }) => status === 200);

@@ -3,24 +3,24 @@ import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import {
-  completionsSurface,
-  completionsUpstream,
-} from "../../src/dialects/openai-completions/dialect.ts";
-import {
   COMPLETIONS_FIELDS,
-  COMPLETIONS_SCHEMA,
-} from "../../src/dialects/openai-completions/request.ts";
+  completionsSurface,
+} from "../../src/dialects/openai-completions/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../src/dialects/contract-schemas.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
+const completionsUpstream = upstreamFor("generate", "openai-completions");
+
+const schema = completionsSurface.contract.body;
 const recordings = readRecordings("openai-completions");
 const encoder = new TextEncoder();
 const target = targetOf("openai-completions");
 const validate = new Ajv2020({ strict: false, allowUnionTypes: true }).compile({
-  ...COMPLETIONS_SCHEMA,
-  properties: { ...COMPLETIONS_SCHEMA.properties, provider: PROVIDER_PREFERENCES_SCHEMA },
+  ...schema,
+  properties: { ...(schema.properties as JsonObject), provider: PROVIDER_PREFERENCES_SCHEMA },
 });
 
 function bodyOf({ request, streaming }: Recording): JsonObject {

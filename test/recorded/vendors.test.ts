@@ -4,11 +4,14 @@ import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject } from "../../src/canon/json.ts";
 import type { Ending } from "../../src/dialects/dialect.ts";
 import type { DIALECTS } from "../../src/dialects/table.ts";
-import { chatSurface, chatUpstream } from "../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { brokenLaws } from "../dialects/openai-chat/event-laws.ts";
 import { canon } from "../dialects/openai-chat/canon.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../dialects/laws/target.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
+import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const recordings = readRecordings("openai-chat");
 const encoder = new TextEncoder();

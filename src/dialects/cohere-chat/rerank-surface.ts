@@ -21,7 +21,7 @@ import { upstreamFor } from "../exchange-plan.ts";
 import { memberIn } from "../json.ts";
 import { readKinds } from "../kinds.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
-import { CHAT_KINDS } from "../openai-chat/read-tools.ts";
+import { CHAT_KINDS } from "../openai-chat/parse-request.ts";
 import {
   RequestReading,
   UNSPECIFIED,

@@ -118,7 +118,7 @@ const responseFormat = {
 /**
  * JSON Schema (2020-12) of the body of POST /v1/chat/completions
  * (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json. Members
- * that it does not list are judged by the field registry (`request-facts.ts`), which knows the route;
+ * that it does not list are judged by the field registry (`CHAT_FIELDS`), which knows the route;
  * nested unknown members travel to providers of the same protocol untouched.
  */
 export const CHAT_COMPLETIONS_SCHEMA = {

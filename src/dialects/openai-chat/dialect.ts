@@ -24,11 +24,10 @@ import { OPENAI_CHAT } from "./facts.ts";
 import { OPENAI_FAMILY, deploymentHost, deploymentPath } from "./family.ts";
 import { formatChat } from "./format.ts";
 import { moderationsUpstream } from "./moderations-upstream.ts";
-import { chatToCanon, parseChatRequest } from "./parse-request.ts";
+import { CHAT_FIELDS, CHAT_REQUESTS } from "./parse-request.ts";
 import { parseChatAnswer, parseChatStream, readingOfChat } from "./read-answer.ts";
 import { editChatRequest, observeChatStream, readChatAnswer } from "./relay.ts";
 import { renderChatAnswer, renderChatStream } from "./render.ts";
-import { CHAT_FIELDS } from "./request-facts.ts";
 import { refusingUnknown } from "../request-reading.ts";
 import {
   droppedPriority,
@@ -46,7 +45,7 @@ const PATH = "/chat/completions";
 export const chatSurface: Surface = {
   kind: "generate",
   dialect: "openai-chat",
-  parse: parseChatRequest,
+  parse: CHAT_REQUESTS.parse,
   refuseUnknown: refusingUnknown(CHAT_FIELDS, "chat completions"),
   relay: {
     path: () => PATH,
@@ -56,7 +55,7 @@ export const chatSurface: Surface = {
     reading: readingOfChat,
   },
   translation: {
-    toCanon: chatToCanon,
+    toCanon: CHAT_REQUESTS.toCanon,
     renderStream: renderChatStream,
     renderAnswer: renderChatAnswer,
   },

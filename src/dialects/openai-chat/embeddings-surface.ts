@@ -24,7 +24,7 @@ import { numberOrNull } from "../json.ts";
 import { readKinds } from "../kinds.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { itemsByFirst } from "./moderations-surface.ts";
-import { CHAT_KINDS } from "./read-tools.ts";
+import { CHAT_KINDS } from "./parse-request.ts";
 import {
   RequestReading,
   UNSPECIFIED,

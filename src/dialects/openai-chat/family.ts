@@ -1,10 +1,32 @@
 import { invalidRequest, type ErrorKind, type ServiceError } from "../../canon/error.ts";
-import type { Hints } from "../../canon/generate/generate-request.ts";
+import type {
+  DataSource,
+  FilePart,
+  GenerateRequest,
+  Hints,
+  ImagePart,
+  InputPart,
+  OutputFormat,
+  RefusalPart,
+  TextPart,
+  Tool,
+  ToolChoice,
+} from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
-import type { HostedRequest, OutgoingRequest, Target, Upstream } from "../dialect.ts";
-import { memberIn, numberOrNull, textOrNull } from "../json.ts";
-import { storedState } from "../kinds.ts";
+import type { BodyReader, RequestShape } from "../../canon/request.ts";
+import { PLAIN_BODY } from "../body-reader.ts";
+import { readDataUrl } from "../data-url.ts";
+import type {
+  HostedRequest,
+  OutgoingRequest,
+  RequestReader,
+  Target,
+  Translation,
+  Upstream,
+} from "../dialect.ts";
+import { flagOrNull, listOf, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
+import { readKinds, storedState, type Kinds } from "../kinds.ts";
 import {
   DENIAL,
   ERROR_MESSAGE,
@@ -12,13 +34,14 @@ import {
   limitHeaders,
   type ProtocolFamily,
 } from "../protocol-family.ts";
-import type { RequestReading } from "../request-reading.ts";
+import { RequestReading, hasUnknownMember, inferenceRequest } from "../request-reading.ts";
 import { formatSseEvent } from "../sse.ts";
+import { canonicalRequest, namedToolFeature, type CanonReader } from "../translate-request.ts";
 
 /** The error in schemas of streams. */
 export const OPENAI_ERROR = { $ref: "#/components/schemas/Error" } as const;
 
-/** The `type` of the OpenAI family for each kind of error (docs/protocols.md#error-bodies). */
+/** The `type` of each kind of error (docs/protocols.md#error-bodies). */
 const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
   invalid_request: "invalid_request_error",
   authentication: "authentication_error",
@@ -87,7 +110,7 @@ function errorSchema(facts: Readonly<Record<string, JsonObject>>): JsonObject {
  * `1h2m3s`, with `0m` only between hours and seconds; rounded up to whole seconds. @param
  * milliseconds at least 0.
  */
-export function formatDuration(milliseconds: number): string {
+function formatDuration(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
   const rest = `${seconds % 60}s`;
@@ -127,8 +150,73 @@ function errorObject(error: ServiceError, requestId: string): object {
   };
 }
 
-/** 0 is what the protocols do without the member. */
-export function readPenalty(
+/** How one of OpenAI's protocols reads its request bodies. */
+interface OpenAiReader extends CanonReader {
+  readonly operation: RequestShape["operation"];
+  readonly kinds: Kinds;
+  /** Members that have a provider keep something → the rest of the sentence that refuses them. */
+  readonly stateful: Readonly<Record<string, string>>;
+  /** Estimates for limits and balancing, where they differ from those of a plain body. */
+  readonly body: Partial<BodyReader>;
+  /** Whether every stream ends with token counts, without a setting for them. */
+  readonly alwaysCounts?: boolean;
+}
+
+/**
+ * Parses validated bodies (capabilities, features, size and preferences), and makes canonical
+ * requests of them where they are translated.
+ */
+export function openAiRequests(reader: OpenAiReader): {
+  readonly parse: RequestReader["parse"];
+  readonly toCanon: Translation["toCanon"];
+} {
+  const { operation, native, registry, kinds, stateful, read, alwaysCounts } = reader;
+  const bodyReader: BodyReader = { ...PLAIN_BODY, ...reader.body };
+  return {
+    parse: (body, bytes, headers) => {
+      const refused = statefulMember(body, stateful);
+      if (refused !== null) return refused;
+      const reading = new RequestReading(native);
+      reading.noteFields(body, registry);
+      const { stream, maxOutputTokens, reasoning } = read(body, reading);
+      readKinds(body, registry, kinds, reading);
+      return inferenceRequest(reading, {
+        operation,
+        stream,
+        maxOutputTokens,
+        effort: reasoning?.effort ?? "unspecified",
+        dimensions: null,
+        bytes,
+        headers,
+        body,
+        includeUsage: alwaysCounts ?? readIncludeUsage(body, reading),
+        reader: bodyReader,
+      });
+    },
+    toCanon: (request, mode, edits) => canonicalRequest(reader, request, mode, edits),
+  };
+}
+
+type Sampling = "temperature" | "topP" | "topK" | "frequencyPenalty" | "presencePenalty";
+
+/** Sampling settings of all three protocols. */
+export function readSampling(
+  body: JsonObject,
+  reading: RequestReading,
+): Pick<GenerateRequest, Sampling> {
+  const temperature = numberOrNull(body.temperature);
+  if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
+  return {
+    temperature,
+    topP: numberOrNull(body.top_p),
+    topK: null,
+    frequencyPenalty: readPenalty(body, "frequency_penalty", reading),
+    presencePenalty: readPenalty(body, "presence_penalty", reading),
+  };
+}
+
+/** 0 is the default of the protocols. */
+function readPenalty(
   body: JsonObject,
   name: "frequency_penalty" | "presence_penalty",
   reading: RequestReading,
@@ -140,28 +228,162 @@ export function readPenalty(
   return penalty;
 }
 
-/** `null` where the member is absent or holds no token. */
-export function readLogitBias(
-  { logit_bias: bias }: JsonObject,
+/**
+ * Settings of chat and legacy completions. More than four stop sequences are for the caller to
+ * note; line breaks are common ones, and not all protocols accept blank ones.
+ */
+export function readTextSettings(
+  { logit_bias: bias, seed, stop }: JsonObject,
   reading: RequestReading,
-): JsonObject | null {
-  if (!isJsonObject(bias) || Object.keys(bias).length === 0) return null;
-  reading.use("logit_bias", "logit_bias");
-  return bias;
+): Pick<GenerateRequest, "logitBias" | "seed" | "stop"> {
+  const logitBias = isJsonObject(bias) && Object.keys(bias).length > 0 ? bias : null;
+  if (logitBias !== null) reading.use("logit_bias", "logit_bias");
+  const stops = (Array.isArray(stop) ? stop : [stop]).filter((one) => typeof one === "string");
+  if (stops.length > 0) reading.use("stop_sequences", "stop");
+  if (stops.some((one) => one.trim() === "")) reading.use("stop_sequences_blank", "stop");
+  return { logitBias, seed: numberOrNull(seed), stop: stops };
+}
+
+/** Notes the requirements of a response format that is JSON. */
+export function noteFormat(
+  type: "json_object" | "json_schema",
+  path: string,
+  tools: JsonValue | undefined,
+  forcesTool: boolean,
+  reading: RequestReading,
+): void {
+  reading.need(type, path);
+  if (listOf(tools).length > 0) reading.use("schema_with_tools", path);
+  if (forcesTool || reading.has("reasoning")) reading.use("constrained_schema", path);
+}
+
+export function schemaFormat(
+  { name, description, strict }: JsonObject,
+  schema: JsonObject,
+): OutputFormat {
+  return {
+    kind: "json_schema",
+    name: textOrNull(name),
+    description: textOrNull(description),
+    schema,
+    strict: flagOrNull(strict),
+  };
+}
+
+export type ToolsRequest = Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls">;
+
+/** @param path of the object that holds the function's name and schema. */
+export function readFunction(
+  { name, description, parameters, strict }: JsonObject,
+  path: string,
+  cache: Tool["cache"],
+  reading: RequestReading,
+): Tool {
+  if (strict === true) reading.use("tool_strict", `${path}.strict`);
+  return {
+    name: textOf(name),
+    description: textOrNull(description),
+    parameters: isJsonObject(parameters) ? parameters : null,
+    strict: flagOrNull(strict),
+    cache,
+  };
+}
+
+const CHOICE_MEMBERS = {
+  nested: {
+    function: ["type", "function"],
+    allowed: ["type", "allowed_tools"],
+    list: ["mode", "tools"],
+  },
+  flat: { function: ["type", "name"], allowed: ["type", "mode", "tools"], list: [] },
+} as const;
+const NAME_MEMBER = ["name"];
+
+type ForcedChoice =
+  | { readonly mode: "required" }
+  | Exclude<ToolChoice, { readonly mode: "auto" | "none" | "required" }>;
+
+/**
+ * A tool choice other than `auto` and `none`; `null` where canon cannot hold it.
+ *
+ * @param isNested whether names stand in a member `function` and lists in `allowed_tools`, as in
+ *   chat completions; in responses both stand beside `type`.
+ */
+export function readToolChoice(
+  choice: JsonValue | undefined,
+  isNested: boolean,
+): ForcedChoice | null {
+  if (choice === "required") return { mode: choice };
+  const name = functionName(choice, isNested);
+  if (name !== null) return { mode: "named", name };
+  if (!isJsonObject(choice) || choice.type !== "allowed_tools") return null;
+  const known = CHOICE_MEMBERS[isNested ? "nested" : "flat"];
+  const allowed = isNested ? choice.allowed_tools : choice;
+  if (hasUnknownMember(choice, known.allowed) || !isJsonObject(allowed)) return null;
+  const { mode, tools } = allowed;
+  if (isNested && hasUnknownMember(allowed, known.list)) return null;
+  if (!Array.isArray(tools) || (mode !== "auto" && mode !== "required")) return null;
+  const names = tools.flatMap((tool: JsonValue) => functionName(tool, isNested) ?? []);
+  if (names.length === 0 || names.length < tools.length) return null;
+  return { mode: "allowed", names, required: mode === "required" };
+}
+
+function functionName(tool: JsonValue | undefined, isNested: boolean): string | null {
+  const known = CHOICE_MEMBERS[isNested ? "nested" : "flat"].function;
+  if (!isJsonObject(tool) || tool.type !== "function" || hasUnknownMember(tool, known)) return null;
+  if (!isNested) return textOrNull(tool.name);
+  const { function: named } = tool;
+  return isJsonObject(named) && !hasUnknownMember(named, NAME_MEMBER)
+    ? textOrNull(named.name)
+    : null;
 }
 
 /**
- * Stop sequences; what more than four of them use is the caller's to note. Line breaks are common
- * ones, and not all protocols take blank ones.
+ * A tool choice other than `auto` and `none`, as canon has it. A choice of a tool that is not among
+ * the request's functions is left to the provider.
+ *
+ * @param all the request's list of tools. @param tools its functions.
  */
-export function readStop({ stop }: JsonObject, reading: RequestReading): readonly string[] {
-  if (stop == null) return [];
-  const texts = (Array.isArray(stop) ? stop : [stop]).filter(
-    (one: JsonValue) => typeof one === "string",
-  );
-  if (texts.length > 0) reading.use("stop_sequences", "stop");
-  if (texts.some((one) => one.trim() === "")) reading.use("stop_sequences_blank", "stop");
-  return texts;
+export function readForcedChoice(
+  choice: JsonValue,
+  all: JsonValue | undefined,
+  tools: readonly Tool[],
+  isNested: boolean,
+  reading: RequestReading,
+): ToolChoice | null {
+  const parsed = readToolChoice(choice, isNested);
+  const names =
+    parsed?.mode === "named" ? [parsed.name] : parsed?.mode === "allowed" ? parsed.names : [];
+  const isOffered = names.every((name) => tools.some((tool) => tool.name === name));
+  if (parsed === null || tools.length === 0 || !isOffered) {
+    reading.useNative("tool_choice");
+    return null;
+  }
+  const { mode } = parsed;
+  reading.use(mode === "named" ? namedToolFeature(all) : `tool_choice_${mode}`, "tool_choice");
+  return parsed;
+}
+
+/** A content part that canon can hold in some turn. */
+export type ContentPart = InputPart | RefusalPart;
+
+export const isTextPart = (part: ContentPart): part is TextPart => part.kind === "text";
+export const isAnswerPart = (part: ContentPart): part is TextPart | RefusalPart =>
+  part.kind === "text" || part.kind === "refusal";
+export const isInputPart = (part: ContentPart): part is InputPart => part.kind !== "refusal";
+export const isResultPart = (part: ContentPart): part is TextPart | ImagePart | FilePart =>
+  part.kind !== "refusal" && part.kind !== "audio";
+
+export function textPart(text: string): TextPart {
+  return { kind: "text", text, cache: null };
+}
+
+/** Media types of files that every protocol with files accepts. */
+export const COMMON_FILES = ["application/pdf", "text/plain"];
+
+export function sourceOf(url: string): DataSource {
+  const data = readDataUrl(url);
+  return data === null ? { kind: "url", url } : { kind: "base64", ...data };
 }
 
 /** Members that may help, and that canon holds. */
@@ -174,13 +396,16 @@ export function readHints(body: JsonObject, reading: RequestReading): Hints {
   };
 }
 
-/** Whether the body has stream options. @returns the 400 where it has some and does not stream. */
-export function readIncludeUsage(body: JsonObject, stream: boolean): boolean | ServiceError {
-  const { stream_options: options } = body;
+/** Whether token counts are requested. Refuses options of a stream where nothing streams. */
+function readIncludeUsage(
+  { stream, stream_options: options }: JsonObject,
+  reading: RequestReading,
+): boolean {
   if (!isJsonObject(options)) return false;
-  if (stream) return options.include_usage === true;
+  if (stream === true) return options.include_usage === true;
   const sentence = "stream_options is only allowed when stream is true";
-  return invalidRequest("invalid_stream_options", sentence, "stream_options");
+  reading.refuse(invalidRequest("invalid_stream_options", sentence, "stream_options"));
+  return false;
 }
 
 /**
@@ -211,7 +436,7 @@ function isKeyOf<Known extends object>(known: Known, name: string): name is keyo
  *
  * @param sentences what each member does, and what to send instead.
  */
-export function statefulMember(
+function statefulMember(
   body: JsonObject,
   sentences: Readonly<Record<string, string>>,
 ): ServiceError | null {
@@ -241,7 +466,9 @@ export function storedFile(part: JsonObject, path: string): ServiceError | null 
  * Service tiers of OpenAI's protocols (docs/protocols.md#chat-completions); canon uses the same
  * values.
  */
-export const SERVICE_TIERS = ["auto", "default", "flex", "scale", "priority", "fast"];
+export const SERVICE_TIERS = Object.fromEntries(
+  ["auto", "default", "flex", "scale", "priority", "fast"].map((tier) => [tier, tier]),
+);
 
 /** Characters as protocols count them: a surrogate pair is one. */
 export function codePoints(text: string): number {

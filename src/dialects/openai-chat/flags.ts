@@ -1,7 +1,8 @@
 import { NO_EDITS, editSet, type DroppedField, type EditSet } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
-import { readToolChoice, toolName } from "./read-tools.ts";
+import { readToolChoice } from "./family.ts";
+import { toolName } from "./parse-request.ts";
 import { readReasoningHistory } from "./reasoning.ts";
 
 type Fit = (message: JsonObject, changes: Changes) => JsonObject;
@@ -256,7 +257,7 @@ function dropStrictness(body: EditableBody, changes: Changes): void {
 /** A choice among some of the tools, as a request that has no others. */
 function filterAllowed(body: EditableBody, changes: Changes): void {
   const { tools, tool_choice: choice } = body;
-  const allowed = choice == null ? null : readToolChoice(choice);
+  const allowed = readToolChoice(choice, true);
   if (allowed?.mode !== "allowed" || !Array.isArray(tools)) return;
   const filtered = tools.filter((tool: JsonValue) => allowed.names.includes(toolName(tool)));
   // A choice of tools that are not there is for the provider to judge.

@@ -3,15 +3,16 @@ import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
   AssistantTurn,
+  DataSource,
   FilePart,
   GenerateRequest,
   ImagePart,
   InputPart,
   OutputFormat,
   ReasoningPart,
+  ReasoningRequest,
   RefusalPart,
   TextPart,
-  Tool,
   ToolCallPart,
   ToolChoice,
   ToolResult,
@@ -19,130 +20,162 @@ import type {
 } from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
-import type { ModelReasoning } from "../../canon/table.ts";
-import { printDataUrl } from "../data-url.ts";
+import type { ModelRow } from "../../canon/table.ts";
+import { printDataUrl, urlOf } from "../data-url.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { readMarked } from "../gemini/signatures.ts";
 import { SERVICE_TIERS } from "./family.ts";
 import { applyFlags, type EditableBody } from "./flags.ts";
 import { reasoningDetails } from "./reasoning.ts";
-import { effortOfBudget } from "../reasoning-effort.ts";
+import { effortOfBudget, sentTier } from "../reasoning-effort.ts";
 
-/** Name of a schema without one; the protocol requires a name. */
-const SCHEMA_NAME = "response";
-
-/** Other protocols' values for one of them. */
-const OTHER_TIERS: ReadonlyMap<string, string> = new Map([["standard_only", "default"]]);
-
-/** Prints a request as providers of this protocol take it. */
+/** Formats a canonical request for providers of this protocol. */
 export function formatChat(
   request: GenerateRequest,
   target: Target,
 ): FormattedRequest | ServiceError {
-  const unsupported = unsupportedField(request);
-  if (unsupported !== null) return unsupported;
+  if (request.purpose === "count") return unsupported("token counting");
+  if (request.topK !== null) return unsupported("top_k");
+  const { flags } = target.provider;
   const dropped = new Set<DroppedField>();
   const messages = formatTurns(request.turns, target, dropped);
   if ("code" in messages) return messages;
   const body: EditableBody = { model: target.endpoint.upstreamModel, messages: messages.list };
   writeTools(body, request, dropped);
-  writeNumbers(body, request);
+  writeSettings(body, request, SETTINGS);
+  if (request.stop.length > 0) body.stop = request.stop;
+  if (request.logprobs !== null) {
+    body.logprobs = true;
+    if (request.logprobs > 0) body.top_logprobs = request.logprobs;
+  }
   if (request.format !== null) body.response_format = formatSchema(request.format, dropped);
   writeReasoning(body, request.reasoning, target, dropped);
-  if (request.verbosity !== null) body.verbosity = request.verbosity;
-  writeHints(body, request, dropped);
-  const { flags } = target.provider;
+  writeCacheHints(body, request.hints);
+  const tier = sentTier(request, CHAT_TIERS, dropped);
+  if (tier !== undefined) body.service_tier = tier;
   if (!flags.includes("no_store_field")) body.store = false;
-  if (request.stream) {
-    body.stream = true;
-    if (!flags.includes("no_stream_options")) body.stream_options = { include_usage: true };
-  }
+  writeStream(body, request, flags);
   for (const field of applyFlags(body, flags).dropped) dropped.add(field);
   return { path: "/chat/completions", body, headers: [], dropped: [...dropped].toSorted() };
 }
 
-/**
- * The decision keeps such requests away; one that gets here all the same must not lose what it
- * says.
- */
-function unsupportedField(request: GenerateRequest): ServiceError | null {
-  const what =
-    request.purpose === "count" ? "token counting" : request.topK === null ? null : "top_k";
-  if (what === null) return null;
-  return invalidRequest("feature_not_supported", `The chat completions protocol has no ${what}`);
+/** For requests that the decision should have kept away: nothing of them may vanish silently. */
+function unsupported(setting: string): ServiceError {
+  const sentence = `The chat completions protocol has no ${setting}`;
+  return invalidRequest("feature_not_supported", sentence);
 }
 
-function writeTools(
+type Setting =
+  | "parallelToolCalls"
+  | "maxOutputTokens"
+  | "temperature"
+  | "topP"
+  | "frequencyPenalty"
+  | "presencePenalty"
+  | "logitBias"
+  | "logprobs"
+  | "seed"
+  | "verbosity";
+
+/** Sampling settings of all of OpenAI's protocols. */
+export const SAMPLING_SETTINGS = {
+  temperature: "temperature",
+  top_p: "topP",
+  frequency_penalty: "frequencyPenalty",
+  presence_penalty: "presencePenalty",
+} as const;
+
+const SETTINGS = {
+  max_completion_tokens: "maxOutputTokens",
+  ...SAMPLING_SETTINGS,
+  logit_bias: "logitBias",
+  seed: "seed",
+  verbosity: "verbosity",
+} as const;
+
+/** @param settings member → setting; settings without a value are left out. */
+export function writeSettings(
   body: EditableBody,
   request: GenerateRequest,
-  dropped: Set<DroppedField>,
+  settings: Readonly<Record<string, Setting>>,
 ): void {
-  if (request.tools.length === 0) return;
-  body.tools = request.tools.map((tool) => {
-    if (tool.cache !== null) dropped.add("cache_mark_dropped");
-    return { type: "function", function: formatTool(tool) };
-  });
-  if (request.toolChoice !== null) body.tool_choice = formatChoice(request.toolChoice);
-  if (request.parallelToolCalls !== null) body.parallel_tool_calls = request.parallelToolCalls;
-}
-
-function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
-  return {
-    name,
-    description: description ?? undefined,
-    parameters: parameters ?? undefined,
-    strict: strict ?? undefined,
-  };
-}
-
-function formatChoice(choice: ToolChoice): JsonValue {
-  switch (choice.mode) {
-    case "auto":
-    case "none":
-    case "required":
-      return choice.mode;
-    case "named":
-      return { type: "function", function: { name: choice.name } };
-    case "allowed":
-      return {
-        type: "allowed_tools",
-        allowed_tools: {
-          mode: choice.required ? "required" : "auto",
-          tools: choice.names.map((name) => ({ type: "function", function: { name } })),
-        },
-      };
+  for (const name in settings) {
+    const setting = settings[name];
+    const value = setting === undefined ? null : request[setting];
+    if (value !== null) body[name] = value;
   }
 }
 
-function writeNumbers(body: EditableBody, request: GenerateRequest): void {
-  const members: readonly (readonly [string, JsonValue])[] = [
-    ["max_completion_tokens", request.maxOutputTokens],
-    ["temperature", request.temperature],
-    ["top_p", request.topP],
-    ["frequency_penalty", request.frequencyPenalty],
-    ["presence_penalty", request.presencePenalty],
-    ["logit_bias", request.logitBias],
-    ["seed", request.seed],
-  ];
-  for (const [name, value] of members) if (value !== null) body[name] = value;
-  if (request.stop.length > 0) body.stop = request.stop;
-  if (request.logprobs === null) return;
-  body.logprobs = true;
-  if (request.logprobs > 0) body.top_logprobs = request.logprobs;
+export function writeCacheHints(
+  body: EditableBody,
+  { promptCacheKey, promptCacheRetention }: GenerateRequest["hints"],
+): void {
+  if (promptCacheKey !== null) body.prompt_cache_key = promptCacheKey;
+  if (promptCacheRetention !== null) body.prompt_cache_retention = promptCacheRetention;
+}
+
+/** Streams end with token counts, unless the provider refuses the option. */
+export function writeStream(
+  body: EditableBody,
+  { stream }: GenerateRequest,
+  flags: readonly string[],
+): void {
+  if (!stream) return;
+  body.stream = true;
+  if (!flags.includes("no_stream_options")) body.stream_options = { include_usage: true };
+}
+
+/** Other protocols' service tiers as OpenAI's. */
+const CHAT_TIERS = { ...SERVICE_TIERS, standard_only: "default" };
+
+function writeTools(
+  body: EditableBody,
+  { tools, toolChoice, parallelToolCalls }: GenerateRequest,
+  dropped: Set<DroppedField>,
+): void {
+  if (tools.length === 0) return;
+  body.tools = tools.map(({ name, description, parameters, strict, cache }) => {
+    if (cache !== null) dropped.add("cache_mark_dropped");
+    const members = {
+      name,
+      description: description ?? undefined,
+      parameters: parameters ?? undefined,
+      strict: strict ?? undefined,
+    };
+    return { type: "function", function: members };
+  });
+  if (toolChoice !== null) body.tool_choice = formatChoice(toolChoice, true);
+  if (parallelToolCalls !== null) body.parallel_tool_calls = parallelToolCalls;
+}
+
+/** @param isNested as for `readToolChoice`. */
+export function formatChoice(choice: ToolChoice, isNested: boolean): JsonValue {
+  const functionOf = (name: string): JsonObject =>
+    isNested ? { type: "function", function: { name } } : { type: "function", name };
+  if (choice.mode === "named") return functionOf(choice.name);
+  if (choice.mode !== "allowed") return choice.mode;
+  const mode = choice.required ? "required" : "auto";
+  const list = { mode, tools: choice.names.map(functionOf) };
+  return { type: "allowed_tools", ...(isNested ? { allowed_tools: list } : list) };
 }
 
 function formatSchema(format: OutputFormat, dropped: Set<DroppedField>): JsonObject {
-  if (format.kind === "json_object") return { type: "json_object" };
-  const { name, description, schema, strict } = format;
+  return format.kind === "json_object"
+    ? { type: format.kind }
+    : { type: format.kind, json_schema: schemaMembers(format, dropped) };
+}
+
+/** The protocols require a name. */
+export function schemaMembers(
+  { name, description, schema, strict }: Extract<OutputFormat, { readonly kind: "json_schema" }>,
+  dropped: Set<DroppedField>,
+): JsonObject {
   if (name === null) dropped.add("schema_name_made");
   return {
-    type: "json_schema",
-    json_schema: {
-      name: name ?? SCHEMA_NAME,
-      description: description ?? undefined,
-      schema,
-      strict: strict ?? undefined,
-    },
+    name: name ?? "response",
+    description: description ?? undefined,
+    schema,
+    strict: strict ?? undefined,
   };
 }
 
@@ -152,62 +185,53 @@ function writeReasoning(
   { model, provider }: Target,
   dropped: Set<DroppedField>,
 ): void {
-  // Such a provider's own member has budgets, and a value that leaves the amount to the model.
-  if (reasoning?.effort === "unspecified" && provider.flags.includes("reasoning_object")) {
-    const { budget, adaptive, display } = reasoning;
-    if (display !== null) dropped.add("reasoning_display_dropped");
+  if (reasoning === null) return;
+  const { budget, adaptive, display } = reasoning;
+  if (display !== null) dropped.add("reasoning_display_dropped");
+  // The provider's own member has budgets, and a value that leaves the amount to the model.
+  if (reasoning.effort === "unspecified" && provider.flags.includes("reasoning_object")) {
     if (budget !== null) body.reasoning = { max_tokens: budget };
     else if (adaptive) body.reasoning = { enabled: true };
     return;
   }
-  const effort = effortOf(reasoning, model.reasoning, dropped);
-  if (effort !== "unspecified") body.reasoning_effort = effort;
+  const effort = formatEffort(reasoning, model, dropped);
+  if (effort !== null) body.reasoning_effort = effort;
+  // Without an effort the model decides how much to think.
+  else if (adaptive && budget === null) dropped.add("hint_dropped");
 }
 
 /**
- * The value to send: this protocol has no budgets, so one becomes the effort of the largest budget
- * of the model's table that it covers.
+ * OpenAI's protocols have no budgets: one becomes the effort of the largest budget of the model's
+ * table that it covers. `null` sends no effort.
  */
-function effortOf(
-  reasoning: GenerateRequest["reasoning"],
-  model: ModelReasoning | null,
+export function formatEffort(
+  { effort, budget }: ReasoningRequest,
+  { reasoning: table }: ModelRow,
   dropped: Set<DroppedField>,
-): ReasoningEffort {
-  if (reasoning === null) return "unspecified";
-  const { effort, budget, adaptive, display } = reasoning;
-  if (display !== null) dropped.add("reasoning_display_dropped");
+): ReasoningEffort | null {
   if (budget !== null) dropped.add("budget_as_effort");
   if (effort !== "unspecified") return effort;
-  if (budget !== null) return effortOfBudget(budget, model, REASONING_EFFORTS) ?? "unspecified";
-  // How much to think is the model's to decide here where not given.
-  if (adaptive) dropped.add("hint_dropped");
-  return "unspecified";
+  return budget === null ? null : effortOfBudget(budget, table, REASONING_EFFORTS);
 }
 
-function writeHints(
-  body: EditableBody,
-  { hints }: GenerateRequest,
-  dropped: Set<DroppedField>,
-): void {
-  const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
-  if (serviceTier !== null) {
-    const tier = SERVICE_TIERS.includes(serviceTier) ? serviceTier : OTHER_TIERS.get(serviceTier);
-    if (tier !== serviceTier) dropped.add("service_tier_changed");
-    if (tier !== undefined) body.service_tier = tier;
-  }
-  if (promptCacheKey !== null) body.prompt_cache_key = promptCacheKey;
-  if (promptCacheRetention !== null) body.prompt_cache_retention = promptCacheRetention;
-}
-
-/**
- * What to call a file that came without a name; the provider recognises its kind by the extension.
- */
+/** Providers recognise the type of a file by the extension of its name, and require a name. */
 const FILE_NAMES: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "file.pdf"],
   ["text/plain", "file.txt"],
 ]);
 
-/** A turn's messages, and what they could not say. */
+/** A file that the request holds, as the members `filename` and `file_data`. */
+export function fileMembers(
+  { mediaType, data }: Extract<DataSource, { readonly kind: "base64" }>,
+  name: string | null,
+  dropped: Set<DroppedField>,
+): JsonObject {
+  if (name === null) dropped.add("file_name_made");
+  const filename = name ?? FILE_NAMES.get(mediaType) ?? "file";
+  return { filename, file_data: printDataUrl(mediaType, data) };
+}
+
+/** Formats turns as messages. */
 class TurnFormatter {
   readonly messages: JsonObject[] = [];
   refusal: ServiceError | null = null;
@@ -266,19 +290,16 @@ class TurnFormatter {
 
   #image({ source, detail, cache }: ImagePart): JsonObject {
     this.#dropMark(cache);
-    const url = source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
-    return { url, detail: detail ?? undefined };
+    return { url: urlOf(source), detail: detail ?? undefined };
   }
 
   #file({ source, name, cache }: FilePart): JsonObject {
     this.#dropMark(cache);
     if (source.kind === "url") {
-      this.#refuse("files by URL");
+      this.refusal ??= unsupported("files by URL");
       return {};
     }
-    if (name === null) this.#dropped.add("file_name_made");
-    const filename = name ?? FILE_NAMES.get(source.mediaType) ?? "file";
-    return { filename, file_data: printDataUrl(source.mediaType, source.data) };
+    return fileMembers(source, name, this.#dropped);
   }
 
   #assistant({ name, content }: AssistantTurn): JsonObject {
@@ -358,17 +379,6 @@ class TurnFormatter {
 
   #dropMark(cache: TextPart["cache"]): void {
     if (cache !== null) this.#dropped.add("cache_mark_dropped");
-  }
-
-  /**
-   * The decision keeps such requests away; one that gets here all the same must not lose what it
-   * says.
-   */
-  #refuse(what: string): void {
-    this.refusal ??= invalidRequest(
-      "feature_not_supported",
-      `The chat completions protocol has no ${what}`,
-    );
   }
 }
 

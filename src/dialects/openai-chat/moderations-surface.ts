@@ -21,7 +21,7 @@ import { listOf, memberIn } from "../json.ts";
 import { readKinds } from "../kinds.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { categoryRecord, verdictsOf } from "./moderations-upstream.ts";
-import { CHAT_KINDS } from "./read-tools.ts";
+import { CHAT_KINDS } from "./parse-request.ts";
 import {
   RequestReading,
   UNSPECIFIED,

@@ -1,31 +1,120 @@
+import type { Capability } from "../../canon/capability.ts";
+import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { GenerateRequest, Tool } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { REASONING_EFFORTS, type ReasoningEffort, type BodyReader } from "../../canon/request.ts";
-import type { RequestReader, Translation } from "../dialect.ts";
+import { REASONING_EFFORTS } from "../../canon/request.ts";
+import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
+import { turnsOpening } from "../body-reader.ts";
+import { flagOrNull, memberIn, numberOrNull, ownValue, textOf, textOrNull } from "../json.ts";
+import { otherModel, type Kinds } from "../kinds.ts";
+import { hasUnknownMember, type FieldRegistry, type RequestReading } from "../request-reading.ts";
+import { singleCallFeature } from "../translate-request.ts";
 import {
+  noteFormat,
+  openAiRequests,
+  readForcedChoice,
+  readFunction,
   readHints,
-  readIncludeUsage,
-  readLogitBias,
-  readPenalty,
-  readStop,
-  statefulMember,
+  readSampling,
+  readTextSettings,
+  readToolChoice,
+  schemaFormat,
+  type ToolsRequest,
 } from "./family.ts";
-import { hasUnknownMember, inferenceRequest, RequestReading } from "../request-reading.ts";
-import { readKinds } from "../kinds.ts";
-import { canonicalRequest, type CanonReader } from "../translate-request.ts";
-import { CHAT_FIELDS, STREAM_OPTION_MEMBERS } from "./request-facts.ts";
-import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
-import type { GenerateRequest, OutputFormat } from "../../canon/generate/generate-request.ts";
-import { readMessages } from "./read-messages.ts";
-import { CHAT_KINDS, forcesTool, readTools } from "./read-tools.ts";
-import { flagOrNull, numberOrNull, textOrNull } from "../json.ts";
+import { PART_NEEDS, readMessages } from "./read-messages.ts";
 
-/** Estimates for limits and balancing. */
-export const CHAT_BODY: BodyReader = {
-  ...PLAIN_BODY,
-  conversationOpening: ({ messages }) => turnsOpening(messages),
+/**
+ * Every known top-level member of a chat completions request
+ * (docs/protocols.md#classes-of-request-members).
+ */
+export const CHAT_FIELDS: FieldRegistry = {
+  model: {},
+  messages: {},
+  stream: {},
+  stream_options: {},
+  tools: { class: "capability" },
+  tool_choice: {},
+  parallel_tool_calls: {},
+  functions: { class: "capability", needs: "tools", uses: "native_chat" },
+  function_call: { needs: "tools", uses: "native_chat" },
+  response_format: { class: "capability" },
+  temperature: { uses: "sampling" },
+  top_p: { uses: "sampling" },
+  frequency_penalty: {},
+  presence_penalty: {},
+  logit_bias: {},
+  logprobs: { class: "capability", needs: "logprobs", uses: "token_logprobs" },
+  top_logprobs: {},
+  max_tokens: {},
+  max_completion_tokens: {},
+  n: {},
+  seed: { uses: "seed" },
+  stop: {},
+  reasoning_effort: { class: "capability" },
+  verbosity: { uses: "verbosity" },
+  modalities: { class: "capability" },
+  audio: { class: "capability", needs: "audio_output", uses: "native_chat" },
+  prediction: { class: "capability", needs: "predicted_output", uses: "native_chat" },
+  web_search_options: { class: "egress", needs: "web_search", uses: "native_chat" },
+  moderation: { uses: "native_chat" },
+  service_tier: { class: "hint" },
+  prompt_cache_key: { class: "hint" },
+  prompt_cache_retention: { class: "hint" },
+  prompt_cache_options: { class: "hint" },
+  store: { class: "state" },
+  metadata: { class: "identity" },
+  user: { class: "identity" },
+  safety_identifier: { class: "identity" },
+  provider: { class: "ours" },
 };
 
-/** What each member that needs a provider's memory requests, of chat and legacy completions. */
+/** Tool types of this protocol's providers, and the capability that each one requires. */
+const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
+  function: "tools",
+  custom: "custom_tools",
+  web_search: "web_search",
+  web_search_preview: "web_search",
+  browser_search: "web_search",
+  file_search: "file_search",
+  code_interpreter: "code_execution",
+  mcp: "mcp",
+  image_generation: "image_output",
+  "openrouter:web_search": "web_search",
+  "openrouter:web_fetch": "web_search",
+  "openrouter:datetime": "tools",
+};
+
+function toolNeeds(type: string): Capability | null {
+  return ownValue(TOOL_NEEDS, type) ?? null;
+}
+
+/** The settings of this tool name the model that the provider calls. */
+const MODEL_TOOL = "openrouter:advisor";
+
+function unknownTool(type: string, path: string): ServiceError {
+  if (type === MODEL_TOOL) return otherModel(path);
+  const sentence = `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`;
+  return invalidRequest("unknown_tool_type", sentence, path);
+}
+
+export const CHAT_KINDS: Kinds = {
+  toolNeeds,
+  types: {
+    ...PART_NEEDS,
+    json_object: "json_object",
+    json_schema: "json_schema",
+    allowed_tools: null,
+    approximate: null,
+    content: null,
+    ephemeral: null,
+    grammar: null,
+  },
+  unknownTool,
+  unknownType: (path) =>
+    invalidRequest("unknown_content_part", `${path} is not a type that this router supports`, path),
+};
+
+/** Members of chat and legacy completions that have the provider keep something. */
 export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
   store:
     "would make the provider keep the conversation; this router never does that. Send false or leave it out",
@@ -35,109 +124,65 @@ export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
   conversation: "names a conversation kept at a provider; send the messages themselves",
 };
 
-/**
- * Reads a validated chat completions body: what it requires of models and of wire protocols, how
- * large it is, what it prefers.
- */
-export const parseChatRequest: RequestReader["parse"] = (body, bytes, headers) => {
-  const refused = statefulMember(body, CHAT_STATEFUL);
-  if (refused !== null) return refused;
-  const reading = new RequestReading("native_chat");
-  reading.noteFields(body, CHAT_FIELDS);
-  const { stream, maxOutputTokens } = readChatBody(body, reading);
-  readKinds(body, CHAT_FIELDS, CHAT_KINDS, reading);
-  const includeUsage = readIncludeUsage(body, stream);
-  if (typeof includeUsage === "object") return reading.refusal ?? includeUsage;
-  return inferenceRequest(reading, {
-    operation: "chat.completions",
-    stream,
-    maxOutputTokens,
-    effort: effortOf(requestedEffort(body).effort),
-    dimensions: null,
-    bytes,
-    headers,
-    body,
-    includeUsage,
-    reader: CHAT_BODY,
-  });
-};
-
-const READER: CanonReader = {
+/** Reads validated chat completions bodies. */
+export const CHAT_REQUESTS = openAiRequests({
+  operation: "chat.completions",
   native: "native_chat",
   registry: CHAT_FIELDS,
+  kinds: CHAT_KINDS,
+  stateful: CHAT_STATEFUL,
+  body: { conversationOpening: ({ messages }) => turnsOpening(messages) },
   read: readChatBody,
   hints: readHints,
-};
+});
 
-/** A parsed chat completions request in canon. */
-export const chatToCanon: Translation["toCanon"] = (request, mode, edits) => {
-  return canonicalRequest(READER, request, mode, edits);
-};
-
-/** More than the protocol's own four are an extension of some vendors. */
+/** Some vendors accept more than the protocol's own four. */
 const MAXIMUM_STOPS = 4;
 
 /**
- * The one walk over a body of chat completions: canon of all that a translation carries, and in
- * `reading` what the body requires. What of it an edit or the route decides is added where the
- * request is translated.
+ * The single walk over a chat completions body: returns the canonical request, and notes in
+ * `reading` the capabilities and features that the body requires. Edits and route settings are
+ * applied where the request is translated.
  */
 function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
-  const temperature = numberOrNull(body.temperature);
-  if ((temperature ?? 0) > 1) reading.use("temperature_above_1", "temperature");
-  const logitBias = readLogitBias(body, reading);
   if ((numberOrNull(body.n) ?? 1) > 1) {
     reading.need("multiple_choices", "n");
     reading.useNative("n");
   }
-  const frequencyPenalty = readPenalty(body, "frequency_penalty", reading);
-  const presencePenalty = readPenalty(body, "presence_penalty", reading);
-  const logprobs = readLogprobs(body, reading);
-  const maxOutputTokens = readLimit(body, reading);
-  const stop = readStop(body, reading);
-  if (stop.length > MAXIMUM_STOPS) reading.useNative("stop");
+  const settings = readTextSettings(body, reading);
+  if (settings.stop.length > MAXIMUM_STOPS) reading.useNative("stop");
   const reasoning = readReasoning(body, reading);
   noteModalities(body.modalities, reading);
   noteStreamOptions(body.stream_options, reading);
-  const turns = readMessages(body, reading);
-  const { tools, toolChoice, parallelToolCalls } = readTools(body, reading);
   return {
     purpose: "generate",
-    turns,
-    tools,
-    toolChoice,
-    parallelToolCalls,
-    frequencyPenalty,
-    presencePenalty,
-    logprobs,
-    maxOutputTokens,
-    stop,
+    ...readSampling(body, reading),
+    ...settings,
+    logprobs: readLogprobs(body, reading),
+    maxOutputTokens: readLimit(body, reading),
     reasoning,
-    // Last, because reasoning and forced tools change what a schema requires.
+    turns: readMessages(body, reading),
+    ...readTools(body, reading),
+    // After reasoning and tools, which change what a schema requires.
     format: readFormat(body, reading),
-    temperature,
-    topP: numberOrNull(body.top_p),
-    topK: null,
-    logitBias,
-    seed: numberOrNull(body.seed),
     verbosity: textOrNull(body.verbosity),
     stream: body.stream === true,
   };
 }
 
-/** How many alternatives for each token; `null` where no log probabilities are requested. */
+/** Alternatives for each token; `null` where no log probabilities are requested. */
 function readLogprobs(
   { logprobs, top_logprobs }: JsonObject,
   reading: RequestReading,
 ): number | null {
   const alternatives = numberOrNull(top_logprobs);
   if (logprobs === true) return alternatives ?? 0;
-  // Providers disagree on alternatives for probabilities that were not requested.
+  // Providers disagree on `top_logprobs` without `logprobs`.
   if (alternatives !== null) reading.useNative("top_logprobs");
   return null;
 }
 
-/** The protocol has an old and a new member for the limit; only the protocol itself has both. */
+/** `max_tokens` is the older name of the limit; only this protocol has both. */
 function readLimit(
   { max_tokens, max_completion_tokens }: JsonObject,
   reading: RequestReading,
@@ -150,13 +195,11 @@ function readLimit(
   return limit ?? older;
 }
 
-/**
- * Other members are vendors' own: what they need must be approved, and they are never translated.
- */
+/** Vendors' own reasoning members require the capability, and are never translated. */
 function readReasoning(body: JsonObject, reading: RequestReading): GenerateRequest["reasoning"] {
   const { thinking, reasoning } = body;
   const { effort, path } = requestedEffort(body);
-  const known = effortOf(effort ?? undefined);
+  const known = REASONING_EFFORTS.find((one) => one === effort) ?? "unspecified";
   if (effort !== null) {
     if (path === "reasoning.effort") {
       reading.replace(body, "reasoning", undefined, "effort_member_renamed");
@@ -173,18 +216,14 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
   return effort === null ? null : { effort: known, budget: null, adaptive: false, display: null };
 }
 
-/**
- * The effort of a request; `reasoning: {effort}` is how OpenRouter's libraries write it, whose
- * other members are vendors' own.
- */
+/** OpenRouter's libraries send `reasoning: {effort}`; other members of it are vendors' own. */
 function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject): {
   readonly effort: string | null;
   readonly path: string;
 } {
-  if (own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)) {
-    return { effort: textOrNull(reasoning.effort), path: "reasoning.effort" };
-  }
-  return { effort: textOrNull(own), path: "reasoning_effort" };
+  return own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)
+    ? { effort: textOrNull(reasoning.effort), path: "reasoning.effort" }
+    : { effort: textOrNull(own), path: "reasoning_effort" };
 }
 
 const EFFORT_MEMBER = ["effort"];
@@ -196,10 +235,9 @@ function noteModalities(modalities: JsonValue | undefined, reading: RequestReadi
   if (modalities.some((modality) => modality !== "text")) reading.useNative("modalities");
 }
 
-/**
- * Whether the answer ends with its counts is the printer's business; padding against observers of a
- * connection is not made.
- */
+export const STREAM_OPTION_MEMBERS = ["include_usage", "include_obfuscation"];
+
+/** The renderer reads `include_usage`; it adds no padding against traffic analysis. */
 function noteStreamOptions(options: JsonValue | undefined, reading: RequestReading): void {
   if (!isJsonObject(options)) return;
   reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
@@ -209,40 +247,92 @@ function noteStreamOptions(options: JsonValue | undefined, reading: RequestReadi
 const FORMAT_MEMBERS = ["type", "json_schema"];
 const SCHEMA_MEMBERS = ["name", "description", "schema", "strict"];
 
-function readFormat(body: JsonObject, reading: RequestReading): OutputFormat | null {
-  const { response_format: format, tools } = body;
+function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest["format"] {
+  const { response_format: format, tool_choice: choice } = body;
   if (!isJsonObject(format)) return null;
   const { type, json_schema: definition } = format;
-  const isSchema = type === "json_schema";
-  if (isSchema || type === "json_object") {
-    reading.need(type, "response_format");
-    if (Array.isArray(tools) && tools.length > 0)
-      reading.use("schema_with_tools", "response_format");
-    if (reading.has("reasoning") || forcesTool(body.tool_choice)) {
-      reading.use("constrained_schema", "response_format");
-    }
+  const path = "response_format";
+  const isObject = type === "json_object";
+  if (isObject || type === "json_schema")
+    noteFormat(type, path, body.tools, forcesTool(choice), reading);
+  const isKnown = reading.useUnknown(format, FORMAT_MEMBERS, path);
+  if (isKnown && type === "json_schema" && isJsonObject(definition)) {
+    const { schema } = definition;
+    const isPlain = reading.useUnknown(definition, SCHEMA_MEMBERS, `${path}.json_schema`);
+    if (isPlain && isJsonObject(schema)) return schemaFormat(definition, schema);
   }
-  const isKnown = reading.useUnknown(format, FORMAT_MEMBERS, "response_format");
-  if (isKnown && isSchema && isJsonObject(definition)) {
-    const { name, description, schema, strict } = definition;
-    const path = "response_format.json_schema";
-    if (reading.useUnknown(definition, SCHEMA_MEMBERS, path) && isJsonObject(schema)) {
-      return {
-        kind: "json_schema",
-        name: textOrNull(name),
-        description: textOrNull(description),
-        schema,
-        strict: flagOrNull(strict),
-      };
-    }
-  }
-  if (!isKnown || (type !== "text" && type !== "json_object") || definition != null) {
-    reading.useNative("response_format");
-  }
-  return type === "json_object" ? { kind: "json_object" } : null;
+  if (!isKnown || (type !== "text" && !isObject) || definition != null) reading.useNative(path);
+  return isObject ? { kind: type } : null;
 }
 
-/** `unspecified` for an unknown value. */
-function effortOf(value: JsonValue | undefined): ReasoningEffort {
-  return REASONING_EFFORTS.find((effort) => effort === value) ?? "unspecified";
+/** Whether the model has to call some tool. */
+function forcesTool(choice: JsonValue | undefined): boolean {
+  const parsed = readToolChoice(choice, true);
+  return parsed !== null && (parsed.mode !== "allowed" || parsed.required);
+}
+
+/** Tools and the choice among them. */
+function readTools(body: JsonObject, reading: RequestReading): ToolsRequest {
+  const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
+  const read: Tool[] = [];
+  if (Array.isArray(tools) && tools.length > 0) {
+    reading.use("conversation", "tools");
+    for (const [index, value] of tools.entries()) {
+      const tool = readTool(value, `tools[${index}]`, reading);
+      if (tool !== null) read.push(tool);
+    }
+  }
+  if (parallel === false) reading.use(singleCallFeature(tools), "parallel_tool_calls");
+  return {
+    tools: read,
+    toolChoice: readChoice(choice, tools, read, reading),
+    parallelToolCalls: flagOrNull(parallel),
+  };
+}
+
+function readChoice(
+  choice: JsonValue | undefined,
+  all: JsonValue | undefined,
+  tools: readonly Tool[],
+  reading: RequestReading,
+): GenerateRequest["toolChoice"] {
+  if (choice == null) return null;
+  if (choice === "auto" || choice === "none") {
+    if (tools.length > 0) return { mode: choice };
+    // Without tools there is nothing to choose, and most protocols refuse the member.
+    if (choice === "auto") reading.dropped.add("hint_dropped");
+    return null;
+  }
+  if (forcesTool(choice) && reading.has("reasoning"))
+    reading.use("forced_tool_with_reasoning", "tool_choice");
+  return readForcedChoice(choice, all, tools, true, reading);
+}
+
+const OFFERED_TOOL_MEMBERS = ["type", "function", "cache_control"];
+const FUNCTION_MEMBERS = ["name", "description", "parameters", "strict"];
+
+/** `null` for a tool that is no function. An unknown type cannot be approved, so it is refused. */
+function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
+  const definition = memberIn(tool, "function");
+  const implied = isJsonObject(definition) ? "function" : undefined;
+  const type = isJsonObject(tool) ? (tool.type ?? implied) : undefined;
+  const capability = typeof type === "string" ? toolNeeds(type) : null;
+  if (capability === null) {
+    reading.refuse(unknownTool(textOf(type), `${path}.type`));
+    return null;
+  }
+  reading.need(capability, path);
+  if (type !== "function" || !isJsonObject(tool) || !isJsonObject(definition)) {
+    reading.useNative(`${path}.type`);
+    return null;
+  }
+  reading.useUnknown(tool, OFFERED_TOOL_MEMBERS, path);
+  if (!isPlainMark(tool.cache_control)) reading.useNative(`${path}.cache_control`);
+  reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`);
+  return readFunction(definition, `${path}.function`, cacheMark(tool), reading);
+}
+
+/** The name of a function that a request brings; empty for a tool of another type. */
+export function toolName(tool: JsonValue): string {
+  return textOf(memberIn(memberIn(tool, "function"), "name"));
 }

@@ -3,8 +3,10 @@ import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { answerFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, readTokenLogprobs } from "../answer-events.ts";
-import type { AnswerReading, EventParser, Relay, Target } from "../dialect.ts";
-import { listOf, memberIn, parseAnswerBytes, parseJsonText, textOf } from "../json.ts";
+import type { EventParser, Relay, Target } from "../dialect.ts";
+import { listOf, memberIn, parseAnswerBytes, parseJsonText, textIn, textOf } from "../json.ts";
+import { hasUnknownMember } from "../request-reading.ts";
+import { SseEventParser } from "../sse.ts";
 import {
   CitationPositions,
   ReasoningReader,
@@ -18,26 +20,18 @@ import {
   holdsAnswer,
   readUsage,
 } from "./ending.ts";
-import { toolName } from "./read-tools.ts";
-import { hasUnknownMember } from "../request-reading.ts";
-import { SseEventParser } from "../sse.ts";
+import { toolName } from "./parse-request.ts";
 
-/** Reads a provider's stream as events (docs/protocols.md#chat-streams-of-providers). */
-class ChatEventParser extends SseEventParser<ChatAnswerReader> {
-  protected override take(data: string, event: string | null): void {
-    if (data === "[DONE]") return this.reader.conclude(true);
-    const object = parseJsonText(data);
-    if (!isJsonObject(object)) this.reader.fail("malformed");
-    else this.reader.take(object, event, false);
-  }
-
-  protected override close(): void {
-    this.reader.conclude(false);
-  }
+/** Settings of a request that decide how its answer is read. */
+interface ChatQuestion {
+  readonly logprobs: number | null;
+  readonly tools: readonly { readonly name: string }[];
+  /** The caller speaks this protocol too: report the members that no event carries. */
+  readonly ownProtocol?: true;
 }
 
 export function parseChatStream(request: ChatQuestion, target: Target, answerId = ""): EventParser {
-  return new ChatEventParser(new ChatAnswerReader(request, target, answerId));
+  return parseChoices(new ChatAnswerReader(request, target, answerId));
 }
 
 /** A whole completion as the events of a stream. */
@@ -47,19 +41,10 @@ export function parseChatAnswer(
   target: Target,
   answerId = "",
 ): readonly InferenceEvent[] {
-  const reader = new ChatAnswerReader(request, target, answerId);
-  const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) reader.fail("malformed");
-  else {
-    reader.take(answer, null, true);
-    const choice = Array.isArray(answer.choices) ? answer.choices[0] : null;
-    if (isJsonObject(choice) && isJsonObject(choice.message)) reader.conclude(true);
-    else reader.fail("malformed");
-  }
-  return reader.drain();
+  return readWhole(bytes, new ChatAnswerReader(request, target, answerId));
 }
 
-/** What events do not carry: such answers are relayed whatever the flags. */
+/** Capabilities whose answers events cannot hold: they are relayed whatever the flags. */
 const RELAYED_NEEDS: ReadonlySet<Capability> = new Set<Capability>([
   "multiple_choices",
   "audio_output",
@@ -75,17 +60,15 @@ const RELAYED_NEEDS: ReadonlySet<Capability> = new Set<Capability>([
  * Reads answers for callers of this protocol, where the provider has the flag `rewritten_answers`.
  */
 export const readingOfChat: NonNullable<Relay["reading"]> = (
-  { request, answerId },
+  { request: { shape, body }, answerId },
   target,
-): AnswerReading | null => {
-  const { shape, body } = request;
+) => {
   if (!target.provider.flags.includes("rewritten_answers")) return null;
   if (shape.needs.some((need) => RELAYED_NEEDS.has(need)) || body.functions !== undefined)
     return null;
-  const tools = listOf(body.tools);
   const question: ChatQuestion = {
     logprobs: body.logprobs === true ? 0 : null,
-    tools: tools.map((tool: JsonValue) => ({ name: toolName(tool) })),
+    tools: listOf(body.tools).map((tool) => ({ name: toolName(tool) })),
     ownProtocol: true,
   };
   return {
@@ -95,19 +78,113 @@ export const readingOfChat: NonNullable<Relay["reading"]> = (
 };
 
 /**
- * Makes events of an answer's JSON objects: the chunks of a stream, or a whole completion, whose
- * message is one delta that holds everything. Members that it does not know are other vendors' and
- * say nothing to other protocols' callers.
+ * Reads answers that are lists of choices, of chat and of legacy completions: the chunks of a
+ * stream, or one object.
  */
-/** Request settings that the answer reader needs. */
-interface ChatQuestion {
-  readonly logprobs: number | null;
-  readonly tools: readonly { readonly name: string }[];
+export abstract class ChoiceReader extends AnswerEvents {
+  protected started = false;
+  /** A choice with a part of the answer has been read. */
+  begun = false;
+  #finish: FinishReason | null = null;
+  /** Output has followed the finish reason, and no other reason since. */
+  #resumed = false;
+
   /**
-   * Members that no event carries are reported, because the answer goes to a caller of this
-   * protocol.
+   * Reads one object.
+   *
+   * @param event name of its server-sent event.
+   * @param isWhole it is the whole answer, not a chunk.
    */
-  readonly ownProtocol?: true;
+  take(object: JsonObject, event: string | null, isWhole: boolean): void {
+    const failure = failureIn(object, event);
+    if (failure !== null) return this.fail(failure);
+    const choices = listOf(object.choices);
+    if (choices.length > 0) this.start(object);
+    for (const choice of choices) if (isJsonObject(choice)) this.#readChoice(choice, isWhole);
+    this.noteMembers(object);
+    const usage = readUsage(object);
+    if (usage === null || this.over) return;
+    // Counts alone do not begin an answer, but an answer has to begin before its counts.
+    this.start(object);
+    this.flush();
+    this.emit({ type: "usage", usage });
+  }
+
+  /**
+   * The answer is over.
+   *
+   * @param isClosed the provider closed it: by `[DONE]`, or with the end of the body. Neither means
+   *   that the answer is whole.
+   */
+  conclude(isClosed: boolean): void {
+    if (this.over) return;
+    const reason = this.#finish;
+    if (reason === null || (this.#resumed && !isClosed))
+      return this.fail(isClosed && this.begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
+    this.complete(reason);
+  }
+
+  /** Emits the first event; without effect later. */
+  protected start(object: JsonObject): void {
+    if (this.started) return;
+    this.started = true;
+    this.emit({ type: "start", model: textIn(object, "model") });
+  }
+
+  /** @returns whether the choice has a part of the answer. */
+  protected abstract readOutput(choice: JsonObject, isWhole: boolean): boolean;
+
+  /** Ends the answer for the reason that the provider gave. */
+  protected complete(reason: FinishReason): void {
+    this.finish(reason);
+  }
+
+  /** Reports members beside the choices. */
+  protected noteMembers(_object: JsonObject): void {}
+
+  #readChoice(choice: JsonObject, isWhole: boolean): void {
+    if (this.over) return;
+    const { index, finish_reason: value } = choice;
+    // A second answer was not requested.
+    if (typeof index === "number" && index !== 0)
+      return this.fail("malformed", "unexpected_output_item");
+    this.#resumed ||= this.#finish !== null && holdsAnswer(choice);
+    if (this.readOutput(choice, isWhole)) this.begun = true;
+    const failure = choiceFailure(choice);
+    if (failure !== null) return this.fail(failure);
+    // No later piece of a whole answer could give the reason.
+    const reason = isWhole && value === "" ? "other" : finishReason(value);
+    if (reason === null) return;
+    this.#finish = reason;
+    this.#resumed = false;
+  }
+}
+
+/** Reads a stream of chunks (docs/protocols.md#chat-streams-of-providers). */
+export function parseChoices(reader: ChoiceReader): EventParser {
+  return new ChoiceStreamParser(reader);
+}
+
+class ChoiceStreamParser extends SseEventParser<ChoiceReader> {
+  protected override take(data: string, event: string | null): void {
+    if (data === "[DONE]") return this.reader.conclude(true);
+    const chunk = parseJsonText(data);
+    if (isJsonObject(chunk)) this.reader.take(chunk, event, false);
+    else this.reader.fail("malformed");
+  }
+
+  protected override close(): void {
+    this.reader.conclude(false);
+  }
+}
+
+/** Reads a whole answer as the events of a stream. */
+export function readWhole(bytes: Uint8Array, reader: ChoiceReader): readonly InferenceEvent[] {
+  const answer = parseAnswerBytes(bytes);
+  if (isJsonObject(answer)) reader.take(answer, null, true);
+  if (reader.begun) reader.conclude(true);
+  reader.fail("malformed");
+  return reader.drain();
 }
 
 /** Members that events carry, or that say nothing about the answer. */
@@ -127,24 +204,22 @@ const CARRIED = {
   ],
 } as const satisfies Record<string, readonly string[]>;
 
-class ChatAnswerReader extends AnswerEvents {
+/**
+ * Reads chat completions; the message of a whole one is a delta that holds everything. Unknown
+ * members belong to other vendors and mean nothing to callers of other protocols.
+ */
+class ChatAnswerReader extends ChoiceReader {
   readonly #reasoning: ReasoningReader;
   readonly #tools: ToolFragments;
   readonly #citations = new CitationPositions();
   readonly #wantsLogprobs: boolean;
   readonly #notesMembers: boolean;
-  /** Members that no event carries have come. */
+  /** There were members that no event carries. */
   #hasOwnMembers = false;
-  #started = false;
-  /** Some choice has been seen: there is an answer. */
-  #begun = false;
   #refused = false;
-  #finish: FinishReason | null = null;
   #stopSequence: string | null = null;
-  /** Output has followed the finish reason, and no other one has come since. */
-  #resumed = false;
 
-  /** @param answerId our id of the answer, for calls without one in an answer without one. */
+  /** @param answerId our id of the answer, for calls without an id in an answer without one. */
   constructor(request: ChatQuestion, target: Target, answerId: string) {
     super();
     this.#reasoning = new ReasoningReader(this.blocks, target.model.signatureFamily);
@@ -155,50 +230,31 @@ class ChatAnswerReader extends AnswerEvents {
     this.#notesMembers = request.ownProtocol === true;
   }
 
-  /**
-   * Takes one object.
-   *
-   * @param event name of the event that it came as.
-   * @param whole it is a completion, not a chunk.
-   */
-  take(object: JsonObject, event: string | null, whole: boolean): void {
-    const failure = failureIn(object, event);
-    if (failure !== null) return this.fail(failure);
-    const { choices } = object;
-    if (Array.isArray(choices) && choices.length > 0) {
-      this.#start(object);
-      for (const choice of choices) if (isJsonObject(choice)) this.#readChoice(choice, whole);
-    }
-    if (this.#reasoning.hasDropped) this.drop("signature_dropped");
-    if (this.#notesMembers) this.#hasOwnMembers ||= hasOwnMember(object);
-    if (this.#hasOwnMembers && this.#started) this.drop("answer_members_dropped");
-    const usage = readUsage(object);
-    if (usage === null || this.over) return;
-    // Counts alone are no beginning of an answer, but they come before its end.
-    this.#start(object);
-    // Blocks made so far were reported before the counts.
-    this.flush();
-    this.emit({ type: "usage", usage });
+  override conclude(isClosed: boolean): void {
+    if (!this.over) this.#tools.settle();
+    super.conclude(isClosed);
   }
 
-  /**
-   * The answer is over.
-   *
-   * @param closed the provider closed it: by `[DONE]`, or with the end of the body. Neither says
-   * that the answer is whole.
-   */
-  conclude(closed: boolean): void {
-    if (this.over) return;
-    this.#tools.settle();
-    const reason = this.#finish;
-    if (reason === null || (this.#resumed && !closed))
-      return this.fail(closed && this.#begun ? MISSING_FINISH_REASON : answerFailure("truncated"));
+  protected override start(object: JsonObject): void {
+    const id = this.started ? null : textIn(object, "id");
+    if (id !== null) this.#tools.answerId = id;
+    super.start(object);
+  }
+
+  protected override noteMembers(object: JsonObject): void {
+    if (this.#reasoning.hasDropped) this.drop("signature_dropped");
+    if (this.#notesMembers) this.#hasOwnMembers ||= hasOwnMember(object);
+    if (this.#hasOwnMembers && this.started) this.drop("answer_members_dropped");
+  }
+
+  protected override complete(reason: FinishReason): void {
     if (this.#tools.isIncomplete) return this.fail("malformed");
     if (this.#refused && (reason === "stop" || reason === "content_filter"))
       return this.finish("refusal");
+    const stopSequence = this.#stopSequence;
     this.finish(
-      reason === "stop" && this.#stopSequence !== null ? "stop_sequence" : reason,
-      this.#stopSequence,
+      reason === "stop" && stopSequence !== null ? "stop_sequence" : reason,
+      stopSequence,
     );
   }
 
@@ -206,69 +262,42 @@ class ChatAnswerReader extends AnswerEvents {
     return this.#citations.shift(super.blockEvents());
   }
 
-  #start(object: JsonObject): void {
-    if (this.#started) return;
-    this.#started = true;
-    const { id, model } = object;
-    if (typeof id === "string" && id !== "") this.#tools.answerId = id;
-    this.emit({ type: "start", model: typeof model === "string" && model !== "" ? model : null });
-  }
-
-  #readChoice(choice: JsonObject, whole: boolean): void {
-    if (this.over) return;
-    const { index, delta, message, finish_reason: finishValue, stop_reason: stopped } = choice;
-    // A second answer was not requested.
-    if (typeof index === "number" && index !== 0) {
-      this.fail("malformed", "unexpected_output_item");
-      return;
-    }
-    this.#resumed ||= this.#finish !== null && holdsAnswer(choice);
-    // Perplexity sends both: the message so far beside every delta, and an empty delta beside the
-    // whole message.
-    if (!whole && isJsonObject(delta)) this.#readDelta(delta, choice, false);
-    else if (isJsonObject(message) && !this.#begun) this.#readDelta(message, choice, true);
-    this.#begun = true;
-    const failure = choiceFailure(choice);
-    if (failure !== null) return this.fail(failure);
+  protected override readOutput(choice: JsonObject, isWhole: boolean): boolean {
+    const { delta, message, stop_reason: stopped } = choice;
+    // Perplexity sends the message so far beside every delta, and an empty delta beside the whole
+    // message.
+    if (!isWhole && isJsonObject(delta)) this.#readDelta(delta, choice, false);
+    else if (isJsonObject(message) && !this.begun) this.#readDelta(message, choice, true);
     // vLLM names the stop sequence
     // (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html); others repeat the
-    // reason there.
+    // finish reason.
     const sequence = textOf(stopped);
     if (finishReason(stopped) === "other" || /[A-Z]/.test(sequence)) this.#stopSequence = sequence;
-    // A whole answer has no later piece that could give the reason.
-    const reason = whole && finishValue === "" ? "other" : finishReason(finishValue);
-    if (reason === null) return;
-    this.#finish = reason;
-    this.#resumed = false;
+    return !isWhole || isJsonObject(message);
   }
 
-  /** @param whole the delta is a whole message, whose list of calls numbers them by its order. */
-  #readDelta(delta: JsonObject, choice: JsonObject, whole: boolean): void {
-    const { refusal, tool_calls: calls, function_call: legacy } = delta;
+  /** @param isWhole the delta is a whole message, whose calls are numbered by their order. */
+  #readDelta(delta: JsonObject, choice: JsonObject, isWhole: boolean): void {
+    const { tool_calls: calls, function_call: legacy } = delta;
     if (!Array.isArray(calls)) this.#tools.settle();
     this.#reasoning.read(delta);
     this.#readContent(delta.content, this.#wantsLogprobs ? choice.logprobs : undefined);
-    this.#refuse(refusal);
+    this.#refuse(delta.refusal);
     for (const citation of readCitations(delta.annotations)) this.blocks.citation(citation);
-    if (Array.isArray(calls)) this.#readCalls(calls, whole);
-    if (isJsonObject(legacy)) this.#tools.addLegacy(legacy);
-    if (isSaid(delta.audio, "data") || (Array.isArray(delta.images) && delta.images.length > 0)) {
+    for (const [position, call] of listOf(calls).entries()) {
+      if (this.#tools.add(call, isWhole ? position : null)) continue;
       this.fail("malformed", "unexpected_output_item");
+      break;
     }
+    if (isJsonObject(legacy)) this.#tools.addLegacy(legacy);
+    if (textIn(delta.audio, "data") !== null || listOf(delta.images).length > 0)
+      this.fail("malformed", "unexpected_output_item");
   }
 
   #refuse(refusal: JsonValue | undefined): void {
     if (typeof refusal !== "string" || refusal === "") return;
     this.#refused = true;
     this.blocks.refusal(refusal);
-  }
-
-  #readCalls(calls: readonly JsonValue[], whole: boolean): void {
-    for (const [position, call] of calls.entries()) {
-      if (this.#tools.add(call, whole ? position : null)) continue;
-      this.fail("malformed", "unexpected_output_item");
-      return;
-    }
   }
 
   #readContent(content: JsonValue | undefined, logprobs: JsonValue | undefined): void {
@@ -312,10 +341,6 @@ class ChatAnswerReader extends AnswerEvents {
 
 /** Parts that no request of another protocol can have required. */
 const MEDIA = /image|audio|video|file/;
-
-function isSaid(value: JsonValue | undefined, member: string): boolean {
-  return isJsonObject(value) && typeof value[member] === "string" && value[member] !== "";
-}
 
 /** Whether a chunk or completion says something in a member that no event carries. */
 function hasOwnMember(object: JsonObject): boolean {

@@ -1,35 +1,39 @@
+import { invalidRequest } from "../../canon/error.ts";
 import type {
   AssistantPart,
   AudioPart,
   FilePart,
   ImagePart,
-  InputPart,
   RefusalPart,
   TextPart,
+  ToolCallPart,
   ToolResult,
   Turn,
 } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
-import { textOrNull } from "../json.ts";
-import { partType, storedFile } from "./family.ts";
-import { readCalls } from "./read-tools.ts";
+import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, textOf, textOrNull } from "../json.ts";
+import type { TypeNeeds } from "../kinds.ts";
+import type { RequestReading } from "../request-reading.ts";
+import {
+  COMMON_FILES,
+  isAnswerPart,
+  isInputPart,
+  isResultPart,
+  isTextPart,
+  partType,
+  sourceOf,
+  storedFile,
+  textPart,
+  type ContentPart,
+} from "./family.ts";
 import {
   isPieceName,
   noteReasoningHistory,
   noteSignatures,
   readReasoningHistory,
 } from "./reasoning.ts";
-import {
-  AUDIO_MEMBERS,
-  FILE_MEMBERS,
-  IMAGE_MEMBERS,
-  MESSAGE_MEMBERS,
-  PART_MEMBERS,
-  PART_NEEDS,
-} from "./request-facts.ts";
-import type { RequestReading } from "../request-reading.ts";
 
 /** The messages as turns; tool messages that follow each other are one turn's results. */
 export function readMessages({ messages }: JsonObject, reading: RequestReading): readonly Turn[] {
@@ -76,14 +80,28 @@ function isPlainPrompt(message: JsonValue | undefined): boolean {
   );
 }
 
-const isText = (part: ContentPart): part is TextPart => part.kind === "text";
-const isResult = (part: ContentPart): part is TextPart | ImagePart | FilePart =>
-  part.kind === "text" || part.kind === "image" || part.kind === "file";
-const isSaid = (part: ContentPart): part is TextPart | RefusalPart =>
-  part.kind === "text" || part.kind === "refusal";
-const isInput = (part: ContentPart): part is Exclude<ContentPart, RefusalPart> =>
-  part.kind !== "refusal";
 const isNothing = (_part: ContentPart): _part is never => false;
+
+/**
+ * Members of the objects inside a request that canon can hold. Any other member is another
+ * vendor's.
+ */
+const MESSAGE_MEMBERS = {
+  system: ["role", "content", "name"],
+  user: ["role", "content", "name"],
+  assistant: [
+    "role",
+    "content",
+    "name",
+    "refusal",
+    "tool_calls",
+    "annotations",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+  ],
+  tool: ["role", "content", "name", "tool_call_id"],
+} as const satisfies Record<string, readonly string[]>;
 
 /** `null` for the legacy role `function`, which only this protocol has. */
 function readTurn(message: JsonObject, path: string, reading: RequestReading): Turn | null {
@@ -97,14 +115,14 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
       return {
         role: "system",
         authority: role,
-        content: readContent(message, isText, path, reading),
+        content: readContent(message, isTextPart, path, reading),
       };
     case "user":
       noteMembers(message, MESSAGE_MEMBERS.user, path, reading);
       return {
         role,
         name: textOrNull(name),
-        content: readContent(message, isInput, path, reading),
+        content: readContent(message, isInputPart, path, reading),
       };
     case "assistant":
       noteMembers(message, MESSAGE_MEMBERS.assistant, path, reading);
@@ -124,7 +142,7 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
   if (typeof callId === "string") reading.answered(callId, `${path}.tool_call_id`);
   else reading.useNative(`${path}.tool_call_id`);
   if (typeof name === "string") reading.dropped.add("participant_name_dropped");
-  const content = readContent(message, isResult, path, reading);
+  const content = readContent(message, isResultPart, path, reading);
   const file = content.findIndex((part) => part.kind !== "text");
   if (file !== -1) reading.use("tool_result_files", `${path}.content[${file}]`);
   return { callId: textOrNull(callId) ?? "", content, isError: null, cache: null };
@@ -193,7 +211,7 @@ function readAssistant(
   if (Array.isArray(annotations) && annotations.length > 0)
     reading.dropped.add("citations_dropped");
   // Clients send answers that only call tools back with empty text.
-  const said = content === "" ? [] : readContent(message, isSaid, path, reading);
+  const said = content === "" ? [] : readContent(message, isAnswerPart, path, reading);
   const refused: RefusalPart[] =
     typeof refusal === "string" && refusal !== "" ? [{ kind: "refusal", text: refusal }] : [];
   return [...reasoning, ...said, ...refused, ...calls];
@@ -206,11 +224,29 @@ function isNamed(detail: JsonValue): boolean {
   return index != null || (id != null && !isPieceName(id));
 }
 
-/** A content part that canon can hold, in whatever turn. */
-type ContentPart = InputPart | RefusalPart;
+/** `cache_control` is the messages protocol's: OpenRouter and LiteLLM take it in this one too. */
+const PART_MEMBERS: Readonly<Partial<Record<string, readonly string[]>>> = {
+  text: ["type", "text", "cache_control"],
+  refusal: ["type", "refusal"],
+  image_url: ["type", "image_url", "cache_control"],
+  input_audio: ["type", "input_audio"],
+  file: ["type", "file", "cache_control"],
+};
 
-/** Media types of files that every protocol with files takes. */
-const COMMON_FILES = ["application/pdf", "text/plain"];
+/**
+ * Content parts that the router knows, and the modality each one needs. An unknown part cannot be
+ * approved, so it is refused.
+ */
+export const PART_NEEDS: TypeNeeds = {
+  text: null,
+  refusal: null,
+  image_url: "image_input",
+  input_audio: "audio_input",
+  file: "file_input",
+  document_url: "file_input",
+  video_url: "video_input",
+  thinking: "reasoning",
+};
 
 /** Members of a content part that may name a file instead of holding it. */
 const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
@@ -265,9 +301,9 @@ function noteStoredFile(part: JsonObject, path: string, reading: RequestReading)
   if (stored !== null) reading.refuse(stored);
 }
 
-function textPart(text: string): TextPart {
-  return { kind: "text", text, cache: null };
-}
+const IMAGE_MEMBERS = ["url", "detail"];
+const AUDIO_MEMBERS = ["data", "format"];
+const FILE_MEMBERS = ["file_data", "filename"];
 
 function readImage(
   image: JsonValue | undefined,
@@ -279,12 +315,12 @@ function readImage(
   if (typeof url !== "string") return null;
   if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
   if (detail === "low" || detail === "high") reading.use("image_detail", `${path}.detail`);
-  const data = readDataUrl(url);
-  if (data !== null)
-    return { kind: "image", source: { kind: "base64", ...data }, detail, cache: null };
-  if (!isWebUrl(url)) return null;
-  reading.use("image_url", `${path}.url`);
-  return { kind: "image", source: { kind: "url", url }, detail, cache: null };
+  const source = sourceOf(url);
+  if (source.kind === "url") {
+    if (!isWebUrl(url)) return null;
+    reading.use("image_url", `${path}.url`);
+  }
+  return { kind: "image", source, detail, cache: null };
 }
 
 function readAudio(
@@ -312,4 +348,60 @@ function readFile(
     reading.use("file_of_other_type", `${path}.file_data`);
   const name = textOrNull(filename);
   return { kind: "file", source: { kind: "base64", ...source }, name, cache: null };
+}
+
+/** The calls of an assistant message in the history. */
+function readCalls(
+  calls: JsonValue | undefined,
+  path: string,
+  reading: RequestReading,
+): readonly ToolCallPart[] {
+  if (calls == null) return [];
+  const parts: ToolCallPart[] = [];
+  for (const [index, call] of (Array.isArray(calls) ? calls : [calls]).entries()) {
+    const part = readCall(call, `${path}[${index}]`, reading);
+    if (part === null) reading.useNative(`${path}[${index}]`);
+    else parts.push(part);
+  }
+  return parts;
+}
+
+/** Answers number their tool calls and clients send them back so. */
+const TOOL_CALL_MEMBERS = ["id", "type", "function", "index"];
+const CALLED_FUNCTION_MEMBERS = ["name", "arguments"];
+
+/** `null` where it is no call of a function, or says something that canon does not hold. */
+function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
+  if (!isJsonObject(call) || (call.type ?? "function") !== "function") return null;
+  const { function: called, id, index } = call;
+  const isKnown = reading.useUnknown(call, TOOL_CALL_MEMBERS, path, "assistant");
+  if (!isKnown || !isJsonObject(called)) return null;
+  const member = `${path}.function`;
+  if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "assistant")) return null;
+  if (index != null) reading.dropped.add("item_id_dropped");
+  reading.called(textOf(id));
+  return {
+    kind: "tool_call",
+    id: textOrNull(id) ?? "",
+    name: textOrNull(called.name) ?? "",
+    arguments: readArguments(textOrNull(called.arguments) ?? "", `${member}.arguments`, reading),
+    cache: null,
+  };
+}
+
+/** Other protocols want an object where this one takes any text. */
+function readArguments(text: string, path: string, reading: RequestReading): string {
+  if (text.trim() === "") {
+    reading.dropped.add("tool_arguments_normalised");
+    return "{}";
+  }
+  if (reading.forTranslation && !isCallable(parseExactJsonText(text))) {
+    const sentence = `${path} must be the text of a JSON object: an endpoint that may get the request takes nothing else`;
+    reading.refuse(invalidRequest("invalid_tool_arguments", sentence, path));
+  }
+  return text;
+}
+
+function isCallable(value: JsonValue | undefined): boolean {
+  return isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH);
 }

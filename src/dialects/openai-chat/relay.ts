@@ -17,7 +17,7 @@ import { renderOpenAiStreamFailure } from "./family.ts";
 import { MEMBER_REWRITTEN, applyFlags, requestUsage, takeOut, type EditableBody } from "./flags.ts";
 import { tagAnswer, untagMessage } from "./reasoning.ts";
 import { formatFinishReason } from "./render.ts";
-import { CHAT_FIELDS } from "./request-facts.ts";
+import { CHAT_FIELDS } from "./parse-request.ts";
 import { RelayedStream, charactersIn, editedBody, outputCharacters } from "../relay.ts";
 import { formatSseEvent } from "../sse.ts";
 

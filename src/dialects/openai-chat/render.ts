@@ -2,7 +2,6 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   Answer,
-  AnswerBlock,
   Citation,
   FinishReason,
   InferenceEvent,
@@ -12,28 +11,92 @@ import type {
 } from "../../canon/generate/event.ts";
 import { tagSignature } from "../../canon/generate/signature.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { AnswerContext, EventRenderer } from "../dialect.ts";
+import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage } from "../json.ts";
+import { formatSseEvent } from "../sse.ts";
 import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
 import { pieceName, reasoningDetails } from "./reasoning.ts";
-import { formatSseEvent } from "../sse.ts";
+
+export function renderChatStream(context: AnswerContext): EventRenderer {
+  return new ChatStreamRenderer(context);
+}
+
+/** A whole answer as one completion with one choice. */
+export const renderChatAnswer: Translation["renderAnswer"] = (answer, context) => {
+  const dropped = new Set<DroppedField>();
+  const { message, logprobs } = printMessage(answer, dropped);
+  const choice = {
+    index: 0,
+    message,
+    logprobs: context.request.body.logprobs === true ? printLogprobs(logprobs) : null,
+    finish_reason: answer.finish === null ? null : formatFinishReason(answer.finish.reason),
+  };
+  if (answer.finish !== null && answer.finish.stopSequence !== null)
+    dropped.add("stop_sequence_unnamed");
+  const body = printCompletion(answer, context, "chatcmpl", "chat.completion", choice);
+  return { body, dropped: [...dropped] };
+};
 
 /**
- * Prints events as chunks (docs/protocols.md#chat-completions): the role first, calls with their id
- * and name on the first fragment only, one chunk with the finish reason, the counts where the
- * caller requested them, `[DONE]`.
+ * Envelope of the chunks of chat and legacy completions: the last chunk with the finish reason, the
+ * token counts where the caller requested them, then `[DONE]`.
  */
-class ChatStreamRenderer implements EventRenderer {
+export class ChunkPrinter {
   readonly #context: AnswerContext;
-  readonly #wantsLogprobs: boolean;
-  readonly #dropped = new Set<DroppedField>();
-  /** Every chunk's text up to its choices, and after them. */
+  readonly #idPrefix: string;
+  readonly #object: string;
+  /** Text of every chunk before its choices, and after them. */
   #head = "";
   readonly #tail: string;
-  #usage: TokenUsage | null = null;
+  usage: TokenUsage | null = null;
+
+  constructor(context: AnswerContext, idPrefix: string, object: string) {
+    this.#context = context;
+    this.#idPrefix = idPrefix;
+    this.#object = object;
+    this.#tail = context.request.includeUsage ? `,"usage":null}` : "}";
+  }
+
+  begin(model: string | null): void {
+    const { answerId, now } = this.#context;
+    const common = JSON.stringify({
+      id: `${this.#idPrefix}-${answerId}`,
+      object: this.#object,
+      created: now(),
+      model: model ?? this.#context.model,
+    });
+    this.#head = `${common.slice(0, -1)},"choices":`;
+  }
+
+  /** @param choice JSON text. */
+  chunk(choice: string): Uint8Array {
+    return formatSseEvent(`${this.#head}[${choice}]${this.#tail}`);
+  }
+
+  /** @param last JSON text of the choice with the finish reason. */
+  end(last: string): readonly Uint8Array[] {
+    const usage = this.#context.request.includeUsage ? printUsage(this.usage) : null;
+    const counts =
+      usage === null ? [] : [formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`)];
+    return [this.chunk(last), ...counts, formatSseEvent("[DONE]")];
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    return renderOpenAiStreamFailure(error, this.#context.requestId);
+  }
+}
+
+/**
+ * Renders events as chunks (docs/protocols.md#chat-completions): the role first; calls with their
+ * id and name on the first fragment only.
+ */
+class ChatStreamRenderer implements EventRenderer {
+  readonly #chunks: ChunkPrinter;
+  readonly #wantsLogprobs: boolean;
+  readonly #dropped = new Set<DroppedField>();
   #open: OpenBlock | null = null;
   #calls = -1;
-  /** The open reasoning block's text: its signature goes out beside all that it signs. */
+  /** Text of the open reasoning block: its signature is sent beside the text that it signs. */
   #reasoning = "";
   #details = 0;
   #pieces = 0;
@@ -43,9 +106,8 @@ class ChatStreamRenderer implements EventRenderer {
   #length = 0;
 
   constructor(context: AnswerContext) {
-    this.#context = context;
+    this.#chunks = new ChunkPrinter(context, "chatcmpl", "chat.completion.chunk");
     this.#wantsLogprobs = context.request.body.logprobs === true;
-    this.#tail = context.request.includeUsage ? `,"usage":null}` : "}";
   }
 
   get dropped(): readonly DroppedField[] {
@@ -55,18 +117,15 @@ class ChatStreamRenderer implements EventRenderer {
   push(event: InferenceEvent): readonly Uint8Array[] {
     switch (event.type) {
       case "start":
-        this.#begin(event.model);
+        this.#chunks.begin(event.model);
         return [this.#delta({ role: "assistant", content: "" })];
       case "open":
         return this.#openBlock(event.block);
-      case "text":
+      case "text": {
         this.#length += codePoints(event.text);
-        return [
-          this.#delta(
-            { content: event.text },
-            this.#wantsLogprobs ? printLogprobs(event.logprobs) : null,
-          ),
-        ];
+        const logprobs = this.#wantsLogprobs ? printLogprobs(event.logprobs) : null;
+        return [this.#delta({ content: event.text }, logprobs)];
+      }
       case "refusal":
         return [this.#delta({ refusal: event.text })];
       case "reasoning":
@@ -74,12 +133,10 @@ class ChatStreamRenderer implements EventRenderer {
         return [this.#delta({ reasoning_content: event.text })];
       case "signature":
         return [this.#signed(tagSignature(event.family, event.signature))];
-      case "arguments":
-        return [
-          this.#delta({
-            tool_calls: [{ index: this.#calls, function: { arguments: event.json } }],
-          }),
-        ];
+      case "arguments": {
+        const call = { index: this.#calls, function: { arguments: event.json } };
+        return [this.#delta({ tool_calls: [call] })];
+      }
       case "citation":
         return this.#cite(event.citation);
       case "close":
@@ -87,11 +144,11 @@ class ChatStreamRenderer implements EventRenderer {
         this.#length = 0;
         return [];
       case "usage":
-        this.#usage = mergeUsage(this.#usage, event.usage);
+        this.#chunks.usage = mergeUsage(this.#chunks.usage, event.usage);
         return [];
       case "finish":
         if (event.stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
-        return this.#finish(event.reason);
+        return this.#chunks.end(printChoice({}, null, formatFinishReason(event.reason)));
       case "dropped":
       case "failure":
         return [];
@@ -99,18 +156,7 @@ class ChatStreamRenderer implements EventRenderer {
   }
 
   fail(error: ServiceError): Uint8Array {
-    return renderOpenAiStreamFailure(error, this.#context.requestId);
-  }
-
-  #begin(model: string | null): void {
-    const { answerId, now } = this.#context;
-    const common = JSON.stringify({
-      id: `chatcmpl-${answerId}`,
-      object: "chat.completion.chunk",
-      created: now(),
-      model: model ?? this.#context.model,
-    });
-    this.#head = `${common.slice(0, -1)},"choices":`;
+    return this.#chunks.fail(error);
   }
 
   #openBlock(block: OpenBlock): readonly Uint8Array[] {
@@ -125,20 +171,14 @@ class ChatStreamRenderer implements EventRenderer {
 
   #signed(signature: string): Uint8Array {
     const summary = this.#open?.kind === "reasoning" && this.#open.summary;
-    const details = reasoningDetails(
-      { text: this.#reasoning, summary },
-      signature,
-      pieceName(this.#pieces),
+    const piece = { text: this.#reasoning, summary };
+    // Clients join lists of deltas by index, so two details of one piece need different ones.
+    const details = reasoningDetails(piece, signature, pieceName(this.#pieces)).map(
+      (detail, offset) => ({ ...detail, index: this.#details + offset }),
     );
     this.#pieces += 1;
-    // Clients that join lists of deltas do so by their index, so two details of one piece may not
-    // share it.
-    const numbered = details.map((detail, offset) => ({
-      ...detail,
-      index: this.#details + offset,
-    }));
     this.#details += details.length;
-    return this.#delta({ reasoning_details: numbered });
+    return this.#delta({ reasoning_details: details });
   }
 
   #cite(citation: Citation): readonly Uint8Array[] {
@@ -152,31 +192,102 @@ class ChatStreamRenderer implements EventRenderer {
     return [this.#delta({ annotations: [annotation] })];
   }
 
-  #finish(reason: FinishReason): readonly Uint8Array[] {
-    const printed = JSON.stringify(formatFinishReason(reason));
-    const last = `[{"index":0,"delta":{},"logprobs":null,"finish_reason":${printed}}]`;
-    const events = [formatSseEvent(this.#head + last + this.#tail)];
-    const usage = this.#context.request.includeUsage ? printUsage(this.#usage) : null;
-    if (usage !== null)
-      events.push(formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`));
-    events.push(formatSseEvent("[DONE]"));
-    return events;
-  }
-
   #delta(delta: JsonObject, logprobs: JsonObject | null = null): Uint8Array {
-    const beside = logprobs === null ? "null" : JSON.stringify(logprobs);
-    const choice = `[{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${beside},"finish_reason":null}]`;
-    return formatSseEvent(this.#head + choice + this.#tail);
+    return this.#chunks.chunk(printChoice(delta, logprobs, null));
   }
 }
 
-export function renderChatStream(context: AnswerContext): EventRenderer {
-  return new ChatStreamRenderer(context);
+function printChoice(
+  delta: JsonObject,
+  logprobs: JsonObject | null,
+  reason: string | null,
+): string {
+  return `{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${JSON.stringify(logprobs)},"finish_reason":${JSON.stringify(reason)}}`;
+}
+
+/** A whole answer of chat or legacy completions. */
+export function printCompletion(
+  { model, usage }: Answer,
+  context: AnswerContext,
+  idPrefix: string,
+  object: string,
+  choice: JsonObject,
+): JsonObject {
+  const counts = printUsage(usage);
+  return {
+    id: `${idPrefix}-${context.answerId}`,
+    object,
+    created: context.now(),
+    model: model ?? context.model,
+    choices: [choice],
+    ...(counts !== null && { usage: counts }),
+  };
+}
+
+/** Joins an answer's blocks to the one message that this protocol has. */
+function printMessage(
+  { blocks }: Answer,
+  dropped: Set<DroppedField>,
+): { readonly message: JsonObject; readonly logprobs: readonly TokenLogprob[] } {
+  const logprobs: TokenLogprob[] = [];
+  const details: JsonObject[] = [];
+  const annotations: JsonObject[] = [];
+  const calls: JsonObject[] = [];
+  let content: string | null = null;
+  let refusal: string | null = null;
+  let reasoning = "";
+  let isSigned = false;
+  let pieces = 0;
+  for (const block of blocks) {
+    if (block.kind !== "tool_call" && calls.length > 0) dropped.add("parts_reordered");
+    switch (block.kind) {
+      case "text": {
+        const length = codePoints(block.text);
+        const before = codePoints(content ?? "");
+        for (const citation of block.citations) {
+          const printed = printCitation(citation, before, length);
+          if (printed === null) dropped.add("citations_dropped");
+          else annotations.push(printed);
+        }
+        for (const logprob of block.logprobs) logprobs.push(logprob);
+        content = (content ?? "") + block.text;
+        break;
+      }
+      case "refusal":
+        refusal = (refusal ?? "") + block.text;
+        break;
+      case "reasoning": {
+        const { signature, family } = block;
+        reasoning += block.text;
+        isSigned ||= signature !== null;
+        const tagged =
+          signature === null || family === null ? null : tagSignature(family, signature);
+        for (const detail of reasoningDetails(block, tagged, pieceName(pieces)))
+          details.push(detail);
+        pieces += 1;
+        break;
+      }
+      case "tool_call": {
+        const { id, name, arguments: json } = block;
+        calls.push({ id, type: "function", function: { name, arguments: json } });
+      }
+    }
+  }
+  const message = {
+    role: "assistant",
+    content: content ?? (refusal === null && calls.length === 0 ? "" : null),
+    refusal,
+    reasoning_content: reasoning === "" ? undefined : reasoning,
+    reasoning_details: isSigned ? details : undefined,
+    annotations: annotations.length === 0 ? undefined : annotations,
+    tool_calls: calls.length === 0 ? undefined : calls,
+  };
+  return { message, logprobs };
 }
 
 /**
- * The `finish_reason` of a reason. `pause` and `other` only end native relays and never get here;
- * neither may look like a proper end.
+ * The `finish_reason` of a reason. `pause` and `other` end relayed answers only; neither may look
+ * like a proper end.
  */
 export function formatFinishReason(reason: FinishReason): string {
   switch (reason) {
@@ -197,49 +308,36 @@ export function formatFinishReason(reason: FinishReason): string {
 }
 
 /**
- * The `usage` member of an answer; counts that are not given are left out, never zero. `null` where
- * nothing is known.
+ * The `usage` member of an answer. Unknown counts are left out, never zero; `null` without any
+ * count.
  */
-export function printUsage(usage: TokenUsage | null): JsonObject | null {
+function printUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null || (usage.input === null && usage.output === null)) return null;
   const { input, output, cacheRead, cacheWrite, reasoning } = usage;
-  const total = totalTokens(usage);
   return {
     prompt_tokens: input ?? undefined,
     completion_tokens: output ?? undefined,
-    total_tokens: total ?? undefined,
-    ...(cacheRead === null && cacheWrite === null
-      ? {}
-      : {
-          prompt_tokens_details: {
-            cached_tokens: cacheRead ?? undefined,
-            cache_write_tokens: cacheWrite ?? undefined,
-          },
-        }),
-    ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    total_tokens: input === null || output === null ? undefined : input + output,
+    ...((cacheRead !== null || cacheWrite !== null) && {
+      prompt_tokens_details: {
+        cached_tokens: cacheRead ?? undefined,
+        cache_write_tokens: cacheWrite ?? undefined,
+      },
+    }),
+    ...(reasoning !== null && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
-}
-
-/** Input and output together; `null` where either is unknown. */
-function totalTokens({ input, output }: TokenUsage): number | null {
-  return input === null || output === null ? null : input + output;
 }
 
 /** `logprobs` of a choice; `null` where there are none. */
 function printLogprobs(logprobs: readonly TokenLogprob[]): JsonObject | null {
   if (logprobs.length === 0) return null;
-  const content = logprobs.map(({ token, logprob, bytes, top }) => ({
-    token,
-    logprob,
-    bytes,
-    top_logprobs: top,
-  }));
+  const content = logprobs.map(({ top, ...logprob }) => ({ ...logprob, top_logprobs: top }));
   return { content, refusal: null };
 }
 
 /**
- * One item of `annotations`; `null` where there is no page to name. Clients want positions: a
- * citation without them covers its block's text so far.
+ * One item of `annotations`; `null` for a citation without a URL. Clients require positions: a
+ * citation without them covers the text of its block so far.
  *
  * @param before code points of the message's text in earlier blocks.
  * @param length code points of the block's text so far.
@@ -259,109 +357,4 @@ function printCitation(
       end_index: before + (end ?? length),
     },
   };
-}
-
-/** A whole answer as one completion with one choice. */
-export function renderChatAnswer(
-  answer: Answer,
-  context: AnswerContext,
-): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
-  const message = new MessagePrinter(context.request.body.logprobs === true);
-  for (const block of answer.blocks) message.add(block);
-  if (answer.finish !== null && answer.finish.stopSequence !== null)
-    message.dropped.add("stop_sequence_unnamed");
-  const usage = printUsage(answer.usage);
-  const body: JsonObject = {
-    id: `chatcmpl-${context.answerId}`,
-    object: "chat.completion",
-    created: context.now(),
-    model: answer.model ?? context.model,
-    choices: [
-      {
-        index: 0,
-        message: message.print(),
-        logprobs: printLogprobs(message.logprobs),
-        finish_reason: answer.finish === null ? null : formatFinishReason(answer.finish.reason),
-      },
-    ],
-    usage: usage ?? undefined,
-  };
-  return { body, dropped: [...message.dropped] };
-}
-
-type TextBlock = Extract<AnswerBlock, { kind: "text" }>;
-
-/** Joins an answer's blocks into the one message that this protocol has. */
-class MessagePrinter {
-  readonly dropped = new Set<DroppedField>();
-  readonly logprobs: TokenLogprob[] = [];
-  readonly #wantsLogprobs: boolean;
-  #content: string | null = null;
-  #refusal: string | null = null;
-  #reasoning = "";
-  #isSigned = false;
-  #pieces = 0;
-  readonly #details: JsonObject[] = [];
-  readonly #annotations: JsonObject[] = [];
-  readonly #calls: JsonObject[] = [];
-
-  constructor(wantsLogprobs: boolean) {
-    this.#wantsLogprobs = wantsLogprobs;
-  }
-
-  add(block: AnswerBlock): void {
-    if (block.kind !== "tool_call" && this.#calls.length > 0) this.dropped.add("parts_reordered");
-    switch (block.kind) {
-      case "text":
-        this.#addText(block);
-        break;
-      case "refusal":
-        this.#refusal = (this.#refusal ?? "") + block.text;
-        break;
-      case "reasoning": {
-        const { signature, family } = block;
-        this.#reasoning += block.text;
-        this.#isSigned ||= signature !== null;
-        const tagged =
-          signature === null || family === null ? null : tagSignature(family, signature);
-        const name = pieceName(this.#pieces);
-        this.#pieces += 1;
-        for (const detail of reasoningDetails(block, tagged, name)) this.#details.push(detail);
-        break;
-      }
-      case "tool_call":
-        this.#calls.push({
-          id: block.id,
-          type: "function",
-          function: { name: block.name, arguments: block.arguments },
-        });
-    }
-  }
-
-  print(): JsonObject {
-    const isEmpty = this.#refusal === null && this.#calls.length === 0;
-    return {
-      role: "assistant",
-      content: this.#content ?? (isEmpty ? "" : null),
-      refusal: this.#refusal,
-      reasoning_content: this.#reasoning === "" ? undefined : this.#reasoning,
-      reasoning_details: this.#isSigned ? this.#details : undefined,
-      annotations: this.#annotations.length === 0 ? undefined : this.#annotations,
-      tool_calls: this.#calls.length === 0 ? undefined : this.#calls,
-    };
-  }
-
-  #addText({ text, logprobs, citations }: TextBlock): void {
-    if (this.#wantsLogprobs) for (const logprob of logprobs) this.logprobs.push(logprob);
-    if (citations.length > 0) {
-      const before = codePoints(this.#content ?? "");
-      const length = codePoints(text);
-      for (const citation of citations) {
-        const printed = printCitation(citation, before, length);
-        if (printed === null) this.dropped.add("citations_dropped");
-        else this.#annotations.push(printed);
-      }
-    }
-    this.#content = (this.#content ?? "") + text;
-  }
 }

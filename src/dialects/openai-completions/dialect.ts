@@ -1,44 +1,175 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { NO_EDITS, editSet, type DroppedField } from "../../canon/generate/edit.ts";
+import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest, UserTurn } from "../../canon/generate/generate-request.ts";
-import type { Dialect, FormattedRequest, Relay, Surface, Target, Upstream } from "../dialect.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
+import { finishReason } from "../answer-ends.ts";
+import { blockEvents } from "../answer-events.ts";
+import { promptOpening } from "../body-reader.ts";
+import {
+  COMPLETION_MEMBERS,
+  MODEL,
+  NULLABLE_FLAG,
+  PREFERENCES,
+  SAMPLING_MEMBERS,
+  STREAMING_RULES,
+  TOKEN,
+  nullableInteger,
+} from "../contract-schemas.ts";
+import type {
+  AnswerContext,
+  Dialect,
+  EventRenderer,
+  FormattedRequest,
+  Relay,
+  Surface,
+  Target,
+  Translation,
+} from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
+import { mergeUsage, numberOrNull, textOf } from "../json.ts";
+import { CHAT_COMPLETION, CHAT_STREAM, chunkSchema } from "../openai-chat/contract.ts";
 import { readChatError } from "../openai-chat/ending.ts";
-import { OPENAI_FAMILY, deploymentHost } from "../openai-chat/family.ts";
+import {
+  OPENAI_ERROR,
+  OPENAI_FAMILY,
+  deploymentHost,
+  openAiRequests,
+  readSampling,
+  readTextSettings,
+  textPart,
+} from "../openai-chat/family.ts";
 import { leaveOut, requestUsage, type Changes, type EditableBody } from "../openai-chat/flags.ts";
+import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
+import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat/parse-request.ts";
+import { ChoiceReader, parseChoices, readWhole } from "../openai-chat/read-answer.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay.ts";
-import {
-  parseCompletionsAnswer,
-  parseCompletionsStream,
-  renderCompletionsAnswer,
-  renderCompletionsStream,
-} from "./answer.ts";
-import { OPENAI_COMPLETIONS } from "./facts.ts";
-import {
-  COMPLETION,
-  COMPLETIONS_EXAMPLES,
-  COMPLETIONS_FIELDS,
-  COMPLETIONS_SCHEMA,
-  COMPLETION_STREAM,
-  completionsToCanon,
-  parseCompletionsRequest,
-  requestedChoices,
-} from "./request.ts";
+import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
 import { editedBody } from "../relay.ts";
-import { refusingUnknown } from "../request-reading.ts";
+import {
+  RequestReading,
+  refusingUnknown,
+  shownName,
+  type FieldRegistry,
+} from "../request-reading.ts";
+import { untranslatable } from "../translate-request.ts";
+import { OPENAI_COMPLETIONS } from "./facts.ts";
+
+/**
+ * Every known top-level member of a legacy completions request
+ * (docs/protocols.md#classes-of-request-members).
+ */
+export const COMPLETIONS_FIELDS: FieldRegistry = {
+  model: {},
+  prompt: {},
+  stream: {},
+  stream_options: {},
+  suffix: { uses: "native_completions" },
+  echo: { uses: "native_completions" },
+  best_of: {},
+  n: {},
+  logprobs: { needs: "logprobs", uses: "native_completions" },
+  max_tokens: {},
+  temperature: { uses: "sampling" },
+  top_p: { uses: "sampling" },
+  frequency_penalty: {},
+  presence_penalty: {},
+  logit_bias: {},
+  seed: { uses: "seed" },
+  stop: {},
+  user: { class: "identity" },
+  provider: { class: "ours" },
+};
+
+const REQUESTS = openAiRequests({
+  operation: "completions",
+  native: "native_completions",
+  registry: COMPLETIONS_FIELDS,
+  kinds: CHAT_KINDS,
+  stateful: CHAT_STATEFUL,
+  body: {
+    // Each prompt of a list is read and answered alone; a list of numbers is one prompt of tokens.
+    prompts: ({ prompt }) =>
+      Array.isArray(prompt) && !prompt.every((token) => typeof token === "number")
+        ? prompt.length
+        : 1,
+    conversationOpening: ({ prompt }) => promptOpening(prompt),
+  },
+  read: readCompletionsBody,
+  hints: () => ({ serviceTier: null, promptCacheKey: null, promptCacheRetention: null }),
+});
+
+/** Stop sequences that every provider of the protocol accepts. */
+const COMMON_STOPS = 4;
+
+/**
+ * The single walk over a legacy completions body: returns the canonical request, one user turn with
+ * the prompt, and notes in `reading` the capabilities and features that the body requires.
+ */
+function readCompletionsBody(
+  body: JsonObject,
+  reading: RequestReading,
+): Omit<GenerateRequest, "hints"> {
+  reading.dropped.add("prompt_as_message");
+  const { prompt } = body;
+  const text = textOf(Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt);
+  // No other protocol continues tokens, nothing, or several texts at once.
+  if (text === "") reading.useNative("prompt");
+  const maxOutputTokens = numberOrNull(body.max_tokens);
+  // A limit of zero reads the prompt's own probabilities.
+  if (maxOutputTokens === 0) reading.useNative("max_tokens");
+  for (const name of ["n", "best_of"]) {
+    if ((numberOrNull(body[name]) ?? 1) <= 1) continue;
+    reading.need("multiple_choices", name);
+    reading.useNative(name);
+  }
+  const settings = readTextSettings(body, reading);
+  if (settings.stop.length > COMMON_STOPS) reading.use("stop_sequences_over_4", "stop");
+  return {
+    purpose: "generate",
+    turns: [{ role: "user", name: null, content: [textPart(text)] }],
+    tools: [],
+    toolChoice: null,
+    parallelToolCalls: null,
+    format: null,
+    maxOutputTokens,
+    ...readSampling(body, reading),
+    ...settings,
+    logprobs: null,
+    reasoning: null,
+    verbosity: null,
+    stream: body.stream === true,
+  };
+}
+
+/** A parsed request in canon (docs/protocols.md#completions). */
+const completionsToCanon: Translation["toCanon"] = (request, mode, edits) => {
+  const made = REQUESTS.toCanon(request, mode, edits);
+  const { stream_options: options } = request.body;
+  if ("code" in made || !isJsonObject(options)) return made;
+  const reading = new RequestReading("native_completions");
+  const unknown = reading.unknownIn(options, STREAM_OPTION_MEMBERS);
+  if (unknown === null) return made;
+  if (mode !== "strip") return untranslatable(`stream_options.${shownName(unknown)}`, mode);
+  return { ...made, stripped: [...made.stripped, "unknown_field"] };
+};
 
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 
 /**
- * The caller's body as the provider gets it: another model name, usage requested on streams, our
- * own and the identity members taken out, and what policies oblige us to. Everything else travels
- * as it came. There is no `store` here: the protocol keeps nothing.
+ * The caller's body for a provider of the same protocol: with the provider's model name, token
+ * counts requested on streams, without our own and identity members, and with the policies' edits.
+ * Everything else is sent unchanged. There is no `store` here: the protocol keeps nothing.
  */
 const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mode, edits) => {
-  const edited = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
-  const { body, stripped } = edited;
-  const changes: Changes = { stripped, dropped: new Set(), edits: NO_EDITS };
+  const {
+    body,
+    stripped,
+    edits: made,
+  } = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
+  const changes: Changes = { stripped, dropped: new Set(), edits: made };
   const limit = edits.maxOutputTokens;
   if (limit !== null) {
     const requested = body.max_tokens;
@@ -47,142 +178,273 @@ const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mod
   }
   changes.edits |= requestUsage(body, request, flags, stripped);
   leaveOut(body, flags, changes);
+  return { body, stripped, edits: changes.edits, headers: [], dropped: [...changes.dropped] };
+};
+
+/** Answers that a body requests: one for each prompt and each of `n`. */
+function requestedChoices({ request: { body } }: AnswerContext): number {
+  const { prompt, n } = body;
+  const prompts = Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
+  return prompts * (numberOrNull(n) ?? 1);
+}
+
+/** Reads completion objects: one text block, then the finish reason. */
+class CompletionReader extends ChoiceReader {
+  protected override readOutput(
+    { text, finish_reason: reason }: JsonObject,
+    isWhole: boolean,
+  ): boolean {
+    // A chunk without text or an end is of another protocol, such as chat on this path.
+    if (typeof text === "string") this.blocks.text(text);
+    else if (typeof reason !== "string" || isWhole) this.fail("malformed");
+    // Text cannot end in tool calls: such an answer is of another protocol.
+    if (finishReason(reason) === "tool_calls") this.fail("malformed", "unknown_finish_reason");
+    return true;
+  }
+}
+
+/**
+ * Renders events as legacy completions chunks (docs/protocols.md#completions), and whole answers by
+ * the same rules.
+ */
+class CompletionsRenderer implements EventRenderer {
+  readonly #chunks: ChunkPrinter;
+  readonly #dropped = new Set<DroppedField>();
+  #refused = false;
+
+  constructor(context: AnswerContext) {
+    this.#chunks = new ChunkPrinter(context, "cmpl", "text_completion");
+  }
+
+  get dropped(): readonly DroppedField[] {
+    return [...this.#dropped];
+  }
+
+  push(event: InferenceEvent): readonly Uint8Array[] {
+    if (event.type === "finish") {
+      const reason = this.finishReason(event.reason, event.stopSequence);
+      return this.#chunks.end(JSON.stringify(printChoice("", reason)));
+    }
+    if (event.type === "start") this.#chunks.begin(event.model);
+    if (event.type === "usage") this.#chunks.usage = mergeUsage(this.#chunks.usage, event.usage);
+    const text = this.text(event);
+    return text === "" ? [] : [this.#chunks.chunk(JSON.stringify(printChoice(text, null)))];
+  }
+
+  fail(error: ServiceError): Uint8Array {
+    return this.#chunks.fail(error);
+  }
+
+  /** The text that one event adds to the completion. */
+  text(event: InferenceEvent): string {
+    if (event.type === "text") {
+      if (event.logprobs.length > 0) this.#dropped.add("logprobs_dropped");
+      return event.text;
+    }
+    if (event.type === "refusal") {
+      this.#refused = true;
+      this.#dropped.add("refusal_as_text");
+      return event.text;
+    }
+    const kind =
+      event.type === "open" && event.block.kind === "tool_call" ? "tool_call" : event.type;
+    const dropped = OMITTED[kind];
+    if (dropped !== undefined) this.#dropped.add(dropped);
+    return "";
+  }
+
+  /** A refusal must not look like a completion, whatever the provider's finish reason. */
+  finishReason(reason: FinishReason, stopSequence: string | null): string {
+    if (stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
+    const printed = formatFinishReason(reason);
+    return this.#refused && printed === "stop" ? "content_filter" : printed;
+  }
+}
+
+/** Events and blocks that a completion cannot hold. */
+const OMITTED: Readonly<Partial<Record<InferenceEvent["type"] | "tool_call", DroppedField>>> = {
+  reasoning: "reasoning_dropped",
+  signature: "signature_dropped",
+  citation: "citations_dropped",
+  tool_call: "tool_call_dropped",
+};
+
+function printChoice(text: string, finish: string | null): JsonObject {
+  return { text, index: 0, logprobs: null, finish_reason: finish };
+}
+
+/** A whole answer as one `text_completion`. */
+const renderCompletionsAnswer: Translation["renderAnswer"] = (answer, context) => {
+  const renderer = new CompletionsRenderer(context);
+  const events = answer.blocks.flatMap(blockEvents);
+  const text = events.map((event) => renderer.text(event)).join("");
+  const { finish } = answer;
+  const reason = finish && renderer.finishReason(finish.reason, finish.stopSequence);
+  const choice = printChoice(text, reason);
   return {
-    body,
-    stripped,
-    edits: edited.edits | changes.edits,
-    headers: [],
-    dropped: [...changes.dropped],
+    body: printCompletion(answer, context, "cmpl", "text_completion", choice),
+    dropped: renderer.dropped,
   };
 };
+
+const PATH = "/completions";
+
+/**
+ * Formats a request that is one user turn of text as a prompt (docs/protocols.md#completions). The
+ * decision keeps other requests away by their features; one that gets here nevertheless is a 400
+ * that names what no prompt can carry.
+ */
+function formatCompletionsRequest(
+  request: GenerateRequest,
+  { endpoint, model, provider: { flags } }: Target,
+): FormattedRequest | ServiceError {
+  const [turn] = request.turns;
+  const dropped = new Set<DroppedField>(["prompt_as_message"]);
+  const prompt = turn?.role === "user" ? promptOf(turn, dropped) : null;
+  const problem = unsupportedSetting(request, prompt);
+  if (problem !== null || prompt === null) {
+    const sentence = `The request uses ${problem}, which the legacy completions protocol of an endpoint that may get it cannot carry`;
+    return invalidRequest("feature_not_supported", sentence);
+  }
+  // The protocol has no tiers; `auto` is the tier of requests that name none.
+  sentTier(request, { auto: null }, dropped);
+  dropCacheHints(request, dropped);
+  if (request.reasoning !== null && request.reasoning.display !== null)
+    dropped.add("reasoning_display_dropped");
+  const limit = request.maxOutputTokens ?? model.defaultMaxOutputTokens;
+  if (request.maxOutputTokens === null && limit !== null) dropped.add("output_limit_defaulted");
+  const body: EditableBody = { model: endpoint.upstreamModel, prompt };
+  writeSettings(body, { ...request, maxOutputTokens: limit }, SETTINGS);
+  if (request.stop.length > 0) body.stop = request.stop;
+  writeStream(body, request, flags);
+  leaveOut(body, flags, { stripped: [], dropped, edits: NO_EDITS });
+  return { path: PATH, body, headers: [], dropped: [...dropped] };
+}
+
+const SETTINGS = {
+  max_tokens: "maxOutputTokens",
+  ...SAMPLING_SETTINGS,
+  logit_bias: "logitBias",
+  seed: "seed",
+} as const;
+
+/** The setting that the protocol lacks and that changes the answer. */
+function unsupportedSetting(request: GenerateRequest, prompt: string | null): string | null {
+  const { reasoning } = request;
+  if (request.purpose === "count") return "token counting";
+  if (request.turns.length !== 1 || request.turns[0]?.role !== "user")
+    return "a conversation of several turns";
+  if (request.tools.length > 0) return "tools";
+  if (request.format !== null) return "a response format";
+  if (request.topK !== null) return "top_k";
+  if (request.logprobs !== null) return "log probabilities of a conversation";
+  if (request.verbosity !== null) return "verbosity";
+  if (
+    reasoning !== null &&
+    (reasoning.effort !== "unspecified" || reasoning.budget !== null || reasoning.adaptive)
+  ) {
+    return "reasoning";
+  }
+  return prompt === null ? "anything but text in a message" : null;
+}
+
+/** The texts of the parts, joined; `null` where a part is not text. */
+function promptOf({ name, content }: UserTurn, dropped: Set<DroppedField>): string | null {
+  let prompt = "";
+  for (const part of content) {
+    if (part.kind !== "text") return null;
+    if (part.cache !== null) dropped.add("cache_mark_dropped");
+    prompt += part.text;
+  }
+  if (name !== null) dropped.add("participant_name_dropped");
+  return prompt;
+}
+
+/** JSON Schema of the events; tests validate real streams against it. */
+const COMPLETION_EVENT = {
+  title: "CompletionEvent",
+  description: "A chunk of the answer, or an error.",
+  anyOf: [chunkSchema("CompletionChunk", { text: NULLABLE_TEXT }), OPENAI_ERROR],
+} as const;
+
+/**
+ * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It
+ * validates requests and is part of /openapi.json. Members that it does not list are judged by
+ * `COMPLETIONS_FIELDS` and the setting of the route.
+ */
+const COMPLETIONS_SCHEMA = {
+  title: "CreateCompletionRequest",
+  type: "object",
+  required: ["model", "prompt"],
+  parserRules: STREAMING_RULES,
+  properties: {
+    model: MODEL,
+    prompt: {
+      description: "A text, a list of texts, a list of tokens, or a list of lists of tokens.",
+      anyOf: [
+        { type: "null" },
+        TEXT,
+        { type: "array", minItems: 1, items: TEXT },
+        { type: "array", minItems: 1, items: TOKEN },
+        { type: "array", minItems: 1, items: { type: "array", minItems: 1, items: TOKEN } },
+      ],
+    },
+    ...COMPLETION_MEMBERS,
+    suffix: NULLABLE_TEXT,
+    echo: NULLABLE_FLAG,
+    best_of: nullableInteger(0, 20),
+    logprobs: nullableInteger(0, 5),
+    ...SAMPLING_MEMBERS,
+    provider: PREFERENCES,
+  },
+} as const;
 
 /** Legacy completions for clients (docs/protocols.md#completions). */
 export const completionsSurface: Surface = {
   kind: "generate",
   dialect: "openai-completions",
-  parse: parseCompletionsRequest,
+  parse: REQUESTS.parse,
   refuseUnknown: refusingUnknown(COMPLETIONS_FIELDS, "completions"),
   relay: {
-    path: () => COMPLETIONS_PATH,
+    path: () => PATH,
     edit: editCompletionsRequest,
-    // The envelope is that of chat completions: choices with finish reasons, usage, error objects,
-    // `[DONE]`. Only the number of choices is found otherwise.
-    observe: (context) => observeChatStream(context, requestedChoices(context.request.body)),
-    readAnswer: (bytes, context) =>
-      readChatAnswer(bytes, context, requestedChoices(context.request.body)),
+    // The envelope is that of chat completions (choices with finish reasons, usage, error objects,
+    // `[DONE]`); only the number of choices differs.
+    observe: (context) => observeChatStream(context, requestedChoices(context)),
+    readAnswer: (bytes, context) => readChatAnswer(bytes, context, requestedChoices(context)),
   },
   translation: {
     toCanon: completionsToCanon,
     // A prompt brings no tools: text that a call cut off must not read as a whole one.
     impossibleEnds: ["tool_calls"],
     omittedBlocks: ["reasoning", "tool_call"],
-    renderStream: renderCompletionsStream,
+    renderStream: (context) => new CompletionsRenderer(context),
     renderAnswer: renderCompletionsAnswer,
   },
   family: OPENAI_FAMILY,
   contract: {
     body: COMPLETIONS_SCHEMA,
-    answer: COMPLETION,
-    examples: COMPLETIONS_EXAMPLES,
-    stream: COMPLETION_STREAM,
+    answer: {
+      ...CHAT_COMPLETION,
+      title: "Completion",
+      description:
+        "As the provider answered, or translated; streams are text_completion chunks, then [DONE].",
+    },
+    examples: {
+      plain: { model: "chat-small", prompt: "Say hello.", max_tokens: 20 },
+      streamed: { model: "chat-small", prompt: "Say hello.", max_tokens: 20, stream: true },
+    },
+    stream: { ...CHAT_STREAM, events: COMPLETION_EVENT },
   },
 };
 
-/**
- * Legacy completions as providers speak them, for the requests of other protocols that are one
- * text.
- */
-export const completionsUpstream: Upstream = {
-  format: fitting(formatCompletionsRequest, OPENAI_COMPLETIONS.requires),
-  parseStream: parseCompletionsStream,
-  parseAnswer: parseCompletionsAnswer,
-  readError: readChatError,
-  host: deploymentHost(readChatError),
+/** The row of `dialects/table.ts`; providers get requests of other protocols that are one text. */
+export const dialect: Dialect = {
+  generate: {
+    format: fitting(formatCompletionsRequest, OPENAI_COMPLETIONS.requires),
+    parseStream: () => parseChoices(new CompletionReader()),
+    parseAnswer: (bytes) => readWhole(bytes, new CompletionReader()),
+    readError: readChatError,
+    host: deploymentHost(readChatError),
+  },
 };
-
-/** The row of `dialects/table.ts`. */
-export const dialect: Dialect = { generate: completionsUpstream };
-
-const COMPLETIONS_PATH = "/completions";
-
-/**
- * Prints a request whose whole conversation is one user turn of text as a prompt
- * (docs/protocols.md#completions). Everything else was refused by `conversation` and other features
- * before an endpoint of this dialect was chosen.
- *
- * @returns a 400 where a request gets here that no prompt can carry: refused once more rather than
- * cut down to what fits.
- */
-function formatCompletionsRequest(
-  request: GenerateRequest,
-  target: Target,
-): FormattedRequest | ServiceError {
-  const problem = unsupportedSetting(request);
-  if (problem !== null) return problem;
-  const [turn] = request.turns;
-  if (turn?.role !== "user") return unsupported("a conversation of several turns");
-  const dropped = new Set<DroppedField>(["prompt_as_message"]);
-  const prompt = promptOf(turn, dropped);
-  if (prompt === null) return unsupported("anything but text in a message");
-  // No tiers here; `auto` is the tier of requests that name none.
-  sentTier(request, { auto: null }, dropped);
-  dropCacheHints(request, dropped);
-  if (request.reasoning !== null && request.reasoning.display !== null)
-    dropped.add("reasoning_display_dropped");
-  const limit = request.maxOutputTokens ?? target.model.defaultMaxOutputTokens;
-  if (request.maxOutputTokens === null && limit !== null) dropped.add("output_limit_defaulted");
-  const body: EditableBody = { model: target.endpoint.upstreamModel, prompt };
-  if (limit !== null) body.max_tokens = limit;
-  if (request.temperature !== null) body.temperature = request.temperature;
-  if (request.topP !== null) body.top_p = request.topP;
-  if (request.frequencyPenalty !== null) body.frequency_penalty = request.frequencyPenalty;
-  if (request.presencePenalty !== null) body.presence_penalty = request.presencePenalty;
-  if (request.logitBias !== null) body.logit_bias = request.logitBias;
-  if (request.seed !== null) body.seed = request.seed;
-  if (request.stop.length > 0) body.stop = request.stop;
-  if (request.stream) {
-    body.stream = true;
-    if (!target.provider.flags.includes("no_stream_options"))
-      body.stream_options = { include_usage: true };
-  }
-  leaveOut(body, target.provider.flags, { stripped: [], dropped, edits: NO_EDITS });
-  return { path: COMPLETIONS_PATH, body, headers: [], dropped: [...dropped] };
-}
-
-/** Settings that the protocol lacks and that change the answer. */
-function unsupportedSetting(request: GenerateRequest): ServiceError | null {
-  if (request.purpose === "count") return unsupported("token counting");
-  if (request.turns.length !== 1) return unsupported("a conversation of several turns");
-  if (request.tools.length > 0) return unsupported("tools");
-  if (request.format !== null) return unsupported("a response format");
-  if (request.topK !== null) return unsupported("top_k");
-  if (request.logprobs !== null) return unsupported("log probabilities of a conversation");
-  if (request.verbosity !== null) return unsupported("verbosity");
-  const { reasoning } = request;
-  if (
-    reasoning !== null &&
-    (reasoning.effort !== "unspecified" || reasoning.budget !== null || reasoning.adaptive)
-  ) {
-    return unsupported("reasoning");
-  }
-  return null;
-}
-
-function unsupported(what: string): ServiceError {
-  return invalidRequest(
-    "feature_not_supported",
-    `The request uses ${what}, which the legacy completions protocol of an endpoint that may get it cannot carry`,
-  );
-}
-
-/** The parts' texts one after the other; `null` where a part is not text. */
-function promptOf(turn: UserTurn, dropped: Set<DroppedField>): string | null {
-  let prompt = "";
-  for (const part of turn.content) {
-    if (part.kind !== "text") return null;
-    if (part.cache !== null) dropped.add("cache_mark_dropped");
-    prompt += part.text;
-  }
-  if (turn.name !== null) dropped.add("participant_name_dropped");
-  return prompt;
-}

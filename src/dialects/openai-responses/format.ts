@@ -2,28 +2,34 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
-  DataSource,
   FilePart,
   GenerateRequest,
-  Hints,
   ImagePart,
   InputPart,
   OutputFormat,
   ReasoningRequest,
   TextPart,
   Tool,
-  ToolChoice,
   ToolResult,
   Turn,
 } from "../../canon/generate/generate-request.ts";
-import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
+import type { JsonObject } from "../../canon/json.ts";
 import type { ModelRow } from "../../canon/table.ts";
-import { printDataUrl } from "../data-url.ts";
+import { urlOf } from "../data-url.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { SERVICE_TIERS } from "../openai-chat/family.ts";
+import type { EditableBody } from "../openai-chat/flags.ts";
+import {
+  SAMPLING_SETTINGS,
+  fileMembers,
+  formatChoice,
+  formatEffort,
+  schemaMembers,
+  writeCacheHints,
+  writeSettings,
+} from "../openai-chat/format.ts";
+import { sentTier } from "../reasoning-effort.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "./request-facts.ts";
-import { effortOfBudget } from "../reasoning-effort.ts";
 
 /**
  * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there
@@ -36,12 +42,12 @@ export function formatResponsesRequest(
   const unsupportedSetting = unsupportedMember(request);
   if (unsupportedSetting !== null) return unsupportedSetting;
   const dropped = new Set<DroppedField>();
-  const body: Record<string, JsonValue> = { model: target.endpoint.upstreamModel };
+  const body: EditableBody = { model: target.endpoint.upstreamModel };
   const { instructions, input, signed } = formatInput(request.turns, dropped);
   body.input = input;
   if (instructions !== null) body.instructions = instructions;
   if (request.tools.length > 0) body.tools = request.tools.map((tool) => formatTool(tool, dropped));
-  if (request.toolChoice !== null) body.tool_choice = formatToolChoice(request.toolChoice);
+  if (request.toolChoice !== null) body.tool_choice = formatChoice(request.toolChoice, false);
   if (request.parallelToolCalls !== null) body.parallel_tool_calls = request.parallelToolCalls;
   const text = formatText(request.format, request.verbosity, dropped);
   if (text !== null) body.text = text;
@@ -50,8 +56,17 @@ export function formatResponsesRequest(
   if (request.purpose === "count") {
     return { path: "/responses/input_tokens", body, headers: [], dropped: [...dropped] };
   }
-  addSampling(request, body, dropped);
-  addHints(request.hints, body, dropped);
+  writeSettings(body, request, SETTINGS);
+  const limit = request.maxOutputTokens;
+  if (limit !== null) {
+    if (limit < MINIMUM_OUTPUT_TOKENS) dropped.add("output_limit_raised");
+    body.max_output_tokens = Math.max(limit, MINIMUM_OUTPUT_TOKENS);
+  }
+  writeCacheHints(body, request.hints);
+  const tier = sentTier(request, SERVICE_TIERS, dropped);
+  if (tier !== undefined) body.service_tier = tier;
+  // The nearest tier to another protocol's is the one without promises.
+  else if (request.hints.serviceTier !== null) body.service_tier = "default";
   const sealed =
     (signed || wantsReasoning(request)) && !target.provider.flags.includes("no_include");
   const include = [
@@ -100,21 +115,6 @@ function formatTool(
   return { type: "function", name, description, parameters, strict: strict ?? false };
 }
 
-function formatToolChoice(choice: ToolChoice): JsonValue {
-  switch (choice.mode) {
-    case "auto":
-    case "none":
-    case "required":
-      return choice.mode;
-    case "named":
-      return { type: "function", name: choice.name };
-    case "allowed": {
-      const tools = choice.names.map((name) => ({ type: "function", name }));
-      return { type: "allowed_tools", mode: choice.required ? "required" : "auto", tools };
-    }
-  }
-}
-
 function formatText(
   format: OutputFormat | null,
   verbosity: string | null,
@@ -128,48 +128,12 @@ function formatText(
 }
 
 function formatFormat(format: OutputFormat, dropped: Set<DroppedField>): JsonObject {
-  if (format.kind === "json_object") return { type: "json_object" };
-  const { name, description, schema, strict } = format;
-  if (name === null) dropped.add("schema_name_made");
-  return {
-    type: "json_schema",
-    name: name ?? "response",
-    description: description ?? undefined,
-    schema,
-    strict: strict ?? undefined,
-  };
+  return format.kind === "json_object"
+    ? { type: format.kind }
+    : { type: format.kind, ...schemaMembers(format, dropped) };
 }
 
-function addSampling(
-  request: GenerateRequest,
-  body: Record<string, JsonValue>,
-  dropped: Set<DroppedField>,
-): void {
-  const { temperature, topP, frequencyPenalty, presencePenalty, logprobs, maxOutputTokens } =
-    request;
-  if (temperature !== null) body.temperature = temperature;
-  if (topP !== null) body.top_p = topP;
-  if (frequencyPenalty !== null) body.frequency_penalty = frequencyPenalty;
-  if (presencePenalty !== null) body.presence_penalty = presencePenalty;
-  if (logprobs !== null) body.top_logprobs = logprobs;
-  if (maxOutputTokens === null) return;
-  if (maxOutputTokens < MINIMUM_OUTPUT_TOKENS) dropped.add("output_limit_raised");
-  body.max_output_tokens = Math.max(maxOutputTokens, MINIMUM_OUTPUT_TOKENS);
-}
-
-function addHints(hints: Hints, body: Record<string, JsonValue>, dropped: Set<DroppedField>): void {
-  const { serviceTier, promptCacheKey, promptCacheRetention } = hints;
-  if (promptCacheKey !== null) body.prompt_cache_key = promptCacheKey;
-  if (promptCacheRetention !== null) body.prompt_cache_retention = promptCacheRetention;
-  if (serviceTier === null) return;
-  if (SERVICE_TIERS.includes(serviceTier)) {
-    body.service_tier = serviceTier;
-    return;
-  }
-  // The nearest value to another protocol's tier is the one without promises.
-  body.service_tier = "default";
-  dropped.add("service_tier_changed");
-}
+const SETTINGS = { ...SAMPLING_SETTINGS, top_logprobs: "logprobs" } as const;
 
 /** `reasoning` as the protocol takes it: enum values. `null` where there is nothing to say. */
 function formatReasoning(
@@ -182,16 +146,6 @@ function formatReasoning(
   const summary = formatSummary(reasoning.display);
   if (effort === null && summary === null) return null;
   return { effort: effort ?? undefined, summary: summary ?? undefined };
-}
-
-function formatEffort(
-  { effort, budget }: ReasoningRequest,
-  model: ModelRow,
-  dropped: Set<DroppedField>,
-): ReasoningEffort | null {
-  if (budget !== null) dropped.add("budget_as_effort");
-  if (effort !== "unspecified") return effort;
-  return budget === null ? null : effortOfBudget(budget, model.reasoning, REASONING_EFFORTS);
 }
 
 /** Leaving reasoning out of the answer is what the protocol does unasked. */
@@ -326,12 +280,7 @@ class ItemPrinter {
       if (name !== null) this.#dropped.add("file_name_dropped");
       return { type: "input_file", file_url: source.url };
     }
-    if (name === null) this.#dropped.add("file_name_made");
-    return {
-      type: "input_file",
-      filename: name ?? safeName(source),
-      file_data: printDataUrl(source.mediaType, source.data),
-    };
+    return { type: "input_file", ...fileMembers(source, name, this.#dropped) };
   }
 
   #mark(isMarked: boolean): void {
@@ -349,12 +298,5 @@ function reasoningItem(text: string, summary: boolean, signature: string | null)
 }
 
 function image({ source, detail }: ImagePart): JsonObject {
-  const url = source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
-  return { type: "input_image", image_url: url, detail: detail ?? undefined };
-}
-
-/** Providers refuse file data without a name, and read the kind of the file off its end. */
-function safeName({ mediaType }: Extract<DataSource, { kind: "base64" }>): string {
-  if (mediaType === "application/pdf") return "file.pdf";
-  return mediaType === "text/plain" ? "file.txt" : "file";
+  return { type: "input_image", image_url: urlOf(source), detail: detail ?? undefined };
 }

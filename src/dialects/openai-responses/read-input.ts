@@ -5,9 +5,7 @@ import type {
   CacheMark,
   FilePart,
   ImagePart,
-  InputPart,
   ReasoningPart,
-  RefusalPart,
   TextPart,
   ToolCallPart,
   ToolResult,
@@ -15,10 +13,21 @@ import type {
 } from "../../canon/generate/generate-request.ts";
 import { readSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import { isWebUrl, readDataUrl } from "../data-url.ts";
+import { isWebUrl } from "../data-url.ts";
 import { parseJsonText, textOf, textOrNull } from "../json.ts";
 import { storedState } from "../kinds.ts";
-import { partType, storedFile } from "../openai-chat/family.ts";
+import {
+  COMMON_FILES,
+  isAnswerPart,
+  isInputPart,
+  isResultPart,
+  isTextPart,
+  partType,
+  sourceOf,
+  storedFile,
+  textPart,
+  type ContentPart,
+} from "../openai-chat/family.ts";
 import { NATIVE_FAMILY, RESPONSES_TYPES } from "./request-facts.ts";
 import { readSealedReasoning } from "./sealed-reasoning.ts";
 import type { RequestReading } from "../request-reading.ts";
@@ -132,10 +141,10 @@ function readMessage(
     builder.turn({
       role,
       name: null,
-      content: readContent(content, role, isInput, member, reading),
+      content: readContent(content, role, isInputPart, member, reading),
     });
   } else if (role === "assistant") {
-    builder.message(readContent(content, role, isSaid, member, reading));
+    builder.message(readContent(content, role, isAnswerPart, member, reading));
   } else if (role === "system" || role === "developer") {
     const texts = readContent(content, "system", isTextPart, member, reading);
     builder.turn({ role: "system", authority: role, content: texts });
@@ -235,7 +244,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   else reading.answered(callId, `${path}.call_id`);
   return {
     callId: textOf(callId),
-    content: readContent(output, "tool_result", isResult, `${path}.output`, reading),
+    content: readContent(output, "tool_result", isResultPart, `${path}.output`, reading),
     isError: null,
     cache: null,
   };
@@ -263,16 +272,6 @@ function isDirect({ caller }: JsonObject): boolean {
   return isJsonObject(caller) && caller.type === "direct";
 }
 
-/** A content part that canon can hold, in whatever turn. */
-type ContentPart = InputPart | RefusalPart;
-
-const isTextPart = (part: ContentPart): part is TextPart => part.kind === "text";
-const isInput = (part: ContentPart): part is InputPart => part.kind !== "refusal";
-const isResult = (part: ContentPart): part is TextPart | ImagePart | FilePart =>
-  part.kind !== "refusal" && part.kind !== "audio";
-const isSaid = (part: ContentPart): part is TextPart | RefusalPart =>
-  part.kind === "text" || part.kind === "refusal";
-
 /**
  * Content parts that the router knows, and the members of each that canon can say. An unknown part
  * cannot be approved, so it is refused.
@@ -292,9 +291,6 @@ const AUDIO_MEMBERS = ["data", "format"];
 
 /** Where a content part stands: whose it is decides what it may be. */
 type PartContext = "user" | "assistant" | "system" | "tool_result";
-
-/** Media types that every protocol with files takes. */
-const COMMON_FILE_TYPES = ["application/pdf", "text/plain"];
 
 /**
  * A text, or a list of parts. Nothing at all is the empty text.
@@ -320,10 +316,6 @@ function readContent<Part extends ContentPart>(
     if (part !== null && isTaken(part)) parts.push(part);
   }
   return parts.length === 0 ? [textPart("")] : parts;
-}
-
-function textPart(text: string): TextPart {
-  return { kind: "text", text, cache: null };
 }
 
 /** `null` where canon cannot hold the part. */
@@ -401,10 +393,9 @@ function readImage(
   if (known === "low" || known === "high") reading.use("image_detail", `${path}.detail`);
   else if (known !== detail) reading.useNative(`${path}.detail`);
   const url = requireText(image_url, `${path}.image_url`, reading);
-  const data = readDataUrl(url);
-  if (data === null) reading.use(isWebUrl(url) ? "image_url" : reading.native, `${path}.image_url`);
-  const source =
-    data === null ? ({ kind: "url", url } as const) : ({ kind: "base64", ...data } as const);
+  const source = sourceOf(url);
+  if (source.kind === "url")
+    reading.use(isWebUrl(url) ? "image_url" : reading.native, `${path}.image_url`);
   return { kind: "image", source, detail: known, cache: cacheMark(part) };
 }
 
@@ -424,11 +415,11 @@ function readFile(
   if (typeof url === "string" && typeof data === "string") reading.useNative(path);
   const member = typeof url === "string" ? "file_url" : "file_data";
   const text = typeof url === "string" ? url : requireText(data, `${path}.file_data`, reading);
-  const held = readDataUrl(text);
-  if (held !== null) {
-    if (!COMMON_FILE_TYPES.includes(held.mediaType))
+  const source = sourceOf(text);
+  if (source.kind === "base64") {
+    if (!COMMON_FILES.includes(source.mediaType))
       reading.use("file_of_other_type", `${path}.${member}`);
-    return { kind: "file", source: { kind: "base64", ...held }, ...rest };
+    return { kind: "file", source, ...rest };
   }
   if (typeof url !== "string") {
     reading.useNative(`${path}.file_data`);
@@ -436,7 +427,7 @@ function readFile(
   }
   reading.use("file_url", `${path}.file_url`);
   if (!isWebUrl(url)) reading.useNative(path);
-  return { kind: "file", source: { kind: "url", url }, ...rest };
+  return { kind: "file", source, ...rest };
 }
 
 function readAudio(

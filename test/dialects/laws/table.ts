@@ -9,8 +9,8 @@ import {
 import type { Surface, Target, Upstream } from "../../../src/dialects/dialect.ts";
 import type { FieldRegistry } from "../../../src/dialects/request-reading.ts";
 import type { GenerateDialect } from "../../../src/dialects/table.ts";
-import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/request-facts.ts";
-import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/request.ts";
+import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/parse-request.ts";
+import { COMPLETIONS_FIELDS } from "../../../src/dialects/openai-completions/dialect.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/request-facts.ts";
 import { INFERENCE_ENDPOINTS } from "../../../src/http/contract/inference-endpoints.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";

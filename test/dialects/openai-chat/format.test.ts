@@ -6,9 +6,11 @@ import type {
 } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelReasoning } from "../../../src/canon/table.ts";
-import { chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { MODEL, targetOf } from "../laws/target.ts";
 import { canon, text, userTurn } from "./canon.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 function format(
   more: Partial<GenerateRequest>,

@@ -2,12 +2,14 @@ import type { Answer, InferenceEvent } from "../../../src/canon/generate/event.t
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { collectAnswer } from "../../../src/dialects/answer-events.ts";
-import { chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../../../src/dialects/sse.ts";
 import { MODEL, targetOf } from "../laws/target.ts";
 import { canon } from "./canon.ts";
 import { brokenLaws } from "./event-laws.ts";
 import { describe, expect, it } from "vitest";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const target = targetOf("openai-chat");
 const chunk = (

@@ -4,12 +4,15 @@ import { describe, expect, it } from "vitest";
 import { editSet, NO_EDITS as UNCHANGED } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { tagSignature } from "../../../src/canon/generate/signature.ts";
-import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/request-facts.ts";
-import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
+import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/parse-request.ts";
+import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { formatSseEvent } from "../../../src/dialects/sse.ts";
 import { endpoint, provider } from "../../support/table.ts";
 import { contextOf, NO_EDITS } from "../laws/target.ts";
 import { parse, refusal } from "./bodies.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 describe("the request on its way upstream", () => {
   const edit = (

@@ -5,10 +5,13 @@ import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { FinishReason, InferenceEvent, OpenBlock } from "../../../src/canon/generate/event.ts";
 import { readSignature } from "../../../src/canon/generate/signature.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { contextOf, targetOf } from "../laws/target.ts";
 import { chunksOf, parse, refusal } from "./bodies.ts";
 import { canon } from "./canon.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const finish = (reason: FinishReason, stopSequence: string | null = null): InferenceEvent => ({
   type: "finish",

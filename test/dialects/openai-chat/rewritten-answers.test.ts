@@ -1,11 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { editsIn } from "../../../src/canon/generate/edit.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { planExchange, type ExchangePlan } from "../../../src/dialects/exchange-plan.ts";
-import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
+import {
+  planExchange,
+  type ExchangePlan,
+  upstreamFor,
+} from "../../../src/dialects/exchange-plan.ts";
+import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { route } from "../../support/table.ts";
 import { contextOf, NO_EDITS, targetOf } from "../laws/target.ts";
 import { chunksOf, parse } from "./bodies.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const tool = (name: string) => ({
   type: "function",

@@ -4,11 +4,14 @@ import type { GenerateRequest, Turn } from "../../../src/canon/generate/generate
 import { tagSignature } from "../../../src/canon/generate/signature.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
-import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
-import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/request-facts.ts";
+import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
+import { CHAT_FIELDS } from "../../../src/dialects/openai-chat/parse-request.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 import { toCanon, toCanonRefusal, user } from "./bodies.ts";
 import { canon, text, userTurn } from "./canon.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const call = { id: "c", type: "function", function: { name: "f", arguments: '{"a":1}' } };
 const tool = {

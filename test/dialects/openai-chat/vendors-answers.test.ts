@@ -1,13 +1,16 @@
 import type { Answer } from "../../../src/canon/generate/event.ts";
 import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { Ending } from "../../../src/dialects/dialect.ts";
-import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { contextOf, targetOf } from "../laws/target.ts";
 import { parse } from "./bodies.ts";
 import { canon } from "./canon.ts";
 import { brokenLaws } from "./event-laws.ts";
 import { DONE, ODDITIES } from "./vendor-streams.ts";
 import { describe, expect, it } from "vitest";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const target = targetOf("openai-chat");
 const encoder = new TextEncoder();

@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../../src/canon/failure.ts";
 import type { JsonValue } from "../../../src/canon/json.ts";
-import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { contextOf, targetOf } from "../laws/target.ts";
 import { parse } from "./bodies.ts";
 import { canon } from "./canon.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 const target = targetOf("openai-chat");
 const encoder = new TextEncoder();

@@ -4,10 +4,13 @@ import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import type { DialectFacts, Target } from "../../../src/dialects/dialect.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
-import { chatSurface, chatUpstream } from "../../../src/dialects/openai-chat/dialect.ts";
+import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { NO_EDITS, targetOf } from "../laws/target.ts";
 import { parse, toCanon } from "./bodies.ts";
 import { canon } from "./canon.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const chatUpstream = upstreamFor("generate", "openai-chat");
 
 /** A target whose provider has the flags, with the features that the compiler leaves it. */
 export function targetWith(flags: readonly string[]): Target {

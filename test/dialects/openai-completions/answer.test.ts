@@ -3,12 +3,12 @@ import type { FinishReason, InferenceEvent } from "../../../src/canon/generate/e
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { AnswerContext } from "../../../src/dialects/dialect.ts";
-import {
-  completionsSurface,
-  completionsUpstream,
-} from "../../../src/dialects/openai-completions/dialect.ts";
+import { completionsSurface } from "../../../src/dialects/openai-completions/dialect.ts";
 import { NO_EDITS, NO_HEADERS, contextOf, targetOf } from "../laws/target.ts";
 import { describe, expect, it } from "vitest";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const completionsUpstream = upstreamFor("generate", "openai-completions");
 
 const encoder = new TextEncoder();
 const target = targetOf("openai-completions");

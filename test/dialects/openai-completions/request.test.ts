@@ -5,16 +5,17 @@ import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { UnknownFields } from "../../../src/canon/table.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import {
-  completionsSurface,
-  completionsUpstream,
-} from "../../../src/dialects/openai-completions/dialect.ts";
-import {
   COMPLETIONS_FIELDS,
-  COMPLETIONS_SCHEMA,
-} from "../../../src/dialects/openai-completions/request.ts";
+  completionsSurface,
+} from "../../../src/dialects/openai-completions/dialect.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 import { PROVIDER_PREFERENCES_SCHEMA } from "../../../src/dialects/contract-schemas.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
 
+const completionsUpstream = upstreamFor("generate", "openai-completions");
+
+const schema = completionsSurface.contract.body;
+const properties = schema.properties as JsonObject;
 const minimal = { model: "r", prompt: "Once upon a time" } as const;
 
 function parse(more: JsonObject): InferenceRequest {
@@ -30,9 +31,9 @@ describe("the schema", () => {
     components: { schemas: { ProviderPreferences: PROVIDER_PREFERENCES_SCHEMA } },
   });
   const validate = ajv.compile({
-    ...COMPLETIONS_SCHEMA,
+    ...schema,
     $id: "https://signalbox.invalid/body",
-    properties: { ...COMPLETIONS_SCHEMA.properties, provider: PROVIDER_PREFERENCES_SCHEMA },
+    properties: { ...properties, provider: PROVIDER_PREFERENCES_SCHEMA },
   });
 
   it.each<[string, JsonObject]>([
@@ -85,9 +86,7 @@ describe("the schema", () => {
   });
 
   it("and the field registry list the same members", () => {
-    expect(Object.keys(COMPLETIONS_SCHEMA.properties).toSorted()).toEqual(
-      Object.keys(COMPLETIONS_FIELDS).toSorted(),
-    );
+    expect(Object.keys(properties).toSorted()).toEqual(Object.keys(COMPLETIONS_FIELDS).toSorted());
   });
 });
 

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { editSet } from "../../../src/canon/generate/edit.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
-import {
-  completionsSurface,
-  completionsUpstream,
-} from "../../../src/dialects/openai-completions/dialect.ts";
+import { completionsSurface } from "../../../src/dialects/openai-completions/dialect.ts";
 import { NO_EDITS, NO_HEADERS, targetOf } from "../laws/target.ts";
 import { canon } from "../openai-chat/canon.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const completionsUpstream = upstreamFor("generate", "openai-completions");
 
 const target = targetOf("openai-completions");
 

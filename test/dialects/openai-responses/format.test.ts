@@ -4,12 +4,12 @@ import type {
   GenerateRequest,
   Turn,
 } from "../../../src/canon/generate/generate-request.ts";
-import {
-  responsesSurface,
-  responsesUpstream,
-} from "../../../src/dialects/openai-responses/dialect.ts";
+import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { NO_HEADERS } from "../../support/dialects.ts";
 import { format, generate, TARGET } from "./support.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 const text = (value: string, marked = false) =>
   ({ kind: "text", text: value, cache: marked ? { ttl: null } : null }) as const;

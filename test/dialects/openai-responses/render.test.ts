@@ -7,10 +7,7 @@ import type {
 } from "../../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import { collectAnswer } from "../../../src/dialects/answer-events.ts";
-import {
-  responsesSurface,
-  responsesUpstream,
-} from "../../../src/dialects/openai-responses/dialect.ts";
+import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
 import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
@@ -29,6 +26,9 @@ import {
   typeOf,
 } from "./support.ts";
 import { describe, expect, it } from "vitest";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 const { renderStream, renderAnswer } = responsesSurface.translation;
 const specification = openResponses();

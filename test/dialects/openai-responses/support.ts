@@ -5,12 +5,12 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import type { InferenceRequest } from "../../../src/canon/request.ts";
 import type { CanonicalRequest, FormattedRequest, Target } from "../../../src/dialects/dialect.ts";
-import {
-  responsesSurface,
-  responsesUpstream,
-} from "../../../src/dialects/openai-responses/dialect.ts";
+import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { parseSseEvent, SseFramer } from "../../../src/dialects/sse.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../../support/dialects.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 export { contextOf, NO_EDITS };
 

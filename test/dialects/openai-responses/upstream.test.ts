@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { responsesUpstream } from "../../../src/dialects/openai-responses/dialect.ts";
 import { bytesOf, generate, parseWire, TARGET, wire } from "./support.ts";
+import { upstreamFor } from "../../../src/dialects/exchange-plan.ts";
+
+const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 const created = {
   type: "response.created",
