@@ -13,7 +13,6 @@ import {
   parseJsonText,
 } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/ending.ts";
-import { reasoningPart } from "./items.ts";
 import {
   readUsage,
   summarizeOutput,
@@ -125,7 +124,7 @@ function withBareSignature(item: JsonObject): JsonObject {
   const bare = { ...item, encrypted_content: signature };
   return sealed === "" || Array.isArray(item.content)
     ? bare
-    : { ...bare, content: [reasoningPart(sealed)] };
+    : { ...bare, content: [{ type: "reasoning_text", text: sealed }] };
 }
 
 /** Events that say that an answer is being made, and nothing of it. */

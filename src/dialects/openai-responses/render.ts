@@ -2,7 +2,6 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   Answer,
-  AnswerBlock,
   Citation,
   FinishReason,
   InferenceEvent,
@@ -11,23 +10,10 @@ import type {
   TokenUsage,
 } from "../../canon/generate/event.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { AnswerContext, EventRenderer } from "../dialect.ts";
+import { blockEvents } from "../answer-events.ts";
+import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage } from "../json.ts";
-import {
-  ID_PREFIXES,
-  OpenItem,
-  callItem,
-  messageItem,
-  openPart,
-  outputTextPart,
-  printCitation,
-  printLogprob,
-  printOpenPart,
-  reasoningItem,
-  refusalPart,
-  type ItemStatus,
-  type OpenPart,
-} from "./items.ts";
+import { formatSseEvent } from "../sse.ts";
 import { printUsage } from "./read-answer.ts";
 import {
   DONE,
@@ -37,10 +23,18 @@ import {
   printFailed,
   requestEcho,
 } from "./resource.ts";
-import { formatSseEvent } from "../sse.ts";
+import { sealReasoning } from "./sealed-reasoning.ts";
+
+export function renderResponsesStream(context: AnswerContext): EventRenderer {
+  return new ResponsesRenderer(context, true);
+}
+
+/** A whole answer as a response resource with every member that the protocol's clients require. */
+export const renderResponsesAnswer: Translation["renderAnswer"] = (answer, context) =>
+  new ResponsesRenderer(context, false).whole(answer);
 
 /**
- * Prints an answer as a responses stream (docs/protocols.md#order-of-responses-events):
+ * Renders an answer as a responses stream (docs/protocols.md#order-of-responses-events):
  * `response.created` first, items and parts opened before their deltas and done in reverse,
  * sequence numbers from 0 without gaps, the whole resource in every lifecycle event, `[DONE]` last.
  * An item is done only when the next one begins or the answer ends, because only then is it known
@@ -48,6 +42,8 @@ import { formatSseEvent } from "../sse.ts";
  */
 class ResponsesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
+  /** Whole answers need no events. */
+  readonly #isStream: boolean;
   readonly #echo: JsonObject;
   readonly #createdAt: number;
   readonly #dropped = new Set<DroppedField>();
@@ -60,8 +56,9 @@ class ResponsesRenderer implements EventRenderer {
   #refused = false;
   #usage: TokenUsage | null = null;
 
-  constructor(context: AnswerContext) {
+  constructor(context: AnswerContext, isStream: boolean) {
     this.#context = context;
+    this.#isStream = isStream;
     this.#echo = requestEcho(context.request.body);
     this.#createdAt = context.now();
     this.#model = context.model;
@@ -76,6 +73,14 @@ class ResponsesRenderer implements EventRenderer {
     const printed = this.#printed;
     this.#printed = [];
     return printed;
+  }
+
+  whole({ model, blocks, usage, finish }: Answer): ReturnType<Translation["renderAnswer"]> {
+    this.#start(model);
+    for (const event of blocks.flatMap(blockEvents)) this.#take(event);
+    this.#usage = usage;
+    const body = this.#conclude(finish?.reason ?? "other", finish?.stopSequence ?? null);
+    return { body, dropped: this.dropped };
   }
 
   fail(error: ServiceError): Uint8Array {
@@ -100,7 +105,7 @@ class ResponsesRenderer implements EventRenderer {
       case "text":
         return this.#text(event.text, event.logprobs);
       case "refusal":
-        return this.#plainDelta("response.refusal.delta", event.text);
+        return this.#delta(event.text);
       case "reasoning":
         return this.#reasoning(event.text);
       case "signature":
@@ -115,8 +120,12 @@ class ResponsesRenderer implements EventRenderer {
       case "usage":
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
-      case "finish":
-        return this.#finish(event.reason, event.stopSequence);
+      case "finish": {
+        const response = this.#conclude(event.reason, event.stopSequence);
+        this.#emit(`response.${String(response.status)}`, { response });
+        this.#printed.push(DONE);
+        return;
+      }
       case "dropped":
       case "failure":
     }
@@ -135,10 +144,8 @@ class ResponsesRenderer implements EventRenderer {
       this.#closeItem("completed");
       const item = new OpenItem(block, this.#output.length, this.#context.answerId);
       this.#item = item;
-      this.#emit("response.output_item.added", {
-        output_index: item.index,
-        item: item.print("in_progress"),
-      });
+      const added = { output_index: item.index, item: item.print("in_progress") };
+      this.#emit("response.output_item.added", added);
     }
     if (block.kind === "refusal") this.#refused = true;
     if (isPart) this.#openPart(block.kind === "text" ? "output_text" : "refusal");
@@ -147,51 +154,38 @@ class ResponsesRenderer implements EventRenderer {
   #openPart(kind: OpenPart["kind"]): void {
     const item = this.#item;
     if (item === null) return;
-    const part = openPart(kind);
+    const part: OpenPart = { kind, text: "", annotations: [], logprobs: [] };
     item.part = part;
-    const isSummary = kind === "summary_text";
-    this.#emitPartEvent(
-      isSummary ? "response.reasoning_summary_part.added" : "response.content_part.added",
-      item,
-      {
-        part: printOpenPart(part),
-      },
-    );
+    this.#emitPartEvent(`${partEvents(kind)}.added`, item, { part: printPart(part) });
   }
 
   #text(text: string, logprobs: readonly TokenLogprob[]): void {
-    const item = this.#item;
-    const part = item?.part;
-    if (item === null || part == null) return;
     const printed = logprobs.map(printLogprob);
-    part.text += text;
-    for (const logprob of printed) part.logprobs.push(logprob);
-    this.#emitPartEvent("response.output_text.delta", item, { delta: text, logprobs: printed });
+    for (const logprob of printed) this.#item?.part?.logprobs.push(logprob);
+    this.#delta(text, { logprobs: printed });
   }
 
-  #plainDelta(type: string, delta: string): void {
+  /** Text of the open part. */
+  #delta(delta: string, more: JsonObject = {}): void {
     const item = this.#item;
     if (item === null || item.part === null) return;
     item.part.text += delta;
-    this.#emitPartEvent(type, item, { delta });
+    this.#emitPartEvent(`${textEvents(item.part.kind)}.delta`, item, { delta, ...more });
   }
 
-  /** A part begins with its first text: reasoning that is only signed has none. */
+  /** The first text opens the part: reasoning that is only signed has none. */
   #reasoning(text: string): void {
     const item = this.#item;
     if (item === null) return;
     if (item.part === null) this.#openPart(item.isSummary ? "summary_text" : "reasoning_text");
-    item.reasoning += text;
-    this.#plainDelta(
-      item.isSummary ? "response.reasoning_summary_text.delta" : "response.reasoning_text.delta",
-      text,
-    );
+    item.text += text;
+    this.#delta(text);
   }
 
   #arguments(json: string): void {
     const item = this.#item;
     if (item === null) return;
-    item.arguments += json;
+    item.text += json;
     this.#emitItemEvent("response.function_call_arguments.delta", item, { delta: json });
   }
 
@@ -204,37 +198,29 @@ class ResponsesRenderer implements EventRenderer {
       this.#dropped.add("citations_dropped");
       return;
     }
-    const index = part.annotations.length;
+    const added = { annotation_index: part.annotations.length, annotation };
     part.annotations.push(annotation);
-    this.#emitPartEvent("response.output_text.annotation.added", item, {
-      annotation_index: index,
-      annotation,
-    });
+    this.#emitPartEvent("response.output_text.annotation.added", item, added);
   }
 
   #closeBlock(): void {
     const item = this.#item;
     if (item === null) return;
     if (item.kind === "function_call") {
-      return this.#emitItemEvent("response.function_call_arguments.done", item, {
-        arguments: item.arguments,
-      });
+      const done = { arguments: item.text };
+      return this.#emitItemEvent("response.function_call_arguments.done", item, done);
     }
     const { part } = item;
     if (part === null) return;
     const { kind, text, logprobs } = part;
-    if (kind === "output_text")
-      this.#emitPartEvent("response.output_text.done", item, { text, logprobs });
-    else if (kind === "refusal")
-      this.#emitPartEvent("response.refusal.done", item, { refusal: text });
-    else if (kind === "reasoning_text")
-      this.#emitPartEvent("response.reasoning_text.done", item, { text });
-    else this.#emitPartEvent("response.reasoning_summary_text.done", item, { text });
-    const done =
-      kind === "summary_text"
-        ? "response.reasoning_summary_part.done"
-        : "response.content_part.done";
-    this.#emitPartEvent(done, item, { part: printOpenPart(part) });
+    const whole =
+      kind === "refusal"
+        ? { refusal: text }
+        : kind === "output_text"
+          ? { text, logprobs }
+          : { text };
+    this.#emitPartEvent(`${textEvents(kind)}.done`, item, whole);
+    this.#emitPartEvent(`${partEvents(kind)}.done`, item, { part: printPart(part) });
     item.endPart(part);
   }
 
@@ -247,16 +233,14 @@ class ResponsesRenderer implements EventRenderer {
     this.#item = null;
   }
 
-  #finish(reason: FinishReason, stopSequence: string | null): void {
+  /** Ends the answer, and gives its resource. */
+  #conclude(reason: FinishReason, stopSequence: string | null): JsonObject {
     if (stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
     const conclusion = conclusionOf(reason, this.#refused);
     this.#closeItem(conclusion.status);
-    const usage = printUsage(this.#usage);
-    if (usage === null && this.#usage !== null) this.#dropped.add("usage_hidden");
+    if (this.#usage !== null && printUsage(this.#usage) === null) this.#dropped.add("usage_hidden");
     const completed = conclusion.status === "completed" ? this.#context.now() : null;
-    const response = this.#resource({ ...conclusion, completed_at: completed });
-    this.#emit(`response.${conclusion.status}`, { response });
-    this.#printed.push(DONE);
+    return this.#resource({ ...conclusion, completed_at: completed });
   }
 
   #resource(more: JsonObject): JsonObject {
@@ -278,10 +262,8 @@ class ResponsesRenderer implements EventRenderer {
   }
 
   #emitPartEvent(type: string, item: OpenItem, more: JsonObject): void {
-    const position = item.isSummary
-      ? { summary_index: item.partIndex }
-      : { content_index: item.partIndex };
-    this.#emitItemEvent(type, item, { ...position, ...more });
+    const index = item.isSummary ? "summary_index" : "content_index";
+    this.#emitItemEvent(type, item, { [index]: item.partIndex, ...more });
   }
 
   #emitItemEvent(type: string, item: OpenItem, more: JsonObject): void {
@@ -289,102 +271,137 @@ class ResponsesRenderer implements EventRenderer {
   }
 
   #emit(type: string, more: JsonObject): void {
+    if (!this.#isStream) return;
     const event = { type, sequence_number: this.#sequence, ...more };
     this.#sequence += 1;
     this.#printed.push(formatSseEvent(JSON.stringify(event), type));
   }
 }
 
-export function renderResponsesStream(context: AnswerContext): EventRenderer {
-  return new ResponsesRenderer(context);
+type ItemStatus = "in_progress" | "completed" | "incomplete";
+
+/** Item types with the prefixes of their ids; providers check them when a client sends items back. */
+const ID_PREFIXES = { message: "msg", reasoning: "rs", function_call: "fc" } as const;
+
+/** An output item whose `output_item.done` has not been sent. A message may get further parts. */
+class OpenItem {
+  readonly id: string;
+  readonly index: number;
+  readonly kind: keyof typeof ID_PREFIXES;
+  readonly #block: OpenBlock;
+  /** Finished parts, printed. */
+  readonly #parts: JsonObject[] = [];
+  part: OpenPart | null = null;
+  /** Arguments of a call, or text of reasoning, so far. */
+  text = "";
+  signature: { readonly signature: string; readonly family: string } | null = null;
+
+  constructor(block: OpenBlock, index: number, answerId: string) {
+    this.#block = block;
+    this.index = index;
+    this.kind =
+      block.kind === "tool_call"
+        ? "function_call"
+        : block.kind === "reasoning"
+          ? "reasoning"
+          : "message";
+    this.id = `${ID_PREFIXES[this.kind]}_${answerId}_${index}`;
+  }
+
+  /** Index of the open part, or of the next one. */
+  get partIndex(): number {
+    return this.#parts.length;
+  }
+
+  /** Whether reasoning is reported as a summary. */
+  get isSummary(): boolean {
+    return this.#block.kind === "reasoning" && this.#block.summary;
+  }
+
+  endPart(part: OpenPart): void {
+    this.#parts.push(printPart(part));
+    this.part = null;
+  }
+
+  /** The item so far, the open part included. */
+  print(status: ItemStatus): JsonObject {
+    const { id, kind, text, part } = this;
+    const block = this.#block;
+    const head = { type: kind, id, status };
+    if (block.kind === "tool_call")
+      return { ...head, call_id: block.id, name: block.name, arguments: text };
+    if (block.kind === "reasoning") return { ...head, ...this.#reasoning(text, block.summary) };
+    const content = part === null ? [...this.#parts] : [...this.#parts, printPart(part)];
+    return { ...head, role: "assistant", content };
+  }
+
+  /**
+   * A summary stands in `summary`, full text in `content` and once more beside the signature, which
+   * names the family that can read it.
+   */
+  #reasoning(text: string, isSummary: boolean): JsonObject {
+    const parts =
+      text === "" ? [] : [{ type: isSummary ? "summary_text" : "reasoning_text", text }];
+    const { signature } = this;
+    return {
+      summary: isSummary ? parts : [],
+      ...(!isSummary && text !== "" && { content: parts }),
+      ...(signature !== null && {
+        encrypted_content: sealReasoning(
+          signature.family,
+          signature.signature,
+          isSummary ? "" : text,
+        ),
+      }),
+    };
+  }
 }
 
-/** A whole answer as a response resource with every member that the protocol's clients demand. */
-export function renderResponsesAnswer(
-  answer: Answer,
-  context: AnswerContext,
-): { readonly body: JsonObject; readonly dropped: readonly DroppedField[] } {
-  const dropped = new Set<DroppedField>();
-  const reason = answer.finish?.reason ?? "other";
-  if (answer.finish?.stopSequence !== null) dropped.add("stop_sequence_unnamed");
-  const conclusion = conclusionOf(
-    reason,
-    answer.blocks.some(({ kind }) => kind === "refusal"),
-  );
-  const groups = groupedBlocks(answer.blocks);
-  const output = groups.map((group, index) => {
-    // Only the last item can be cut off.
-    const status = index === groups.length - 1 ? conclusion.status : "completed";
-    return printItem(group, index, status, context, dropped);
-  });
-  const usage = printUsage(answer.usage);
-  if (usage === null && answer.usage !== null) dropped.add("usage_hidden");
-  const now = context.now();
-  const body = {
-    id: `resp_${context.answerId}`,
-    object: "response",
-    created_at: now,
-    completed_at: conclusion.status === "completed" ? now : null,
-    ...conclusion,
-    error: null,
-    model: answer.model ?? context.model,
-    output,
-    usage,
-    ...requestEcho(context.request.body),
-    request_id: context.requestId,
+/** A content part that may get more text. */
+interface OpenPart {
+  readonly kind: "output_text" | "refusal" | "summary_text" | "reasoning_text";
+  text: string;
+  readonly annotations: JsonObject[];
+  readonly logprobs: JsonObject[];
+}
+
+/** Name of the events about the text of a part. */
+function textEvents(kind: OpenPart["kind"]): string {
+  return `response.${kind === "summary_text" ? "reasoning_summary_text" : kind}`;
+}
+
+/** Name of the events about a part. */
+function partEvents(kind: OpenPart["kind"]): string {
+  return `response.${kind === "summary_text" ? "reasoning_summary_part" : "content_part"}`;
+}
+
+export function printPart({ kind: type, text, ...lists }: OpenPart): JsonObject {
+  if (type === "refusal") return { type, refusal: text };
+  return type === "output_text" ? { type, text, ...lists } : { type, text };
+}
+
+/** The protocol requires bytes; without any from the provider the list is empty. */
+function printLogprob({ top, bytes, ...logprob }: TokenLogprob): JsonObject {
+  return {
+    ...logprob,
+    bytes: bytes ?? [],
+    top_logprobs: top.map((alternative) => ({ ...alternative, bytes: alternative.bytes ?? [] })),
   };
-  return { body, dropped: [...dropped] };
 }
 
 /**
- * Texts and refusals that follow one another are parts of one message; every other block is an
- * item.
+ * A citation of a URL; `null` for other citations. The protocol requires positions: a citation
+ * without them is an empty span at the end of the block's text so far.
  */
-function groupedBlocks(blocks: readonly AnswerBlock[]): readonly (readonly AnswerBlock[])[] {
-  const groups: AnswerBlock[][] = [];
-  for (const block of blocks) {
-    const last = groups.at(-1);
-    if (last !== undefined && isMessagePart(block) && last.every(isMessagePart)) last.push(block);
-    else groups.push([block]);
-  }
-  return groups;
-}
-
-function isMessagePart({ kind }: AnswerBlock): boolean {
-  return kind === "text" || kind === "refusal";
-}
-
-function printItem(
-  blocks: readonly AnswerBlock[],
-  index: number,
-  status: ItemStatus,
-  { answerId }: AnswerContext,
-  dropped: Set<DroppedField>,
-): JsonObject {
-  const position = `${answerId}_${index}`;
-  const [first] = blocks;
-  if (first?.kind === "tool_call") {
-    return callItem(
-      `${ID_PREFIXES.function_call}_${position}`,
-      status,
-      first.id,
-      first.name,
-      first.arguments,
-    );
-  }
-  if (first?.kind === "reasoning")
-    return reasoningItem(`${ID_PREFIXES.reasoning}_${position}`, status, first);
-  const parts = blocks.flatMap((block) => printPart(block, dropped));
-  return messageItem(`${ID_PREFIXES.message}_${position}`, status, parts);
-}
-
-function printPart(block: AnswerBlock, dropped: Set<DroppedField>): readonly JsonObject[] {
-  if (block.kind === "refusal") return [refusalPart(block.text)];
-  if (block.kind !== "text") return [];
-  const annotations = block.citations.flatMap((citation) => {
-    const printed = printCitation(citation, block.text);
-    if (printed === null) dropped.add("citations_dropped");
-    return printed === null ? [] : [printed];
-  });
-  return [outputTextPart(block.text, annotations, block.logprobs.map(printLogprob))];
+function printCitation({ url, title, start, end }: Citation, text: string): JsonObject | null {
+  if (url === null) return null;
+  const hasPosition = start !== null && end !== null;
+  const last = hasPosition ? 0 : Array.from(text).length;
+  return {
+    type: "url_citation",
+    url,
+    title: title ?? "",
+    start_index: hasPosition ? start : last,
+    end_index: hasPosition ? end : last,
+  };
 }

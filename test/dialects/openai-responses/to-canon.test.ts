@@ -1,17 +1,39 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../../../src/canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { RequestReading } from "../../../src/dialects/request-reading.ts";
 import { readConversation } from "../../../src/dialects/openai-responses/read-input.ts";
-import { reasoningItem } from "../../../src/dialects/openai-responses/items.ts";
 import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
-import { NO_EDITS, parse, toCanon } from "./support.ts";
+import { contextOf, NO_EDITS, parse, toCanon } from "./support.ts";
 
 const text = (value: string) => ({ kind: "text", text: value, cache: null });
 const user = { role: "user", content: "hi" };
 
 describe("reasoning of another protocol", () => {
-  const shown = { summary: false, signature: "c2ln+/=", family: "anthropic" };
+  /** The item of an answer that is one piece of reasoning. */
+  const answered = (thought: string): JsonObject => {
+    const { body } = responsesSurface.translation.renderAnswer(
+      {
+        model: null,
+        blocks: [
+          {
+            kind: "reasoning",
+            text: thought,
+            summary: false,
+            signature: "c2ln+/=",
+            family: "anthropic",
+          },
+        ],
+        usage: null,
+        finish: { reason: "stop", stopSequence: null },
+        failure: null,
+      },
+      contextOf(parse()),
+    );
+    const item = Array.isArray(body.output) ? body.output[0] : null;
+    if (!isJsonObject(item)) throw new Error("no item");
+    return item;
+  };
   const said = (item: JsonObject) => {
     const { request } = toCanon({
       input: [
@@ -40,7 +62,7 @@ describe("reasoning of another protocol", () => {
   it.each(["why, and – ünïcode.", "a.b:c", "x".repeat(100_000)])(
     "comes back whole from clients that drop `content`: %.20s",
     (thought) => {
-      const { content, ...kept } = reasoningItem("rs_1", "completed", { ...shown, text: thought });
+      const { content, ...kept } = answered(thought);
       expect(content).toEqual([{ type: "reasoning_text", text: thought }]);
       expect(said(kept)).toMatchObject(reasoning(thought));
       expect(said({ ...kept, content: [] })).toMatchObject(reasoning(thought));
