@@ -152,13 +152,24 @@ function parseNamedEvent(text: string): SseEvent | null {
 }
 
 /**
- * One event for a client: LF only, one data line (docs/protocols.md#server-sent-events). `data`
- * must not hold a line break.
+ * One event for a client: LF only, one data line (docs/protocols.md#server-sent-events).
+ *
+ * @param data without line breaks.
  */
 export function formatSseEvent(data: string, event: string | null = null): Uint8Array {
-  return encoder.encode(
-    event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`,
-  );
+  return encoder.encode(eventText(data, event));
+}
+
+/** The event that ends a stream of OpenAI's protocols. */
+export const DONE: Uint8Array = formatSseEvent("[DONE]");
+
+/** One event, and `[DONE]`. */
+export function formatLastSseEvent(data: string, event: string | null = null): Uint8Array {
+  return encoder.encode(eventText(data, event) + eventText("[DONE]", null));
+}
+
+function eventText(data: string, event: string | null): string {
+  return event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`;
 }
 
 /** One or two lines that end with LF, and their blank line: nothing else is in the chunk. */

@@ -4,13 +4,14 @@ import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
 import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../src/dialects/openai-responses/request-facts.ts";
-import { RESOURCE_MEMBERS, fillEvent } from "../../src/dialects/openai-responses/resource.ts";
+import { fillEvent } from "../../src/dialects/openai-responses/resource.ts";
 import { RESPONSES_SCHEMA } from "../../src/dialects/openai-responses/contract.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../support/dialects.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+import { RESOURCE_MEMBERS } from "../dialects/openai-responses/support.ts";
 
 const responsesUpstream = upstreamFor("generate", "openai-responses");
 

@@ -35,7 +35,7 @@ import {
   type ProtocolFamily,
 } from "../protocol-family.ts";
 import { RequestReading, hasUnknownMember, inferenceRequest } from "../request-reading.ts";
-import { formatSseEvent } from "../sse.ts";
+import { formatLastSseEvent } from "../sse.ts";
 import { canonicalRequest, namedToolFeature, type CanonReader } from "../translate-request.ts";
 
 /** The error in schemas of streams. */
@@ -131,12 +131,7 @@ function renderOpenAiError(error: ServiceError, requestId: string): string {
  * second (docs/protocols.md#how-a-stream-ends).
  */
 export function renderOpenAiStreamFailure(error: ServiceError, requestId: string): Uint8Array {
-  const frame = formatSseEvent(renderOpenAiError(error, requestId));
-  const done = formatSseEvent("[DONE]");
-  const both = new Uint8Array(frame.length + done.length);
-  both.set(frame);
-  both.set(done, frame.length);
-  return both;
+  return formatLastSseEvent(renderOpenAiError(error, requestId));
 }
 
 function errorObject(error: ServiceError, requestId: string): object {

@@ -19,7 +19,7 @@ import { tagAnswer, untagMessage } from "./reasoning.ts";
 import { formatFinishReason } from "./render.ts";
 import { CHAT_FIELDS } from "./parse-request.ts";
 import { RelayedStream, charactersIn, editedBody, outputCharacters } from "../relay.ts";
-import { formatSseEvent } from "../sse.ts";
+import { DONE, formatSseEvent } from "../sse.ts";
 
 const STORE_FALSE_SENT = editSet("store_false_sent");
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
@@ -133,8 +133,6 @@ function capOutput(body: Record<string, JsonValue | undefined>, limit: number): 
   body[Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"] = limit;
   return true;
 }
-
-const DONE = formatSseEvent("[DONE]");
 
 /**
  * Members of a delta in which providers say something. Others describe the model or the transport.

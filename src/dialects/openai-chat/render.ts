@@ -13,7 +13,7 @@ import { tagSignature } from "../../canon/generate/signature.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage } from "../json.ts";
-import { formatSseEvent } from "../sse.ts";
+import { DONE, formatSseEvent } from "../sse.ts";
 import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
 import { pieceName, reasoningDetails } from "./reasoning.ts";
 
@@ -78,7 +78,7 @@ export class ChunkPrinter {
     const usage = this.#context.request.includeUsage ? printUsage(this.usage) : null;
     const counts =
       usage === null ? [] : [formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`)];
-    return [this.chunk(last), ...counts, formatSseEvent("[DONE]")];
+    return [this.chunk(last), ...counts, DONE];
   }
 
   fail(error: ServiceError): Uint8Array {

@@ -7,12 +7,14 @@ import {
   listOf,
   mapObjects,
   mergeUsage,
+  numberOrNull,
   parseAnswerBytes,
   parseExactJsonText,
   parseJsonBytes,
   parseJsonText,
 } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/ending.ts";
+import { printPart } from "./render.ts";
 import {
   readUsage,
   summarizeOutput,
@@ -28,7 +30,6 @@ import {
   requestedFormat,
 } from "./request-facts.ts";
 import {
-  DONE,
   EventPositions,
   failedObject,
   failureObject,
@@ -42,7 +43,7 @@ import {
 } from "./resource.ts";
 import { readSealedReasoning, tagEvent, tagResource } from "./sealed-reasoning.ts";
 import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
-import { formatSseEvent } from "../sse.ts";
+import { DONE, formatSseEvent } from "../sse.ts";
 
 const STORE_FALSE_SENT = editSet("store_false_sent");
 const MEMBER_REWRITTEN = editSet("member_rewritten");
@@ -411,30 +412,34 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
 interface PartialItem {
   item: JsonObject;
   done: boolean;
-  /** Content index → the part so far. */
-  readonly parts: Map<number, PartialPart>;
-  /** Summary index → its text so far. */
-  readonly summaries: Map<number, string>;
-  /** Arguments or input of a call so far. */
+  readonly texts: PartialText[];
+  /** Arguments or input of a call. */
   call: string;
 }
 
-interface PartialPart {
-  readonly type: "output_text" | "refusal" | "reasoning_text";
+interface PartialText {
+  readonly kind: "output_text" | "refusal" | "reasoning_text" | "summary_text";
+  readonly index: number;
   text: string;
 }
 
-/** Events that add to a content part, and its kind. */
-const PART_DELTAS: ReadonlyMap<string, PartialPart["type"]> = new Map<string, PartialPart["type"]>([
-  ["response.output_text.delta", "output_text"],
-  ["response.refusal.delta", "refusal"],
-  ["response.reasoning_text.delta", "reasoning_text"],
-  ["response.reasoning.delta", "reasoning_text"],
+const CALL_DELTAS = [
+  "response.function_call_arguments.delta",
+  "response.custom_tool_call_input.delta",
+];
+
+/** Types of events that add text, with its kind and the member that numbers it in its item. */
+const TEXT_DELTAS: ReadonlyMap<string, readonly [PartialText["kind"], string]> = new Map([
+  ["response.output_text.delta", ["output_text", "content_index"]],
+  ["response.refusal.delta", ["refusal", "content_index"]],
+  ["response.reasoning_text.delta", ["reasoning_text", "content_index"]],
+  ["response.reasoning.delta", ["reasoning_text", "content_index"]],
+  ["response.reasoning_summary_text.delta", ["summary_text", "summary_index"]],
 ]);
 
 /**
- * What a relayed stream has said so far, so that a stream that breaks can end with it
- * (`response.failed` keeps partial items).
+ * The output of a relayed stream so far: a stream that breaks ends with it (`response.failed` keeps
+ * partial items).
  */
 class PartialOutput implements OutputSummary {
   readonly #items = new Map<number, PartialItem>();
@@ -450,23 +455,20 @@ class PartialOutput implements OutputSummary {
     if (typeof index !== "number") return;
     if (type === "response.output_item.added" || type === "response.output_item.done") {
       const { item } = event;
-      if (isJsonObject(item)) this.#putAt(index, item, type === "response.output_item.done");
+      if (isJsonObject(item)) this.#put(index, item, type === "response.output_item.done");
       return;
     }
     const partial = this.#items.get(index);
     const { delta } = event;
     if (partial === undefined || typeof delta !== "string") return;
-    const kind = PART_DELTAS.get(type);
-    if (kind !== undefined) return this.#extend(partial, kind, indexOf(event.content_index), delta);
-    if (type === "response.reasoning_summary_text.delta") {
-      const summary = indexOf(event.summary_index);
-      partial.summaries.set(summary, (partial.summaries.get(summary) ?? "") + delta);
-    } else if (
-      type === "response.function_call_arguments.delta" ||
-      type === "response.custom_tool_call_input.delta"
-    ) {
-      partial.call += delta;
-    }
+    if (CALL_DELTAS.includes(type)) partial.call += delta;
+    const [kind, numbered] = TEXT_DELTAS.get(type) ?? [];
+    if (kind === undefined || numbered === undefined) return;
+    if (kind === "refusal") this.refusal = true;
+    const number = numberOrNull(event[numbered]) ?? 0;
+    const known = partial.texts.find((text) => text.kind === kind && text.index === number);
+    if (known === undefined) partial.texts.push({ kind, index: number, text: delta });
+    else known.text += delta;
   }
 
   /** The items in their order; those that were not done are marked as incomplete. */
@@ -475,57 +477,33 @@ class PartialOutput implements OutputSummary {
     return entries.map(([, partial]) => (partial.done ? partial.item : cut(partial)));
   }
 
-  #putAt(index: number, item: JsonObject, done: boolean): void {
-    const { type, content } = item;
-    if (type === "function_call" || type === "custom_tool_call") this.calls = true;
-    if (
-      Array.isArray(content) &&
-      content.some((part) => isJsonObject(part) && part.type === "refusal")
-    ) {
-      this.refusal = true;
-    }
+  #put(index: number, item: JsonObject, done: boolean): void {
+    const { calls, refusal } = summarizeOutput([item]);
+    this.calls ||= calls;
+    this.refusal ||= refusal;
     const known = this.#items.get(index);
-    if (known === undefined) {
-      this.#items.set(index, { item, done, parts: new Map(), summaries: new Map(), call: "" });
-    } else {
+    if (known === undefined) this.#items.set(index, { item, done, texts: [], call: "" });
+    else {
       known.item = item;
       known.done = done;
     }
   }
-
-  #extend(partial: PartialItem, type: PartialPart["type"], index: number, text: string): void {
-    if (type === "refusal") this.refusal = true;
-    const part = partial.parts.get(index);
-    if (part === undefined) partial.parts.set(index, { type, text });
-    else part.text += text;
-  }
 }
 
-function indexOf(value: JsonValue | undefined): number {
-  return typeof value === "number" ? value : 0;
-}
-
-function cut({ item, parts, summaries, call }: PartialItem): JsonObject {
+/** The item with the text that has arrived. */
+function cut({ item, texts, call }: PartialItem): JsonObject {
+  const printed = (kinds: readonly PartialText["kind"][]): readonly JsonObject[] =>
+    texts
+      .filter(({ kind }) => kinds.includes(kind))
+      .toSorted((left, right) => left.index - right.index)
+      .map(({ kind, text }) => printPart({ kind, text, annotations: [], logprobs: [] }));
   const { type } = item;
-  const texts = [...parts]
-    .toSorted(([left], [right]) => left - right)
-    .map(([, part]) => printedPart(part));
-  const status = { status: "incomplete" };
-  if (type === "function_call") return { ...item, ...status, arguments: call };
-  if (type === "custom_tool_call") return { ...item, ...status, input: call };
-  if (type === "reasoning") {
-    const summary = [...summaries].toSorted(([left], [right]) => left - right);
-    return {
-      ...item,
-      ...status,
-      summary: summary.map(([, text]) => ({ type: "summary_text", text })),
-      content: texts.length === 0 ? undefined : texts,
-    };
-  }
-  return type === "message" ? { ...item, ...status, content: texts } : { ...item, ...status };
-}
-
-function printedPart({ type, text }: PartialPart): JsonObject {
-  if (type === "output_text") return { type, text, annotations: [], logprobs: [] };
-  return type === "refusal" ? { type, refusal: text } : { type, text };
+  const cutItem = { ...item, status: "incomplete" };
+  if (type === "function_call") return { ...cutItem, arguments: call };
+  if (type === "custom_tool_call") return { ...cutItem, input: call };
+  const content = printed(["output_text", "refusal", "reasoning_text"]);
+  if (type === "message") return { ...cutItem, content };
+  if (type !== "reasoning") return cutItem;
+  const summary = printed(["summary_text"]);
+  return { ...cutItem, summary, content: content.length === 0 ? undefined : content };
 }

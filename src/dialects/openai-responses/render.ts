@@ -13,10 +13,9 @@ import type { JsonObject } from "../../canon/json.ts";
 import { blockEvents } from "../answer-events.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage } from "../json.ts";
-import { formatSseEvent } from "../sse.ts";
+import { DONE, formatSseEvent } from "../sse.ts";
 import { printUsage } from "./read-answer.ts";
 import {
-  DONE,
   conclusionOf,
   failureObject,
   printErrorEvent,

@@ -4,45 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { AnswerContext } from "../dialect.ts";
 import { requestedFormat } from "./request-facts.ts";
 import { RESPONSE_FAILURES } from "../refusals.ts";
-import { formatSseEvent } from "../sse.ts";
-
-/**
- * Every member that Open Responses requires of a response resource (docs/protocols.md#responses);
- * providers leave some of them out.
- */
-export const RESOURCE_MEMBERS = [
-  "id",
-  "object",
-  "created_at",
-  "completed_at",
-  "status",
-  "incomplete_details",
-  "model",
-  "previous_response_id",
-  "instructions",
-  "output",
-  "error",
-  "tools",
-  "tool_choice",
-  "truncation",
-  "parallel_tool_calls",
-  "text",
-  "top_p",
-  "presence_penalty",
-  "frequency_penalty",
-  "top_logprobs",
-  "temperature",
-  "reasoning",
-  "usage",
-  "max_output_tokens",
-  "max_tool_calls",
-  "store",
-  "background",
-  "service_tier",
-  "metadata",
-  "safety_identifier",
-  "prompt_cache_key",
-] as const;
+import { formatLastSseEvent } from "../sse.ts";
 
 /**
  * The members of a resource that repeat the request, with the protocol's documented defaults where
@@ -75,6 +37,24 @@ export function requestEcho(body: JsonObject): JsonObject {
     user: body.user ?? null,
   };
 }
+
+/**
+ * Every member that Open Responses requires of a response resource (docs/protocols.md#responses);
+ * providers leave some of them out.
+ */
+const RESOURCE_MEMBERS = [
+  "id",
+  "object",
+  "created_at",
+  "completed_at",
+  "status",
+  "incomplete_details",
+  "model",
+  "output",
+  "error",
+  "usage",
+  ...Object.keys(requestEcho({})).filter((name) => name !== "user"),
+];
 
 /** Function tools have all their members in an answer, also those that the request left out. */
 function echoedTool(tool: JsonValue): JsonValue {
@@ -159,8 +139,6 @@ const CODES = [
   "key_revoked",
 ];
 
-export const DONE: Uint8Array = formatSseEvent("[DONE]");
-
 /**
  * The `error` member of an answer that failed. Our own sentence; the upstream's never gets this
  * far.
@@ -194,7 +172,7 @@ export function failedObject(error: JsonValue | undefined, requestId: string): J
 /** `response.failed` and `[DONE]`: the end of a stream whose client has seen `response.created`. */
 export function printFailed(response: JsonObject, sequence: number): Uint8Array {
   const event = { type: "response.failed", sequence_number: sequence, response };
-  return joined(formatSseEvent(JSON.stringify(event), "response.failed"), DONE);
+  return formatLastSseEvent(JSON.stringify(event), event.type);
 }
 
 /**
@@ -213,14 +191,7 @@ export function printErrorEvent(error: ServiceError, requestId: string): Uint8Ar
     param,
     error: { type: code, code, message, param },
   };
-  return joined(formatSseEvent(JSON.stringify(event), "error"), DONE);
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const both = new Uint8Array(first.length + second.length);
-  both.set(first);
-  both.set(second, first.length);
-  return both;
+  return formatLastSseEvent(JSON.stringify(event), event.type);
 }
 
 /**

@@ -14,6 +14,44 @@ const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 export { contextOf, NO_EDITS };
 
+/**
+ * Every member that Open Responses requires of a response resource (docs/protocols.md#responses);
+ * providers leave some of them out.
+ */
+export const RESOURCE_MEMBERS = [
+  "id",
+  "object",
+  "created_at",
+  "completed_at",
+  "status",
+  "incomplete_details",
+  "model",
+  "previous_response_id",
+  "instructions",
+  "output",
+  "error",
+  "tools",
+  "tool_choice",
+  "truncation",
+  "parallel_tool_calls",
+  "text",
+  "top_p",
+  "presence_penalty",
+  "frequency_penalty",
+  "top_logprobs",
+  "temperature",
+  "reasoning",
+  "usage",
+  "max_output_tokens",
+  "max_tool_calls",
+  "store",
+  "background",
+  "service_tier",
+  "metadata",
+  "safety_identifier",
+  "prompt_cache_key",
+] as const;
+
 export const FAILURE: ServiceError = codedError("upstream_truncated", "It broke.");
 
 /** A target whose model signs for the family of the tests. */
