@@ -14,7 +14,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   cli: 160,
   compile: 47,
   decide: 9,
-  dialects: 156,
+  dialects: 152,
   dispatch: 35,
   evidence: 5,
   governance: 15,

@@ -12,7 +12,7 @@ import type {
 import type { JsonObject } from "../../canon/json.ts";
 import { blockEvents } from "../answer-events.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
-import { mergeUsage } from "../json.ts";
+import { mergeUsage, textOf } from "../json.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
 import { printUsage } from "./read-answer.ts";
 import {
@@ -121,7 +121,7 @@ class ResponsesRenderer implements EventRenderer {
         return;
       case "finish": {
         const response = this.#conclude(event.reason, event.stopSequence);
-        this.#emit(`response.${String(response.status)}`, { response });
+        this.#emit(`response.${textOf(response.status)}`, { response });
         this.#printed.push(DONE);
         return;
       }

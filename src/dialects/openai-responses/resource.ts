@@ -40,7 +40,7 @@ export function requestEcho(body: JsonObject): JsonObject {
 
 /**
  * Every member that Open Responses requires of a response resource (docs/protocols.md#responses);
- * providers leave some of them out.
+ * providers omit some of them.
  */
 const RESOURCE_MEMBERS = [
   "id",

@@ -16,7 +16,7 @@ export { contextOf, NO_EDITS };
 
 /**
  * Every member that Open Responses requires of a response resource (docs/protocols.md#responses);
- * providers leave some of them out.
+ * providers omit some of them.
  */
 export const RESOURCE_MEMBERS = [
   "id",
