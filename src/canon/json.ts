@@ -125,7 +125,6 @@ function hasNameWithBackslash(value: JsonValue): boolean {
  * needs no escape.
  */
 const MARK = "\uE000";
-const QUOTE = 34;
 const BACKSLASH = 92;
 const COLON = 58;
 
@@ -174,15 +173,34 @@ function withoutEscapedNames(text: string): {
 }
 
 /**
- * @param open where a string of valid JSON begins. @returns the position after its closing quote.
+ * The position after the closing quote of a string, or the end of a text that lacks one. Strings
+ * are passed over at the engine's speed.
+ *
+ * @example endOfString('["a\\\\",1]', 1) // 6
+ *
+ * @param open where the string begins.
  */
-function endOfString(text: string, open: number): number {
-  let at = open + 1;
-  while (text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
-  return at + 1;
+export function endOfString(text: string, open: number): number {
+  let quote = open;
+  do {
+    quote = text.indexOf('"', quote + 1);
+    if (quote === -1) return text.length;
+  } while (isEscaped(text, quote));
+  return quote + 1;
 }
 
-function afterSpace(text: string, from: number): number {
+/**
+ * Whether an odd number of backslashes is before a quote inside a string. The string's own quote
+ * ends the count.
+ */
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote - 1;
+  while (text.charCodeAt(at) === BACKSLASH) at -= 1;
+  return (quote - at) % 2 === 0;
+}
+
+/** The position of the next character that is none of the four of white space in JSON. */
+export function afterSpace(text: string, from: number): number {
   let at = from;
   while (" \n\r\t".includes(text.charAt(at)) && at < text.length) at += 1;
   return at;

@@ -44,6 +44,13 @@ interface FieldFacts {
 
 export type FieldRegistry = Readonly<Record<string, FieldFacts>>;
 
+/** Members of each class that need nothing and use no feature. */
+export const CORE: FieldFacts = { class: "core" };
+export const HINT: FieldFacts = { class: "hint" };
+export const IDENTITY: FieldFacts = { class: "identity" };
+export const OURS: FieldFacts = { class: "ours" };
+export const STATE: FieldFacts = { class: "state" };
+
 /**
  * Top-level members of a body that the registry does not know, in the body's order.
  * `undefined`-free, so cheap on the hot path.

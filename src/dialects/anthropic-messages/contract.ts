@@ -3,6 +3,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import { NULLABLE_COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { BETA_HEADER, NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
+import { EFFORTS } from "./reasoning.ts";
 import { ANTHROPIC_ERROR } from "./render.ts";
 import {
   LARGEST_COUNT,
@@ -412,13 +413,9 @@ interface Support extends JsonObject {
 function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObject {
   const requires = (needs: readonly Capability[], ...features: readonly Feature[]): Support =>
     support(serves("messages", needs, features));
-  const effort = {
-    low: requires(["reasoning"], "effort_low"),
-    medium: requires(["reasoning"], "effort_medium"),
-    high: requires(["reasoning"], "effort_high"),
-    xhigh: requires(["reasoning"], "effort_xhigh"),
-    max: requires(["reasoning"], "effort_max"),
-  };
+  const effort = Object.fromEntries(
+    EFFORTS.map((name) => [name, requires(["reasoning"], `effort_${name}`)]),
+  );
   const serverTools = {
     web_search: requires(["web_search"], "native_messages"),
     code_execution: requires(["code_execution"], "native_messages"),

@@ -1,10 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type {
-  GenerateRequest,
-  OutputFormat,
-  Tool,
-  ToolChoice,
-} from "../../canon/generate/generate-request.ts";
+import type { GenerateRequest, OutputFormat, Tool } from "../../canon/generate/generate-request.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type {
   BodyReader,
@@ -360,25 +355,21 @@ function readToolChoice(
   reading.useUnknown(choice, CHOICE_MEMBERS, "tool_choice");
   const { name, disable_parallel_tool_use: single } = choice;
   if (single === true) reading.use(singleCallFeature(all), "tool_choice.disable_parallel_tool_use");
-  const isKnown = type === "any" ? tools.length > 0 : tools.some((tool) => tool.name === name);
-  if (type === "any") reading.use(isKnown ? "tool_choice_required" : reading.native, "tool_choice");
-  else if (type === "tool")
-    reading.use(isKnown ? namedToolFeature(all) : reading.native, "tool_choice");
-  else if (type !== "auto" && type !== "none") reading.useNative("tool_choice.type");
-  const toolChoice = toolChoiceOf(type, textOf(name));
-  return { toolChoice, parallelToolCalls: typeof single === "boolean" ? !single : null };
-}
-
-function toolChoiceOf(type: string, name: string): ToolChoice | null {
+  const parallelToolCalls = typeof single === "boolean" ? !single : null;
   switch (type) {
-    case "any":
-      return { mode: "required" };
-    case "tool":
-      return { mode: "named", name };
     case "auto":
     case "none":
-      return { mode: type };
+      return { toolChoice: { mode: type }, parallelToolCalls };
+    case "any":
+      reading.use(tools.length > 0 ? "tool_choice_required" : reading.native, "tool_choice");
+      return { toolChoice: { mode: "required" }, parallelToolCalls };
+    case "tool": {
+      const isKnown = tools.some((tool) => tool.name === name);
+      reading.use(isKnown ? namedToolFeature(all) : reading.native, "tool_choice");
+      return { toolChoice: { mode: "named", name: textOf(name) }, parallelToolCalls };
+    }
     default:
-      return null;
+      reading.useNative("tool_choice.type");
+      return { toolChoice: null, parallelToolCalls };
   }
 }

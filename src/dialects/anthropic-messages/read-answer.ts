@@ -238,31 +238,33 @@ class MessagesParser extends SseEventParser<MessageReader> {
 
   /** Other events, such as pings, are not part of the answer. */
   #continue(type: unknown, event: JsonObject): void {
+    const { reader } = this;
+    if (!CONTENT_EVENTS.has(type)) return;
+    this.#continued = true;
+    if (!this.#begun) return reader.fail("malformed");
     switch (type) {
       case "content_block_start":
-        if (this.#isInOrder()) this.reader.openBlock(event.content_block);
-        break;
+        return reader.openBlock(event.content_block);
       case "content_block_delta":
-        if (this.#isInOrder()) this.reader.addDelta(event.delta);
-        break;
+        return reader.addDelta(event.delta);
       case "content_block_stop":
-        if (this.#isInOrder()) this.reader.closeBlock();
-        break;
+        return reader.closeBlock();
       case "message_delta":
-        if (this.#isInOrder()) this.reader.change(event.delta, event.usage);
-        break;
+        return reader.change(event.delta, event.usage);
       case "message_stop":
-        if (this.#isInOrder()) this.reader.stop();
-        break;
+        return reader.stop();
     }
   }
-
-  #isInOrder(): boolean {
-    if (!this.#begun) this.reader.fail("malformed");
-    this.#continued = true;
-    return this.#begun;
-  }
 }
+
+/** Events that are part of an answer: they may only come once it has begun. */
+export const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+]);
 
 export function parseMessagesStream(request: GenerateRequest, target: Target): EventParser {
   return new MessagesParser(new MessageReader(request, target));
@@ -307,25 +309,14 @@ const COUNTS = [
 type Count = (typeof COUNTS)[number];
 
 /**
- * Rounds of one answer that the totals leave out: the provider summed the conversation up before it
- * answered.
- */
-const UNCOUNTED_ROUND = "compaction";
-
-/**
  * Adds up the usage of one answer. The protocol's input excludes cached tokens, canon's includes
  * them (docs/protocols.md#usage).
  */
 export class UsageTally {
-  readonly #counts: Record<Count, number | null> = {
-    input_tokens: null,
-    cache_creation_input_tokens: null,
-    cache_read_input_tokens: null,
-    output_tokens: null,
-  };
+  readonly #counts = new Map<Count, number>();
   #reasoning: number | null = null;
   #writtenForAnHour: number | null = null;
-  #extra: Readonly<Record<Count, number>> | null = null;
+  #uncounted: readonly JsonObject[] = [];
   #heard = false;
 
   /** `null` while nothing has been said. */
@@ -354,8 +345,8 @@ export class UsageTally {
     if (!isJsonObject(usage)) return false;
     this.#heard = true;
     for (const name of COUNTS) {
-      if (name !== "output_tokens" || !begins)
-        this.#counts[name] = readCount(usage[name]) ?? this.#counts[name];
+      const count = readCount(usage[name]);
+      if (count !== null && !(begins && name === "output_tokens")) this.#counts.set(name, count);
     }
     const details = usage.output_tokens_details;
     if (isJsonObject(details))
@@ -365,36 +356,24 @@ export class UsageTally {
       this.#writtenForAnHour =
         readCount(writes.ephemeral_1h_input_tokens) ?? this.#writtenForAnHour;
     }
-    this.#extra = uncountedRounds(usage.iterations) ?? this.#extra;
+    const uncounted = listOf(usage.iterations).filter(isUncounted);
+    if (uncounted.length > 0) this.#uncounted = uncounted;
     return true;
   }
 
   #count(name: Count): number | null {
-    const count = this.#counts[name];
-    return count === null ? null : count + (this.#extra?.[name] ?? 0);
+    const count = this.#counts.get(name);
+    if (count === undefined) return null;
+    return this.#uncounted.reduce((sum, round) => sum + (readCount(round[name]) ?? 0), count);
   }
 }
 
 /**
- * What the totals leave out and the provider charges for; `null` where there is no such round.
- * Another model's advice is in no total of this one.
+ * Whether a round is one that the totals leave out and the provider charges for: it summarised the
+ * conversation before it answered. Another model's advice is in no total of this one.
  */
-function uncountedRounds(
-  iterations: JsonValue | undefined,
-): Readonly<Record<Count, number>> | null {
-  if (!Array.isArray(iterations)) return null;
-  const rounds = iterations.filter(
-    (round): round is JsonObject => isJsonObject(round) && round.type === UNCOUNTED_ROUND,
-  );
-  if (rounds.length === 0) return null;
-  const sum = (name: Count): number =>
-    rounds.reduce((total, round) => total + (readCount(round[name]) ?? 0), 0);
-  return {
-    input_tokens: sum("input_tokens"),
-    cache_creation_input_tokens: sum("cache_creation_input_tokens"),
-    cache_read_input_tokens: sum("cache_read_input_tokens"),
-    output_tokens: sum("output_tokens"),
-  };
+function isUncounted(round: JsonValue): round is JsonObject {
+  return isJsonObject(round) && round.type === "compaction";
 }
 
 /**

@@ -2,6 +2,7 @@ import { invalidRequest } from "../../canon/error.ts";
 import type {
   AssistantPart,
   CacheMark,
+  DataSource,
   FilePart,
   ImagePart,
   InputPart,
@@ -330,63 +331,38 @@ function readResult(block: JsonObject, path: string, reading: RequestReading): T
 }
 
 function readImage(block: JsonObject, path: string, reading: RequestReading): ImagePart {
-  const { url, mediaType, data } = readSource(block.source, "image", `${path}.source`, reading);
   return {
     kind: "image",
-    source:
-      url === null ? { kind: "base64", mediaType: mediaType ?? "", data } : { kind: "url", url },
+    source: readSource(block, path, reading),
     detail: null,
     cache: cacheMark(block),
   };
 }
 
 function readDocument(block: JsonObject, path: string, reading: RequestReading): FilePart {
-  const { title } = block;
-  const { type, url, mediaType, data } = readSource(
-    block.source,
-    "document",
-    `${path}.source`,
-    reading,
-  );
-  const base64 = type === "text" && reading.forTranslation ? textToBase64(data) : data;
   return {
     kind: "file",
-    source:
-      url === null
-        ? { kind: "base64", mediaType: mediaType ?? "text/plain", data: base64 }
-        : { kind: "url", url },
-    name: textOrNull(title),
+    source: readSource(block, path, reading),
+    name: textOrNull(block.title),
     cache: cacheMark(block),
   };
 }
 
-interface Source {
-  readonly type: JsonValue | undefined;
-  readonly url: string | null;
-  readonly mediaType: string | null;
-  readonly data: string;
-}
-
-const NO_SOURCE: Source = { type: undefined, url: null, mediaType: null, data: "" };
-const URL_FEATURES = { image: "image_url", document: "file_url" } as const;
-
 /** Where the bytes of an image or document come from. */
-function readSource(
-  source: JsonValue | undefined,
-  kind: "image" | "document",
-  path: string,
-  reading: RequestReading,
-): Source {
-  if (!isJsonObject(source)) return NO_SOURCE;
-  if (isFile(source)) reading.refuse(storedFile(`${path}.file_id`));
+function readSource(block: JsonObject, path: string, reading: RequestReading): DataSource {
+  const kind = block.type === "image" ? "image" : "document";
+  const source: JsonObject = isJsonObject(block.source) ? block.source : {};
   const { type, url, media_type: mediaType, data } = source;
-  if (type === "url") reading.use(URL_FEATURES[kind], path);
-  if (!isPlainSource(source, kind)) reading.useNative(path);
+  if (isFile(source)) reading.refuse(storedFile(`${path}.source.file_id`));
+  if (type === "url") reading.use(kind === "image" ? "image_url" : "file_url", `${path}.source`);
+  if (isJsonObject(block.source) && !isPlainSource(source, kind))
+    reading.useNative(`${path}.source`);
+  if (typeof url === "string") return { kind: "url", url };
+  const bytes = textOf(data);
   return {
-    type,
-    url: textOrNull(url),
-    mediaType: textOrNull(mediaType),
-    data: textOf(data),
+    kind: "base64",
+    mediaType: textOf(mediaType) || (kind === "image" ? "" : "text/plain"),
+    data: type === "text" && reading.forTranslation ? textToBase64(bytes) : bytes,
   };
 }
 

@@ -1,13 +1,14 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { FailureKind } from "../../canon/failure.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { relayedSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { BETA_HEADER, type ProtocolHeaders } from "../../canon/request.ts";
 import type { ProviderRow } from "../../canon/table.ts";
-import { finishReason } from "../answer-ends.ts";
+import { answerFailure, finishReason } from "../answer-ends.ts";
 import {
+  CONTENT_EVENTS,
   UsageTally,
   isCacheWarmup,
   eventFailure,
@@ -121,19 +122,18 @@ interface BareMessages {
  * Messages that need no change are given on as they are.
  */
 function bareMessages(messages: JsonValue | undefined): BareMessages {
-  if (!Array.isArray(messages)) return { messages, dropped: false };
   let dropped = false;
-  let changed = false;
-  const bare = messages.map((message: JsonValue): JsonValue => {
-    if (!isJsonObject(message) || message.role !== "assistant" || !Array.isArray(message.content))
-      return message;
-    const content = bareContent(message.content);
-    if (content === null) return message;
-    changed = true;
-    dropped ||= content.dropped;
-    return { ...message, content: content.blocks };
-  });
-  return { messages: changed ? bare : messages, dropped };
+  const bare = mapObjects(messages, (message) =>
+    message.role === "assistant"
+      ? withMember(message, "content", (content) => {
+          const blocks = mapObjects(content, bareBlock);
+          if (!Array.isArray(blocks) || !blocks.includes(null)) return blocks;
+          dropped = true;
+          return blocks.filter((block: JsonValue) => block !== null);
+        })
+      : message,
+  );
+  return { messages: bare, dropped };
 }
 
 /**
@@ -156,20 +156,6 @@ function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null
   return [...messages.slice(0, -1), { ...last, content: trimmed }];
 }
 
-/** `null` where nothing changes. */
-function bareContent(
-  content: readonly JsonValue[],
-): { readonly blocks: JsonValue[]; readonly dropped: boolean } | null {
-  let changed = false;
-  const blocks: JsonValue[] = [];
-  for (const block of content) {
-    const bare = isJsonObject(block) ? bareBlock(block) : block;
-    if (bare !== block) changed = true;
-    if (bare !== null) blocks.push(bare);
-  }
-  return changed ? { blocks, dropped: blocks.length < content.length } : null;
-}
-
 /** The block itself where it stays as it is; `null` where it is left out. */
 function bareBlock(block: JsonObject): JsonObject | null {
   const type = textOf(block.type);
@@ -182,15 +168,6 @@ function bareBlock(block: JsonObject): JsonObject | null {
     ? block
     : { ...block, [member]: signed.signature };
 }
-
-/** Events that are part of an answer: they may only come once it has begun. */
-const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
-  "content_block_start",
-  "content_block_delta",
-  "content_block_stop",
-  "message_delta",
-  "message_stop",
-]);
 
 /** Members of a message that begins in which something is said. */
 const MESSAGE_OUTPUT = ["content"] as const;
@@ -274,27 +251,22 @@ class MessagesObserver extends RelayedStream {
     event: JsonObject,
     data: string,
   ): boolean {
-    if (type === "error" || name === "error") {
-      this.failure = readErrorFrame(event.error);
-      return false;
-    }
+    if (type === "error" || name === "error") return this.#rejects(readErrorFrame(event.error));
     if (this.#isRepeated(type, data)) return false;
     const inner = eventFailure(event);
-    if (inner !== null) {
-      this.failure = inner;
-      return false;
-    }
+    if (inner !== null) return this.#rejects(inner);
     const isContent = CONTENT_EVENTS.has(type);
     // Some servers send the beginning twice; in the middle of an answer it would be
     // another answer.
     if (type === "message_start" ? this.#continued : isContent && !this.#begun)
-      return this.#isRefused("malformed");
+      return this.#rejects(answerFailure("malformed"));
     this.#continued ||= isContent;
     if (type === "message_start") this.#begin(event);
     else if (type === "message_delta") this.#change(event);
     else if (type === "message_stop") {
       // An end without a reason is no proper one, as in a whole answer.
-      if (this.finish === null && !this.#isCacheWarmup) return this.#isRefused("malformed");
+      if (this.finish === null && !this.#isCacheWarmup)
+        return this.#rejects(answerFailure("malformed"));
       this.done = true;
     }
     this.outputCharacters += charactersOf(type, event);
@@ -325,8 +297,8 @@ class MessagesObserver extends RelayedStream {
     this.finish = finishReason(delta.stop_reason) ?? this.finish;
   }
 
-  #isRefused(kind: FailureKind): false {
-    this.refuse(kind);
+  #rejects(failure: UpstreamFailure): false {
+    this.failure ??= failure;
     return false;
   }
 }

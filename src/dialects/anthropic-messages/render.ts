@@ -177,19 +177,9 @@ export function renderMessagesStream(context: AnswerContext): EventRenderer {
   return new MessagesRenderer(context);
 }
 
-type Printed = Extract<
+type Printed = Exclude<
   InferenceEvent,
-  {
-    type:
-      | "open"
-      | "text"
-      | "refusal"
-      | "reasoning"
-      | "signature"
-      | "arguments"
-      | "close"
-      | "finish";
-  }
+  { type: "start" | "usage" | "dropped" | "citation" | "failure" }
 >;
 
 function named(type: string, members: JsonObject): Uint8Array {

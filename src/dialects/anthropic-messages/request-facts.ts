@@ -5,7 +5,15 @@ import type { Operation } from "../../canon/operation.ts";
 import type { ProtocolHeaders } from "../../canon/request.ts";
 import { ownValue } from "../json.ts";
 import { otherModel, storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
-import { isEmptyValue, type FieldRegistry } from "../request-reading.ts";
+import {
+  CORE,
+  HINT,
+  IDENTITY,
+  OURS,
+  STATE,
+  isEmptyValue,
+  type FieldRegistry,
+} from "../request-reading.ts";
 
 /**
  * Paths after a provider's base URL, which has no `/v1`: official clients are configured the same
@@ -16,23 +24,23 @@ export const COUNT_PATH = "/v1/messages/count_tokens";
 
 /** Top-level members that both operations have. */
 const SHARED_FIELDS: FieldRegistry = {
-  model: { class: "core" },
-  messages: { class: "core" },
-  system: { class: "core" },
-  tools: { class: "core" },
-  tool_choice: { class: "core" },
-  thinking: { class: "core" },
-  output_config: { class: "core" },
+  model: CORE,
+  messages: CORE,
+  system: CORE,
+  tools: CORE,
+  tool_choice: CORE,
+  thinking: CORE,
+  output_config: CORE,
   /** Older spelling of `output_config.format`, still sent by clients. */
-  output_format: { class: "core" },
-  context_management: { class: "core" },
+  output_format: CORE,
+  context_management: CORE,
   compaction: { class: "core", uses: "native_messages" },
   mcp_servers: { class: "egress", needs: "mcp", uses: "native_messages" },
-  cache_control: { class: "hint" },
-  speed: { class: "hint" },
+  cache_control: HINT,
+  speed: HINT,
   inference_geo: { class: "region" },
-  user_profile_id: { class: "identity" },
-  provider: { class: "ours" },
+  user_profile_id: IDENTITY,
+  provider: OURS,
 };
 
 /**
@@ -41,21 +49,21 @@ const SHARED_FIELDS: FieldRegistry = {
  */
 export const MESSAGES_FIELDS: FieldRegistry = {
   ...SHARED_FIELDS,
-  max_tokens: { class: "core" },
-  stream: { class: "core" },
-  stop_sequences: { class: "core" },
+  max_tokens: CORE,
+  stream: CORE,
+  stop_sequences: CORE,
   temperature: { class: "core", uses: "sampling" },
   top_p: { class: "core", uses: "sampling" },
   top_k: { class: "core", uses: "top_k" },
-  service_tier: { class: "hint" },
-  diagnostics: { class: "hint" },
-  container: { class: "state" },
-  thread: { class: "state" },
+  service_tier: HINT,
+  diagnostics: HINT,
+  container: STATE,
+  thread: STATE,
   /** Names other models for the provider to ask: a way past the routing table. */
   fallbacks: { class: "egress" },
-  billing_policy: { class: "state" },
-  fallback_credit_token: { class: "state" },
-  metadata: { class: "identity" },
+  billing_policy: STATE,
+  fallback_credit_token: STATE,
+  metadata: IDENTITY,
 };
 
 /** Every top-level member of a count_tokens request that we know. */

@@ -23,6 +23,10 @@ import { readKinds } from "../kinds.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import { CHAT_KINDS } from "../openai-chat/parse-request.ts";
 import {
+  CORE,
+  HINT,
+  IDENTITY,
+  OURS,
   RequestReading,
   UNSPECIFIED,
   hasUnknownMember,
@@ -135,20 +139,20 @@ function repeatedQuery({ query, documents }: JsonObject): number {
 
 /** Every top-level member of a rerank request that we know. */
 const RERANK_FIELDS: FieldRegistry = {
-  model: { class: "core" },
-  query: { class: "core" },
-  documents: { class: "core" },
-  top_n: { class: "core" },
-  top_k: { class: "core" },
-  return_documents: { class: "core" },
+  model: CORE,
+  query: CORE,
+  documents: CORE,
+  top_n: CORE,
+  top_k: CORE,
+  return_documents: CORE,
   max_tokens_per_doc: { class: "core", uses: "document_limit" },
-  truncation: { class: "core" },
-  rank_fields: { class: "core" },
-  max_chunks_per_doc: { class: "core" },
-  relevant_spans: { class: "core" },
-  priority: { class: "hint" },
-  user: { class: "identity" },
-  provider: { class: "ours" },
+  truncation: CORE,
+  rank_fields: CORE,
+  max_chunks_per_doc: CORE,
+  relevant_spans: CORE,
+  priority: HINT,
+  user: IDENTITY,
+  provider: OURS,
 };
 
 /**
