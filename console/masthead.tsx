@@ -15,6 +15,9 @@ export function linkToWorkspace(workspace: string | null): string {
   return link(path.slice(0, 1), { window: query.get("window"), [WORKSPACE]: workspace });
 }
 
+/** Sections that show the same in every workspace: a choice there would change nothing. */
+const OF_NO_WORKSPACE: readonly string[] = ["policies", "report"];
+
 /** The pages that the session may see, whose it is, and the way out. */
 export function Masthead({ active }: { readonly active: string }) {
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -48,24 +51,26 @@ export function Masthead({ active }: { readonly active: string }) {
         </ul>
       </nav>
       <div class="who">
-        <label class="field">
-          <span>Workspace</span>
-          {workspaces.length < 2 ? (
-            <Name of={workspace} />
-          ) : (
-            <select
-              value={showsAll.value ? "" : (address.value.query.get(WORKSPACE) ?? workspace)}
-              onChange={(event) => go(linkToWorkspace(event.currentTarget.value))}
-            >
-              <option value="">all workspaces</option>
-              {workspaces.map((name) => (
-                <option key={name} value={name}>
-                  {printable(name)}
-                </option>
-              ))}
-            </select>
-          )}
-        </label>
+        {OF_NO_WORKSPACE.includes(active) ? null : (
+          <label class="field">
+            <span>Workspace</span>
+            {workspaces.length < 2 ? (
+              <Name of={workspace} />
+            ) : (
+              <select
+                value={showsAll.value ? "" : (address.value.query.get(WORKSPACE) ?? workspace)}
+                onChange={(event) => go(linkToWorkspace(event.currentTarget.value))}
+              >
+                <option value="">all workspaces</option>
+                {workspaces.map((name) => (
+                  <option key={name} value={name}>
+                    {printable(name)}
+                  </option>
+                ))}
+              </select>
+            )}
+          </label>
+        )}
         <p>
           <Name of={person.name ?? person.subject} />
           <small>{roles.join(", ")}</small>

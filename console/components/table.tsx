@@ -49,6 +49,7 @@ export function Table<Row>(props: {
                     key={column.head}
                     class={look === "number" && isNone(content) ? "number none" : look}
                     data-head={printable(column.head)}
+                    data-absent={isAbsent(content) ? "" : undefined}
                   >
                     {content}
                   </td>

@@ -1,40 +1,12 @@
-import { isObject, member, withQuery } from "../api/client.ts";
+import { withQuery } from "../api/client.ts";
 import { inWorkspaces } from "../api/session-state.ts";
 import type { Decision, DecisionList, Measures } from "../api/types.ts";
 import { useResource } from "../api/use-resource.ts";
 import { Name } from "../components/text.tsx";
 
-/**
- * Requests that another endpoint answered than the route's first choice; 0 of a server that does
- * not record it.
- */
-export function secondChoices({ ended }: Pick<Measures, "ended">): number {
-  const total = member(member(ended, "second_choice"), "total");
-  return typeof total === "number" ? total : 0;
-}
-
-interface Skipped {
-  readonly endpoint: string;
-  readonly reason: string;
-}
-
-/** Candidates before the one that answered which were not called, and why. */
-export function skippedOf(decision: Decision): readonly Skipped[] {
-  const skipped = member(decision, "skipped");
-  if (!Array.isArray(skipped)) return [];
-  return skipped.flatMap((each: unknown) => {
-    const [endpoint, reason] = [member(each, "endpoint"), member(each, "reason")];
-    return isObject(each) && typeof endpoint === "string" && typeof reason === "string"
-      ? [{ endpoint, reason }]
-      : [];
-  });
-}
-
-/** Why another endpoint answered than the first choice; `null`: it did, or none. */
-export function secondChoiceOf(decision: Decision): string | null {
-  const reason = member(decision, "second_choice");
-  return typeof reason === "string" ? reason : null;
-}
+/** Requests that another endpoint answered than the route's first choice. */
+export const secondChoices = ({ ended }: Pick<Measures, "ended">): number =>
+  ended?.second_choice.total ?? 0;
 
 /** "by mistral-medium instead of gpt-5-mini-eu", of a newest request of the route. */
 export function ServedInstead({ route }: { readonly route: string }) {
@@ -48,8 +20,8 @@ export function ServedInstead({ route }: { readonly route: string }) {
     id === undefined ? null : withQuery(`/v1/decisions/${encodeURIComponent(id)}`, inWorkspaces()),
   );
   const decision = newest.value;
-  if (decision === null || secondChoiceOf(decision) === null) return null;
-  const first = skippedOf(decision)[0]?.endpoint ?? decision.calls[0]?.endpoint;
+  if (decision === null || decision.second_choice === null) return null;
+  const first = decision.skipped[0]?.endpoint ?? decision.calls[0]?.endpoint;
   return (
     <>
       {" "}

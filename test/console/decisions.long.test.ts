@@ -8,6 +8,8 @@ import {
   decisionList,
   decisionOf,
   EXPLANATION,
+  REFUSED,
+  WAITED,
 } from "./answers/decisions.ts";
 import { summary } from "./answers/figures.ts";
 import { SIGNED_IN } from "./answers/session.ts";
@@ -227,6 +229,44 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
+    test("a request that a limit refused shows whose limit, its size, what was used, and its renewal", async () => {
+      const page = await stage.open("#/decisions/req_refused", {
+        "GET /v1/decisions/*": { body: REFUSED },
+      });
+      const panel = page.getByRole("region", { name: "Why it was refused" });
+      await panel.getByText("the key", { exact: true }).waitFor();
+      const text = (await panel.textContent()) ?? "";
+      for (const part of [
+        "$25.22 with this request, of $25.00",
+        "Size$25.00 a day",
+        "Used$24.91",
+        "Reserved by running requests$0.1200",
+        "This request, at most$0.3100",
+        "Left$0.0900",
+        "Renewed25 Nov, 01:00:00",
+      ])
+        expect(text).toContain(part);
+      const candidates = page.getByRole("region", { name: "Candidates and attempts" }).last();
+      expect(await candidates.textContent()).toContain("the request was refused");
+      expect(stage.complaints).toEqual([]);
+    });
+
+    test("the time of a request is drawn with its pause before the last call", async () => {
+      const page = await stage.open("#/decisions/req_1", {
+        "GET /v1/decisions/*": { body: WAITED },
+      });
+      const lines = page
+        .getByRole("list", { name: "Where the time went" })
+        .locator("li:not(.axis)");
+      await expect.poll(() => lines.count()).toBe(4);
+      expect(await lines.allTextContents()).toEqual([
+        "router2\u00A0ms",
+        "gpt-5-us: rate limited212\u00A0ms",
+        "waiting20.1\u00A0s",
+        "gpt-5-eu1.6\u00A0s",
+      ]);
+    });
+
     test("a decision says why each candidate was taken or passed over, and shows the rule", async () => {
       const path = `GET /v1/decisions/${DECISION.id}/explanation`;
       const answers: Answers = {
@@ -349,6 +389,9 @@ describe.skipIf(CHROMIUM === null)(
       await expect.poll(() => page.url()).toContain("#/keys?workspace=support");
       await page.getByRole("link", { name: "Policies", exact: true }).click();
       await expect.poll(() => page.url()).toContain("#/policies?workspace=support");
+      // A choice would change nothing there: policies are everybody's.
+      expect(await page.getByLabel("Workspace").count()).toBe(0);
+      await page.getByRole("link", { name: "Spend", exact: true }).click();
       expect(await page.getByLabel("Workspace").inputValue()).toBe("support");
       expect(stage.complaints).toEqual([]);
     });

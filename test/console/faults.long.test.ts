@@ -47,7 +47,7 @@ describe.skipIf(CHROMIUM === null)(
       await page.goto(`${origin}/console/`);
       await page.getByLabel("Service key").fill(text);
       await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+      await page.getByRole("heading", { name: "Overview" }).waitFor();
     }
 
     test("of two approvers who promote at once the second sees what the first changed, and overwrites nothing", async () => {
@@ -88,7 +88,7 @@ describe.skipIf(CHROMIUM === null)(
       const page = await person(server, origin);
       // Cookies do not distinguish ports: the browser has one session at both.
       await page.goto(`${other.adminUrl}/console/`);
-      await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+      await page.getByRole("heading", { name: "Overview" }).waitFor();
       const [session] = await page.context().cookies();
       const cookie = `${session?.name}=${session?.value}`;
       const { csrf } = (await ask(`${origin}/console/session`, { headers: { cookie } })).json;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decisionList, decisionOf } from "./answers/decisions.ts";
-import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, summary } from "./answers/figures.ts";
+import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, STOPPED, summary } from "./answers/figures.ts";
 import { keyPage, serviceKey } from "./answers/keys.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
@@ -113,6 +113,51 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       /chat-large: 42 of [\d,]+ requests answered by mistral-medium instead of gpt-5-mini-eu since 02:46/;
     await page.getByRole("link", { name }).waitFor();
     expect(stage.complaints).toEqual([]);
+  });
+
+  test.each([
+    ["an hour ago or less", 20, "1h", /first request at 02:41/],
+    ["within three hours", 100, "3h", /first request at 01:21/],
+  ])(
+    "where the first request came %s, the overview begins with a span that shows it",
+    async (_, minutes, name, text) => {
+      const now = Date.parse("2026-11-24T02:00:30Z");
+      const since = (ago: number): string =>
+        new Date(now - ago * 60_000).toISOString().replace(/:30\.000Z$/, ":00Z");
+      const young = (by: string | null): object => {
+        const all = summary(by);
+        const [group] = all.groups;
+        const label = by === "hour" ? `${since(minutes).slice(0, 13)}:00:00Z` : since(minutes - 1);
+        return { ...all, groups: [{ ...group, group: { [by ?? ""]: label } }] };
+      };
+      const page = await stage.open(
+        "#/",
+        {
+          ...READS,
+          "GET /v1/governance/summary": ({ query }) => ({ body: young(query.get("group_by")) }),
+        },
+        { now: new Date(now).toISOString() },
+      );
+      await page.getByText(text).waitFor();
+      const title = name.replace("h", " h");
+      const pressed = page.getByRole("button", { name: title, exact: true });
+      expect(await pressed.getAttribute("aria-pressed")).toBe("true");
+      await page.getByRole("heading", { name: "Requests by minute" }).waitFor();
+      expect(stage.complaints).toEqual([]);
+    },
+  );
+
+  test("counts of denied and refused requests are links to exactly these requests", async () => {
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/governance/summary": ({ query }) => ({
+        body: summary(query.get("group_by"), SHADOWS, STOPPED),
+      }),
+    });
+    const link = page.getByRole("link", { name: "812" });
+    expect(await link.getAttribute("href")).toBe(
+      "#/decisions?policy=eu-residency&constraint=processed_in_eu&reason=NO_EU_ENDPOINT&since=24",
+    );
   });
 
   test("the last hour is drawn by minute, and a promoted revision is no candidate", async () => {

@@ -28,6 +28,21 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     await page.getByText("k00000000000").waitFor();
   });
 
+  test("a key that has a name is listed by it, with its owner, and found by it", async () => {
+    const page = await stage.open("#/keys", {
+      "GET /v1/keys": { body: keyPage(KEYS.slice(0, 2), null, 50) },
+    });
+    await page.getByText("2 keys, page 1").waitFor();
+    const [named, other] = await page.locator("tbody tr td:first-child").allTextContents();
+    expect([named, other]).toEqual([
+      "checkout-prodgroup:payments k00000000000",
+      "group:searchk00000000001",
+    ]);
+    await page.getByLabel("Search keys").fill("checkout");
+    await page.getByText("1 key found").waitFor();
+    expect(stage.complaints).toEqual([]);
+  });
+
   test("keys of all workspaces are listed together, and each is changed as one of its own workspace", async () => {
     const changes: unknown[] = [];
     const [first, second] = [serviceKey(0), { ...serviceKey(1), workspace: "support" }];
@@ -68,6 +83,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
       },
     });
     await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByLabel("Name", { exact: false }).first().fill("checkout-prod");
     await page.getByLabel("Owner").fill("group:payments");
     await page.getByLabel("Labels").fill("tools-approved, eu");
     await page.getByLabel("Requests a minute").fill("60");
@@ -75,6 +91,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     await page.getByText(CREATED.key).waitFor();
     expect(bodies).toEqual([
       {
+        name: "checkout-prod",
         owner: "group:payments",
         scopes: ["inference", "catalogue:read"],
         expires_in: 90 * 86_400,

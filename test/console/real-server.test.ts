@@ -38,7 +38,7 @@ describe.skipIf(CHROMIUM === null)(
       await page.goto(`${origin}/`);
       await page.getByLabel("Service key").fill(text);
       await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+      await page.getByRole("heading", { name: "Overview" }).waitFor();
       for (const hash of [
         "#/",
         "#/decisions",

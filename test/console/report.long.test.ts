@@ -21,7 +21,7 @@ describe.skipIf(CHROMIUM === null)(
 
     test("a report is shown as the HTML report shows it, and can be filtered", async () => {
       const page = await stage.open("#/report", {});
-      await page.getByText("No report is open").waitFor();
+      await page.getByText("An artefact of CI").waitFor();
       await page.getByLabel("report.json").setInputFiles(fileOf(report()));
       await expect
         .poll(() => page.locator(".block:visible").count())

@@ -72,6 +72,14 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     await expect
       .poll(() => table.locator("tbody tr").allTextContents())
       .toEqual(["search3221", "support111–"]);
+    // Two workspaces, three routes; no endpoint without a reading of their health.
+    await expect
+      .poll(() => page.locator(".drawing .node").count())
+      .toBe(2 + 3 + HEALTH.endpoints.length);
+    const support = page.locator(".drawing .node").filter({ hasText: "support" }).first();
+    await support.hover();
+    await expect.poll(() => page.locator(".drawing .node.dim").count()).toBeGreaterThan(0);
+    expect(await support.getAttribute("class")).not.toContain("dim");
     await table.getByRole("link", { name: "support" }).click();
     await page.getByRole("heading", { name: "Who may reach what" }).waitFor();
     expect(await page.getByRole("combobox", { name: "Workspace" }).inputValue()).toBe("support");

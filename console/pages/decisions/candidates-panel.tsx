@@ -2,13 +2,28 @@ import { member } from "../../api/client.ts";
 import type { Resource } from "../../api/use-resource.ts";
 import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { ErrorBox, isUnavailable, Panel } from "../../components/panel.tsx";
-import { Table } from "../../components/table.tsx";
+import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { milliseconds, whole, humanise } from "../../format/amounts.ts";
-import { skippedOf } from "../second-choice.tsx";
 import { SimulationAnswer } from "../routes/simulation-answer.tsx";
 import { candidateLines, failedRules, isExact, type CandidateLine } from "./candidate-lines.ts";
 import { RuleText } from "./rule-text.tsx";
+
+const OF_CALLS: readonly Column<CandidateLine>[] = [
+  { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
+  { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
+];
+
+const OF_ENDPOINTS: readonly Column<CandidateLine>[] = (
+  [
+    ["Provider", "provider"],
+    ["Region", "region"],
+    ["Model", "model"],
+  ] as const
+).map(([head, name]) => ({
+  head,
+  cell: ({ call, facts }) => <Name of={call?.[name] ?? facts?.[name]} />,
+}));
 
 /** Candidates in order, why each was taken or passed over, and what became of it. */
 export function CandidatesPanel({
@@ -23,7 +38,8 @@ export function CandidatesPanel({
   // alone is shown.
   const explanation = value !== null && isExact(value) ? explained : null;
   const lines = candidateLines(decision, explanation);
-  const skipped = new Map(skippedOf(decision).map(({ endpoint, reason }) => [endpoint, reason]));
+  const isRefused = decision.outcome === "refuse";
+  const skipped = new Map(decision.skipped.map(({ endpoint, reason }) => [endpoint, reason]));
   return (
     <Panel title="Candidates and attempts">
       {lines.length === 0 ? (
@@ -31,27 +47,23 @@ export function CandidatesPanel({
       ) : (
         <Table
           label="Candidates and attempts"
+          cards
           rows={lines}
           keyOf={({ key }) => key}
           columns={[
             { head: "Rank", number: true, cell: ({ rank }) => whole(rank) },
             { head: "Endpoint", cell: ({ endpoint }) => <Name of={endpoint} /> },
-            { head: "Result", cell: (line) => <Result line={line} /> },
+            { head: "Result", cell: (line) => <Result line={line} isRefused={isRefused} /> },
             {
               head: "Why",
-              cell: (line) => <Why line={line} skipped={skipped.get(line.endpoint)} />,
+              cell: (line) => (
+                <Why line={line} skipped={skipped.get(line.endpoint)} isRefused={isRefused} />
+              ),
             },
-            { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
-            { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
-            {
-              head: "Provider",
-              cell: ({ call, facts }) => <Name of={call?.provider ?? facts?.provider} />,
-            },
-            {
-              head: "Region",
-              cell: ({ call, facts }) => <Name of={call?.region ?? facts?.region} />,
-            },
-            { head: "Model", cell: ({ call, facts }) => <Name of={call?.model ?? facts?.model} /> },
+            ...(lines.some(({ call }) => call !== null) ? OF_CALLS : []),
+            ...(lines.some(({ call, facts }) => call !== null || facts !== null)
+              ? OF_ENDPOINTS
+              : []),
           ]}
         />
       )}
@@ -144,9 +156,17 @@ function DecidedNow({
   );
 }
 
-function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
-  if (call === null)
-    return rank === null ? <Badge tone="widen">passed over</Badge> : <Badge>not needed</Badge>;
+function Result({
+  line: { call, rank },
+  isRefused,
+}: {
+  readonly line: CandidateLine;
+  readonly isRefused: boolean;
+}) {
+  if (call === null) {
+    if (rank === null) return <Badge tone="widen">passed over</Badge>;
+    return <Badge>{isRefused ? "not called" : "not needed"}</Badge>;
+  }
   return (
     <>
       {call.failure === null ? (
@@ -164,15 +184,18 @@ function Result({ line: { call, rank } }: { readonly line: CandidateLine }) {
 function Why({
   line: { call, rank, leftOutBy },
   skipped,
+  isRefused,
 }: {
   readonly line: CandidateLine;
+  readonly isRefused: boolean;
   /** Why the candidate was not called though another one behind it was. */
   readonly skipped: string | undefined;
 }) {
   if (call === null && skipped !== undefined) return <>not called: {humanise(skipped)}</>;
   if (call !== null)
     return <>{rank === null ? "" : call.failure === null ? "eligible" : "eligible, failed"}</>;
-  if (rank !== null) return <>eligible, its turn did not come</>;
+  if (rank !== null)
+    return <>eligible, {isRefused ? "the request was refused" : "its turn did not come"}</>;
   if (leftOutBy.length === 0) return <Name of={null} />;
   return (
     <ul class="plain">

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Decision, DecisionExplanation, Spend } from "../../api/types.ts";
+import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { withQuery } from "../../api/client.ts";
-import { hasScope, inEveryWorkspace } from "../../api/session-state.ts";
+import { inEveryWorkspace } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
@@ -11,11 +11,9 @@ import { milliseconds, whole, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
-import { KeyName, limitsOf, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
+import { KeyName, useKeyNames } from "../keys/key-names.tsx";
 import { CandidatesPanel } from "./candidates-panel.tsx";
 import { VerdictPanel } from "./verdict-panel.tsx";
-import { secondChoiceOf } from "../second-choice.tsx";
-import { BudgetsPanel } from "../spend/budgets.tsx";
 import { sentenceOf } from "./sentence.ts";
 import { costOf, resultOf, toneOf } from "./wording.ts";
 
@@ -60,7 +58,7 @@ export function DecisionPage({ id }: { readonly id: string }) {
 function DecisionDetails({ decision }: { readonly decision: Decision }) {
   const result = resultOf(decision);
   const names = useKeyNames();
-  const second = secondChoiceOf(decision);
+  const second = decision.second_choice;
   const isDecided = decision.outcome === "route" || decision.outcome === "deny";
   const explanation = useResource<DecisionExplanation>(
     isDecided
@@ -90,10 +88,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Workspace", <Name key="workspace" of={decision.workspace} />],
             ["Key", <KeyName key="key" of={decision.key} names={names} />],
             ["Environment", <Name key="environment" of={decision.environment} />],
-            [
-              "Finish reason",
-              decision.finish === null ? <Name key="none" of={null} /> : humanise(decision.finish),
-            ],
+            ["Finish reason", decision.finish === null ? null : humanise(decision.finish)],
           ]}
         />
       </Panel>
@@ -101,7 +96,6 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
         <VerdictPanel decision={decision} explained={explanation.value} />
       )}
       <CandidatesPanel decision={decision} explanation={explanation} />
-      <BudgetOfRefusal decision={decision} names={names} />
       <Panel title="Time, tokens and cost">
         <Waterfall decision={decision} />
         <Facts
@@ -166,99 +160,70 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
   );
 }
 
-/** Where the time went: calls one after the other, and what lies between them. */
+/**
+ * Where the time went: calls one after the other. The record has no starts: a wait is drawn before
+ * the last of several calls, where the pause before a retry lies.
+ */
 function Waterfall({ decision }: { readonly decision: Decision }) {
   const { calls, total_ms: total, router_ms: router } = decision;
   if (total === null || total <= 0 || calls.length === 0) return null;
   const called = calls.reduce((sum, { duration_ms }) => sum + duration_ms, 0);
-  const between = Math.max(0, total - called - (router ?? 0));
+  const waited = Math.max(0, total - called - (router ?? 0));
+  const bars = calls.map(({ endpoint, duration_ms, failure }) => ({
+    title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
+    ms: duration_ms,
+    tone: failure === null ? "a" : "stop",
+  }));
+  const wait =
+    waited < WORTH_A_LINE * total ? [] : [{ title: "waiting", ms: waited, tone: "widen" }];
+  const isRetry = calls.length > 1;
   const lines = [
     ...(router === null ? [] : [{ title: "router", ms: router, tone: "rest" }]),
-    ...calls.map(({ endpoint, duration_ms, failure }) => ({
-      title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
-      ms: duration_ms,
-      tone: failure === null ? "a" : "stop",
-    })),
-    // A pause before a retry, a queue, or the caller who reads slowly: in no call's duration.
-    ...(between < WORTH_A_LINE * total
-      ? []
-      : [
-          {
-            title: "between calls: a pause before a retry, a queue, a slow caller",
-            ms: between,
-            tone: "widen",
-          },
-        ]),
+    ...(isRetry ? bars.slice(0, -1) : bars),
+    ...wait,
+    ...(isRetry ? bars.slice(-1) : []),
   ];
   let start = 0;
   return (
-    <ol class="waterfall" aria-label="Where the time went">
-      {lines.map(({ title, ms, tone }, at) => {
-        const left = Math.min(100, (100 * start) / total);
-        const width = Math.min(100 - left, (100 * ms) / total);
-        start += ms;
-        return (
-          <li key={`${title} ${at}`}>
-            <span class="term">
-              <Name of={title} />
-            </span>
-            <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-              <rect class={tone} x={left} width={Math.max(0.5, width)} height={10} />
-            </svg>
-            <span class="number">{milliseconds(ms)}</span>
-          </li>
-        );
-      })}
-    </ol>
+    <>
+      <ol class="waterfall" aria-label="Where the time went">
+        {lines.map(({ title, ms, tone }, at) => {
+          const left = Math.min(100, (100 * start) / total);
+          const width = Math.min(100 - left, (100 * ms) / total);
+          start += ms;
+          return (
+            <li key={`${title} ${at}`}>
+              <span class="term">
+                <Name of={title} />
+              </span>
+              <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+                {[25, 50, 75].map((x) => (
+                  <line key={x} x1={x} x2={x} y2={10} />
+                ))}
+                <rect class={tone} x={left} width={Math.max(0.5, width)} height={10} />
+              </svg>
+              <span class="number">{milliseconds(ms)}</span>
+            </li>
+          );
+        })}
+        <li class="axis" aria-hidden="true">
+          {[0, 0.25, 0.5, 0.75, 1].map((part) => (
+            <small key={part}>{part === 0 ? "0" : milliseconds(part * total)}</small>
+          ))}
+        </li>
+      </ol>
+      {wait.length === 0 ? null : (
+        <p class="hint">
+          Waiting: a pause before a retry (<Code of="retry-after" />
+          ), a queue, or a caller who reads slowly.
+        </p>
+      )}
+    </>
   );
 }
 
 /** Less of the time than this needs no line of its own. */
 const WORTH_A_LINE = 0.02;
-
-const PAYMENT_REQUIRED = 402;
-
-/** Of a refusal by a budget: the limits of the key and of the workspace, as they are now. */
-function BudgetOfRefusal({
-  decision,
-  names,
-}: {
-  readonly decision: Decision;
-  readonly names: KeyNames;
-}) {
-  const isRefused = decision.status === PAYMENT_REQUIRED && decision.outcome === "refuse";
-  const spend = useResource<Spend>(
-    isRefused && hasScope("spend:read") ? "/v1/spend" : null,
-    undefined,
-    decision.workspace,
-  );
-  if (!isRefused) return null;
-  const key = names.get(decision.key ?? "");
-  const ofKey = key === undefined ? null : limitsOf(key.limits);
-  return (
-    <>
-      <Panel title="Limits of the key">
-        <p>
-          {key === undefined ? (
-            <span class="hint">Shown to sessions that may manage keys.</span>
-          ) : ofKey === null ? (
-            "The key has no limits of its own: a budget of the workspace refused the request."
-          ) : (
-            <>
-              <bdi>{printable(ofKey)}</bdi>{" "}
-              <span class="hint">
-                beside those of its workspace; whichever had less left refused the request.
-              </span>
-            </>
-          )}
-        </p>
-      </Panel>
-      {spend.value === null ? null : (
-        <BudgetsPanel budgets={spend.value.budgets} now={Date.now()} />
-      )}
-    </>
-  );
-}
 
 function ChangesPanel({ decision }: { readonly decision: Decision }) {
   const { edits, stripped, dropped, change, ended } = decision;

@@ -11,7 +11,7 @@ import { ABSENT, compact, counted, milliseconds, whole } from "../../format/amou
 import { Time } from "../../format/time.tsx";
 import { address, go, link, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
-import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
+import { KeyName, titleOf, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
 import { PAGE_SIZE, useSearch } from "./use-search.ts";
 import { costOf, KINDS, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
 
@@ -166,13 +166,15 @@ function Picker({
     return found === null ? [] : [found];
   });
   const values = new Set(value === "" ? known : [value, ...known]);
-  const titleOf = (id: string): string =>
-    name === "key" && names.has(id) ? `${names.get(id)?.owner} (${id})` : id;
+  const titleFor = (id: string): string => {
+    const key = name === "key" ? names.get(id) : undefined;
+    return key === undefined ? id : `${titleOf(key)} (${id})`;
+  };
   return (
     <Choice
       label={label}
       value={value}
-      options={[["", "any"], ...[...values].map((each) => [each, titleOf(each)] as const)]}
+      options={[["", "any"], ...[...values].map((each) => [each, titleFor(each)] as const)]}
       onChange={onChange}
     />
   );
@@ -265,8 +267,8 @@ function NoDecisions({
     <Empty title="No decision matches">Clear a filter, or choose a longer time.</Empty>
   ) : (
     <Empty title="No decisions yet">
-      Send a request with a key of this workspace; it appears here within seconds. The README has
-      one to paste.
+      Send a request with a key of this workspace; it appears here within seconds.{" "}
+      <a href={link(["connect"])}>Connect</a> has one to paste.
     </Empty>
   );
 }

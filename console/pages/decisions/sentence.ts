@@ -9,9 +9,9 @@ export function sentenceOf(decision: Decision): string {
     ...new Set(failed.map((call) => `${call.endpoint}: ${humanise(call.failure ?? "")}`)),
   ].join("; ");
   if (outcome === "deny")
-    return `Denied before any provider was called: ${reason ?? "no reason is on record"}.`;
+    return `Denied before any provider was called: ${humanise(reason ?? "no reason is on record")}.`;
   if (outcome === "refuse")
-    return `Refused before a decision: ${reason ?? "no reason is on record"}.`;
+    return `Refused before any provider was called: ${humanise(reason ?? "no reason is on record")}.`;
   if (outcome === "answer") return "The router answered by itself; no provider was called.";
   switch (terminal) {
     case null:

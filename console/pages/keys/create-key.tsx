@@ -71,6 +71,15 @@ export function CreateKeyDialog(props: {
             onChange={setWorkspace}
           />
         )}
+        <Field label="Name" hint="For people, such as checkout-prod; rotations keep it">
+          <input
+            name="name"
+            maxLength={64}
+            pattern="[A-Za-z0-9._\-]+"
+            title="Letters, digits, full stops, underlines and hyphens"
+            autocomplete="off"
+          />
+        </Field>
         <Field label="Owner" hint="A person or a group, such as group:payments">
           <input name="owner" required maxLength={128} list="owners" />
         </Field>
@@ -152,7 +161,7 @@ function bodyOf(form: FormData, scopes: readonly Scope[], days: number, per: str
     const value = form.get(name);
     return typeof value === "string" ? value.trim() : "";
   };
-  const [environment, workload] = [text("environment"), text("workload")];
+  const [name, environment, workload] = [text("name"), text("environment"), text("workload")];
   const labels = text("labels")
     .split(",")
     .map((label) => label.trim())
@@ -163,6 +172,7 @@ function bodyOf(form: FormData, scopes: readonly Scope[], days: number, per: str
     ...(text("budget") !== "" && { budget: { usd: Number(text("budget")), per: periodOf(per) } }),
   };
   return {
+    ...(name !== "" && { name }),
     owner: text("owner"),
     scopes,
     expires_in: days * 86_400,

@@ -15,14 +15,18 @@ export function useKeyNames(): KeyNames {
   return new Map((keys.value?.data ?? []).map((key) => [key.id, key]));
 }
 
-/** The owner with the id on hover: random characters mean nothing to readers. */
+/** What people call a key: its name, else its owner and workload. */
+export const titleOf = ({ name, owner, workload }: ServiceKey): string =>
+  name ?? (workload === "" ? owner : `${owner}, ${workload}`);
+
+/** The title with the id on hover: random characters mean nothing to readers. */
 export function KeyName({ of, names }: { readonly of: string | null; readonly names: KeyNames }) {
   const key = of === null ? undefined : names.get(of);
   return key === undefined ? (
     <Code of={of} />
   ) : (
-    <span title={key.id}>
-      <Name of={key.workload === "" ? key.owner : `${key.owner}, ${key.workload}`} />
+    <span title={`${key.id} of ${key.owner}`}>
+      <Name of={titleOf(key)} />
     </span>
   );
 }

@@ -12,7 +12,7 @@ import { counted, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, replaceQuery } from "../../router.ts";
 import { CreateKeyDialog } from "./create-key.tsx";
-import { limitsOf } from "./key-names.tsx";
+import { limitsOf, titleOf } from "./key-names.tsx";
 import { RevokeDialog, RotateDialog } from "./change-key.tsx";
 import { NewKey } from "./new-key.tsx";
 
@@ -67,26 +67,28 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
     <>
       <div class="title">
         <h1>Keys</h1>
-        <Segments
-          label="Keys shown"
-          value={show}
-          options={SHOWN}
-          onChange={(value) => replaceQuery({ show: value })}
-        />
         {mayManageKeys() ? (
           <button type="button" class="primary" onClick={() => setRequested({ what: "create" })}>
             Create a key
           </button>
         ) : null}
       </div>
-      <input
-        type="search"
-        class="search"
-        aria-label="Search keys"
-        placeholder="Owner, id, workload or label"
-        value={search}
-        onInput={(event) => setSearch(event.currentTarget.value)}
-      />
+      <div class="actions">
+        <input
+          type="search"
+          class="search"
+          aria-label="Search keys"
+          placeholder="Name, owner, id, workload or label"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+        <Segments
+          label="Keys shown"
+          value={show}
+          options={SHOWN}
+          onChange={(value) => replaceQuery({ show: value })}
+        />
+      </div>
       {made === null ? null : <NewKey made={made} onClose={() => setMade(null)} />}
       {found === null ? null : (
         <>
@@ -95,6 +97,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
           </p>
           <Table
             label="Keys that were found"
+            cards
             columns={columns}
             rows={found.keys}
             keyOf={({ id }) => id}
@@ -114,7 +117,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
                   Create one; its text is shown once.
                 </Empty>
               ) : (
-                <Table label="Keys" columns={columns} rows={data} keyOf={({ id }) => id} />
+                <Table label="Keys" cards columns={columns} rows={data} keyOf={({ id }) => id} />
               )}
               <nav class="pager" aria-label="Pages of keys">
                 <button
@@ -174,9 +177,9 @@ function useKeySearch(text: string): FoundKeys | null {
         const result = await call<KeyList>(path, { signal: controller.signal });
         if (controller.signal.aborted || !result.ok) return;
         keys.push(
-          ...result.value.data.filter(({ id, owner, workload, labels, workspace }) =>
-            [id, owner, workload, workspace, ...labels].some((name) =>
-              name?.toLowerCase().includes(wanted),
+          ...result.value.data.filter(({ id, name, owner, workload, labels, workspace }) =>
+            [id, name, owner, workload, workspace, ...labels].some((value) =>
+              value?.toLowerCase().includes(wanted),
             ),
           ),
         );
@@ -207,37 +210,56 @@ function StatusBadge({ of: { status, expires_at, replaced_by } }: { readonly of:
 const COLUMNS: readonly Column<ServiceKey>[] = [
   {
     head: "Key",
-    cell: ({ id, owner, environment, workspace, workload, labels, created_by }) => (
+    cell: ({ id, name, owner }) => (
       <div class="lines">
         <span class="strong">
-          <Name of={owner} />
+          <Name of={name ?? owner} />
         </span>
         <small>
-          <Code of={id} /> <Name of={environment} />
-        </small>
-        {showsAll.value ? (
-          <small>
-            in <Name of={workspace} />
-          </small>
-        ) : null}
-        {workload === "" || workload === null ? null : (
-          <small>
-            for <Name of={workload} />
-          </small>
-        )}
-        {labels.length === 0 ? null : (
-          <small>
-            labels <Name of={labels.join(", ")} />
-          </small>
-        )}
-        <small>
-          created by <Name of={created_by} />
+          {name === null ? null : (
+            <>
+              <Name of={owner} />{" "}
+            </>
+          )}
+          <Code of={id} />
         </small>
       </div>
     ),
   },
+  {
+    head: "For",
+    cell: ({ workspace, environment, workload, labels }) => (
+      <div class="lines">
+        <span>
+          {showsAll.value ? (
+            <>
+              <Name of={workspace} />{" "}
+            </>
+          ) : null}
+          <small>
+            <Name of={environment} />
+          </small>
+        </span>
+        {workload === "" && labels.length === 0 ? null : (
+          <small>
+            <Name of={[...(workload === "" ? [] : [workload]), ...labels].join(", ")} />
+          </small>
+        )}
+      </div>
+    ),
+  },
   { head: "Status", cell: (key) => <StatusBadge of={key} /> },
-  { head: "Expires", cell: ({ expires_at }) => <Time at={expires_at} day /> },
+  {
+    head: "Expires",
+    cell: ({ expires_at, created_by }) => (
+      <div class="lines">
+        <Time at={expires_at} day />
+        <small>
+          made by <Name of={created_by} />
+        </small>
+      </div>
+    ),
+  },
   {
     head: "Last used",
     cell: ({ last_used_at }) =>
@@ -246,13 +268,9 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
   {
     head: "Scopes and limits",
     cell: ({ scopes, limits }) => (
-      <div class="lines">
-        <Name of={scopes.join(", ")} />
-        {limits === null ? null : (
-          <small>
-            <Name of={limitsOf(limits)} />
-          </small>
-        )}
+      <div class="lines prose">
+        <small>{printable(scopes.join(", "))}</small>
+        {limits === null ? null : <small>{printable(limitsOf(limits) ?? "")}</small>}
       </div>
     ),
   },
@@ -268,7 +286,7 @@ function actions(ask: (requested: Requested) => void): Column<ServiceKey> {
           <button
             type="button"
             class="small"
-            aria-label={printable(`Rotate ${key.id}`)}
+            aria-label={printable(`Rotate ${key.id} (${titleOf(key)})`)}
             disabled={key.replaced_by !== null}
             onClick={() => ask({ what: "rotate", key })}
           >
@@ -277,7 +295,7 @@ function actions(ask: (requested: Requested) => void): Column<ServiceKey> {
           <button
             type="button"
             class="small danger"
-            aria-label={printable(`Revoke ${key.id}`)}
+            aria-label={printable(`Revoke ${key.id} (${titleOf(key)})`)}
             onClick={() => ask({ what: "revoke", key })}
           >
             Revoke

@@ -9,7 +9,7 @@ import { Empty, Loaded } from "../../components/panel.tsx";
 import { compact, dollars, milliseconds, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
-import { FirstRequest } from "../connect/first-request.tsx";
+import { FirstRequest } from "../connect/connect.tsx";
 import { groupLabel } from "../group-label.ts";
 import { soonEnd } from "../keys/keys.tsx";
 import {

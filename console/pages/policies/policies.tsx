@@ -6,7 +6,7 @@ import { Empty, Loaded } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { counted, share, whole, humanise } from "../../format/amounts.ts";
+import { ABSENT, counted, share, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { stateTone } from "./wording.ts";
@@ -37,7 +37,14 @@ export function PoliciesPage() {
               label="Policies"
               rows={data.toSorted((left, right) => rankOf(left) - rankOf(right))}
               keyOf={({ id }) => id}
-              columns={[...COLUMNS, denialColumn(summary.value), shadowColumn(shadows)]}
+              columns={[
+                ...COLUMNS.filter(
+                  ({ head }) => head !== DRIFT || data.some(({ drift }) => drift.length > 0),
+                ),
+                denialColumn(summary.value),
+                shadowColumn(shadows),
+              ]}
+              cards
             />
           )
         }
@@ -56,6 +63,9 @@ const rankOf = ({ state }: PolicyLine): number => {
   const rank = ORDER.indexOf(state);
   return rank < 0 ? ORDER.length : rank;
 };
+
+/** Shown where the files differ from the policy log somewhere. */
+const DRIFT = "Drift";
 
 const COLUMNS: readonly Column<PolicyLine>[] = [
   {
@@ -79,10 +89,14 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
     head: "Approvals",
     number: true,
     cell: ({ approvals, candidate, requirements }) =>
-      candidate === null ? "–" : `${whole(approvals.length)} of ${whole(requirements.approvals)}`,
+      candidate === null
+        ? ABSENT
+        : requirements.approvals === 0
+          ? "none needed"
+          : `${whole(approvals.length)} of ${whole(requirements.approvals)}`,
   },
   {
-    head: "Drift",
+    head: DRIFT,
     cell: ({ drift }) =>
       drift.length === 0 ? (
         <Name of={null} />
@@ -98,7 +112,7 @@ function denialColumn(summary: Summary | null): Column<PolicyLine> {
     head: "Denies",
     number: true,
     cell: ({ id, enforced }) => {
-      if (enforced === null || summary === null) return "–";
+      if (enforced === null || summary === null) return ABSENT;
       const denied = summary.verdicts
         .filter(({ policy }) => policy === id)
         .reduce((sum, verdict) => sum + verdict.denied, 0);
@@ -121,7 +135,7 @@ function shadowColumn(shadows: Summary["shadows"]): Column<PolicyLine> {
       const found = shadows.find(
         ({ policy, revision }) => policy === id && revision === candidate?.revision,
       );
-      if (candidate === null || found === undefined) return "–";
+      if (candidate === null || found === undefined) return ABSENT;
       return (
         <>
           {found.newly_denied > 0 ? <Badge tone="stop">{whole(found.newly_denied)}</Badge> : "0"}{" "}

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Empty, Panel } from "../../components/panel.tsx";
+import { Panel } from "../../components/panel.tsx";
 import { Field } from "../../components/form.tsx";
 import { Name } from "../../components/text.tsx";
 
@@ -35,10 +35,10 @@ export function ReportPage() {
         <h1>Simulation report</h1>
       </div>
       <Panel title="Open a report">
-        <Field
-          label="report.json"
-          hint="Of signalbox simulate --format json, or an artefact of CI. It is not sent anywhere."
-        >
+        <p>
+          An artefact of CI, or of <code>signalbox simulate main --format json=report.json</code>
+        </p>
+        <Field label="report.json" hint="It stays in this browser; nothing is sent.">
           <input
             type="file"
             accept=".json,application/json"
@@ -62,11 +62,6 @@ export function ReportPage() {
           </div>
         )}
       </Panel>
-      {name === null && problem === null ? (
-        <Empty title="No report is open">
-          Run <code>signalbox simulate main --format json=report.json</code> and open the file.
-        </Empty>
-      ) : null}
       <div ref={container} class="report" />
     </>
   );

@@ -1,158 +1,110 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { compact } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
-import { priceOf } from "./wording.ts";
-import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
 
-/** Pixels of the drawing, which does not scale: text stays readable and the drawing scrolls. */
-const WIDTH = 900;
+/** A box: a workspace, a route or an endpoint, in the columns 0, 1 and 2. */
+export interface DrawnNode {
+  readonly column: 0 | 1 | 2;
+  readonly id: string;
+  readonly detail: string;
+  /** Of the last 24 hours; `null` where they are not known. */
+  readonly requests: number | null;
+  /** Health of an endpoint; `null` for other nodes, and where it is not known. */
+  readonly isWell: boolean | null;
+  readonly isFaint: boolean;
+}
+
+/** A line to a node of the next column. */
+export interface DrawnEdge {
+  readonly column: 0 | 1;
+  readonly from: string;
+  readonly to: string;
+  readonly look: "open" | "shut" | "faint";
+  readonly requests: number;
+}
+
 const NODE = { height: 46, gap: 10 };
+/** Pixels; narrower, the drawing scrolls. */
+const LEAST_WIDTH = 560;
+/** Begin and width of the columns, as shares of the drawing. */
 const COLUMNS = [
-  { x: 0, width: 150 },
-  { x: 230, width: 220 },
-  { x: 560, width: 340 },
+  [0, 0.17],
+  [0.28, 0.28],
+  [0.67, 0.33],
 ] as const;
-/** Characters that fit into a node of a column. */
-const FITTING = [18, 30, 46] as const;
+/** Pixels of a character of a title and of a detail, on average. */
+const CHARACTER = { title: 7.4, detail: 6 };
+/** Pixels of the thinnest and the thickest line. */
+const THINNEST = 1.2;
+const THICKEST = 9;
 
-/** Workspace, routes and endpoints, joined where a plain request may go. */
+/** Workspaces, routes and endpoints, joined where requests may go; as thick as the traffic. */
 export function Drawing({
-  workspace,
-  routes,
-  region,
-  plain,
-  traffic,
-  second,
-  health,
+  nodes,
+  edges,
 }: {
-  readonly workspace: string;
-  readonly routes: readonly RouteFacts[];
-  /** Only what leads there is drawn in full; empty: everything. */
-  readonly region: string;
-  /** Endpoints that are called without TLS. */
-  readonly plain: ReadonlySet<string>;
-  /** Requests of the last 24 hours by route, and by route and model (`route model`). */
-  readonly traffic: ReadonlyMap<string, number>;
-  /** Requests of the last 24 hours that the second choice answered, by route. */
-  readonly second: ReadonlyMap<string, number>;
-  /** States of endpoints. */
-  readonly health: ReadonlyMap<string, string>;
+  readonly nodes: readonly DrawnNode[];
+  readonly edges: readonly DrawnEdge[];
 }) {
   const [hovered, setHovered] = useState<string | null>(null);
-  const endpoints = [
-    ...new Map(
-      routes.flatMap((each) => (each.endpoints ?? []).map((one) => [one.id, one])),
-    ).values(),
-  ];
-  const rows = Math.max(routes.length, endpoints.length, 1);
-  const height = rows * (NODE.height + NODE.gap);
-  const middle = (count: number, at: number): number => ((at + 0.5) * height) / count;
-  const leads = (endpoint: RouteEndpoint): boolean =>
-    endpoint.inPlan && (region === "" || endpoint.region === region);
-  const edges = routes.flatMap((route, from) =>
-    (route.endpoints ?? []).map((endpoint) => ({
-      key: `${route.model.id} ${endpoint.id}`,
-      from: middle(routes.length, from),
-      to: middle(
-        endpoints.length,
-        endpoints.findIndex(({ id }) => id === endpoint.id),
-      ),
-      kind: leads(endpoint) ? "open" : endpoint.inPlan ? "faint" : "shut",
-      route: route.model.id,
-      endpoint: endpoint.id,
-      requests: traffic.get(`${route.model.id} ${endpoint.model}`) ?? 0,
-    })),
+  const container = useRef<HTMLDivElement>(null);
+  const width = useWidth(container);
+  const columns = ([0, 1, 2] as const).map((column) =>
+    nodes.filter((node) => node.column === column),
   );
-  const most = Math.max(1, ...routes.map(({ model }) => traffic.get(model.id) ?? 0));
-  const widthOf = (requests: number): number =>
-    requests === 0 ? THINNEST : THINNEST + (THICKEST - THINNEST) * Math.sqrt(requests / most);
-  // The hovered node, and all that it is joined to.
-  const lit = new Set(
-    edges.flatMap(({ route, endpoint }) =>
-      hovered === `route ${route}`
-        ? [hovered, `endpoint ${endpoint}`]
-        : hovered === `endpoint ${endpoint}`
-          ? [hovered, `route ${route}`]
-          : [],
+  const height = Math.max(1, ...columns.map(({ length }) => length)) * (NODE.height + NODE.gap);
+  const middles = new Map(
+    columns.flatMap((inColumn) =>
+      inColumn.map((node, at) => [keyOf(node), ((at + 0.5) * height) / inColumn.length] as const),
     ),
   );
-  const isDim = (...names: readonly string[]): boolean =>
-    hovered !== null && lit.size > 0 && !names.every((name) => lit.has(name));
-  const stateOf = (id: string, known: string | null): string | null => health.get(id) ?? known;
-  const reached = new Set(
-    routes.flatMap((route) => (route.endpoints ?? []).filter(leads).map(({ id }) => id)),
-  );
+  const most = Math.max(1, ...edges.map(({ requests }) => requests));
+  const lit = hovered === null ? null : connected(hovered, edges);
+  const dimmed = (...keys: readonly string[]): string =>
+    lit === null || keys.every((key) => lit.has(key)) ? "" : " dim";
+  const columnOf = (column: 0 | 1 | 2) => {
+    const [begin, share] = COLUMNS[column];
+    return { x: Math.round(begin * width), width: Math.round(share * width) };
+  };
   return (
-    <div class="scroll drawing" role="region" aria-label="Drawing of the routes" tabIndex={0}>
+    <div
+      ref={container}
+      class="scroll drawing"
+      role="region"
+      aria-label="Drawing of the routes"
+      tabIndex={0}
+    >
       <svg
-        width={WIDTH}
+        width={width}
         height={height}
-        viewBox={`0 0 ${WIDTH} ${height}`}
+        viewBox={`0 0 ${width} ${height}`}
         role="img"
-        aria-label="The table below says the same"
+        aria-label="The table below has the same"
       >
-        {routes.map(({ model, endpoints: known }, at) => (
-          <path
-            key={model.id}
-            class={`${known === null || known.some(leads) ? "open" : "shut"}${isDim(`route ${model.id}`) ? " dim" : ""}`}
-            stroke-width={widthOf(traffic.get(model.id) ?? 0)}
-            d={curve(0, height / 2, middle(routes.length, at))}
-          />
-        ))}
-        {edges.map(({ key, from, to, kind, route, endpoint, requests }) => (
-          <path
-            key={key}
-            class={`${kind}${isDim(`route ${route}`, `endpoint ${endpoint}`) ? " dim" : ""}`}
-            stroke-width={widthOf(requests)}
-            d={curve(1, from, to)}
-          />
-        ))}
-        <Node column={0} y={height / 2} title={workspace} lines={["workspace"]} />
-        {routes.map(({ model, endpoints: known }, at) => (
+        {edges.map((edge) => {
+          const [from, to] = endsOf(edge);
+          const [start, end] = [columnOf(edge.column), columnOf(edge.column === 0 ? 1 : 2)];
+          const [x, y] = [start.x + start.width, middles.get(from) ?? 0];
+          const half = (x + end.x) / 2;
+          const goal = middles.get(to) ?? 0;
+          const thickness = (THICKEST - THINNEST) * Math.sqrt(edge.requests / most);
+          return (
+            <path
+              key={`${from} ${to}`}
+              class={`${edge.look}${dimmed(from, to)}`}
+              stroke-width={THINNEST + thickness}
+              d={`M${x} ${y}C${half} ${y} ${half} ${goal} ${end.x} ${goal}`}
+            />
+          );
+        })}
+        {nodes.map((node) => (
           <Node
-            key={model.id}
-            column={1}
-            y={middle(routes.length, at)}
-            title={model.id}
-            lines={[
-              [
-                known === null
-                  ? "loading"
-                  : model.available
-                    ? model.regions.join(", ")
-                    : (model.denial?.reason_code ?? "denied"),
-                ...(traffic.has(model.id) ? [`${compact(traffic.get(model.id))} requests`] : []),
-                ...((second.get(model.id) ?? 0) > 0
-                  ? [`${compact(second.get(model.id))} by second choice`]
-                  : []),
-              ].join(" · "),
-            ]}
-            dim={isDim(`route ${model.id}`)}
-            onHover={(inside) => setHovered(inside ? `route ${model.id}` : null)}
-            faint={known !== null && !known.some(leads)}
-          />
-        ))}
-        {endpoints.map((endpoint, at) => (
-          <Node
-            key={endpoint.id}
-            column={2}
-            y={middle(endpoints.length, at)}
-            title={endpoint.id}
-            lines={[
-              [
-                endpoint.provider,
-                endpoint.region,
-                ...(isOut(stateOf(endpoint.id, endpoint.health))
-                  ? [stateOf(endpoint.id, endpoint.health)]
-                  : []),
-                ...(plain.has(endpoint.id) ? ["plain http"] : []),
-                priceOf(endpoint),
-              ].join(" · "),
-            ]}
-            faint={!reached.has(endpoint.id)}
-            mark={isOut(stateOf(endpoint.id, endpoint.health))}
-            dim={isDim(`endpoint ${endpoint.id}`)}
-            onHover={(inside) => setHovered(inside ? `endpoint ${endpoint.id}` : null)}
+            key={keyOf(node)}
+            node={node}
+            {...columnOf(node.column)}
+            top={(middles.get(keyOf(node)) ?? 0) - NODE.height / 2}
+            look={dimmed(keyOf(node))}
+            onHover={(isInside) => setHovered(isInside ? keyOf(node) : null)}
           />
         ))}
       </svg>
@@ -160,58 +112,79 @@ export function Drawing({
   );
 }
 
-/** Pixels of the thinnest and the thickest line. */
-const THINNEST = 1.2;
-const THICKEST = 9;
+const keyOf = ({ column, id }: Pick<DrawnNode, "column" | "id">): string => `${column} ${id}`;
 
-const isOut = (state: string | null): boolean => state !== null && state !== "healthy";
+const endsOf = ({ column, from, to }: DrawnEdge): readonly [from: string, to: string] => [
+  `${column} ${from}`,
+  `${column + 1} ${to}`,
+];
 
-/** From the right edge of a column to the left edge of the next. */
-function curve(column: 0 | 1, from: number, to: number): string {
-  const start = COLUMNS[column].x + COLUMNS[column].width;
-  const end = COLUMNS[column === 0 ? 1 : 2].x;
-  const half = (start + end) / 2;
-  return `M${start} ${from}C${half} ${from} ${half} ${to} ${end} ${to}`;
+/** The node, and all that lead to it or that it leads to. */
+function connected(start: string, edges: readonly DrawnEdge[]): ReadonlySet<string> {
+  const ends = edges.map(endsOf);
+  const reached = (from: 0 | 1): readonly string[] => {
+    const found = new Set([start]);
+    // Two steps: there are three columns.
+    for (const _ of COLUMNS.slice(1)) {
+      for (const pair of ends) if (found.has(pair[from])) found.add(pair[from === 0 ? 1 : 0]);
+    }
+    return [...found];
+  };
+  return new Set([...reached(0), ...reached(1)]);
+}
+
+/** Pixels inside the element, followed. */
+function useWidth(element: { readonly current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(LEAST_WIDTH);
+  useEffect(() => {
+    const { current } = element;
+    if (current === null) return undefined;
+    const observer = new ResizeObserver(() =>
+      setWidth(Math.max(LEAST_WIDTH, current.clientWidth - 32)),
+    );
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+  return width;
 }
 
 function Node({
-  column,
-  y,
-  title,
-  lines,
-  faint = false,
-  mark = false,
-  dim = false,
+  node: { id, detail, requests, isWell, isFaint },
+  x,
+  width,
+  top,
+  look,
   onHover,
 }: {
-  readonly column: 0 | 1 | 2;
-  /** Of the middle. */
-  readonly y: number;
-  readonly title: string;
-  readonly lines: readonly string[];
-  readonly faint?: boolean;
-  readonly mark?: boolean;
-  readonly dim?: boolean;
-  readonly onHover?: (inside: boolean) => void;
+  readonly node: DrawnNode;
+  readonly x: number;
+  readonly width: number;
+  readonly top: number;
+  readonly look: string;
+  readonly onHover: (isInside: boolean) => void;
 }) {
-  const { x, width } = COLUMNS[column];
-  const top = y - NODE.height / 2;
+  const count = requests === null || requests === 0 ? "" : compact(requests);
+  const room = width - 26;
   return (
     <g
-      class={`node${faint ? " faint" : mark ? " mark" : ""}${dim ? " dim" : ""}`}
-      onMouseEnter={() => onHover?.(true)}
-      onMouseLeave={() => onHover?.(false)}
+      class={`node${isFaint ? " faint" : isWell === false ? " mark" : ""}${look}`}
+      onMouseEnter={() => onHover(true)}
+      onMouseLeave={() => onHover(false)}
     >
-      <title>{printable(title)}</title>
+      <title>{printable(`${id}: ${detail}${count === "" ? "" : `, ${count} requests`}`)}</title>
       <rect x={x + 0.5} y={top + 0.5} width={width - 1} height={NODE.height - 1} rx={6} />
-      <text x={x + 12} y={top + 19} class="strong">
-        {fitting(title, FITTING[column])}
+      {isWell === null || isFaint ? null : (
+        <circle class={isWell ? "well" : "out"} cx={x + 14} cy={top + 15} r={3.5} />
+      )}
+      <text x={x + (isWell === null || isFaint ? 12 : 24)} y={top + 19} class="strong">
+        {fitting(id, (room - 8 * count.length) / CHARACTER.title)}
       </text>
-      {lines.map((line) => (
-        <text key={line} x={x + 12} y={top + 36}>
-          {fitting(line, FITTING[column] + 4)}
-        </text>
-      ))}
+      <text x={x + width - 12} y={top + 19} class="count">
+        {count}
+      </text>
+      <text x={x + 12} y={top + 36}>
+        {fitting(detail, room / CHARACTER.detail)}
+      </text>
     </g>
   );
 }
@@ -222,5 +195,5 @@ function fitting(text: string, most: number): string {
   const characters = Array.from(GRAPHEMES.segment(printable(text)), ({ segment }) => segment);
   return characters.length <= most
     ? characters.join("")
-    : `${characters.slice(0, most - 1).join("")}…`;
+    : `${characters.slice(0, Math.max(1, Math.floor(most) - 1)).join("")}…`;
 }

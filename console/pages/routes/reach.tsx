@@ -1,12 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
-import { call, type Failure } from "../../api/client.ts";
-import { session } from "../../api/session-state.ts";
-import type { Model, ModelList } from "../../api/types.ts";
+import { call, withQuery, type Failure } from "../../api/client.ts";
+import { hasScope, inWorkspaces, session } from "../../api/session-state.ts";
+import type { EndpointHealth, Health, Model, ModelList } from "../../api/types.ts";
+import { useResource } from "../../api/use-resource.ts";
 import { ErrorBox, Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
-import { whole } from "../../format/amounts.ts";
+import { counted, humanise, whole } from "../../format/amounts.ts";
 import { link } from "../../router.ts";
+import { Drawing, type DrawnEdge, type DrawnNode } from "./drawing.tsx";
+import { useTraffic, type Traffic } from "./traffic.ts";
 
 interface Line {
   readonly workspace: string;
@@ -20,6 +23,21 @@ export function ReachPanel() {
   const current = session.value;
   const workspaces = current?.signed_in === true ? current.workspaces : [];
   const lines = useReach(workspaces);
+  const health = useResource<Health>(
+    hasScope("governance:read") ? withQuery("/v1/health", inWorkspaces()) : null,
+    30_000,
+  );
+  const endpoints = health.value?.endpoints ?? [];
+  const traffic = useTraffic(
+    endpoints.flatMap(({ id, provider, region, model, routes }) =>
+      routes.map((route) => ({
+        route,
+        endpoint: id,
+        location: `${provider} ${region} ${model}`,
+        model,
+      })),
+    ),
+  );
   const regions = [
     ...new Set(lines.flatMap(({ models }) => (models ?? []).flatMap((model) => model.regions))),
   ];
@@ -54,20 +72,94 @@ export function ReachPanel() {
     })),
   ];
   return (
-    <Panel title="Which workspace reaches which region">
-      <Table
-        label="Regions by workspace"
-        rows={lines}
-        keyOf={({ workspace }) => workspace}
-        columns={columns}
-      />
-      {failed?.failure == null ? null : <ErrorBox failure={failed.failure} />}
-      <p class="hint">
-        How many routes may lead a plain request of this session there, fallbacks too. Choose a
-        workspace for its routes, endpoints and prices.
-      </p>
-    </Panel>
+    <>
+      <Panel title="Who may reach what">
+        <Drawing {...graphOf(lines, endpoints, traffic)} />
+        <p class="hint">
+          A line is where a plain request of this session may go, as thick as the requests of the
+          last 24 hours (to endpoints an estimate); a dashed one is shut by an approval or a policy.
+          {health.value === null ? null : " The dot is the health of an endpoint now."}
+        </p>
+      </Panel>
+      <Panel title="Which workspace reaches which region">
+        <Table
+          label="Regions by workspace"
+          rows={lines}
+          keyOf={({ workspace }) => workspace}
+          columns={columns}
+        />
+        {failed?.failure == null ? null : <ErrorBox failure={failed.failure} />}
+        <p class="hint">
+          How many routes may lead there, fallbacks too. Choose a workspace for its routes,
+          endpoints and prices.
+        </p>
+      </Panel>
+    </>
   );
+}
+
+/** Of more routes than this, those with the most requests are drawn. */
+const MOST_ROUTES = 24;
+
+function graphOf(
+  lines: readonly Line[],
+  endpoints: readonly EndpointHealth[],
+  traffic: Traffic,
+): { readonly nodes: readonly DrawnNode[]; readonly edges: readonly DrawnEdge[] } {
+  const countOf = (name: string): number => traffic.requests.get(name) ?? 0;
+  const known = [
+    ...new Set(lines.flatMap(({ models }) => (models ?? []).map(({ id }) => id))),
+  ].toSorted((left, right) => countOf(right) - countOf(left));
+  const drawn = new Set(known.slice(0, MOST_ROUTES));
+  const approvals = lines.flatMap(({ workspace, models }) =>
+    (models ?? [])
+      .filter(({ id }) => drawn.has(id))
+      .map(({ id, available }) => ({
+        column: 0 as const,
+        from: workspace,
+        to: id,
+        look: available ? ("open" as const) : ("shut" as const),
+        requests: countOf(`${workspace} ${id}`),
+      })),
+  );
+  const calls = endpoints.flatMap(({ id, routes }) =>
+    routes
+      .filter((route) => drawn.has(route))
+      .map((route) => ({
+        column: 1 as const,
+        from: route,
+        to: id,
+        look: "open" as const,
+        requests: traffic.calls.get(`${route} ${id}`) ?? 0,
+      })),
+  );
+  const plain = { requests: null, isWell: null, isFaint: false };
+  const nodes = [
+    ...lines.map(({ workspace, models }) => ({
+      ...plain,
+      column: 0 as const,
+      id: workspace,
+      detail: models === null ? "…" : counted(models.length, "route"),
+    })),
+    ...[...drawn].map((id) => ({
+      ...plain,
+      column: 1 as const,
+      id,
+      detail: counted(approvals.filter(({ to }) => to === id).length, "workspace"),
+      requests: countOf(id),
+      isFaint: !approvals.some(({ to, look }) => to === id && look === "open"),
+    })),
+    ...endpoints
+      .filter(({ routes }) => routes.some((route) => drawn.has(route)))
+      .map(({ id, provider, region, state }) => ({
+        ...plain,
+        column: 2 as const,
+        id,
+        detail: [provider, region, ...(state === "healthy" ? [] : [humanise(state)])].join(" · "),
+        isWell: state === "healthy",
+      })),
+  ];
+  return { nodes, edges: [...approvals, ...calls] };
 }
 
 function Reaching({

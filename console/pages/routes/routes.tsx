@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { hasScope, session, showsAll } from "../../api/session-state.ts";
-import type { Health, Model, ModelList, Spend, Summary } from "../../api/types.ts";
+import type { Health, Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
@@ -9,13 +9,12 @@ import { Badge, Code, Name } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 import { address, replaceQuery } from "../../router.ts";
-import { groupLabel } from "../group-label.ts";
-import { secondChoices } from "../second-choice.tsx";
-import { Drawing } from "./drawing.tsx";
+import { Drawing, type DrawnEdge, type DrawnNode } from "./drawing.tsx";
 import { ReachPanel } from "./reach.tsx";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
 import { SimulateForm } from "./simulate-form.tsx";
 import { PAGE, useRoutes } from "./use-routes.ts";
+import { useTraffic, type Traffic } from "./traffic.ts";
 import { priceOf } from "./wording.ts";
 
 export function RoutesPage() {
@@ -57,7 +56,17 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
   const [shown, setShown] = useState(PAGE);
   const { routes, failure } = useRoutes(models, shown);
   const health = useResource<Health>(hasScope("governance:read") ? "/v1/health" : null);
-  const traffic = useTraffic();
+  const traffic = useTraffic(
+    routes.flatMap(({ model: route, endpoints }) =>
+      (endpoints ?? []).map(({ id, provider, region: location, model }) => ({
+        route: route.id,
+        endpoint: id,
+        location: `${provider} ${location} ${model}`,
+        model,
+      })),
+    ),
+  );
+  const states = new Map((health.value?.endpoints ?? []).map(({ id, state }) => [id, state]));
   const plain = new Set(
     (health.value?.endpoints ?? []).filter((each) => each.plaintext).map(({ id }) => id),
   );
@@ -66,6 +75,7 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
     ...new Set(routes.flatMap(({ endpoints }) => (endpoints ?? []).map((each) => each.region))),
   ].toSorted();
   const current = session.value;
+  const workspace = current?.signed_in === true ? current.workspace : "";
   return (
     <>
       <Panel
@@ -81,21 +91,11 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
       >
         <Reach routes={routes} region={region} />
         {failure === null ? null : <ErrorBox failure={failure} />}
-        <Drawing
-          workspace={current?.signed_in === true ? current.workspace : ""}
-          routes={routes}
-          region={region}
-          plain={plain}
-          traffic={traffic.requests}
-          second={traffic.second}
-          health={
-            new Map((health.value?.endpoints ?? []).map(({ id, state }) => [id, humanise(state)]))
-          }
-        />
+        <Drawing {...graphOf(workspace, routes, region, plain, traffic, states)} />
         <p class="hint">
           A line is where a plain request of this session may go now, as thick as the requests of
-          the last 24 hours; a dashed one is shut by an approval or a policy. Prices are US dollars
-          for a million tokens, input / output.
+          the last 24 hours (to endpoints an estimate); a dashed one is shut by an approval or a
+          policy. Prices are US dollars for a million tokens, input / output.
         </p>
         {models.length > shown ? (
           <button type="button" onClick={() => setShown(shown + PAGE)}>
@@ -111,29 +111,90 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
   );
 }
 
-/** Requests of the last 24 hours, by route and by route and model, for who may see them. */
-function useTraffic(): {
-  readonly requests: ReadonlyMap<string, number>;
-  readonly second: ReadonlyMap<string, number>;
-} {
-  const byRoute = useResource<Summary>(
-    hasScope("governance:read") ? "/v1/governance/summary?group_by=route" : null,
-  );
-  const byModel = useResource<Spend>(
-    hasScope("spend:read") ? "/v1/spend?group_by=route,model" : null,
-  );
-  const groups = byRoute.value?.groups ?? [];
-  const nameOf = ({ group }: Summary["groups"][number]): string => groupLabel(group, "route") ?? "";
-  return {
-    requests: new Map([
-      ...groups.map((each) => [nameOf(each), each.requests] as const),
-      ...(byModel.value?.groups ?? []).map(
-        ({ group, requests }) =>
-          [`${groupLabel(group, "route")} ${groupLabel(group, "model")}`, requests] as const,
-      ),
-    ]),
-    second: new Map(groups.map((each) => [nameOf(each), secondChoices(each)])),
-  };
+/** What a plain request of the session reaches in one workspace, for the drawing. */
+function graphOf(
+  workspace: string,
+  routes: readonly RouteFacts[],
+  region: string,
+  plain: ReadonlySet<string>,
+  traffic: Traffic,
+  states: ReadonlyMap<string, string>,
+): { readonly nodes: readonly DrawnNode[]; readonly edges: readonly DrawnEdge[] } {
+  const leads = (endpoint: RouteEndpoint): boolean =>
+    endpoint.inPlan && (region === "" || endpoint.region === region);
+  const reached = new Set<string>();
+  const endpoints = new Map<string, RouteEndpoint>();
+  for (const { endpoints: known } of routes) {
+    for (const each of known ?? []) {
+      endpoints.set(each.id, each);
+      if (leads(each)) reached.add(each.id);
+    }
+  }
+  const isOpen = ({ endpoints: known }: RouteFacts): boolean => known?.some(leads) ?? true;
+  const countOf = (route: string): number => traffic.requests.get(route) ?? 0;
+  const nodes = [
+    {
+      column: 0 as const,
+      id: workspace,
+      detail: "workspace",
+      requests: null,
+      isWell: null,
+      isFaint: false,
+    },
+    ...routes.map((route) => ({
+      column: 1 as const,
+      id: route.model.id,
+      detail:
+        route.endpoints === null
+          ? "loading"
+          : route.model.available
+            ? route.model.regions.join(", ")
+            : (route.model.denial?.reason_code ?? "denied"),
+      requests: countOf(route.model.id),
+      isWell: null,
+      isFaint: !isOpen(route),
+    })),
+    ...[...endpoints.values()].map((endpoint) => {
+      const state = states.get(endpoint.id) ?? endpoint.health;
+      const isWell = state === null ? null : state === "healthy";
+      const details = [
+        endpoint.provider,
+        endpoint.region,
+        ...(isWell === false ? [humanise(state ?? "")] : []),
+        ...(plain.has(endpoint.id) ? ["plain http"] : []),
+        priceOf(endpoint),
+      ];
+      return {
+        column: 2 as const,
+        id: endpoint.id,
+        detail: details.join(" · "),
+        requests: null,
+        isWell,
+        isFaint: !reached.has(endpoint.id),
+      };
+    }),
+  ];
+  const edges = routes.flatMap((route): readonly DrawnEdge[] => [
+    {
+      column: 0,
+      from: workspace,
+      to: route.model.id,
+      look: isOpen(route) ? "open" : "shut",
+      requests: countOf(route.model.id),
+    },
+    ...(route.endpoints ?? []).map((endpoint) => ({
+      column: 1 as const,
+      from: route.model.id,
+      to: endpoint.id,
+      look: leads(endpoint)
+        ? ("open" as const)
+        : endpoint.inPlan
+          ? ("faint" as const)
+          : ("shut" as const),
+      requests: traffic.calls.get(`${route.model.id} ${endpoint.id}`) ?? 0,
+    })),
+  ]);
+  return { nodes, edges };
 }
 
 /** The answer to "who may reach the US?" in a sentence. */

@@ -1,6 +1,6 @@
 import type { Answers } from "../fake-server.ts";
 import { decisionList, decisionOf } from "./decisions.ts";
-import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, summary } from "./figures.ts";
+import { BEFORE, HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, STOPPED, summary } from "./figures.ts";
 import { keyPage, serviceKey } from "./keys.ts";
 import { content, POLICIES, POLICY, SHADOW, TRANSITIONS } from "./policies.ts";
 import { MODELS, simulation } from "./routes.ts";
@@ -9,7 +9,9 @@ import { MODELS, simulation } from "./routes.ts";
 export const ALL: Answers = {
   "GET /v1/health": { body: HEALTH },
   "GET /status": { body: STATUS },
-  "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by"), SHADOWS) }),
+  "GET /v1/governance/summary": ({ query }) => ({
+    body: summary(query.get("group_by"), SHADOWS, query.has("end") ? BEFORE : STOPPED),
+  }),
   "GET /v1/spend": ({ query }) => ({ body: spend(query.get("group_by")) }),
   "GET /v1/decisions": { body: decisionList(24) },
   "GET /v1/decisions/*": decisionOf,
@@ -51,6 +53,7 @@ export const PAGES = [
   ["overview", "#/", "Endpoints"],
   ["decisions", "#/decisions", "24 decisions, page 1"],
   ["decision", "#/decisions/req_01a20b4bce6f69705078dac708bbe749", "Repeat the decision"],
+  ["refused", "#/decisions/req_refused", "Why it was refused"],
   ["policies", "#/policies", "Figures are of the last 24 hours"],
   ["policy", "#/policies/tool-approval", "Example requests"],
   ["spend", "#/spend?by=day", "Budgets"],

@@ -273,6 +273,49 @@ export function explained(
 }
 
 /** Each decision of a list, and its explanation. */
+/** A request that the budget of its key refused. */
+export const REFUSED: Decision = {
+  ...DECISION,
+  id: "req_refused",
+  outcome: "refuse",
+  terminal: "refused",
+  status: 402,
+  reason: "exceeds_remaining_budget",
+  endpoint: null,
+  attempts: 0,
+  calls: [],
+  shadow: [],
+  edits: [],
+  stripped: [],
+  dropped: [],
+  finish: null,
+  cost_usd: null,
+  input_tokens: null,
+  output_tokens: null,
+  cache_read_tokens: null,
+  reasoning_tokens: null,
+  first_byte_ms: null,
+  total_ms: 2,
+  explain: null,
+  limit: {
+    subject: "key",
+    measure: "usd",
+    per: "day",
+    size: 25,
+    used: 24.91,
+    reserved: 0.12,
+    requested: 0.31,
+    renews_at: "2026-11-25T00:00:00Z",
+  },
+};
+
+/** A call, and after a pause of 20 seconds another one. */
+export const WAITED: Decision = { ...DECISION, total_ms: 21_900 };
+
 export const decisionOf = ({ path }: { readonly path: string }): { readonly body: object } => ({
-  body: path.endsWith("/explanation") ? EXPLANATION : DECISION,
+  body: path.endsWith("/explanation")
+    ? EXPLANATION
+    : path.endsWith(REFUSED.id)
+      ? REFUSED
+      : DECISION,
 });

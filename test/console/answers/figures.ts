@@ -67,8 +67,33 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   operation: ["chat.completions", "embeddings", "messages"],
 };
 
+/** Of a span before another one, and why requests were stopped. */
+export const BEFORE = { totals: measures(41_300) };
+export const STOPPED: Pick<Summary, "verdicts"> = {
+  verdicts: [
+    {
+      policy: "eu-residency",
+      constraint: "processed_in_eu",
+      reason_code: "NO_EU_ENDPOINT",
+      denied: 812,
+      refused: 0,
+    },
+    {
+      policy: null,
+      constraint: null,
+      reason_code: "budget_exhausted",
+      denied: 0,
+      refused: 241,
+    },
+  ],
+};
+
 /** A summary as the API groups it. */
-export function summary(groupBy: string | null, shadows: Summary["shadows"] = []): Summary {
+export function summary(
+  groupBy: string | null,
+  shadows: Summary["shadows"] = [],
+  changes: Pick<Partial<Summary>, "totals" | "verdicts"> = {},
+): Summary {
   const dimension = groupBy?.split(",")[0] ?? "";
   const step = { minute: MINUTE, hour: HOUR, day: 24 * HOUR }[dimension];
   const steps = dimension === "minute" ? 60 : 24;
@@ -107,6 +132,7 @@ export function summary(groupBy: string | null, shadows: Summary["shadows"] = []
     })),
     truncated: false,
     verdicts: [],
+    ...changes,
     shadows,
     policies: [
       {

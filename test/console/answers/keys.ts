@@ -2,11 +2,13 @@ import type { CreatedKey, KeyList, ServiceKey } from "../../../console/api/types
 
 const OWNERS = ["group:payments", "group:search", "sam@example.com", "group:platform"];
 
+const NAMES = ["checkout-prod", "search-index", "nightly-batch", "ci"];
+
 export function serviceKey(at: number, changes: Partial<ServiceKey> = {}): ServiceKey {
   return {
     object: "service_key",
     id: `k${String(at).padStart(11, "0")}`,
-    name: null,
+    name: at % 2 === 0 ? (NAMES[(at / 2) % NAMES.length] ?? null) : null,
     status: "active",
     workspace: "search",
     environment: "production",
