@@ -13,12 +13,8 @@ export interface Way {
   readonly value: string;
   /** Takes one input, and its answer holds one result. */
   readonly isSingle?: boolean;
-  readonly hasIndex?: boolean;
-  /** Where the error's text stands. */
-  readonly message: string;
 }
 
-const named = (body: object) => (model: string) => ({ model, ...body });
 const always = (path: string) => () => path;
 const invoke = (model: string): string => `/model/${encodeURIComponent(model)}/invoke`;
 const optional = (name: string, value: unknown): object =>
@@ -31,8 +27,6 @@ export const EMBED_WAYS: readonly Way[] = [
     body: (model, input, length) => ({ model, input, ...optional("dimensions", length) }),
     list: "data",
     value: "embedding",
-    hasIndex: true,
-    message: "error.message",
   },
   {
     name: "voyage",
@@ -45,8 +39,6 @@ export const EMBED_WAYS: readonly Way[] = [
     }),
     list: "data",
     value: "embedding",
-    hasIndex: true,
-    message: "detail",
   },
   {
     name: "cohere",
@@ -60,7 +52,6 @@ export const EMBED_WAYS: readonly Way[] = [
     }),
     list: "embeddings.float",
     value: "",
-    message: "message",
   },
   {
     name: "cohere at bedrock",
@@ -73,7 +64,6 @@ export const EMBED_WAYS: readonly Way[] = [
     }),
     list: "embeddings.float",
     value: "",
-    message: "message",
   },
   {
     name: "gemini",
@@ -87,7 +77,6 @@ export const EMBED_WAYS: readonly Way[] = [
     }),
     list: "embeddings",
     value: "values",
-    message: "error.message",
   },
   {
     name: "vertex",
@@ -98,7 +87,6 @@ export const EMBED_WAYS: readonly Way[] = [
     }),
     list: "predictions",
     value: "embeddings.values",
-    message: "error.message",
   },
   {
     name: "titan",
@@ -111,7 +99,6 @@ export const EMBED_WAYS: readonly Way[] = [
     list: "embeddingsByType",
     value: "",
     isSingle: true,
-    message: "message",
   },
   {
     name: "nova",
@@ -127,7 +114,6 @@ export const EMBED_WAYS: readonly Way[] = [
     list: "embeddings",
     value: "embedding",
     isSingle: true,
-    message: "message",
   },
 ];
 
@@ -139,8 +125,6 @@ export const RANK_WAYS: readonly Way[] = [
     body: (model, documents) => ({ model, query: "red signal", documents }),
     list: "results",
     value: "relevance_score",
-    hasIndex: true,
-    message: "message",
   },
   {
     name: "jina",
@@ -153,8 +137,6 @@ export const RANK_WAYS: readonly Way[] = [
     }),
     list: "results",
     value: "relevance_score",
-    hasIndex: true,
-    message: "error.message",
   },
   {
     name: "voyage",
@@ -162,8 +144,6 @@ export const RANK_WAYS: readonly Way[] = [
     body: (model, documents) => ({ model, query: "red signal", documents, truncation: false }),
     list: "data",
     value: "relevance_score",
-    hasIndex: true,
-    message: "detail",
   },
   {
     name: "bedrock",
@@ -183,8 +163,6 @@ export const RANK_WAYS: readonly Way[] = [
     }),
     list: "results",
     value: "relevanceScore",
-    hasIndex: true,
-    message: "message",
   },
   {
     name: "cohere at bedrock",
@@ -192,24 +170,7 @@ export const RANK_WAYS: readonly Way[] = [
     body: (_model, documents) => ({ query: "red signal", documents, api_version: 2 }),
     list: "results",
     value: "relevance_score",
-    hasIndex: true,
-    message: "message",
   },
-];
-
-export const MODERATION_WAY: Way = {
-  name: "openai",
-  path: always("/v1/moderations"),
-  body: (model, input) => named({ input })(model),
-  list: "results",
-  value: "category_scores",
-  message: "error.message",
-};
-
-export const WAYS: readonly (readonly [string, Way])[] = [
-  ...EMBED_WAYS.map((way) => [`${way.name} embeddings`, way] as const),
-  ...RANK_WAYS.map((way) => [`${way.name} ranking`, way] as const),
-  ["openai moderations", MODERATION_WAY],
 ];
 
 /** Sends a request; the model's name may carry faults. */
