@@ -21,7 +21,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   http: 81,
   keys: 16,
   lifecycle: 10,
-  limits: 13,
+  limits: 14,
   network: 1,
   policy: 28,
   server: 27,

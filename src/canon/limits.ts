@@ -21,7 +21,7 @@ export function budgetStep(share: number): BudgetStep {
   return share < 0.5 ? "below_half" : "above_half";
 }
 
-export const BUDGET_PERIODS = ["hour", "day", "month"] as const;
+export const BUDGET_PERIODS = ["hour", "day", "week", "month"] as const;
 type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 
 /** Periods over which use is counted. */
@@ -62,10 +62,26 @@ export interface KeyLimits {
   readonly budget: Budget | null;
 }
 
-/** Money or tokens for a calendar period in UTC. */
-export type Budget =
-  | { readonly usd: number; readonly per: BudgetPeriod }
-  | { readonly tokens: number; readonly per: BudgetPeriod };
+/** Money or tokens for a calendar period. */
+export type Budget = ({ readonly usd: number } | { readonly tokens: number }) & BudgetWindow;
+
+interface BudgetWindow {
+  readonly per: BudgetPeriod;
+  /** IANA name, in which days, weeks and months begin; absent: UTC. */
+  readonly timeZone?: string | undefined;
+}
+
+/** Whether this Node knows the time zone. */
+export function isTimeZone(name: string): boolean {
+  // Names that begin with a sign are offsets, which have no summer time.
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions();
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** US dollars; money is counted in millionths. */
 export const SMALLEST_BUDGET = 0.000_001;

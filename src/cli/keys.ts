@@ -44,7 +44,8 @@ const GRANT_HELP = `
   --concurrency N           Requests running at once.
   --budget-usd X            Money per --budget-per.
   --budget-tokens N         Tokens instead of money.
-  --budget-per P            hour, day or month, in UTC.
+  --budget-per P            hour, day, week or month.
+  --budget-time-zone Z      Where they begin, such as Europe/Berlin. Default: UTC.
 `;
 
 const HELP = `Usage: signalbox keys <command> [flags]
@@ -95,6 +96,7 @@ const GRANT_FLAGS = [
   "budget-usd",
   "budget-tokens",
   "budget-per",
+  "budget-time-zone",
 ] as const;
 
 const CREATE_FLAGS = [
@@ -263,6 +265,7 @@ const FLAG_OF = {
   "limits.tokens_per_minute": "--tokens-per-minute",
   "limits.concurrency": "--concurrency",
   "limits.budget": "--budget-usd",
+  "limits.budget.time_zone": "--budget-time-zone",
   overlap: "--overlap",
   key: "key",
 } as const satisfies Record<KeyField, string>;
@@ -325,7 +328,9 @@ function formatLimits(limits: KeyRecord["limits"]): string {
     requestsPerMinute === null ? "" : `${requestsPerMinute} requests/min`,
     tokensPerMinute === null ? "" : `${tokensPerMinute} tokens/min`,
     concurrency === null ? "" : `${concurrency} at once`,
-    money === null ? "" : `${money}/${budget?.per}`,
+    money === null
+      ? ""
+      : `${money}/${budget?.per}${budget?.timeZone === undefined ? "" : ` ${budget.timeZone}`}`,
   ]
     .filter((part) => part !== "")
     .join(", ");
@@ -358,16 +363,17 @@ function readLimits(values: Values): KeyLimits {
     requestsPerMinute: readCount(values["requests-per-minute"], "--requests-per-minute"),
     tokensPerMinute: readCount(values["tokens-per-minute"], "--tokens-per-minute"),
     concurrency: readCount(values.concurrency, "--concurrency"),
-    budget: readBudget(values["budget-usd"], values["budget-tokens"], values["budget-per"]),
+    budget: readBudget(values),
   };
 }
 
-function readBudget(
-  usd: string | undefined,
-  tokens: string | undefined,
-  per: string | undefined,
-): KeyLimits["budget"] {
-  if (usd === undefined && tokens === undefined && per === undefined) return null;
+function readBudget({
+  "budget-usd": usd,
+  "budget-tokens": tokens,
+  "budget-per": per,
+  "budget-time-zone": timeZone,
+}: Values): KeyLimits["budget"] {
+  if ([usd, tokens, per, timeZone].every((value) => value === undefined)) return null;
   if (usd !== undefined && tokens !== undefined) {
     throw new UsageError(
       "--budget-tokens: a budget is of money or of tokens; leave out one of the two",
@@ -376,12 +382,12 @@ function readBudget(
   if (usd === undefined && tokens === undefined)
     throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
   const period = readValue("--budget-per", required(per, "--budget-per", "day"), BUDGET_PERIODS);
-  if (tokens !== undefined)
-    return { tokens: readCount(tokens, "--budget-tokens") ?? 0, per: period };
+  const window = { per: period, ...(timeZone !== undefined && { timeZone }) };
+  if (tokens !== undefined) return { tokens: readCount(tokens, "--budget-tokens") ?? 0, ...window };
   if (usd === undefined || !/^\d{1,10}(\.\d{1,6})?$/.test(usd)) {
     throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
   }
-  return { usd: Number(usd), per: period };
+  return { usd: Number(usd), ...window };
 }
 
 function readCount(text: string | undefined, flag: string): number | null {

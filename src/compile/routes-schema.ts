@@ -35,6 +35,7 @@ const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   default_max_output_tokens: 4_000,
   dimensions: [512, 1536],
   default_dimensions: 1536,
+  time_zone: "Europe/Berlin",
   signature_family: "openai",
   input: 1.25,
   output: 10,

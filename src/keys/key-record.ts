@@ -9,7 +9,7 @@ import {
   type Rotation,
 } from "../canon/credentials/service-key.ts";
 import { SCOPES, isScope, type Scope } from "../canon/identity.ts";
-import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/limits.ts";
+import { SMALLEST_BUDGET, isTimeZone, type Budget, type KeyLimits } from "../canon/limits.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
 import { OWNER_PATTERN } from "../canon/table.ts";
 import { KeyNotActiveError, KeyRotatedError, type KeyRecord, type KeyStore } from "./key-store.ts";
@@ -109,14 +109,21 @@ export function checkLimits(requested: KeyLimits | null): KeyLimits | null {
 }
 
 function checkBudget(budget: Budget): Budget {
-  const { per } = budget;
+  const { per, timeZone } = budget;
+  if (timeZone !== undefined && !isTimeZone(timeZone)) {
+    throw new KeyOptionError(
+      "limits.budget.time_zone",
+      "give a name of the IANA database, such as Europe/Berlin, or leave it out for UTC",
+    );
+  }
+  const window = { per, ...(timeZone !== undefined && { timeZone }) };
   if (
     "usd" in budget &&
     Number.isFinite(budget.usd) &&
     budget.usd >= SMALLEST_BUDGET &&
     budget.usd <= 1_000_000_000
   ) {
-    return { usd: budget.usd, per };
+    return { usd: budget.usd, ...window };
   }
   if (
     "tokens" in budget &&
@@ -124,11 +131,11 @@ function checkBudget(budget: Budget): Budget {
     budget.tokens >= 1 &&
     budget.tokens <= 1e12
   ) {
-    return { tokens: budget.tokens, per };
+    return { tokens: budget.tokens, ...window };
   }
   throw new KeyOptionError(
     "limits.budget",
-    "give US dollars from 0.000001 to 1000000000, or tokens from 1 to 1000000000000, and hour, day or month",
+    "give US dollars from 0.000001 to 1000000000, or tokens from 1 to 1000000000000, and hour, day, week or month",
   );
 }
 
@@ -156,6 +163,7 @@ export type KeyField =
   | "limits.tokens_per_minute"
   | "limits.concurrency"
   | "limits.budget"
+  | "limits.budget.time_zone"
   | "overlap"
   | "key";
 

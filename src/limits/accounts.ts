@@ -1,12 +1,7 @@
-import { CounterAccount, SlotAccount } from "./counter-account.ts";
-import { counterId, windowStart, type LimitCounter } from "./limit-store.ts";
-import type {
-  Budget,
-  KeyLimits,
-  LimitMeasure,
-  LimitWindow,
-  RefusingLimit,
-} from "../canon/limits.ts";
+import { CounterAccount, SlotAccount, type CounterLimit } from "./counter-account.ts";
+import { counterId, type LimitCounter } from "./limit-store.ts";
+import { windowAt } from "./windows.ts";
+import type { Budget, KeyLimits, LimitMeasure, RefusingLimit } from "../canon/limits.ts";
 
 /** Use beyond a reservation that is not on disk yet. */
 export interface Overdraft extends LimitCounter {
@@ -71,8 +66,9 @@ export class Accounts {
       beyond -= paid;
     }
     if (beyond <= 0) return false;
-    const { subject, measure, window } = account;
-    this.owe({ subject, measure, window, start: windowStart(window, at), amount: beyond });
+    const { subject, measure, window, zone } = account;
+    const { start } = windowAt(window, at, zone);
+    this.owe({ subject, measure, window, start, amount: beyond });
     return true;
   }
 
@@ -109,10 +105,10 @@ export class Accounts {
   }
 
   #make(subject: string, limits: EffectiveLimits): Meters {
-    const counters = counterLimits(limits).map(({ measure, window, ceiling }) => {
-      const made = new CounterAccount(subject, measure, window, ceiling);
+    const counters = counterLimits(limits).map((limit) => {
+      const made = new CounterAccount(subject, limit);
       const known = this.counters.get(idOf(made));
-      known?.setCeiling(ceiling);
+      known?.setCeiling(limit.ceiling);
       if (known === undefined) this.counters.set(idOf(made), made);
       return known ?? made;
     });
@@ -133,8 +129,8 @@ export class Accounts {
   }
 }
 
-function idOf({ subject, measure, window }: CounterAccount): string {
-  return `${subject} ${measure} ${window}`;
+function idOf({ subject, measure, window, zone = "" }: CounterAccount): string {
+  return `${subject} ${measure} ${window} ${zone}`;
 }
 
 /**
@@ -161,13 +157,6 @@ export interface Meters {
   readonly slots: SlotAccount | null;
 }
 
-/** One ceiling of a subject. */
-interface CounterLimit {
-  readonly measure: LimitMeasure;
-  readonly window: LimitWindow;
-  readonly ceiling: number;
-}
-
 /** The counters that limits need. */
 export function counterLimits({
   requestsPerMinute,
@@ -181,7 +170,7 @@ export function counterLimits({
   if (tokensPerMinute !== null)
     limits.push({ measure: "tokens", window: "minute", ceiling: tokensPerMinute });
   for (const each of [budget, secondBudget]) {
-    if (each != null) limits.push({ ...measured(each), window: each.per });
+    if (each != null) limits.push({ ...measured(each), window: each.per, zone: each.timeZone });
   }
   return limits;
 }
@@ -244,7 +233,10 @@ function merge(own: KeyLimits, perKey: KeyLimits): EffectiveLimits {
   if (first.per !== second.per || "usd" in first !== "usd" in second) {
     return { ...common, budget: first, secondBudget: second };
   }
-  return { ...common, budget: sizeOf(first) <= sizeOf(second) ? first : second };
+  // One counter has one window: the period of `per_key` begins when the operator says.
+  const { per, timeZone } = second;
+  const smallest = sizeOf(first) <= sizeOf(second) ? first : second;
+  return { ...common, budget: { ...smallest, per, timeZone } };
 }
 
 function smaller(one: number | null, other: number | null): number | null {

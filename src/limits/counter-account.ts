@@ -1,11 +1,6 @@
-import {
-  type CounterLease,
-  type CounterLeased,
-  type SlotsLeased,
-  windowEnd,
-  windowStart,
-} from "./limit-store.ts";
-import { type LimitMeasure, type LimitWindow } from "../canon/limits.ts";
+import type { LimitMeasure, LimitWindow } from "../canon/limits.ts";
+import type { CounterLease, CounterLeased, SlotsLeased } from "./limit-store.ts";
+import { windowAt } from "./windows.ts";
 
 /**
  * The part of a ceiling that one process may hold without having used it. What a process that dies
@@ -15,6 +10,7 @@ const SHARES: Readonly<Record<LimitWindow, number>> = {
   minute: 16,
   hour: 64,
   day: 256,
+  week: 512,
   month: 1_024,
 };
 
@@ -26,11 +22,21 @@ const LARGEST_FACTOR = 4_096;
 /** Amounts that another process gave back are seen after this time at the latest. Milliseconds. */
 const REPORT_VALID_FOR = 250;
 
+/** One ceiling of a subject. */
+export interface CounterLimit {
+  readonly measure: LimitMeasure;
+  readonly window: LimitWindow;
+  /** Of the window; absent: UTC. */
+  readonly zone?: string | undefined;
+  readonly ceiling: number;
+}
+
 /** What one process holds of one counter. Every figure is a whole number. */
 export class CounterAccount {
   readonly subject: string;
   readonly measure: LimitMeasure;
   readonly window: LimitWindow;
+  readonly zone: string | undefined;
   ceiling: number;
   start = 0;
   end = 0;
@@ -49,18 +55,18 @@ export class CounterAccount {
   #factor = LEAST_FACTOR;
   #refilledAt = Number.NEGATIVE_INFINITY;
 
-  constructor(subject: string, measure: LimitMeasure, window: LimitWindow, ceiling: number) {
+  constructor(subject: string, { measure, window, zone, ceiling }: CounterLimit) {
     this.subject = subject;
     this.measure = measure;
     this.window = window;
+    this.zone = zone;
     this.ceiling = ceiling;
   }
 
   /** Brings the account into the window of the moment. What was left of another window is gone. */
   roll(now: number): void {
     if (now >= this.start && now < this.end) return;
-    this.start = windowStart(this.window, now);
-    this.end = windowEnd(this.window, this.start);
+    ({ start: this.start, end: this.end } = windowAt(this.window, now, this.zone));
     this.available = 0;
     this.returning = 0;
     this.reserved = 0;

@@ -136,38 +136,3 @@ export interface LimitStore {
    */
   prune(now: number, limit: number): Promise<number>;
 }
-
-const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
-
-const DAY = LENGTHS.day;
-
-/**
- * How long after its start a counter of a window is kept, milliseconds: longer than the window, and
- * than any request that may still settle in it.
- */
-export const KEPT: Readonly<Record<LimitWindow, number>> = {
-  minute: 600_000,
-  hour: 2 * DAY,
-  day: 2 * DAY,
-  month: 62 * DAY,
-};
-
-/**
- * Start of the window that contains a moment, milliseconds since the epoch.
- *
- * @example windowStart("day", Date.UTC(2026, 10, 28, 15)) // 2026-11-28T00:00:00Z
- */
-export function windowStart(window: LimitWindow, at: number): number {
-  if (window !== "month") return at - (at % LENGTHS[window]);
-  const date = new Date(at);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-}
-
-/**
- * End of the window that starts at `start`: the first moment of the next one.
- */
-export function windowEnd(window: LimitWindow, start: number): number {
-  if (window !== "month") return start + LENGTHS[window];
-  const date = new Date(start);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
-}

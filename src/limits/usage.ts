@@ -12,13 +12,8 @@ import {
   type EffectiveLimits,
   type LimitedSubject,
 } from "./accounts.ts";
-import {
-  counterId,
-  windowEnd,
-  windowStart,
-  type LimitStore,
-  type LimitUsage,
-} from "./limit-store.ts";
+import { counterId, type LimitStore, type LimitUsage } from "./limit-store.ts";
+import { windowAt } from "./windows.ts";
 
 /**
  * After this time the counters are read again, while requests go on with what is known.
@@ -91,8 +86,8 @@ export class BudgetLevels {
   #uses(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
     const now = this.#now();
     return subjects.flatMap((subject) =>
-      budgetsOf(subject).map(({ measure, window, ceiling }) => {
-        const start = windowStart(window, now);
+      budgetsOf(subject).map(({ measure, window, zone, ceiling }) => {
+        const { start } = windowAt(window, now, zone);
         const counter = counterId({
           subject: `${subject.kind}:${subject.id}`,
           measure,
@@ -141,7 +136,8 @@ export interface LimitRow {
   /** With what processes hold and have not used yet. Money in millionths of a US dollar. */
   readonly used: number;
   readonly limit: number;
-  /** Milliseconds since the epoch; `null` for concurrency. */
+  /** Of the window, milliseconds since the epoch; `null` for concurrency. */
+  readonly startsAt: number | null;
   readonly resetsAt: number | null;
 }
 
@@ -170,8 +166,8 @@ export function limitRows(
     limits: EffectiveLimits,
   ): readonly LimitRow[] => {
     const subject = key === null ? `workspace:${workspace}` : `key:${key}`;
-    const counters = counterLimits(limits).map(({ measure, window, ceiling }): LimitRow => {
-      const start = windowStart(window, now);
+    const counters = counterLimits(limits).map(({ measure, window, zone, ceiling }): LimitRow => {
+      const { start, end } = windowAt(window, now, zone);
       const count = used.get(counterId({ subject, measure, window, start })) ?? 0;
       return {
         workspace,
@@ -180,7 +176,8 @@ export function limitRows(
         window,
         used: count,
         limit: ceiling,
-        resetsAt: windowEnd(window, start),
+        startsAt: start,
+        resetsAt: end,
       };
     });
     if (limits.concurrency === null) return counters;
@@ -188,6 +185,7 @@ export function limitRows(
       measure: "concurrency",
       window: null,
       limit: limits.concurrency,
+      startsAt: null,
       resetsAt: null,
     } as const;
     return [...counters, { workspace, key, ...candidates, used: held.get(subject) ?? 0 }];
@@ -230,9 +228,8 @@ export function budgetLines(
   now: number,
 ): readonly BudgetLine[] {
   return limitRows([workspace], [], usage, now).flatMap(
-    ({ measure, window, used, limit, resetsAt }) => {
-      if (measure !== "micro_usd" || window === null || resetsAt === null) return [];
-      const start = windowStart(window, now);
+    ({ measure, window, used, limit, startsAt: start, resetsAt }) => {
+      if (measure !== "micro_usd" || start === null || resetsAt === null) return [];
       const share = (now - start) / (resetsAt - start);
       return {
         name: `usd/${window}`,

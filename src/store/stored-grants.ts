@@ -1,5 +1,5 @@
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
-import type { KeyLimits } from "../canon/limits.ts";
+import { BUDGET_PERIODS, isTimeZone, type KeyLimits } from "../canon/limits.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 
@@ -56,10 +56,14 @@ export function parseLimits(text: string | null): KeyLimits | null {
 function readBudget(value: unknown): KeyLimits["budget"] | undefined {
   if (value === null) return null;
   if (!isJsonObject(value)) return undefined;
-  const { usd, tokens, per } = value;
-  if (per !== "hour" && per !== "day" && per !== "month") return undefined;
-  if (typeof usd === "number") return { usd, per };
-  return typeof tokens === "number" ? { tokens, per } : undefined;
+  const { usd, tokens, timeZone } = value;
+  const per = BUDGET_PERIODS.find((one) => one === value.per);
+  if (per === undefined) return undefined;
+  if (timeZone !== undefined && !(typeof timeZone === "string" && isTimeZone(timeZone)))
+    return undefined;
+  const window = { per, ...(timeZone !== undefined && { timeZone }) };
+  if (typeof usd === "number") return { usd, ...window };
+  return typeof tokens === "number" ? { tokens, ...window } : undefined;
 }
 
 function readCount(stored: JsonObject | null, name: string): number | null | undefined {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { BudgetLevels } from "../../src/limits/usage.ts";
-import { type LimitUsage, windowStart } from "../../src/limits/limit-store.ts";
+import type { LimitUsage } from "../../src/limits/limit-store.ts";
+import { windowAt } from "../../src/limits/windows.ts";
 import {
   answerJson,
   errorOf,
@@ -21,7 +22,7 @@ const usedOfDay = (used: number): Promise<LimitUsage> => {
     subject: "workspace:w",
     measure: "tokens",
     window: "day",
-    start: windowStart("day", NOW),
+    start: windowAt("day", NOW).start,
   } as const;
   return Promise.resolve({ counters: [{ ...day, used }], slots: [] });
 };

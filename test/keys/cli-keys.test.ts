@@ -80,7 +80,7 @@ describe("keys create", () => {
       ..."--exchange 10m --exchange-operations embeddings,chat.completions --exchange-origins https://app.example.com".split(
         " ",
       ),
-      ..."--requests-per-minute 60 --tokens-per-minute 9000 --concurrency 3 --budget-usd 12.5 --budget-per day".split(
+      ..."--requests-per-minute 60 --tokens-per-minute 9000 --concurrency 3 --budget-usd 12.5 --budget-per week --budget-time-zone Europe/Berlin".split(
         " ",
       ),
     ];
@@ -97,12 +97,14 @@ describe("keys create", () => {
         requests_per_minute: 60,
         tokens_per_minute: 9000,
         concurrency: 3,
-        budget: { usd: 12.5, per: "day" },
+        budget: { usd: 12.5, per: "week", time_zone: "Europe/Berlin" },
       },
     };
     expect(await listed()).toMatchObject([expected]);
     const { stdout } = await run("list");
-    expect(stdout).toContain("60 requests/min, 9000 tokens/min, 3 at once, 12.5 USD/day");
+    expect(stdout).toContain(
+      "60 requests/min, 9000 tokens/min, 3 at once, 12.5 USD/week Europe/Berlin",
+    );
     expect(stdout).toContain("600s");
     await run("rotate", id);
     expect(await listed()).toMatchObject([expected, expected]);
@@ -123,6 +125,11 @@ describe("keys create", () => {
     ["--exchange 10m --exchange-routes ,", "--exchange-routes: give 1 to 256"],
     ["--requests-per-minute 0", "--requests-per-minute: give a whole number"],
     ["--concurrency 1000001", "--concurrency: give a whole number from 1 to 1000000"],
+    [
+      "--budget-usd 5 --budget-per day --budget-time-zone Mars/Olympus",
+      "--budget-time-zone: give a name of the IANA database",
+    ],
+    ["--budget-time-zone UTC", "--budget-usd: is missing"],
     ["--budget-usd 5", "--budget-per: is missing"],
     ["--budget-per day", "--budget-usd: is missing"],
     ["--budget-usd 0 --budget-per day", "--budget-usd: give US dollars from 0.000001"],

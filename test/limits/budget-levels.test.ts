@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Budget } from "../../src/canon/limits.ts";
 import type { LimitedSubject } from "../../src/limits/accounts.ts";
 import { BudgetLevels } from "../../src/limits/usage.ts";
-import { type LimitCounter, type LimitUsage, windowStart } from "../../src/limits/limit-store.ts";
+import type { LimitCounter, LimitUsage } from "../../src/limits/limit-store.ts";
+import { windowAt } from "../../src/limits/windows.ts";
 
 const NOW = Date.UTC(2026, 10, 24, 12, 30);
 
@@ -22,7 +23,7 @@ function used(
   count: number,
   at = NOW,
 ): LimitUsage["counters"][number] {
-  return { ...one, start: windowStart(one.window, at), used: count };
+  return { ...one, start: windowAt(one.window, at).start, used: count };
 }
 
 const ofDay = (count: number, at?: number) =>

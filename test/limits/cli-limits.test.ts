@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/cli/limits.ts";
-import { windowStart } from "../../src/limits/limit-store.ts";
+import { windowAt } from "../../src/limits/windows.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runCommand } from "../keys/command.ts";
@@ -51,7 +51,7 @@ beforeEach(async () => {
         subject: "workspace:acme",
         measure: "micro_usd",
         window: "month",
-        start: windowStart("month", now),
+        start: windowAt("month", now).start,
         ceiling: 10_000_000,
         giveBack: 0,
         overdraft: 2_500_000,

@@ -43,6 +43,12 @@ describe("a key's own limits beside those of per_key", () => {
       { usd: 5, per: "day" },
       [["micro_usd", "day", 3_000_000]],
     ],
+    [
+      "the smaller of one kind, in the zone of per_key",
+      { usd: 3, per: "week", timeZone: "Asia/Tokyo" },
+      { usd: 5, per: "week", timeZone: "Europe/Berlin" },
+      [["micro_usd", "week", 3_000_000, "Europe/Berlin"]],
+    ],
     ["the only one", null, { tokens: 7, per: "hour" }, [["tokens", "hour", 7]]],
     [
       "both of two periods",
@@ -65,8 +71,13 @@ describe("a key's own limits beside those of per_key", () => {
   ] as const)("have as budget %s", (_, own, perKey, expected) => {
     const limits = effectiveLimits({ ...NONE, budget: own }, { ...NONE, budget: perKey });
     const counters = counterLimits(limits ?? NONE);
-    expect(counters.map(({ measure, window, ceiling }) => [measure, window, ceiling])).toEqual(
-      expected,
-    );
+    expect(
+      counters.map(({ measure, window, ceiling, zone }) => [
+        measure,
+        window,
+        ceiling,
+        ...(zone === undefined ? [] : [zone]),
+      ]),
+    ).toEqual(expected);
   });
 });

@@ -20,34 +20,8 @@ import {
   type EndedAttempt,
   type EndedRequest,
 } from "../../src/limits/cost.ts";
-import { windowEnd, windowStart } from "../../src/limits/limit-store.ts";
-import { LIMIT_WINDOWS } from "../../src/canon/limits.ts";
 import { CHAT_BODY, COMPLETIONS_BODY } from "../support/body-readers.ts";
 import { endpoint, model } from "../support/table.ts";
-
-describe("windows", () => {
-  const at = Date.UTC(2028, 1, 29, 23, 59, 59, 999);
-  it.each([
-    ["minute", "2028-02-29T23:59:00.000Z", "2028-03-01T00:00:00.000Z"],
-    ["hour", "2028-02-29T23:00:00.000Z", "2028-03-01T00:00:00.000Z"],
-    ["day", "2028-02-29T00:00:00.000Z", "2028-03-01T00:00:00.000Z"],
-    ["month", "2028-02-01T00:00:00.000Z", "2028-03-01T00:00:00.000Z"],
-  ] as const)("of a %s are aligned in UTC", (window, start, end) => {
-    const from = windowStart(window, at);
-    expect([from, windowEnd(window, from)].map((each) => new Date(each).toISOString())).toEqual([
-      start,
-      end,
-    ]);
-  });
-
-  it("begin where the one before ends", () => {
-    for (const window of LIMIT_WINDOWS) {
-      const end = windowEnd(window, windowStart(window, at));
-      expect(windowStart(window, end)).toBe(end);
-      expect(windowStart(window, end - 1)).toBe(windowStart(window, at));
-    }
-  });
-});
 
 const requested = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({
   operation: "chat.completions",

@@ -204,6 +204,34 @@ describe("counting", () => {
     expect(await refused(quotas, acme)).toMatchObject({ refused: "concurrency" });
   });
 
+  it("counts a week from Monday of the budget's zone, and again in the next one", async () => {
+    const quotas = quotasOver(new MemoryLimitStore());
+    const acme = workspace({ budget: { tokens: 10, per: "week", timeZone: "Europe/Berlin" } });
+    void quotas.settle(await reserved(quotas, acme, tokens(10)), tokens(10));
+    // TEN is a Sunday; the week ends at midnight in Berlin.
+    const end = Date.UTC(2026, 10, 22, 23);
+    expect(await refused(quotas, acme, tokens(1))).toMatchObject({
+      refused: "budget_exhausted",
+      retryAfter: end - TEN,
+      limit: { window: "week", renewsAt: end },
+    });
+    clock.at = end - 1;
+    expect((await refused(quotas, acme, tokens(1))).refused).toBe("budget_exhausted");
+    clock.at = end;
+    expect(isReservation(await reserve(quotas, acme, tokens(10)))).toBe(true);
+  });
+
+  it("counts from zero after a change of the zone", async () => {
+    const quotas = quotasOver(new MemoryLimitStore());
+    const budget = { tokens: 10, per: "day" } as const;
+    void quotas.settle(await reserved(quotas, workspace({ budget }), tokens(10)), tokens(10));
+    const moved = workspace({ budget: { ...budget, timeZone: "Europe/Berlin" } });
+    expect(isReservation(await reserve(quotas, moved, tokens(10)))).toBe(true);
+    expect((await refused(quotas, workspace({ budget }), tokens(1))).refused).toBe(
+      "budget_exhausted",
+    );
+  });
+
   it("counts money and tokens of a month", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });

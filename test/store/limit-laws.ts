@@ -142,7 +142,17 @@ export function limitLaws(store: () => Store): void {
     minute: MINUTE,
     hour: MINUTE,
     day: MINUTE - 10 * hour,
+    week: MINUTE - 154 * hour,
     month: Date.UTC(2026, 10),
+  } as const;
+
+  /** Ends of windows that have ended in every time zone. */
+  const before = {
+    minute: MINUTE - 60_000,
+    hour: MINUTE - hour,
+    day: MINUTE - 26 * hour,
+    week: MINUTE - (7 * 24 + 2) * hour,
+    month: MINUTE - (31 * 24 + 2) * hour,
   } as const;
 
   it("reports how the windows of the moment and the slots stand, nothing of others", async () => {
@@ -150,19 +160,23 @@ export function limitLaws(store: () => Store): void {
       const row = { window, need: index + 1, want: index + 1 };
       await take(
         counter({ ...row, start: starts[window] }),
-        counter({ ...row, start: starts[window] - 60_000 }),
+        counter({ ...row, start: before[window] }),
+        counter({ ...row, start: MINUTE + hour }),
       );
     }
-    // What starts with a minute is not that minute's.
-    await take(counter({ window: "day", start: MINUTE, overdraft: 1 }));
+    // The hour that starts with a minute is not that minute's; a day may, in another zone.
+    await take(counter({ window: "minute", start: starts.week, overdraft: 1 }));
+    await take(counter({ window: "day", start: MINUTE - 25 * hour, overdraft: 9 }));
     await hold({ want: 2 });
     const { limits } = store();
     const usage = await limits.read(MINUTE + 1_234);
     expect(usage.counters.map(({ window, start, used }) => [window, start, used])).toEqual([
+      ["day", MINUTE - 25 * hour, 9],
       ["day", starts.day, 3],
       ["hour", starts.hour, 2],
       ["minute", starts.minute, 1],
-      ["month", starts.month, 4],
+      ["month", starts.month, 5],
+      ["week", starts.week, 4],
     ]);
     expect(usage.slots).toEqual([{ subject: "workspace:acme", held: 2 }]);
     expect((await limits.read(MINUTE + 20_000)).slots).toEqual([]);
@@ -174,12 +188,14 @@ export function limitLaws(store: () => Store): void {
       await take(counter({ window, start: MINUTE, overdraft: 1 }));
     await hold({ want: 2 });
     // Minutes after ten of them, and slots whose lease is over as long; hours and days after two
-    // days; months after two months.
+    // days; weeks after 16 days; months after two months.
     expect(await limits.prune(MINUTE + 600_000, 10)).toBe(0);
     expect(await limits.prune(MINUTE + 600_001, 10)).toBe(1);
     expect(await limits.prune(MINUTE + 620_001, 10)).toBe(1);
     expect(await limits.prune(MINUTE + 48 * hour, 10)).toBe(0);
     expect(await limits.prune(MINUTE + 48 * hour + 1, 10)).toBe(2);
+    expect(await limits.prune(MINUTE + 16 * 24 * hour, 10)).toBe(0);
+    expect(await limits.prune(MINUTE + 16 * 24 * hour + 1, 10)).toBe(1);
     expect(await limits.prune(MINUTE + 62 * 24 * hour, 10)).toBe(0);
     expect(await limits.prune(MINUTE + 62 * 24 * hour + 1, 10)).toBe(1);
     for (let count = 0; count < 5; count += 1)

@@ -19,7 +19,9 @@ const NOTHING = { requestsPerMinute: 0, tokensPerMinute: 0, concurrency: 0, budg
 describe("stored grants", () => {
   it("come back as they were written", () => {
     expect(parseExchange(JSON.stringify(EXCHANGE))).toEqual(EXCHANGE);
-    expect(parseLimits(JSON.stringify(LIMITS))).toEqual(LIMITS);
+    const weekly = { tokens: 9, per: "week", timeZone: "Europe/Berlin" };
+    for (const limits of [LIMITS, { ...LIMITS, budget: weekly }])
+      expect(parseLimits(JSON.stringify(limits))).toEqual(limits);
     expect([parseExchange(null), parseLimits(null)]).toEqual([null, null]);
   });
 
@@ -52,6 +54,7 @@ describe("stored grants", () => {
     "{}",
     JSON.stringify({ ...LIMITS, concurrency: "2" }),
     JSON.stringify({ ...LIMITS, budget: { usd: 1 } }),
+    JSON.stringify({ ...LIMITS, budget: { usd: 1, per: "week", timeZone: "Mars/Olympus" } }),
   ])("read as no use at all when limits are damaged: %s", (text) => {
     expect(parseLimits(text)).toEqual(NOTHING);
   });

@@ -125,12 +125,16 @@ const ceilings = {
           ...range("integer", 1, 1_000_000_000_000_000),
           description: "Tokens, input and output together.",
         },
-        per: { enum: [...BUDGET_PERIODS], description: "Calendar period, in UTC." },
+        per: { enum: [...BUDGET_PERIODS], description: "Calendar period; weeks begin on Monday." },
+        time_zone: {
+          type: "string",
+          description:
+            "IANA name of the zone in which days, weeks and months begin, such as `Europe/Berlin`. UTC unless set.",
+        },
       },
       ["per"],
     ),
-    minProperties: 2,
-    maxProperties: 2,
+    oneOf: [{ required: ["usd"] }, { required: ["tokens"] }],
   },
 } as const;
 

@@ -170,6 +170,10 @@ const COMPLAINTS: Complaints<TextCode> = {
  */
 const ROUTE_COMPLAINTS: Complaints<RouteCode> = {
   oneOf({ tree, path, where }) {
+    if (path.at(-1) === "budget") {
+      const message = `${where} must have exactly one of \`usd\` and \`tokens\``;
+      return { code: "WRONG_VALUE", at: valuePosition(tree, path), message };
+    }
     const message = `${where} must be one of \`bearer\`, \`header\` with \`secret\`, \`aws_sigv4\` and \`google_oauth\``;
     return { code: "AUTH_INCOMPLETE", at: keyPosition(tree, path), message, hint: AUTH_HINT };
   },
@@ -217,9 +221,6 @@ function limit(error: ErrorObject, bound: unknown): string {
   if (keyword.endsWith("Properties") && schemaOf(error).properties === undefined) {
     return `have at ${keyword === "minProperties" ? "least" : "most"} ${String(bound)} member${bound === 1 ? "" : "s"}`;
   }
-  // Only a budget has two members.
-  if (keyword.endsWith("Properties") && bound === 2)
-    return "have exactly one of `usd` and `tokens`";
   return "have exactly one of `env` and `file`";
 }
 

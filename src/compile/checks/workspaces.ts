@@ -1,5 +1,5 @@
 import { largestOutput } from "../../canon/decision.ts";
-import type { KeyLimits } from "../../canon/limits.ts";
+import { isTimeZone, type KeyLimits } from "../../canon/limits.ts";
 import {
   isWithinCeilings,
   type EndpointRow,
@@ -42,6 +42,11 @@ function checkCeilings(
       message,
       "raise tokens_per_minute",
     );
+  }
+  if (budget?.timeZone !== undefined && !isTimeZone(budget.timeZone)) {
+    const message = `no time zone is called ${quote(budget.timeZone)}`;
+    const hint = "use a name of the IANA database, such as `Europe/Berlin`";
+    report.value("WRONG_VALUE", [...path, "budget", "time_zone"], message, hint);
   }
   const mostOf = ({ model }: EndpointRow): number | null =>
     mostOutput(normalised.models.get(model));

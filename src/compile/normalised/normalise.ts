@@ -148,8 +148,14 @@ function keyLimits(limits: AuthoredKeyLimits): KeyLimits {
 }
 
 /** The schema sees to it that a budget has exactly one of both. */
-function budgetOf({ usd, tokens, per }: NonNullable<AuthoredKeyLimits["budget"]>): Budget {
-  return usd === undefined ? { tokens: tokens ?? 0, per } : { usd, per };
+function budgetOf({
+  usd,
+  tokens,
+  per,
+  time_zone: timeZone,
+}: NonNullable<AuthoredKeyLimits["budget"]>): Budget {
+  const window = { per, ...(timeZone !== undefined && { timeZone }) };
+  return usd === undefined ? { tokens: tokens ?? 0, ...window } : { usd, ...window };
 }
 
 /** The section with every default; `undefined` where the file has none. */

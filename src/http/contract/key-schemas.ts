@@ -2,7 +2,7 @@ import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { GRANTABLE_SCOPES, SCOPES } from "../../canon/identity.ts";
-import { SMALLEST_BUDGET } from "../../canon/limits.ts";
+import { BUDGET_PERIODS, SMALLEST_BUDGET } from "../../canon/limits.ts";
 
 const time = { type: "string", description: "RFC 3339." } as const;
 const nullableTime = { type: ["string", "null"] } as const;
@@ -53,14 +53,18 @@ const limits = {
     budget: {
       type: ["object", "null"],
       additionalProperties: false,
-      description: "US dollars or tokens, one of the two, for each calendar period in UTC.",
+      description: "US dollars or tokens, one of the two, for each calendar period.",
       required: ["per"],
       minProperties: 2,
-      maxProperties: 2,
+      maxProperties: 3,
       properties: {
         usd: { type: "number", minimum: SMALLEST_BUDGET },
         tokens: { type: "integer", minimum: 1 },
-        per: { enum: ["hour", "day", "month"] },
+        per: { enum: BUDGET_PERIODS, description: "Weeks begin on Monday." },
+        time_zone: {
+          ...TEXT,
+          description: "IANA name of the zone of days, weeks and months; UTC unless given.",
+        },
       },
     },
   },

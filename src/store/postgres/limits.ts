@@ -1,12 +1,11 @@
 import {
-  KEPT,
-  windowStart,
   type LimitLease,
   type LimitLeased,
   type LimitStore,
   type LimitUse,
 } from "../../limits/limit-store.ts";
 import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../canon/limits.ts";
+import { KEPT, windowBounds } from "../../limits/windows.ts";
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";
@@ -17,8 +16,9 @@ SELECT counters_leased, slots_leased
 FROM signalbox.lease_limits($1, $2, $3, $4::text::json, $5::text::json)`;
 const COUNTERS = `
 SELECT subject, measure, period, start, used FROM signalbox.limit_counters
-WHERE start IN ($1, $2, $3, $4)
-  AND start = CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 WHEN 'day' THEN $3 ELSE $4 END
+WHERE (start IN ($1, $2) AND start = CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 END)
+  OR (period IN ('day', 'week', 'month') AND start > $5 AND start <= $6
+    AND start > CASE period WHEN 'day' THEN $3::bigint WHEN 'week' THEN $4 ELSE $5 END)
 ORDER BY subject, measure, period, start`;
 const SLOTS = `
 SELECT subject, sum(held)::bigint AS held FROM signalbox.limit_slots
@@ -30,9 +30,10 @@ WHERE until > $1 GROUP BY subject ORDER BY subject`;
 const PRUNE = `
 WITH old AS (
   SELECT subject, measure, period, start FROM signalbox.limit_counters
-  WHERE start < greatest($1::bigint, $2, $3, $4)
-    AND start < CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 WHEN 'day' THEN $3 ELSE $4 END
-  LIMIT $5 FOR UPDATE SKIP LOCKED),
+  WHERE start < greatest($1::bigint, $2, $3, $4, $5)
+    AND start < CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 WHEN 'day' THEN $3
+      WHEN 'week' THEN $4 ELSE $5 END
+  LIMIT $6 FOR UPDATE SKIP LOCKED),
 counters AS (
   DELETE FROM signalbox.limit_counters AS counter USING old
   WHERE counter.subject = old.subject AND counter.measure = old.measure AND counter.period = old.period
@@ -51,9 +52,9 @@ export function postgresLimits(link: PostgresLink): LimitStore {
   return {
     lease: (lease) => leaseLimits(link, lease),
     async read(now) {
-      const starts = LIMIT_WINDOWS.map((window) => windowStart(window, Math.trunc(now)));
-      const counters = await link.query(COUNTERS, starts);
-      const slots = await link.query(SLOTS, [Math.trunc(now)]);
+      const at = Math.trunc(now);
+      const counters = await link.query(COUNTERS, [...windowBounds(at), at]);
+      const slots = await link.query(SLOTS, [at]);
       return {
         counters: counters.map(toUse),
         slots: slots.map((row) => ({

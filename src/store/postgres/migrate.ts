@@ -8,7 +8,7 @@ import {
 import { convertEvidence } from "./evidence/convert.ts";
 import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Pool, Query } from "./pool.ts";
-import { BASELINE, NAME_KEYS } from "./schema.ts";
+import { BASELINE, COUNT_WEEKS, NAME_KEYS } from "./schema.ts";
 
 /**
  * One step forward. Steps are never changed once released, never taken back; a new need is a new
@@ -29,7 +29,7 @@ export const VERSIONS: SchemaVersions<Migration> = {
 };
 
 async function convert(query: Query): Promise<void> {
-  await query(NAME_KEYS);
+  await query(NAME_KEYS + COUNT_WEEKS);
   await convertEvidence(query);
 }
 

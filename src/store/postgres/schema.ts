@@ -45,6 +45,14 @@ SET search_path = pg_catalog AS $$
 $$;
 `;
 
+/** Weeks are counted since version 15. */
+export const COUNT_WEEKS = `
+ALTER TABLE signalbox.limit_counters DROP CONSTRAINT limit_counters_period_check,
+  ADD CONSTRAINT limit_counters_period_check CHECK (period IN ('minute', 'hour', 'day', 'week', 'month'));
+DROP INDEX signalbox.limit_counters_by_start;
+CREATE INDEX limit_counters_by_start ON signalbox.limit_counters (start, period);
+`;
+
 /** Gives keys of version 14 the column of version 15. */
 export const NAME_KEYS = `ALTER TABLE signalbox.keys ADD COLUMN name text;
 ${CHECK_KEY_CHANGE}${ADD_KEY}`;
@@ -216,12 +224,12 @@ const LIMITS = `
 CREATE TABLE signalbox.limit_counters (
   subject text COLLATE "C" NOT NULL,
   measure text COLLATE "C" NOT NULL CHECK (measure IN ('requests', 'tokens', 'micro_usd')),
-  period text COLLATE "C" NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'month')),
+  period text COLLATE "C" NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'week', 'month')),
   start bigint NOT NULL,
   used bigint NOT NULL CHECK (used >= 0),
   PRIMARY KEY (subject, measure, period, start)
 ) WITH (fillfactor = 50);
-CREATE INDEX limit_counters_by_start ON signalbox.limit_counters (start);
+CREATE INDEX limit_counters_by_start ON signalbox.limit_counters (start, period);
 -- The row of a subject is what its holders take turns at: what others hold is a sum, which no row of one holder guards.
 CREATE TABLE signalbox.limit_subjects (
   subject text COLLATE "C" PRIMARY KEY

@@ -32,7 +32,7 @@ ${KEYS_STAY}`;
 
 /** From version 15, of commit a0f1d9ef, to version 16. */
 function convert(database: DatabaseSync): void {
-  database.exec(NAME_KEYS);
+  database.exec(NAME_KEYS + COUNT_WEEKS);
   convertBatches(database);
 }
 
@@ -125,16 +125,28 @@ CREATE TRIGGER evidence_anchors_are_kept BEFORE DELETE ON evidence_anchors
   BEGIN SELECT RAISE(ABORT, 'anchors are kept'); END;
 `;
 
-const LIMITS = `
+const COUNTERS = `
 CREATE TABLE limit_counters (
   subject TEXT NOT NULL,
   measure TEXT NOT NULL CHECK (measure IN ('requests', 'tokens', 'micro_usd')),
-  period TEXT NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'month')),
+  period TEXT NOT NULL CHECK (period IN ('minute', 'hour', 'day', 'week', 'month')),
   start INTEGER NOT NULL,
   used INTEGER NOT NULL CHECK (used >= 0),
   PRIMARY KEY (subject, measure, period, start)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX limit_counters_by_start ON limit_counters (start);
+`;
+
+/** A check cannot be changed: the table is made anew. */
+const COUNT_WEEKS = `
+DROP INDEX limit_counters_by_start;
+ALTER TABLE limit_counters RENAME TO former_counters;
+${COUNTERS}
+INSERT INTO limit_counters SELECT * FROM former_counters;
+DROP TABLE former_counters;
+`;
+
+const LIMITS = `${COUNTERS}
 CREATE TABLE limit_slots (
   subject TEXT NOT NULL,
   holder TEXT NOT NULL,

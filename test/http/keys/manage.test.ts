@@ -34,7 +34,10 @@ describe("POST /v1/keys", () => {
       workload: "checkout",
       labels: ["eu"],
       exchange: { maximum_lifetime: 600, operations: ["chat.completions"] },
-      limits: { requests_per_minute: 60, budget: { usd: 5, per: "day" } },
+      limits: {
+        requests_per_minute: 60,
+        budget: { usd: 5, per: "week", time_zone: "Asia/Tokyo" },
+      },
     });
     expect(made.status).toBe(200);
     expect(made.headers.get("cache-control")).toBe("no-store");
@@ -55,7 +58,11 @@ describe("POST /v1/keys", () => {
         routes: null,
         origins: null,
       },
-      limits: { requests_per_minute: 60, tokens_per_minute: null, budget: { usd: 5, per: "day" } },
+      limits: {
+        requests_per_minute: 60,
+        tokens_per_minute: null,
+        budget: { usd: 5, per: "week", time_zone: "Asia/Tokyo" },
+      },
     });
     expect((await call(server, text, "GET", "/v1/models")).status).toBe(200);
     const read = await call(server, manager, "GET", `/v1/keys/${id}`);

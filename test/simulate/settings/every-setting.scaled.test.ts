@@ -63,6 +63,7 @@ const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
   environments: [["production"]],
   workloads: [["batch"]],
   owners: [["group:payments"]],
+  time_zone: ["America/New_York"],
   labels: [["eu", "reviewer", "us"], ["eu", "reviewer"], ["reviewer"]],
   efforts: [["low"], ["low", "medium", "high"]],
   refuses: [[]],

@@ -179,8 +179,8 @@ workspaces:
       data_collection: allow
       retention: unlimited
     limits:
-      budget: { tokens: 300000, per: day }
-      per_key: { budget: { usd: 5, per: day } }
+      budget: { tokens: 300000, per: day, time_zone: Europe/Berlin }
+      per_key: { budget: { usd: 5, per: day, time_zone: Europe/Berlin } }
 policies:
   dir: policies
   initial_mode: { "*": enforce }

@@ -479,6 +479,7 @@ const PERIODS: Readonly<Record<string, (typeof BUDGET_PERIODS)[number]>> = {
   "1d": "day",
   "24h": "day",
   "86400s": "day",
+  "7d": "week",
   "30d": "month",
   "31d": "month",
   "1mo": "month",
@@ -517,7 +518,7 @@ function limitsOf(fields: Fields, priced: boolean): JsonObject {
     usd < 0.000_001
       ? "a budget of 0: leave the workspace out, or approve no route"
       : per === undefined
-        ? `budgets here are for a calendar hour, day or month, and this one ${text === null ? "is never renewed" : "has another period"}: write \`limits.budget\``
+        ? `budgets here are for a calendar hour, day, week or month, and this one ${text === null ? "is never renewed" : "has another period"}: write \`limits.budget\``
         : priced
           ? `\`limits.budget\`, for a calendar ${per} in UTC instead of a time from the first request`
           : `no budget can be counted without prices: add \`price\` to the endpoints, then \`limits: { budget: { usd: ${usd}, per: ${per} } }\``,

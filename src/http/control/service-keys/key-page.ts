@@ -11,7 +11,7 @@ import type {
   ServiceKey,
 } from "../../../canon/credentials/service-key.ts";
 import type { ValueOf } from "../../../canon/json/schema.ts";
-import type { KeyLimits } from "../../../canon/limits.ts";
+import type { Budget, KeyLimits } from "../../../canon/limits.ts";
 import { formatTime, readTime } from "../../../canon/rfc3339.ts";
 import type { CREATE_KEY_SCHEMA, ROTATE_KEY_SCHEMA } from "../../contract/key-schemas.ts";
 
@@ -52,9 +52,13 @@ export function describeKey(key: ServiceKey, now: number): JsonObject {
             requests_per_minute: limits.requestsPerMinute,
             tokens_per_minute: limits.tokensPerMinute,
             concurrency: limits.concurrency,
-            budget: limits.budget === null ? null : { ...limits.budget },
+            budget: limits.budget === null ? null : describeBudget(limits.budget),
           },
   };
+}
+
+function describeBudget({ timeZone, ...budget }: Budget): JsonObject {
+  return { ...budget, ...(timeZone !== undefined && { time_zone: timeZone }) };
 }
 
 /** What a key is good for at a moment, milliseconds since the epoch. */
@@ -156,9 +160,11 @@ function readBudget(
   requested: NonNullable<CreateKeyBody["limits"]>["budget"] | null,
 ): KeyLimits["budget"] {
   if (requested == null) return null;
-  const { usd, tokens, per } = requested;
-  if (usd !== undefined) return { usd, per };
-  return tokens === undefined ? null : { tokens, per };
+  const { usd, tokens, per, time_zone: timeZone } = requested;
+  const window = { per, ...(timeZone !== undefined && { timeZone }) };
+  if (usd !== undefined && tokens === undefined) return { usd, ...window };
+  // No tokens are no budget: a body with both amounts, or with none, is refused by the field's rule.
+  return { tokens: usd === undefined ? (tokens ?? 0) : 0, ...window };
 }
 
 /** Query parameters of the list, for /openapi.json. */

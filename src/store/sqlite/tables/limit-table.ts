@@ -1,7 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import {
-  KEPT,
-  windowStart,
   LARGEST_FIGURE,
   type CounterLease,
   type CounterLeased,
@@ -13,6 +11,7 @@ import {
   type SlotsLeased,
 } from "../../../limits/limit-store.ts";
 import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../../canon/limits.ts";
+import { KEPT, windowBounds } from "../../../limits/windows.ts";
 import { readNumber, readText, type Row } from "../../rows.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -49,7 +48,9 @@ export class LimitTable {
     this.#leave = database.prepare("DELETE FROM limit_slots WHERE subject = ? AND holder = ?");
     this.#counters = database.prepare(
       `SELECT subject, measure, period, start, used FROM limit_counters
-       WHERE (period, start) IN (VALUES ('minute', ?1), ('hour', ?2), ('day', ?3), ('month', ?4)) AND start IN (?1, ?2, ?3, ?4)
+       WHERE (start IN (?1, ?2) AND start = CASE period WHEN 'minute' THEN ?1 WHEN 'hour' THEN ?2 END)
+         OR (period IN ('day', 'week', 'month') AND start > ?5 AND start <= ?6
+           AND start > CASE period WHEN 'day' THEN ?3 WHEN 'week' THEN ?4 ELSE ?5 END)
        ORDER BY subject, measure, period, start`,
     );
     this.#slots = database.prepare(
@@ -58,9 +59,9 @@ export class LimitTable {
     // The first condition is what the index by start is read with: minutes are forgotten first.
     this.#pruneCounters = database.prepare(
       `DELETE FROM limit_counters WHERE (subject, measure, period, start) IN (
-         SELECT subject, measure, period, start FROM limit_counters WHERE start < max(?1, ?2, ?3, ?4)
-           AND start < CASE period WHEN 'minute' THEN ?1 WHEN 'hour' THEN ?2 WHEN 'day' THEN ?3 ELSE ?4 END
-         LIMIT ?5)`,
+         SELECT subject, measure, period, start FROM limit_counters WHERE start < max(?1, ?2, ?3, ?4, ?5)
+           AND start < CASE period WHEN 'minute' THEN ?1 WHEN 'hour' THEN ?2 WHEN 'day' THEN ?3 WHEN 'week' THEN ?4 ELSE ?5 END
+         LIMIT ?6)`,
     );
     this.#pruneSlots = database.prepare("DELETE FROM limit_slots WHERE until < ?");
   }
@@ -74,9 +75,7 @@ export class LimitTable {
 
   read(now: number): LimitUsage {
     return {
-      counters: this.#counters
-        .all(...LIMIT_WINDOWS.map((window) => windowStart(window, now)))
-        .map(toUse),
+      counters: this.#counters.all(...windowBounds(now), now).map(toUse),
       slots: this.#slots
         .all(now)
         .map((row) => ({ subject: readText(row, "subject"), held: readNumber(row, "held") })),
