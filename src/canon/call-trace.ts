@@ -3,7 +3,7 @@ import type { UpstreamFailure } from "./failure.ts";
 import type { FinishReason, TokenUsage } from "./generate/event.ts";
 import type { ProviderRow } from "./table.ts";
 
-/** How one call to a provider ended, as far as a trace shows. */
+/** Outcome of one call to a provider, for a trace. */
 export interface CallTraceEnd {
   readonly failure: UpstreamFailure | null;
   readonly status: number | null;
@@ -14,13 +14,13 @@ export interface CallTraceEnd {
 /** One call to a provider in a trace. */
 export interface CallTrace {
   /**
-   * What the provider is sent of the trace; names and values by turns. None unless its row requires
-   * it.
+   * Headers of the trace for the provider, names and values by turns; empty unless its row requires
+   * them.
    */
   readonly headers: readonly string[];
-  /** Once, whatever becomes of the call. */
+  /** Called once. */
   end(end: CallTraceEnd): void;
 }
 
-/** A call begins. */
+/** Starts the trace of a call. */
 export type CallTracer = (candidate: Candidate, provider: ProviderRow) => CallTrace;

@@ -1,8 +1,8 @@
 /**
- * What a request requires of a wire protocol, beyond what it requires of a model (`capability.ts`).
- * An endpoint has the features of its dialect without those that its provider's flags and its model
- * take away. A request that uses another one is refused before anything is sent, with the member's
- * name (docs/translation.md#nothing-disappears). Messages write the text after "the request uses".
+ * Features of wire protocols that requests may use, beside the capabilities of models. An endpoint
+ * has the features of its dialect without those that its provider's flags and its model withdraw. A
+ * request that uses another one is refused before anything is sent, with the member's name
+ * (docs/translation.md#nothing-disappears). Messages write the text after "the request uses".
  */
 export const FEATURES = {
   native_chat: "a member or value that cannot be translated to another protocol",

@@ -7,11 +7,11 @@ import type { RequestShape } from "./request.ts";
 /** One endpoint that a request may go to. */
 export interface Candidate {
   readonly endpoint: EndpointRow;
-  /** `primary` is the route's first choice even where a preference put another one in front. */
+  /** `primary` is the route's first choice, also if a preference puts another one first. */
   readonly rank: "primary" | "fallback";
   /**
-   * Candidates of one tier are equals, and stand together in the plan: dispatch orders them by what
-   * it measures. Ascending from 0.
+   * Candidates of one tier are equal and adjacent in the plan: dispatch orders them by its
+   * measurements. Ascending from 0.
    */
   readonly tier: number;
   /** How the tier is shared; the same for all its candidates. */
@@ -20,12 +20,11 @@ export interface Candidate {
   readonly weight: number;
 }
 
-/** What one constraint said; approvals of the table and constraints of policies alike. */
+/**
+ * Result of one constraint: an approval of the table, a preference, or a constraint of a policy.
+ */
 export interface ConstraintTrace {
-  /**
-   * Policy id; `approvals` for what the table approves, `preferences` for what the caller
-   * requested.
-   */
+  /** Policy id; `approvals` for the table, `preferences` for the caller's. */
   readonly policy: string;
   readonly revision: string;
   readonly slot: PolicySlot;
@@ -35,13 +34,13 @@ export interface ConstraintTrace {
   /** Endpoint ids that did not pass. */
   readonly failing: readonly string[];
   /**
-   * What followed: nothing, candidates were left out, the request was denied, or (shadow) it would
-   * have been.
+   * Consequence: none, candidates were left out, the request was denied, or (shadow) it would have
+   * been.
    */
   readonly effect: "none" | "narrowed" | "denied" | "would_narrow" | "would_deny";
 }
 
-/** What one obligation did. */
+/** Effect of one obligation. */
 export interface ObligationTrace {
   readonly policy: string;
   readonly revision: string;
@@ -58,12 +57,9 @@ export interface ObligationTrace {
   readonly effect: "applied" | "would_apply" | "none";
 }
 
-/**
- * What the obligations in force change in a request on its way to a provider, whichever candidate
- * gets it.
- */
+/** Changes that the obligations in force make to a request, for every candidate. */
 export interface RequestEdits {
-  /** The most output that the request may have, in tokens; `null` where nothing limits it. */
+  /** Output limit, tokens; `null`: none. */
   readonly maxOutputTokens: number | null;
   /** Members to take out; sorted, each once. */
   readonly stripFields: readonly StrippableField[];
@@ -76,9 +72,9 @@ interface DecisionEvidence {
    */
   readonly route: string;
   readonly trace: readonly ConstraintTrace[];
-  /** Every obligation that no slot has waived, candidate slots' included. */
+  /** All obligations that are not waived, those of candidate slots too. */
   readonly obligations: readonly ObligationTrace[];
-  /** What the shadow slots would have done: `null` where they would have changed nothing. */
+  /** The decision if the shadow slots were promoted; `null` if it would be the same. */
   readonly ifPromoted: IfPromoted | null;
 }
 
@@ -109,7 +105,7 @@ interface DenyDecision extends DecisionEvidence {
 
 export type Decision = RouteDecision | DenyDecision;
 
-/** Formats of answers that a forced tool can stand in for. */
+/** Formats of answers that a forced tool can emulate. */
 export const EMULATED_FORMATS = [
   "json_schema",
   "json_object",
@@ -141,8 +137,8 @@ export function emulatesFormat(
 const UNKNOWN_OUTPUT = 16_384;
 
 /**
- * The most that a model makes, tokens, for a request that names no limit; an allowance where its
- * row does not state it.
+ * The largest output of a model, tokens, for a request without a limit; a default if its row has
+ * none.
  *
  * @example largestOutput(undefined) // 16384
  */

@@ -1,4 +1,4 @@
-/** A file handed to the compiler. The path is for messages only; no result depends on it. */
+/** Input file of the compiler. The path is for messages only; no result depends on it. */
 export interface Source {
   readonly path: string;
   readonly text: string;
@@ -6,12 +6,12 @@ export interface Source {
 
 export type Severity = "error" | "warning";
 
-/** What a report says of a code besides the finding itself. */
+/** Facts of a code for reports. */
 export interface CodeFacts {
   readonly severity: Severity;
-  /** What has been found, for a reader of the code in a report. */
+  /** Explanation of the code. */
   readonly meaning: string;
-  /** The hint of a finding that has no better one of its own. */
+  /** Default hint of findings. */
   readonly fix: string;
 }
 
@@ -20,7 +20,7 @@ export const error = (meaning: string, fix: string) =>
 export const warning = (meaning: string, fix: string) =>
   ({ severity: "warning", meaning, fix }) as const satisfies CodeFacts;
 
-/** One finding about a source. Collected, sorted, printed together; never thrown one at a time. */
+/** One finding about a source. Findings are collected, sorted and printed together, not thrown. */
 export interface Diagnostic<Code extends string = string> {
   readonly code: Code;
   readonly severity: Severity;
@@ -30,11 +30,10 @@ export interface Diagnostic<Code extends string = string> {
   /** From 1. */
   readonly column: number;
   /**
-   * One sentence that names the field and what is wrong with it. Never quotes a value that could be
-   * a secret.
+   * One sentence that names the field and the fault. Never quotes a value that could be a secret.
    */
   readonly message: string;
-  /** What to do about it; empty where nothing useful can be said. */
+  /** How to fix it; empty if unknown. */
   readonly hint: string;
 }
 

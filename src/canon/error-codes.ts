@@ -59,7 +59,7 @@ export const LONGEST_WAIT = 60_000;
  *
  * @param more `code` where a more precise value of a closed list is known; `retryAfter` in
  * milliseconds: one beyond {@link LONGEST_WAIT} is not sent, and forbids retries instead. The
- * message has to say the time then.
+ * message must contain the time then.
  */
 export function codedError(
   code: AnswerCode,

@@ -2,14 +2,9 @@ import type { JsonObject } from "./json.ts";
 
 /** Details of a failed store call. */
 export interface StoreFailure {
-  /**
-   * `no`: nothing of it was done, it was rolled back or never began. `unknown`, the default: it may
-   * have been done.
-   */
+  /** `no`: it was rolled back or never began. `unknown`, the default: it may have been done. */
   readonly done?: "no" | "unknown";
-  /**
-   * The operation itself cannot be done, whatever the state of the store: a repetition fails again.
-   */
+  /** The operation is impossible in any state of the store, so a retry fails too. */
   readonly refused?: boolean;
 }
 
@@ -86,7 +81,7 @@ export interface ErrorRow extends ErrorAnswer {
 }
 
 /**
- * An error that a later try meets again.
+ * A non-retryable error.
  *
  * @example final(404, "not_found").retryable // false
  */
@@ -157,16 +152,13 @@ export interface ServiceError {
   /** Milliseconds after which a retry makes sense; `null` where none does or it is unknown. */
   readonly retryAfter: number | null;
   /**
-   * More members of the error object, for errors of the router's own endpoints; names that it does
-   * not have otherwise. None where absent.
+   * More members of the error object, for errors of the router's own endpoints; with names that it
+   * does not have otherwise. Default: none.
    */
   readonly facts?: JsonObject;
 }
 
-/**
- * Statuses of errors that the same request has again and again. The others are made by `codedError`
- * of `error-codes.ts`.
- */
+/** Statuses of non-retryable errors. `codedError` of `error-codes.ts` makes the others. */
 export type FinalStatus = 400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 417 | 428 | 431;
 
 /**

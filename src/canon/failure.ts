@@ -14,10 +14,10 @@ type FailureEffect = "ill" | "rate_limited" | "nothing";
  * `uncalled`: no provider was called; such an attempt costs nothing and never decides the client's
  * error. `unreached`: nothing of the request can have reached one, so it charges nothing.
  * `lasting`: no later try changes it, because an operator has to act first, or because the answer
- * would be the same; official clients survive two of the others at the provider itself, and must
- * not die of them here. `reported`: the provider reported it itself, with any status, and generated
- * no answer. `callers`: it may be the request's fault; a code or a named member shows whether
- * another caller's request would have met it.
+ * would be the same; official clients retry the others twice at the provider itself, and must do so
+ * here. `reported`: the provider reported it itself, with any status, and generated no answer.
+ * `callers`: it may be the request's fault; a code or a named member shows whether another caller's
+ * request would have met it.
  */
 type FailureTrait = "uncalled" | "unreached" | "lasting" | "reported" | "callers";
 
@@ -196,7 +196,7 @@ const ROWS = {
     effect: "nothing",
     traits: ["uncalled", "unreached", "lasting"],
   },
-  // The request has waited in the queue. One that passed the queue by has the code `NOT_WAITED`.
+  // The request has waited in the queue. One that skipped the queue has the code `NOT_WAITED`.
   saturated: {
     sentence: "as many calls to the provider are under way as routes.yaml allows",
     fix: "Try again; operators raise `max_concurrency`.",
@@ -238,7 +238,7 @@ const ROWS = {
 export type FailureKind = keyof typeof ROWS;
 
 /**
- * What each failure means and leads to: a new kind is a row here, and a number in
+ * Sentence, fix and effect of each failure. A new kind is a row here, and a number in
  * `governance/cell.ts`.
  */
 export const FAILURES: Readonly<Record<FailureKind, FailureRow>> = ROWS;
@@ -273,14 +273,10 @@ export interface UpstreamFailure {
   readonly code: string | null;
   /**
    * The member of its request that the upstream names, such as `max_tokens` or `input[2]`.
-   * Untrusted until it is found in the request that was sent: only `refusedRequest` lets it pass.
-   * None where absent.
+   * Untrusted until it is found in the request that was sent: only `refusedRequest` may pass it on.
    */
   readonly param?: string;
-  /**
-   * The flag of a provider's row that keeps the refused member out of its requests; none where
-   * absent.
-   */
+  /** The flag of a provider's row that keeps the refused member out of its requests. */
   readonly flag?: string;
   /** The router itself added the refused member: other endpoints may take the request. */
   readonly added?: true;

@@ -19,12 +19,12 @@ export const SCOPES = [
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * Authority over every workspace's keys: it is given at the terminal or by a role, and by no key
- * over HTTP.
+ * Authority over every workspace's keys. Only the terminal or a role grants it, never a key over
+ * HTTP.
  */
 export const PLATFORM_SCOPE = "platform:manage" satisfies Scope;
 
-/** What a key may be given over HTTP. */
+/** Scopes that a key can get over HTTP. */
 export const GRANTABLE_SCOPES = SCOPES.filter((scope) => scope !== PLATFORM_SCOPE);
 
 /** @example isScope("inference") // true */
@@ -41,8 +41,8 @@ interface KeyHolder {
 }
 
 /**
- * A person, as a provider of OpenID Connect names them. Issuer and subject together say who it is;
- * the rest is as it was at the sign-in.
+ * A person at a provider of OpenID Connect. Issuer and subject together are the identity; the rest
+ * was true at the sign-in.
  */
 export interface Person {
   readonly issuer: string;
@@ -115,8 +115,8 @@ export function personText({ issuer, subject }: Pick<Person, "issuer" | "subject
 }
 
 /**
- * Who calls. Made only by key verification; nothing in a request can add to it.
- * `keyId` is the public id of the key, which may be logged; no member holds any part of the secret.
+ * The caller. Made only by key verification; no part of a request can add to it. `keyId` is the
+ * public id of the key, which may be logged; no member holds any part of the secret.
  */
 export interface Identity {
   readonly workspace: string;
@@ -144,8 +144,8 @@ export interface Identity {
    */
   readonly person?: Person | null;
   /**
-   * What is left of the key's grant where the caller has a token of it; absent and `null` mean the
-   * key itself.
+   * Restrictions of the caller's token, compared with its key; absent and `null`: the caller has
+   * the key itself.
    */
   readonly narrowed?: Narrowing | null;
 }
@@ -158,7 +158,7 @@ export interface Narrowing {
   readonly operations: readonly Operation[] | null;
   /** `null`: every route of the workspace. */
   readonly routes: readonly string[] | null;
-  /** The `Origin` that requests must have; `null`: not looked at. */
+  /** The required `Origin`; `null`: any. */
   readonly origin: string | null;
   readonly ceilings: TokenCeilings;
 }

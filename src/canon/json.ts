@@ -46,7 +46,7 @@ function byCodeUnit(
 }
 
 /**
- * Freezes a tree of plain JSON in place and gives it back; later writes throw instead of changing a
+ * Freezes a tree of plain JSON in place and returns it; later writes throw instead of changing a
  * shared table.
  *
  * @example Object.isFrozen(deepFreeze({ rows: [] }).rows) // true
@@ -80,11 +80,11 @@ declare global {
 type Reviver = (name: string, value: JsonValue, context: { readonly source?: string }) => JsonValue;
 
 /**
- * JSON.parse without a bug of the engine. The engine of Node 24 and 26 reads a member's name wrongly when it
- * is written with an escape and an object read before has a name with a backslash in the same
- * place: after `{"\\":0}`, `{"\n":1}` gives a member named `\` (nodejs/node#63785). One caller's
- * request could so change how another one's is read. A name that was read wrongly always contains a
- * backslash: only then the text is read again, without escapes in names.
+ * JSON.parse without a bug of the engine. The engine of Node 24 and 26 reads a member's name
+ * wrongly when it is written with an escape and an object read before has a name with a backslash
+ * in the same place: after `{"\\":0}`, `{"\n":1}` gives a member originalName `\` (nodejs/node#63785). One
+ * caller's request could change how another one's is read. A name that was read wrongly always
+ * contains a backslash: only then the text is read again, without escapes in names.
  *
  * @example parseJson('{"a":1}') // { a: 1 }
  *
@@ -93,7 +93,9 @@ type Reviver = (name: string, value: JsonValue, context: { readonly source?: str
  */
 export function parseJson(text: string, reviver?: Reviver): JsonValue {
   const value = read(text, reviver);
-  return text.includes("\\") && hasNameWithBackslash(value) ? parseApart(text, reviver) : value;
+  return text.includes("\\") && hasNameWithBackslash(value)
+    ? parseWithoutEscapedNames(text, reviver)
+    : value;
 }
 
 function read(text: string, reviver: Reviver | undefined): JsonValue {
@@ -101,44 +103,44 @@ function read(text: string, reviver: Reviver | undefined): JsonValue {
   return value;
 }
 
-/** Walks without recursion: nothing has bounded the depth yet. */
+/** Not recursive: the depth is not bounded yet. */
 function hasNameWithBackslash(value: JsonValue): boolean {
-  const left: JsonValue[] = [value];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+  const stack: JsonValue[] = [value];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     if (typeof next !== "object" || next === null) continue;
     if (isArray(next)) {
       for (const member of next)
-        if (typeof member === "object" && member !== null) left.push(member);
+        if (typeof member === "object" && member !== null) stack.push(member);
       continue;
     }
     for (const name of Object.keys(next)) {
       if (name.includes("\\")) return true;
       const member = next[name];
-      if (typeof member === "object" && member !== null) left.push(member);
+      if (typeof member === "object" && member !== null) stack.push(member);
     }
   }
   return false;
 }
 
 /**
- * Stands before the number of a name while the text is read; from the private use area, so that it
+ * Prefix of the number of a name while the text is read; from the private use area, so that it
  * needs no escape.
  */
 const MARK = "\uE000";
 const BACKSLASH = 92;
 const COLON = 58;
 
-function parseApart(text: string, reviver: Reviver | undefined): JsonValue {
+function parseWithoutEscapedNames(text: string, reviver: Reviver | undefined): JsonValue {
   const { plain, names } = withoutEscapedNames(text);
-  const named = (name: string): string =>
+  const originalName = (name: string): string =>
     name.startsWith(MARK) ? (names[Number(name.slice(1))] ?? name) : name;
   const value = read(
     plain,
     reviver === undefined
       ? undefined
-      : (name, member, context) => reviver(named(name), member, context),
+      : (name, member, context) => reviver(originalName(name), member, context),
   );
-  giveNamesBack(value, named);
+  restoreNames(value, originalName);
   return value;
 }
 
@@ -157,8 +159,7 @@ function withoutEscapedNames(text: string): {
     const end = endOfString(text, open);
     if (text.charCodeAt(afterSpace(text, end)) === COLON) {
       const name: string = JSON.parse(text.slice(open, end));
-      // The one spelling that is left of a name: an object that has it twice keeps the last one, as
-      // it should.
+      // Each name has one spelling, so an object that has it twice keeps the last value.
       if (needsEscape(name) && !numbers.has(name)) numbers.set(name, numbers.size);
       const number = numbers.get(name);
       pieces.push(
@@ -207,32 +208,32 @@ export function afterSpace(text: string, from: number): number {
 }
 
 /**
- * RFC 8259 §7; a name that begins with the mark is numbered too, so that it is not taken for one of
- * ours.
+ * RFC 8259 §7; a name that begins with the mark is numbered too, so that it is not mistaken for one
+ * of ours.
  */
 function needsEscape(name: string): boolean {
   return name.startsWith(MARK) || JSON.stringify(name) !== `"${name}"`;
 }
 
 /** In place, every object in the order of its text. */
-function giveNamesBack(value: JsonValue, named: (name: string) => string): void {
-  const left: JsonValue[] = [value];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+function restoreNames(value: JsonValue, originalName: (name: string) => string): void {
+  const stack: JsonValue[] = [value];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     if (typeof next !== "object" || next === null) continue;
     const members: readonly (JsonValue | undefined)[] = isArray(next) ? next : Object.values(next);
     for (const member of members)
-      if (typeof member === "object" && member !== null) left.push(member);
+      if (typeof member === "object" && member !== null) stack.push(member);
     if (!isArray(next) && Object.keys(next).some((name) => name.startsWith(MARK)))
-      rename(next, named);
+      rename(next, originalName);
   }
 }
 
-function rename(object: JsonObject, named: (name: string) => string): void {
+function rename(object: JsonObject, originalName: (name: string) => string): void {
   const members = Object.entries(object);
   for (const [name] of members) Reflect.deleteProperty(object, name);
   for (const [name, value] of members) {
-    // Not an assignment, which would take the name `__proto__` for something else.
-    Object.defineProperty(object, named(name), {
+    // An assignment to the name `__proto__` would set the prototype.
+    Object.defineProperty(object, originalName(name), {
       value,
       writable: true,
       enumerable: true,
@@ -246,8 +247,7 @@ function isArray(value: JsonObject | readonly JsonValue[]): value is readonly Js
 }
 
 /**
- * The object that a text is as JSON; `null` for anything else. V8's error is dropped, since it
- * quotes the text.
+ * Parses a JSON object; `null` for any other text. V8's error is dropped, since it quotes the text.
  *
  * @example parseJsonObject("[]") // null
  */

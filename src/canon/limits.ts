@@ -91,7 +91,7 @@ export interface WorkspaceLimits extends KeyLimits {
   /** Limits of each key; a key's own limits can only be lower (`limits/accounts.ts`). */
   readonly perKey: KeyLimits | null;
   /**
-   * Simulations that its keys may ask each process for; absent: the default of
+   * Simulations that its keys may request of each process; absent: the default of
    * `http/control/simulate.ts`.
    */
   readonly simulationsPerMinute?: number;

@@ -15,15 +15,12 @@ export const OPERATIONS = [
 
 export type Operation = (typeof OPERATIONS)[number];
 
-/** What a model does. Several operations are the same kind of work for a model. */
+/** Kinds of work of a model. Several operations are the same kind. */
 export const MODEL_OPERATIONS = ["generate", "embed", "rerank", "moderate"] as const;
 
 export type ModelOperation = (typeof MODEL_OPERATIONS)[number];
 
-/**
- * Which kind of work each operation requires of a model; counting tokens needs a model that
- * generates.
- */
+/** The kind of work of each operation; counting tokens needs a model that generates. */
 export const MODEL_OPERATION_OF = {
   "chat.completions": "generate",
   completions: "generate",
@@ -36,9 +33,9 @@ export const MODEL_OPERATION_OF = {
 } as const satisfies Record<Operation, ModelOperation>;
 
 /**
- * Calls whose health is judged together: a path that fails, or that a server does not have, is no
- * evidence about another path. Token counts are apart from generation, although the same models
- * answer both.
+ * Calls whose health is judged together: a path that fails, or that a server lacks, is no evidence
+ * about another one. Token counts are separate from generation, although the same models answer
+ * both.
  */
 export type CallKind = ModelOperation | "count_tokens";
 

@@ -15,14 +15,14 @@ export type ConstraintEffect = (typeof CONSTRAINT_EFFECTS)[number];
 export interface ConstraintContract {
   readonly name: string;
   readonly effect: ConstraintEffect;
-  /** Closed list; the first one speaks for a constraint that fails without a reason of its own. */
+  /** Closed list; the first one is the default reason of a failure. */
   readonly reasons: readonly [string, ...string[]];
 }
 
 /**
  * Members of requests that an obligation may take out: those that may help or identify the user
  * (classes `hint` and `identity` of the dialects' field registries). Taking another member out
- * would change what is answered.
+ * would change the answer.
  */
 export const STRIPPABLE_FIELDS = [
   "metadata",
@@ -35,18 +35,16 @@ export const STRIPPABLE_FIELDS = [
 ] as const;
 export type StrippableField = (typeof STRIPPABLE_FIELDS)[number];
 
-/**
- * What a policy may require besides letting requests pass. A kind is listed here or does not exist.
- */
+/** Requirements of a policy besides its constraints. No other kinds exist. */
 export const OBLIGATION_KINDS = ["max_output_tokens", "strip_field", "prefer_region"] as const;
 export type ObligationKind = (typeof OBLIGATION_KINDS)[number];
 
-/** Acts on every request that the policy applies to, unless the policy says `waive.<name>`. */
+/** Acts on every request that the policy applies to, unless the policy has `waive.<name>`. */
 export type ObligationContract =
   /** `value`: the most output tokens, from 1. */
   | { readonly name: string; readonly kind: "max_output_tokens"; readonly value: number }
   | { readonly name: string; readonly kind: "strip_field"; readonly value: StrippableField }
-  /** `value`: a region or a region group. One that the table does not have prefers nothing. */
+  /** `value`: a region or a region group. One that the table does not have is ignored. */
   | { readonly name: string; readonly kind: "prefer_region"; readonly value: string };
 
 /** The METADATA block of a policy, validated. */
@@ -64,17 +62,14 @@ export interface PolicyContract {
 }
 
 /**
- * The slot a policy's content stands in: enforced content acts, candidate (shadow) content is
- * recorded only.
+ * The slot of a policy's content: enforced content acts, the results of candidate (shadow) content
+ * are only recorded.
  */
 export type PolicySlot = "enforced" | "candidate";
 
 export interface PolicyIdentity {
   readonly id: string;
-  /**
-   * Rises by one exactly when the digest changes; 0 where no store has seen the content (CLI
-   * without a store).
-   */
+  /** Rises by one exactly when the digest changes; 0 without a store, as in the CLI. */
   readonly revision: number;
   /** SHA-256 of the policy's canonical content, independent of path and line endings. */
   readonly digest: string;
@@ -84,7 +79,7 @@ export interface PolicyIdentity {
 export type Verdict = "pass" | "fail" | "indeterminate";
 
 /**
- * What one constraint of one slot of one policy said of one request. Holds no text that a policy
+ * Verdict of one constraint, of one slot of one policy, for one request. Has no text that a policy
  * could choose freely.
  */
 export interface PolicyVerdict {
@@ -104,7 +99,7 @@ export interface PolicyVerdict {
 /** An obligation that a slot has not waived for a request. */
 export type PolicyObligation = ObligationContract & { readonly policy: PolicyIdentity };
 
-/** What a policy set says of one request. */
+/** Results of a policy set for one request. */
 export interface PolicyEvaluation {
   /**
    * One for every constraint of every slot that applies to the input's operation, in the order of
@@ -127,8 +122,8 @@ export interface PolicyTime {
 }
 
 /**
- * What a policy can read (docs/policies.md#what-a-policy-may-read): no content, and finite. The
- * member names are those in Rego.
+ * Input of policies (docs/policies.md#what-a-policy-may-read): no content, and finite. The member
+ * names are those in Rego.
  */
 export interface PolicyInput {
   readonly operation: Operation;
@@ -151,8 +146,8 @@ export interface PolicyInput {
     readonly max_output: TokenBucket;
     readonly reasoning_effort: ReasoningEffort;
     /**
-     * Requested vector length; 0 if the request has none. One of the lengths the table's models
-     * declare.
+     * Requested vector length; 0 if the request has none. One of the lengths that the table's
+     * models declare.
      */
     readonly dimensions: number;
     readonly allow_fallbacks: boolean;
@@ -204,8 +199,8 @@ export interface PolicyData {
 }
 
 /**
- * Every policy that acts or is watched. Evaluation is synchronous, never throws, and never leaves a
- * constraint or an obligation out.
+ * All policies, enforced and shadow. Evaluation is synchronous, never throws, and has a verdict for
+ * each constraint.
  */
 export interface PolicySet {
   /** 16 hexadecimal digits that name the contents and their slots (`policySetId`). */
@@ -222,7 +217,7 @@ export interface PolicySet {
   evaluate(input: PolicyInput): PolicyEvaluation;
 }
 
-/** What the store knows of one content of a policy. */
+/** State of one content of a policy in the store. */
 export interface PolicyState {
   readonly id: string;
   readonly digest: string;
@@ -240,8 +235,8 @@ export function formatRevision(revision: number): string | null {
 }
 
 /**
- * What `formatRevision` writes, as JSON Schema has it. Nine digits: more contents than any policy
- * will have.
+ * Pattern of `formatRevision` for JSON Schema. Nine digits: more contents than any policy will
+ * have.
  */
 export const REVISION_PATTERN = "^r[1-9][0-9]{0,8}$";
 
@@ -254,7 +249,7 @@ export function parseRevision(text: string): number | null {
   return new RegExp(REVISION_PATTERN).test(text) ? Number(text.slice(1)) : null;
 }
 
-/** A content of a policy with all that it takes to run it without compiling. */
+/** A content of a policy that can be run without compiling. */
 export interface StoredContent {
   readonly policy: string;
   readonly digest: string;

@@ -26,8 +26,8 @@ interface Reason {
 const EXPLAIN = "`signalbox explain` with the same request shows the rule that decided.";
 
 /**
- * Reasons that the router itself gives. Policies declare their own. Lower case: the request cannot
- * be served as it is (400, 404); upper case: it could be, but is not approved (403). Clients retry
+ * Reasons of the router itself. Policies declare their own. Lower case: the request cannot be
+ * served as it is (400, 404); upper case: it could be, but is not approved (403). Clients retry
  * 409, 429 and 5xx, so no denial may use them.
  */
 export const REASONS = {
@@ -202,7 +202,7 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS;
 
-/** The reason of a denial by a policy that came to no verdict; policies declare all others. */
+/** The reason of a denial by a policy without a verdict; policies declare all others. */
 export const EVALUATION_INDETERMINATE = {
   status: 403,
   meaning: "A policy could not be evaluated for this request, so its constraint does not pass.",
@@ -219,8 +219,8 @@ function reasonOf(code: string): Reason | null {
 }
 
 /**
- * A denial as the client gets it: the status of its reason, and one safe sentence that repeats
- * policy, revision, constraint and reason.
+ * The error of a denial: the status of its reason, and one safe sentence with policy, revision,
+ * constraint and reason.
  *
  * @example denialError(decision.denial, request.paths).message
  *

@@ -5,7 +5,7 @@ const IN_HEADER = { ...INVALID, at: ["inference"] } as const;
 /** Found by the parser of the caller's protocol. */
 const PARSED = { ...INVALID, at: ["inference", "simulateRoute"] } as const;
 
-/** The request cannot be read, or requires what no endpoint of its route has. */
+/** The request cannot be read, or requires a feature that no endpoint of its route has. */
 export const REQUEST_ERRORS = {
   invalid_json: {
     ...IN_BODY,

@@ -102,8 +102,8 @@ export const REASONING_EFFORTS = [
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
 /**
- * Everything about a request that may decide where it goes. Finite: every member is an enum, a
- * boolean or a bucket.
+ * All facts of a request that a decision may depend on. Finite: every member is an enum, a boolean
+ * or a bucket.
  */
 export interface RequestShape {
   readonly operation: Operation;
@@ -118,14 +118,11 @@ export interface RequestShape {
   readonly maxOutput: TokenBucket;
   readonly reasoningEffort: ReasoningEffort;
   /**
-   * Families whose signed reasoning stands in the history; only endpoints of the same family can
-   * read it. Sorted.
+   * Families whose signed reasoning is in the history; only endpoints of the same family can read
+   * it. Sorted.
    */
   readonly signatureFamilies: readonly string[];
-  /**
-   * Length of the vectors requested; `null` where the request does not say or the operation makes
-   * none.
-   */
+  /** Length of the vectors requested; `null` if none is requested or the operation makes none. */
   readonly dimensions: number | null;
 }
 
@@ -150,12 +147,9 @@ export const BETA_HEADER = "anthropic-beta";
 /** Of a request without such headers, or a protocol that has none. */
 export const NO_HEADERS: ProtocolHeaders = Object.freeze({ version: null, betas: [] });
 
-/**
- * What a surface's parser makes of a request body. The body is the caller's; nothing of it may be
- * logged.
- */
+/** A parsed request. The body is the caller's and must not be logged. */
 export interface InferenceRequest {
-  /** What is left of the caller's budgets; absent where no policy reads it. */
+  /** Remainder of the caller's budgets; absent if no policy reads it. */
   readonly budget?: BudgetStep | undefined;
   /** The public name of a route, as the caller wrote it. */
   readonly model: string;
@@ -165,23 +159,24 @@ export interface InferenceRequest {
   readonly paths: ReadonlyMap<Capability | Feature, string>;
   readonly headers: ProtocolHeaders;
   /**
-   * The parsed body in the surface's own dialect, without what its history repeats or leaves empty.
+   * The parsed body in the surface's own dialect, without members of its history that are repeated
+   * or empty.
    */
   readonly body: JsonObject;
   /**
-   * What was left out of the body because it says nothing, whichever endpoint gets it; absent where
-   * nothing was.
+   * Members that were left out of the body for every endpoint because they are empty or repeated;
+   * absent if none.
    */
   readonly dropped?: readonly DroppedField[];
-  /** Reads of the body what limits and balancing need. */
+  /** Reads the body for limits and balancing. */
   readonly reader: BodyReader;
   /**
    * Whether the caller requested the stream to end with its usage (`stream_options.include_usage`).
    */
   readonly includeUsage: boolean;
   /**
-   * The 400 for an object whose `type` its protocol does not have; a route with
-   * `unknown_fields: forward` takes it.
+   * The 400 for an object whose `type` its protocol does not have; a route with `unknown_fields:
+   * forward` accepts it.
    */
   readonly unknownKind?: {
     readonly code: string;
@@ -189,36 +184,35 @@ export interface InferenceRequest {
     readonly param: string | null;
   } | null;
   /**
-   * What a member that the protocol does not have holds and a provider must not get; refused where
-   * the route forwards such members.
+   * The 400 for the content of an unknown member that no provider may get; answered on a route that
+   * forwards such members.
    */
   readonly unforwardable?: InferenceRequest["unknownKind"];
 }
 
 /**
- * What limits and balancing need of a body, whose protocol they do not know. Each question reads
- * the body again: most requests ask few of them, and a request carries its surface's reader without
- * a cost.
+ * Reads bodies of any protocol for limits and balancing. Each function reads the body again: most
+ * requests need few of them, and carrying the reader costs nothing.
  */
 export interface BodyReader {
-  /** Most tokens of one answer, as the body says; `null` where it does not. Above 0. */
+  /** Requested output limit of one answer, tokens, above 0; `null` if none. */
   readonly outputLimit: (body: JsonObject) => number | null;
-  /** Prompts that are read and answered each by itself; at least 1. */
+  /** Prompts that are answered separately; at least 1. */
   readonly prompts: (body: JsonObject) => number;
   /** Answers to one prompt; at least 1. */
   readonly choices: (body: JsonObject) => number;
   /**
-   * Most tokens of input beyond one for each byte of the body: what providers add, and content that
-   * the body only names.
+   * Most tokens of input beyond one for each byte of the body: text that providers add, and content
+   * that the body only refers to.
    */
   readonly inputAllowance: (body: JsonObject, needs: readonly Capability[]) => number;
   /** Tokens of the input as they are likely to be counted. */
   readonly likelyInput: (body: JsonObject, needs: readonly Capability[]) => number;
-  /** The caller's own name for the conversation; `null` where there is none. */
+  /** The caller's name for the conversation; `null` if it has none. */
   readonly conversationName: (body: JsonObject) => string | null;
   /**
-   * What all requests of a conversation begin with, as one text of bounded length; `null` where the
-   * body has no such beginning.
+   * The common beginning of all requests of a conversation, as one text of bounded length; `null`
+   * if the body has none.
    */
   readonly conversationOpening: (body: JsonObject) => string | null;
 }

@@ -34,7 +34,7 @@ export const RETENTIONS = ["none", "transient", "days_30", "unlimited"] as const
 
 export type Retention = (typeof RETENTIONS)[number];
 
-/** What a workspace may use; everything else is denied. */
+/** Rights of a workspace; everything else is denied. */
 export interface Approvals {
   readonly routes: readonly string[];
   /** Concrete regions; groups have been written out. Sorted. */
@@ -53,7 +53,7 @@ export interface Approvals {
 }
 
 /**
- * What a workspace approves of its providers' contracts; no preference of a caller changes it
+ * Limits of a workspace on its providers' contracts; no preference of a caller changes it
  * (docs/configuration.md#workspacesapprove).
  */
 export const CEILINGS = ["data_collection", "retention"] as const;
@@ -142,9 +142,9 @@ interface ConsoleRole {
 export const SESSION_TIMES = { idle: 30 * 60_000, absolute: 12 * 3_600_000 } as const;
 
 /**
- * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by everybody
- * else. All maps have a null prototype, all references have been resolved, every default has been
- * written out, all durations are milliseconds.
+ * The compiled routing table: deep-frozen plain JSON, made by `compile/` and read by all other
+ * folders. All maps have a null prototype, all references have been resolved, every default has
+ * been written out, all durations are milliseconds.
  */
 export interface RoutingTable {
   readonly version: 1;
@@ -160,10 +160,7 @@ export interface RoutingTable {
   readonly policies: PolicySettings;
   /** Values that policies may see besides those above. */
   readonly vocabulary: Vocabulary;
-  /**
-   * Absent where the file has no such section: the revision of such a file is what it was before
-   * there was one.
-   */
+  /** Absent if the file has no such section, so that the revision of older files stays the same. */
   readonly console?: ConsoleSettings;
   /** Absent likewise. */
   readonly workloadIdentity?: WorkloadIdentity;
@@ -195,8 +192,8 @@ export interface AlertSettings {
 }
 
 /**
- * What to do at start when the secret is not set: refuse to start, leave the provider out, or let
- * the simulated upstream answer for it.
+ * Behaviour of a start when the secret is not set: refuse to start, leave the provider out, or
+ * simulate it.
  */
 export type OnMissingSecret = "fail" | "disable" | "simulate";
 
@@ -215,7 +212,7 @@ export type ProviderAuth =
   | GoogleOauth;
 
 /**
- * Where keys for AWS signatures come from. One source is read, never a chain: no other source may
+ * Where keys for AWS signatures come from. Exactly one source is read, so that no other one can
  * supply keys by accident.
  */
 export const AWS_CREDENTIAL_SOURCES = [
@@ -234,7 +231,7 @@ export interface AwsSigning {
   readonly service: string;
   readonly region: string;
   readonly credentials: AwsCredentialSource;
-  /** Profile of the shared files; means nothing for other sources. */
+  /** Profile of the shared files; ignored for other sources. */
   readonly profile: string;
   readonly onMissing: OnMissingSecret;
 }
@@ -258,36 +255,28 @@ export interface Timeouts {
   readonly firstByte: number;
   /** Longest silence between two pieces of an answer. */
   readonly idle: number;
-  /**
-   * From the request sent to the first output of a stream that says something; silence before it is
-   * not the client's to wait for.
-   */
+  /** From the request sent to the first output of a stream; events without output do not count. */
   readonly firstToken: number;
   readonly total: number;
 }
 
-/**
- * When an endpoint of a provider is left out for a while because its calls fail. Times in
- * milliseconds.
- */
+/** When an endpoint is ejected because its calls fail. Times in milliseconds. */
 export interface HealthSettings {
-  /** Failures in a row that take an endpoint out; 0: never for that. */
+  /** Consecutive failures that eject an endpoint; 0: no such rule. */
   readonly consecutiveFailures: number;
-  /** Share of failed calls in the window that takes it out, 0 to 1; 0: never for that. */
+  /** Share of failed calls in the window that ejects it, 0 to 1; 0: no such rule. */
   readonly failureRatio: number;
-  /** Calls that the window must hold before the share means anything. */
+  /** Fewest calls in the window for the share to apply. */
   readonly minimumCalls: number;
   readonly window: number;
-  /**
-   * How long it is left out the first time; doubled each time in a row, up to `longestEjection`.
-   */
+  /** Duration of the first ejection; doubled for each consecutive one, up to `longestEjection`. */
   readonly ejection: number;
   readonly longestEjection: number;
   /** Requested while the endpoint is ejected, and only then; `null`: the next request probes it. */
   readonly probe: HealthProbe | null;
 }
 
-/** A request that says whether a provider is there. Its answer's body is not read. */
+/** A request that tests whether a provider answers. The body of the answer is not read. */
 interface HealthProbe {
   /** Path after the base URL, such as `/models`. */
   readonly path: string;
@@ -297,7 +286,7 @@ interface HealthProbe {
 
 /** Calls that wait because the limits of a provider or endpoint are reached. */
 export interface QueueSettings {
-  /** Calls that may wait at once; 0: none does. */
+  /** Longest queue, calls; 0: no queue. */
   readonly size: number;
   /** Longest wait, milliseconds. */
   readonly wait: number;
@@ -309,9 +298,7 @@ export interface ProviderRow {
   readonly dialect: string;
   /** Scheme, host and path prefix, without a slash at the end. */
   readonly baseUrl: string;
-  /**
-   * The host may stand on this machine or in a network of one's own; absent: only in the internet.
-   */
+  /** The host may be on this machine or in a private network; absent: only in the internet. */
   readonly network?: "private";
   /**
    * Calls are http without TLS, to private addresses only; absent: https, or http to a loopback
@@ -333,7 +320,7 @@ export interface ProviderRow {
   readonly flags: readonly string[];
   /** Beta flags of the protocol that may be sent to the provider. Sorted. */
   readonly betas: readonly string[];
-  /** Whether calls carry the request's trace context (W3C); not where absent. */
+  /** Whether calls carry the request's trace context (W3C); default: no. */
   readonly traceContext?: boolean;
 }
 
@@ -351,15 +338,12 @@ export interface ModelRow {
   readonly dimensions: readonly number[];
   /** Length of the vectors of requests that name none; `null` for models that make none. */
   readonly defaultDimensions: number | null;
-  /**
-   * What the model's own categories mean in those that callers know; `null` where it has the same.
-   */
+  /** The caller's categories for the model's own ones; `null` if they are the same. */
   readonly moderationCategories: CategoryMapping | null;
   /** Who can read this model's signed reasoning; `null` where it signs none. */
   readonly signatureFamily: string | null;
   /**
-   * The reasoning budget in the form that its providers require; `null` where routes.yaml does not
-   * say.
+   * The reasoning budget in the form that its providers require; `null` if routes.yaml has none.
    */
   readonly reasoning: ModelReasoning | null;
   /** Features that the model refuses although its dialect has them. Sorted. */
@@ -405,7 +389,7 @@ export interface EndpointRow {
   readonly id: string;
   readonly model: string;
   readonly provider: string;
-  /** The provider's region, or the endpoint's own where the row says otherwise. */
+  /** The endpoint's own region, by default the provider's. */
   readonly region: string;
   /** Its provider's row allows http without TLS, and calls are made so; absent otherwise. */
   readonly plaintext?: true;
@@ -415,17 +399,16 @@ export interface EndpointRow {
   readonly price: Price | null;
   /** Absent where routes.yaml declares none. */
   readonly latencyClass?: LatencyClass;
-  /** Calls under way at once; `null`: only the provider's limit holds. */
+  /** Concurrent calls; `null`: only the provider's limit applies. */
   readonly maxConcurrency: number | null;
-  /** How much one call that embeds may hold; means nothing for endpoints that do not. */
+  /** Bounds of one call that embeds; ignored for other endpoints. */
   readonly batch: BatchLimits;
   /** The model's capabilities as far as the dialect expresses them. Sorted. */
   readonly capabilities: readonly Capability[];
-  /** What requests of other protocols may ask of this one here. Sorted. */
+  /** Features that requests of other protocols may use. Sorted. */
   readonly features: readonly Feature[];
   /**
-   * The same for requests that are relayed in their own protocol: what only some models take is for
-   * the provider to judge. Sorted.
+   * The same for relayed requests: the provider judges features that only some models have. Sorted.
    */
   readonly nativeFeatures: readonly Feature[];
 }
@@ -454,10 +437,7 @@ export interface TierRow {
   /** In the order of the file; at least one. */
   readonly endpoints: readonly string[];
   readonly balance: Balance;
-  /**
-   * As many as endpoints, in their order, each at least 0 and not all 0; 1 each unless the route
-   * says otherwise.
-   */
+  /** As many as endpoints, in their order, each at least 0 and not all 0; 1 each by default. */
   readonly weights: readonly number[];
 }
 
@@ -475,7 +455,7 @@ export interface RouteRow {
    * another route's tiers where it is one.
    */
   readonly tiers: readonly TierRow[];
-  /** Calls for one request, whatever the caller allows; at least 1. */
+  /** Upper bound of calls for one request; at least 1. */
   readonly maxAttempts: number;
   /**
    * Whether a request goes to the same endpoint again after its connection was lost before an
@@ -483,10 +463,7 @@ export interface RouteRow {
    * their digest.
    */
   readonly resendAfterReset?: true;
-  /**
-   * Largest share of the route's endpoints that may be left out for their health, 0 to 1; one is
-   * always left.
-   */
+  /** Largest share of the route's endpoints that may be ejected, 0 to 1; one always stays. */
   readonly maxEjectedShare: number;
   /**
    * Milliseconds after which a second call is made for a request that has no answer yet; `null`:
@@ -494,8 +471,8 @@ export interface RouteRow {
    */
   readonly hedgeAfter: number | null;
   /**
-   * What happens when a fallback lacks what a request needs: the request is denied, or the fallback
-   * is left out.
+   * When a fallback lacks a requirement of a request: the request is denied, or the fallback is
+   * left out.
    */
   readonly onGap: "deny" | "narrow";
   readonly unknownFields: UnknownFields;
@@ -512,7 +489,7 @@ export interface WorkspaceRow {
   /** The route for moderation requests that name none. */
   readonly defaultModerationRoute: string | null;
   readonly limits: WorkspaceLimits;
-  /** What becomes of running answers of a key that is revoked; they end where absent. */
+  /** Running answers of a revoked key finish; absent: they are ended. */
   readonly onRevoke?: "finish";
   /** Decisions are on disk before a provider is called; before the answer where absent. */
   readonly record?: "before_call";
@@ -567,7 +544,7 @@ export interface PolicySettings {
   readonly promotion?: Readonly<Record<string, PromotionRequirements>>;
   /**
    * Workspaces whose keys may approve, promote, roll back and so on; sorted. Absent: those of the
-   * only workspace, none where there are several.
+   * only workspace; with several workspaces, none.
    */
   readonly managedBy?: readonly string[];
 }

@@ -10,7 +10,7 @@ export type VectorEncoding = (typeof VECTOR_ENCODINGS)[number];
 
 /**
  * One embedding as its provider wrote it. Its maker has checked that every number is finite;
- * vectors are large, so they are not read their numbers again unless the caller wants the other
+ * vectors are large, so their numbers are only read again for a caller who requests the other
  * encoding.
  */
 export interface Vector {
@@ -22,8 +22,8 @@ export interface Vector {
 }
 
 /**
- * What vectors are made for. Models that ask make other vectors for each, so it is never guessed
- * where it was said.
+ * Use of the vectors. Some models make different vectors for each, so a stated purpose is never
+ * changed.
  */
 export const EMBED_PURPOSES = ["document", "query", "classification", "clustering"] as const;
 export type EmbedPurpose = (typeof EMBED_PURPOSES)[number];
@@ -37,17 +37,14 @@ export interface EmbedRequest {
   readonly inputs: readonly EmbedInput[];
   /** The caller wrote its one input without a list around it. */
   readonly isScalar: boolean;
-  /**
-   * Length of the vectors; `null` where the caller did not say, or where the model makes one length
-   * only.
-   */
+  /** Length of the vectors; `null` if not requested, or if the model makes one length only. */
   readonly dimensions: number | null;
-  /** `null`: the caller did not say; numbers are then meant. */
+  /** `null`: not requested, so numbers. */
   readonly encoding: VectorEncoding | null;
   readonly purpose: EmbedPurpose | null;
   /**
-   * Whether inputs beyond the model's window may be cut; `null`: the caller did not say, and they
-   * may not, where the provider's protocol can express that.
+   * Whether inputs beyond the model's window may be cut; `null`: not requested, so they may not, if
+   * the provider's protocol can express that.
    */
   readonly mayTruncate: boolean | null;
   /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
@@ -63,11 +60,11 @@ export interface EmbedResult {
   readonly vectors: readonly Vector[];
   /** `null` where the provider did not count. */
   readonly inputTokens: number | null;
-  /** What the provider calls the model; `null` where it does not say. */
+  /** The provider's name of the model; `null` if the answer has none. */
   readonly model: string | null;
   /**
-   * The answer is already what the caller's protocol says, to the byte: OpenAI's members, vectors
-   * in order, each with its own index, in the encoding requested.
+   * The answer can be relayed byte for byte: OpenAI's members, vectors in order, each with its own
+   * index, in the encoding requested.
    */
   readonly isVerbatim: boolean;
 }
@@ -78,16 +75,16 @@ export interface RerankRequest {
   readonly documents: readonly string[];
   /** Most results; `null`: all. At least 1. */
   readonly topN: number | null;
-  /** Longer documents are cut to this by the provider; `null` where the caller did not say. */
+  /** The provider cuts longer documents to this; `null` if not requested. */
   readonly maxTokensPerDocument: number | null;
   /**
-   * Whether the provider may cut what is too long for the model; `null`: the caller did not say,
-   * and it may not, where the provider's protocol can express that.
+   * Whether the provider may cut what is too long for the model; `null`: not requested, so it may
+   * not, if the provider's protocol can express that.
    */
   readonly mayTruncate: boolean | null;
   /**
-   * How early a provider should handle the request, from 0, the first; `null` where the caller did
-   * not say. Only helps.
+   * How early a provider should handle the request, from 0, the first; `null` if not requested. A
+   * hint.
    */
   readonly priority: number | null;
   /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
@@ -97,7 +94,7 @@ export interface RerankRequest {
 export interface RankedDocument {
   /** Index in the request's list, from 0. */
   readonly index: number;
-  /** Finite. Models disagree on the range; only the order means something. */
+  /** Finite. Models differ in the range; only the order is comparable. */
   readonly score: number;
 }
 
@@ -110,7 +107,7 @@ export interface RerankResult {
   readonly results: readonly RankedDocument[];
   /** `null` where the provider did not count. */
   readonly inputTokens: number | null;
-  /** What some providers bill by; `null` where this one does not say. */
+  /** Unit of billing of some providers; `null` if the answer has none. */
   readonly searchUnits: number | null;
   readonly model: string | null;
 }
@@ -135,8 +132,8 @@ export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
 
 /**
  * A model's own categories → those of callers that they count for; an empty list: callers do not
- * see the category. Declared in routes.yaml (`moderation_categories`): what one vendor's category
- * means in another's is for an operator to say, not for code.
+ * see the category. Declared in routes.yaml (`moderation_categories`): an operator decides how two
+ * vendors' categories correspond.
  */
 export type CategoryMapping = Readonly<Record<string, readonly ModerationCategory[]>>;
 
@@ -152,7 +149,7 @@ export type ModerationPart = (
   readonly forwarded: JsonObject | null;
 };
 
-/** What is judged together. */
+/** Input that gets one verdict, or a list of inputs. */
 export type ModerationInput =
   | {
       readonly kind: "text";
@@ -178,7 +175,7 @@ export interface CategoryVerdict {
 }
 
 export interface ModerationVerdict {
-  /** As the provider says it, or where some category is; never false where one is. */
+  /** As in the answer, or because a category is flagged; never false if one is. */
   readonly flagged: boolean;
   readonly categories: Readonly<Record<ModerationCategory, CategoryVerdict>>;
 }
@@ -191,10 +188,10 @@ export interface ModerateResult {
   readonly model: string | null;
   readonly inputTokens: number | null;
   /**
-   * Some category of callers was not judged by the model, and reads as not flagged where the answer
-   * is printed anew.
+   * Some category of callers was not judged by the model, and is printed as not flagged unless the
+   * answer is relayed.
    */
   readonly hasUnjudged: boolean;
-  /** The answer is already what the caller's protocol says, to the byte. */
+  /** The answer can be relayed byte for byte. */
   readonly isVerbatim: boolean;
 }

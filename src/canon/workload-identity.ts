@@ -5,7 +5,7 @@ import type { Identity, Scope } from "./identity.ts";
 /** Characters of a claim that are compared with a pattern; a longer one matches nothing. */
 const LONGEST_CLAIM = 2_048;
 
-/** Items of a claim that is a list that are looked at. */
+/** Most items of a list that are compared. */
 const MOST_ITEMS = 256;
 
 /**
@@ -14,7 +14,7 @@ const MOST_ITEMS = 256;
  * @example matchesClaims({ sub: "repo:acme/app" }, [{ claim: "sub", values: ["repo:acme/*"] }]) // true
  */
 export function matchesClaims(claims: JsonObject, rules: readonly ClaimRule[]): boolean {
-  // A rule without claims would admit everybody for whom the issuer signs.
+  // A rule without claims would admit every workload of the issuer.
   return (
     rules.length > 0 &&
     rules.every(({ claim, values }) => {
@@ -42,7 +42,7 @@ function claimAt(claims: JsonObject, claim: string): JsonValue | undefined {
   );
 }
 
-/** A text is no number: `"true"` does not match `true`. */
+/** Types must be equal: `"true"` does not match `true`. */
 function matchesValue(item: JsonValue | undefined, expected: ClaimRule["values"][number]): boolean {
   if (typeof expected !== "string") return item === expected;
   return typeof item === "string" && item.length <= LONGEST_CLAIM && matchesPattern(item, expected);
@@ -64,12 +64,12 @@ export function matchesPattern(text: string, pattern: string): boolean {
   );
 }
 
-/** With its separators, which stand for themselves. */
+/** Parts and separators alternate. */
 const SEPARATOR = /([/:])/;
 
 /**
- * The first fit of each piece between stars leaves most for those after it, so nothing has to be
- * tried twice.
+ * The first match of each piece between stars leaves most text for the later ones, so there is no
+ * backtracking.
  */
 function matchesPart(part: string, pattern: string): boolean {
   const [first = "", ...pieces] = pattern.split("*");
@@ -78,7 +78,7 @@ function matchesPart(part: string, pattern: string): boolean {
   if (!part.startsWith(first)) return false;
   let at = first.length;
   for (const piece of pieces) {
-    // A star stands for one character at least.
+    // A star matches at least one character.
     const found = part.indexOf(piece, at + 1);
     if (found === -1) return false;
     at = found + piece.length;
@@ -110,8 +110,8 @@ function coversValue(
 }
 
 /**
- * What a token of a workload can be for (docs/keys.md#workloads-without-keys): it manages nothing
- * and reads nothing of the operator's.
+ * Scopes that a token of a workload can have (docs/keys.md#workloads-without-keys): none to manage
+ * or to read the operator's data.
  */
 export const WORKLOAD_SCOPES = [
   "inference",
@@ -160,7 +160,7 @@ export interface WorkloadRule {
   readonly routes: readonly string[] | null;
   /** Longest life of a token, seconds. */
   readonly lifetime: number;
-  /** What policies read of the caller, as of a key. */
+  /** Attributes of the caller in policies, as of a key. */
   readonly environment: string;
   readonly workload: string;
   /** `null`: none. */
@@ -198,7 +198,7 @@ export function ruleOfCaller(id: string): string | null {
 
 /** A workload that may get a token. */
 export interface AdmittedWorkload {
-  /** Of the one rule that matches; it ends with the JWT. */
+  /** By the one rule that matches; it expires with the JWT. */
   readonly identity: Identity;
   /**
    * SHA-256 of issuer and subject, hexadecimal: an auditor who knows both finds the workload by it,

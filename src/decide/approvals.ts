@@ -22,15 +22,15 @@ import type { RequestShape } from "../canon/request.ts";
 import { routeCandidates } from "./candidates.ts";
 import type { Trace } from "./trace.ts";
 
-/** One thing the table must approve before a request may use a candidate. */
+/** An approval of the table that a request needs to use a candidate. */
 export interface Approval {
   readonly constraint: string;
   readonly reason: ReasonCode;
   readonly subject: string | null;
   readonly passes: (candidate: Candidate) => boolean;
   /**
-   * It makes candidates ineligible, the primary too, whatever the route says of gaps; it denies
-   * only where none is left.
+   * It makes candidates ineligible, the primary too, independent of `on_gap`; it denies only if no
+   * candidate remains.
    */
   readonly filters?: true;
 }
@@ -38,9 +38,9 @@ export interface Approval {
 /**
  * The table's approvals, on the primary and on every eligible fallback
  * (docs/concepts.md#how-a-decision-is-made). A fallback that lacks something denies the request, or
- * is left out where the route says `on_gap: narrow`.
+ * is left out if the route has `on_gap: narrow`.
  *
- * @returns the candidates that passed everything; on a denial, those that were looked at.
+ * @returns the candidates that passed all approvals; on a denial, those that were checked.
  */
 export function applyApprovals(
   table: RoutingTable,
@@ -70,7 +70,7 @@ function applyTraced(
   return denied ? candidates : remaining;
 }
 
-/** What one approval makes of the candidates that those before it have left. */
+/** Result of one approval for the candidates that passed the earlier ones. */
 interface AppliedApproval {
   /** Endpoint ids. */
   readonly failing: readonly string[];
@@ -112,7 +112,7 @@ function approvalsFor(
   ];
 }
 
-/** What every request requires after its needs and its features, in this order. */
+/** Approvals of every request, checked after its needs and features, in this order. */
 export function endpointApprovals(
   table: RoutingTable,
   { approve }: WorkspaceRow,
@@ -136,7 +136,7 @@ export function endpointApprovals(
   ];
 }
 
-/** @param shape of the request; looked at only for what may stand in for a response format. */
+/** @param shape of the request; decides whether a response format may be emulated. */
 export function capabilityApprovals(
   workspace: WorkspaceRow,
   route: RouteRow,
@@ -181,7 +181,7 @@ export function featureApproval(operation: Operation, feature: Feature): Approva
     passes: ({ endpoint }) =>
       ROUTER_FEATURES.has(feature) ||
       (endpoint.dialect === own ? endpoint.nativeFeatures : endpoint.features).includes(feature),
-    // A count is the same whichever candidate makes it: one that cannot count is left out.
+    // All candidates count alike, so one that cannot count is left out.
     ...(feature === "signed_reasoning" || feature === "count_tokens" ? { filters: true } : {}),
   };
 }
@@ -243,8 +243,8 @@ function signatureApprovals(
       subject: null,
       passes: ({ endpoint }) => {
         const family = table.models[endpoint.model]?.signatureFamily ?? null;
-        // Only relays pass on what models without a family sign: another protocol's endpoint has
-        // never signed it.
+        // Signatures of models without a family come from relays only: an endpoint of another
+        // protocol cannot have signed them.
         if (family === null && endpoint.dialect !== own) return false;
         return shape.signatureFamilies.every((signed) => signed === (family ?? NO_FAMILY));
       },
@@ -270,10 +270,9 @@ const CEILING_APPROVALS: Readonly<Record<Ceiling, Pick<Approval, "constraint" | 
 };
 
 /**
- * Leaves out the candidates whose provider's contract is above what the workspace approves. It
- * comes before the caller's preferences, so that no preference changes what it leaves. Where it
- * leaves nothing, the request is denied and all candidates are returned, so that the trace is
- * complete.
+ * Leaves out the candidates whose provider's contract exceeds the workspace's ceilings. It runs
+ * before the caller's preferences, so that no preference changes its result. If no candidate
+ * remains, the request is denied and all candidates are returned, so that the trace is complete.
  */
 export function applyCeilings(
   table: RoutingTable,
@@ -300,8 +299,8 @@ export function applyCeilings(
 }
 
 /**
- * The candidates of a route that a workspace's ceilings leave; none where its requests are denied
- * for them.
+ * The candidates of a route within a workspace's ceilings; empty if its requests are denied for
+ * them.
  *
  * @example candidatesWithin(table, workspace, table.routes["chat-small"])
  */

@@ -33,11 +33,11 @@ export function tiersOf(candidates: readonly Candidate[]): readonly (readonly Ca
 }
 
 /**
- * A plan of these tiers, numbered anew from 0 without holes; an empty one is none.
+ * A plan of these tiers, numbered anew from 0; empty tiers are skipped.
  *
  * @example planOf([[], [{ tier: 3 }]], "order") // [{ tier: 0, balance: "order" }]
  *
- * @param balance how every tier is shared from now on; as its candidates say where absent.
+ * @param balance balance of every tier; default: that of its candidates.
  */
 export function planOf(
   tiers: readonly (readonly Candidate[])[],

@@ -1,4 +1,4 @@
-import { mayDo, mayUseRoute } from "../canon/credentials/narrowing.ts";
+import { allowsOperation, allowsRoute } from "../canon/credentials/narrowing.ts";
 import { editDistance } from "../canon/nearest-name.ts";
 import type { BudgetStep } from "../canon/limits.ts";
 import type { Candidate, Decision, IfPromoted } from "../canon/decision.ts";
@@ -20,18 +20,18 @@ import {
   obligationTraceOf,
   sameEdits,
   traceOf,
-  type Obliged,
+  type AppliedObligations,
 } from "./verdicts.ts";
 import { ANY_TIME, policyInput, timeWindow } from "./policy-input.ts";
 
-/** What a decision is about: everything that may matter and nothing that was said. */
+/** Input of a decision: all facts that may matter, and no content. */
 export interface Question {
   readonly model: string;
   readonly shape: RequestShape;
   readonly preferences: ProviderPreferences | null;
   /**
-   * What is left of the caller's budgets. Not looked at where no policy reads it; absent where one
-   * does: nothing is left.
+   * Remainder of the caller's budgets. Ignored if no policy reads it; otherwise absent means
+   * exhausted.
    */
   readonly budget?: BudgetStep | undefined;
 }
@@ -69,15 +69,15 @@ interface RequestedRoute {
 }
 
 interface RouteRefusal {
-  /** Empty where the name is not a route that the workspace may see. */
+  /** Empty if the name is no route that the workspace may see. */
   readonly route: string;
   readonly constraint: string;
   readonly reason: ReasonCode;
 }
 
 /**
- * The route that a name means to a caller, or why it is none; what else a request requires does not
- * matter here.
+ * The route of a name for a caller, or the reason for a refusal. Other requirements of the request
+ * are not checked.
  *
  * @example requestedRoute(table, identity, "chat-small", "chat.completions")
  */
@@ -93,7 +93,12 @@ export function requestedRoute(
     return { route: "", constraint: "route_named", reason: "moderation_route_missing" };
   const route = ownRow(table.routes, name);
   const isApproved = route !== null && workspace?.approve.routes.includes(route.id) === true;
-  if (workspace === null || route === null || !isApproved || !isLeft(identity, route, operation)) {
+  if (
+    workspace === null ||
+    route === null ||
+    !isApproved ||
+    !isGranted(identity, route, operation)
+  ) {
     // One answer for "unknown" and "not yours": a difference would reveal which routes exist.
     return { route: "", constraint: "route_known", reason: "model_not_found" };
   }
@@ -120,27 +125,24 @@ export function nearestRoutes(
 ): readonly string[] {
   const approved = ownRow(table.workspaces, identity.workspace)?.approve.routes ?? [];
   // Bounds the work for a name and a table of any size.
-  const wanted = model.slice(0, 64);
+  const name = model.slice(0, 64);
   return approved
     .slice(0, 256)
-    .filter((id) => mayUseRoute(identity, id))
-    .map((id) => ({ id, distance: editDistance(wanted, id.slice(0, 64)) }))
+    .filter((id) => allowsRoute(identity, id))
+    .map((id) => ({ id, distance: editDistance(name, id.slice(0, 64)) }))
     .toSorted((left, right) => left.distance - right.distance)
     .slice(0, 3)
     .map(({ id }) => id);
 }
 
-/**
- * A token sees the routes and does the work that it was made for; to it, the rest of the workspace
- * is not there.
- */
-function isLeft(identity: Identity, route: RouteRow, operation: Operation): boolean {
-  return mayUseRoute(identity, route.id) && mayDo(identity, operation);
+/** A token sees only the routes and operations that it was made for. */
+function isGranted(identity: Identity, route: RouteRow, operation: Operation): boolean {
+  return allowsRoute(identity, route.id) && allowsOperation(identity, operation);
 }
 
 /**
- * The route's name as the caller wrote it; moderations may leave it to the workspace. `null` where
- * neither names one.
+ * The route's name in the request, or the workspace's default for moderations; `null` if there is
+ * neither.
  */
 function requestedModel(
   workspace: WorkspaceRow | null,
@@ -161,9 +163,9 @@ function decideRoute(
   at: number,
 ): Decision {
   const trace = new Trace();
-  const open = applyCeilings(table, workspace, route, trace);
-  const wanted = applyPreferences(table, workspace, preferences, open, trace);
-  const eligible = orderCandidates(preferences, wanted);
+  const admitted = applyCeilings(table, workspace, route, trace);
+  const preferred = applyPreferences(table, workspace, preferences, admitted, trace);
+  const eligible = orderCandidates(preferences, preferred);
   const approved = applyApprovals(table, workspace, route, shape, eligible, trace);
   const circumstances = {
     time: policies.readsTime ? timeWindow(at) : ANY_TIME,
@@ -212,11 +214,11 @@ function decideRoute(
   });
 }
 
-interface AppliedEvaluation extends Obliged {
+interface AppliedEvaluation extends AppliedObligations {
   readonly denial: Denial | null;
 }
 
-/** Verdicts first: an obligation cannot bring a candidate back. */
+/** Verdicts first: an obligation cannot restore a candidate. */
 function applyEvaluation(
   table: RoutingTable,
   approved: readonly Candidate[],
@@ -238,8 +240,8 @@ function ofPolicies(
 }
 
 /**
- * What would act if every candidate slot were promoted: a candidate replaces the enforced slot of
- * its policy, even where it says nothing, because it waives everything or does not apply to the
+ * The evaluation if every candidate slot were promoted: a candidate replaces the enforced slot of
+ * its policy, also if it has no verdict, because it waives all obligations or does not apply to the
  * operation.
  */
 function evaluationIfPromoted(policies: PolicySet, evaluation: PolicyEvaluation): PolicyEvaluation {
@@ -271,7 +273,7 @@ function ifPromoted(
   };
 }
 
-/** Equals that would be equals no more are a difference, even in the same order. */
+/** Candidates of other tiers are a difference, also in the same order. */
 function samePlan(left: readonly Candidate[], right: readonly Candidate[]): boolean {
   return (
     left.length === right.length &&

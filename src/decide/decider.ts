@@ -7,10 +7,7 @@ import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "./decide.ts";
 import { keyInput, timeWindow } from "./policy-input.ts";
 
-/**
- * Answers questions from one table and one set of policies. The decision of a class of requests is
- * made once.
- */
+/** Decides requests by one table and one set of policies, each class of requests once. */
 export interface Decider {
   readonly table: RoutingTable;
   readonly policies: PolicySet;
@@ -23,10 +20,7 @@ export interface Decider {
  */
 const MAXIMUM_CLASSES = 20_000;
 
-/**
- * Preferences hold numbers and lists of the caller's making: one caller could fill any larger
- * memory.
- */
+/** Preferences have numbers and lists of the caller: one caller could fill a larger cache. */
 const MAXIMUM_PREFERRED_CLASSES = 1_000;
 
 /**
@@ -45,17 +39,17 @@ export function createDecider(
   const preferred = new Map<string, Decision>();
 
   const identityClass = (identity: Identity): string => {
-    const known = identityClasses.get(identity);
-    if (known !== undefined) return known;
+    const cached = identityClasses.get(identity);
+    if (cached !== undefined) return cached;
     const { routes = null, operations = null } = identity.narrowed ?? {};
-    const made = JSON.stringify([
+    const identityKey = JSON.stringify([
       identity.workspace,
       keyInput(table, identity),
       routes,
       operations,
     ]);
-    identityClasses.set(identity, made);
-    return made;
+    identityClasses.set(identity, identityKey);
+    return identityKey;
   };
 
   return {
@@ -67,23 +61,20 @@ export function createDecider(
       const budget = policies.readsBudget ? `${question.budget ?? ""}\n` : "";
       const key = `${identityClass(identity)}\n${window}${budget}${questionClass(question)}`;
       const decisions = question.preferences === null ? plain : preferred;
-      const known = decisions.get(key);
-      if (known !== undefined) return known;
-      const made = decide(table, policies, identity, question, at);
-      if (isWorthKeeping(made)) {
+      const cached = decisions.get(key);
+      if (cached !== undefined) return cached;
+      const decision = decide(table, policies, identity, question, at);
+      if (isWorthKeeping(decision)) {
         const limit = question.preferences === null ? MAXIMUM_CLASSES : MAXIMUM_PREFERRED_CLASSES;
         if (decisions.size >= limit) decisions.clear();
-        decisions.set(key, made);
+        decisions.set(key, decision);
       }
-      return made;
+      return decision;
     },
   };
 }
 
-/**
- * Names that the table does not have are the caller's text, of any length: a key made of them would
- * fill the memory.
- */
+/** Unknown names are the caller's text, of any length: keys decision of them would fill the memory. */
 function isWorthKeeping(decision: Decision): boolean {
   return (
     decision.route !== "" &&
@@ -91,16 +82,13 @@ function isWorthKeeping(decision: Decision): boolean {
   );
 }
 
-/** Instants with the same line are in the same window. */
+/** Equal for instants of the same window. */
 function timeClass(at: number): string {
   const { day, hour } = timeWindow(at);
   return `${day} ${hour}\n`;
 }
 
-/**
- * Every member of a question but the budget, in one line; two questions with the same line are the
- * same question.
- */
+/** All members of a question except the budget; equal for equal questions. */
 function questionClass({ model, shape, preferences }: Question): string {
   const requested = preferences === null ? "" : canonicalJson(preferences);
   return `${model}\n${shapeClass(shape)}\n${requested}`;

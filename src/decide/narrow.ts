@@ -52,7 +52,7 @@ export function applyPreferences(
     if (kept.length === 0) return deny(member, "preferences_exclude_all");
     remaining = kept;
   }
-  // Plans have no measurements: the trace shows that dispatch applies these.
+  // Plans have no measurements. The trace shows that dispatch applies these members.
   for (const member of MEASURED) {
     if (preferences?.[member] === undefined) continue;
     if (member === "sort" && preferences.sort?.by === "price") continue;
@@ -105,8 +105,8 @@ function preferenceFilters(
  * The first member that names something the workspace does not have; a typo must not read as
  * "exclude everything". A workspace has the providers and regions that it may use: if another
  * tenant's gave another answer, the difference would reveal which exist. `ignore` and `region` may
- * also name what the requested route has, because a denial names it; a provider that is not
- * approved can never answer, so `only` and `order` may not.
+ * also name providers and regions of the requested route, because a denial names them; a provider
+ * that is not approved can never answer, so `only` and `order` may not.
  */
 function unknownName(
   table: RoutingTable,
@@ -145,12 +145,12 @@ export function regionsNamed(table: RoutingTable, name: string): readonly string
 
 /**
  * The order of trying: the caller's `order` first, then `sort`, otherwise the table's order.
- * Stable; no candidate comes or goes unless the caller wants a single endpoint: then the first tier
- * is left, of which dispatch tries one.
+ * Stable. All candidates stay, unless the caller wants a single endpoint: then the first tier
+ * stays, of which dispatch tries one.
  *
- * `order` and a sort by price leave nothing to choose, so each candidate is a tier of its own. What
- * a sort by latency or throughput chooses among is a tier: within the caller's `order` all
- * candidates, or (`partition: model`) those of one model.
+ * `order` and a sort by price are final, so each candidate is a tier of its own. A sort by latency
+ * or throughput chooses within a tier: of the caller's `order`, all candidates or (`partition:
+ * model`) those of one model.
  *
  * @example orderCandidates(null, []) // []
  */
@@ -180,8 +180,8 @@ function reorder(
 }
 
 /**
- * The cheapest first; of every model its own, models in the order of their first candidate, unless
- * the caller compares them too.
+ * The cheapest first, within each model unless the caller compares models; models in the order of
+ * their first candidate.
  */
 function byPrice(
   { partition }: SortPreference,
@@ -193,10 +193,7 @@ function byPrice(
   );
 }
 
-/**
- * The candidates of each provider of `order`, then all others; all together where there is no
- * order.
- */
+/** The candidates of each provider of `order`, then all others; one group without an order. */
 function ranksIn(
   order: readonly string[] | undefined,
   candidates: readonly Candidate[],
@@ -213,7 +210,7 @@ function byModel(candidates: readonly Candidate[]): readonly (readonly Candidate
   return [...Map.groupBy(candidates, ({ endpoint }) => endpoint.model).values()];
 }
 
-/** Prices of input and output together, as a shop window shows them; unknown prices last. */
+/** Sum of the prices of input and output; unknown prices last. */
 function totalPrice({ endpoint: { price } }: Candidate): number {
   return price === null ? Infinity : price.input + price.output;
 }

@@ -22,8 +22,7 @@ const BUCKET = 24 / HOUR_BUCKETS.length;
  * @example timeWindow(0) // { day: "weekday", hour: "night" }
  *
  * @param at milliseconds since the epoch.
- * @throws {RangeError} when `at` is not finite: a clock without a valid time must not decide
- * anything.
+ * @throws {RangeError} when `at` is not finite: a clock without a valid time must not decide.
  */
 export function timeWindow(at: number): PolicyTime {
   if (!Number.isFinite(at)) throw new RangeError("timeWindow: the clock gives no time");
@@ -36,8 +35,8 @@ export function timeWindow(at: number): PolicyTime {
 }
 
 /**
- * What stands in for the time where no policy reads it, so that requests of different hours are the
- * same question.
+ * Time of inputs where no policy reads it, so that requests of different hours are the same
+ * question.
  */
 export const ANY_TIME: PolicyTime = Object.freeze({ day: "weekday", hour: "morning" });
 
@@ -46,14 +45,14 @@ function modulo(value: number, divisor: number): number {
   return ((value % divisor) + divisor) % divisor;
 }
 
-/** What policies read that is neither of the request nor of the configuration. */
+/** Input that comes neither from the request nor from the configuration. */
 interface Circumstances {
   readonly time: PolicyTime;
   readonly budget: BudgetStep;
 }
 
 /**
- * Everything that a policy can read of a request: names of the table, enums, booleans and buckets
+ * Input of policies for a request: names of the table, enums, booleans and buckets
  * (docs/policies.md#what-a-policy-may-read).
  */
 export function policyInput(
@@ -84,7 +83,7 @@ export function policyInput(
   };
 }
 
-/** What policies read of a request's shape, whatever the table says. */
+/** Members of the input that depend on the request's shape only. */
 export function requestInput({ needs, stream, context, maxOutput, reasoningEffort }: RequestShape) {
   return { needs, stream, context, max_output: maxOutput, reasoning_effort: reasoningEffort };
 }

@@ -2,8 +2,8 @@ import type { ConstraintTrace } from "../canon/decision.ts";
 import type { Denial } from "../canon/error.ts";
 
 /**
- * Collects what each constraint said. The first enforced denial in the order of checking is the one
- * in the client's error.
+ * Collects the results of constraints. The first enforced denial in the order of checking becomes
+ * the client's error.
  */
 export class Trace {
   readonly entries: ConstraintTrace[] = [];

@@ -16,8 +16,8 @@ import type { RoutingTable } from "../canon/table.ts";
 import { planOf, tiersOf } from "./candidates.ts";
 import { regionsNamed } from "./narrow.ts";
 
-/** What a set of obligations makes of the candidates that the policies have left. */
-export interface Obliged {
+/** Result of applying obligations to the remaining candidates. */
+export interface AppliedObligations {
   readonly candidates: readonly Candidate[];
   readonly edits: RequestEdits;
 }
@@ -31,7 +31,7 @@ export function applyObligations(
   table: RoutingTable,
   candidates: readonly Candidate[],
   obligations: readonly PolicyObligation[],
-): Obliged {
+): AppliedObligations {
   let maxOutputTokens: number | null = null;
   const stripFields = new Set<StrippableField>();
   const preferred: (readonly string[])[] = [];
@@ -55,8 +55,8 @@ export function applyObligations(
 }
 
 /**
- * Stable. Equals of which only some are in the region are equals no more: dispatch would mix them
- * again.
+ * Stable. A tier of which only some candidates are in the region is split, because dispatch would
+ * mix them again.
  */
 function preferringRegions(
   tiers: readonly (readonly Candidate[])[],
@@ -75,13 +75,13 @@ function preferringRegions(
 /**
  * An obligation as a line of the decision.
  *
- * @param outcome what its slot's obligations made of the request: what is for an enforced slot,
- * what would be for a candidate; `null` where the request is denied, so that nothing acts on it.
+ * @param outcome result of its slot's obligations: the actual one for an enforced slot, the
+ * hypothetical one for a candidate; `null` if the request is denied.
  */
 export function obligationTraceOf(
   table: RoutingTable,
   { policy, name, kind, value }: PolicyObligation,
-  outcome: Obliged | null,
+  outcome: AppliedObligations | null,
 ): ObligationTrace {
   const acts =
     outcome !== null &&
@@ -113,7 +113,7 @@ export function sameEdits(left: RequestEdits, right: RequestEdits): boolean {
   );
 }
 
-/** What a set of verdicts does to a list of candidates. */
+/** Result of applying verdicts to candidates. */
 interface Applied {
   readonly candidates: readonly Candidate[];
   readonly denial: Denial | null;
@@ -134,14 +134,14 @@ export function applyVerdicts(
   const remaining = candidates.filter(
     ({ endpoint }) => !filters.some(({ failing }) => failing.includes(endpoint.id)),
   );
-  const closing = verdicts.find((verdict) => closes(verdict, remaining));
-  if (closing !== undefined) return { candidates: remaining, denial: denialOf(closing, remaining) };
+  const denying = verdicts.find((verdict) => denies(verdict, remaining));
+  if (denying !== undefined) return { candidates: remaining, denial: denialOf(denying, remaining) };
   const [filter] = filters;
   const denial = remaining.length > 0 || filter === undefined ? null : denialOf(filter, candidates);
   return { candidates: remaining, denial };
 }
 
-function closes(
+function denies(
   { verdict, effect, failing }: PolicyVerdict,
   remaining: readonly Candidate[],
 ): boolean {
@@ -167,7 +167,7 @@ function revisionText({ revision, digest }: PolicyIdentity): string {
   return formatRevision(revision) ?? digest.slice(0, 12);
 }
 
-/** The same verdict as a line of the decision's trace. */
+/** A verdict as a line of the decision's trace. */
 export function traceOf(given: PolicyVerdict, applied: Applied): ConstraintTrace {
   const { policy, constraint, verdict, reason, failing } = given;
   return {
@@ -184,9 +184,10 @@ export function traceOf(given: PolicyVerdict, applied: Applied): ConstraintTrace
 
 function effectOf(verdict: PolicyVerdict, applied: Applied): ConstraintTrace["effect"] {
   if (verdict.verdict === "pass") return "none";
-  const denies = closes(verdict, applied.candidates) || applied.candidates.length === 0;
+  const { candidates } = applied;
   const enforced = verdict.policy.slot === "enforced";
-  if (denies) return enforced ? "denied" : "would_deny";
+  if (candidates.length === 0 || denies(verdict, candidates))
+    return enforced ? "denied" : "would_deny";
   if (verdict.effect === "filter") return enforced ? "narrowed" : "would_narrow";
   return "none";
 }

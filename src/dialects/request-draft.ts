@@ -13,8 +13,8 @@ import { parseExactJsonText } from "./json.ts";
 export type Members = Record<string, JsonValue | undefined>;
 
 /**
- * A request while it is printed for a provider: its body, what the protocol cannot carry, and why
- * it cannot be sent at all.
+ * A request while it is printed for a provider: its body, dropped fields, and the refusal if it
+ * cannot be sent.
  */
 export class RequestDraft {
   readonly body: Members = {};
@@ -27,8 +27,8 @@ export class RequestDraft {
   }
 
   /**
-   * Refuses what the endpoint's features exclude. The decision sends no such request; one that gets
-   * here must not lose the content.
+   * Refuses content that the endpoint's features exclude. The decision sends no such request; one
+   * that gets here must not lose the content.
    */
   refuseFeature(what: string): void {
     this.refuse("feature_not_supported", `An endpoint that may get the request has no ${what}`);

@@ -3,7 +3,7 @@ import type { ServiceError } from "../canon/error.ts";
 import type { Identity, Scope } from "../canon/identity.ts";
 import type { Endpoint } from "./contract/endpoint.ts";
 import { allowReading } from "./cross-origin.ts";
-import { mayComeFrom, mayDo, type Tokens } from "../canon/credentials/narrowing.ts";
+import { matchesOrigin, allowsOperation, type Tokens } from "../canon/credentials/narrowing.ts";
 import type { RequestRuntime } from "./runtime.ts";
 import { codedError } from "../canon/error-codes.ts";
 import type { Operation } from "../canon/operation.ts";
@@ -156,7 +156,7 @@ function refusalOf(
   scopes: readonly Scope[],
   operation: Operation | null,
 ): ServiceError | null {
-  if (!mayComeFrom(identity, headers.origin))
+  if (!matchesOrigin(identity, headers.origin))
     return codedError("origin_not_allowed", "The token is bound to another origin.");
   if (!scopes.some((scope) => identity.scopes.has(scope)))
     return codedError(
@@ -164,7 +164,7 @@ function refusalOf(
       `The token lacks the scope ${scopes.join(" or ")}; the backend requests it in \`scope\` when it exchanges its key.`,
     );
   if (operation === null) return null;
-  if (!mayDo(identity, operation))
+  if (!allowsOperation(identity, operation))
     return codedError("insufficient_scope", `The token is not for ${operation}.`);
   const reached = tokens.reached(identity);
   return reached === null ? null : exhausted(reached);

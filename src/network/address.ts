@@ -1,9 +1,9 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from "node:net";
 
 /**
- * What an IP address is to a router that calls providers: `public`: on the internet; `private`:
- * this machine or an own network, called only where routes.yaml allows it; `forbidden`: no provider
- * can have it, but the metadata service of a cloud may.
+ * Kinds of IP addresses for a router that calls providers: `public`: on the internet; `private`:
+ * this machine or a private network, called only if routes.yaml allows it; `forbidden`: no provider
+ * has such an address, but the metadata service of a cloud may.
  */
 type AddressKind = "public" | "private" | "forbidden";
 
@@ -40,7 +40,7 @@ const IPV4: Readonly<Record<AddressKind, readonly string[]>> = {
   public: ["0.0.0.0/0"],
 };
 
-/** What is in no range here is not allocated yet, and forbidden. */
+/** Addresses in none of these ranges are not allocated yet, and forbidden. */
 const IPV6: Readonly<Record<AddressKind, readonly string[]>> = {
   forbidden: [
     // Teredo and other protocol assignments.
@@ -69,10 +69,7 @@ const FORBIDDEN = rangesOf("forbidden");
 const PRIVATE = rangesOf("private");
 const PUBLIC = rangesOf("public");
 
-/**
- * The kind of an address as DNS or a URL writes it. Text that is no address is `forbidden`, because
- * it is unknown where it leads.
- */
+/** The kind of an address as DNS or a URL writes it. Other text is `forbidden`. */
 export function addressKind(text: string): AddressKind {
   const address = parseAddress(text);
   if (address === null || FORBIDDEN.check(address)) return "forbidden";

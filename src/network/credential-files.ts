@@ -6,9 +6,9 @@ export function variable(environment: Environment, name: string): string {
 }
 
 /**
- * The file of Google's application default credentials: the one that is named, else the one that
- * `gcloud auth application-default login` writes. The metadata server, third in Google's own order,
- * is a source of its own here: only the network could say whether it is there.
+ * The file of Google's application default credentials: the named one, or else the one that `gcloud
+ * auth application-default login` writes. The metadata server, third in Google's own order, is a
+ * separate source here: only a call would show whether it exists.
  */
 export function applicationDefaultFile(environment: Environment): string {
   const named = variable(environment, "GOOGLE_APPLICATION_CREDENTIALS");

@@ -5,69 +5,70 @@ import { fileURLToPath } from "node:url";
 import type * as AjvModule from "ajv/dist/2020.js";
 import type { ErrorObject, Options, ValidateFunction } from "ajv/dist/2020.js";
 
-/** The source of a check, and the message for a failure. */
+/** Schema and options of a check. */
 export interface ValidatorOptions {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly options?: Pick<Options, "allErrors" | "verbose" | "discriminator">;
-  /** Keywords of ours that check nothing. */
+  /** Our own keywords without checks. */
   readonly annotations?: readonly string[];
 }
 
 /**
- * A check of values against a schema of this program. It is made on its first use: all together
- * took a third of a start, and most servers use few of them. The package has them compiled, and
- * does not load ajv for them.
+ * A check of values against a schema of this program. It is compiled on its first use: all together
+ * took a third of a start, and most servers use few of them. The package contains them compiled,
+ * without ajv.
  */
 export class Validator<Value> {
-  readonly #given: () => ValidatorOptions;
-  #made: ValidateFunction<Value> | null = null;
+  readonly #source: () => ValidatorOptions;
+  #check: ValidateFunction<Value> | null = null;
 
-  /** @param given called once, with the first value. */
-  constructor(given: () => ValidatorOptions) {
-    this.#given = given;
+  /** @param source called once, with the first value. */
+  constructor(source: () => ValidatorOptions) {
+    this.#source = source;
   }
 
   /** Whether the value fits the schema. */
   accepts(value: unknown): value is Value {
-    return (this.#made ??= make<Value>(this.#given()))(value);
+    return (this.#check ??= load<Value>(this.#source()))(value);
   }
 
-  /** What was wrong with the value that was looked at last, in ajv's text. */
+  /** Errors of the last checked value, in ajv's text. */
   get errors(): readonly ErrorObject[] {
-    return this.#made?.errors ?? [];
+    return this.#check?.errors ?? [];
   }
 }
 
-const load = createRequire(import.meta.url);
+const requireModule = createRequire(import.meta.url);
 
 /**
  * Checks that `npm run build` has compiled, by {@link checkName}; the sources have no such folder.
  */
 const COMPILED = new URL("./checks/", import.meta.url);
 
-function make<Value>(given: ValidatorOptions): ValidateFunction<Value> {
-  const compiled = fileURLToPath(new URL(checkName(given), COMPILED));
-  return existsSync(compiled) ? load(compiled) : compile<Value>(given);
+function load<Value>(source: ValidatorOptions): ValidateFunction<Value> {
+  const compiled = fileURLToPath(new URL(checkName(source), COMPILED));
+  return existsSync(compiled) ? requireModule(compiled) : compile<Value>(source);
 }
 
 /**
- * The file of a check: named after all that it is compiled from, so that none is taken for another.
+ * File name of a check: a digest of its source, so that a changed schema is not checked by an old
+ * file.
  */
-export function checkName(given: ValidatorOptions): string {
-  return `${createHash("sha256").update(JSON.stringify(given)).digest("hex").slice(0, 32)}.cjs`;
+export function checkName(source: ValidatorOptions): string {
+  return `${createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 32)}.cjs`;
 }
 
 /** @throws {Error} for a schema with keywords that are neither the standard's nor annotations. */
-export function compile<Value>(given: ValidatorOptions): ValidateFunction<Value> {
-  return compilerOf(given).compile<Value>(given.schema);
+export function compile<Value>(source: ValidatorOptions): ValidateFunction<Value> {
+  return compilerOf(source).compile<Value>(source.schema);
 }
 
-/** What compiles a check. @param code how its code is written, where that is wanted. */
+/** The compiler of a check. @param code form of its code, to write it to a file. */
 export function compilerOf(
   { options = {}, annotations = [] }: ValidatorOptions,
   code?: Options["code"],
 ) {
-  const { Ajv2020 }: typeof AjvModule = load("ajv/dist/2020.js");
+  const { Ajv2020 }: typeof AjvModule = requireModule("ajv/dist/2020.js");
   const lenient = { strictTypes: false, strictTuples: false, strictRequired: false };
   // test/validation holds our schemas to the meta-schema: doing it here would compile the
   // meta-schema first, for each of them anew.

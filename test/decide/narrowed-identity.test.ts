@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 
 import {
   TOKEN_SCOPES,
-  mayComeFrom,
-  mayDo,
-  mayUseRoute,
+  matchesOrigin,
+  allowsOperation,
+  allowsRoute,
   narrow,
   type TokenGrant,
   type TokenRequest,
@@ -170,7 +170,7 @@ describe("the holder of a token", () => {
           const own = decider.decide(parent, question);
           const decision = decider.decide(holder, question);
           const asNamed = name === "" && operation === "moderations" ? "s" : name;
-          const isLeft = mayDo(holder, operation) && mayUseRoute(holder, asNamed);
+          const isLeft = allowsOperation(holder, operation) && allowsRoute(holder, asNamed);
           if (isLeft) expect(decision).toEqual(own);
           else
             expect(decision).toMatchObject({
@@ -196,8 +196,8 @@ describe("the holder of a token", () => {
         const own = usableRoutes(TABLE, identity, OPERATIONS);
         const seen = usableRoutes(TABLE, holder, OPERATIONS);
         const expected = own.flatMap(({ route: { id }, operations }) => {
-          const left = operations.filter((operation) => mayDo(holder, operation));
-          return mayUseRoute(holder, id) && left.length > 0 ? [{ id, left }] : [];
+          const left = operations.filter((operation) => allowsOperation(holder, operation));
+          return allowsRoute(holder, id) && left.length > 0 ? [{ id, left }] : [];
         });
         expect(seen.map(({ route: { id }, operations }) => ({ id, left: operations }))).toEqual(
           expected,
@@ -222,7 +222,7 @@ describe("the holder of a token", () => {
         ceilings: { requests: null, tokens: null },
       },
     };
-    expect(mayComeFrom(bound, "https://a.example")).toBe(true);
+    expect(matchesOrigin(bound, "https://a.example")).toBe(true);
     for (const origin of [
       undefined,
       "",
@@ -231,8 +231,8 @@ describe("the holder of a token", () => {
       "https://A.example",
       "http://a.example",
     ]) {
-      expect(mayComeFrom(bound, origin)).toBe(false);
+      expect(matchesOrigin(bound, origin)).toBe(false);
     }
-    expect(mayComeFrom(identity, undefined)).toBe(true);
+    expect(matchesOrigin(identity, undefined)).toBe(true);
   });
 });

@@ -17,24 +17,24 @@ export interface PreparedToken {
 }
 
 /**
- * `identity` of a refusal is whose token it was, where we have signed it: expired, or of a key that
- * has ended.
+ * A refusal of a token that we signed (expired, or of a key that is revoked) has the `identity` of
+ * its holder.
  */
 export type TokenVerification =
   | { readonly ok: true; readonly identity: Identity }
   | { readonly ok: false; readonly code: "invalid_api_key"; readonly identity?: Identity };
 
-/** Exchanged tokens as the request path needs them. Times are milliseconds since the epoch. */
+/** Exchanged tokens, for the request path. Times are milliseconds since the epoch. */
 export interface Tokens {
   /** Whether a credential looks like a token; it may still be invalid. */
   readonly isToken: (text: string) => boolean;
   /** The holder of the token; all refusals look alike to callers. Never rejects. */
   readonly verify: (text: string, now: number) => Promise<TokenVerification>;
-  /** The ceiling of the token that is reached already; counts nothing. */
+  /** The ceiling of the token that is reached; does not count a request. */
   readonly reached: (identity: Identity) => "requests" | "tokens" | null;
   /**
-   * Counts requests against the token's ceilings; gives the one that does not allow them. @param
-   * requests 1 where absent.
+   * Counts requests against the token's ceilings; returns the one that is exceeded. @param requests
+   * 1 where absent.
    */
   readonly take: (
     identity: Identity,
@@ -49,8 +49,8 @@ export interface Tokens {
 }
 
 /**
- * Scopes that the token of a key can have: it manages, simulates and reads nothing of the
- * operator's.
+ * Scopes that the token of a key can have: none to manage, to simulate or to read the operator's
+ * data.
  */
 export const TOKEN_SCOPES = ["inference", "catalogue:read"] as const satisfies readonly Scope[];
 
@@ -65,7 +65,7 @@ export interface TokenRequest {
   readonly ceilings: TokenCeilings;
 }
 
-/** Token that it gets: never more than the key has and its grant allows. */
+/** Token that it gets, within the rights of the key and its grant. */
 export interface TokenGrant extends Omit<Narrowing, "tokenId"> {
   readonly scopes: readonly Scope[];
   /** Seconds. */
@@ -99,8 +99,8 @@ interface ScopeBounds {
 const OF_KEYS: ScopeBounds = { possible: TOKEN_SCOPES, usual: ["inference"] };
 
 /**
- * The token that a key with this grant gets, or why it gets none. A request that cannot be met whole
- * is refused, never trimmed.
+ * The token for a key with this grant, or the refusal. A request that exceeds the grant is refused,
+ * never reduced.
  *
  * @example narrow(identity, grant, { ...request, scopes: ["inference"] })
  */
@@ -152,8 +152,8 @@ export function narrow(
 const CEILING_FIX = `request a whole number from 1 to ${MAXIMUM_CEILING}, or leave it out`;
 
 /**
- * The list requested where all of it is granted; the granted one where none is requested;
- * `undefined` where neither.
+ * The requested list if all of it is granted, or the granted one if none is requested; otherwise
+ * `undefined`.
  */
 function within<Item extends string>(
   granted: readonly Item[] | null,
@@ -176,9 +176,9 @@ function isCeiling(count: number | null): boolean {
 /**
  * Whether the credential allows the operation; keys allow all, within their scopes.
  *
- * @example mayDo({ narrowed: null }, "rerank") // true
+ * @example allowsOperation({ narrowed: null }, "rerank") // true
  */
-export function mayDo({ narrowed }: Identity, operation: Operation): boolean {
+export function allowsOperation({ narrowed }: Identity, operation: Operation): boolean {
   const operations = narrowed?.operations ?? null;
   return operations === null || operations.includes(operation);
 }
@@ -186,9 +186,9 @@ export function mayDo({ narrowed }: Identity, operation: Operation): boolean {
 /**
  * Whether the credential may see a route of the workspace.
  *
- * @example mayUseRoute({ narrowed: { routes: ["chat"] } }, "embed") // false
+ * @example allowsRoute({ narrowed: { routes: ["chat"] } }, "embed") // false
  */
-export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
+export function allowsRoute({ narrowed }: Identity, route: string): boolean {
   const routes = narrowed?.routes ?? null;
   return routes === null || routes.includes(route);
 }
@@ -196,11 +196,11 @@ export function mayUseRoute({ narrowed }: Identity, route: string): boolean {
 /**
  * Whether the request has the origin that the token is bound to.
  *
- * @example mayComeFrom({ narrowed: null }, undefined) // true
+ * @example matchesOrigin({ narrowed: null }, undefined) // true
  *
  * @param origin the `Origin` header; absent: none.
  */
-export function mayComeFrom({ narrowed }: Identity, origin: string | undefined): boolean {
+export function matchesOrigin({ narrowed }: Identity, origin: string | undefined): boolean {
   const bound = narrowed?.origin ?? null;
   return bound === null || bound === origin;
 }

@@ -39,9 +39,7 @@ export interface NewKey {
 export interface Rotation {
   /** How long the replaced key still works, milliseconds; 0: not at all. Default: a day. */
   readonly overlap?: number;
-  /**
-   * Milliseconds since the epoch. Default: the new key lives as long as the old one was to live.
-   */
+  /** Milliseconds since the epoch. Default: the lifetime of the old key. */
   readonly expiresAt?: number;
   readonly createdBy: string;
 }
@@ -58,9 +56,9 @@ export interface PreparedKey {
   /** The whole key, to be shown once. */
   readonly text: string;
   readonly key: ServiceKey;
-  /** The key that it replaces, as that is to be. */
+  /** The key that it replaces, in its new state. */
   readonly previous: ServiceKey | null;
-  /** Durable when it resolves; gives the replaced key as it then is. */
+  /** Resolves to the replaced key, when the change is durable. */
   readonly store: () => Promise<{ readonly previous: ServiceKey | null } | KeyFault>;
 }
 
@@ -83,14 +81,14 @@ export interface ExistingKey {
   readonly change: {
     /** Names of the grants that change. */
     readonly grants: readonly string[];
-    /** Durable, and known to this process, when it resolves; gives the key as it then is. */
+    /** Resolves to the key, when the change is durable and in effect in this process. */
     readonly store: () => Promise<ServiceKey | KeyFault>;
   } | null;
 }
 
 /**
  * The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or
- * rejects but for a bug.
+ * rejects unless there is a bug.
  */
 export interface KeyManagement {
   readonly get: (id: string) => Promise<ServiceKey | KeyFault>;
@@ -101,11 +99,11 @@ export interface KeyManagement {
   readonly page: (query: KeyPage) => Promise<readonly ServiceKey[] | KeyFault>;
   readonly create: (options: NewKey) => Promise<PreparedKey | KeyFault>;
   /**
-   * The key of a name after those that rotations have replaced; none where the workspace has never
-   * had the name.
+   * The key of a name, after those that rotations have replaced; empty if the workspace never had
+   * the name.
    */
   readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[] | KeyFault>;
-  /** The key of a name as it is wanted: the one that is there, or one that is not stored yet. */
+  /** The key of a name: the existing one, or one that is not stored yet. */
   readonly put: (name: string, options: NewKey) => Promise<PreparedKey | ExistingKey | KeyFault>;
   readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
   /**
@@ -115,7 +113,7 @@ export interface KeyManagement {
 }
 
 /**
- * What of a new key is compared with names that routes.yaml declares. Absent: the default, which
+ * Members of a new key that are compared with names in routes.yaml. Absent: the default, which
  * needs no declaration.
  */
 export interface DeclaredValues {
@@ -141,9 +139,9 @@ const LIST_OF = {
 } as const;
 
 /**
- * Why a key cannot have its environment, workload, owner, labels or routes: policies are compiled against
- * `vocabulary` of routes.yaml, so a value outside it opens or closes nothing, and tokens that may
- * use only a route that does not exist are refused everywhere.
+ * Why a key cannot have its environment, workload, owner, labels or routes: policies are compiled
+ * against `vocabulary` of routes.yaml, so a value outside it has no effect, and tokens that may use
+ * only a route that does not exist are refused everywhere.
  *
  * @example undeclaredValue({ workload: "web" }, table)?.fix
  *
@@ -155,8 +153,7 @@ export function undeclaredValue(
 ): UndeclaredValue | null {
   const { environment = "", workload = "", owner = "", labels = [], exchange } = key;
   const { environments, workloads, owners = [] } = vocabulary;
-  // Without a list no policy can name a value of it: teams that only report by workload declare
-  // none.
+  // Without a list no policy can name its values: teams that only report by workload declare none.
   const single = (
     field: "environment" | "workload" | "owner",
     value: string,
@@ -193,8 +190,8 @@ export const TOKEN_LIFETIME = { minimum: 60, maximum: 900 } as const;
 export const DEFAULT_KEY_ENVIRONMENT = "production";
 
 /**
- * Permission to exchange the key for short-lived tokens with fewer rights (RFC 8693). Tokens get only
- * what the lists name.
+ * Permission to exchange the key for short-lived tokens with fewer rights (RFC 8693). Tokens get
+ * only rights that the lists name.
  */
 export interface ExchangeGrant {
   /** Longest life of a token, seconds; {@link TOKEN_LIFETIME}. */

@@ -1,7 +1,7 @@
 /**
- * What a translation leaves out or changes because the answer does not depend on it
- * (docs/protocols.md#what-a-protocol-carries). The evidence and `docs/translation-matrix.md` have
- * these values; nothing else is left out.
+ * Fields that a translation leaves out or changes because the answer does not depend on them
+ * (docs/protocols.md#what-a-protocol-carries). These values are in the evidence and
+ * `docs/translation-matrix.md`; nothing else is left out.
  */
 export const DROPPED_FIELDS = {
   turns_merged: "Consecutive turns of one role were sent as one",
@@ -107,9 +107,7 @@ export const DROPPED_FIELDS = {
     "Bounds of a schema that the provider refuses were sent as part of its descriptions",
   strictness_dropped:
     "A schema that the provider's strict mode does not take was sent without strictness",
-  /**
-   * Stands in records of earlier builds only: an answer without a finish reason is a failure now.
-   */
+  /** In records of earlier builds only: an answer without a finish reason is a failure now. */
   finish_synthesised:
     "Earlier builds only: the provider gave no finish reason, and `stop` was sent",
 } as const satisfies Record<string, string>;
@@ -117,9 +115,9 @@ export const DROPPED_FIELDS = {
 export type DroppedField = keyof typeof DROPPED_FIELDS;
 
 /**
- * What the router changed in a request or an answer without changing what it says, beside the
- * members that it took out and what a translation dropped (`DROPPED_FIELDS`). The values stand in
- * the header `x-signalbox-edits`, in the evidence and in the contract.
+ * Changes of a request or an answer that keep its meaning, beside members that were taken out and
+ * fields that a translation dropped (`DROPPED_FIELDS`). The values are in the header
+ * `x-signalbox-edits`, in the evidence and in the contract.
  */
 export const EDITS = {
   model_replaced: "`model` was sent as the provider's name of the model",
@@ -153,10 +151,7 @@ export const EDIT_NAMES: readonly Edit[] = Object.keys(EDITS).filter((name): nam
   Object.hasOwn(EDITS, name),
 );
 
-/**
- * A set of edits, one bit for each. A request whose edits are common ones allocates nothing for
- * them.
- */
+/** A set of edits, one bit for each. Common sets allocate nothing per request. */
 export type EditSet = number;
 
 export const NO_EDITS: EditSet = 0;
@@ -170,15 +165,15 @@ export function editSet(edit: Edit): EditSet {
   return 1 << EDIT_NAMES.indexOf(edit);
 }
 
-/** What every native relay may do to an answer. */
+/** The edit that every native relay may make to an answer. */
 export const SIGNATURES_MARKED: EditSet = editSet("signatures_marked");
 
 const LISTS = new Map<EditSet, readonly Edit[]>();
 
 /**
  * The edits of a set, in the order of {@link EDITS}. The same list for the same set; not frozen,
- * because it stands in records, and the engine serialises an object with a frozen list in twice the
- * time.
+ * because it is part of records, and the engine takes twice the time to serialise an object with a
+ * frozen list.
  *
  * @example editsIn(editSet("batch_split")) // ["batch_split"]
  */
@@ -190,7 +185,7 @@ export function editsIn(set: EditSet): readonly Edit[] {
   return list;
 }
 
-/** Everything that differs between what the caller and the provider saw, as far as it is known. */
+/** All known differences between the caller's and the provider's view of an exchange. */
 export interface AnswerEdits {
   readonly edits: EditSet;
   /** Registered names of members that were taken out of the request. */

@@ -45,7 +45,7 @@ export interface Answer {
   readonly model: string | null;
   readonly blocks: readonly AnswerBlock[];
   readonly usage: TokenUsage | null;
-  /** `null` while the answer goes on, and where it failed. */
+  /** `null` for an answer that has not ended, or has failed. */
   readonly finish: { readonly reason: FinishReason; readonly stopSequence: string | null } | null;
   readonly failure: UpstreamFailure | null;
 }
@@ -107,7 +107,7 @@ export type InferenceEvent =
   | { readonly type: "arguments"; readonly index: number; readonly json: string }
   | { readonly type: "citation"; readonly index: number; readonly citation: Citation }
   | { readonly type: "close"; readonly index: number }
-  /** Each later one replaces what it says and keeps what it does not (`mergeUsage`). */
+  /** Counts replace those of earlier events; `null` ones do not (`mergeUsage`). */
   | { readonly type: "usage"; readonly usage: TokenUsage }
   | { readonly type: "dropped"; readonly field: DroppedField }
   | { readonly type: "finish"; readonly reason: FinishReason; readonly stopSequence: string | null }
@@ -116,7 +116,7 @@ export type InferenceEvent =
 export type OpenBlock =
   | { readonly kind: "text" }
   | { readonly kind: "refusal" }
-  /** `summary`: the text sums up reasoning that is not shown. */
+  /** `summary`: the text is a summary of reasoning that is not shown. */
   | { readonly kind: "reasoning"; readonly summary: boolean }
   | { readonly kind: "tool_call"; readonly id: string; readonly name: string };
 

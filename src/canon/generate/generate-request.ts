@@ -3,7 +3,7 @@ import type { ReasoningEffort } from "../request.ts";
 
 /**
  * One turn of a conversation. Tool results are turns of their own; dialects that put them into user
- * messages join and part them.
+ * messages join and split them.
  */
 export type Turn = SystemTurn | UserTurn | AssistantTurn | ToolTurn;
 
@@ -24,7 +24,7 @@ export interface UserTurn {
 export interface AssistantTurn {
   readonly role: "assistant";
   readonly name: string | null;
-  /** In the order in which they were said. */
+  /** In the order of the answer. */
   readonly content: readonly AssistantPart[];
 }
 
@@ -37,7 +37,7 @@ export type InputPart = TextPart | ImagePart | FilePart | AudioPart;
 export type AssistantPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart;
 
 /**
- * A mark that a provider may keep everything up to here; `ttl` as the caller wrote it, `null` for
+ * A mark that a provider may cache everything up to here; `ttl` as the caller wrote it, `null` for
  * the provider's default.
  */
 export interface CacheMark {
@@ -110,7 +110,7 @@ export interface ToolCallPart {
 export interface ToolResult {
   readonly callId: string;
   readonly content: readonly (TextPart | ImagePart | FilePart)[];
-  /** `null` where the protocol cannot say. */
+  /** `null` if the protocol cannot express it. */
   readonly isError: boolean | null;
   readonly cache: CacheMark | null;
 }
@@ -183,13 +183,13 @@ export interface ReasoningRequest {
   readonly effort: ReasoningEffort;
   /** Tokens; `null` where the caller gave none. */
   readonly budget: number | null;
-  /** The model decides how much to think. */
+  /** The model decides how long to reason. */
   readonly adaptive: boolean;
-  /** How reasoning is shown: an enum value for summaries, `null` where the caller does not say. */
+  /** How reasoning is shown: an enum value for summaries, `null` if not requested. */
   readonly display: "auto" | "concise" | "detailed" | "summarized" | "omitted" | null;
 }
 
-/** May help, may be left out; what is left out is recorded. */
+/** Hints; leaving one out is recorded. */
 export interface Hints {
   readonly serviceTier: string | null;
   readonly promptCacheKey: string | null;

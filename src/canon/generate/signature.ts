@@ -1,7 +1,7 @@
 /**
  * Signed reasoning travels through clients as text that they give back unchanged. Every signature
- * that leaves the router says which family can read it: by a tag, or by having none, which means
- * the family that the protocol itself stands for (decision 7).
+ * that leaves the router shows which family can read it: by a tag, or by its absence, which is the
+ * protocol's own family (decision 7).
  */
 const TAG = "sbx1.";
 

@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue } from "../json.ts";
 
 /**
- * The type of the values that a JSON Schema (2020-12) allows, where the schema has been written
- * `as const`. Members that it does not require are optional. Understands what the schemas of this
- * repository use; anything else is any JSON.
+ * The type of the values that a JSON Schema (2020-12) allows, where the schema has been written `as
+ * const`. Members that it does not require are optional. Supports the keywords that schemas of this
+ * repository use; other schemas are any JSON.
  *
- * @typeParam Definitions what references to `#/$defs/…` mean.
+ * @typeParam Definitions schemas of references to `#/$defs/…`.
  * @typeParam Enums `open` where the value may come from a newer server, whose enums have more
  * values.
  */
@@ -85,7 +85,7 @@ type RowsValue<Names extends string, Row> = string extends Names
   ? Readonly<Record<string, Row>>
   : { readonly [Name in Names]?: Row };
 
-/** What schemas are most often made of. */
+/** Members that many schemas have. */
 export const TEXT = { type: "string" } as const;
 export const NULLABLE_TEXT = { type: ["string", "null"] } as const;
 export const TEXTS = { type: "array", items: TEXT } as const;
@@ -94,7 +94,7 @@ export const NULLABLE_COUNT = { type: ["integer", "null"], minimum: 0 } as const
 export const INSTANT = { type: "string", format: "date-time" } as const;
 
 /**
- * An object of which all members are there. A newer version may add others.
+ * An object whose members are all required. A newer version may add others.
  *
  * @example complete({ id: TEXT }).required // ["id"]
  */
@@ -123,7 +123,7 @@ export function completeOrNull<const Properties extends Readonly<Record<string, 
 }
 
 /**
- * An object of which all members are there, and no others.
+ * An object whose members are all required, and that has no others.
  *
  * @example whole({ id: TEXT }).additionalProperties // false
  */

@@ -28,9 +28,9 @@ import { WEATHER } from "../protocol-family.ts";
 
 /**
  * JSON Schemas (2020-12) of the bodies of POST /api/v1/messages and …/count_tokens
- * (docs/protocols.md#messages). They validate requests and are part of /openapi.json. The field
- * registry (`request-facts.ts`) decides about members that they do not list, by the setting of the route;
- * unknown nested members go to providers of the same protocol unchanged.
+ * (docs/protocols.md#messages). They validate requests and are part of /openapi.json. Members that
+ * they do not list are treated by the field registry (`request-facts.ts`) and the setting of the
+ * route; unknown nested members are sent unchanged to providers of the same protocol.
  */
 const nullableShare = nullableNumber(0, 1);
 
@@ -326,7 +326,7 @@ export const MESSAGE_STREAM: EventStream = {
   ends: "`message_stop`. A stream that ends with `error`, or with nothing, is not whole.",
 };
 
-/** Most beta flags that are looked at; coding agents send about ten. */
+/** Most beta flags that are read; coding agents send about ten. */
 const MAXIMUM_BETAS = 64;
 
 /** Headers of messages requests. */
@@ -389,7 +389,7 @@ export function modelInfo(described: DescribedRoute): JsonObject {
     type: "model",
     id,
     display_name: title === "" ? id : title,
-    // A route has no date of creation; the protocol says the epoch where it is unknown.
+    // A route has no date of creation; the protocol uses the epoch for unknown dates.
     created_at: "1970-01-01T00:00:00Z",
     lifecycle: "active",
     line: null,
@@ -406,9 +406,9 @@ interface Support extends JsonObject {
 }
 
 /**
- * All capability names of the protocol, as its clients read them: what a messages request may
- * require of the route. Then every capability of the route under the name that it has here; a name
- * that both have (`image_input`, `code_execution`) says what the route has.
+ * All capability names of the protocol, for its clients: whether a messages request may require
+ * each of the route. Then every capability of the route under its name here, which overrides a name
+ * of the protocol (`image_input`, `code_execution`).
  */
 function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObject {
   const requires = (needs: readonly Capability[], ...features: readonly Feature[]): Support =>
@@ -452,10 +452,7 @@ function support(supported: boolean): Support {
   return { supported };
 }
 
-/**
- * What cannot be promised: the router has no batches, and what a model does with the others is not
- * declared in routes.yaml.
- */
+/** Not supported: the router has no batches, and routes.yaml does not declare the others. */
 const NO = support(false);
 
 function anyOf(supports: Readonly<Record<string, Support>>): Support {

@@ -45,9 +45,8 @@ const BEDROCK_VERSION = "bedrock-2023-05-31";
 const STREAM_TYPE = "application/vnd.amazon.eventstream";
 
 /**
- * Amazon Bedrock's InvokeModel: the model and whether the answer streams are said by the path,
- * version and betas by members of the body; streams are binary frames. Counting is an operation of
- * its own around the same body.
+ * Amazon Bedrock's InvokeModel: the path has the model and the method, the body has version and
+ * betas; streams are binary frames. Counting is an operation of its own around the same body.
  */
 function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedRequest {
   const counts = request.path === COUNT_PATH;
@@ -85,9 +84,7 @@ function countedBody(body: Readonly<Record<string, JsonValue | undefined>>): Jso
 
 const encoder = new TextEncoder();
 
-/**
- * A count in the protocol's members; what is no count is left for the protocol's reader to refuse.
- */
+/** A count in the protocol's members; the protocol's reader refuses any other answer. */
 function plainCount(bytes: Uint8Array): Uint8Array {
   const answer = parseAnswerBytes(bytes);
   const count = memberIn(answer, "inputTokens");
@@ -102,15 +99,15 @@ const VERTEX_VERSION = "vertex-2023-10-16";
 const COUNT_MODEL = "count-tokens";
 
 /**
- * Google Vertex AI, whose base URL ends with the publisher (`…/publishers/anthropic`): the model
- * stands in the path and the version in the body. Answers, streams and the header for betas are the
+ * Google Vertex AI, whose base URL ends with the publisher (`…/publishers/anthropic`): the model is
+ * in the path and the version in the body. Answers, streams and the header for betas are the
  * protocol's own.
  */
 function hostOnVertex(request: OutgoingRequest, upstreamModel: string): HostedRequest {
   const counts = request.path === COUNT_PATH;
   const { body, stripped } = hostedBody(request.body, VERTEX_VERSION, counts ? [] : ["model"]);
   const method = body.stream === true ? "streamRawPredict" : "rawPredict";
-  // Versions of models stand after an @, which Google's own clients write as it is.
+  // Versions of models follow an @, which Google's own clients do not encode.
   const model = encodeURIComponent(upstreamModel).replaceAll("%40", "@");
   const betas = headerIn(request.headers, BETA_HEADER);
   return {
@@ -137,25 +134,24 @@ function readVertexError(status: number, bytes: Uint8Array): UpstreamFailure {
 const DIRECT_HINTS = ["service_tier", "speed", "diagnostics"];
 
 /**
- * Members that are the router's to set. A route that forwards unknown members would else let
- * callers turn on beta features that the provider's row does not list.
+ * Members that are the router's to set. Otherwise callers could turn on beta features that the
+ * provider's row does not list, on a route that forwards unknown members.
  */
 const OURS = ["anthropic_version", "anthropic_beta"];
 
-/** A body for a cloud, and the registered names of what was taken out of it. */
+/** A body for a cloud, and the registered names of members that were taken out. */
 interface HostedBody {
   readonly body: Record<string, JsonValue | undefined>;
   readonly stripped: readonly string[];
 }
 
 /**
- * The members of a request that a cloud takes, with the cloud's name of the version.
+ * The members of a request that a cloud accepts, with the cloud's name of the version.
  *
- * @param elsewhere members that the cloud reads somewhere else, such as in the path.
+ * @param elsewhere members that the cloud has elsewhere, such as in the path.
  */
 function hostedBody(body: JsonObject, version: string, elsewhere: readonly string[]): HostedBody {
-  // Without a prototype: a member that is called `__proto__` must travel as a member, not become
-  // one.
+  // Without a prototype, so that a member `__proto__` is sent as a member.
   const kept: Record<string, JsonValue | undefined> = Object.create(null);
   const stripped: string[] = [];
   for (const name in body) {
@@ -177,12 +173,12 @@ function headerIn(headers: readonly string[], name: string): string | null {
 }
 
 /**
- * Beginning of the members that the cloud adds to answers and events: measurements, and what its
- * guardrails did and why.
+ * Prefix of the members that the cloud adds to answers and events: measurements, and actions of its
+ * guardrails.
  */
 const PREFIX = "amazon-bedrock-";
 
-/** Says that a guardrail has replaced the model's text, or the prompt, by its own. */
+/** Reports that a guardrail has replaced the model's text, or the prompt. */
 const ACTION = `${PREFIX}guardrailAction`;
 const INTERVENED = "INTERVENED";
 
@@ -190,14 +186,15 @@ const INTERVENED = "INTERVENED";
 const WITHHELD = "refusal";
 
 /**
- * Whether an object of JSON may have members that the cloud has added; most have none, and need not
- * be parsed to know that.
+ * Whether a JSON text may have members of the cloud; most texts have none and need not be parsed.
  */
-function mayBeMarked(text: string): boolean {
+function mayHaveMarks(text: string): boolean {
   return text.includes(`"${PREFIX}`);
 }
 
-/** An object without the cloud's members, and whether they said that a guardrail had stepped in. */
+/**
+ * An object without the cloud's members, and whether they report an intervention of a guardrail.
+ */
 function withoutMarks(marked: JsonObject): {
   readonly plain: JsonObject;
   readonly intervened: boolean;
@@ -209,8 +206,8 @@ function withoutMarks(marked: JsonObject): {
 }
 
 /**
- * The object with the stop reason of answers that were withheld: what a guardrail did must not look
- * like a normal end.
+ * The object with the stop reason of withheld answers: an intervention must not look like a normal
+ * end.
  */
 function asWithheld(object: JsonObject): JsonObject {
   return { ...object, stop_reason: WITHHELD };
@@ -221,7 +218,7 @@ const decoder = new TextDecoder();
 /** A whole answer without the cloud's members: the bytes themselves where there are none. */
 function plainAnswer(bytes: Uint8Array): Uint8Array {
   const text = decoder.decode(bytes);
-  const answer = mayBeMarked(text) ? parseExactJsonText(text) : undefined;
+  const answer = mayHaveMarks(text) ? parseExactJsonText(text) : undefined;
   if (!isJsonObject(answer) || !Object.keys(answer).some((name) => name.startsWith(PREFIX)))
     return bytes;
   const { plain, intervened } = withoutMarks(answer);
@@ -231,21 +228,19 @@ function plainAnswer(bytes: Uint8Array): Uint8Array {
 /** The common event: one line of JSON that begins with the event's name. */
 const PLAIN_EVENT = /^\{"type":"([a-z_]+)"[^\r\n]*$/;
 
-/** Names that may stand in the field `event`, which ends with its line. */
+/** Names that can be written in the field `event`, which ends with its line. */
 const EVENT_NAME = /^[\w.-]+$/;
 
 /**
  * Takes the frames of Bedrock's InvokeModelWithResponseStream off: each holds one event of the
  * messages protocol, which goes to the inner stream as the server-sent event that it would be
- * elsewhere. Broken frames and exceptions are failures here; all else is the inner stream's to
- * judge.
+ * elsewhere. Broken frames and exceptions are failures here; the inner stream judges the events.
  */
 class InvokeStream implements AnswerStream {
   readonly #inner: AnswerStream;
   readonly #frames = new FrameReader(MAXIMUM_EVENT_BYTES);
   /**
-   * The event that says why the answer ended. It waits for the next one, which may say that a
-   * guardrail has stepped in.
+   * The event with the stop reason. It waits for the next one, which may report an intervention.
    */
   #ending: JsonObject | null = null;
   #intervened = false;
@@ -289,12 +284,12 @@ class InvokeStream implements AnswerStream {
   }
 
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
-    const released: Uint8Array[] = [];
-    this.#release(released);
+    const passed: Uint8Array[] = [];
+    this.#passEnding(passed);
     const { ending, events } = this.#inner.end();
     if (this.#failure !== null)
       return { ending: { ...ending, failure: this.#failure }, events: [] };
-    return { ending, events: [...released, ...events] };
+    return { ending, events: [...passed, ...events] };
   }
 
   fail(error: ServiceError): Uint8Array {
@@ -315,22 +310,22 @@ class InvokeStream implements AnswerStream {
 
   /** Gives one event of the protocol to the inner stream. */
   #pass(text: string, events: Uint8Array[]): void {
-    const name = mayBeMarked(text) ? undefined : PLAIN_EVENT.exec(text)?.[1];
+    const name = mayHaveMarks(text) ? undefined : PLAIN_EVENT.exec(text)?.[1];
     if (name !== undefined && name !== "message_delta") {
-      this.#release(events);
+      this.#passEnding(events);
       return this.#give(text, name, events);
     }
     const event = parseExactJsonText(text);
     if (!isJsonObject(event)) return this.#fail(answerFailure("malformed"), events);
     const { plain, intervened } = withoutMarks(event);
     this.#intervened ||= intervened;
-    this.#release(events);
+    this.#passEnding(events);
     if (textOf(plain.type) === "message_delta") this.#ending = plain;
     else this.#giveObject(plain, events);
   }
 
-  /** Lets the event go that waits. */
-  #release(events: Uint8Array[]): void {
+  /** Passes the waiting event on. */
+  #passEnding(events: Uint8Array[]): void {
     const ending = this.#ending;
     if (ending === null) return;
     this.#ending = null;
@@ -349,11 +344,9 @@ class InvokeStream implements AnswerStream {
     for (const event of this.#inner.push(formatSseEvent(data, name))) events.push(event);
   }
 
-  /**
-   * What the provider has said of the answer's end still counts, though the answer is not whole.
-   */
+  /** A stop reason that has arrived is still passed on, though the answer is not whole. */
   #fail(failure: UpstreamFailure, events: Uint8Array[]): void {
-    this.#release(events);
+    this.#passEnding(events);
     this.#failure = this.#inner.failure ?? failure;
   }
 }

@@ -34,9 +34,7 @@ export const MESSAGES_BODY: BodyReader = {
   conversationOpening: ({ messages, system }) => turnsOpening(messages, system),
 };
 
-/**
- * Reads a validated body of either operation: what it requires, how large it is, what it prefers.
- */
+/** Reads a validated body of either operation: its requirements, size and preferences. */
 export function parseMessagesRequest(
   operation: MessagesOperation,
   body: JsonObject,
@@ -70,13 +68,10 @@ export function parseMessagesRequest(
 
 type MessagesOperation = "messages" | "messages.count_tokens";
 
-/** Stop sequences that every protocol takes which takes any. */
+/** Stop sequences that every protocol with stop sequences accepts. */
 const COMMON_STOP_SEQUENCES = 4;
 
-/**
- * What the walk finds; limits, tiers and hints are added where a request is translated, because
- * edits change them.
- */
+/** Result of the walk; a translation adds limits, tiers and hints, because edits change them. */
 interface MessagesBody {
   readonly read: Omit<GenerateRequest, "hints">;
   /** As policies see it. */
@@ -84,8 +79,8 @@ interface MessagesBody {
 }
 
 /**
- * The one walk over a body of either operation: canon of all that a translation carries, and in
- * `reading` what the body requires.
+ * The one walk over a body of either operation: canon for a translation, and in `reading` the
+ * requirements of the body.
  */
 function readMessagesBody(
   operation: MessagesOperation,
@@ -128,7 +123,7 @@ function readMessagesBody(
 }
 
 function noteValues(body: JsonObject, reading: RequestReading): void {
-  // Reads the prompt into the provider's cache and answers nothing: no other protocol has that.
+  // Only fills the provider's cache: no other protocol has that.
   if (body.max_tokens === 0) reading.useNative("max_tokens");
   if (!isPlainMark(body.cache_control)) reading.useNative("cache_control");
   const tier = body.service_tier;
@@ -138,7 +133,7 @@ function noteValues(body: JsonObject, reading: RequestReading): void {
   if (!editsNothing(body.context_management)) reading.useNative("context_management");
 }
 
-/** Agents always send an edit that keeps all thinking; it takes nothing out of any conversation. */
+/** Agents always send an edit that keeps all thinking, which changes no conversation. */
 function editsNothing(management: JsonValue | undefined): boolean {
   if (!isJsonObject(management)) return true;
   return Object.entries(management).every(([name, value]) => {
@@ -220,8 +215,8 @@ function noteCombinations(
 }
 
 /**
- * A body of either operation in canon. Members that only the protocol itself has do not get here:
- * `parse` has required an endpoint of its own.
+ * A body of either operation in canon. Members that only the protocol itself has do not occur:
+ * `parse` has required an endpoint of its own protocol.
  */
 export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) => {
   const counts = request.shape.operation === "messages.count_tokens";
@@ -238,7 +233,7 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
   };
   const made = canonicalRequest(reader, request, mode, edits);
   if ("code" in made) return made;
-  // System text alone is no conversation, and some protocols would answer it.
+  // System text alone is not a conversation, but some protocols would answer it.
   if (made.request.turns.every(({ role }) => role === "system")) {
     return invalidRequest("missing_field", "messages must hold something to answer", "messages");
   }
@@ -246,7 +241,7 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
   return { ...made, request: { ...made.request, reasoning } };
 };
 
-/** Members that may help, and that no other protocol has. */
+/** Hints that no other protocol has. */
 function noteHints(body: JsonObject, reading: RequestReading): void {
   if (body.cache_control != null) reading.dropped.add("cache_mark_dropped");
   for (const name of ["diagnostics", "context_management"]) {
@@ -264,7 +259,7 @@ function fittingReasoning(
   return { ...reasoning, budget: budgetUnder(reasoning.budget, requested, limit) };
 }
 
-/** In canon tiers have the values of the protocol that has most of them. */
+/** Tiers of canon are those of chat completions. */
 function readServiceTier(
   counts: boolean,
   { service_tier: tier }: JsonObject,
@@ -276,7 +271,7 @@ function readServiceTier(
   return "default";
 }
 
-/** Members of a client's own tool that canon can take in, or may leave out. */
+/** Members of a client's own tool that canon can hold, or may leave out. */
 const TOOL_MEMBERS = ["type", "name", "description", "input_schema", "strict", "cache_control"];
 
 /**
@@ -326,7 +321,7 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
   };
 }
 
-/** Whether a hint says no more than its absence would. */
+/** Whether a hint means the same as its absence. */
 function isDefault(value: JsonValue): boolean {
   return value === false || (Array.isArray(value) && value.length === 0);
 }
@@ -341,8 +336,8 @@ const CHOICE_MEMBERS = ["type", "name", "disable_parallel_tool_use"];
 /**
  * `tool_choice`, and whether several calls may be made at once.
  *
- * @param all the request's list of tools. @param tools those that the caller runs; a choice among
- * others is the provider's to judge.
+ * @param all the request's list of tools. @param tools those that the caller runs; the provider
+ * judges a choice of others.
  */
 function readToolChoice(
   choice: JsonValue | undefined,

@@ -33,10 +33,10 @@ interface Block {
   signature: string;
   /**
    * Arguments that came with the block's beginning; whole, or the empty object where they follow in
-   * pieces.
+   * hasPieces.
    */
   readonly input: JsonObject;
-  pieces: boolean;
+  hasPieces: boolean;
 }
 
 /**
@@ -60,9 +60,7 @@ class MessageReader extends AnswerEvents {
     this.#summary = display !== null && display !== "omitted";
   }
 
-  /**
-   * The message as far as it goes: whole in a whole answer, mostly empty where it begins a stream.
-   */
+  /** The message: whole in a whole answer, mostly empty at the beginning of a stream. */
   start(message: JsonObject, begins: boolean): void {
     const { model, content } = message;
     this.emit({ type: "start", model: textOrNull(model) });
@@ -71,7 +69,7 @@ class MessageReader extends AnswerEvents {
       this.openBlock(block);
       this.closeBlock();
     }
-    // A reason that comes at the beginning ends nothing yet.
+    // A reason at the beginning of a stream ends nothing yet.
     this.#readEnd(message);
     this.#addUsage(message.usage, begins);
   }
@@ -90,7 +88,7 @@ class MessageReader extends AnswerEvents {
       kind,
       signature: "",
       input: isJsonObject(input) ? input : {},
-      pieces: false,
+      hasPieces: false,
     };
     switch (kind) {
       case "text":
@@ -113,7 +111,7 @@ class MessageReader extends AnswerEvents {
   }
 
   /**
-   * Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer.
+   * Unknown kinds of hasPieces are dropped; a known one that its block cannot have is a broken answer.
    */
   addDelta(delta: JsonValue | undefined): void {
     if (!isJsonObject(delta)) return this.fail("malformed");
@@ -138,7 +136,7 @@ class MessageReader extends AnswerEvents {
         break;
       case "input_json_delta":
         if (block.kind !== "tool_use") return this.fail("malformed");
-        block.pieces ||= textOf(delta.partial_json) !== "";
+        block.hasPieces ||= textOf(delta.partial_json) !== "";
         this.blocks.arguments(block.key, textOf(delta.partial_json));
         break;
       case "citations_delta":
@@ -154,10 +152,10 @@ class MessageReader extends AnswerEvents {
     const block = this.#open;
     if (block === null) return;
     this.#open = null;
-    if (block.kind === "tool_use" && !block.pieces && Object.keys(block.input).length > 0) {
+    if (block.kind === "tool_use" && !block.hasPieces && Object.keys(block.input).length > 0) {
       this.blocks.arguments(block.key, JSON.stringify(block.input));
     }
-    // A router like this one marks what is not signed.
+    // Another router of this kind marks unsigned reasoning.
     if (block.signature !== "" && !isUnsigned(block.signature)) {
       if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
       else this.blocks.signature(block.signature, this.#family, block.key);
@@ -166,7 +164,7 @@ class MessageReader extends AnswerEvents {
     this.flush();
   }
 
-  /** The members that say why the answer ended, and its usage so far. */
+  /** Reads the stop reason, and the usage so far. */
   change(delta: JsonValue | undefined, usage: JsonValue | undefined): void {
     this.#readEnd(delta);
     this.#addUsage(usage);
@@ -200,8 +198,8 @@ class MessageReader extends AnswerEvents {
 }
 
 /**
- * A citation that says where the text comes from; `null` for one that counts in the request's own
- * documents. Its positions are those of the source.
+ * A citation with an address; `null` for one of the request's own documents. Its positions are
+ * those of the source.
  */
 function readCitation({ url, title }: JsonObject): Citation | null {
   if (typeof url !== "string") return null;
@@ -212,9 +210,9 @@ function readCitation({ url, title }: JsonObject): Citation | null {
  * Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer.
  */
 class MessagesParser extends SseEventParser<MessageReader> {
-  #begun = false;
-  /** Something has followed the beginning. */
-  #continued = false;
+  #hasStarted = false;
+  /** An event has followed the beginning. */
+  #hasContinued = false;
 
   protected override take(data: string, name: string | null): void {
     const event = parseJsonText(data);
@@ -228,11 +226,11 @@ class MessagesParser extends SseEventParser<MessageReader> {
   }
 
   #begin({ message }: JsonObject): void {
-    if (this.#continued || !isJsonObject(message)) return this.reader.fail("malformed");
+    if (this.#hasContinued || !isJsonObject(message)) return this.reader.fail("malformed");
     // Some servers send the beginning twice; in the middle of an answer it would be
     // another answer.
-    if (this.#begun) return;
-    this.#begun = true;
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
     this.reader.start(message, true);
   }
 
@@ -240,8 +238,8 @@ class MessagesParser extends SseEventParser<MessageReader> {
   #continue(type: unknown, event: JsonObject): void {
     const { reader } = this;
     if (!CONTENT_EVENTS.has(type)) return;
-    this.#continued = true;
-    if (!this.#begun) return reader.fail("malformed");
+    this.#hasContinued = true;
+    if (!this.#hasStarted) return reader.fail("malformed");
     switch (type) {
       case "content_block_start":
         return reader.openBlock(event.content_block);
@@ -289,8 +287,7 @@ export function parseMessagesAnswer(
 }
 
 /**
- * Whether a request only fills the provider's cache: it is answered with nothing, and nothing has
- * no reason to end.
+ * Whether a request only fills the provider's cache: the answer is empty, and has no stop reason.
  */
 export function isCacheWarmup({ body }: InferenceRequest): boolean {
   return body.max_tokens === 0;
@@ -317,11 +314,11 @@ export class UsageTally {
   #reasoning: number | null = null;
   #writtenForAnHour: number | null = null;
   #uncounted: readonly JsonObject[] = [];
-  #heard = false;
+  #isCounted = false;
 
-  /** `null` while nothing has been said. */
+  /** `null` while nothing was counted. */
   get usage(): TokenUsage | null {
-    if (!this.#heard) return null;
+    if (!this.#isCounted) return null;
     const written = this.#count("cache_creation_input_tokens");
     const read = this.#count("cache_read_input_tokens");
     const fresh = this.#count("input_tokens");
@@ -337,13 +334,12 @@ export class UsageTally {
   }
 
   /**
-   * @param begins the answer is yet to come: its output is not counted, whatever number the
-   * protocol has there.
+   * @param begins at the beginning of a stream: the output count there is ignored.
    * @returns whether `usage` is one.
    */
   add(usage: JsonValue | undefined, begins = false): boolean {
     if (!isJsonObject(usage)) return false;
-    this.#heard = true;
+    this.#isCounted = true;
     for (const name of COUNTS) {
       const count = readCount(usage[name]);
       if (count !== null && !(begins && name === "output_tokens")) this.#counts.set(name, count);
@@ -376,9 +372,7 @@ function isUncounted(round: JsonValue): round is JsonObject {
   return isJsonObject(round) && round.type === "compaction";
 }
 
-/**
- * Machine codes that say something to a caller and nothing of its content. All others are dropped.
- */
+/** Machine codes that help a caller and reveal no content. All others are dropped. */
 const SAFE_CODES = [
   "request_too_large",
   "rate_limit_error",
@@ -406,7 +400,7 @@ export function readMessagesError(status: number, bytes: Uint8Array): UpstreamFa
   return refusedAnswer(status, error, safeCode(error));
 }
 
-/** An error object that arrived inside a stream, or in an answer that said 200. */
+/** An error object inside a stream, or in an answer with status 200. */
 export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
   return refusedFrame(error, safeCode(error));
 }

@@ -38,7 +38,7 @@ export function readConversation(body: JsonObject, reading: RequestReading): rea
     turns.push({ role: "system", authority: "system", content: instructions });
   if (!Array.isArray(messages)) return turns;
   let begun = false;
-  // An iterator of entries costs more than all else that is done with a plain message.
+  // An iterator of entries would cost more than the rest of the work for a plain message.
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index];
     if (!isJsonObject(message)) continue;
@@ -66,7 +66,7 @@ function readMessage(
   } else if (role === "user") {
     readUser(content, `${path}.content`, turns, reading);
   } else if (role === "assistant") {
-    turns.push({ role, name: null, content: readSaid(content, path, reading) });
+    turns.push({ role, name: null, content: readAssistant(content, path, reading) });
   } else if (role === "system") {
     turns.push({
       role,
@@ -78,16 +78,16 @@ function readMessage(
   }
 }
 
-function readSaid(
+function readAssistant(
   content: JsonValue | undefined,
   path: string,
   reading: RequestReading,
 ): readonly AssistantPart[] {
   if (typeof content === "string") return [plainText(content)];
-  return readBlocks(content, "assistant", `${path}.content`, reading).filter(isSaid);
+  return readBlocks(content, "assistant", `${path}.content`, reading).filter(isAssistantPart);
 }
 
-/** A text or a list of text blocks; none where it is empty. */
+/** A text or a list of text blocks; an empty text has none. */
 function readTexts(
   value: JsonValue | undefined,
   path: string,
@@ -108,7 +108,7 @@ function readUser(
   let parts: InputPart[] = [];
   let results: ToolResult[] = [];
   for (const block of blocks) {
-    // Each list holds what stands together; the other kind begins a turn of its own.
+    // Adjacent blocks of one kind are one turn; the other kind begins a new one.
     if (block.kind === "tool_result") {
       if (results.length === 0) turns.push({ role: "tool", results });
       results.push(block.result);
@@ -121,7 +121,7 @@ function readUser(
   }
 }
 
-/** The first member that makes the request more than one text; `null` where it is one. */
+/** The first member that makes the request more than one text; `null` if it is one text. */
 function conversationMember(body: JsonObject, messages: readonly JsonValue[]): string | null {
   const { system, tools } = body;
   if (Array.isArray(tools) && tools.length > 0) return "tools";
@@ -142,9 +142,8 @@ function isOneText(content: JsonValue | undefined): boolean {
 }
 
 /**
- * An assistant message at the end is the beginning of the answer, for the model to go on from. One
- * that holds a server's tool calls is an answer that was paused; its sender wants the same again,
- * and any model can continue it.
+ * An assistant message at the end is the beginning of the answer, which the model continues. One
+ * with a server's tool calls is a paused answer, which any model can continue.
  */
 function noteLast(messages: readonly JsonValue[], reading: RequestReading): void {
   const last = messages.at(-1);
@@ -159,7 +158,7 @@ function isServerBlock(block: JsonValue): boolean {
   return facts !== null && facts.contexts.length === 0;
 }
 
-/** A block that canon can hold where it stands. */
+/** A block that canon can hold in its position. */
 type Block =
   | TextPart
   | ImagePart
@@ -173,7 +172,7 @@ type InputBlock = TextPart | ImagePart | FilePart;
 const isText = (block: Block): block is TextPart => block.kind === "text";
 const isInput = (block: Block): block is InputBlock =>
   block.kind === "text" || block.kind === "image" || block.kind === "file";
-const isSaid = (block: Block): block is TextPart | ReasoningPart | ToolCallPart =>
+const isAssistantPart = (block: Block): block is TextPart | ReasoningPart | ToolCallPart =>
   block.kind === "text" || block.kind === "reasoning" || block.kind === "tool_call";
 
 /** The blocks of a list that canon can hold; a list may be absent. */
@@ -217,8 +216,7 @@ function readBlock(
   }
   if (facts.needs !== null) reading.need(facts.needs, path);
   if (!facts.contexts.includes(context)) {
-    // What a server's tool did is distinguished by the call's name; its results have kinds of their
-    // own.
+    // Calls of server tools are distinguished by name; their results by type.
     const needs = serverToolNeeds(block.name);
     if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
     reading.useNative(path);
@@ -232,7 +230,7 @@ function readBlock(
   return readKind(type, block, context, path, reading);
 }
 
-/** It cannot be approved: only a route that forwards what is unknown takes it. */
+/** An unknown block cannot be approved: only a route that forwards unknown members accepts it. */
 function noteUnknownBlock(context: BlockContext, path: string, reading: RequestReading): void {
   reading.useNative(path);
   const sentence = `${path}.type must be one of ${blocksOf(context)}`;
@@ -263,7 +261,7 @@ function readKind(
         !isJsonObject(caller) || (caller.type === "direct" && Object.keys(caller).length === 1);
       if (!direct) reading.useNative(`${path}.caller`);
       reading.called(textOf(id));
-      // Printed only for an endpoint that wants it as text.
+      // Printed only for a translation.
       const args = reading.forTranslation ? JSON.stringify(isJsonObject(input) ? input : {}) : "{}";
       return {
         kind: "tool_call",
@@ -366,7 +364,7 @@ function readSource(block: JsonObject, path: string, reading: RequestReading): D
   };
 }
 
-/** Whether canon can take the source in. */
+/** Whether canon can hold the source. */
 function isPlainSource(source: JsonObject, kind: "image" | "document"): boolean {
   const { type } = source;
   const members = type === "url" ? URL_MEMBERS : VALUE_MEMBERS;

@@ -5,7 +5,7 @@ import type { ReasoningEffort } from "../../canon/request.ts";
 import { memberIn, numberOrNull, ownValue, textOf } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 
-/** Whose signatures travel without a tag: those of the protocol's own provider. */
+/** The family whose signatures have no tag: the protocol's own provider. */
 export const NATIVE_FAMILY = "anthropic";
 
 /** The member of each kind of reasoning block that holds its signature. */
@@ -15,7 +15,7 @@ export const SIGNATURE_MEMBERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Stands before the data of reasoning whose text the provider hid. Neither base64 nor a tag has a
+ * Prefix of the data of reasoning whose text the provider hid. Neither base64 nor a tag has a
  * colon, so no other signature begins with it.
  */
 const REDACTED = "redacted:";
@@ -28,10 +28,7 @@ export function redactedSignature(data: string): string {
   return `${REDACTED}${data}`;
 }
 
-/**
- * Stands before a tagged signature of text that sums reasoning up: the protocol's clients have one
- * member for both.
- */
+/** Prefix of the tagged signature of a summary: the protocol's clients have one member for both. */
 const SUMMARY = "summary:";
 
 /** The signature of a thinking block that came from another protocol. */
@@ -39,15 +36,15 @@ export function tagThinking(family: string, signature: string, summary: boolean)
   return tagSignature(family, summary ? `${SUMMARY}${signature}` : signature);
 }
 
-/** The data of a redacted block, or `null` where the signature is that of a thinking block. */
+/** The data of a redacted block; `null` if the signature is that of a thinking block. */
 export function redactedData(signature: string): string | null {
   return signature.startsWith(REDACTED) ? signature.slice(REDACTED.length) : null;
 }
 
 /**
- * Written as the signature of reasoning without a signature. Clients give it back, and a provider
- * that checks signatures would refuse it; an empty one could also be a provider's own, which must
- * stay.
+ * Written as the signature of reasoning without a signature. Clients send it back, and a provider
+ * that checks signatures would refuse it. An empty one could also be a provider's own, which must
+ * be kept.
  */
 export const UNSIGNED = tagSignature("unsigned", "");
 
@@ -71,12 +68,12 @@ export function readSigned(text: unknown): Signed | null {
   return { family, signature: isMarked(text) ? signature.slice(SUMMARY.length) : signature };
 }
 
-/** Whether a signature says that the text which it signs sums reasoning up. */
+/** Whether a signature marks its text as a summary. */
 export function isSummary(text: unknown): boolean {
   return text === UNSIGNED_SUMMARY || (typeof text === "string" && isMarked(text));
 }
 
-/** A provider's own signature has no tag, and whatever it begins with is part of it. */
+/** A provider's own signature has no tag, so a prefix is part of it. */
 function isMarked(text: string): boolean {
   const { signature } = readSignature(text, NATIVE_FAMILY);
   return signature !== text && signature.startsWith(SUMMARY);
@@ -93,18 +90,15 @@ export const BUDGET_ABOVE_LIMIT =
 
 /**
  * The budget under a limit that a policy has lowered. Thinking is part of the output and its budget
- * must be below the limit, so it shrinks with it, as far as the protocol lets it. A limit that is
- * the caller's own changes nothing: what does not fit it is the caller's mistake.
+ * must be below the limit, so it shrinks with it, as far as the protocol lets it. A limit of the
+ * caller's own changes nothing: a budget that does not fit it is the caller's mistake.
  */
 export function budgetUnder(budget: number, requested: number | null, limit: number): number {
   const lowered = requested === null || limit < requested;
   return lowered && budget >= limit ? Math.max(limit - 1, LEAST_BUDGET) : budget;
 }
 
-/**
- * Efforts that the protocol writes as enum values. That there shall be no reasoning is said in
- * `thinking`.
- */
+/** Efforts that the protocol has as enum values. No reasoning is requested in `thinking`. */
 export const EFFORTS = [
   "low",
   "medium",
@@ -114,8 +108,8 @@ export const EFFORTS = [
 ] as const satisfies readonly ReasoningEffort[];
 
 /**
- * Ways of thinking, and the members of each that canon can take in. All others only the protocol
- * itself has.
+ * Modes of thinking, and the members of each that canon can hold. Only the protocol itself has the
+ * others.
  */
 const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   enabled: ["type", "budget_tokens", "display"],
@@ -124,8 +118,8 @@ const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Reads `thinking` and `output_config.effort`. `effort` is what policies see. `adaptive` with an
- * effort is how the protocol requests an effort: canon's effort alone says both.
+ * Reads `thinking` and `output_config.effort`. Policies see `effort`. The protocol requests an
+ * effort with `adaptive` thinking; in canon the effort alone means both.
  */
 export function readReasoning(
   { thinking, output_config }: JsonObject,
@@ -154,7 +148,7 @@ export function readReasoning(
   }
   const display = readDisplay(thinking.display, reading);
   if (type === "disabled") {
-    // How hard to try without thinking is a question that only this protocol has.
+    // Only this protocol has an effort without thinking.
     if (reading.has("reasoning")) reading.useNative("thinking");
     else reading.use("effort_none", "thinking");
     const none = { effort: "none", budget: null, adaptive: false, display: null } as const;

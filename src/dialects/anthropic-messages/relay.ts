@@ -48,37 +48,35 @@ const VERSION_REPLACED = editSet("version_replaced");
 
 /**
  * The caller's body as the provider gets it: another model name, bare signatures, our own and the
- * identity members taken out, and what policies oblige us to. Everything else travels as it came,
- * members of nested objects included.
+ * identity members taken out, and the edits of policies. Everything else is sent unchanged, members
+ * of nested objects included.
  */
 export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(fieldsOf(request.shape.operation), request, endpoint, mode, edits);
   const { body, stripped } = edited;
-  let made = edited.edits;
+  let madeEdits = edited.edits;
   const bare = bareMessages(body.messages);
-  if (body.messages !== bare.messages) made |= SIGNATURES_RESTORED;
+  if (body.messages !== bare.messages) madeEdits |= SIGNATURES_RESTORED;
   body.messages = bare.messages;
   if (bare.dropped) stripped.push("thinking");
   const trimmed = withTrimmedPrefill(body.messages);
   if (trimmed !== null) body.messages = trimmed;
   if (edits.maxOutputTokens !== null && request.shape.operation === "messages") {
-    if (capOutput(body, edits.maxOutputTokens)) made |= OUTPUT_LIMIT_SET;
+    if (capOutput(body, edits.maxOutputTokens)) madeEdits |= OUTPUT_LIMIT_SET;
   }
   const version = sentVersion(request.headers, provider);
-  if (version !== (request.headers.version ?? VERSIONS[0])) made |= VERSION_REPLACED;
+  if (version !== (request.headers.version ?? VERSIONS[0])) madeEdits |= VERSION_REPLACED;
   const headers = protocolHeaders(request.headers, provider, version, stripped);
   return {
     body,
     stripped,
-    edits: made,
+    edits: madeEdits,
     headers,
     dropped: trimmed === null ? [] : ["prefill_trimmed"],
   };
 };
 
-/**
- * The version that the caller speaks, and those of its beta flags that the provider's row lists.
- */
+/** The caller's version, and those of its beta flags that the provider's row lists. */
 function protocolHeaders(
   { betas }: ProtocolHeaders,
   provider: ProviderRow,
@@ -112,14 +110,14 @@ function capOutput(body: Body, cap: number): boolean {
 
 interface BareMessages {
   readonly messages: JsonValue | undefined;
-  /** Whether reasoning was left out: another protocol's, which was not signed. */
+  /** Whether unsigned reasoning of another protocol was left out. */
   readonly dropped: boolean;
 }
 
 /**
- * The messages with their signatures as the provider made them: the tags that other protocols'
- * answers had are taken off. The decision has made sure that the endpoint can read what is left.
- * Messages that need no change are given on as they are.
+ * The messages with their signatures as the provider made them: without the tags of other
+ * protocols' answers. The decision has made sure that the endpoint can read the signatures.
+ * Messages that need no change are the same objects.
  */
 function bareMessages(messages: JsonValue | undefined): BareMessages {
   let dropped = false;
@@ -156,7 +154,7 @@ function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null
   return [...messages.slice(0, -1), { ...last, content: trimmed }];
 }
 
-/** The block itself where it stays as it is; `null` where it is left out. */
+/** The block itself if nothing changes; `null` if it is left out. */
 function bareBlock(block: JsonObject): JsonObject | null {
   const type = textOf(block.type);
   const member = ownValue(SIGNATURE_MEMBERS, type);
@@ -169,12 +167,11 @@ function bareBlock(block: JsonObject): JsonObject | null {
     : { ...block, [member]: signed.signature };
 }
 
-/** Members of a message that begins in which something is said. */
+/** Members of `message_start` with output. */
 const MESSAGE_OUTPUT = ["content"] as const;
 
 /**
- * Members of a block that begins, or of a piece of one. Other members describe the model or the
- * transport.
+ * Members of a block or of a piece with output. Other members describe the model or the transport.
  */
 const BLOCK_OUTPUT = [
   "text",
@@ -205,9 +202,9 @@ class MessagesObserver extends RelayedStream {
   readonly #isCacheWarmup: boolean;
   readonly #tally = new UsageTally();
   readonly #tagger: EventTagger;
-  #begun = false;
-  /** Something has followed the beginning. */
-  #continued = false;
+  #hasStarted = false;
+  /** An event has followed the beginning. */
+  #hasContinued = false;
   #lastData = "";
 
   constructor({ requestId, request, signatureFamily }: AnswerContext) {
@@ -258,13 +255,13 @@ class MessagesObserver extends RelayedStream {
     const isContent = CONTENT_EVENTS.has(type);
     // Some servers send the beginning twice; in the middle of an answer it would be
     // another answer.
-    if (type === "message_start" ? this.#continued : isContent && !this.#begun)
+    if (type === "message_start" ? this.#hasContinued : isContent && !this.#hasStarted)
       return this.#rejects(answerFailure("malformed"));
-    this.#continued ||= isContent;
+    this.#hasContinued ||= isContent;
     if (type === "message_start") this.#begin(event);
     else if (type === "message_delta") this.#change(event);
     else if (type === "message_stop") {
-      // An end without a reason is no proper one, as in a whole answer.
+      // An end without a reason is not a proper end, as in a whole answer.
       if (this.finish === null && !this.#isCacheWarmup)
         return this.#rejects(answerFailure("malformed"));
       this.done = true;
@@ -275,8 +272,8 @@ class MessagesObserver extends RelayedStream {
   }
 
   /**
-   * A block begins and ends once, and what has been reported of the message is final: an identical
-   * repetition is the same event.
+   * A block begins and ends once, and a reported message is final: an identical repetition is the
+   * same event.
    */
   #isRepeated(type: unknown, data: string): boolean {
     const isRepeated = ONCE.has(type) && data === this.#lastData;
@@ -285,7 +282,7 @@ class MessagesObserver extends RelayedStream {
   }
 
   #begin({ message }: JsonObject): void {
-    this.#begun = true;
+    this.#hasStarted = true;
     if (!isJsonObject(message)) return;
     this.#tally.add(message.usage, true);
     this.finish = finishReason(message.stop_reason);
@@ -352,8 +349,7 @@ function tagMember(object: JsonObject, member: string, family: string | null): J
 class EventTagger {
   readonly #family: string | null;
   /**
-   * Whether the open block has got its tag: of a signature that comes in pieces, only the first one
-   * is tagged.
+   * Whether the signature of the open block is tagged: of its pieces, only the first gets the tag.
    */
   #isTagged = false;
 
@@ -386,8 +382,8 @@ class EventTagger {
 }
 
 /**
- * Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are the
- * caller's to read.
+ * Judges a whole message: content, and a reason why it ended. Unknown reasons and blocks are passed
+ * on.
  */
 export function readMessagesAnswer(
   bytes: Uint8Array,
@@ -420,7 +416,7 @@ function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null):
   );
 }
 
-/** Judges the answer to a count: it is one only with a count. */
+/** Judges the answer to a count, which must have one. */
 export function readCountAnswer(bytes: Uint8Array): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failedWhole("malformed");

@@ -25,18 +25,16 @@ import { formatSseEvent } from "../sse.ts";
 
 /**
  * Prints events as a messages stream (docs/protocols.md#messages): `message_start`, blocks one
- * after the other, `message_delta`, `message_stop`. The beginning waits for the next event, because
- * that may be usage, and clients require counts in the beginning.
+ * after the other, `message_delta`, `message_stop`. `message_start` waits for the next event,
+ * because clients require counts in it.
  */
 class MessagesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
   readonly #dropped = new Set<DroppedField>();
   #model: string | null = null;
-  #begun = false;
+  #hasStarted = false;
   #usage: TokenUsage | null = null;
-  /**
-   * The open reasoning block: whether it has been printed decides what kind it may still become.
-   */
+  /** The open reasoning block. One that is not printed yet can still become a redacted one. */
   #reasoning: { printed: boolean; signed: boolean; readonly summary: boolean } | null = null;
 
   constructor(context: AnswerContext) {
@@ -71,7 +69,7 @@ class MessagesRenderer implements EventRenderer {
       case "arguments":
       case "close":
       case "finish":
-        return this.#begun ? this.#print(event) : [this.#begin(), ...this.#print(event)];
+        return this.#hasStarted ? this.#print(event) : [this.#begin(), ...this.#print(event)];
     }
   }
 
@@ -80,7 +78,7 @@ class MessagesRenderer implements EventRenderer {
   }
 
   #begin(): Uint8Array {
-    this.#begun = true;
+    this.#hasStarted = true;
     const message = emptyMessage(this.#context, this.#model);
     return named("message_start", { message: { ...message, usage: formatUsage(this.#usage) } });
   }
@@ -194,7 +192,7 @@ function delta(index: number, change: JsonObject): Uint8Array {
   return named("content_block_delta", { index, delta: change });
 }
 
-/** A message before anything has been said in it, without its usage. */
+/** A message without content and usage. */
 function emptyMessage(context: AnswerContext, model: string | null): JsonObject {
   return {
     id: `msg_${context.answerId}`,
@@ -209,14 +207,13 @@ function emptyMessage(context: AnswerContext, model: string | null): JsonObject 
   };
 }
 
-/** The members that say why the answer ended. */
+/** The members of the answer's end. */
 function stopOf(
   { reason, stopSequence }: { readonly reason: FinishReason; readonly stopSequence: string | null },
   { request }: AnswerContext,
   dropped: Set<DroppedField>,
 ): JsonObject {
-  // Some protocols give the same reason for an answer that ended by itself and one that a stop
-  // sequence ended.
+  // Some protocols have the same reason for a natural end and a stop sequence.
   const stops = request.body.stop_sequences;
   const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
   if (unsaid || (reason === "stop_sequence" && stopSequence === null))
@@ -299,8 +296,9 @@ function renderReasoning({
 
 /**
  * The arguments as the object that the protocol wants. A model may have written something else, or
- * too deep to be printed again, or have been cut off: that text goes on in the one member that the
- * protocol's documents give to it, and no tool's schema has, so no client calls a tool by mistake.
+ * too deep to be printed again, or have been cut off: that text is sent in the member that the
+ * protocol's documents define for it, and that no tool's schema has, so no client calls a tool by
+ * mistake.
  */
 function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
   const value = parseExactJsonText(text);
@@ -310,7 +308,7 @@ function readArguments(text: string, dropped: Set<DroppedField>): JsonObject {
   return text.trim() === "" ? {} : { INVALID_JSON: text };
 }
 
-/** The `stop_reason` of a reason. An answer that ended for an unknown one may be cut short. */
+/** The `stop_reason` of a reason. After an unknown reason the answer may be cut short. */
 const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
   stop: "end_turn",
   stop_sequence: "stop_sequence",
@@ -323,14 +321,14 @@ const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
   other: "max_tokens",
 };
 
-/** Whether an answer must make up a count. */
+/** Whether a count that the answer must have is unknown. */
 function hasUnknownCounts(usage: TokenUsage | null): boolean {
   return usage === null || usage.input === null || usage.output === null;
 }
 
 /**
- * Usage as answers carry it. Official clients demand numbers for input and output and do sums with
- * them, so the two read 0 where the upstream did not say; every other unknown is null.
+ * Usage as answers carry it. Official clients demand numbers for input and output and add them up,
+ * so the two are 0 if unknown; every other unknown count is null.
  */
 function formatUsage(usage: TokenUsage | null): JsonObject {
   const cached = (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
@@ -405,9 +403,9 @@ export const ANTHROPIC_FAMILY: ProtocolFamily = {
 };
 
 /**
- * `{"type": "error", "error": {type, message, details}, "request_id"}`; what a denial says stands
- * in `details`. The message names the request too: clients of this protocol show nothing else to
- * people.
+ * `{"type": "error", "error": {type, message, details}, "request_id"}`; `details` has the members
+ * of a denial. The message has the request id too, because clients of this protocol show only the
+ * message to people.
  */
 export function renderAnthropicError(error: ServiceError, requestId: string): string {
   const details = {

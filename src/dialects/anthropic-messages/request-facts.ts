@@ -59,14 +59,14 @@ export const MESSAGES_FIELDS: FieldRegistry = {
   diagnostics: HINT,
   container: STATE,
   thread: STATE,
-  /** Names other models for the provider to ask: a way past the routing table. */
+  /** Names other models for the provider to call, which would bypass the routing table. */
   fallbacks: { class: "egress" },
   billing_policy: STATE,
   fallback_credit_token: STATE,
   metadata: IDENTITY,
 };
 
-/** Every top-level member of a count_tokens request that we know. */
+/** Every known top-level member of a count_tokens request. */
 export const COUNT_TOKENS_FIELDS: FieldRegistry = SHARED_FIELDS;
 
 /** The registry of an operation's bodies. */
@@ -74,12 +74,10 @@ export function fieldsOf(operation: Operation): FieldRegistry {
   return operation === "messages.count_tokens" ? COUNT_TOKENS_FIELDS : MESSAGES_FIELDS;
 }
 
-/**
- * Versions of the protocol that we speak, the older one first. A caller that names none speaks it.
- */
+/** Supported versions of the protocol, the older one first, which is the default. */
 export const VERSIONS = ["2023-06-01", "2026-10-21"] as const;
 
-/** The version that a caller speaks, or the 400 for one that we do not. */
+/** The caller's version, or the 400 for an unsupported one. */
 export function readVersion({ version }: ProtocolHeaders): string | ServiceError {
   const known = VERSIONS.find((one) => one === (version ?? VERSIONS[0]));
   if (known !== undefined) return known;
@@ -102,16 +100,16 @@ export function removedMember(body: JsonObject, version: string): ServiceError |
   return name === undefined ? null : removedInVersion(name, "does not exist");
 }
 
-/** The 400 for what the newer version no longer takes. */
-export function removedInVersion(path: string, why: string): ServiceError {
+/** The 400 for a member that the newer version has removed. */
+export function removedInVersion(path: string, rule: string): ServiceError {
   return invalidRequest(
     "removed_in_version",
-    `${path} ${why} under anthropic-version ${VERSIONS[1]}`,
+    `${path} ${rule} under anthropic-version ${VERSIONS[1]}`,
     path,
   );
 }
 
-/** Where a block stands. */
+/** Position of a block. */
 export type BlockContext = "user" | "assistant" | "system" | "tool_result";
 
 interface BlockFacts {
@@ -125,7 +123,7 @@ interface BlockFacts {
 const NOWHERE: readonly BlockContext[] = [];
 
 /**
- * A block that only the protocol itself has: what it lets the model do, or `null` where it only
+ * A block that only the protocol itself has: the capability that it needs, or `null` if it only
  * carries text.
  */
 const native = (needs: Capability | null): BlockFacts => ({
@@ -210,8 +208,8 @@ export function serverToolNeeds(name: unknown): Capability | null {
 }
 
 /**
- * Kinds of tools, by the beginning of their type; dates follow. Clients run some of them, servers
- * the others.
+ * Kinds of tools, by the prefix of their type; dates follow. Some run at the client, others at the
+ * provider.
  */
 const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
   ["web_search_", "web_search"],
@@ -279,8 +277,8 @@ const STATEFUL = "unsupported_stateful_feature";
 const ROUTING = "unsupported_routing_field";
 
 /**
- * Name, code and sentence of top-level members that store content at a provider, or take a decision
- * of the routing table out of its hands.
+ * Name, code and sentence of top-level members that store content at a provider, or override the
+ * routing table.
  */
 const REFUSED_MEMBERS = [
   [

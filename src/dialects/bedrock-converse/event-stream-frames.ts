@@ -1,6 +1,6 @@
 /** One message of an AWS event stream (`application/vnd.amazon.eventstream`). */
 export interface Frame {
-  /** Those whose values are text; names such as `:event-type`. */
+  /** Headers with text values, such as `:event-type`. */
   readonly headers: ReadonlyMap<string, string>;
   readonly payload: Uint8Array;
 }
@@ -11,24 +11,24 @@ const CHECKSUM = 4;
 
 /**
  * Cuts a byte stream into frames, wherever it is split. Every checksum is verified: that of a
- * prelude before its lengths are believed, so that a damaged length is found at once and not waited
- * for. After a `fault` nothing is given any more, because where the next frame begins is not known.
+ * prelude before its lengths are used, so that a damaged length is found at once. After a `fault`
+ * there are no more frames, because the beginning of the next one is unknown.
  */
 export class FrameReader {
   readonly #limit: number;
   readonly #prelude = new Uint8Array(PRELUDE);
-  /** The frame under way, as long as its prelude says; `null` before that is known. */
+  /** The current frame, with the length of its prelude; `null` before the prelude is whole. */
   #frame: Uint8Array | null = null;
   /** Bytes of the frame under way that have arrived. */
   #arrived = 0;
   #fault: "malformed" | "too_large" | null = null;
 
-  /** @param limit bytes of the longest frame that is waited for. */
+  /** @param limit longest frame, bytes. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Why there will be no more frames; `null` while all is well. */
+  /** Reason why there are no more frames; `null`: no fault. */
   get fault(): "malformed" | "too_large" | null {
     return this.#fault;
   }
@@ -50,7 +50,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** Makes room for the frame that a whole prelude announces. */
+  /** Allocates the frame of a whole prelude. */
   #begin(): void {
     const view = new DataView(this.#prelude.buffer);
     const length = view.getUint32(0);
@@ -107,7 +107,7 @@ const TEXT = 7;
 
 /**
  * Bytes of a value by its type (AWS event stream encoding, "Headers"); -1: two bytes before the
- * value say how many.
+ * value have its length.
  */
 const LENGTHS: ReadonlyMap<number, number> = new Map([
   [0, 0],

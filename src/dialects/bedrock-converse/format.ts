@@ -150,7 +150,7 @@ export function offeredTools(request: GenerateRequest): readonly Tool[] {
   return request.toolChoice?.mode === "none" ? [] : allowedTools(request);
 }
 
-/** Writes `toolConfig`, and what only some models take beside it. */
+/** Writes `toolConfig`, and a field of models that limit parallel calls. */
 function formatTools(request: GenerateRequest, draft: Draft): void {
   const { tools, toolChoice, turns, parallelToolCalls } = request;
   const offered = offeredTools(request);
@@ -296,7 +296,7 @@ function formatTurns(turns: readonly Turn[], draft: Draft): void {
 function formatTurn(turn: Turn, draft: Draft): readonly JsonObject[] {
   switch (turn.role) {
     case "system":
-      // As leading system text it would be about the whole conversation.
+      // Moved to the beginning, it would apply to the whole conversation.
       draft.refuseFeature("system text after the first turn of the conversation");
       return [];
     case "user":
@@ -374,7 +374,7 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
     .map((name) => [name, name]),
 );
 
-/** The block of a part; none where the request is refused for it. */
+/** The block of a part; empty if the request is refused for it. */
 function formatBlock(part: InputPart, draft: Draft): readonly JsonObject[] {
   switch (part.kind) {
     case "text":

@@ -31,7 +31,7 @@ export function parseConverseAnswer(
   request: GenerateRequest,
   target: Target,
 ): readonly InferenceEvent[] {
-  // Arguments of tools go on to the caller, with the numbers that they came with.
+  // Numbers in arguments of tools keep their digits.
   const answer = parseJsonBytes(bytes);
   if (!isJsonObject(answer)) return failedAnswer("malformed");
   if (request.purpose === "count") return countedTokens(readCount(answer.inputTokens));
@@ -64,8 +64,8 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
       reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse.input ?? {}) } });
   } else if (isJsonObject(reasoningContent)) {
     const { reasoningText, redactedContent } = reasoningContent;
-    const said = isJsonObject(reasoningText) ? reasoningText : {};
-    reader.addDelta(index, { reasoningContent: { ...said, redactedContent } });
+    const plain = isJsonObject(reasoningText) ? reasoningText : {};
+    reader.addDelta(index, { reasoningContent: { ...plain, redactedContent } });
   } else if (isJsonObject(citationsContent)) {
     readCited(index, citationsContent, reader);
   } else {
@@ -124,7 +124,7 @@ class ConverseParser implements EventParser {
     const reader = this.#reader;
     switch (type) {
       case "contentBlockStop":
-        // Some speakers of the protocol close a block only after they have stopped, or never.
+        // Some servers of the protocol close a block only after they have stopped, or never.
         return reader.stopped ? undefined : this.#readBlock(type, event);
       case "contentBlockStart":
       case "contentBlockDelta":
@@ -140,7 +140,7 @@ class ConverseParser implements EventParser {
         this.#counted = true;
         break;
     }
-    // Some speakers of the protocol count before they stop.
+    // Some servers of the protocol count before they stop.
     if (this.#counted && reader.stopped) reader.conclude();
   }
 
@@ -149,7 +149,7 @@ class ConverseParser implements EventParser {
     if (typeof index !== "number") return this.#reader.fail("malformed");
     if (type === "contentBlockStop") return this.#reader.closeBlock();
     if (type === "contentBlockStart") {
-      // Only calls need a beginning; models may say that a text begins.
+      // Only calls need a beginning; some models send one for texts.
       if (isJsonObject(start) && Object.keys(start).length > 0)
         this.#reader.openBlock(index, start);
       return;
@@ -165,7 +165,7 @@ export function parseConverseStream(request: GenerateRequest, target: Target): E
 
 type Kind = "text" | "reasoning" | "tool";
 
-/** The block that is being read. The protocol's blocks do not overlap. */
+/** The current block. The protocol's blocks do not overlap. */
 interface Block {
   /** As the provider counts. */
   readonly index: number;
@@ -200,28 +200,25 @@ class MessageReader extends AnswerEvents {
     this.#offersNone = offeredTools(request).length === 0;
   }
 
-  /** Whether the provider has said why the answer ended; its blocks are whole then. */
+  /** Whether the stop reason has arrived; all blocks are whole then. */
   get stopped(): boolean {
     return this.#ending !== null;
   }
 
-  /** The protocol never says which model answers. */
+  /** Answers of the protocol do not name their model. */
   start(): void {
     if (this.#started) return;
     this.#started = true;
     this.emit({ type: "start", model: null });
   }
 
-  /**
-   * Begins a block of a kind that has to be begun. Texts and reasoning begin with their first
-   * piece.
-   */
+  /** Begins a tool call. Texts and reasoning begin with their first piece. */
   openBlock(index: number, start: JsonObject): void {
     this.closeBlock();
     const call = start.toolUse;
-    // A tool that the provider runs itself, its result, or an image: no caller of another protocol
-    // can have requested it. A call of a tool that was not offered cannot be left out either: the
-    // answer would end as if nothing were to be done.
+    // A tool that the provider runs itself, its result, or an image, which no caller of another
+    // protocol can request. A call of a tool that was not offered cannot be left out: the answer
+    // would end as if there were nothing to do.
     if (!isJsonObject(call) || call.type === "server_tool_use" || this.#offersNone)
       return this.#failUnexpected();
     const block = this.#begin(index, "tool");
@@ -261,7 +258,7 @@ class MessageReader extends AnswerEvents {
     if (block === null) return;
     this.#open = null;
     if (block.citations.length > 0) {
-      // Without a text there is nothing that could come from somewhere.
+      // A citation needs a text.
       if (block.isEmpty) this.drop("citations_dropped");
       else for (const citation of block.citations) this.blocks.citation(citation, block.key);
     }
@@ -275,10 +272,7 @@ class MessageReader extends AnswerEvents {
     if (read !== null) this.emit({ type: "usage", usage: read });
   }
 
-  /**
-   * The provider has said why the answer ended. Its counts may follow, so the end is reported by
-   * `conclude`.
-   */
+  /** The stop reason has arrived. Counts may follow, so `conclude` reports the end. */
   stop(reason: JsonValue | undefined): void {
     this.closeBlock();
     const unknown = answerFailure("malformed", "unknown_finish_reason");
@@ -330,8 +324,8 @@ class MessageReader extends AnswerEvents {
 }
 
 /**
- * A citation that says where the text comes from; `null` for one that counts in the request's own
- * documents. Its positions are those of the source.
+ * A citation with an address; `null` for one of the request's own documents. Its positions are
+ * those of the source.
  */
 function readCitation({ title, location }: JsonObject): Citation | null {
   const web = memberIn(location, "web");
@@ -353,8 +347,8 @@ function joinBase64(pieces: readonly string[]): string | null {
 }
 
 /**
- * Reads the counts of an answer; `null` where there are none. The protocol's input leaves cached
- * tokens out; canon's has them in.
+ * Reads the counts of an answer; `null` where there are none. The protocol's input excludes cached
+ * tokens; canon's includes them.
  */
 export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(usage)) return null;

@@ -43,9 +43,9 @@ export const COHERE_CHAT = {
     takesCacheMarks: false,
     // docs.cohere.com/v1/reference/chat, `tools.name`: letters, digits and `_`, and no digit first.
     toolName: /^[a-zA-Z_]\w*$/,
-    // The provider refuses messages that say nothing.
+    // The provider refuses empty messages.
     refusedText: "blank",
-    // Nothing is signed here; a model that does not reason cannot take reasoning.
+    // Nothing is signed; a model that does not reason refuses reasoning.
     takesReasoning: ({ endpoint }) => endpoint.capabilities.includes("reasoning"),
     // docs.cohere.com/reference/chat: content of a tool message is text or documents.
     resultFilesApart: true,

@@ -20,7 +20,7 @@ import { SseEventParser } from "../sse.ts";
  */
 class CohereParser extends SseEventParser<MessageReader> {
   protected override take(data: string, event: string | null): void {
-    // The end of a stream whose answer never ended.
+    // The stream ended before the answer did.
     if (data === "[DONE]") return this.reader.fail("truncated");
     const object = parseJsonText(data);
     if (!isJsonObject(object)) return this.reader.fail("malformed");
@@ -30,7 +30,7 @@ class CohereParser extends SseEventParser<MessageReader> {
     this.#takeKind(type, object);
   }
 
-  /** Events of other kinds (`debug`, say) are no part of the answer, but for pieces of it. */
+  /** Events of other kinds, such as `debug`, are not part of the answer; unknown pieces are. */
   #takeKind(type: string, event: JsonObject): void {
     const reader = this.reader;
     const index = typeof event.index === "number" ? event.index : 0;
@@ -100,16 +100,15 @@ function memberOf(object: JsonObject, name: string): JsonObject {
  * Reads a message piece by piece; streams and whole answers have the same values, so there is one
  * mapping.
  *
- * What the model says of its plan before it calls tools is reported as text. It is written for the
- * reader ("I will look up the weather"), also by models that do not reason; as text every surface
- * can carry it, it comes back in the history, and no caller gets reasoning that has not been
- * approved for any.
+ * The plan before tool calls is reported as text. It is written for the reader ("I will look up the
+ * weather"), also by models that do not reason. Every surface can carry text and sends it back in
+ * the history, and no caller gets reasoning without approval.
  */
 class MessageReader extends AnswerEvents {
   readonly #wantsLogprobs: boolean;
   readonly #calls = new CallReader(this.blocks);
   #started = false;
-  /** Part of the content whose text may still be cited: the latest, until something else begins. */
+  /** Part of the content whose text may still be cited: the latest, until another block begins. */
   #text: number | null = null;
 
   constructor(request: GenerateRequest) {
@@ -129,7 +128,7 @@ class MessageReader extends AnswerEvents {
     const { content, tool_calls: calls, citations } = message;
     const parts: readonly JsonValue[] = listOf(content);
     const cited: readonly JsonValue[] = listOf(citations);
-    const probabilities = this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING;
+    const probabilities = this.#wantsLogprobs ? readLogprobs(logprobs) : NO_LOGPROBS;
     const first = parts.findIndex((part) => isJsonObject(part) && part.type === "text");
     for (const [index, part] of parts.entries()) {
       this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
@@ -145,11 +144,11 @@ class MessageReader extends AnswerEvents {
   }
 
   openContent(index: number, part: JsonObject): void {
-    this.#takePart(index, part, NOTHING);
+    this.#takePart(index, part, NO_LOGPROBS);
   }
 
   addContent(index: number, part: JsonObject, logprobs: JsonValue | undefined): void {
-    this.#addContent(index, part, this.#wantsLogprobs ? readLogprobs(logprobs) : NOTHING);
+    this.#addContent(index, part, this.#wantsLogprobs ? readLogprobs(logprobs) : NO_LOGPROBS);
   }
 
   addPlan(plan: JsonValue | undefined): void {
@@ -197,7 +196,7 @@ class MessageReader extends AnswerEvents {
     this.finish(reason);
   }
 
-  /** A piece of a kind that the protocol did not have. */
+  /** A piece of an unknown kind. */
   skip(): void {
     if (this.#accepts()) this.drop("unknown_content_dropped");
   }
@@ -210,7 +209,7 @@ class MessageReader extends AnswerEvents {
     this.#addContent(
       index,
       part,
-      typeof text === "string" ? logprobsOf(text, probabilities) : NOTHING,
+      typeof text === "string" ? logprobsOf(text, probabilities) : NO_LOGPROBS,
     );
   }
 
@@ -230,17 +229,14 @@ class MessageReader extends AnswerEvents {
     this.blocks.text(text, logprobs, String(index));
   }
 
-  /**
-   * Whether pieces are still taken. One that comes without the message's beginning is the
-   * beginning.
-   */
+  /** Whether more pieces are accepted. A piece without the message's beginning is the beginning. */
   #accepts(): boolean {
     this.start();
     return !this.over;
   }
 }
 
-const NOTHING: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });
+const NO_LOGPROBS: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });
 
 /** Our code for an `error_type` beside ERROR that helps a caller and reveals no content. */
 function errorCode(type: JsonValue | undefined): string | null {
@@ -248,33 +244,33 @@ function errorCode(type: JsonValue | undefined): string | null {
 }
 
 /**
- * The counts of an answer; `null` where it has none. `tokens` are what the model read and made;
- * `billed_units` leave out what the provider adds to every prompt, so they are a price and not a
+ * The counts of an answer; `null` where it has none. `tokens` count the model's input and output;
+ * `billed_units` exclude text that the provider adds to every prompt, so they are a price and not a
  * count. Cached tokens are part of the input, reasoning is part of the output.
  */
 function readUsage(usage: JsonValue | undefined): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
   const { tokens } = usage;
-  const made: TokenUsage = {
+  const counts: TokenUsage = {
     input: countIn(tokens, "input_tokens"),
     output: countIn(tokens, "output_tokens"),
     cacheRead: countIn(usage, "cached_tokens"),
     cacheWrite: null,
     reasoning: countIn(tokens, "reasoning_tokens"),
   };
-  return Object.values(made).every((count) => count === null) ? null : made;
+  return Object.values(counts).every((count) => count === null) ? null : counts;
 }
 
-/** Log probabilities of a text, and whether some stand for several tokens at once. */
+/** Log probabilities of a text, and whether some are of several tokens at once. */
 interface ReadLogprobs {
   readonly logprobs: readonly TokenLogprob[];
   readonly joined: boolean;
 }
 
 /**
- * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. Where
- * those are several, nothing says which letters belong to which; the sum of their logarithms is the
- * piece's own, and that is what is reported.
+ * Entries of `logprobs`: each a piece of text with the numbers of the tokens that make it up. With
+ * several tokens it is unknown which letters belong to which, so the sum of their logarithms is
+ * reported for the piece.
  */
 function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
   const entries: readonly JsonValue[] = Array.isArray(value)
@@ -302,8 +298,8 @@ function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
 }
 
 /**
- * Those at the end of the list that make up the text: a whole answer's list may begin with those of
- * its reasoning.
+ * The entries at the end of the list that make up the text: those of the reasoning may precede
+ * them.
  */
 function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogprobs {
   let length = 0;
@@ -312,16 +308,16 @@ function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogpr
     first -= 1;
     length += logprobs[first]?.token.length ?? 0;
   }
-  const own = logprobs.slice(first);
-  return own.map(({ token }) => token).join("") === text
-    ? { logprobs: own, joined }
+  const entries = logprobs.slice(first);
+  return entries.map(({ token }) => token).join("") === text
+    ? { logprobs: entries, joined }
     : { logprobs: [], joined: false };
 }
 
 interface Call {
   readonly key: string;
   /** Arguments that may still turn out to be the literal `null`. */
-  held: string;
+  pending: string;
   reported: boolean;
 }
 
@@ -335,7 +331,7 @@ class CallReader {
     this.#blocks = blocks;
   }
 
-  /** @returns what is wrong with the call, which cannot be carried out; `null` for a sound one. */
+  /** @returns the failure of a malformed call; `null` for a sound one. */
   open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
     const called = isJsonObject(value) ? value.function : null;
     if (!isJsonObject(value) || !isJsonObject(called))
@@ -351,7 +347,7 @@ class CallReader {
     ) {
       return answerFailure("malformed");
     }
-    this.#calls.set(index, { key: String(index), held: "", reported: false });
+    this.#calls.set(index, { key: String(index), pending: "", reported: false });
     this.#open.add(index);
     this.#blocks.openTool(String(index), id, name);
     if (typeof json === "string") this.add(index, json);
@@ -366,31 +362,30 @@ class CallReader {
       this.#blocks.arguments(call.key, json);
       return true;
     }
-    call.held += json;
-    // Models that have nothing to say to a tool may say `null` (recorded); a call without arguments
-    // is what they mean.
-    if ("null".startsWith(call.held.trim())) return true;
+    call.pending += json;
+    // Some models write `null` for a call without arguments (recorded).
+    if ("null".startsWith(call.pending.trim())) return true;
     call.reported = true;
-    this.#blocks.arguments(call.key, call.held);
+    this.#blocks.arguments(call.key, call.pending);
     return true;
   }
 
-  /** Calls come one after the other; where they do not, the sequencer knows when each is whole. */
+  /** Calls usually come one after the other; otherwise the sequencer notices when each is whole. */
   close(index: number): void {
     if (this.#open.has(index) && this.#open.size === 1) this.#blocks.close();
     this.#open.delete(index);
   }
 }
 
-/** Where one piece of text comes from, and what of that no other protocol can say. */
+/** Sources of one piece of text, and whether other protocols cannot express some. */
 interface ReadCitation {
-  /** Index of the part of the content; `null` where the provider does not say. */
+  /** Index of the part of the content; `null` if the provider gives none. */
   readonly content: number | null;
   /** One for each source that has an address. */
   readonly citations: readonly Citation[];
   /**
-   * Some source is the request's own: a tool's result or a document without an address. Or it is
-   * not the answer's text that is cited.
+   * Some source is a tool's result or a document without an address, or the citation is not of the
+   * answer's text.
    */
   readonly incomplete: boolean;
 }
@@ -416,9 +411,7 @@ function readCitation(value: JsonValue | undefined): ReadCitation {
   };
 }
 
-/**
- * Address and title of what is cited: they stand in the document, or in what the tool gave back.
- */
+/** Address and title of a source: a document, or a tool's output. */
 function addressOf(
   source: JsonValue,
 ): { readonly url: string; readonly title: string | null } | null {
@@ -435,7 +428,7 @@ export function readCohereError(status: number, bytes: Uint8Array): UpstreamFail
   return refusedAnswer(status, parseAnswerBytes(bytes), null);
 }
 
-/** An error's object instead of an event, or of an answer that said 200. */
+/** An error object instead of an event, or in an answer with status 200. */
 function readErrorObject(error: JsonValue): UpstreamFailure {
   return refusedFrame(error, null);
 }

@@ -47,9 +47,8 @@ import {
 } from "../unary/surface.ts";
 
 /**
- * The most documents of one request: what Cohere's protocol takes, and more than any other does.
- * Providers that take fewer say so themselves, so a number of theirs that changes needs no release
- * of ours.
+ * Most documents of one request: Cohere's limit, which is the largest. Providers with a lower limit
+ * refuse the request themselves, so a change of theirs needs no release.
  */
 export const MAXIMUM_DOCUMENTS = 10_000;
 
@@ -137,7 +136,7 @@ function repeatedQuery({ query, documents }: JsonObject): number {
   return Buffer.byteLength(query) * documents.length;
 }
 
-/** Every top-level member of a rerank request that we know. */
+/** Every known top-level member of a rerank request. */
 const RERANK_FIELDS: FieldRegistry = {
   model: CORE,
   query: CORE,
@@ -156,14 +155,13 @@ const RERANK_FIELDS: FieldRegistry = {
 };
 
 /**
- * Neither a route's mode nor a policy's edits are known before the decision; both only take members
- * away.
+ * A route's mode and a policy's edits are unknown before the decision; both only remove members.
  */
 const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripFields: [] });
 
 /**
- * Reads a validated rerank body: what it requires, how large it is, what it prefers. What no
- * endpoint accepts is refused here, so that a simulated decision says the same as a call.
+ * Reads a validated rerank body: its requirements, size and preferences. Values that no endpoint
+ * accepts are refused here, so that a simulated decision is that of a call.
  */
 const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const read = readRerankRequest(body, "strip", NO_EDITS);
@@ -186,9 +184,9 @@ const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
 interface AnswerForm {
   /** The caller's documents as they came, to be put into the results; `null`: not requested. */
   readonly documents: readonly JsonValue[] | null;
-  /** The caller writes as Voyage's clients do, which read other members of the answer. */
+  /** The request has members of Voyage's clients, which read other members of the answer. */
   readonly isVoyage: boolean;
-  /** The caller may be one of those: it writes nothing that only other clients write. */
+  /** The caller may be such a client: the request has no member that only other clients send. */
   readonly mayBeVoyage: boolean;
 }
 
@@ -224,7 +222,7 @@ function readRerankRequest(
   };
   const form: AnswerForm = {
     documents: members.flag("return_documents") === true ? documents : null,
-    // Voyage's clients for Python send both members always, `null` where nothing was said.
+    // Voyage's clients for Python send both members always, as `null` by default.
     isVoyage: Object.hasOwn(body, "top_k") || Object.hasOwn(body, "truncation"),
     mayBeVoyage: !Object.hasOwn(body, "top_n"),
   };
@@ -253,8 +251,7 @@ function resultLimit(members: Members): number | null {
 }
 
 /**
- * How the protocol's first version says which part of a document counts; no provider of today takes
- * it.
+ * Refuses the chunking of documents of the protocol's first version, which no current provider has.
  */
 function refuseChunking(members: Members): void {
   const fields = members.take("rank_fields");
@@ -275,8 +272,8 @@ function refuseChunking(members: Members): void {
 }
 
 /**
- * Requests passages in the results, which no other protocol can express; if forwarded, they would
- * be left out of the answer.
+ * Refuses passages in the results, which no other protocol has; if forwarded, they would be left
+ * out of the answer.
  */
 function refuseSpans(members: Members): void {
   const spans = members.take("relevant_spans");
@@ -285,8 +282,8 @@ function refuseSpans(members: Members): void {
 }
 
 /**
- * Members with which protocols give documents that are no text. Beside a text they are not passed
- * over: a caller who sends one wants it ranked.
+ * Members for images of documents, in any protocol. Beside a text they are refused too: a caller
+ * who sends one wants it ranked.
  */
 const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
 
@@ -404,12 +401,12 @@ export const rerankSurface: UnarySurface = {
   contract: { body: RERANK_SCHEMA, answer: RERANKING, examples: RERANK_EXAMPLES },
 };
 
-/** One part whatever its size: only documents that were ranked together can be put in one order. */
+/** Always one part: only documents that were ranked together have one order. */
 function openRerank({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
   const read = readRerankRequest(body, options.unknownFields, options.edits);
   if ("code" in read) return read;
   const { form } = read;
-  // All documents are one input: only together have they an answer.
+  // All documents are one input.
   return singlePartTask(
     read,
     1,
@@ -425,12 +422,12 @@ function resultOf([end]: readonly PartEnd[]): RerankResult {
   return end.result;
 }
 
-/** The version of Cohere's protocol whose answer this is. */
+/** Version of Cohere's protocol. */
 const API_VERSION = "2";
 
 /**
  * Cohere's answer with the members of Jina's that it lacks; callers that may be Voyage's clients
- * get what those read beside it. Documents are the caller's own, and only where it requested them.
+ * also get the members that those read. Documents are the caller's own, if requested.
  */
 function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerContext): UnaryAnswer {
   const { results, inputTokens, searchUnits } = result;
@@ -470,12 +467,12 @@ function entryOf(
   };
 }
 
-/** As both of Cohere's clients and Jina's read it. */
+/** For Cohere's and Jina's clients. */
 function asObject(document: JsonValue): JsonValue {
   return typeof document === "string" ? { text: document } : document;
 }
 
-/** As Voyage's clients read it. */
+/** For Voyage's clients. */
 function asText(document: JsonValue): JsonValue {
   return isJsonObject(document) ? (document.text ?? null) : document;
 }

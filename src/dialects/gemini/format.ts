@@ -207,7 +207,7 @@ function formatTools({ tools, toolChoice }: GenerateRequest, { body, dropped }: 
   }
   const isStrict = tools.some(({ strict }) => strict === true);
   const isFree = toolChoice === null || toolChoice.mode === "auto";
-  // Calls that are forced, limited to names or forbidden keep to their schemas without a flag.
+  // Forced, limited and forbidden calls follow their schemas without a flag.
   if (isStrict && !isFree) dropped.add("hint_dropped");
   else if (isStrict && tools.some(({ strict }) => strict !== true))
     dropped.add("tool_strictness_widened");
@@ -259,9 +259,9 @@ function formatTurns(turns: readonly Turn[], draft: Draft): void {
 }
 
 /**
- * Results must follow the calls that they answer in one turn, so that turns of tools that follow
- * each other are one, and turns of the model are, too. Turns of the user stay apart: the provider
- * takes several in a row.
+ * Results must follow the calls that they answer in one turn, so adjacent turns of tools are
+ * joined, and so are turns of the model. Turns of the user stay apart: the provider takes several
+ * in a row.
  */
 function groupTurns(turns: readonly Turn[]): readonly (readonly Turn[])[] {
   const groups: Turn[][] = [];
@@ -280,14 +280,14 @@ function formatGroup(
   draft: Draft,
 ): readonly JsonObject[] {
   const results: ToolResult[] = [];
-  const said = new AssistantParts(draft);
+  const parts = new AssistantParts(draft);
   for (const turn of group) {
     switch (turn.role) {
       case "user":
         return turn.content.map((part) => formatInput(part, draft));
       case "assistant":
         if (turn !== group[0]) draft.dropped.add("turns_merged");
-        for (const part of turn.content) said.add(part);
+        for (const part of turn.content) parts.add(part);
         break;
       case "tool":
         results.push(...turn.results);
@@ -296,7 +296,7 @@ function formatGroup(
         throw new Error("formatGemini: system text after the first turn, which no feature allows");
     }
   }
-  return results.length > 0 ? formatResults(results, calls, draft) : said.end();
+  return results.length > 0 ? formatResults(results, calls, draft) : parts.end();
 }
 /**
  * Makes the parts of one model turn, and puts signatures back on the parts that they were taken
@@ -328,8 +328,8 @@ class AssistantParts {
   }
 
   /**
-   * All parts; a signature whose part is gone stands on an empty text, as the provider itself
-   * writes them at the end of a stream.
+   * All parts; a signature without its part is put on an empty text, as the provider itself does at
+   * the end of a stream.
    */
   end(): readonly JsonObject[] {
     this.#flushNext();
@@ -386,7 +386,7 @@ class AssistantParts {
   }
 }
 
-/** A part of a user's turn or of a result. Bytes of all kinds have one form. */
+/** A part of a user's turn or of a result. Bytes of all kinds have one form of part. */
 function formatInput(part: InputPart, { details, dropped }: Draft): JsonObject {
   if (part.kind === "text") return { text: part.text };
   if (part.kind === "audio")
@@ -445,7 +445,7 @@ function formatResults(
   });
 }
 
-/** `output` and `error` are the members that models get; files stand beside them. */
+/** Models get `output` and `error`; files are beside them. */
 function formatResult({ content, isError }: ToolResult, draft: Draft): JsonObject {
   const texts: string[] = [];
   const files: JsonObject[] = [];

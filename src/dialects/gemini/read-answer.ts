@@ -47,12 +47,12 @@ export function parseGeminiAnswer(
 }
 
 /**
- * Reads a stream of generateContent. There is no mark at its end: its bytes end, after a finish
- * reason that says that the answer is whole.
+ * Reads a stream of generateContent. There is no mark at its end: the bytes end, after a finish
+ * reason of a whole answer.
  */
 class GeminiParser extends SseEventParser<AnswerReader> {
   protected override take(data: string): void {
-    // Arguments of calls come as JSON and go on as JSON: a number keeps its digits.
+    // Arguments of calls are JSON and are sent on as JSON: a number keeps its digits.
     const piece = parseExactJsonText(data);
     const error = errorOf(piece);
     if (error !== null) this.reader.fail(readErrorFrame(error));
@@ -74,9 +74,7 @@ export function parseGeminiStream(
   return new GeminiParser(new AnswerReader(request, target, answerId));
 }
 
-/**
- * Signatures have blocks of their own, so that none lands on a thought that stands before its part.
- */
+/** Signatures have blocks of their own, so that none is attached to a thought before its part. */
 const SIGNATURE_BLOCK = "signature";
 
 /** Reads the pieces of an answer; a whole answer is one piece. */
@@ -84,13 +82,13 @@ class AnswerReader extends AnswerEvents {
   readonly #family: string | null;
   readonly #wantsLogprobs: boolean;
   readonly #ids: AnswerCallIds;
-  #begun = false;
+  #hasStarted = false;
   #calls = 0;
-  /** The block that is open, or was last, is one of text that citations may still be about. */
+  /** The open block, or the last one, is text that may still be cited. */
   #inText = false;
   #usage: TokenUsage | null = null;
   /** Calls with an id, as they came. */
-  readonly #known = new Set<string>();
+  readonly #seenCalls = new Set<string>();
   #ending: FinishReason | UpstreamFailure | null = null;
 
   constructor(request: GenerateRequest, target: Target, answerId: string) {
@@ -116,7 +114,7 @@ class AnswerReader extends AnswerEvents {
         this.#ending = "content_filter";
       return;
     }
-    // Several answers are never requested; which of them would be the caller's?
+    // Several answers are never requested, and none of them would be the caller's.
     const isOnly =
       candidates.length === 1 && isJsonObject(candidate) && (candidate.index ?? 0) === 0;
     if (!isOnly) return this.fail("malformed", "unexpected_output_item");
@@ -124,14 +122,13 @@ class AnswerReader extends AnswerEvents {
   }
 
   #begin(model: JsonValue | undefined): void {
-    if (this.#begun) return;
-    this.#begun = true;
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
     this.emit({ type: "start", model: textOrNull(model) });
   }
 
   /**
-   * Counts are those of the whole answer so far, in every piece; only those that say something new
-   * are reported.
+   * Counts are those of the whole answer so far, in every piece; only changed counts are reported.
    */
   #count(piece: JsonObject): void {
     const usage = readUsage(piece.usageMetadata);
@@ -189,8 +186,8 @@ class AnswerReader extends AnswerEvents {
     } else if (typeof text === "string" || isEmptyPart(part)) {
       return this.#addText(textOf(text), signature, logprobs);
     } else {
-      // Images, code and calls of the provider's own tools: no caller of another protocol can have
-      // requested them.
+      // Images, code and calls of the provider's own tools, which no caller of another protocol can
+      // request.
       this.fail("malformed", "unexpected_output_item");
     }
     return false;
@@ -207,13 +204,13 @@ class AnswerReader extends AnswerEvents {
   }
 
   /**
-   * Whether the very same call came before: some streams end with what they gathered
+   * Whether the same call came before: some streams end with all calls again
    * (https://github.com/allenhutchison/obsidian-gemini/issues/230).
    */
   #isRepeated({ id, name, args }: JsonObject): boolean {
     const call = JSON.stringify([id, name, args]);
-    const isRepeated = textOf(id) !== "" && this.#known.has(call);
-    this.#known.add(call);
+    const isRepeated = textOf(id) !== "" && this.#seenCalls.has(call);
+    this.#seenCalls.add(call);
     return isRepeated;
   }
 
@@ -221,7 +218,7 @@ class AnswerReader extends AnswerEvents {
     { id, name, args, partialArgs, willContinue }: JsonObject,
     answerId: JsonValue | undefined,
   ): void {
-    // Calls in pieces come only to those who request them.
+    // Calls in pieces are never requested.
     if (partialArgs !== undefined || willContinue === true) {
       return this.fail("malformed", "unexpected_output_item");
     }
@@ -241,7 +238,7 @@ class AnswerReader extends AnswerEvents {
     if (text === "") return false;
     this.blocks.text(text, logprobs);
     this.#inText = true;
-    // What follows is another part: the signature is not over it.
+    // The next part is not covered by the signature.
     if (signature !== "") this.blocks.close();
     return true;
   }
@@ -271,7 +268,7 @@ class AnswerReader extends AnswerEvents {
 
 const NO_LOGPROBS: readonly TokenLogprob[] = Object.freeze([]);
 
-/** A part of nothing, or of nothing but its signature. */
+/** A part without content, except for its signature. */
 function isEmptyPart(part: JsonObject): boolean {
   return Object.keys(part).every((name) => name === "thoughtSignature" || name === "thought");
 }
@@ -302,7 +299,7 @@ function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
   }));
 }
 
-/** Left out on the wire where it is zero: the token was certain. */
+/** Zero is left out on the wire: the token was certain. */
 function readToken({ token, logProbability }: JsonObject): {
   readonly token: string;
   readonly logprob: number;
@@ -344,18 +341,18 @@ function remainder(total: number | null, input: number | null): number | null {
 }
 
 /**
- * Ids of answers that may stand in an id of ours; with it the id has 40 characters at most, which
- * is all that some clients' stores take.
+ * Ids of answers that may be part of our ids, which then have at most 40 characters, the limit of
+ * some clients' stores.
  */
 const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;
 
-/** Ids for the calls of one answer. Those of the provider are kept; most models give none. */
+/** Ids for the calls of one answer. The provider's ids are kept; most models have none. */
 class AnswerCallIds {
   readonly #used = new Set<string>();
   readonly #answerId: string;
 
   /**
-   * @param answerId our id of the answer: not every speaker of the protocol gives one, and without
+   * @param answerId our id of the answer: not every server of the protocol sends one, and without
    * any the calls of two turns would have the same ids.
    */
   constructor(answerId: string) {
@@ -376,11 +373,11 @@ class AnswerCallIds {
   }
 
   #mint(answer: JsonValue | undefined): string {
-    const id = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
-    const prefix = id === "" ? "call_" : `call_${id}_`;
+    const answerId = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
+    const prefix = answerId === "" ? "call_" : `call_${answerId}_`;
     for (let number = this.#used.size; ; number += 1) {
-      const made = `${prefix}${number}`;
-      if (!this.#used.has(made)) return made;
+      const id = `${prefix}${number}`;
+      if (!this.#used.has(id)) return id;
     }
   }
 }
@@ -396,7 +393,7 @@ const NONE: CandidateCitations = { citations: [], complete: true };
 /**
  * The sources that an answer repeats. Their positions count bytes of the whole answer, so they are
  * not reported. Sources of a search have marks of their own, which only callers of this protocol
- * can have requested.
+ * can request.
  */
 function readCitations({ citationMetadata, groundingMetadata }: JsonObject): CandidateCitations {
   const isGrounded = isJsonObject(groundingMetadata) && Object.keys(groundingMetadata).length > 0;
@@ -452,7 +449,7 @@ export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFail
   return { ...refused, retryAfter, ...violated(details) };
 }
 
-/** An error that arrived inside a stream, or in an answer that said 200. */
+/** An error inside a stream, or in an answer with status 200. */
 export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
   return refusedFrame(error, safeCode(isJsonObject(error) ? error : null));
 }
@@ -484,7 +481,7 @@ function violated(details: readonly JsonObject[]): { readonly param: string } | 
   return null;
 }
 
-/** Longest wait that is believed, seconds. */
+/** Longest accepted wait, seconds. */
 const LONGEST_RETRY = 86_400;
 
 /** `google.rpc.RetryInfo`: seconds with up to nine decimals and an `s`. */

@@ -1,10 +1,10 @@
 /**
  * The protocol signs parts of every kind: a function call (the first of several at once), a text,
  * an empty text at the end of a stream, a thought. Canon has signatures on reasoning only, so one
- * that stands on another part becomes reasoning without text directly before it. Surfaces may move
- * reasoning before all other content, and the provider refuses a call whose signature stands
- * elsewhere: the canonical signature therefore begins with the kind of its part. Base64 has no full
- * stop, so no provider's signature is taken for a marked one.
+ * on another part becomes reasoning without text directly before it. Surfaces may move reasoning
+ * before all other content, and the provider refuses a call whose signature is elsewhere: the
+ * canonical signature therefore begins with the kind of its part. Base64 has no full stop, so no
+ * provider's signature is taken for a marked one.
  */
 const SIGNED_PARTS = ["call", "text", "empty", "thought"] as const;
 

@@ -1,11 +1,11 @@
-/** Bytes that are copied together for a short look; a longer answer gets memory of its own. */
+/** Bytes that are joined in shared memory; a longer answer gets memory of its own. */
 const SCRATCH_BYTES = 4 * 1_048_576;
 
 let scratch: Uint8Array | null = null;
 
 /**
- * A whole answer, in the pieces in which it came. It is sent on in them: a copy of each answer of a
- * megabyte would make the garbage collector run twice as often.
+ * A whole answer, in the received pieces, which are sent on: a copy of each answer of a megabyte
+ * would make the garbage collector run twice as often.
  */
 export class AnswerBytes {
   readonly pieces: readonly Uint8Array[];
@@ -34,7 +34,7 @@ export class AnswerBytes {
     return this.#whole;
   }
 
-  /** In one piece, valid until another answer is looked at: nothing may keep it. */
+  /** In one piece, valid until another answer is read: do not keep it. */
   look(): Uint8Array {
     if (
       this.#isFreed ||
@@ -53,8 +53,8 @@ export class AnswerBytes {
   }
 
   /**
-   * Gives the memory back now, where that is allowed; nothing looks at the answer afterwards. Left
-   * to the garbage collector, every 64 MB of answers would make it mark the whole heap.
+   * Frees the memory now, if allowed; the answer must not be read afterwards. Left to the garbage
+   * collector, every 64 MB of answers would make it mark the whole heap.
    */
   free(): void {
     if (!this.#isOwned) return;

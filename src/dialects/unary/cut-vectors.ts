@@ -22,13 +22,12 @@ export interface CutAnswer {
 }
 
 /**
- * Reads an answer without making numbers of its vectors: a megabyte of them would be a hundred
- * thousand numbers that only the caller wants, as they were printed. The text of a vector is made
- * when it is read: an answer that is relayed as it came needs none.
+ * Reads an answer without making numbers of its vectors: a megabyte has a hundred thousand numbers,
+ * which only the caller needs, as printed. The text of a vector is made when it is read: a relayed
+ * answer needs none.
  *
  * The mark of the n-th array is the array `[n]`. No provider can write one: every array of finite
- * numbers is cut out, those with one number too, so that whatever else stands in `body` is no such
- * array.
+ * numbers is cut out, those with one number too, so `body` has no other such array.
  *
  * @returns `null` where the bytes are not UTF-8, not JSON, or nested more deeply than any answer.
  */
@@ -56,8 +55,8 @@ function skeletonIn(answer: AnswerBytes, vectors: Vector[]): string | null {
 }
 
 /**
- * The answer's text with a mark for every vector. What is no JSON stays none: only whole arrays,
- * found outside strings, are exchanged for other arrays.
+ * The answer's text with a mark for every vector. Invalid JSON stays invalid: only whole arrays
+ * outside of strings are replaced, by other arrays.
  *
  * @throws where the bytes are not UTF-8.
  */
@@ -110,8 +109,8 @@ function afterString(bytes: Uint8Array, open: number): number {
 }
 
 /**
- * Whether an odd number of backslashes stands before a quote inside a string. The string's own
- * quote ends the count.
+ * Whether an odd number of backslashes is before a quote inside a string. The string's own quote
+ * ends the count.
  */
 function isEscaped(bytes: Uint8Array, quote: number): boolean {
   let offset = quote - 1;
@@ -239,7 +238,7 @@ const WINDOW_BYTES = 4 * 65_536;
 
 interface Kernel {
   /**
-   * @returns how many numbers; 0: not surely an array of finite numbers; -1: it goes on at `end`.
+   * @returns how many numbers; 0: not surely an array of finite numbers; -1: it continues at `end`.
    */
   readonly count: (first: number, end: number) => number;
   readonly after: () => number;
@@ -271,8 +270,8 @@ function makeKernel(): Kernel {
 
 /**
  * The arrays of numbers in one answer. Most are counted 64 bytes at a time
- * (`tools/vectors/count-numbers.wat`); what is not surely an array of finite numbers without white
- * space is looked at byte by byte. Valid until another answer is read.
+ * (`tools/vectors/count-numbers.wat`); all other text is read byte by byte. Valid until another
+ * answer is read.
  */
 export class NumberArrays {
   readonly #bytes: Uint8Array;

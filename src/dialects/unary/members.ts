@@ -7,8 +7,8 @@ import { isEmptyValue, shownName, unknownFields, type FieldRegistry } from "../r
 import { untranslatable } from "../translate-request.ts";
 
 /**
- * The record of one translation: every leaf of a body is read by a mapping or is listed here, so
- * that none is dropped without a record (docs/translation.md#nothing-disappears).
+ * The record of one translation: every leaf of a body is read or listed here, so that none is
+ * dropped without a record (docs/translation.md#nothing-disappears).
  */
 export class TranslationRecord {
   readonly dropped = new Set<DroppedField>();
@@ -48,7 +48,7 @@ export class TranslationRecord {
 }
 
 /**
- * Reads the members of one object of a body and notices those that were not read. `null` counts as
+ * Reads the members of one object of a body and notes those that were not read. `null` counts as
  * absent, as in all four protocols.
  *
  * @example
@@ -60,7 +60,7 @@ export class Members {
   readonly #object: JsonObject;
   readonly #path: string;
   readonly #record: TranslationRecord;
-  readonly #taken = new Set<string>();
+  readonly #read = new Set<string>();
 
   /** @param path where the object stands in the body; the empty string for the body itself. */
   constructor(object: JsonObject, path: string, record: TranslationRecord) {
@@ -73,7 +73,7 @@ export class Members {
     return this.#record;
   }
 
-  /** Where a member stands, as an error's `param` writes it. */
+  /** Path of a member, as in an error's `param`. */
   pathOf(name: string): string {
     const shown = shownName(name);
     return this.#path === "" ? shown : `${this.#path}.${shown}`;
@@ -81,7 +81,7 @@ export class Members {
 
   /** The member's value; `undefined` where it is absent or null. It counts as read. */
   take(name: string): JsonValue | undefined {
-    this.#taken.add(name);
+    this.#read.add(name);
     if (!Object.hasOwn(this.#object, name)) return undefined;
     return this.#object[name] ?? undefined;
   }
@@ -110,7 +110,7 @@ export class Members {
   oneOf<Value extends string>(name: string, values: readonly Value[]): Value | null {
     const value = this.text(name);
     if (value === null) return null;
-    const known = values.find((oneOf) => oneOf === value);
+    const known = values.find((one) => one === value);
     if (known !== undefined) return known;
     const path = this.pathOf(name);
     this.#record.refuse(
@@ -119,7 +119,7 @@ export class Members {
     return null;
   }
 
-  /** An object whose every member travels as it is, such as a JSON Schema. */
+  /** An object that is sent unchanged, such as a JSON Schema. */
   whole(name: string): JsonObject | null {
     const value = this.take(name);
     if (value === undefined) return null;
@@ -149,9 +149,9 @@ export class Members {
   }
 
   /** The 400 for a member whose value this translation cannot carry. */
-  refuse(name: string, code: string, why: string): void {
+  refuse(name: string, code: string, rule: string): void {
     const path = this.pathOf(name);
-    this.#record.refuse(invalidRequest(code, `${path} ${why}`, path));
+    this.#record.refuse(invalidRequest(code, `${path} ${rule}`, path));
   }
 
   /** Takes members that may be left out, and records the dropped field where one has a value. */
@@ -159,27 +159,27 @@ export class Members {
     for (const name of names) if (this.take(name) !== undefined) this.#record.drop(field);
   }
 
-  /** Call when all known members have been read: what is left is unknown. */
+  /** Call when all known members have been read: the others are unknown. */
   close(): void {
     for (const name of Object.keys(this.#object)) {
       const value = this.#object[name];
-      if (this.#taken.has(name) || value == null) continue;
+      if (this.#read.has(name) || value == null) continue;
       if (isEmptyValue(value)) this.#record.drop("empty_member_dropped");
       else this.#record.unknown(this.pathOf(name));
     }
   }
 
-  #wrongType(name: string, wanted: string): null {
+  #wrongType(name: string, expected: string): null {
     const path = this.pathOf(name);
-    this.#record.refuse(invalidRequest("invalid_type", `${path} must be ${wanted}`, path));
+    this.#record.refuse(invalidRequest("invalid_type", `${path} must be ${expected}`, path));
     return null;
   }
 }
 
 /**
- * Takes out of a body what is not sent, and what is sent as it came: identity members and those
- * that a policy takes out are recorded; members that are unknown go back where the route forwards
- * them, for endpoints of the surface's own protocol.
+ * Takes members out of a body that are not translated. Identity members and those that a policy
+ * takes out are recorded. On a route that forwards unknown members, those are returned, for
+ * endpoints of the surface's own protocol.
  */
 export function takeExtras(
   members: Members,
@@ -192,8 +192,7 @@ export function takeExtras(
     if (registry[name]?.class === "identity") strip(members, name);
   for (const name of edits.stripFields) strip(members, name);
   if (mode !== "forward") return NONE;
-  // Without a prototype: a member that is called `__proto__` must travel as a member, not become
-  // one.
+  // Without a prototype, so that a member `__proto__` is sent as a member.
   const extras: Record<string, JsonValue | undefined> = Object.create(null);
   const stripFields: readonly string[] = edits.stripFields;
   for (const name of unknownFields(registry, body)) {
@@ -204,10 +203,7 @@ export function takeExtras(
   return extras;
 }
 
-/**
- * The 400 of an endpoint of another protocol for members that are forwarded; `null` where there are
- * none.
- */
+/** The 400 of an endpoint of another protocol for forwarded members; `null` if there are none. */
 export function refuseExtras(extras: JsonObject): ServiceError | null {
   const record = new TranslationRecord();
   new Members(extras, "", record).close();

@@ -22,10 +22,9 @@ export function wantedResults({ topN, documents }: RerankRequest): number {
 }
 
 /**
- * Reads an answer: its results, checked and put in the order that callers are promised, whatever
- * order they came in.
+ * Reads an answer: its results, checked and sorted.
  *
- * @param find what the protocol's members mean; a failure where the object is an error.
+ * @param find finds the results in the protocol's members; a failure if the object is an error.
  * @param scoreName the member of a result that has its score.
  */
 export function rankingReader(
@@ -70,23 +69,17 @@ function isIndex(index: JsonValue | undefined, documents: number): index is numb
   return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < documents;
 }
 
-/** Best first; equals as they stood in the request, so that the same scores give the same order. */
+/** Best first; equal scores in the order of the request. */
 function byScore(left: RankedDocument, right: RankedDocument): number {
   return right.score - left.score || left.index - right.index;
 }
 
-/**
- * The 400 for what only the surface's own protocol can carry; `null` where a request says nothing
- * of the kind.
- */
+/** The 400 for members that only the surface's own protocol can carry; `null` if there are none. */
 export function foreignRefusal(request: RerankRequest): ServiceError | null {
   return refuseExtras(request.extras) ?? documentLimitRefusal(request);
 }
 
-/**
- * The decision keeps such requests away; one that gets here all the same must not lose what it
- * says.
- */
+/** The decision excludes such endpoints; a request that gets here must not lose the limit. */
 export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): ServiceError | null {
   if (maxTokensPerDocument === null) return null;
   const message =
@@ -94,16 +87,14 @@ export function documentLimitRefusal({ maxTokensPerDocument }: RerankRequest): S
   return invalidRequest("feature_not_supported", message, "max_tokens_per_doc");
 }
 
-/**
- * Who is handled first may be left to a provider that has no member for it: the answer is the same.
- */
+/** A provider without a member for it may ignore the priority: the answer is the same. */
 export function droppedPriority({ priority }: RerankRequest): readonly DroppedField[] {
   return priority === null ? [] : ["hint_dropped"];
 }
 
 /**
- * What a protocol drops that cannot express whether inputs may be cut: nothing unless the caller
- * set it.
+ * Dropped field of a protocol that cannot express whether inputs may be cut, if the caller
+ * requested either.
  */
 export function droppedTruncation({
   mayTruncate,

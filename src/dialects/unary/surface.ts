@@ -17,8 +17,8 @@ import type { AnswerBytes } from "./answer-bytes.ts";
 export interface UnarySurface extends RequestReader {
   readonly kind: "unary";
   /**
-   * Takes every leaf of the body in, records it or refuses it by name, and cuts a batch into parts
-   * that every target takes.
+   * Uses, records or refuses every leaf of the body, and cuts a batch into parts that every target
+   * accepts.
    */
   readonly open: (request: InferenceRequest, options: UnaryOptions) => UnaryTask | ServiceError;
 }
@@ -28,11 +28,11 @@ export interface UnaryOptions {
   readonly edits: RequestEdits;
   /** The candidates of the plan, in its order. */
   readonly targets: readonly Target[];
-  /** Most inputs that the caller wants in one call; `null` where it does not say. */
+  /** Most inputs in one call, as the caller requests; `null` if it does not. */
   readonly maxBatchSize: number | null;
 }
 
-/** One request, ready to be sent in parts and put together again. */
+/** One request, to be sent in parts and joined again. */
 export interface UnaryTask {
   /** In the order of the request; at least one. */
   readonly parts: readonly UnaryPart[];
@@ -41,11 +41,11 @@ export interface UnaryTask {
   readonly dropped: readonly DroppedField[];
   /** Endpoint id → the 400 of an endpoint that cannot carry the request. */
   readonly refusals: ReadonlyMap<string, ServiceError>;
-  /** The caller takes an answer with gaps (`on_partial: report`). */
+  /** The caller accepts an answer with gaps (`on_partial: report`). */
   readonly takesGaps: boolean;
   /**
-   * The whole answer, once every part has ended. A failed part stands here only where the caller
-   * takes gaps and another part has not failed.
+   * The whole answer, once every part has ended. A failed part occurs only if the caller accepts
+   * gaps and another part has succeeded.
    */
   readonly answer: (ends: readonly PartEnd[], context: AnswerContext) => UnaryAnswer;
 }
@@ -68,8 +68,8 @@ export interface UnaryCall {
   readonly body: string;
   readonly dropped: readonly DroppedField[];
   /**
-   * What the simulated upstream must know to answer as the model would; sent to no provider. Names
-   * and values by turns.
+   * Headers for the simulated upstream, so that it answers as the model would; sent to no provider.
+   * Names and values by turns.
    */
   readonly simulated?: readonly string[];
   /** An answer with status 200, checked. */
@@ -89,7 +89,7 @@ export type PartEnd =
 export interface UnaryAnswer {
   readonly bytes: AnswerBytes;
   readonly dropped: readonly DroppedField[];
-  /** Inputs that the answer says nothing about; 0 unless the caller takes gaps. */
+  /** Inputs without a result; 0 unless the caller accepts gaps. */
   readonly gaps: number;
 }
 

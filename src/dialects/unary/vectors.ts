@@ -80,14 +80,11 @@ export function checkedVectors(
 /** The items of an answer in the order of the inputs. */
 export interface OrderedItems {
   readonly items: readonly JsonObject[];
-  /** They came in that order. */
+  /** The answer had that order. */
   readonly cameInOrder: boolean;
 }
 
-/**
- * Puts items where their `index` says that they belong. Every input has exactly one, or there is a
- * fault.
- */
+/** Sorts items by their `index`. Every input must have exactly one. */
 export function orderedByIndex(
   list: readonly JsonValue[],
   count: number,
@@ -163,18 +160,15 @@ function notSupported(message: string, param: string): ServiceError {
   return invalidRequest("feature_not_supported", message, param);
 }
 
-/**
- * What the bytes of a vector in base64 are: little-endian single-precision numbers, or signed
- * bytes.
- */
+/** Encoding of a vector in base64: little-endian single-precision numbers, or signed bytes. */
 type Base64Kind = "float32" | "int8";
 
 /**
  * A vector that came in base64. One of signed bytes is written as numbers at once, because no
  * caller's protocol has such.
  *
- * @param text what stood in the answer: checked to be base64 of such numbers, padded, without white
- * space, all of them finite.
+ * @param text of the answer: checked to be base64 of such numbers, padded, without white space, all
+ * of them finite.
  */
 export function vectorFromBase64(text: string, kind: Base64Kind): Vector | AnswerFault {
   const bytes = decoded(text);
@@ -224,7 +218,7 @@ export function asBase64Text(vector: Vector): Vector | AnswerFault {
 const FLOAT_BYTES = 4;
 const NEGATIVE_ZERO = JSON.rawJSON("-0.0");
 
-/** Infinities and what is no number have all of these bits, finite numbers never. */
+/** Infinities and NaN have all of these bits, finite numbers never. */
 const EXPONENT = 0x7f80_0000;
 
 function areFinite(bytes: Uint8Array<ArrayBuffer>): boolean {
@@ -239,7 +233,7 @@ function viewOf({ buffer, byteOffset, byteLength }: Uint8Array<ArrayBuffer>): Da
   return new DataView(buffer, byteOffset, byteLength);
 }
 
-/** `null` for anything but canonical base64: the decoder itself passes over what is no base64. */
+/** `null` for text that is not canonical base64, which the decoder itself would skip. */
 function decoded(text: string): Uint8Array<ArrayBuffer> | null {
   // Uint8Array.fromBase64 would be one step, and is missing in Node 22 and 24.
   const bytes = Buffer.from(text, "base64");
@@ -273,7 +267,7 @@ export function shortestDecimal(value: number): number {
  * precision. One less, as the logarithm may be off by one.
  */
 const FEWEST_DIGITS = 5;
-/** So many always make the same number again. */
+/** Enough digits for every number. */
 const MOST_DIGITS = 9;
 
 /**

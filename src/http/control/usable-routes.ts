@@ -1,5 +1,5 @@
 import type { BudgetStep } from "../../canon/limits.ts";
-import { mayDo, mayUseRoute } from "../../canon/credentials/narrowing.ts";
+import { allowsOperation, allowsRoute } from "../../canon/credentials/narrowing.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { Denial } from "../../canon/error.ts";
 import { CAPABILITY_NAMES, type Capability, type Feature } from "../../canon/capability.ts";
@@ -102,7 +102,7 @@ export function listedRoutes(
   const approved = workspaceOf(table, identity)?.approve.routes ?? [];
   return approved.toSorted().flatMap((id) => {
     const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
-    if (route === undefined || !mayUseRoute(identity, id)) return [];
+    if (route === undefined || !allowsRoute(identity, id)) return [];
     const known = usable.get(id) ?? unusable(route);
     const listed = withDenial(decider, identity, served, known, budget);
     return listed === null ? [] : [listed];
@@ -135,7 +135,10 @@ function withDenial(
   const { route, dimensions } = usable;
   let denial: Denial | null = null;
   for (const operation of served) {
-    if (!route.operations.includes(MODEL_OPERATION_OF[operation]) || !mayDo(identity, operation))
+    if (
+      !route.operations.includes(MODEL_OPERATION_OF[operation]) ||
+      !allowsOperation(identity, operation)
+    )
       continue;
     const shape = shapeOf(operation, {
       dimensions: operation === "embeddings" ? (dimensions[0] ?? null) : null,
