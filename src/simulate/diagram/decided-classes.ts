@@ -81,8 +81,9 @@ export class DecidedClasses {
   }
 
   /**
-   * Notes what the policies' verdicts on the requests of a job come to, without deciding them.
+   * Notes the policies' verdicts on the requests of a job without deciding them.
    *
+   * @param job of which both sides are equal: verdicts of head are noted for base too.
    * @param isEnough called repeatedly; true ends it. @throws {TimeUpError}
    */
   note(job: JobSpace, usage: OfSides<UsageTally>, isEnough: () => boolean): void {
@@ -120,6 +121,8 @@ class OperationClasses {
   readonly #deciders: OfSides<SideDecider>;
   readonly #sides: OfSides<SideDiagrams>;
   readonly #usage: OfSides<DiagramUsage>;
+  /** Notes verdicts of head as base's, where both sides are equal. */
+  readonly #equalUsage: DiagramUsage;
   readonly #assertions: AssertionDiagrams;
   readonly #outcomes: PairedLeaves;
   readonly #withReached: PairedLeaves;
@@ -153,9 +156,10 @@ class OperationClasses {
       base: sideOf(sides.base, baseSpace?.ambiguous),
       head: sideOf(sides.head, headSpace?.ambiguous),
     };
-    const usageOf = (at: SideName): DiagramUsage =>
-      new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[at]);
+    const usageOf = (at: SideName, as: SideName = at): DiagramUsage =>
+      new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[as]);
     this.#usage = { base: usageOf("base"), head: usageOf("head") };
+    this.#equalUsage = usageOf("head", "base");
     this.#assertions = new AssertionDiagrams(space, this.#shared);
     this.#outcomes = new PairedLeaves(diagrams);
     this.#withReached = new PairedLeaves(diagrams);
@@ -169,22 +173,20 @@ class OperationClasses {
   beginTally(): void {
     this.#usage.base.forget();
     this.#usage.head.forget();
+    this.#equalUsage.forget();
   }
 
   note(job: JobSpace, usage: OfSides<UsageTally>, isEnough: () => boolean): void {
-    const known = {
-      base: new Map<string, StateVerdicts>(),
-      head: new Map<string, StateVerdicts>(),
-    };
+    const known = new Map<string, StateVerdicts>();
     for (const state of job.states) {
       this.#shared.budget.check();
-      const sample = job.sampleOf(state);
-      const { size } = known.head;
-      for (const [index, at] of (["base", "head"] as const).entries()) {
-        const side = state.sides[index];
-        if (side?.denied === null) this.#verdictsOf(at, side, sample, known[at], usage[at]);
-      }
-      if (known.head.size > size && isEnough()) return;
+      const [, head] = state.sides;
+      const { size } = known;
+      if (head?.denied !== null) continue;
+      const verdicts = this.#verdictsOf("head", head, job.sampleOf(state), known, usage.head);
+      if (known.size === size) continue;
+      this.#equalUsage.note(usage.base, verdicts);
+      if (isEnough()) return;
     }
   }
 

@@ -178,6 +178,16 @@ function isBlind(texts: readonly string[]): boolean {
 /** The input of a request that differs from another one only in the members that levels have. */
 type InputOf = (sample: PolicyOnly) => PolicyInput;
 
+/** The requests of one state, as the policies of a side get them. */
+interface StateInput {
+  /** Of any of them. */
+  readonly input: PolicyInput;
+  /** Ids and ranks of the candidates. */
+  readonly inOrder: string;
+  readonly sorted: string;
+  readonly inputOf: InputOf;
+}
+
 /** Members of the input that are no levels, so that they differ between states of requests. */
 const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
   ([path]) =>
@@ -187,12 +197,6 @@ const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
       (name) => path === `input.request.${name}`,
     ),
 );
-
-interface StateMember {
-  readonly path: string;
-  /** The member as the policy sees it. */
-  readonly valueOf: (input: PolicyInput) => string;
-}
 
 const WORKSPACE = "input.workspace.id";
 const ROUTE = "input.request.route";
@@ -275,7 +279,8 @@ export class PolicyDiagrams {
   readonly #evaluations: Numbered<PolicyEvaluation>;
   /** What the policy sees of each value of each level. */
   readonly #seen: readonly (readonly string[])[];
-  readonly #members: readonly StateMember[];
+  /** Members of the input that differ between states, as the policy sees them. */
+  readonly #members: ReadonlyMap<string, (input: PolicyInput) => string>;
   /** Of several reasons, the one of the first candidate is given. */
   readonly #seesOrder: boolean;
   readonly #known: KnownBy<Node>[] = [];
@@ -295,23 +300,20 @@ export class PolicyDiagrams {
     this.#seen = shared.levels.map((level) =>
       level.values.map((_, value) => level.seen(eyes, value)),
     );
-    this.#members = STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(
-      ([path, valueOf]) => ({ path, valueOf: SEEN_BY[path]?.(policy, eyes) ?? valueOf }),
+    this.#members = new Map(
+      STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([path, valueOf]) => [
+        path,
+        SEEN_BY[path]?.(policy, eyes) ?? valueOf,
+      ]),
     );
     const { sight } = eyes;
     this.#seesOrder =
       sight.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
   }
 
-  /**
-   * @param input of any request of the state.
-   * @param candidates the state's candidates, each as text.
-   * @param inputOf the input of another one.
-   */
-  of(input: PolicyInput, candidates: readonly string[], inputOf: InputOf, start: PolicyOnly): Node {
-    const values = new Map(this.#members.map(({ path, valueOf }) => [path, valueOf(input)]));
-    values.set(CANDIDATES, this.#candidateKey(candidates));
-    const valueOf = (path: string): string | undefined => values.get(path);
+  of({ input, inOrder, sorted, inputOf }: StateInput, start: PolicyOnly): Node {
+    const valueOf = (path: string): string | undefined =>
+      path === CANDIDATES ? (this.#seesOrder ? inOrder : sorted) : this.#members.get(path)?.(input);
     const known = lookUp(this.#known, valueOf);
     if (known !== undefined) return known;
     const loaded = new Set<string>();
@@ -320,15 +322,11 @@ export class PolicyDiagrams {
       : leafOf(this.#numberOf({ verdicts: [], obligations: [] }));
     keep(
       this.#known,
-      [...loaded].filter((path) => values.has(path)),
+      [...loaded].filter((path) => path === CANDIDATES || this.#members.has(path)),
       valueOf,
       made,
     );
     return made;
-  }
-
-  #candidateKey(candidates: readonly string[]): string {
-    return (this.#seesOrder ? candidates : candidates.toSorted()).join("\n");
   }
 
   /** @param loaded receives what of the input the answers depend on. */

@@ -368,14 +368,15 @@ export class SideDiagrams {
 
   /** What the policies say of a state. */
   verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {
-    return { input, policies: this.#policies.map(this.#asking(input, sample)) };
-  }
-
-  #asking(input: PolicyInput, sample: SampleRequest): (policy: PolicyDiagrams) => Node {
     const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
-    const inputOf = (other: PolicyOnly): PolicyInput =>
-      this.#side.decider.inputLike(input, { ...sample, ...other });
-    return (policy) => policy.of(input, candidates, inputOf, sample);
+    const state = {
+      input,
+      inOrder: candidates.join("\n"),
+      sorted: candidates.toSorted().join("\n"),
+      inputOf: (other: PolicyOnly): PolicyInput =>
+        this.#side.decider.inputLike(input, { ...sample, ...other }),
+    };
+    return { input, policies: this.#policies.map((policy) => policy.of(state, sample)) };
   }
 
   /**

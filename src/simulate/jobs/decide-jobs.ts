@@ -6,7 +6,7 @@ import { jobsTogether, type Job, type Space } from "../space/job-space.ts";
 import type { JobInput } from "./job-input.ts";
 import { JobPool, pause } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
-import { LeftJobs, UnchangedJobs } from "./left-jobs.ts";
+import { SkippedJobs, UnchangedJobs } from "./skipped-jobs.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { KEY_LABELS, seenDimensions } from "../space/levels.ts";
 import type { RoutingTable } from "../../canon/table.ts";
@@ -35,15 +35,15 @@ export async function decideJobs(
   needsUsage: boolean,
 ): Promise<DecidedJobs> {
   const of = runner.plan.jobs.length;
-  const { first, left } = jobsInOrder(input, runner);
+  const { first, skipped } = jobsInOrder(input, runner);
   await runner.load();
   const pool = new JobPool(input, runner, { threads: workers, threadsAfter }, signal);
   try {
     const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
     tally.assertions.set(-1, runner.noAssertions());
-    const needed = new LeftJobs(runner.plan, input.head, left).needed(tally, needsUsage);
-    const decided = await decideLeft(runner, tally, needed, signal);
-    addShapes(tally, runner, left, decided ?? new Set());
+    const needed = new SkippedJobs(runner.plan, input.head, skipped).needed(tally, needsUsage);
+    const decided = await decideSkipped(runner, tally, needed, signal);
+    addShapes(tally, runner, skipped, decided ?? new Set());
     const missing = decided === null ? of - done : first.length - done;
     if (missing === 0) return { tally, cut: [] };
     const costliest = costliestPolicy(tally, input, runner.plan.space);
@@ -69,23 +69,23 @@ export async function decideJobs(
 function jobsInOrder(
   input: JobInput,
   { plan: { jobs, space } }: JobRunner,
-): { readonly first: readonly number[]; readonly left: readonly number[] } {
+): { readonly first: readonly number[]; readonly skipped: readonly number[] } {
   const unchanged = new UnchangedJobs(input, input.promoted);
   const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
   const isDemanded = ({ pair, operation }: Job): boolean =>
     demanding.some(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const first: number[] = [];
-  const left: number[] = [];
+  const skipped: number[] = [];
   for (const [index, job] of jobs.entries())
-    (unchanged.has(job) && !isDemanded(job) ? left : first).push(index);
-  return { first: jobsTogether(space, jobs, first), left };
+    (unchanged.has(job) && !isDemanded(job) ? skipped : first).push(index);
+  return { first: jobsTogether(space, jobs, first), skipped: jobsTogether(space, jobs, skipped) };
 }
 
 /** @returns the jobs that were decided; `null` where the time was not enough. */
-async function decideLeft(
+async function decideSkipped(
   runner: JobRunner,
   tally: SimulationTally,
-  needed: ReturnType<LeftJobs["needed"]>,
+  needed: ReturnType<SkippedJobs["needed"]>,
   signal: AbortSignal,
 ): Promise<ReadonlySet<number> | null> {
   const decided = new Set<number>();
@@ -109,11 +109,11 @@ async function decideLeft(
 function addShapes(
   tally: SimulationTally,
   { plan: { jobs, space } }: JobRunner,
-  left: readonly number[],
+  skipped: readonly number[],
   decided: ReadonlySet<number>,
 ): void {
   const shapes = new JobShapes(space);
-  for (const index of left) {
+  for (const index of skipped) {
     const job = jobs[index];
     if (job !== undefined && !decided.has(index))
       tally.shapes += shapes.of(job) * BigInt(job.pair.members.length);

@@ -4,13 +4,15 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
-import { hostOf } from "../compare/change-kinds.ts";
+import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
+import { Numbered } from "../diagram/diagrams.ts";
 import { formerProviders } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { Job } from "../space/job-space.ts";
+import type { PairClass } from "../space/pairs.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts";
@@ -157,7 +159,7 @@ function dataRead({ table }: CompiledSide, contents: readonly SideContent[]): st
 }
 
 /** A job to decide; or to look at for what its requests meet, until that is enough. */
-interface LeftJob {
+interface SkippedJob {
   readonly job: number;
   readonly isEnough: (() => boolean) | null;
   /** Whether only the policies' verdicts matter, not where requests go. */
@@ -165,55 +167,78 @@ interface LeftJob {
 }
 
 /**
- * Of jobs whose requests no change meets, those that have to be decided nevertheless: because a
- * report says what no request of head meets, whether another route reaches a destination already,
- * and whether an assertion means any request.
+ * Of unchanged jobs, those that have to be decided nevertheless: because a report lists what no
+ * request of head meets, whether another route reaches a destination already, and whether an
+ * assertion means any request.
  */
-export class LeftJobs {
+export class SkippedJobs {
   readonly #plan: PlannedSpace;
-  readonly #head: CompiledSide;
-  readonly #left: readonly number[];
-  readonly #ambiguous: AmbiguousNames;
+  readonly #table: RoutingTable;
+  readonly #destinations: Destinations;
+  readonly #skipped: readonly number[];
+  readonly #readers: readonly VerdictReader[];
+  readonly #routeUses = new WeakMap<PairClass, readonly RouteUse[]>();
 
   /**
-   * @param left unchanged jobs, about whose requests no assertion demands anything of head alone.
+   * @param skipped unchanged jobs, about whose requests no assertion demands anything of head
+   * alone.
    */
-  constructor(plan: PlannedSpace, head: CompiledSide, left: readonly number[]) {
+  constructor(plan: PlannedSpace, { table, contents }: CompiledSide, skipped: readonly number[]) {
     this.#plan = plan;
-    this.#head = head;
-    this.#left = left;
-    this.#ambiguous = new AmbiguousNames(head.table);
+    this.#table = table;
+    this.#destinations = destinationsOf(table);
+    this.#skipped = skipped;
+    const candidates = new CandidateTexts(table);
+    this.#readers = contents.flatMap((content, index) =>
+      content.rules === null ? [] : [new VerdictReader(content, content.rules, index, candidates)],
+    );
   }
 
   /**
-   * What has to be done, one after the other.
+   * Jobs to decide, one after the other.
    *
-   * @param tally of everything that was decided so far; what each item comes to has to be added to
+   * @param tally of everything that was decided so far; the result of each item has to be added to
    * it before the next one is taken.
    * @param needsUsage whether it matters what no request of head meets.
    */
-  *needed(tally: SimulationTally, needsUsage: boolean): Generator<LeftJob> {
+  *needed(tally: SimulationTally, needsUsage: boolean): Generator<SkippedJob> {
     // A destination is new, or lost, where no request reaches it on the other side.
     let open = differing(tally, allPaths(tally));
-    for (const job of this.#left) {
+    for (const job of this.#skipped) {
       if (open.size === 0) break;
       if (!this.#reaches(job, open)) continue;
       yield { job, isEnough: () => !this.#reaches(job, (open = differing(tally, open))) };
       open = differing(tally, open);
     }
-    for (const job of this.#left) if (this.#isAsserted(job, tally)) yield { job, isEnough: null };
-    if (!needsUsage) return;
-    const seen = this.#seenBy([...tally.live]);
-    for (const job of this.#left) {
-      const isSeen = (keys: readonly string[]): boolean => keys.every((key) => seen.has(key));
-      const shown = this.#shows(job, tally.headUsage);
-      if (isSeen(shown)) continue;
+    for (const job of this.#skipped)
+      if (this.#isAsserted(job, tally)) yield { job, isEnough: null };
+    if (needsUsage) yield* this.#unmet(tally);
+  }
+
+  /** Jobs that may show routes, endpoints and verdicts that no request has shown. */
+  *#unmet({ headUsage: usage, live }: SimulationTally): Generator<SkippedJob> {
+    const isUnmet = ({ content }: VerdictReader): boolean => isMissing(content, usage);
+    let readers = this.#readers.filter(isUnmet);
+    const seen = new Set(
+      [...live].flatMap((job) => readers.map((one) => one.keyOf(this.#jobAt(job)))),
+    ).add(null);
+    for (const index of this.#skipped) {
+      const job = this.#jobAt(index);
+      // Members of a pair class are open alike.
+      if (!this.#isOpen(job.pair.members[0], job.operation)) continue;
+      readers = readers.filter(isUnmet);
+      const unseen = readers
+        .map((reader) => ({ reader, key: reader.keyOf(job) }))
+        .filter(({ key }) => !seen.has(key));
+      const showsRoutes = this.#hasUnusedRoutes(job.pair, usage);
+      if (!showsRoutes && unseen.length === 0) continue;
       yield {
-        job,
-        isEnough: () => isSeen(this.#shows(job, tally.headUsage)),
-        onlyVerdicts: !shown.includes(routeKey(job)),
+        job: index,
+        isEnough: () =>
+          !unseen.some(({ reader }) => isUnmet(reader)) && !this.#hasUnusedRoutes(job.pair, usage),
+        onlyVerdicts: !showsRoutes,
       };
-      if (tally.live.has(job)) for (const key of shown) seen.add(key);
+      if (live.has(index)) for (const { key } of unseen) seen.add(key);
     }
   }
 
@@ -228,13 +253,12 @@ export class LeftJobs {
    */
   #reaches(index: number, paths: ReadonlySet<string>): boolean {
     const { pair, operation } = this.#jobAt(index);
-    const { table } = this.#head;
     return pair.members.some((member) =>
-      (routeOf(table, member)?.tiers ?? []).some(({ endpoints }) =>
+      (routeOf(this.#table, member)?.tiers ?? []).some(({ endpoints }) =>
         endpoints.some((id) => {
-          const endpoint = table.endpoints[id];
+          const endpoint = this.#table.endpoints[id];
           if (endpoint === undefined) return false;
-          const host = hostOf(table.providers[endpoint.provider]?.baseUrl ?? "");
+          const host = this.#destinations.get(id)?.host;
           return paths.has(
             [member.workspace, operation, endpoint.provider, endpoint.region, host].join("\n"),
           );
@@ -255,138 +279,171 @@ export class LeftJobs {
     );
   }
 
-  #seenBy(jobs: readonly number[]): Set<string> {
-    const contents = this.#head.contents;
-    return new Set(
-      jobs.flatMap((job) =>
-        contents.flatMap((content, index) => this.#sightOf(job, content, index)),
-      ),
-    );
+  /** Whether requests of a pair may reach a route or an endpoint that none has reached before. */
+  #hasUnusedRoutes(pair: PairClass, usage: UsageTally): boolean {
+    const uses = this.#routeUses.get(pair) ?? this.#usesOf(pair);
+    const unused = uses.filter(({ kind, id }) => !usage[kind].has(id));
+    this.#routeUses.set(pair, unused);
+    return unused.length > 0;
   }
 
-  /**
-   * What a job may show that no request has shown: routes and endpoints, and verdicts of policies
-   * that see something new.
-   */
-  #shows(index: number, usage: UsageTally): readonly string[] {
-    const { pair, operation } = this.#jobAt(index);
-    if (!pair.members.some((member) => this.#isOpen(member, operation))) return [];
-    const routes = this.#missesRoutes(index, usage) ? [routeKey(index)] : [];
-    const verdicts = this.#head.contents.flatMap((content, position) =>
-      isMissing(content, usage) ? this.#sightOf(index, content, position) : [],
-    );
-    return [...routes, ...verdicts];
-  }
-
-  /** Whether requests of a job may be taken to an endpoint where none was taken before. */
-  #missesRoutes(index: number, usage: UsageTally): boolean {
-    const { pair, operation } = this.#jobAt(index);
-    const { table } = this.#head;
-    if (!pair.members.some((member) => this.#isOpen(member, operation))) return false;
-    return pair.members.some((member) => {
-      const [route, row] = [routeOf(table, member), table.workspaces[member.workspace]];
-      if (route === null || row === undefined) return false;
-      // Nothing that a request says changes what its workspace approves.
-      const mayChoose = (id: string): boolean => {
-        const endpoint = table.endpoints[id];
-        return endpoint !== undefined && isApprovedEndpoint(table, row, endpoint);
-      };
-      const ids = route.tiers.flatMap(({ endpoints }) => endpoints).filter(mayChoose);
-      return (
-        (ids.length > 0 && !usage.routes.has(route.id)) ||
-        ids.some((id) => !usage.endpoints.has(id)) ||
-        (ids.length > 1 &&
-          route.fallbacks.some(
-            (id) => mayChoose(id) && !usage.fallbacks.has(`${route.id} → ${id}`),
-          ))
-      );
+  #usesOf({ members }: PairClass): readonly RouteUse[] {
+    const table = this.#table;
+    const uses = members.flatMap((member): readonly RouteUse[] => {
+      const [route, row] = [routeOf(table, member), rowOf(table.workspaces, member.workspace)];
+      if (route === null || row === undefined) return [];
+      const ids = route.tiers
+        .flatMap(({ endpoints }) => endpoints)
+        .filter((id) => {
+          const endpoint = rowOf(table.endpoints, id);
+          // No preference changes what a workspace approves.
+          return endpoint !== undefined && isApprovedEndpoint(table, row, endpoint);
+        });
+      if (ids.length === 0) return [];
+      const behind = ids.length > 1 ? route.fallbacks.filter((id) => ids.includes(id)) : [];
+      return [
+        { kind: "routes", id: route.id },
+        ...ids.map((id) => ({ kind: "endpoints", id }) as const),
+        ...behind.map((id) => ({ kind: "fallbacks", id: `${route.id} → ${id}` }) as const),
+      ];
     });
+    return [...new Map(uses.map((use) => [`${use.kind} ${use.id}`, use])).values()];
   }
 
   #isOpen(member: Member, operation: Operation): boolean {
-    const { table } = this.#head;
-    const route = routeOf(table, member);
+    const route = routeOf(this.#table, member);
     if (route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true) return false;
-    return table.workspaces[member.workspace]?.approve.routes.includes(route.id) === true;
+    return this.#table.workspaces[member.workspace]?.approve.routes.includes(route.id) === true;
+  }
+}
+
+/** A route, an endpoint or a fallback, as a usage tally has it. */
+interface RouteUse {
+  readonly kind: "routes" | "endpoints" | "fallbacks";
+  readonly id: string;
+}
+
+/** What the verdicts of one content may depend on, as far as a job fixes it. */
+class VerdictReader {
+  readonly content: SideContent;
+  readonly #index: number;
+  readonly #candidates: CandidateTexts;
+  readonly #reads: Readonly<Record<"id" | "tier" | "labels" | "route" | "needs", boolean>>;
+  /** Whether approvals or the route can change what the content evaluates. */
+  readonly #seesCandidates: boolean;
+  readonly #namesEndpoint: (id: string) => boolean;
+
+  constructor(
+    content: SideContent,
+    rules: CompiledPolicy,
+    index: number,
+    candidates: CandidateTexts,
+  ) {
+    const reads = (path: string): boolean => readsPath(rules, path);
+    this.content = content;
+    this.#index = index;
+    this.#candidates = candidates;
+    this.#reads = {
+      id: reads("input.workspace.id") || reads("data.approved"),
+      tier: reads("input.workspace.tier"),
+      labels: reads("input.workspace.labels"),
+      route: reads("input.request.route"),
+      needs: reads("input.request.needs"),
+    };
+    this.#seesCandidates =
+      TABLE_PATHS.some(reads) ||
+      content.contract.obligations.length > 0 ||
+      content.contract.constraints.some(({ effect }) => effect !== "gate");
+    const names = nameTest(rules.stringUse);
+    const ambiguous = candidates.ambiguous.of(rules);
+    this.#namesEndpoint = (id) =>
+      rules.stringUse.inspects.length > 0 || names(id) || ambiguous.has(id);
   }
 
   /**
-   * Everything of a job that the verdicts of a content may depend on: jobs with the same text show
-   * the same, where any of their requests is evaluated.
+   * Jobs with the same key show the same verdicts, where any of their requests is evaluated; `null`
+   * where the content does not apply.
    */
-  #sightOf(index: number, { contract, rules }: SideContent, position: number): readonly string[] {
-    const { pair, operation } = this.#jobAt(index);
-    const { table } = this.#head;
-    if (rules === null || !contract.operations.includes(operation)) return [];
-    const reads = (path: string): boolean => readsPath(rules, path);
+  keyOf({ pair, operation }: Job): string | null {
+    if (!this.content.contract.operations.includes(operation)) return null;
+    const { id, tier, labels, route, needs } = this.#reads;
     const [member] = pair.members;
-    const row = table.workspaces[member.workspace];
-    const isTouched =
-      TABLE_PATHS.some(reads) ||
-      contract.obligations.length > 0 ||
-      contract.constraints.some(({ effect }) => effect !== "gate");
-    const seen = [
-      position,
+    const row = rowOf(this.#candidates.table.workspaces, member.workspace);
+    return JSON.stringify([
+      this.#index,
       operation,
-      reads("input.workspace.id") || reads("data.approved") ? member.workspace : "",
-      reads("input.workspace.tier") ? row?.tier : "",
-      reads("input.workspace.labels") ? row?.labels : "",
-      reads("input.request.route") ? member.model : "",
-      isTouched ? this.#candidatesOf(member, rules) : [],
-    ];
-    return [JSON.stringify(seen)];
+      id ? member.workspace : "",
+      tier ? row?.tier : "",
+      labels ? row?.labels : "",
+      route ? member.model : "",
+      this.#seesCandidates ? this.#candidates.of(member, needs, this.#namesEndpoint) : "",
+    ]);
+  }
+}
+
+interface CandidateText {
+  readonly ids: readonly string[];
+  /** Number of the facts of the candidates. */
+  readonly facts: number;
+  /** Number of all else by which requests of the member leave some of them. */
+  readonly narrowing: number;
+  /** Whether callers reach every set of candidates by the names of their providers. */
+  readonly isFree: boolean;
+}
+
+/** The candidates that requests of a member may leave, as policies see them. */
+class CandidateTexts {
+  readonly table: RoutingTable;
+  readonly ambiguous: AmbiguousNames;
+  readonly #known = new Map<string, CandidateText | null>();
+  readonly #facts = new Numbered<null>();
+
+  constructor(table: RoutingTable) {
+    this.table = table;
+    this.ambiguous = new AmbiguousNames(table);
   }
 
-  /** The candidates that requests may leave, as a policy sees them. */
-  #candidatesOf(member: Member, rules: CompiledPolicy): unknown {
-    const { table } = this.#head;
-    const row = table.workspaces[member.workspace];
+  /** @param names whether a policy distinguishes an endpoint by its name. */
+  of(member: Member, readsNeeds: boolean, names: (id: string) => boolean): unknown {
+    const key = `${member.workspace}\n${member.model}`;
+    let known = this.#known.get(key);
+    if (known === undefined) this.#known.set(key, (known = this.#textOf(member)));
+    if (known === null) return null;
+    const { ids, facts, narrowing, isFree } = known;
+    const named = ids.map((id) => (names(id) ? id : ""));
+    return [named, facts, isFree && !readsNeeds ? "" : narrowing];
+  }
+
+  #textOf(member: Member): CandidateText | null {
+    const { table } = this;
+    const row = rowOf(table.workspaces, member.workspace);
     const route = routeOf(table, member);
     if (row === undefined || route === null) return null;
     const { approve } = row;
-    const names = nameTest(rules.stringUse);
-    const isNamed = rules.stringUse.inspects.length > 0;
-    const candidates = routeCandidates(table, route).map(({ endpoint, rank, tier }) => {
-      const { id, model, provider, region, dialect } = endpoint;
-      const { retention, trainsOnData } = table.providers[provider] ?? {
-        retention: "",
-        trainsOnData: true,
-      };
-      const isId = isNamed || names(id) || this.#ambiguous.of(rules).has(id);
-      const facts = [
-        model,
-        provider,
-        region,
-        dialect,
-        retention,
-        trainsOnData,
-        endpoint.capabilities,
-        endpoint.price,
-        endpoint.latencyClass,
-      ];
-      const approved = [
-        approve.providers.includes(provider),
-        approve.regions.includes(region),
-        isWithinCeilings(approve, table.providers[provider]),
-      ];
+    const candidates = routeCandidates(table, route);
+    const facts = candidates.map(({ endpoint, rank, tier }) => {
+      const { model, provider, region, dialect, capabilities, features } = endpoint;
+      const terms = table.providers[provider];
       return [
-        isId ? id : "",
-        rank,
-        tier,
-        table.models[model]?.signatureFamily,
-        endpoint.features,
-        facts,
-        approved,
+        [rank, tier, model, table.models[model]?.signatureFamily, provider, region, dialect],
+        [terms?.retention, terms?.trainsOnData, endpoint.price, endpoint.latencyClass],
+        [capabilities, features],
+        [approve.providers.includes(provider), approve.regions.includes(region)],
+        isWithinCeilings(approve, terms),
       ];
     });
-    // Callers reach every set of candidates by the names of their providers, unless several have
-    // the same.
-    const providers = new Set(
-      candidates.map((_, index) => routeCandidates(table, route)[index]?.endpoint.provider),
-    );
-    const isFree = providers.size === candidates.length && !readsPath(rules, "input.request.needs");
-    const narrowing = [approve.capabilities, approve.dimensions, route.onGap, route.emulateSchema];
-    return [candidates, isFree ? [] : narrowing, route.operations];
+    const { size } = new Set(candidates.map(({ endpoint }) => endpoint.provider));
+    const { capabilities, dimensions } = approve;
+    return {
+      ids: candidates.map(({ endpoint }) => endpoint.id),
+      facts: this.#numberOf([facts, route.operations]),
+      narrowing: this.#numberOf([capabilities, dimensions, route.onGap, route.emulateSchema]),
+      isFree: size === candidates.length,
+    };
+  }
+
+  #numberOf(value: unknown): number {
+    return this.#facts.numberOf(JSON.stringify(value), () => null);
   }
 }
 
@@ -409,10 +466,6 @@ function allPaths({ declared, promoted }: Compared): ReadonlySet<string> {
       ...headPaths.keys(),
     ]),
   );
-}
-
-function routeKey(job: number): string {
-  return `route ${job}`;
 }
 
 /** Those of some paths that one side has and the other has not, in some view. */
