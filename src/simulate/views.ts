@@ -1,3 +1,4 @@
+import { remembered } from "./remembered.ts";
 import type { PolicyEvaluation, PolicyIdentity, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { CompiledPolicy } from "../policy/compiled.ts";
@@ -71,12 +72,9 @@ export class TracedPolicies {
   of(policy: SinglePolicy, table: RoutingTable): TracedPolicy {
     const readsTable = ["data", CANDIDATES].some((path) => readsPath(policy, path));
     const owner = readsTable || namesCandidates(policy) ? table : null;
-    const ofOwner = this.#known.get(owner) ?? new Map<string, TracedPolicy>();
-    this.#known.set(owner, ofOwner);
+    const ofOwner = remembered(this.#known, owner, () => new Map<string, TracedPolicy>());
     const key = JSON.stringify(policy.identity);
-    const made = ofOwner.get(key) ?? new TracedPolicy(policy);
-    ofOwner.set(key, made);
-    return made;
+    return remembered(ofOwner, key, () => new TracedPolicy(policy));
   }
 }
 
@@ -163,11 +161,11 @@ export async function sideViews(
     traced: evaluations.of(single, side.table),
     rules: side.contents[index]?.rules ?? null,
   }));
-  const remembered = policies.map(({ single, traced }) => ({
+  const answering = policies.map(({ single, traced }) => ({
     ...single,
     evaluate: (input: PolicyInput) => traced.evaluate(input).evaluation,
   }));
-  const declared = rememberingSet(remembered, membersRead(side), MAXIMUM_ANSWERS);
+  const declared = rememberingSet(answering, membersRead(side), MAXIMUM_ANSWERS);
   return { declared, promoted: promotedPolicies(declared, promoted), policies };
 }
 

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import { REASONS } from "../../canon/reasons.ts";
 import type { Path } from "../../compile/authored/tree.ts";
 import type { ReportOf } from "../../compile/findings/findings.ts";
@@ -247,9 +248,7 @@ export class KnownNames {
   }
 
   of(kind: NameKind): ReadonlySet<string> {
-    const known = this.#names.get(kind) ?? new Set(TABLE_NAMES[kind](this.#side.table));
-    this.#names.set(kind, known);
-    return known;
+    return remembered(this.#names, kind, () => new Set(TABLE_NAMES[kind](this.#side.table)));
   }
 
   /** `null` where the policies are unknown. */

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
 import type { RowRename } from "../renamed-table.ts";
@@ -214,11 +215,9 @@ class SideMaker {
   #viewsOf(table: RoutingTable, contents: readonly SideContent[]): Promise<SideViews> {
     const slots = contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]);
     const key = canonicalJson([policyData(table), slots]);
-    const known = this.#views.get(key);
-    if (known !== undefined) return known;
-    const made = sideViews({ table, contents, modules: this.#modules }, this.#promoted);
-    this.#views.set(key, made);
-    return made;
+    return remembered(this.#views, key, () =>
+      sideViews({ table, contents, modules: this.#modules }, this.#promoted),
+    );
   }
 }
 

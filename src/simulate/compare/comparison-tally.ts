@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { ChangeKind } from "../change-kind.ts";
 import type { Destinations } from "./change-kinds.ts";
 import type { NamedMembers } from "./member-names.ts";
@@ -42,16 +43,14 @@ type GroupTallies = Map<string, GroupTally>;
 
 /** Requests with the same text are of the same group, whichever class they come from. */
 export function groupKey(pair: OutcomePair): string {
-  const known = keys.get(pair);
-  if (known !== undefined) return known;
-  const { kinds, base, head } = pair;
-  const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
-  // Refused on one side for a name that it does not have: whatever the other side does is one
-  // change.
-  const keyed = isMisnamed ? [base.denial, head.denial].map(keyOf) : [base, head].map(withKey);
-  const made = JSON.stringify([kinds, ...keyed]);
-  keys.set(pair, made);
-  return made;
+  return remembered(keys, pair, () => {
+    const { kinds, base, head } = pair;
+    const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
+    // Refused on one side for a name that it does not have: whatever the other side does is one
+    // change.
+    const keyed = isMisnamed ? [base.denial, head.denial].map(keyOf) : [base, head].map(withKey);
+    return JSON.stringify([kinds, ...keyed]);
+  });
 }
 
 /**
@@ -94,8 +93,7 @@ const added = new WeakMap<GroupTally, WeakSet<object>>();
 
 /** True once for each object. */
 function newTo(group: GroupTally): (part: object) => boolean {
-  const known = added.get(group) ?? new WeakSet();
-  added.set(group, known);
+  const known = remembered(added, group, () => new WeakSet());
   return (part) => {
     if (known.has(part)) return false;
     known.add(part);
@@ -182,8 +180,7 @@ function inCommon(left: GroupTally["common"], right: GroupTally["common"]): Grou
 }
 
 function addAll(sets: Map<string, Set<string>>, name: string, values: Iterable<string>): void {
-  const set = sets.get(name) ?? new Set<string>();
-  sets.set(name, set);
+  const set = remembered(sets, name, () => new Set<string>());
   for (const value of values) set.add(value);
 }
 

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Member, Outcome, OutcomePair, OfSides } from "../sample-request.ts";
@@ -68,13 +69,11 @@ function namesOf(member: Member, { base, head }: OfSides<RoutingTable>): Names {
 function renaming(from: Names, to: Names): NamedMembers["named"] {
   const made = new WeakMap<OutcomePair, OutcomePair>();
   return (pair) => {
-    const known = made.get(pair) ?? {
+    return remembered(made, pair, () => ({
       ...pair,
       base: renamed(pair.base, from.base, to.base),
       head: renamed(pair.head, from.head, to.head),
-    };
-    made.set(pair, known);
-    return known;
+    }));
   };
 }
 

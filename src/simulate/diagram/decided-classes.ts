@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
 import type { SampleRequest, OfSides, SideName } from "../sample-request.ts";
@@ -283,21 +284,19 @@ class OperationClasses {
   }
 
   #levelDetails(found: readonly ReadonlySet<number>[]): LevelDetails {
-    const known = this.#details.get(found);
-    if (known !== undefined) return known;
-    const taken = new Map<string, readonly string[]>();
-    const labels: string[] = [];
-    for (const [depth, { name, values }] of this.#shared.levels.entries()) {
-      const own = found[depth] ?? new Set<number>();
-      if (name !== KEY_LABELS)
-        taken.set(
-          name,
-          values.filter((_, value) => own.has(value)),
-        );
-      else if (!own.has(0)) labels.unshift(values[1] ?? "");
-    }
-    const made = { taken, labels };
-    this.#details.set(found, made);
-    return made;
+    return remembered(this.#details, found, () => {
+      const taken = new Map<string, readonly string[]>();
+      const labels: string[] = [];
+      for (const [depth, { name, values }] of this.#shared.levels.entries()) {
+        const own = found[depth] ?? new Set<number>();
+        if (name !== KEY_LABELS)
+          taken.set(
+            name,
+            values.filter((_, value) => own.has(value)),
+          );
+        else if (!own.has(0)) labels.unshift(values[1] ?? "");
+      }
+      return { taken, labels };
+    });
   }
 }

@@ -407,27 +407,6 @@ export class Relabelling {
   }
 }
 
-/** Gives equal values one number, from 0. */
-export class Numbered<Value> {
-  readonly #values: Value[] = [];
-  readonly #known = new Map<string, number>();
-
-  /** @param key equal for equal values only. */
-  numberOf(key: string, value: () => Value): number {
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const number = this.#values.push(value()) - 1;
-    this.#known.set(key, number);
-    return number;
-  }
-
-  at(number: number): Value {
-    const value = this.#values[number];
-    if (value === undefined) throw new RangeError(`diagrams: nothing has the number ${number}`);
-    return value;
-  }
-}
-
 /** Two functions as one: its leaves stand for pairs of leaves. */
 export class PairedLeaves {
   readonly #pairs: (readonly [left: number, right: number])[] = [];

@@ -1,3 +1,4 @@
+import { type Numbered, remembered } from "../remembered.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
@@ -8,14 +9,7 @@ import {
   type SinglePolicy,
 } from "../../policy/policy-set.ts";
 import type { Budget } from "./budget.ts";
-import {
-  PairedLeaves,
-  leafOf,
-  type Diagrams,
-  type Node,
-  type Numbered,
-  type Profiles,
-} from "./diagrams.ts";
+import { PairedLeaves, leafOf, type Diagrams, type Node, type Profiles } from "./diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { AssertionReader, JobSpace, Space } from "../space/job-space.ts";
 import {
@@ -122,16 +116,14 @@ function buildDiagram(
     given: Answer | null,
   ): Node => {
     const key = keyOf(levels, fixed);
-    const same = known.get(key);
-    if (same !== undefined) return same;
-    const own = given ?? answer(sample);
-    const depth = levels.findIndex(
-      (level, index) =>
-        fixed[index] === null && !isBlind(seen[index] ?? []) && own.dependsOn(level),
-    );
-    const made = depth === -1 ? leafOf(own.number) : varied(sample, fixed, own, depth);
-    known.set(key, made);
-    return made;
+    return remembered(known, key, () => {
+      const own = given ?? answer(sample);
+      const depth = levels.findIndex(
+        (level, index) =>
+          fixed[index] === null && !isBlind(seen[index] ?? []) && own.dependsOn(level),
+      );
+      return depth === -1 ? leafOf(own.number) : varied(sample, fixed, own, depth);
+    });
   };
   const varied = (
     sample: PolicyOnly,

@@ -1,9 +1,9 @@
+import { Numbered, remembered } from "../remembered.ts";
 import type { PolicyEvaluation, PolicyInput, PolicyVerdict } from "../../canon/policy.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
 import {
   Combination,
-  Numbered,
   PairedLeaves,
   Relabelling,
   leafOf,
@@ -107,22 +107,23 @@ class VerdictFold {
 
   #end(candidates: readonly string[]): Relabelling {
     const key = candidates.toSorted().join("\n");
-    const known = this.#ends.get(key);
-    if (known !== undefined) return known;
-    const made = new Relabelling(this.#diagrams, (number) => {
-      const folded = this.#folded.at(number);
-      if (folded.kind !== "open") return number;
-      const { filtered } = folded;
-      if (candidates.every((id) => filtered.failing.includes(id)))
-        return this.#numberOf({ kind: "denied", by: filtered.first, indeterminate: false });
-      return this.#numberOf({
-        kind: "routed",
-        filtered: { ...filtered, first: "" },
-        edits: NO_EDITS,
-      });
-    });
-    this.#ends.set(key, made);
-    return made;
+    return remembered(
+      this.#ends,
+      key,
+      () =>
+        new Relabelling(this.#diagrams, (number) => {
+          const folded = this.#folded.at(number);
+          if (folded.kind !== "open") return number;
+          const { filtered } = folded;
+          if (candidates.every((id) => filtered.failing.includes(id)))
+            return this.#numberOf({ kind: "denied", by: filtered.first, indeterminate: false });
+          return this.#numberOf({
+            kind: "routed",
+            filtered: { ...filtered, first: "" },
+            edits: NO_EDITS,
+          });
+        }),
+    );
   }
 
   #joining(join: (state: Folded, evaluation: PolicyEvaluation) => Folded): Combination {
@@ -389,14 +390,14 @@ export class SideDiagrams {
     if (results === undefined) this.#results.set(verdicts, (results = this.#resultsOf(verdicts)));
     let decided = this.#decided.get(key);
     if (decided === undefined) this.#decided.set(key, (decided = new Map()));
-    const known = decided.get(results);
-    if (known !== undefined) return known;
-    const first = new Map(this.#shared.profiles.of(results).map(({ leaf, path }) => [leaf, path]));
-    const made = new Relabelling(this.#shared.diagrams, (leaf) =>
-      this.#decidedOutcome(`${key}\n\n=${leaf}`, this.requestAt(sample, first.get(leaf) ?? [])),
-    ).of(results);
-    decided.set(results, made);
-    return made;
+    return remembered(decided, results, () => {
+      const first = new Map(
+        this.#shared.profiles.of(results).map(({ leaf, path }) => [leaf, path]),
+      );
+      return new Relabelling(this.#shared.diagrams, (leaf) =>
+        this.#decidedOutcome(`${key}\n\n=${leaf}`, this.requestAt(sample, first.get(leaf) ?? [])),
+      ).of(results);
+    });
   }
 
   /** Of both views. */
@@ -415,15 +416,13 @@ export class SideDiagrams {
   }
 
   #decidedOutcome(key: string, sample: SampleRequest): number {
-    const known = this.#single.get(key);
-    if (known !== undefined) return known;
-    const made = this.#side.decider.decide(sample);
-    const text = JSON.stringify(
-      made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted],
-    );
-    const number = this.#outcomes.numberOf(text, () => made);
-    this.#single.set(key, number);
-    return number;
+    return remembered(this.#single, key, () => {
+      const made = this.#side.decider.decide(sample);
+      const text = JSON.stringify(
+        made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted],
+      );
+      return this.#outcomes.numberOf(text, () => made);
+    });
   }
 }
 

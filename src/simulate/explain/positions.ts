@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import { readTree } from "../../compile/compile-table.ts";
 import { keyPosition, nodeAt, type ConfigNode, type Path } from "../../compile/authored/tree.ts";
 import { Findings } from "../../compile/findings/findings.ts";
@@ -29,9 +30,7 @@ const known = new WeakMap<ConfigurationFiles, Locations>();
 
 /** Look-ups into routes.yaml and the policies; reads the files' texts once. */
 export function locationsOf(files: ConfigurationFiles): Locations {
-  const made = known.get(files) ?? readLocations(files);
-  known.set(files, made);
-  return made;
+  return remembered(known, files, () => readLocations(files));
 }
 
 function readLocations(files: ConfigurationFiles): Locations {

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../../canon/policy.ts";
 import { policySetId } from "../../policy/compiled.ts";
 
@@ -24,9 +25,7 @@ export function promotedPolicies(
   // One value for each identity: a request must not cost an object for each of its verdicts.
   const promote = (identity: PolicyIdentity): PolicyIdentity => {
     if (!replaced.has(identity.id)) return identity;
-    const known = promoted.get(identity) ?? { ...identity, slot: "enforced" as const };
-    promoted.set(identity, known);
-    return known;
+    return remembered(promoted, identity, () => ({ ...identity, slot: "enforced" as const }));
   };
   const policies = set.policies
     .filter(({ identity }) => isLeft(identity))
@@ -39,19 +38,17 @@ export function promotedPolicies(
     readsBudget: set.readsBudget,
     evaluate: (input) => {
       const evaluation = set.evaluate(input);
-      const known = evaluations.get(evaluation);
-      if (known !== undefined) return known;
-      const { verdicts, obligations } = evaluation;
-      const made = {
-        verdicts: verdicts
-          .filter(({ policy }) => isLeft(policy))
-          .map((verdict) => ({ ...verdict, policy: promote(verdict.policy) })),
-        obligations: obligations
-          .filter(({ policy }) => isLeft(policy))
-          .map((obligation) => ({ ...obligation, policy: promote(obligation.policy) })),
-      };
-      evaluations.set(evaluation, made);
-      return made;
+      return remembered(evaluations, evaluation, () => {
+        const { verdicts, obligations } = evaluation;
+        return {
+          verdicts: verdicts
+            .filter(({ policy }) => isLeft(policy))
+            .map((verdict) => ({ ...verdict, policy: promote(verdict.policy) })),
+          obligations: obligations
+            .filter(({ policy }) => isLeft(policy))
+            .map((obligation) => ({ ...obligation, policy: promote(obligation.policy) })),
+        };
+      });
     },
   };
 }

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import { AssertionRun, type AssertionTally } from "../assertions/run.ts";
 import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import { namedMembers } from "../compare/member-names.ts";
@@ -217,12 +218,12 @@ export class JobRunner {
    * before.
    */
   #pairs(before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> {
-    const known =
-      this.#compared.get(before) ?? new WeakMap<SideOutcomes, Record<View, OutcomePair>>();
-    this.#compared.set(before, known);
-    const made = known.get(after) ?? this.#compare(before, after);
-    known.set(after, made);
-    return made;
+    const known = remembered(
+      this.#compared,
+      before,
+      () => new WeakMap<SideOutcomes, Record<View, OutcomePair>>(),
+    );
+    return remembered(known, after, () => this.#compare(before, after));
   }
 
   #compare(before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> {

@@ -1,3 +1,4 @@
+import { Numbered, remembered } from "../remembered.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import { isWithinCeilings, type RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
@@ -7,7 +8,6 @@ import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf, type Destinations } from "../compare/change-kinds.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
-import { Numbered } from "../diagram/diagrams.ts";
 import { formerProviders } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
@@ -93,12 +93,6 @@ export class UnchangedJobs {
 
 function isSameText(values: readonly unknown[]): boolean {
   return new Set(values.map((value) => JSON.stringify(value))).size === 1;
-}
-
-function remembered<Key>(known: Map<Key, boolean>, key: Key, find: () => boolean): boolean {
-  const found = known.get(key) ?? find();
-  known.set(key, found);
-  return found;
 }
 
 /** What of a table any decision may look at. */

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import { MODEL_OPERATION_OF } from "../../canon/operation.ts";
 import type { PolicyInput } from "../../canon/policy.ts";
@@ -91,9 +92,7 @@ export class TodaysRows {
   /** The same row has the same value wherever it stands. */
   #indexOf(field: LatentField, at: number, row: string, input: PolicyInput): number {
     const key = `${at} ${row}`;
-    const known = this.#indices.get(key) ?? field.indexOf(input);
-    this.#indices.set(key, known);
-    return known;
+    return remembered(this.#indices, key, () => field.indexOf(input));
   }
 
   #inputOf({ workspace, route, candidate }: Reach): PolicyInput {

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import { type SampleRequest, preferenceValues } from "../sample-request.ts";
 import {
   type ApprovalPart,
@@ -209,8 +210,7 @@ class StatesOfJob {
       check();
       const { ends, names } = arrived;
       const key = ends.live.join();
-      const alike = known.get(key) ?? alikeStarts(starts, ends.live);
-      known.set(key, alike);
+      const alike = remembered(known, key, () => alikeStarts(starts, ends.live));
       return alike.map((own): Member => ({
         arrived,
         starts: own,
@@ -245,8 +245,7 @@ class StatesOfJob {
     const known = this.#numbers.get(state);
     if (known !== undefined) return known;
     const key = stateKey(state);
-    const number = this.#numbersByKey.get(key) ?? this.#numbersByKey.size;
-    this.#numbersByKey.set(key, number);
+    const number = remembered(this.#numbersByKey, key, () => this.#numbersByKey.size);
     this.#numbers.set(state, number);
     return number;
   }

@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { Capability, Feature } from "../../canon/capability.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { capabilityApprovals, featureApproval, type Approval } from "../../decide/approvals.ts";
@@ -267,12 +268,10 @@ export class ApprovalWalk {
 
   #jointOf(nodes: readonly NodeId[]): number {
     const key = nodes.join();
-    const known = this.#jointNumbers.get(key);
-    if (known !== undefined) return known;
-    const isDenied = nodes.every((node, side) => this.#sides[side]?.isDenied(node) === true);
-    const made = this.#joints.push({ nodes, isDenied }) - 1;
-    this.#jointNumbers.set(key, made);
-    return made;
+    return remembered(this.#jointNumbers, key, () => {
+      const isDenied = nodes.every((node, side) => this.#sides[side]?.isDenied(node) === true);
+      return this.#joints.push({ nodes, isDenied }) - 1;
+    });
   }
 
   #at(joint: number): { readonly nodes: readonly NodeId[]; readonly isDenied: boolean } {
@@ -384,8 +383,7 @@ export class AssertedNames {
     if (known !== undefined) return known;
     const steps = [...(this.#sets[set] ?? [])].flatMap((index) => this.#examples[index] ?? []);
     const own = this.#aspectsOf(steps, families);
-    const made = this.#distinct.get(own.join()) ?? own;
-    this.#distinct.set(own.join(), made);
+    const made = remembered(this.#distinct, own.join(), () => own);
     this.#aspects.set(key, made);
     return made;
   }
@@ -486,11 +484,12 @@ export class Arrivals {
   }
 
   #endsOf(nodes: readonly NodeId[], families: readonly string[]): Ends {
-    const byFamilies = this.#endsByNodes.get(nodes) ?? new Map<readonly string[], Ends>();
-    this.#endsByNodes.set(nodes, byFamilies);
-    const made = byFamilies.get(families) ?? this.#makeEnds(nodes, families);
-    byFamilies.set(families, made);
-    return made;
+    const byFamilies = remembered(
+      this.#endsByNodes,
+      nodes,
+      () => new Map<readonly string[], Ends>(),
+    );
+    return remembered(byFamilies, families, () => this.#makeEnds(nodes, families));
   }
 
   #makeEnds(nodes: readonly NodeId[], families: readonly string[]): Ends {
@@ -499,29 +498,25 @@ export class Arrivals {
       return nodes.map((node, side) => this.#sides[side]?.last(node, shape) ?? node);
     });
     const key = ends.join(";");
-    const known = this.#ends.get(key);
-    if (known !== undefined) return known;
-    const live = nodes.map((_node, side) =>
-      ends.some((own) => this.#sides[side]?.isDenied(own[side] ?? 0) !== true),
-    );
-    const made = { number: this.#ends.size, nodes: ends, live };
-    this.#ends.set(key, made);
-    return made;
+    return remembered(this.#ends, key, () => {
+      const live = nodes.map((_node, side) =>
+        ends.some((own) => this.#sides[side]?.isDenied(own[side] ?? 0) !== true),
+      );
+      return { number: this.#ends.size, nodes: ends, live };
+    });
   }
 
   /** Equal for equal lists; `AssertedNames` gives one object for each. */
   #aspectNumber(aspects: readonly Aspect[]): number {
-    const known = this.#aspectNumbers.get(aspects) ?? this.#aspectNumbers.size;
-    this.#aspectNumbers.set(aspects, known);
-    return known;
+    return remembered(this.#aspectNumbers, aspects, () => this.#aspectNumbers.size);
   }
 
   #shapeOf(dimensions: number | null, signatureFamilies: readonly string[]): LastShape {
     const key = `${dimensions} ${signatureFamilies.join()}`;
-    const known = this.#shapes.get(key);
-    if (known !== undefined) return known;
-    const made = { operation: this.#operation, dimensions, signatureFamilies };
-    this.#shapes.set(key, made);
-    return made;
+    return remembered(this.#shapes, key, () => ({
+      operation: this.#operation,
+      dimensions,
+      signatureFamilies,
+    }));
   }
 }

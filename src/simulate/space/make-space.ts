@@ -3,7 +3,8 @@ import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions } from "../sample-request.ts";
 import type { CompiledSide } from "../side-contents.ts";
-import { type AssertionReader, type Job, type Space, Recent } from "./job-space.ts";
+import type { AssertionReader, Job, Space } from "./job-space.ts";
+import { Recent, remembered } from "../remembered.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
 import { AmbiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
 import { universeOf, type Universe } from "./universe.ts";
@@ -65,11 +66,12 @@ export function planSpace(
   const space: Space = {
     universe,
     assertions,
-    sides: sides.map(({ table, readers, ambiguous }) => ({
-      table,
-      ambiguous,
-      sightOf: remembered((operation) => new Sight(readers, operation, ambiguous)),
-    })),
+    sides: sides.map(({ table, readers, ambiguous }) => {
+      const sights = new Map<Operation, Sight>();
+      const sightOf = (operation: Operation): Sight =>
+        remembered(sights, operation, () => new Sight(readers, operation, ambiguous));
+      return { table, ambiguous, sightOf };
+    }),
     prefersRegion: [base, head].some(({ contents }) =>
       contents.some(({ contract }) =>
         contract.obligations.some(({ kind }) => kind === "prefer_region"),
@@ -94,13 +96,4 @@ export function planSpace(
     ...assertions.map(({ reader }) => reader),
   ];
   return { space, jobs, readers };
-}
-
-function remembered(make: (operation: Operation) => Sight): (operation: Operation) => Sight {
-  const made = new Map<Operation, Sight>();
-  return (operation) => {
-    const known = made.get(operation) ?? make(operation);
-    made.set(operation, known);
-    return known;
-  };
 }

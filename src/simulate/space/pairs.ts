@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import type { Member } from "../sample-request.ts";
 import type { AmbiguousNames, Reader } from "./readers.ts";
@@ -72,10 +73,11 @@ class Names {
     const ambiguous = new Set(sides.flatMap((side) => [...side.ambiguous.all]));
     const known = new Map<string, boolean>();
     this.#isFixed = (name) => {
-      const isFixed =
-        known.get(name) ?? (ambiguous.has(name) || readers.some(({ names }) => names(name)));
-      known.set(name, isFixed);
-      return isFixed;
+      return remembered(
+        known,
+        name,
+        () => ambiguous.has(name) || readers.some(({ names }) => names(name)),
+      );
     };
     const inspecting = readers.filter((reader) => reader.inspects.length > 0);
     // A reader of the approved routes sees the position of a route in the list, and the other
@@ -95,8 +97,7 @@ class Names {
     return (kind, name) => {
       if (this.#fixedKinds.has(kind) || this.#isFixed(name)) return `=${name}`;
       const key = `${kind} ${name}`;
-      const number = numbers.get(key) ?? numbers.size;
-      numbers.set(key, number);
+      const number = remembered(numbers, key, () => numbers.size);
       return `#${number}`;
     };
   }
@@ -205,9 +206,7 @@ function destinationNumbers(member: Member, sides: readonly PairSide[]): unknown
       const endpoint = rowOf(table.endpoints, id);
       if (endpoint === undefined) return null;
       const destination = destinationOf(endpoint);
-      const number = numbers.get(destination) ?? numbers.size;
-      numbers.set(destination, number);
-      return number;
+      return remembered(numbers, destination, () => numbers.size);
     }),
   );
 }

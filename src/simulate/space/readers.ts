@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { LATENCY_CLASSES, RETENTIONS, type RoutingTable } from "../../canon/table.ts";
@@ -115,9 +116,9 @@ export class Sight {
   }
 
   sees(path: string): boolean {
-    const known = this.#seen.get(path) ?? this.#readers.some((reader) => readsPath(reader, path));
-    this.#seen.set(path, known);
-    return known;
+    return remembered(this.#seen, path, () =>
+      this.#readers.some((reader) => readsPath(reader, path)),
+    );
   }
 
   /** Whether a reader sees more of a list than whether names that it contains are in it. */
@@ -170,13 +171,9 @@ export class AmbiguousNames {
   /** Names of two kinds that a reader reads both, and may compare. */
   of(reader: Pick<Reader, "reads" | "relates">): ReadonlySet<string> {
     if (!reader.relates) return NO_NAMES;
-    const known = this.#known.get(reader.reads);
-    if (known !== undefined) return known;
-    const made = repeated(
-      this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path))),
+    return remembered(this.#known, reader.reads, () =>
+      repeated(this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path)))),
     );
-    this.#known.set(reader.reads, made);
-    return made;
   }
 }
 

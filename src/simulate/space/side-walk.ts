@@ -1,3 +1,4 @@
+import { remembered } from "../remembered.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { Operation } from "../../canon/operation.ts";
@@ -120,17 +121,14 @@ const approvalBits = new WeakMap<RoutingTable, Map<Capability, string>>();
 
 /** Which workspaces approve a capability: a policy may look at all of them. */
 function approvalsOf(table: RoutingTable, capability: Capability): string {
-  const known = approvalBits.get(table) ?? new Map<Capability, string>();
-  approvalBits.set(table, known);
-  const made =
-    known.get(capability) ??
+  const known = remembered(approvalBits, table, () => new Map<Capability, string>());
+  return remembered(known, capability, () =>
     bits(
       Object.values(table.workspaces).map(({ approve }) =>
         approve.capabilities.includes(capability),
       ),
-    );
-  known.set(capability, made);
-  return made;
+    ),
+  );
 }
 
 function bits(values: readonly boolean[]): string {
@@ -142,12 +140,9 @@ const keys = new WeakMap<SideState, string>();
 const candidateKeys = new WeakMap<SideState["candidates"], string>();
 
 export function stateKey(state: SideState): string {
-  const known = keys.get(state);
-  if (known !== undefined) return known;
-  const made =
-    state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`;
-  keys.set(state, made);
-  return made;
+  return remembered(keys, state, () =>
+    state.denied === null ? `${candidatesKey(state.candidates)}|${state.seen}` : `!${state.denied}`,
+  );
 }
 
 /** The candidates as far as a plan shows them. */
@@ -172,11 +167,7 @@ function tierKey(tier: readonly Candidate[]): string {
 const deniedStates = new Map<string, SideState>();
 
 function deniedState(denied: string): SideState {
-  const known = deniedStates.get(denied);
-  if (known !== undefined) return known;
-  const made: SideState = { denied, candidates: [], seen: "" };
-  deniedStates.set(denied, made);
-  return made;
+  return remembered(deniedStates, denied, (): SideState => ({ denied, candidates: [], seen: "" }));
 }
 
 function visible(sight: Sight, path: string, value: string | number | boolean | null): string {
@@ -264,11 +255,7 @@ export class SideWalk {
    */
   stateAt(node: NodeId, start: SideState, number: number): SideState {
     const key = node * STATES + number;
-    const known = this.#states.get(key);
-    if (known !== undefined) return known;
-    const made = this.#stateAt(this.#at(node), start);
-    this.#states.set(key, made);
-    return made;
+    return remembered(this.#states, key, () => this.#stateAt(this.#at(node), start));
   }
 
   #stateAt({ denied, candidates, seen }: SideState, start: SideState): SideState {
@@ -302,11 +289,7 @@ export class SideWalk {
   #numberOf(state: SideState): NodeId {
     const { denied, candidates, seen } = state;
     const key = denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${seen}` : `!${denied}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const made = this.#nodes.push(state) - 1;
-    this.#known.set(key, made);
-    return made;
+    return remembered(this.#known, key, () => this.#nodes.push(state) - 1);
   }
 }
 

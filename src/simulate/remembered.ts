@@ -1,0 +1,50 @@
+/** A value that is made once for each key. */
+export function remembered<Key, Value>(
+  known: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  key: Key,
+  make: () => Value,
+): Value {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  known.set(key, made);
+  return made;
+}
+
+/** Gives equal values one number, from 0. */
+export class Numbered<Value> {
+  readonly #values: Value[] = [];
+  readonly #known = new Map<string, number>();
+
+  /** @param key equal for equal values only. */
+  numberOf(key: string, value: () => Value): number {
+    return remembered(this.#known, key, () => this.#values.push(value()) - 1);
+  }
+
+  at(number: number): Value {
+    const value = this.#values[number];
+    if (value === undefined) throw new RangeError(`diagrams: nothing has the number ${number}`);
+    return value;
+  }
+}
+
+/** Keeps the values that were made last, by what they were made of. */
+export class Recent<Value> {
+  readonly #limit: number;
+  readonly #known = new Map<string, Value>();
+
+  /** @param limit so many values are kept. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  of(key: string, make: () => Value): Value {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size >= this.#limit) this.#known.delete(oldest);
+    this.#known.set(key, made);
+    return made;
+  }
+}
