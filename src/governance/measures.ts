@@ -1,6 +1,6 @@
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { parseJson } from "../canon/json.ts";
-import { COUNT, whole, wholeOrNull, type ValueOf } from "../canon/json/schema.ts";
+import { COUNT, described, type ValueOf, whole, wholeOrNull } from "../canon/json/schema.ts";
 import {
   TERMINALS,
   asIdentifier,
@@ -145,9 +145,9 @@ export const MEASURES = whole({
   requests: COUNT,
   running: { type: ["integer", "null"], minimum: 0, description: "Decided, not ended." },
   allowed: COUNT,
-  answered: { ...COUNT, description: "Answered by the router itself." },
-  denied: { ...COUNT, description: "By a policy or an approval." },
-  refused: { ...COUNT, description: "Before there was a decision." },
+  answered: described(COUNT, "Answered by the router itself."),
+  denied: described(COUNT, "By a policy or an approval."),
+  refused: described(COUNT, "Before there was a decision."),
   shadow: wholeOrNull(
     { judged: COUNT, ...SHADOW_VERDICTS },
     "Verdicts of revisions in shadow, as parts of `judged`; `newly_denied` was let through. `null`: not stored for this grouping.",
@@ -155,13 +155,12 @@ export const MEASURES = whole({
   ended: wholeOrNull(
     {
       terminals: whole(counts(TERMINALS)),
-      fallbacks: { ...COUNT, description: "Requests for which more than one endpoint was tried." },
+      fallbacks: described(COUNT, "Requests for which more than one endpoint was tried."),
       second_choice: whole({
-        total: {
-          ...COUNT,
-          description:
-            "Requests that another endpoint answered than the route's primary or its load-balanced group.",
-        },
+        total: described(
+          COUNT,
+          "Requests that another endpoint answered than the route's primary or its load-balanced group.",
+        ),
         reasons: {
           type: "object",
           additionalProperties: false,
@@ -177,7 +176,7 @@ export const MEASURES = whole({
         output: COUNT,
         cache_read: COUNT,
         reasoning: COUNT,
-        counted_requests: { ...COUNT, description: "Number of requests in the sums." },
+        counted_requests: described(COUNT, "Number of requests in the sums."),
       }),
       latency_ms: whole(
         { total: percentileSchema, first_byte: percentileSchema, router: percentileSchema },
@@ -268,17 +267,17 @@ export const SPEND_MEASURES = whole({
   requests: COUNT,
   input_tokens: COUNT,
   output_tokens: COUNT,
-  cache_read_tokens: { ...COUNT, description: "Part of the input that came from a cache." },
-  reasoning_tokens: { ...COUNT, description: "Part of the output that was reasoning." },
+  cache_read_tokens: described(COUNT, "Part of the input that came from a cache."),
+  reasoning_tokens: described(COUNT, "Part of the output that was reasoning."),
   cost_usd: {
     type: ["number", "null"],
     minimum: 0,
     description: "Sum of the known costs, US dollars by list price; `null`: no cost is known.",
   },
-  unpriced_requests: {
-    ...COUNT,
-    description: "Requests that a provider carried out and whose cost is unknown.",
-  },
+  unpriced_requests: described(
+    COUNT,
+    "Requests that a provider carried out and whose cost is unknown.",
+  ),
 });
 
 export type SpendMeasures = ValueOf<typeof SPEND_MEASURES>;

@@ -4,9 +4,11 @@ import {
   INSTANT,
   NULLABLE_TEXT,
   TEXT,
+  described,
+  listOf,
+  type ValueOf,
   whole,
   wholeOrNull,
-  type ValueOf,
 } from "../canon/json/schema.ts";
 import { REVISION_PATTERN, formatRevision, type PolicyIdentity } from "../canon/policy.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
@@ -31,15 +33,14 @@ export const SPEND = {
     {
       object: { const: "spend" },
       workspace: { type: ["string", "null"], description: "`null` where several are counted." },
-      workspaces: { type: "array", items: TEXT, description: "Whose requests are counted." },
+      workspaces: listOf(TEXT, "Whose requests are counted."),
       window: whole(
         { start: INSTANT, end: INSTANT },
         "Whole hours, so possibly more than requested.",
       ),
-      group_by: { type: "array", items: { enum: SPEND_DIMENSIONS } },
-      groups: {
-        type: "array",
-        items: whole({
+      group_by: listOf({ enum: SPEND_DIMENSIONS }),
+      groups: listOf(
+        whole({
           group: {
             type: "object",
             additionalProperties: { type: ["string", "null"] },
@@ -47,18 +48,14 @@ export const SPEND = {
           },
           ...SPEND_MEASURES.properties,
         }),
-      },
+      ),
       total: SPEND_MEASURES,
-      budgets: {
-        type: "array",
-        items: whole({
+      budgets: listOf(
+        whole({
           name: TEXT,
           workspace: TEXT,
           limit_usd: dollars,
-          spent_usd: {
-            ...dollars,
-            description: "As limits count it: with reservations and estimates.",
-          },
+          spent_usd: described(dollars, "As limits count it: with reservations and estimates."),
           window_start: INSTANT,
           window_end: INSTANT,
           projected_usd: {
@@ -68,8 +65,8 @@ export const SPEND = {
               "At the end of the window, if spending continues at the same rate; `null` in its first 5 %.",
           },
         }),
-        description: "Budgets in money of these workspaces, now.",
-      },
+        "Budgets in money of these workspaces, now.",
+      ),
       estimate: { const: true, description: "An estimate from list prices, and not a bill." },
       truncated: {
         type: "boolean",
@@ -172,25 +169,24 @@ export const GOVERNANCE_SUMMARY = {
     {
       object: { const: "governance.summary" },
       version: { const: 1 },
-      workspace: { ...NULLABLE_TEXT, description: "`null` where several are counted." },
-      workspaces: { type: "array", items: TEXT, description: "Whose requests are counted." },
+      workspace: described(NULLABLE_TEXT, "`null` where several are counted."),
+      workspaces: listOf(TEXT, "Whose requests are counted."),
       window: whole({
         start: INSTANT,
         end: INSTANT,
-        complete_until: {
-          ...INSTANT,
-          description: "Numbers of the hours, or minutes, before it do not change any more.",
-        },
+        complete_until: described(
+          INSTANT,
+          "Numbers of the hours, or minutes, before it do not change any more.",
+        ),
       }),
-      group_by: { type: "array", items: { enum: DIMENSIONS } },
+      group_by: listOf({ enum: DIMENSIONS }),
       relative_error: {
         type: "number",
         description: "How far percentiles may be from the exact ones.",
       },
       totals: MEASURES,
-      groups: {
-        type: "array",
-        items: whole({
+      groups: listOf(
+        whole({
           group: {
             type: "object",
             additionalProperties: NULLABLE_TEXT,
@@ -198,50 +194,45 @@ export const GOVERNANCE_SUMMARY = {
           },
           ...MEASURES.properties,
         }),
-      },
+      ),
       truncated: {
         type: "boolean",
         description: "There are more groups; these have the most requests.",
       },
-      verdicts: {
-        type: "array",
-        items: whole({
+      verdicts: listOf(
+        whole({
           policy: NULLABLE_TEXT,
           constraint: NULLABLE_TEXT,
           reason_code: NULLABLE_TEXT,
           denied: COUNT,
           refused: COUNT,
         }),
-      },
-      shadows: {
-        type: "array",
-        items: whole({
+      ),
+      shadows: listOf(
+        whole({
           policy: TEXT,
           revision: TEXT,
           judged: COUNT,
           ...SHADOW_VERDICTS,
-          verdicts: {
-            type: "array",
-            items: whole({
+          verdicts: listOf(
+            whole({
               constraint: NULLABLE_TEXT,
               reason_code: NULLABLE_TEXT,
               ...SHADOW_VERDICTS,
             }),
-          },
+          ),
         }),
-      },
-      policies: {
-        type: "array",
-        items: whole({
+      ),
+      policies: listOf(
+        whole({
           id: TEXT,
-          slots: {
-            type: "array",
-            items: whole({
+          slots: listOf(
+            whole({
               slot: { enum: ["enforced", "candidate"] },
               revision: nullableRevision,
               digest: TEXT,
             }),
-          },
+          ),
           stored: wholeOrNull(
             {
               enforced: slotSchema("Enforced content; `null`: none."),
@@ -255,7 +246,7 @@ export const GOVERNANCE_SUMMARY = {
               "How the policies in this process differ from the policy log; within a second of a change they are equal.",
           },
         }),
-      },
+      ),
       table_revision: NULLABLE_TEXT,
       evidence: whole({
         head: wholeOrNull({ hash: TEXT }, "The newest row of the evidence log, of all workspaces."),

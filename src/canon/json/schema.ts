@@ -88,10 +88,25 @@ type RowsValue<Names extends string, Row> = string extends Names
 /** Members that many schemas have. */
 export const TEXT = { type: "string" } as const;
 export const NULLABLE_TEXT = { type: ["string", "null"] } as const;
-export const TEXTS = { type: "array", items: TEXT } as const;
 export const COUNT = { type: "integer", minimum: 0 } as const;
 export const NULLABLE_COUNT = { type: ["integer", "null"], minimum: 0 } as const;
 export const INSTANT = { type: "string", format: "date-time" } as const;
+
+/** @example described(TEXT, "Of the key.").description // "Of the key." */
+export function described<const Schema extends object>(schema: Schema, description: string) {
+  return { ...schema, description };
+}
+
+/** @example listOf(TEXT).items // { type: "string" } */
+export function listOf<const Items extends object>(items: Items, description?: string) {
+  return {
+    type: "array",
+    ...(description === undefined ? {} : { description }),
+    items,
+  } as const;
+}
+
+export const TEXTS = listOf(TEXT);
 
 /**
  * An object whose members are all required. A newer version may add others.

@@ -5,6 +5,8 @@ import {
   TEXTS,
   complete,
   completeOrNull,
+  described,
+  listOf,
   whole,
 } from "../../canon/json/schema.ts";
 import { modelInfoSchema } from "../../dialects/anthropic-messages/contract.ts";
@@ -54,31 +56,20 @@ const routeFacts = {
     },
     "The error that a plain request would get; null if it is allowed.",
   ),
-  operations: {
-    ...TEXTS,
-    description: "Operations and capabilities that are allowed for the workspace.",
-  },
-  regions: { ...TEXTS, description: "Of the endpoints that requests may go to." },
+  operations: described(TEXTS, "Operations and capabilities that are allowed for the workspace."),
+  regions: described(TEXTS, "Of the endpoints that requests may go to."),
   plaintext: {
     type: "boolean",
     description:
       "Whether an answer may come over unencrypted http, in a network of the operator's.",
   },
-  context_window: {
-    ...NULLABLE_COUNT,
-    description: "Tokens; `null` if an endpoint declares none.",
-  },
+  context_window: described(NULLABLE_COUNT, "Tokens; `null` if an endpoint declares none."),
   max_output_tokens: NULLABLE_COUNT,
-  dimensions: {
-    type: "array",
-    items: { type: "integer", minimum: 1 },
-    description: "Vector lengths that may be requested.",
-  },
-  fallbacks: {
-    type: "array",
-    description: "Endpoints that are tried after the first one, in order.",
-    items: whole({ model: TEXT, provider: TEXT, region: TEXT }),
-  },
+  dimensions: listOf({ type: "integer", minimum: 1 }, "Vector lengths that may be requested."),
+  fallbacks: listOf(
+    whole({ model: TEXT, provider: TEXT, region: TEXT }),
+    "Endpoints that are tried after the first one, in order.",
+  ),
 } as const;
 export const MODEL = {
   title: "Model",
@@ -87,17 +78,14 @@ export const MODEL = {
     object: { const: "model" },
     created: { type: "integer" },
     owned_by: TEXT,
-    capabilities: {
-      ...TEXTS,
-      description: "Capabilities that the route has and the workspace approves.",
-    },
+    capabilities: described(TEXTS, "Capabilities that the route has and the workspace approves."),
     ...routeFacts,
   }),
 } as const;
 
 export const MODEL_LIST = {
   title: "ModelList",
-  ...complete({ object: { const: "list" }, data: { type: "array", items: MODEL } }),
+  ...complete({ object: { const: "list" }, data: listOf(MODEL) }),
 } as const;
 
 export const ANTHROPIC_MODEL = modelInfoSchema(routeFacts);
@@ -105,7 +93,7 @@ export const ANTHROPIC_MODEL = modelInfoSchema(routeFacts);
 export const ANTHROPIC_MODEL_PAGE = {
   title: "AnthropicModelPage",
   ...complete({
-    data: { type: "array", items: ANTHROPIC_MODEL },
+    data: listOf(ANTHROPIC_MODEL),
     has_more: { type: "boolean" },
     first_id: NULLABLE_TEXT,
     last_id: NULLABLE_TEXT,
@@ -117,11 +105,10 @@ const verdict = {
   required: ["policy", "revision", "slot", "constraint", "verdict", "reason"],
   properties: {
     policy: TEXT,
-    revision: {
-      ...NULLABLE_TEXT,
-      description:
-        "`r7`; the SHA-256 of the routing table for `approvals` and `preferences`; null: no store has numbered the content.",
-    },
+    revision: described(
+      NULLABLE_TEXT,
+      "`r7`; the SHA-256 of the routing table for `approvals` and `preferences`; null: no store has numbered the content.",
+    ),
     slot: { enum: ["enforced", "candidate"] },
     constraint: TEXT,
     verdict: { enum: ["pass", "fail", "indeterminate"] },
@@ -155,18 +142,16 @@ export const SIMULATION = {
     time: { type: ["object", "null"], description: "The requested window; null: the present one." },
     promoted: { type: "boolean" },
     outcome: { enum: ["route", "deny"] },
-    plan: {
-      type: "array",
-      items: { type: "object", required: ["endpoint", "provider", "region", "model"] },
-      description:
-        "In the order in which a call that began now would try them, by what the server has measured.",
-    },
+    plan: listOf(
+      { type: "object", required: ["endpoint", "provider", "region", "model"] },
+      "In the order in which a call that began now would try them, by what the server has measured.",
+    ),
     arrangement: completeOrNull(
       {
-        decided: {
-          ...TEXTS,
-          description: "Endpoints of the plan in the order of the decision, before measurements.",
-        },
+        decided: described(
+          TEXTS,
+          "Endpoints of the plan in the order of the decision, before measurements.",
+        ),
         by_chance: {
           type: "boolean",
           description:
@@ -180,35 +165,28 @@ export const SIMULATION = {
       type: ["object", "null"],
       description: "Status, code and message that a real call would get.",
     },
-    candidates: {
-      type: "array",
-      items: complete({
+    candidates: listOf(
+      complete({
         endpoint: TEXT,
         in_plan: { type: "boolean" },
-        constraints: {
-          type: "array",
-          items: {
-            ...verdict,
-            properties: {
-              ...verdict.properties,
-              verdict: {
-                enum: ["pass", "fail", "indeterminate", "not_asked"],
-                description:
-                  "`not_asked`: not evaluated, because an earlier constraint had left the candidate out.",
-              },
+        constraints: listOf({
+          ...verdict,
+          properties: {
+            ...verdict.properties,
+            verdict: {
+              enum: ["pass", "fail", "indeterminate", "not_asked"],
+              description:
+                "`not_asked`: not evaluated, because an earlier constraint had left the candidate out.",
             },
           },
-        },
+        }),
       }),
-    },
-    constraints: { type: "array", items: verdict },
-    obligations: {
-      type: "array",
-      items: {
-        type: "object",
-        required: ["policy", "revision", "slot", "obligation", "kind", "value", "effect"],
-      },
-    },
+    ),
+    constraints: listOf(verdict),
+    obligations: listOf({
+      type: "object",
+      required: ["policy", "revision", "slot", "obligation", "kind", "value", "effect"],
+    }),
     edits: {
       type: ["object", "null"],
       description: "Changes of the request by enforced obligations.",

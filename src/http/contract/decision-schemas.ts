@@ -7,9 +7,11 @@ import {
   NULLABLE_TEXT,
   TEXT,
   TEXTS,
+  described,
+  listOf,
+  type ValueOf,
   whole,
   wholeOrNull,
-  type ValueOf,
 } from "../../canon/json/schema.ts";
 import { BUDGET_STEPS, LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
@@ -106,56 +108,50 @@ const duration = { type: ["number", "null"], minimum: 0, description: "Milliseco
 export const OUTCOMES = ["route", "deny", "refuse", "answer"] as const;
 
 const LINE = {
-  id: {
-    ...TEXT,
-    description: "The request's id; `dec_` instead of `req_` names the same decision.",
-  },
-  at: { ...INSTANT, description: "Arrival of the request." },
+  id: described(TEXT, "The request's id; `dec_` instead of `req_` names the same decision."),
+  at: described(INSTANT, "Arrival of the request."),
   workspace: NULLABLE_TEXT,
   operation: { enum: [...OPERATIONS, "models", "simulate", "control"] },
-  route: {
-    ...NULLABLE_TEXT,
-    description: "`null` where the request named none that the workspace may see.",
-  },
-  key: { ...NULLABLE_TEXT, description: "Public id of the key; `null` where none was accepted." },
+  route: described(
+    NULLABLE_TEXT,
+    "`null` where the request named none that the workspace may see.",
+  ),
+  key: described(NULLABLE_TEXT, "Public id of the key; `null` where none was accepted."),
   environment: NULLABLE_TEXT,
   outcome: {
     enum: OUTCOMES,
     description: "`refuse`: before a decision. `answer`: by the router itself, without a provider.",
   },
-  policy: { ...NULLABLE_TEXT, description: "Whose constraint denied the request." },
+  policy: described(NULLABLE_TEXT, "Whose constraint denied the request."),
   constraint: NULLABLE_TEXT,
-  reason: { ...NULLABLE_TEXT, description: "Reason code of a denial, or error code of a refusal." },
-  repeated: {
-    ...COUNT,
-    description: "How many refusals of one kind the record stands for; 1 for nearly all.",
-  },
+  reason: described(NULLABLE_TEXT, "Reason code of a denial, or error code of a refusal."),
+  repeated: described(
+    COUNT,
+    "How many refusals of one kind the record stands for; 1 for nearly all.",
+  ),
   terminal: {
     enum: [...TERMINALS, null],
     description: "How the request ended; `null` while it runs; `unknown` where its process died.",
   },
-  status: {
-    ...NULLABLE_COUNT,
-    description: "HTTP status that the client got; `null` where it is not known.",
-  },
-  endpoint: { ...NULLABLE_TEXT, description: "Of the last attempt." },
+  status: described(
+    NULLABLE_COUNT,
+    "HTTP status that the client got; `null` where it is not known.",
+  ),
+  endpoint: described(NULLABLE_TEXT, "Of the last attempt."),
   provider: NULLABLE_TEXT,
   region: NULLABLE_TEXT,
   attempts: COUNT,
-  input_tokens: {
-    ...NULLABLE_COUNT,
-    description: "As the provider counted; `null` where it did not.",
-  },
+  input_tokens: described(NULLABLE_COUNT, "As the provider counted; `null` where it did not."),
   output_tokens: NULLABLE_COUNT,
   cost_usd: {
     type: ["number", "null"],
     minimum: 0,
     description: "By list prices, from what the provider counted; `null` where it is not known.",
   },
-  total_ms: {
-    ...duration,
-    description: "Milliseconds from the request's arrival to the end of its answer.",
-  },
+  total_ms: described(
+    duration,
+    "Milliseconds from the request's arrival to the end of its answer.",
+  ),
 } as const;
 
 const SHADOW = whole({
@@ -192,23 +188,22 @@ const ATTEMPT = whole({
     type: "boolean",
     description: "The call went through a forward proxy (`--egress-proxy`).",
   },
-  flag: {
-    ...NULLABLE_TEXT,
-    description: "The flag to set in the provider's row, because it refuses a member of requests.",
-  },
-  calls: { ...COUNT, description: "Calls of a batch that ended like this." },
+  flag: described(
+    NULLABLE_TEXT,
+    "The flag to set in the provider's row, because it refuses a member of requests.",
+  ),
+  calls: described(COUNT, "Calls of a batch that ended like this."),
 });
 
 export const DECISION_LIST = {
   title: "DecisionList",
   ...whole({
     object: { const: "list" },
-    data: { type: "array", items: whole({ object: { const: "decision" }, ...LINE }) },
-    next_cursor: {
-      ...NULLABLE_TEXT,
-      description:
-        "Where the next page begins; `null` at the end of the log. A search is bounded: it may end with fewer decisions than `limit`, or none; continue with the cursor.",
-    },
+    data: listOf(whole({ object: { const: "decision" }, ...LINE })),
+    next_cursor: described(
+      NULLABLE_TEXT,
+      "Where the next page begins; `null` at the end of the log. A search is bounded: it may end with fewer decisions than `limit`, or none; continue with the cursor.",
+    ),
     searched_to: {
       ...INSTANT,
       type: ["string", "null"],
@@ -225,11 +220,11 @@ export const DECISION = {
     table_revision: TEXT,
     policy_set: NULLABLE_TEXT,
     policy_revision: NULLABLE_TEXT,
-    plan: {
-      ...TEXTS,
-      description: "Endpoints in the order that was decided; `calls` lists those that were tried.",
-    },
-    needs: { type: "array", items: { enum: CAPABILITY_NAMES } },
+    plan: described(
+      TEXTS,
+      "Endpoints in the order that was decided; `calls` lists those that were tried.",
+    ),
+    needs: listOf({ enum: CAPABILITY_NAMES }),
     features: TEXTS,
     stream: { type: "boolean" },
     context: { enum: TOKEN_BUCKETS },
@@ -238,7 +233,7 @@ export const DECISION = {
     dimensions: NULLABLE_COUNT,
     preferences: { type: ["object", "null"] },
     workload: NULLABLE_TEXT,
-    owner: { ...NULLABLE_TEXT, description: "Of the key, if routes.yaml declares it." },
+    owner: described(NULLABLE_TEXT, "Of the key, if routes.yaml declares it."),
     budget: {
       enum: [...BUDGET_STEPS, null],
       description: "What was left of the caller's budgets, if a policy read it.",
@@ -249,41 +244,29 @@ export const DECISION = {
         measure: { enum: ["requests", "tokens", "usd", "concurrency"] },
         per: { enum: [...LIMIT_WINDOWS, null], description: "`null` for concurrency." },
         size: AMOUNT,
-        used: {
-          ...NULLABLE_AMOUNT,
-          description:
-            "By all replicas, with what running requests have reserved; `null` where the request alone exceeds the limit and the counter was not read.",
-        },
-        reserved: {
-          ...NULLABLE_AMOUNT,
-          description:
-            "The part of `used` that running requests of the same process may give back.",
-        },
-        requested: { ...AMOUNT, description: "Upper bound of the request." },
+        used: described(
+          NULLABLE_AMOUNT,
+          "By all replicas, with what running requests have reserved; `null` where the request alone exceeds the limit and the counter was not read.",
+        ),
+        reserved: described(
+          NULLABLE_AMOUNT,
+          "The part of `used` that running requests of the same process may give back.",
+        ),
+        requested: described(AMOUNT, "Upper bound of the request."),
         renews_at: { ...INSTANT, type: ["string", "null"] },
       },
       "The limit that refused the request, as it was then.",
     ),
     labels: TEXTS,
-    token: {
-      ...NULLABLE_TEXT,
-      description: "Id of the exchanged token by which the key was used.",
-    },
-    retries: {
-      ...COUNT,
-      description: "Number of earlier attempts that the client's library states.",
-    },
-    shadow: {
-      type: "array",
-      items: SHADOW,
-      description: "What policies in shadow would have done.",
-    },
-    obligations: { type: "array", items: OBLIGATION },
+    token: described(NULLABLE_TEXT, "Id of the exchanged token by which the key was used."),
+    retries: described(COUNT, "Number of earlier attempts that the client's library states."),
+    shadow: listOf(SHADOW, "What policies in shadow would have done."),
+    obligations: listOf(OBLIGATION),
     change: wholeOrNull(
       {
         what: { enum: CHANGES },
         id: TEXT,
-        name: { ...NULLABLE_TEXT, description: "Of a key." },
+        name: described(NULLABLE_TEXT, "Of a key."),
         grants: {
           type: ["array", "null"],
           items: TEXT,
@@ -291,32 +274,27 @@ export const DECISION = {
         },
         replaces: NULLABLE_TEXT,
         workspace: NULLABLE_TEXT,
-        subject: {
-          ...NULLABLE_TEXT,
-          description: "Whose token it is: SHA-256 of issuer and subject of a workload.",
-        },
+        subject: described(
+          NULLABLE_TEXT,
+          "Whose token it is: SHA-256 of issuer and subject of a workload.",
+        ),
         content: NULLABLE_TEXT,
       },
       "What the request changed of keys or policies.",
     ),
-    calls: { type: "array", items: ATTEMPT, description: "In the order of trying." },
-    skipped: {
-      type: "array",
-      items: whole({ endpoint: TEXT, reason: { enum: SECOND_CHOICE_REASONS } }),
-      description:
-        "Candidates that came before the one that answered and were not called. Of its own load-balanced group only those that their health kept out.",
-    },
+    calls: listOf(ATTEMPT, "In the order of trying."),
+    skipped: listOf(
+      whole({ endpoint: TEXT, reason: { enum: SECOND_CHOICE_REASONS } }),
+      "Candidates that came before the one that answered and were not called. Of its own load-balanced group only those that their health kept out.",
+    ),
     second_choice: {
       enum: [...SECOND_CHOICE_REASONS, null],
       description:
         "Why another endpoint answered than the route's primary or its load-balanced group; `null`: one of these did, or none.",
     },
-    finish: { ...NULLABLE_TEXT, description: "The unified finish reason." },
-    stripped: { ...TEXTS, description: "Members of the request that were taken out." },
-    dropped: {
-      ...TEXTS,
-      description: "What the translation of request and answer left out or changed.",
-    },
+    finish: described(NULLABLE_TEXT, "The unified finish reason."),
+    stripped: described(TEXTS, "Members of the request that were taken out."),
+    dropped: described(TEXTS, "What the translation of request and answer left out or changed."),
     edits: TEXTS,
     ended: {
       enum: ["server_stopping", "key_revoked", null],
@@ -326,15 +304,11 @@ export const DECISION = {
     cache_read_tokens: NULLABLE_COUNT,
     reasoning_tokens: NULLABLE_COUNT,
     first_byte_ms: duration,
-    router_ms: {
-      ...duration,
-      description: "Milliseconds of `total_ms` that were the router's own.",
-    },
-    explain: {
-      ...NULLABLE_TEXT,
-      description:
-        "The command that decides the same request again with the files of the current folder; `null` where the record does not say enough.",
-    },
+    router_ms: described(duration, "Milliseconds of `total_ms` that were the router's own."),
+    explain: described(
+      NULLABLE_TEXT,
+      "The command that decides the same request again with the files of the current folder; `null` where the record does not say enough.",
+    ),
   }),
 } as const;
 

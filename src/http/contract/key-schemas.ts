@@ -1,4 +1,4 @@
-import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
+import { NULLABLE_TEXT, TEXT, complete, described, listOf } from "../../canon/json/schema.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { GRANTABLE_SCOPES, SCOPES } from "../../canon/identity.ts";
@@ -61,17 +61,17 @@ const limits = {
         usd: { type: "number", minimum: SMALLEST_BUDGET },
         tokens: { type: "integer", minimum: 1 },
         per: { enum: BUDGET_PERIODS, description: "Weeks begin on Monday." },
-        time_zone: {
-          ...TEXT,
-          description: "IANA name of the zone of days, weeks and months; UTC unless given.",
-        },
+        time_zone: described(
+          TEXT,
+          "IANA name of the zone of days, weeks and months; UTC unless given.",
+        ),
       },
     },
   },
 } as const;
 
 const expiry = {
-  expires_at: { ...TEXT, description: "RFC 3339, at most 400 days ahead; excludes `expires_in`." },
+  expires_at: described(TEXT, "RFC 3339, at most 400 days ahead; excludes `expires_in`."),
   expires_in: {
     type: "integer",
     minimum: 1,
@@ -92,11 +92,10 @@ export const CREATE_KEY_SCHEMA = {
       maxLength: 64,
       description: "A name for people, such as `checkout-prod`; rotations keep it.",
     },
-    workspace: {
-      ...TEXT,
-      description:
-        "The caller's own workspace unless given; any other gets 404, unless the key has `platform:manage`.",
-    },
+    workspace: described(
+      TEXT,
+      "The caller's own workspace unless given; any other gets 404, unless the key has `platform:manage`.",
+    ),
     scopes: {
       type: "array",
       items: { enum: GRANTABLE_SCOPES },
@@ -141,7 +140,7 @@ export const PUT_KEY_SCHEMA = {
   required: ["scopes", "owner", "expires_at"],
   properties: {
     ...granted,
-    expires_at: { ...TEXT, description: "RFC 3339, at most 400 days ahead." },
+    expires_at: described(TEXT, "RFC 3339, at most 400 days ahead."),
   },
 } as const;
 
@@ -165,27 +164,24 @@ export const SERVICE_KEY = {
   title: "ServiceKey",
   ...complete({
     object: { const: "service_key" },
-    id: {
-      ...TEXT,
-      description: "The key's public id; it is part of the key's text and may be logged.",
-    },
-    name: { ...NULLABLE_TEXT, description: "The name that it got when it was made; null: none." },
+    id: described(TEXT, "The key's public id; it is part of the key's text and may be logged."),
+    name: described(NULLABLE_TEXT, "The name that it got when it was made; null: none."),
     status: { enum: ["active", "expired", "revoked"] },
     workspace: TEXT,
     environment: TEXT,
     workload: TEXT,
-    scopes: { type: "array", items: { enum: SCOPES } },
-    labels: { type: "array", items: TEXT },
+    scopes: listOf({ enum: SCOPES }),
+    labels: listOf(TEXT),
     owner: TEXT,
     expires_at: time,
     created_at: time,
     created_by: TEXT,
-    last_used_at: { ...nullableTime, description: "Approximate: can be a few minutes behind." },
+    last_used_at: described(nullableTime, "Approximate: can be a few minutes behind."),
     rotated_from: NULLABLE_TEXT,
-    replaced_by: {
-      ...NULLABLE_TEXT,
-      description: "The key that replaced it in a rotation; null: not rotated.",
-    },
+    replaced_by: described(
+      NULLABLE_TEXT,
+      "The key that replaced it in a rotation; null: not rotated.",
+    ),
     revoked_at: nullableTime,
     exchange,
     limits,
@@ -197,7 +193,7 @@ export const CREATED_KEY = {
   title: "CreatedServiceKey",
   ...complete({
     ...SERVICE_KEY.properties,
-    key: { ...TEXT, description: "The whole key. It is shown only once and never stored." },
+    key: described(TEXT, "The whole key. It is shown only once and never stored."),
   }),
 } as const;
 
@@ -211,7 +207,7 @@ export const KEY_LIST = {
   title: "ServiceKeyList",
   ...complete({
     object: { const: "list" },
-    data: { type: "array", items: SERVICE_KEY },
+    data: listOf(SERVICE_KEY),
     has_more: { type: "boolean" },
     first_id: NULLABLE_TEXT,
     last_id: NULLABLE_TEXT,
@@ -223,7 +219,7 @@ export const PUT_KEY = {
   title: "PutServiceKey",
   properties: {
     ...SERVICE_KEY.properties,
-    key: { ...TEXT, description: "The whole key, in the answer that makes it and in no other." },
+    key: described(TEXT, "The whole key, in the answer that makes it and in no other."),
   },
 } as const;
 
@@ -258,32 +254,29 @@ export const EXCHANGE_SCHEMA = {
       description: "The second one for the JWT of a workload.",
     },
     requested_token_type: { enum: ["urn:ietf:params:oauth:token-type:access_token"] },
-    scope: { ...names, description: "Default: inference; for a workload all scopes of its rule." },
-    operations: {
-      ...names,
-      description: "Operations of the token; all that the grant allows unless given.",
-    },
-    routes: {
-      ...names,
-      description: "Routes that the token may use; all that the grant allows unless given.",
-    },
+    scope: described(names, "Default: inference; for a workload all scopes of its rule."),
+    operations: described(
+      names,
+      "Operations of the token; all that the grant allows unless given.",
+    ),
+    routes: described(
+      names,
+      "Routes that the token may use; all that the grant allows unless given.",
+    ),
     origin: {
       type: "string",
       maxLength: 255,
       description: "The web origin that its requests must come from.",
     },
-    lifetime: {
-      ...numberOrText,
-      description: "Seconds, at least 60; the grant's longest unless given.",
-    },
-    max_requests: {
-      ...numberOrText,
-      description: "Requests that it may start, in each process of the router.",
-    },
-    max_tokens: {
-      ...numberOrText,
-      description: "Tokens, input and output, after which it starts no request more.",
-    },
+    lifetime: described(numberOrText, "Seconds, at least 60; the grant's longest unless given."),
+    max_requests: described(
+      numberOrText,
+      "Requests that it may start, in each process of the router.",
+    ),
+    max_tokens: described(
+      numberOrText,
+      "Tokens, input and output, after which it starts no request more.",
+    ),
   },
 } as const;
 

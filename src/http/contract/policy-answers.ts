@@ -6,6 +6,8 @@ import {
   TEXTS,
   complete,
   completeOrNull,
+  described,
+  listOf,
   whole,
 } from "../../canon/json/schema.ts";
 import { BUDGET_STEPS } from "../../canon/limits.ts";
@@ -26,20 +28,16 @@ const nullableInstant = { type: ["string", "null"], format: "date-time" } as con
 
 const SAID = {
   would_deny: COUNT,
-  newly_denied: {
-    ...COUNT,
-    description:
-      "The part of would_deny that was let through: requests that a promotion would break.",
-  },
+  newly_denied: described(
+    COUNT,
+    "The part of would_deny that was let through: requests that a promotion would break.",
+  ),
   would_narrow: COUNT,
-  indeterminate: {
-    ...COUNT,
-    description: "The policy could not be evaluated, or gave no verdict.",
-  },
+  indeterminate: described(COUNT, "The policy could not be evaluated, or gave no verdict."),
 } as const;
 
 const MEASURES = {
-  judged: { ...COUNT, description: "Requests that the revision judged." },
+  judged: described(COUNT, "Requests that the revision judged."),
   ...SAID,
 } as const;
 
@@ -49,16 +47,16 @@ const CLASS = whole(
     route: NULLABLE_TEXT,
     operation: { enum: [...OPERATIONS, null] },
     environment: NULLABLE_TEXT,
-    workload: { ...NULLABLE_TEXT, description: "Of the key." },
-    owner: { ...NULLABLE_TEXT, description: "Of the key, if routes.yaml declares it." },
-    labels: { type: "array", items: TEXT, description: "Of the key." },
-    needs: { type: "array", items: TEXT },
-    features: { type: "array", items: TEXT },
+    workload: described(NULLABLE_TEXT, "Of the key."),
+    owner: described(NULLABLE_TEXT, "Of the key, if routes.yaml declares it."),
+    labels: listOf(TEXT, "Of the key."),
+    needs: listOf(TEXT),
+    features: listOf(TEXT),
     stream: { type: "boolean" },
     context: { enum: [...TOKEN_BUCKETS, null] },
     max_output: { enum: [...TOKEN_BUCKETS, null] },
     reasoning_effort: { enum: [...REASONING_EFFORTS, null] },
-    signature_families: { type: "array", items: TEXT },
+    signature_families: listOf(TEXT),
     dimensions: { type: ["integer", "null"], minimum: 1 },
     preferences: {
       type: ["object", "null"],
@@ -84,15 +82,14 @@ const EXAMPLE_GROUP = whole({
   },
   requests: COUNT,
   newly_denied: COUNT,
-  first: { ...INSTANT, description: "Of the oldest of these requests that was found." },
+  first: described(INSTANT, "Of the oldest of these requests that was found."),
   last: INSTANT,
-  request_id: { ...TEXT, description: "Of the newest of them." },
+  request_id: described(TEXT, "Of the newest of them."),
   class: CLASS,
-  explain: {
-    ...NULLABLE_TEXT,
-    description:
-      "Arguments of `signalbox` that decide such a request as if candidates were promoted.",
-  },
+  explain: described(
+    NULLABLE_TEXT,
+    "Arguments of `signalbox` that decide such a request as if candidates were promoted.",
+  ),
   not_explained: {
     enum: ["route", "need", "feature", "size", "preference", "operation", null],
     description:
@@ -108,32 +105,29 @@ export const POLICY_SHADOW = {
       policy: TEXT,
       revision: { type: "string", pattern: REVISION_PATTERN },
       digest: TEXT,
-      since: {
-        ...INSTANT,
-        description: "When it entered its slot. The numbers include an earlier time in shadow.",
-      },
+      since: described(
+        INSTANT,
+        "When it entered its slot. The numbers include an earlier time in shadow.",
+      ),
       until: INSTANT,
       ...MEASURES,
-      by_constraint: {
-        type: "array",
-        description: "Verdicts: a request that fails two constraints is in two lines.",
-        items: whole({ constraint: NULLABLE_TEXT, reason: NULLABLE_TEXT, ...SAID }),
-      },
-      by_route: {
-        type: "array",
-        description: "null: no route, and routes of workspaces that the caller may not read.",
-        items: whole({ route: NULLABLE_TEXT, ...MEASURES }),
-      },
-      judged_without_route: {
-        ...COUNT,
-        description: "Missing in by_route, because they were counted before routes were.",
-      },
-      by_workspace: {
-        type: "array",
-        description: "null: all workspaces together that the caller may not read.",
-        items: whole({ workspace: NULLABLE_TEXT, ...MEASURES }),
-      },
-      examples: { type: "array", items: EXAMPLE_GROUP },
+      by_constraint: listOf(
+        whole({ constraint: NULLABLE_TEXT, reason: NULLABLE_TEXT, ...SAID }),
+        "Verdicts: a request that fails two constraints is in two lines.",
+      ),
+      by_route: listOf(
+        whole({ route: NULLABLE_TEXT, ...MEASURES }),
+        "null: no route, and routes of workspaces that the caller may not read.",
+      ),
+      judged_without_route: described(
+        COUNT,
+        "Missing in by_route, because they were counted before routes were.",
+      ),
+      by_workspace: listOf(
+        whole({ workspace: NULLABLE_TEXT, ...MEASURES }),
+        "null: all workspaces together that the caller may not read.",
+      ),
+      examples: listOf(EXAMPLE_GROUP),
       looked_at: whole(
         {
           decisions: COUNT,
@@ -193,11 +187,11 @@ export const PROMOTE_SCHEMA = {
   title: "PromotePolicyRequest",
   ...whole({
     expected: whole({
-      candidate_revision: { ...revision, description: "The revision to enforce." },
-      enforced_revision: {
-        ...nullableRevision,
-        description: "The revision that it replaces; null: nothing is enforced yet.",
-      },
+      candidate_revision: described(revision, "The revision to enforce."),
+      enforced_revision: described(
+        nullableRevision,
+        "The revision that it replaces; null: nothing is enforced yet.",
+      ),
     }),
   }),
 } as const;
@@ -213,18 +207,14 @@ export const ROLL_BACK_SCHEMA = {
       additionalProperties: false,
       required: ["enforced_revision"],
       properties: {
-        candidate_revision: { ...nullableRevision, description: "Not checked if it is left out." },
-        enforced_revision: {
-          ...revision,
-          description: "The revision to roll back; it is then held.",
-        },
+        candidate_revision: described(nullableRevision, "Not checked if it is left out."),
+        enforced_revision: described(revision, "The revision to roll back; it is then held."),
       },
     },
-    to_revision: {
-      ...nullableRevision,
-      description:
-        "A revision that was enforced before; null: none. The last enforced one unless given.",
-    },
+    to_revision: described(
+      nullableRevision,
+      "A revision that was enforced before; null: none. The last enforced one unless given.",
+    ),
     reason: { enum: ROLLBACK_REASONS, default: "other" },
   },
 } as const;
@@ -266,30 +256,27 @@ const ACTOR = {
     key_id: TEXT,
     workspace: TEXT,
     person: PERSON,
-    origin: {
-      ...TEXT,
-      description:
-        "The first key of its chain, or the person who signed in or made that key; two of one origin are one person.",
-    },
-    roles: { ...TEXTS, description: "Labels that all keys of the chain have; groups of a person." },
+    origin: described(
+      TEXT,
+      "The first key of its chain, or the person who signed in or made that key; two of one origin are one person.",
+    ),
+    roles: described(TEXTS, "Labels that all keys of the chain have; groups of a person."),
   },
 } as const;
 
 const REFERENCE = complete({ revision, digest: TEXT });
 
-const constraints = {
-  type: "array",
-  items: complete({ name: TEXT, effect: { enum: CONSTRAINT_EFFECTS }, reasons: TEXTS }),
-} as const;
+const constraints = listOf(
+  complete({ name: TEXT, effect: { enum: CONSTRAINT_EFFECTS }, reasons: TEXTS }),
+);
 
-const obligations = {
-  type: "array",
-  items: complete({
+const obligations = listOf(
+  complete({
     name: TEXT,
     kind: { enum: OBLIGATION_KINDS },
     value: { type: ["string", "integer"] },
   }),
-} as const;
+);
 
 const SLOT = completeOrNull({
   revision,
@@ -299,12 +286,12 @@ const SLOT = completeOrNull({
     description: "removal: the policy is no longer in the files.",
   },
   module_sha256: { type: ["string", "null"] },
-  since: { ...time, description: "When it entered the slot." },
+  since: described(time, "When it entered the slot."),
   first_seen: time,
-  held: { ...flag, description: "Rolled back; it must be released before it can be promoted." },
+  held: described(flag, "Rolled back; it must be released before it can be promoted."),
   constraints,
   obligations,
-  operations: { type: "array", items: { enum: OPERATIONS } },
+  operations: listOf({ enum: OPERATIONS }),
 });
 
 const REPORT = {
@@ -371,14 +358,13 @@ export const POLICY_VIEW = {
       pattern: REVISION_PATTERN,
       description: "Of the enforced content, else of the candidate.",
     },
-    etag: { ...TEXT, description: "For If-Match, with its quotation marks." },
+    etag: described(TEXT, "For If-Match, with its quotation marks."),
     enforced: SLOT,
     candidate: SLOT,
-    approvals: {
-      type: "array",
-      description: "The valid approvals of the candidate's content.",
-      items: complete({ by: ACTOR, at: time, report: REPORT }),
-    },
+    approvals: listOf(
+      complete({ by: ACTOR, at: time, report: REPORT }),
+      "The valid approvals of the candidate's content.",
+    ),
     requirements: { type: "object", required: Object.keys(SETTINGS), properties: SETTINGS },
     rollback_to: {
       ...REFERENCE,
@@ -387,13 +373,13 @@ export const POLICY_VIEW = {
         "The revision that a rollback restores; null: none, or `can_roll_back` is false.",
     },
     can_roll_back: flag,
-    held: { type: "array", items: REFERENCE },
-    withdrawn: { type: "array", items: REFERENCE },
+    held: listOf(REFERENCE),
+    withdrawn: listOf(REFERENCE),
     files: completeOrNull(
       { revision, digest: TEXT },
       "The content of the files of the server that answers.",
     ),
-    drift: { type: "array", items: { enum: DRIFTS } },
+    drift: listOf({ enum: DRIFTS }),
   }),
 } as const;
 
@@ -407,15 +393,14 @@ export const MISSING_REQUIREMENT = {
     need: COUNT,
     have_seconds: { type: "number", minimum: 0 },
     need_seconds: { type: "number", minimum: 0 },
-    claimed: { ...COUNT, description: "Approvals with a report that is only claimed." },
-    outdated: {
-      ...COUNT,
-      description:
-        "Approvals with a report that was verified under another table, or against other enforced content.",
-    },
+    claimed: described(COUNT, "Approvals with a report that is only claimed."),
+    outdated: described(
+      COUNT,
+      "Approvals with a report that was verified under another table, or against other enforced content.",
+    ),
     roles: TEXTS,
-    message: { ...TEXT, description: "What the promotion needs and how much of it there is." },
-    fix: { ...TEXT, description: "What meets the requirement." },
+    message: described(TEXT, "What the promotion needs and how much of it there is."),
+    fix: described(TEXT, "What meets the requirement."),
   },
 } as const;
 
@@ -437,9 +422,9 @@ export const POLICY_LIST = {
   title: "PolicyList",
   ...complete({
     object: { const: "list" },
-    policy_set: { ...TEXT, description: "Identifies the contents and slots that decide." },
+    policy_set: described(TEXT, "Identifies the contents and slots that decide."),
     table_revision: TEXT,
-    data: { type: "array", items: POLICY_VIEW },
+    data: listOf(POLICY_VIEW),
   }),
 } as const;
 
@@ -459,10 +444,7 @@ export const POLICY_CONTENT = {
       constraints,
       obligations,
     }),
-    sources: {
-      type: "array",
-      items: complete({ package: TEXT, source: { ...TEXT, description: "Rego." } }),
-    },
+    sources: listOf(complete({ package: TEXT, source: described(TEXT, "Rego.") })),
   }),
 } as const;
 
@@ -470,9 +452,8 @@ export const POLICY_TRANSITIONS = {
   title: "PolicyTransitions",
   ...complete({
     object: { const: "list" },
-    data: {
-      type: "array",
-      items: complete({
+    data: listOf(
+      complete({
         position: { type: "integer", minimum: 1 },
         previous: TEXT,
         hash: TEXT,
@@ -482,7 +463,7 @@ export const POLICY_TRANSITIONS = {
             "As it was hashed: its RFC 8785 form gives the bytes. So its `revision` is the stored number: 7 where answers show `r7`.",
         },
       }),
-    },
+    ),
     has_more: flag,
   }),
 } as const;
@@ -503,7 +484,7 @@ export const POLICY_SIMULATION = {
     space: { type: "object", required: ["classes", "shapes", "dimensions"] },
     declared: COMPARISON,
     promoted: COMPARISON,
-    promoted_policies: { type: "array", items: { type: "string" } },
+    promoted_policies: listOf({ type: "string" }),
     assertions: {
       type: ["object", "null"],
       required: ["file", "results", "coverage", "passed", "failed", "waived"],

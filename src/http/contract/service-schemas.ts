@@ -1,6 +1,14 @@
 import { EVIDENCE_FAULT_CAUSES } from "../../evidence/evidence-store.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
-import { COUNT, TEXT, type ValueOf, complete, whole } from "../../canon/json/schema.ts";
+import {
+  COUNT,
+  TEXT,
+  complete,
+  described,
+  listOf,
+  type ValueOf,
+  whole,
+} from "../../canon/json/schema.ts";
 import { CALL_KINDS } from "../../canon/operation.ts";
 import { HEALTH_STATES } from "../../dispatch/health.ts";
 import { POLICY_REVISIONS, POLICY_SET } from "./answer-schemas.ts";
@@ -41,32 +49,26 @@ export const STATUS = {
     "evidence",
   ],
   properties: {
-    build_id: {
-      ...TEXT,
-      description:
-        "Identifies the program that answers: equal for equal program files, unless the operator sets it.",
-    },
-    contract_sha256: {
-      ...digest,
-      description:
-        "SHA-256 of the canonical form (RFC 8785) of /openapi.json: equal for equal contracts, whatever the build.",
-    },
-    table_sha256: { ...digest, description: "Of the routing table that decides." },
+    build_id: described(
+      TEXT,
+      "Identifies the program that answers: equal for equal program files, unless the operator sets it.",
+    ),
+    contract_sha256: described(
+      digest,
+      "SHA-256 of the canonical form (RFC 8785) of /openapi.json: equal for equal contracts, whatever the build.",
+    ),
+    table_sha256: described(digest, "Of the routing table that decides."),
     policy_set: POLICY_SET,
     policy_revisions: POLICY_REVISIONS,
     uptime_seconds: { type: "number", minimum: 0 },
-    degraded: {
-      type: "array",
-      items: TEXT,
-      description:
-        "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `policy_modules`, `suspended_policies`, `workers`; empty when all is well.",
-    },
-    egress_proxies: {
-      type: "array",
-      items: TEXT,
-      description:
-        "Forward proxies of calls to providers (`--egress-proxy`): scheme, host and port. Absent: none.",
-    },
+    degraded: listOf(
+      TEXT,
+      "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `policy_modules`, `suspended_policies`, `workers`; empty when all is well.",
+    ),
+    egress_proxies: listOf(
+      TEXT,
+      "Forward proxies of calls to providers (`--egress-proxy`): scheme, host and port. Absent: none.",
+    ),
     workers: complete(
       {
         worker: {
@@ -94,7 +96,7 @@ export const STATUS = {
           description:
             "Fault of the database under the running server: one of its files was removed, replaced or truncated, its log ends before what this process wrote (`log_behind`), is another one (`log_differs`), or cannot be read by a separate connection (`log_unreadable`).",
         },
-        file: { ...TEXT, description: "The name of that file." },
+        file: described(TEXT, "The name of that file."),
       },
     },
   },
@@ -118,11 +120,8 @@ export const HEALTH = {
   additionalProperties: false,
   properties: {
     object: { const: "health" },
-    endpoints: {
-      type: "array",
-      description:
-        "Endpoints of the workspace's routes, as the calls of the answering process show them. On the admin listener of a server with workers: of all workers, with the worst state, the newest measurements and all calls in flight.",
-      items: whole({
+    endpoints: listOf(
+      whole({
         id: TEXT,
         provider: TEXT,
         region: TEXT,
@@ -131,17 +130,13 @@ export const HEALTH = {
           type: "boolean",
           description: "Its calls are http without TLS, in a network of the operator's.",
         },
-        routes: {
-          type: "array",
-          items: TEXT,
-          description: "Routes of the workspace that have it.",
-        },
+        routes: listOf(TEXT, "Routes of the workspace that have it."),
         state: {
           enum: HEALTH_STATES,
           description:
             "The worst of `operations`, without token counts. `half_open`: the next call finds out whether it has recovered.",
         },
-        retry_in_ms: { ...measured, description: "Until it is tried again." },
+        retry_in_ms: described(measured, "Until it is tried again."),
         failure: {
           enum: [...FAILURE_KINDS, null],
           description: "The latest failure that counted; `null` when healthy.",
@@ -161,7 +156,8 @@ export const HEALTH = {
           properties: Object.fromEntries(CALL_KINDS.map((kind) => [kind, { enum: HEALTH_STATES }])),
         },
       }),
-    },
+      "Endpoints of the workspace's routes, as the calls of the answering process show them. On the admin listener of a server with workers: of all workers, with the worst state, the newest measurements and all calls in flight.",
+    ),
     evidence: whole({ state: { enum: ["ok", "unavailable"] } }),
     replicas: {
       type: ["array", "null"],

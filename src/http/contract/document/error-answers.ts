@@ -1,4 +1,4 @@
-import { TEXT, complete } from "../../../canon/json/schema.ts";
+import { TEXT, complete, described, listOf } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { oauthCode, oauthDescription, oauthStatus, OAUTH_CODES } from "../../send.ts";
 import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
@@ -164,12 +164,8 @@ const OAUTH_ERROR = {
 
 /** What errors of our own endpoints add to an error of their family. */
 const FACTS = {
-  fix: { ...TEXT, description: "What resolves the error." },
-  missing: {
-    type: "array",
-    items: MISSING_REQUIREMENT,
-    description: "Requirements that a promotion does not meet.",
-  },
+  fix: described(TEXT, "What resolves the error."),
+  missing: listOf(MISSING_REQUIREMENT, "Requirements that a promotion does not meet."),
   current: complete(
     {
       etag: TEXT,
