@@ -32,21 +32,28 @@ function policyFiles(): readonly string[] {
 }
 
 describe("the example configuration", () => {
-  it("has no error and no warning", async () => {
-    const [code, printed] = await command(
-      "check",
-      "--strict",
-      "--config",
-      `${FOLDER}/routes.yaml`,
-      ...CACHE,
-    );
-    expect([code, printed]).toEqual([0, expect.stringContaining("1 routes, 2 endpoints")]);
-  });
+  it.each([[], ["--environment", "production"]])(
+    "has no error and no warning: %s",
+    async (...flags) => {
+      const [code, printed] = await command(
+        "check",
+        "--strict",
+        "--config",
+        `${FOLDER}/routes.yaml`,
+        ...flags,
+        ...CACHE,
+      );
+      expect([code, printed]).toEqual([0, expect.stringContaining("1 routes, 2 endpoints")]);
+    },
+  );
 
   it("is the configuration of Kubernetes too: every policy is in the ConfigMap, and at its path in the pod", async () => {
     const [{ configMapGenerator }] = documents(`${FOLDER}/kustomization.yaml`) as [Document];
     const [routes, policies] = configMapGenerator;
-    expect(routes).toEqual({ name: "signalbox-routes", files: ["routes.yaml"] });
+    expect(routes).toEqual({
+      name: "signalbox-routes",
+      files: ["routes.yaml", "routes.production.yaml"],
+    });
     const sources = new Map<string, string>(
       policies.files.map((line: string) => line.split("=") as [string, string]),
     );
@@ -76,14 +83,14 @@ describe("the example configuration", () => {
     const data = join(volumeFolder, "..2026_11_22");
     const written = [
       ...[...items].map(([key, path]) => [path, sources.get(key) ?? ""] as const),
-      ["routes.yaml", "routes.yaml"] as const,
+      ...routes.files.map((file: string) => [file, file] as const),
     ];
     for (const [path, source] of written) {
       mkdirSync(dirname(join(data, path)), { recursive: true });
       writeFileSync(join(data, path), text(join(FOLDER, source)));
     }
     symlinkSync("..2026_11_22", join(volumeFolder, "..data"));
-    for (const name of ["routes.yaml", "policies"])
+    for (const name of [...routes.files, "policies"])
       symlinkSync(`..data/${name}`, join(volumeFolder, name));
     const [code, printed] = await command(
       "check",

@@ -248,6 +248,23 @@ describe("compose.yaml", () => {
   });
 });
 
+describe("compose.production.yaml", () => {
+  const [base] = documents("deploy/compose/compose.yaml") as [Document];
+  const [overlay] = documents("deploy/compose/compose.production.yaml") as [Document];
+
+  it("adds an environment whose overlay is there, files to read, and a network, to the service alone", () => {
+    expect(Object.keys(overlay.services)).toEqual(["signalbox"]);
+    const { environment, volumes, networks, ...others } = overlay.services.signalbox;
+    expect(Object.keys(others)).toEqual(["env_file"]);
+    const { SIGNALBOX_ENVIRONMENT: name } = environment;
+    expect(documents(`deploy/configuration/routes.${name}.yaml`)).toHaveLength(1);
+    expect(base.services.signalbox.volumes[0]).toBe("../configuration:/etc/signalbox:ro");
+    expect(volumes.filter((volume: string) => !volume.endsWith(":ro"))).toEqual([]);
+    expect(Object.keys(overlay.networks)).toEqual(networks);
+    expect(Object.keys(base.networks)).not.toContain(networks[0]);
+  });
+});
+
 describe("all files of deploy/", () => {
   it("name variables that exist, and hold no key", () => {
     const known = knownVariables();

@@ -8,6 +8,7 @@ import { programAtHand } from "../support/at-hand.ts";
 import { documents, ROOT, serveOptions, text, type Document } from "./deployed.ts";
 
 const FOLDER = "deploy/kubernetes";
+const OVERLAY = "deploy/kubernetes-production";
 const [kustomization] = documents(`${FOLDER}/kustomization.yaml`) as [Document];
 const files: readonly string[] = kustomization.resources.filter((path: string) =>
   path.endsWith(".yaml"),
@@ -30,10 +31,10 @@ const ports = new Map<string, number>(
   container.ports.map((port: Document) => [port.name, port.containerPort]),
 );
 
-/** What kustomize makes of the folder; `null` where kubectl is not here. */
-function built(): string | null {
+/** The output of kustomize for a folder; `null` where kubectl is not here. */
+function built(folder: string = FOLDER): string | null {
   if (programAtHand("kubectl") === null) return null;
-  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(ROOT, FOLDER)], {
+  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", join(ROOT, folder)], {
     encoding: "utf8",
   });
   expect([status, stderr]).toEqual([0, ""]);
@@ -236,19 +237,57 @@ describe("kustomize", () => {
     );
   });
 
-  it("makes what the schemas of Kubernetes take", (context) => {
-    const output = built();
-    const program = process.env.KUBERNETES_VALIDATE ?? programAtHand("kubernetes-validate");
-    if (output === null || program === null) {
-      return context.skip("kubectl or kubernetes-validate (PyPI) is not here");
-    }
-    const folder = mkdtempSync(join(tmpdir(), "signalbox-manifests-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, "all.yaml"), output);
-    for (const version of ["1.32", "1.37"]) {
-      const flags = ["--strict", "--kubernetes-version", version, join(folder, "all.yaml")];
-      const { status, stdout, stderr } = spawnSync(program, flags, { encoding: "utf8" });
-      expect([status, /FATAL|ERROR/.test(stdout + stderr)], stdout + stderr).toEqual([0, false]);
-    }
+  it("makes of the overlay what the chart makes of its values", (context) => {
+    const output = built(OVERLAY);
+    if (output === null) return context.skip("kubectl is not here");
+    const made: readonly Document[] = parseAllDocuments(output).map((document) => document.toJS());
+    // As Kubernetes reads YAML: 0440 is octal.
+    const chart = parseAllDocuments(text("test/deploy/helm/rendered-full.yaml"), { version: "1.1" })
+      .map((document): Document => document.toJS())
+      .filter((each) => each !== null);
+    const [ours, theirs] = [made, chart].map(
+      (from) =>
+        (kind: string): Document =>
+          from.find((each) => each.kind === kind && each.metadata.name === "signalbox"),
+    );
+    if (ours === undefined || theirs === undefined) throw new Error("two sides");
+    for (const kind of ["NetworkPolicy", "PodDisruptionBudget", "HorizontalPodAutoscaler"])
+      expect(ours(kind).spec, kind).toEqual(theirs(kind).spec);
+    for (const member of ["automountServiceAccountToken", "kind"])
+      expect(ours("ServiceAccount")[member]).toEqual(theirs("ServiceAccount")[member]);
+    expect(ours("ServiceAccount").metadata.annotations).toEqual(
+      theirs("ServiceAccount").metadata.annotations,
+    );
+    expect(ours("Deployment").spec.replicas).toBeUndefined();
+    const [own, other] = [ours, theirs].map((side) => side("Deployment").spec.template.spec);
+    // Files are ConfigMaps of other names; an affinity and an init container are the chart's alone.
+    const common = ({ volumes, ...spec }: Document): Document => ({
+      ...spec,
+      affinity: undefined,
+      initContainers: undefined,
+      volumes: volumes.filter(({ name }: Document) => name !== "configuration"),
+    });
+    expect(common(own)).toEqual(common(other));
+    const routes = made.find(({ metadata }) => metadata.name.startsWith("signalbox-routes"));
+    expect(Object.keys(routes.data)).toEqual(["routes.production.yaml", "routes.yaml"]);
   });
+
+  it.for([FOLDER, OVERLAY])(
+    "makes of %s what the schemas of Kubernetes take",
+    (folder, context) => {
+      const output = built(folder);
+      const program = process.env.KUBERNETES_VALIDATE ?? programAtHand("kubernetes-validate");
+      if (output === null || program === null) {
+        return context.skip("kubectl or kubernetes-validate (PyPI) is not here");
+      }
+      const temporary = mkdtempSync(join(tmpdir(), "signalbox-manifests-"));
+      onTestFinished(() => rmSync(temporary, { recursive: true, force: true }));
+      writeFileSync(join(temporary, "all.yaml"), output);
+      for (const version of ["1.32", "1.37"]) {
+        const flags = ["--strict", "--kubernetes-version", version, join(temporary, "all.yaml")];
+        const { status, stdout, stderr } = spawnSync(program, flags, { encoding: "utf8" });
+        expect([status, /FATAL|ERROR/.test(stdout + stderr)], stdout + stderr).toEqual([0, false]);
+      }
+    },
+  );
 });
