@@ -14,16 +14,23 @@ package signalbox.policy.time_windows
 # Values that routes.yaml may declare later.
 # signalbox: later office-hours, off-peak
 
-# Buckets are of UTC: morning is 06:00 to 11:59, afternoon 12:00 to 17:59.
+clock := input.local_time["Europe/Berlin"]
+
+weekend if clock.weekday in {"saturday", "sunday"}
+
+# From 08:00 to 17:59.
 peak if {
-	input.time.day == "weekday"
-	input.time.hour in {"morning", "afternoon"}
+	not weekend
+	clock.hour >= 8
+	clock.hour < 18
 }
 
-# Written out, not as `not peak`: a bucket that is added later is in neither window until somebody puts it into one.
-quiet if input.time.day == "weekend"
+# Written out, not as `not peak`: without a clock, no window is open.
+quiet if weekend
 
-quiet if input.time.hour in {"evening", "night"}
+quiet if clock.hour < 8
+
+quiet if clock.hour >= 18
 
 labelled(label) if label in input.workspace.labels
 
@@ -35,4 +42,4 @@ pass["off_peak"] if not labelled("off-peak")
 
 pass["off_peak"] if quiet
 
-reason["office_hours"] := "OUTSIDE_WORKING_DAYS" if input.time.day == "weekend"
+reason["office_hours"] := "OUTSIDE_WORKING_DAYS" if weekend

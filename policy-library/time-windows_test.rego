@@ -2,11 +2,14 @@ package signalbox.policy.time_windows_test
 
 import data.signalbox.policy.time_windows
 
-at(labels, day, hour) := {"workspace": {"labels": labels}, "time": {"day": day, "hour": hour}}
+at(labels, weekday, hour) := {
+	"workspace": {"labels": labels},
+	"local_time": {"Europe/Berlin": {"weekday": weekday, "hour": hour}},
+}
 
-days := ["weekday", "weekend"]
+days := ["monday", "friday", "saturday", "sunday"]
 
-hours := ["night", "morning", "afternoon", "evening"]
+hours := [0, 7, 8, 12, 17, 18, 23]
 
 test_unlabelled_workspace_has_no_window[[day, hour]] if {
 	some day in days
@@ -15,23 +18,25 @@ test_unlabelled_workspace_has_no_window[[day, hour]] if {
 	time_windows.pass.off_peak with input as at(["eu"], day, hour)
 }
 
-test_office_hours_are_the_day_on_working_days[hour] if {
-	some hour in ["morning", "afternoon"]
-	time_windows.pass.office_hours with input as at(["office-hours"], "weekday", hour)
-	not time_windows.pass.off_peak with input as at(["off-peak"], "weekday", hour)
+test_office_hours_are_the_day_on_working_days[[day, hour]] if {
+	some day in ["monday", "friday"]
+	some hour in [8, 12, 17]
+	time_windows.pass.office_hours with input as at(["office-hours"], day, hour)
+	not time_windows.pass.off_peak with input as at(["off-peak"], day, hour)
 }
 
 test_evenings_and_nights_are_off_peak[[day, hour]] if {
 	some day in days
-	some hour in ["evening", "night"]
+	some hour in [0, 7, 18, 23]
 	not time_windows.pass.office_hours with input as at(["office-hours"], day, hour)
 	time_windows.pass.off_peak with input as at(["off-peak"], day, hour)
 }
 
-test_weekends_are_off_peak[hour] if {
+test_weekends_are_off_peak[[day, hour]] if {
+	some day in ["saturday", "sunday"]
 	some hour in hours
-	not time_windows.pass.office_hours with input as at(["office-hours"], "weekend", hour)
-	time_windows.pass.off_peak with input as at(["off-peak"], "weekend", hour)
+	not time_windows.pass.office_hours with input as at(["office-hours"], day, hour)
+	time_windows.pass.off_peak with input as at(["off-peak"], day, hour)
 }
 
 test_both_labels_leave_no_window[[day, hour]] if {
@@ -45,12 +50,12 @@ test_both_labels_leave_no_window[[day, hour]] if {
 	count(passing) == 0
 }
 
-test_time_that_is_not_a_known_bucket_is_in_no_window if {
-	not time_windows.pass.office_hours with input as at(["office-hours"], "weekday", "dawn")
-	not time_windows.pass.off_peak with input as at(["off-peak"], "weekday", "dawn")
+test_without_a_clock_no_window_is_open if {
+	not time_windows.pass.office_hours with input as {"workspace": {"labels": ["office-hours"]}}
+	not time_windows.pass.off_peak with input as {"workspace": {"labels": ["off-peak"]}}
 }
 
 test_reason_tells_weekends_apart if {
-	time_windows.reason.office_hours == "OUTSIDE_WORKING_DAYS" with input as at(["office-hours"], "weekend", "morning")
-	not time_windows.reason.office_hours with input as at(["office-hours"], "weekday", "night")
+	time_windows.reason.office_hours == "OUTSIDE_WORKING_DAYS" with input as at(["office-hours"], "sunday", 10)
+	not time_windows.reason.office_hours with input as at(["office-hours"], "monday", 3)
 }

@@ -128,6 +128,16 @@ export interface Denial {
   readonly subject: string | null;
   /** Endpoint ids that did not pass. */
   readonly failing: readonly string[];
+  /** Added for the answer; absent for `approvals` and `preferences`. */
+  readonly contact?: PolicyContact;
+}
+
+/** Whom to ask about a denial. */
+interface PolicyContact {
+  readonly title: string;
+  readonly owners: readonly string[];
+  /** From `policies.denial_link` of routes.yaml. */
+  readonly link?: string;
 }
 
 /**

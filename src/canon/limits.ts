@@ -71,18 +71,6 @@ interface BudgetWindow {
   readonly timeZone?: string | undefined;
 }
 
-/** Whether this Node knows the time zone. */
-export function isTimeZone(name: string): boolean {
-  // Names that begin with a sign are offsets, which have no summer time.
-  if (!/^[A-Za-z]/.test(name)) return false;
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** US dollars; money is counted in millionths. */
 export const SMALLEST_BUDGET = 0.000_001;
 

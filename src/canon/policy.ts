@@ -113,12 +113,32 @@ export interface PolicyEvaluation {
 export const DAY_BUCKETS = ["weekday", "weekend"] as const;
 export const HOUR_BUCKETS = ["night", "morning", "afternoon", "evening"] as const;
 
-/** When a request is decided, in UTC. */
+/** In the order of ISO 8601. */
+export const WEEKDAYS = [
+  "monday",
+  "tuesday",
+  "wednesday",
+  "thursday",
+  "friday",
+  "saturday",
+  "sunday",
+] as const;
+
+/** The wall clock in one time zone. */
+export interface LocalTime {
+  readonly weekday: (typeof WEEKDAYS)[number];
+  /** 0 to 23; 23 is 23:00–23:59. */
+  readonly hour: number;
+}
+
+/** When a request is decided. Day and hour are in UTC. */
 export interface PolicyTime {
   /** `weekend`: Saturday and Sunday. */
   readonly day: (typeof DAY_BUCKETS)[number];
   /** `night` 00:00–05:59, `morning` 06:00–11:59, `afternoon` 12:00–17:59, `evening` 18:00–23:59. */
   readonly hour: (typeof HOUR_BUCKETS)[number];
+  /** By time zone; only zones that a policy names. */
+  readonly local?: Readonly<Record<string, LocalTime>>;
 }
 
 /**
@@ -157,7 +177,9 @@ export interface PolicyInput {
   /** `unlimited` for every request where no policy of the set reads it. */
   readonly budget: { readonly remaining: BudgetStep };
   /** One and the same bucket for every request where no policy of the set reads it. */
-  readonly time: PolicyTime;
+  readonly time: Pick<PolicyTime, "day" | "hour">;
+  /** By IANA time zone: every zone that a policy of the set names, and no other. */
+  readonly local_time: Readonly<Record<string, LocalTime>>;
   readonly candidates: readonly PolicyCandidate[];
 }
 
@@ -209,9 +231,13 @@ export interface PolicySet {
   readonly policies: readonly {
     readonly identity: PolicyIdentity;
     readonly contract: PolicyContract;
+    /** Dotted paths of its input, each covering everything below it; absent: it may read all. */
+    readonly reads?: readonly string[];
   }[];
-  /** Whether the answer of any policy may depend on `input.time`. */
+  /** Whether the answer of any policy may depend on `input.time` or `input.local_time`. */
   readonly readsTime: boolean;
+  /** The time zones that its policies name, sorted. */
+  readonly zones: readonly string[];
   /** The same of `input.budget`. */
   readonly readsBudget: boolean;
   evaluate(input: PolicyInput): PolicyEvaluation;

@@ -6,6 +6,8 @@ import {
   type ServiceError,
 } from "./error.ts";
 import { FEATURES, isFeature } from "./capability.ts";
+import type { PolicySet } from "./policy.ts";
+import type { RoutingTable } from "./table.ts";
 
 interface Reason {
   readonly status: FinalStatus;
@@ -250,6 +252,24 @@ export function denialError(
   const by = `Denied by policy ${denial.policy}@${denial.revision.slice(0, 12)}: ${what}`;
   const sentence = reason === null ? namedFailing(denial) : `: ${fill(reason.sentence, denial)}`;
   return serviceError(403, "policy_denied", denial.reason, `${by}${sentence}.`, more);
+}
+
+/** The denial with title and owners of its policy, and the link that routes.yaml has a template for. */
+export function withContact(
+  denial: Denial,
+  { policies: { denialLink } }: Pick<RoutingTable, "policies">,
+  { policies }: Pick<PolicySet, "policies">,
+): Denial {
+  const found = policies.find(
+    ({ identity }) => identity.id === denial.policy && identity.slot === "enforced",
+  );
+  if (found === undefined) return denial;
+  const { title, owners } = found.contract;
+  if (denialLink === undefined) return { ...denial, contact: { title, owners } };
+  const link = denialLink.replaceAll(/\{(policy|constraint|reason)\}/g, (_, member) =>
+    encodeURIComponent(String(Reflect.get(denial, member))),
+  );
+  return { ...denial, contact: { title, owners, link } };
 }
 
 const NO_PATHS: ReadonlyMap<string, string> = new Map();

@@ -547,4 +547,6 @@ export interface PolicySettings {
    * only workspace; with several workspaces, none.
    */
   readonly managedBy?: readonly string[];
+  /** URL with `{policy}`, `{constraint}`, `{reason}`: where a denied caller reads more. */
+  readonly denialLink?: string;
 }

@@ -126,8 +126,8 @@ async function explainRecord(
     base: null,
     head: null,
   };
-  const { sample } = read;
-  const options = { promoted: false, time: sample.time, sample };
+  const { sample, at } = read;
+  const options = { promoted: false, at, sample };
   return await explainFromFiles(options, source, null, io);
 }
 

@@ -36,7 +36,7 @@ function buildTable(
   routes: ReadonlyMap<string, ResolvedRoute>,
   workloadIdentity: WorkloadIdentity | undefined,
 ): RoutingTable {
-  const { dir, initialMode, promotion, managedBy } = normalised.policies;
+  const { dir, initialMode, promotion, managedBy, denialLink } = normalised.policies;
   const content = withoutPrototypes({
     version: 1 as const,
     regionGroups: Object.fromEntries(normalised.regionGroups),
@@ -52,6 +52,7 @@ function buildTable(
       initialMode,
       ...(promotion !== undefined && { promotion }),
       ...(managedBy !== undefined && { managedBy }),
+      ...(denialLink !== undefined && { denialLink }),
     },
     vocabulary: normalised.vocabulary,
     ...(normalised.console !== undefined && { console: normalised.console }),

@@ -72,6 +72,7 @@ const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   labels: ["eu"],
   default_moderation_route: "moderation",
   managed_by: ["platform"],
+  denial_link: "https://wiki.example.com/ai-policies/{policy}#{reason}",
   workloads: ["batch"],
   owners: ["group:payments"],
   service: "bedrock",

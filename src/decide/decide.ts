@@ -6,7 +6,7 @@ import type { Denial } from "../canon/error.ts";
 import type { Identity } from "../canon/identity.ts";
 import { deepFreeze } from "../canon/json.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../canon/operation.ts";
-import type { PolicyEvaluation, PolicyIdentity, PolicySet } from "../canon/policy.ts";
+import type { PolicyEvaluation, PolicyIdentity, PolicySet, PolicyTime } from "../canon/policy.ts";
 import type { ProviderPreferences, RequestShape } from "../canon/request.ts";
 import type { ReasonCode } from "../canon/reasons.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
@@ -22,7 +22,7 @@ import {
   traceOf,
   type AppliedObligations,
 } from "./verdicts.ts";
-import { ANY_TIME, policyInput, timeWindow } from "./policy-input.ts";
+import { policyInput, policyTime } from "./policy-input.ts";
 
 /** Input of a decision: all facts that may matter, and no content. */
 export interface Question {
@@ -47,20 +47,21 @@ export interface Question {
  *
  * @example decide(table, policies, identity, { model: "chat-small", shape, preferences: null }, now)
  *
- * @param at milliseconds since the epoch; without effect where no policy reads the time.
+ * @param when milliseconds since the epoch, or a window; without effect where no policy reads the
+ * time.
  */
 export function decide(
   table: RoutingTable,
   policies: PolicySet,
   identity: Identity,
   question: Question,
-  at: number,
+  when: number | PolicyTime,
 ): Decision {
   const requested = requestedRoute(table, identity, question.model, question.shape.operation);
   if ("reason" in requested)
     return refusal(table, requested.route, requested.constraint, requested.reason);
   const { workspace, route } = requested;
-  return decideRoute(table, policies, workspace, route, identity, question, at);
+  return decideRoute(table, policies, workspace, route, identity, question, when);
 }
 
 interface RequestedRoute {
@@ -160,7 +161,7 @@ function decideRoute(
   route: RouteRow,
   identity: Identity,
   { shape, preferences, budget = "exhausted" }: Question,
-  at: number,
+  when: number | PolicyTime,
 ): Decision {
   const trace = new Trace();
   const admitted = applyCeilings(table, workspace, route, trace);
@@ -168,7 +169,7 @@ function decideRoute(
   const eligible = orderCandidates(preferences, preferred);
   const approved = applyApprovals(table, workspace, route, shape, eligible, trace);
   const circumstances = {
-    time: policies.readsTime ? timeWindow(at) : ANY_TIME,
+    time: policyTime(policies, when),
     budget: policies.readsBudget ? budget : "unlimited",
   } as const;
   const input = policyInput(

@@ -1,11 +1,11 @@
 import type { Decision } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
 import { canonicalJson } from "../canon/json.ts";
-import type { PolicySet } from "../canon/policy.ts";
+import type { PolicySet, PolicyTime } from "../canon/policy.ts";
 import type { RequestShape } from "../canon/request.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, type Question } from "./decide.ts";
-import { keyInput, timeWindow } from "./policy-input.ts";
+import { ANY_TIME, keyInput, timeWindow } from "./policy-input.ts";
 
 /** Decides requests by one table and one set of policies, each class of requests once. */
 export interface Decider {
@@ -33,7 +33,7 @@ export function createDecider(
   policies: PolicySet,
   now: () => number,
 ): Decider {
-  const clock = policies.readsTime ? now : undefined;
+  const windowNow = policies.readsTime ? windowClock(policies.zones, now) : () => NO_WINDOW;
   const identityClasses = new WeakMap<Identity, string>();
   const plain = new Map<string, Decision>();
   const preferred = new Map<string, Decision>();
@@ -56,14 +56,13 @@ export function createDecider(
     table,
     policies,
     decide(identity, question) {
-      const at = clock?.() ?? 0;
-      const window = clock === undefined ? "" : timeClass(at);
+      const window = windowNow();
       const budget = policies.readsBudget ? `${question.budget ?? ""}\n` : "";
-      const key = `${identityClass(identity)}\n${window}${budget}${questionClass(question)}`;
+      const key = `${identityClass(identity)}\n${window.line}${budget}${questionClass(question)}`;
       const decisions = question.preferences === null ? plain : preferred;
       const cached = decisions.get(key);
       if (cached !== undefined) return cached;
-      const decision = decide(table, policies, identity, question, at);
+      const decision = decide(table, policies, identity, question, window.time);
       if (isWorthKeeping(decision)) {
         const limit = question.preferences === null ? MAXIMUM_CLASSES : MAXIMUM_PREFERRED_CLASSES;
         if (decisions.size >= limit) decisions.clear();
@@ -82,10 +81,25 @@ function isWorthKeeping(decision: Decision): boolean {
   );
 }
 
-/** Equal for instants of the same window. */
-function timeClass(at: number): string {
-  const { day, hour } = timeWindow(at);
-  return `${day} ${hour}\n`;
+interface Window {
+  readonly time: PolicyTime;
+  /** The same for equal times. */
+  readonly line: string;
+}
+
+const NO_WINDOW: Window = { time: ANY_TIME, line: "" };
+
+/** Works out the window once a minute: local time costs microseconds for each zone. */
+function windowClock(zones: readonly string[], now: () => number): () => Window {
+  let current = { minute: Number.NaN, window: NO_WINDOW };
+  return () => {
+    const at = now();
+    const minute = Math.floor(at / 60_000);
+    if (minute === current.minute) return current.window;
+    const time = timeWindow(at, zones);
+    current = { minute, window: { time, line: `${JSON.stringify(time)}\n` } };
+    return current.window;
+  };
 }
 
 /** All members of a question except the budget; equal for equal questions. */

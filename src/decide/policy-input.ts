@@ -1,37 +1,71 @@
 import type { Candidate } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { BudgetStep } from "../canon/limits.ts";
+import { HOUR, localTimeAt, zoneOffset } from "../canon/local-time.ts";
 import {
   HOUR_BUCKETS,
   type PolicyCandidate,
   type PolicyInput,
+  type PolicySet,
   type PolicyTime,
 } from "../canon/policy.ts";
 import type { ProviderPreferences, RequestShape } from "../canon/request.ts";
 import type { RouteRow, RoutingTable, WorkspaceRow } from "../canon/table.ts";
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 /** Hours of a bucket. */
 const BUCKET = 24 / HOUR_BUCKETS.length;
 
 /**
- * The window that an instant falls in. UTC has no daylight saving time: a day is 24 hours, and a
- * quarter of it a bucket.
+ * The window that an instant falls in: a quarter of a day in UTC, and the hour in time zones.
  *
  * @example timeWindow(0) // { day: "weekday", hour: "night" }
  *
  * @param at milliseconds since the epoch.
  * @throws {RangeError} when `at` is not finite: a clock without a valid time must not decide.
  */
-export function timeWindow(at: number): PolicyTime {
+export function timeWindow(at: number, zones: readonly string[] = []): PolicyTime {
   if (!Number.isFinite(at)) throw new RangeError("timeWindow: the clock gives no time");
-  const day = Math.floor(at / DAY);
-  // 1 January 1970 was a Thursday; counted from Monday, the days from 5 on are the weekend.
-  const weekday = modulo(day + 3, 7);
-  const hour = HOUR_BUCKETS[Math.floor((at - day * DAY) / HOUR / BUCKET)];
+  const utc = localTimeAt(at, 0);
+  const hour = HOUR_BUCKETS[Math.floor(utc.hour / BUCKET)];
   if (hour === undefined) throw new RangeError("timeWindow: the clock gives no time of day");
-  return { day: weekday < 5 ? "weekday" : "weekend", hour };
+  const day = utc.weekday === "saturday" || utc.weekday === "sunday" ? "weekend" : "weekday";
+  if (zones.length === 0) return { day, hour };
+  const local = zones.map((zone) => [zone, localTimeAt(at, zoneOffset(zone, at))] as const);
+  return { day, hour, local: Object.fromEntries(local) };
+}
+
+/** A Monday and a Saturday at 00:00 UTC. */
+const FIRST_DAY: Readonly<Record<PolicyTime["day"], number>> = {
+  weekday: 1_767_571_200_000,
+  weekend: 1_768_003_200_000,
+};
+
+/** An instant of a window in UTC: its first in the week of 5 January 2026. */
+export function instantOf({ day, hour }: PolicyTime): number {
+  return FIRST_DAY[day] + HOUR_BUCKETS.indexOf(hour) * BUCKET * HOUR;
+}
+
+/**
+ * A window with the local time of these zones.
+ *
+ * @param when milliseconds since the epoch, or a window. Zones that a window does not have get the
+ * time of {@link instantOf}.
+ */
+export function windowIn(zones: readonly string[], when: number | PolicyTime): PolicyTime {
+  if (typeof when === "number") return timeWindow(when, zones);
+  const { day, hour, local: given = {} } = when;
+  const { local } = timeWindow(instantOf(when), zones);
+  if (local === undefined) return { day, hour };
+  const known = Object.entries(given).filter(([zone]) => Object.hasOwn(local, zone));
+  return { day, hour, local: { ...local, ...Object.fromEntries(known) } };
+}
+
+/** The time as the policies of a set read it. */
+export function policyTime(
+  { readsTime, zones }: Pick<PolicySet, "readsTime" | "zones">,
+  when: number | PolicyTime,
+): PolicyTime {
+  return readsTime ? windowIn(zones, when) : ANY_TIME;
 }
 
 /**
@@ -40,10 +74,7 @@ export function timeWindow(at: number): PolicyTime {
  */
 export const ANY_TIME: PolicyTime = Object.freeze({ day: "weekday", hour: "morning" });
 
-/** Not negative, unlike `%`. */
-function modulo(value: number, divisor: number): number {
-  return ((value % divisor) + divisor) % divisor;
-}
+const NO_ZONES = {};
 
 /** Input that comes neither from the request nor from the configuration. */
 interface Circumstances {
@@ -62,7 +93,7 @@ export function policyInput(
   route: RouteRow,
   shape: RequestShape,
   preferences: ProviderPreferences | null,
-  { time, budget }: Circumstances,
+  { time: { day, hour, local = NO_ZONES }, budget }: Circumstances,
   candidates: readonly Candidate[],
 ): PolicyInput {
   return {
@@ -78,7 +109,8 @@ export function policyInput(
       zdr: preferences?.zdr === true,
     },
     budget: { remaining: budget },
-    time,
+    time: { day, hour },
+    local_time: local,
     candidates: candidates.map((candidate) => policyCandidate(table, candidate)),
   };
 }

@@ -57,7 +57,12 @@ export interface ProtocolFamily {
 export function denialMembers({ denial }: ServiceError, requestId: string): JsonObject {
   if (denial === null) return {};
   return {
-    policy: { id: denial.policy, revision: denial.revision, mode: denial.mode },
+    policy: {
+      id: denial.policy,
+      revision: denial.revision,
+      mode: denial.mode,
+      ...(denial.contact && { ...denial.contact }),
+    },
     failed_constraint: denial.constraint,
     reason_code: denial.reason,
     decision_id: decisionId(requestId),
@@ -107,10 +112,20 @@ export function limitHeaders(
 
 /** Members of a denial, in both families. */
 export const DENIAL = {
-  policy: complete(
-    { id: TEXT, revision: TEXT, mode: { const: "enforce" } },
-    "Which policy denied, of which revision (`r7`). `approvals` is the routing table, with the SHA-256 of the table as its revision.",
-  ),
+  policy: {
+    ...complete(
+      { id: TEXT, revision: TEXT, mode: { const: "enforce" } },
+      "Which policy denied, of which revision (`r7`). `approvals` is the routing table, with the SHA-256 of the table as its revision.",
+    ),
+    properties: {
+      id: TEXT,
+      revision: TEXT,
+      mode: { const: "enforce" },
+      title: { ...TEXT, description: "Of the policy; absent for `approvals`." },
+      owners: { type: "array", items: TEXT, description: "Whom to ask; absent for `approvals`." },
+      link: { ...TEXT, description: "From `policies.denial_link` of routes.yaml, if it is set." },
+    },
+  },
   failed_constraint: TEXT,
   reason_code: TEXT,
   decision_id: TEXT,

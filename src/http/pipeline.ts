@@ -2,7 +2,7 @@ import { nearestRoutes } from "../decide/decide.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../canon/error.ts";
 import { callKindOf } from "../canon/operation.ts";
-import { denialError } from "../canon/reasons.ts";
+import { denialError, withContact } from "../canon/reasons.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import { refusedKind } from "../dialects/request-reading.ts";
 import { arrangedPlan } from "../dispatch/arrange.ts";
@@ -158,7 +158,8 @@ async function decideAndAnswer(
     const unrecorded = await onDisk(recorder.decided(decided, bounds.deadline));
     const isUnknown = decision.denial.reason === "model_not_found";
     const nearest = isUnknown ? nearestRoutes(table, identity, request.model) : [];
-    return endOf(unrecorded ?? denialError(decision.denial, request.paths, nearest));
+    const denial = withContact(decision.denial, table, snapshot.decider.policies);
+    return endOf(unrecorded ?? denialError(denial, request.paths, nearest));
   }
   if (route === undefined)
     throw new Error("pipeline: a decision for a route that its table does not have");

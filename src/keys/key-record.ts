@@ -9,7 +9,8 @@ import {
   type Rotation,
 } from "../canon/credentials/service-key.ts";
 import { SCOPES, isScope, type Scope } from "../canon/identity.ts";
-import { SMALLEST_BUDGET, isTimeZone, type Budget, type KeyLimits } from "../canon/limits.ts";
+import { isTimeZone } from "../canon/local-time.ts";
+import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/limits.ts";
 import { OPERATIONS, isOperation } from "../canon/operation.ts";
 import { OWNER_PATTERN } from "../canon/table.ts";
 import { KeyNotActiveError, KeyRotatedError, type KeyRecord, type KeyStore } from "./key-store.ts";

@@ -1,8 +1,7 @@
+import { DAY, HOUR, zoneOffset } from "../canon/local-time.ts";
 import type { LimitWindow } from "../canon/limits.ts";
 
-const LENGTHS = { minute: 60_000, hour: 3_600_000 } as const;
-const HOUR = LENGTHS.hour;
-const DAY = 24 * HOUR;
+const LENGTHS = { minute: 60_000, hour: HOUR } as const;
 
 /**
  * How long after its start a counter of a window is kept, milliseconds: longer than the window, and
@@ -73,7 +72,7 @@ export function windowBounds(at: number): readonly number[] {
 
 /** Days since 1970-01-01 of the date in the zone. */
 function localDay(at: number, zone: string): number {
-  return Math.floor((at + offsetAt(at, zone)) / DAY);
+  return Math.floor((at + zoneOffset(zone, at)) / DAY);
 }
 
 /** Days since the last Monday; 1970-01-01 was a Thursday. */
@@ -89,32 +88,6 @@ function firstOfMonth(day: number, later: number): number {
 /** Where clocks go forward at midnight, a day starts at 1:00. */
 function startOfDay(day: number, zone: string): number {
   const wall = day * DAY;
-  const candidates = [-DAY, DAY].map((away) => wall - offsetAt(wall + away, zone));
+  const candidates = [-DAY, DAY].map((away) => wall - zoneOffset(zone, wall + away));
   return Math.min(...candidates.filter((at) => localDay(at, zone) >= day));
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-/** Local time minus UTC, milliseconds. */
-function offsetAt(at: number, zone: string): number {
-  if (zone === "UTC") return 0;
-  let format = formats.get(zone);
-  if (format === undefined) {
-    format = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone,
-      hourCycle: "h23",
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-      second: "numeric",
-    });
-    formats.set(zone, format);
-  }
-  const [month = 0, day, year = 0, hour, minute, second] = format
-    .formatToParts(at)
-    .flatMap(({ type, value }) => (type === "literal" ? [] : [Number(value)]));
-  const local = Date.UTC(year, month - 1, day, hour, minute, second);
-  return local - Math.floor(at / 1_000) * 1_000;
 }

@@ -93,6 +93,10 @@ export const POLICY_CODES = {
     "A member of the input is compared with a value that it never has, so the comparison always has the same result.",
     "Use one of the values; docs/policies.md lists them.",
   ),
+  POLICY_TIME_ZONE: error(
+    "A policy reads `input.local_time` for a time zone that does not exist, or without naming one.",
+    "Name an IANA time zone in the source, such as `Europe/Berlin`.",
+  ),
   POLICY_WORD_UNKNOWN: error(
     "A policy compares with a workspace, tier, label, region or another name that routes.yaml does not declare. Negated, the comparison opens what it should close.",
     "Correct the name, declare it in routes.yaml, or write `# signalbox: later VALUE` in the file.",

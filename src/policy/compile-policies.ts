@@ -21,12 +21,13 @@ import {
   checkReferences,
   checkRules,
   checkWaivers,
+  checkZones,
   librariesOf,
   passLocations,
   reasonedConstraints,
 } from "./contract/rules.ts";
 import { classifySources, type PolicyFile } from "./contract/sources.ts";
-import { POLICY_INPUT_SCHEMA } from "./input-schema.ts";
+import { inputSchemaFor } from "./input-schema.ts";
 import type { CompileCache } from "./toolchain/compile-cache.ts";
 import { ToolchainError, type BuildRequest, type ModuleFacts } from "./toolchain/protocol.ts";
 import { createToolchain, type Toolchain } from "./toolchain/toolchain.ts";
@@ -115,7 +116,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
   const response = await toolchain.check({
     modules: files.map(({ source }) => source),
     units: unitsOf(files),
-    input_schema: POLICY_INPUT_SCHEMA,
+    input_schema: inputSchemaFor(files.map(({ source }) => source.text)),
   });
   const factsByPath = new Map(response.modules.map((facts) => [facts.path, facts]));
   const read = files.flatMap((file): ReadFile[] => {
@@ -133,6 +134,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
     const { later, diagnostics: waived } = readWaivers(file, facts, response.errors.length === 0);
     compared.push(...comparedValues(file, facts, later));
     diagnostics.push(...checkReferences(file, facts, libraryFacts), ...waived);
+    diagnostics.push(...checkZones(facts));
     if (file.kind !== "policy") continue;
     const { located, diagnostics: found } = readContract(file, facts);
     diagnostics.push(...found);
@@ -147,6 +149,7 @@ async function checkPolicies(files: readonly PolicyFile[], toolchain: Toolchain)
       reasoned: reasonedConstraints(located, facts),
       reads: facts.reads ?? [],
       relates: facts.relates,
+      hours: facts.hours,
       stringUse: stringUseOf(located.contract, modules),
       path: file.source.path,
       locations: passLocations(located, facts),

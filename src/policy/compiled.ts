@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../canon/json.ts";
+import { isTimeZone } from "../canon/local-time.ts";
 import type { PolicyContract, PolicyIdentity } from "../canon/policy.ts";
 
 /**
@@ -89,6 +90,23 @@ export function nameTest({
     own.has(name) || !UNESCAPED.test(name) || searches.some((text) => name.includes(text));
 }
 
+/** Names with a region, and UTC: `Japan` alone is more likely a label. */
+export function isPolicyZone(name: string): boolean {
+  return /^(?:UTC|[A-Z]\w*(?:\/[A-Z][\w+-]*)+)$/.test(name) && isTimeZone(name);
+}
+
+/**
+ * The time zones that a policy names. A zone is looked up by a string of the policy: other strings
+ * find none.
+ */
+export function zonesOf({
+  reads,
+  stringUse,
+}: Pick<CompiledPolicy, "reads" | "stringUse">): readonly string[] {
+  const isRead = reads.some((path) => path === "input" || path.startsWith("input.local_time"));
+  return isRead ? stringUse.strings.filter(isPolicyZone) : [];
+}
+
 /** One content of one policy. */
 export interface CompiledPolicy {
   readonly contract: PolicyContract;
@@ -109,6 +127,11 @@ export interface CompiledPolicy {
    */
   readonly relates: boolean;
   readonly stringUse: StringUse;
+  /**
+   * The numbers with which it compares hours of `input.local_time`; `null` where each hour may give
+   * another answer.
+   */
+  readonly hours: readonly number[] | null;
   /** Path of the policy's source as it was given, for messages; not part of the digest. */
   readonly path: string;
   /**

@@ -1,14 +1,14 @@
 import { CAPABILITY_NAMES } from "../canon/capability.ts";
-import type { JsonObject } from "../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { BUDGET_STEPS } from "../canon/limits.ts";
 import { OPERATIONS } from "../canon/operation.ts";
+import { LOCAL_TIME_SCHEMA } from "../canon/local-time.ts";
 import {
   DAY_BUCKETS,
   HOUR_BUCKETS,
   type PolicyCandidate,
   type PolicyData,
   type PolicyInput,
-  type PolicyTime,
 } from "../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import { LATENCY_CLASSES, RETENTIONS, type Approvals, type RoutingTable } from "../canon/table.ts";
@@ -84,7 +84,7 @@ const truth = (description: string): JsonObject => ({ type: "boolean", descripti
 
 const capability = enumOf("A capability.", CAPABILITY_NAMES);
 
-const time = object<PolicyTime>("When the request is decided, in UTC.", {
+const time = object<PolicyInput["time"]>("When the request is decided, in UTC.", {
   day: enumOf("`weekend`: Saturday and Sunday.", DAY_BUCKETS),
   hour: enumOf("Quarters of the day: from 00:00, 06:00, 12:00 and 18:00.", HOUR_BUCKETS),
 });
@@ -194,6 +194,7 @@ function inputSchema(names: TableNames | null): JsonObject {
           },
         ),
         time,
+        local_time: LOCAL_TIME_SCHEMA,
         candidates: list("Where the request may go, in the order to try.", candidateSchema(names)),
       },
     ),
@@ -206,6 +207,31 @@ function inputSchema(names: TableNames | null): JsonObject {
  * compiled.
  */
 export const POLICY_INPUT_SCHEMA: JsonObject = inputSchema(null);
+
+/** Strings that may name a time zone. */
+const ZONES = /"(?<zone>UTC|[^"\n]*\/[^"\n]*|(?<=local_time\[")[^"\n]*)"/g;
+
+/**
+ * The same with a member for each string of the sources that may name a time zone: OPA's checker
+ * knows no `additionalProperties`.
+ */
+export function inputSchemaFor(sources: readonly string[]): JsonObject {
+  const { additionalProperties: clock, ...localTime } = LOCAL_TIME_SCHEMA;
+  const { properties } = POLICY_INPUT_SCHEMA;
+  const zones = sorted(
+    sources.flatMap((text) => [...text.matchAll(ZONES)].map(({ groups }) => groups?.zone ?? "")),
+  );
+  return {
+    ...POLICY_INPUT_SCHEMA,
+    properties: {
+      ...(isJsonObject(properties) ? properties : {}),
+      local_time: {
+        ...localTime,
+        properties: Object.fromEntries(zones.map((zone) => [zone, clock])),
+      },
+    },
+  };
+}
 
 /**
  * The same for one table, with every name that routes.yaml declares, used or not: what a policy may

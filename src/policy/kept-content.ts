@@ -129,6 +129,8 @@ interface Description {
   readonly reads: readonly string[];
   /** Absent from what older releases kept: the policy may. */
   readonly relates?: boolean;
+  /** Absent from what older releases kept. */
+  readonly hours?: CompiledPolicy["hours"];
   readonly words: StringUse;
   /** `pass` is what older releases look for. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
@@ -169,6 +171,7 @@ const DESCRIPTION_SCHEMA = {
     reasoned: texts,
     reads: texts,
     relates: { type: "boolean" },
+    hours: { type: ["array", "null"], items: { type: "number" } },
     words: {
       type: "object",
       required: ["strings", "inspects"],
@@ -198,7 +201,7 @@ export function storedContent(
   const [unit, other] = module.units;
   if (unit === undefined || other !== undefined || unit.policy.digest !== policy.digest)
     throw new Error("kept content: a module of other contents");
-  const { contract, digest, sources, reasoned, reads, relates, stringUse } = policy;
+  const { contract, digest, sources, reasoned, reads, relates, hours, stringUse } = policy;
   const entrypoints = entrypointsOf(module);
   const described = {
     version: 1,
@@ -207,6 +210,7 @@ export function storedContent(
     reasoned,
     reads,
     relates,
+    hours,
     words: stringUse,
     entrypoints,
     build,
@@ -239,7 +243,7 @@ export function readStoredContent(
   if (!endsWith(bytes, section(text)))
     throw new KeptContentError("its description differs from the description in its module");
   const { contract, sources, reasoned, reads, entrypoints, build } = description;
-  const { relates = true, words: stringUse } = description;
+  const { relates = true, hours = null, words: stringUse } = description;
   if (digestOf(description) !== digest || contract.id !== id)
     throw new KeptContentError("its contract and sources do not have its digest");
   const policy = {
@@ -249,6 +253,7 @@ export function readStoredContent(
     reasoned,
     reads,
     relates,
+    hours,
     stringUse,
     path: `${id}.rego`,
     locations: {},

@@ -7,7 +7,7 @@ import type {
   PolicySet,
   PolicyState,
 } from "../canon/policy.ts";
-import { policySetId, type CompiledPolicy, type PolicyModule } from "./compiled.ts";
+import { policySetId, zonesOf, type CompiledPolicy, type PolicyModule } from "./compiled.ts";
 import {
   LoadedModules,
   evaluateAlone,
@@ -32,15 +32,15 @@ import {
  */
 export function rememberingSet(
   policies: readonly SinglePolicy[],
-  reads: ReadMembers,
+  members: ReadMembers,
   limit: number,
 ): PolicySet {
   const remembered = policies.map((policy) => remembering(policy, limit));
   const evaluations = new Map<string, PolicyEvaluation>();
   return {
     id: policySetId(policies.map(({ identity }) => identity)),
-    policies: policies.map(({ identity, contract }) => ({ identity, contract })),
-    ...reads,
+    policies: policies.map(({ identity, contract, reads }) => ({ identity, contract, reads })),
+    ...members,
     evaluate: (input) => {
       const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
       const answers = remembered.map((evaluate) => evaluate(input, candidates));
@@ -59,7 +59,18 @@ export function rememberingSet(
 }
 
 /** What the answers of a set may depend on, besides what every set reads. */
-export type ReadMembers = Pick<PolicySet, "readsTime" | "readsBudget">;
+export type ReadMembers = Pick<PolicySet, "readsTime" | "readsBudget" | "zones">;
+
+export function readMembers(
+  policies: readonly Pick<SinglePolicy, "reads" | "zones">[],
+): ReadMembers {
+  const reads = (path: string): boolean => policies.some((policy) => readsPath(policy, path));
+  return {
+    readsTime: reads("input.time") || reads("input.local_time"),
+    readsBudget: reads("input.budget"),
+    zones: [...new Set(policies.flatMap(({ zones }) => zones))].toSorted(),
+  };
+}
 
 interface Answer {
   /** The same for equal answers of one policy. */
@@ -122,6 +133,7 @@ export const REMEMBERED_MEMBERS: readonly (readonly [
   ["input.request.zdr", ({ request }) => String(request.zdr)],
   ["input.time.day", ({ time }) => time.day],
   ["input.time.hour", ({ time }) => time.hour],
+  ["input.local_time", (input) => JSON.stringify(input.local_time)],
 ];
 
 /**
@@ -142,9 +154,8 @@ export function assemblePolicySet(
 function policySetOf(policies: readonly SinglePolicy[]): PolicySet {
   return {
     id: policySetId(policies.map(({ identity }) => identity)),
-    policies: policies.map(({ identity, contract }) => ({ identity, contract })),
-    readsTime: policies.some((policy) => readsPath(policy, "input.time")),
-    readsBudget: policies.some((policy) => readsPath(policy, "input.budget")),
+    policies: policies.map(({ identity, contract, reads }) => ({ identity, contract, reads })),
+    ...readMembers(policies),
     evaluate: (input) => {
       const answers = policies.map(({ evaluate }) => evaluate(input));
       return {
@@ -186,15 +197,17 @@ export function assembleSinglePolicies(
 function singlePolicy(
   module: LoadedModule,
   index: number,
-  { contract, reads }: CompiledPolicy,
+  policy: CompiledPolicy,
   identity: PolicyIdentity,
   suspended: SuspendedCandidates | null,
 ): SinglePolicy {
+  const { contract, reads } = policy;
   const member = { identity, contract };
   const limited = identity.slot === "enforced" ? null : suspended;
   return {
     ...member,
     reads,
+    zones: zonesOf(policy),
     evaluate: (input, loaded) => evaluateAlone(module, index, member, input, limited, loaded),
   };
 }
@@ -225,6 +238,8 @@ export interface SinglePolicy {
   readonly contract: PolicyContract;
   /** Dotted paths from `input` or `data`, each covering everything below it. */
   readonly reads: readonly string[];
+  /** The time zones that it names. */
+  readonly zones: readonly string[];
   /**
    * Empty where the policy does not apply to the operation.
    *

@@ -9,7 +9,7 @@ import {
 } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, requestedRoute, type Question } from "../decide/decide.ts";
-import { ANY_TIME, keyInput, policyInput, requestInput } from "../decide/policy-input.ts";
+import { keyInput, policyInput, policyTime, requestInput } from "../decide/policy-input.ts";
 import { namedProviders } from "./renamed-table.ts";
 import type { Outcome, PlannedEndpoint, SampleRequest } from "./sample-request.ts";
 import type { SideViews } from "./views.ts";
@@ -41,9 +41,9 @@ export class SideDecider {
     if ("reason" in requested)
       throw new Error("simulation: the table refuses the route of a request that it let through");
     const { workspace, route } = requested;
-    const { readsTime, readsBudget } = this.#views.declared;
+    const { readsBudget } = this.#views.declared;
     const circumstances = {
-      time: readsTime ? sample.time : ANY_TIME,
+      time: policyTime(this.#views.declared, sample.time),
       budget: readsBudget ? (sample.budget ?? "unlimited") : "unlimited",
     } as const;
     return policyInput(
@@ -63,6 +63,7 @@ export class SideDecider {
    * without narrowing its candidates anew.
    */
   inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
+    const { local = {}, ...time } = policyTime(this.#views.declared, sample.time);
     return {
       ...input,
       key: keyInput(this.table, identityOf(sample)),
@@ -70,7 +71,8 @@ export class SideDecider {
       budget: this.#views.declared.readsBudget
         ? { remaining: sample.budget ?? "unlimited" }
         : input.budget,
-      time: this.#views.declared.readsTime ? sample.time : input.time,
+      time,
+      local_time: local,
     };
   }
 
@@ -114,23 +116,12 @@ export function questionOf({
   return { model, preferences, shape, budget };
 }
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-/** 1 January 1970 was a Thursday, 3 January a Saturday. */
-const FIRST_DAY: Readonly<Record<PolicyTime["day"], number>> = { weekday: 0, weekend: 2 * DAY };
-
-/** An instant of a time window, milliseconds since the epoch. */
-export function instantOf({ day, hour }: PolicyTime): number {
-  return FIRST_DAY[day] + HOUR_BUCKETS.indexOf(hour) * (24 / HOUR_BUCKETS.length) * HOUR;
-}
-
 /** The arguments of `decide` for a sample. */
 export function sampleQuestionOf(sample: SampleRequest): {
   identity: Identity;
   question: Question;
-  at: number;
 } {
-  return { identity: identityOf(sample), question: questionOf(sample), at: instantOf(sample.time) };
+  return { identity: identityOf(sample), question: questionOf(sample) };
 }
 
 /**
@@ -143,8 +134,8 @@ export function decideSample(
   sample: SampleRequest,
 ): Decision {
   const named = { ...sample, preferences: namedProviders(table, sample.preferences) };
-  const { identity, question, at } = sampleQuestionOf(named);
-  return decide(table, policies, identity, question, at);
+  const { identity, question } = sampleQuestionOf(named);
+  return decide(table, policies, identity, question, sample.time);
 }
 
 /** What a comparison looks at. */

@@ -2,7 +2,7 @@ import { CAPABILITY_NAMES } from "../canon/capability.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import type { PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import type { PolicyModule } from "../policy/compiled.ts";
+import { zonesOf, type PolicyModule } from "../policy/compiled.ts";
 import { EvaluationTimeoutError, serialise } from "../policy/evaluator.ts";
 import { LoadedModules } from "../policy/loaded-modules.ts";
 import { policyData } from "../policy/input-schema.ts";
@@ -34,7 +34,8 @@ export async function evaluationCosts(
   table: RoutingTable,
   modules: readonly PolicyModule[],
 ): Promise<readonly EvaluationCost[]> {
-  const inputs = sampleInputs(table);
+  const compiled = modules.flatMap(({ units }) => units.map(({ policy }) => policy));
+  const inputs = sampleInputs(table, [...new Set(compiled.flatMap(zonesOf))]);
   const loaded = await LoadedModules.load(modules, policyData(table));
   const costs = new Map<string, EvaluationCost>();
   for (const { evaluator, units } of loaded.modules) {
@@ -70,13 +71,14 @@ function evaluates(evaluate: () => unknown): boolean {
 }
 
 /** The policies' inputs for the sample requests. */
-function sampleInputs(table: RoutingTable): readonly PolicyInput[] {
+function sampleInputs(table: RoutingTable, zones: readonly string[]): readonly PolicyInput[] {
   const inputs = new Map<string, PolicyInput>();
   const recording: PolicySet = {
     id: "",
     policies: [],
     readsTime: true,
     readsBudget: true,
+    zones,
     evaluate: (input) => {
       inputs.set(JSON.stringify(input), input);
       return { verdicts: [], obligations: [] };

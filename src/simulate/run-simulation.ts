@@ -42,6 +42,7 @@ import {
   type CompiledSide,
   type CompiledSides,
   type CompiledTree,
+  zonesOfSides,
 } from "./side-contents.ts";
 import type { View, OfSides } from "./sample-request.ts";
 import { rowOf } from "./table-rows.ts";
@@ -83,6 +84,7 @@ export async function simulateSides(
     plan.runner,
     { base: base.table, head: head.table },
     renames,
+    zonesOfSides([compiled.base, compiled.head]),
     request,
     watch,
   );
@@ -192,11 +194,12 @@ async function weighed(
   runner: JobRunner,
   tables: ConstructorParameters<typeof EvidenceTally>[1],
   renames: ConstructorParameters<typeof EvidenceTally>[2],
+  zones: readonly string[],
   { evidence }: SimulationRequest,
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
   if (evidence === null) return null;
-  const tally = new EvidenceTally((sample) => runner.decide(sample), tables, renames);
+  const tally = new EvidenceTally((sample) => runner.decide(sample), tables, renames, zones);
   await readEvidence(evidence, tally, signal);
   return tally;
 }

@@ -2,7 +2,7 @@ import type { PolicyContract, PolicySlot } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { removalDigest } from "../lifecycle/lifecycle.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
-import type { CompiledPolicy, PolicyModule } from "../policy/compiled.ts";
+import { zonesOf, type CompiledPolicy, type PolicyModule } from "../policy/compiled.ts";
 import { initialMode } from "../policy/input-schema.ts";
 import type { OfSides } from "./sample-request.ts";
 
@@ -162,6 +162,14 @@ function followingSide(
     contents: [...own, ...kept, ...removals].toSorted(byIdThenSlot),
     modules: [...modules, ...modulesOf(before.modules, kept)],
   };
+}
+
+/** The time zones that policies of some sides name. */
+export function zonesOfSides(sides: readonly CompiledSide[]): readonly string[] {
+  const zones = sides.flatMap(({ contents }) =>
+    contents.flatMap(({ rules }) => (rules === null ? [] : zonesOf(rules))),
+  );
+  return [...new Set(zones)].toSorted();
 }
 
 function slotAfter(

@@ -1,11 +1,12 @@
 import { remembered } from "./remembered.ts";
 import type { PolicyEvaluation, PolicyIdentity, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import type { CompiledPolicy } from "../policy/compiled.ts";
+import { zonesOf, type CompiledPolicy } from "../policy/compiled.ts";
 import { policyData } from "../policy/input-schema.ts";
 import {
   REMEMBERED_MEMBERS,
   createSinglePolicies,
+  readMembers,
   readsPath,
   rememberingSet,
   type ReadMembers,
@@ -113,7 +114,12 @@ const VALUES = new Map<string, (input: PolicyInput) => string>([
   [CANDIDATES, ({ candidates }) => candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n")],
 ]);
 
+const LOCAL = /^input\.local_time\.(?<zone>.+)\.(?<member>hour|weekday)$/;
+
 function valueAt(input: PolicyInput, path: string): string {
+  const { zone, member } = LOCAL.exec(path)?.groups ?? {};
+  if (zone !== undefined)
+    return String(input.local_time[zone]?.[member === "hour" ? member : "weekday"]);
   const valueOf = VALUES.get(path);
   if (valueOf === undefined) throw new Error(`simulation: the input has no member ${path}`);
   return valueOf(input);
@@ -209,13 +215,15 @@ const NOTHING: PolicyEvaluation = { verdicts: [], obligations: [] };
 /** A removal replaces the rules and gives no verdict. */
 function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
   const identity = { id: contract.id, revision: 0, digest, slot };
-  return { identity, contract, reads: [], evaluate: () => NOTHING };
+  return { identity, contract, reads: [], zones: [], evaluate: () => NOTHING };
 }
 
 function membersRead({ contents }: CompiledSide): ReadMembers {
-  const reads = (path: string): boolean =>
-    contents.some(({ rules }) => rules !== null && readsPath(rules, path));
-  return { readsTime: reads("input.time"), readsBudget: reads("input.budget") };
+  return readMembers(
+    contents.flatMap(({ rules }) =>
+      rules === null ? [] : [{ reads: rules.reads, zones: zonesOf(rules) }],
+    ),
+  );
 }
 
 /** Which policies act, by their positions among all of a side. */

@@ -1,5 +1,6 @@
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
-import { BUDGET_PERIODS, isTimeZone, type KeyLimits } from "../canon/limits.ts";
+import { isTimeZone } from "../canon/local-time.ts";
+import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 

@@ -220,6 +220,7 @@ describe("what a sighting says", () => {
     reasoned: [],
     reads: [],
     relates: false,
+    hours: null,
     stringUse: { strings: [], inspects: [] },
     path: "policies/p.rego",
     locations: {},

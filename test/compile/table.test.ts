@@ -86,6 +86,7 @@ describe("the table is a function of what the file says", () => {
   test.each([
     ["what promotions require", "promotion: { '*': { approvals: 1 } }", true],
     ["who manages", "managed_by: [acme]", true],
+    ["where denials link to", "denial_link: 'https://wiki.example/{policy}'", true],
     ["no requirement", "promotion: {}", false],
     ["the initial mode's default", "initial_mode: { '*': shadow }", false],
   ])("%s changes the revision, if it says something", (_, member, isOther) => {

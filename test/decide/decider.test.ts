@@ -115,6 +115,21 @@ describe("the memo", () => {
     ]);
   });
 
+  it("decides again when the hour of a zone changes, and looks at the zones once a minute", () => {
+    let time = Date.parse("2026-01-09T20:59:30Z");
+    const policies = { ...fakePolicies(), readsTime: true, zones: ["Europe/Berlin"] };
+    const decider = createDecider(table(), policies, () => time);
+    for (const seconds of [10, 30, 0, 3_600, 3_600]) {
+      decider.decide(identity, question);
+      time += seconds * 1_000;
+    }
+    expect(policies.requested.map((input) => input.local_time)).toEqual([
+      { "Europe/Berlin": { weekday: "friday", hour: 21 } },
+      { "Europe/Berlin": { weekday: "friday", hour: 22 } },
+      { "Europe/Berlin": { weekday: "friday", hour: 23 } },
+    ]);
+  });
+
   it("keeps nothing of a question that names what the table does not have", () => {
     let evaluations = 0;
     const policies = fakePolicies(() => {

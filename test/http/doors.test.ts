@@ -314,7 +314,11 @@ describe("denials", () => {
         failing: ["a"],
       },
     ]);
-    const { upstream, router } = await plainRouter({ policies });
+    const named = policies.policies.map(({ identity, contract }) => ({
+      identity: { ...identity, id: "eu-residency" },
+      contract: { ...contract, title: "In the Union", owners: ["group:privacy"] },
+    }));
+    const { upstream, router } = await plainRouter({ policies: { ...policies, policies: named } });
     const response = await post(router, hello);
     const error = await errorOf(response);
     expect(response.status).toBe(403);
@@ -329,7 +333,13 @@ describe("denials", () => {
     expect(error).toMatchObject({
       type: "policy_denied",
       code: "NOT_OK",
-      policy: { id: "eu-residency", revision: "r1", mode: "enforce" },
+      policy: {
+        id: "eu-residency",
+        revision: "r1",
+        mode: "enforce",
+        title: "In the Union",
+        owners: ["group:privacy"],
+      },
       failed_constraint: "region_approved",
       reason_code: "NOT_OK",
       decision_id: "dec_1",

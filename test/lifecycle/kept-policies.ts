@@ -29,6 +29,7 @@ export function keptPolicy(letter: string, id = POLICY): StoredContent {
     reasoned: [],
     reads: [],
     relates: false,
+    hours: null,
     stringUse,
     path: `${id}.rego`,
     locations: {},

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LIMIT_WINDOWS, isTimeZone, type LimitWindow } from "../../src/canon/limits.ts";
+import { isTimeZone } from "../../src/canon/local-time.ts";
+import { LIMIT_WINDOWS, type LimitWindow } from "../../src/canon/limits.ts";
 import { KEPT, windowAt, windowBounds } from "../../src/limits/windows.ts";
 
 const textOf = ({ start, end }: ReturnType<typeof windowAt>): readonly string[] =>

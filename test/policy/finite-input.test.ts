@@ -126,7 +126,7 @@ describe("the input of policies", () => {
       fc.property(bodies, identities, fc.integer({ min: 0, max: 4e12 }), (body, caller, at) => {
         const request = chatSurface.parse(body, JSON.stringify(body).length, NO_HEADERS);
         if ("code" in request) return;
-        const policies = { ...fakePolicies(), readsTime: true };
+        const policies = { ...fakePolicies(), readsTime: true, zones: ["Europe/Berlin"] };
         decide(rows, policies, caller, request, at);
         for (const input of policies.requested) {
           requested += 1;

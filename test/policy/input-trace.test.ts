@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { stylePolicy, styleLibraries, STYLES } from "../../bench/style-policies.ts";
 import { BUDGET_STEPS } from "../../src/canon/limits.ts";
+import { WEEKDAYS } from "../../src/canon/policy.ts";
 import { OPERATIONS } from "../../src/canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyInput } from "../../src/canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../src/canon/request.ts";
@@ -39,6 +40,12 @@ const inputs: fc.Arbitrary<PolicyInput> = fc.record({
   time: fc.record({
     day: fc.constantFrom(...DAY_BUCKETS),
     hour: fc.constantFrom(...HOUR_BUCKETS),
+  }),
+  local_time: fc.record({
+    "Europe/Berlin": fc.record({
+      weekday: fc.constantFrom(...WEEKDAYS),
+      hour: fc.integer({ min: 0, max: 23 }),
+    }),
   }),
   candidates: fc.constantFrom(
     [candidate("a")],

@@ -63,6 +63,7 @@ const inputs: fc.Arbitrary<PolicyInput> = fc.record({
     day: fc.constantFrom("weekday", "weekend"),
     hour: fc.constantFrom("night", "morning", "evening"),
   }),
+  local_time: fc.constant({}),
   candidates: fc
     .array(
       fc.record({

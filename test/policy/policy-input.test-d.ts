@@ -14,6 +14,8 @@ type ValuesOfTheTable =
   | "input.key.owner"
   | "input.key.labels[]"
   | "input.request.route"
+  // By time zone: those that policies name.
+  | "input.local_time"
   | "input.candidates[].id"
   | "input.candidates[].model"
   | "input.candidates[].provider"

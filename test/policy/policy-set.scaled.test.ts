@@ -446,6 +446,7 @@ describe("hostile policies", { timeout: 120_000 }, () => {
       reasoned: ["c"],
       reads: [],
       relates: false,
+      hours: null,
       stringUse: { strings: [], inspects: ["uncompiled"] },
       path: "policies/hostile.rego",
       locations: {},

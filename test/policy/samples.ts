@@ -71,6 +71,7 @@ export function ordinaryInput(changes: Partial<PolicyInput> = {}): PolicyInput {
     operation: "chat.completions",
     workspace: { id: "demo", tier: "standard", labels: [] },
     budget: { remaining: "unlimited" },
+    local_time: {},
     key: { environment: "production", workload: "other", owner: "other", labels: [] },
     request: {
       route: "chat-small",

@@ -166,6 +166,7 @@ async function setsOf(all: readonly Content[]): Promise<Sets> {
       reasoned: ["c"],
       reads: rules.includes("input.time") ? ["input.time.day"] : [],
       relates: false,
+      hours: null,
       stringUse: { strings: [], inspects: ["uncompiled"] },
       path: `policies/${id}.rego`,
       locations: {},

@@ -117,7 +117,8 @@ describe("docs/policies.md", () => {
 
   test("lists every member of the input", () => {
     const members = (schema: unknown, path: string): readonly string[] => {
-      const { properties, items } = Object(schema);
+      const { properties, items, additionalProperties: zone } = Object(schema);
+      if (zone) return members(zone, `${path}["ZONE"]`);
       if (items !== undefined)
         return members(items, path === "input.candidates" ? `${path}[_]` : path);
       if (properties === undefined) return [path];

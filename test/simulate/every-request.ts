@@ -276,6 +276,7 @@ async function actingSet(
     policies: [],
     readsTime: parts.some(({ readsTime }) => readsTime),
     readsBudget: parts.some(({ readsBudget }) => readsBudget),
+    zones: [...new Set(parts.flatMap(({ zones }) => zones))],
     evaluate: (input) => {
       const said = parts.map((part) => part.evaluate(input));
       return {

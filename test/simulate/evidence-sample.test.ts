@@ -1,3 +1,4 @@
+import { instantOf } from "../../src/decide/policy-input.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonValue } from "../../src/canon/json.ts";
@@ -5,7 +6,7 @@ import { decide } from "../../src/decide/decide.ts";
 import { decisionRecord } from "../../src/http/records.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { readDecision } from "../../src/store/stored-evidence.ts";
-import { identityOf, instantOf, questionOf } from "../../src/simulate/decide-sample.ts";
+import { identityOf, questionOf } from "../../src/simulate/decide-sample.ts";
 import { readEvidenceSample } from "../../src/simulate/evidence/evidence-sample.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../src/simulate/sample-request.ts";
 import { fakePolicies, route, table, workspace } from "../support/table.ts";

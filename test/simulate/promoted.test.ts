@@ -34,6 +34,7 @@ function withCandidates(
     id: "0".repeat(16),
     readsTime: false,
     readsBudget: false,
+    zones: [],
     policies: ids.flatMap((id) => [
       ...(id === "d-watched"
         ? []

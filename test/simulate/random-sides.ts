@@ -151,6 +151,33 @@ pass.budget contains c.id if {
   ),
 ];
 
+/** Contents that read the clocks of time zones: compared with numbers, and in other ways. */
+const ZONED = [
+  policySource(
+    "clocks",
+    { open: "{effect: gate, reasons: [CLOSED]}" },
+    `pass.open if {
+	input.local_time["Europe/Berlin"].hour >= 6
+	not input.local_time["Europe/Berlin"].weekday in {"saturday", "sunday"}
+}
+
+pass.open if {
+	input.local_time["America/New_York"].hour in {9, 10}
+	input.request.stream
+}`,
+  ),
+  policySource(
+    "clocks",
+    { open: "{effect: gate, reasons: [CLOSED]}" },
+    `pass.open if {
+	input.local_time["Europe/Berlin"].hour == input.local_time["Asia/Kathmandu"].hour - 4
+	input.time.day == "weekday"
+}
+
+pass.open if input.key.environment == "staging"`,
+  ),
+];
+
 /**
  * Other contents of some of them: a pair of sides may have either, so that what acts and what waits
  * say different things.
@@ -204,7 +231,7 @@ pass.first if input.key.environment == "staging"`,
 
 /** Compiled once; each side has some of them. */
 export async function policyPool(): Promise<readonly CompiledPolicies[]> {
-  const contents = [...SOURCES, ...CHANGED, ...PRICED, ...OWNED, ...BUDGETED];
+  const contents = [...SOURCES, ...CHANGED, ...PRICED, ...OWNED, ...BUDGETED, ...ZONED];
   const choices = [
     [],
     [0, 1],
@@ -228,6 +255,9 @@ export async function policyPool(): Promise<readonly CompiledPolicies[]> {
     [14, 4],
     [15],
     [15, 14, 5],
+    [16],
+    [16, 5],
+    [17, 0],
   ];
   return Promise.all(
     choices.map(async (chosen) => {
@@ -311,13 +341,14 @@ const POLICY_IDS = [
   "cheap",
   "owner",
   "budget",
+  "clocks",
 ];
 
 const sideFacts = fc.record({
   endpoints: fc.array(endpointFacts, { minLength: 4, maxLength: 4 }),
   routes: fc.array(routeFacts, { minLength: 2, maxLength: 2 }),
   workspaces: fc.array(workspaceFacts, { minLength: 2, maxLength: 2 }),
-  policies: fc.nat(21),
+  policies: fc.nat(24),
   enforced: fc.subarray([...POLICY_IDS]),
 });
 type SideFacts = typeof sideFacts extends fc.Arbitrary<infer Facts> ? Facts : never;
@@ -405,7 +436,7 @@ export const narrowings = fc
       maxLength: 2,
     }),
     labels: fc.subarray(["eu", "vip"], { maxLength: 1 }),
-    times: fc.subarray([0, 1, 5], { minLength: 1, maxLength: 1 }),
+    times: fc.subarray([0, 1, 5, 9], { minLength: 1, maxLength: 2 }),
     flags: fc.subarray(["fallbacks", "collection", "zdr"] as const, { maxLength: 2 }),
     narrowing: fc.constantFrom(...NARROWING),
     operations: fc.subarray(["chat.completions", "messages"] as const, {
@@ -432,7 +463,10 @@ export const narrowings = fc
         // Lists of regions and prices have many values: fewer of something else keeps the product
         // small.
         workspaces: isLong(narrowing) ? universe.workspaces.slice(0, 1) : universe.workspaces,
-        times: universe.times.filter((_, index) => times.includes(index)),
+        // Only the clocks of zones have classes that depend on what policies read.
+        times: universe.times.filter((time, index, { length }) =>
+          times.slice(0, time.local === undefined ? 1 : 2).some((one) => one % length === index),
+        ),
         preferences: {
           ...universe.preferences,
           allowFallbacks: flags.includes("fallbacks") ? [true, false] : [true],

@@ -33,6 +33,7 @@ function policy(id: string, text: string): CompiledPolicy {
     reasoned: [],
     reads: [],
     relates: false,
+    hours: null,
     stringUse,
     path: "",
     locations: {},

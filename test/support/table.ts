@@ -241,6 +241,7 @@ export function fakePolicies(
     ],
     readsTime: false,
     readsBudget: false,
+    zones: [],
     evaluate(input) {
       requested.push(input);
       return {

@@ -100,6 +100,7 @@ describe("a server's log", () => {
       policies: [],
       readsTime: false,
       readsBudget: false,
+      zones: [],
       evaluate: () => ({ verdicts: [], obligations: [] }),
     });
     expect(lines).toEqual([

@@ -32,6 +32,8 @@ type moduleFacts struct {
 	Reads []string `json:"reads"`
 	// Relates says whether it may compare two strings of input and data with each other.
 	Relates bool `json:"relates"`
+	// Hours holds the numbers that it compares hours of input.local_time with, sorted; null where it uses one in another way.
+	Hours []float64 `json:"hours"`
 	// Comparisons lists the strings that are compared with a part of input or data; see comparisons.go.
 	Comparisons []comparisonFacts `json:"comparisons"`
 	// Directives are the comments `# signalbox: …`, with the text after the colon.
@@ -90,7 +92,7 @@ func factsOf(path string, module, resolved *ast.Module, words wordFacts) moduleF
 		Path: path, Package: packageOf(module), PackageAt: at(module.Package.Location),
 		Annotations: []annotationFacts{}, Rules: []ruleFacts{}, References: []referenceFacts{},
 		Builtins: []builtinFacts{}, Withs: []position{}, Strings: words.strings, Inspects: words.inspects, Searches: words.searches, Reads: words.reads.paths,
-		Relates:     words.reads.relates,
+		Relates: words.reads.relates, Hours: words.reads.hours,
 		Comparisons: words.comparisons, Directives: directivesOf(module),
 	}
 	for _, annotation := range module.Annotations {

@@ -23,7 +23,8 @@ var requiredParts = setOf(
 	"input.request", "input.request.route", "input.request.needs", "input.request.stream", "input.request.context",
 	"input.request.max_output", "input.request.reasoning_effort", "input.request.dimensions",
 	"input.request.allow_fallbacks", "input.request.data_collection", "input.request.zdr",
-	"input.budget", "input.budget.remaining", "input.time", "input.time.day", "input.time.hour", "input.candidates",
+	"input.budget", "input.budget.remaining", "input.time", "input.time.day", "input.time.hour", "input.local_time",
+	"input.candidates",
 	"data", "data.regions", "data.approved", "data.approved.regions", "data.approved.providers", "data.approved.routes",
 	"data.approved.capabilities", "data.approved.dimensions",
 )
@@ -39,14 +40,16 @@ var objectParts = setOf("input", "input.workspace", "input.key", "input.request"
 
 // readFacts: the reads of a policy, sorted, none below another; and whether it may compare two strings of input and data
 // with each other. Otherwise it compares them with strings of the source alone, so that the strings at one path can be
-// permuted apart from those at another.
+// permuted apart from those at another. Hours: the numbers of the source that hours of input.local_time are compared with;
+// nil where an hour is used in any other way, so that each may have an answer of its own.
 type readFacts struct {
 	paths   []string
 	relates bool
+	hours   []float64
 }
 
 // everything is what a policy reads that cannot be followed.
-var everything = readFacts{[]string{"data", "input"}, true}
+var everything = readFacts{[]string{"data", "input"}, true, nil}
 
 // reader follows the rules of one policy.
 type reader struct {
@@ -58,7 +61,10 @@ type reader struct {
 	iterates bool
 	// relates: two strings of input or data may be compared with each other, and not only with strings of the source.
 	relates bool
-	failed  bool
+	// hours are the numbers that hours are compared with; usesHours: one is used in another way.
+	hours     map[float64]bool
+	usesHours bool
+	failed    bool
 }
 
 // readsOf gives the facts of the policy in a module; no paths for libraries and tests.
@@ -67,7 +73,7 @@ func readsOf(path string, modules map[string]*ast.Module) readFacts {
 	if strings.HasSuffix(path, "_test.rego") || !module.Package.Path.HasPrefix(policyPackage) {
 		return readFacts{}
 	}
-	r := reader{rules: rulesByName(modules), values: map[string]*value{}, reads: map[string]bool{}}
+	r := reader{rules: rulesByName(modules), values: map[string]*value{}, reads: map[string]bool{}, hours: map[float64]bool{}}
 	for _, rule := range module.Rules {
 		if name := rule.Ref().GroundPrefix().String(); answersHost(rule.Ref()) && !isFunction(r.rules[name]) {
 			r.use(r.rule(name))
@@ -77,9 +83,13 @@ func readsOf(path string, modules map[string]*ast.Module) readFacts {
 		return everything
 	}
 	sorted := slices.Sorted(maps.Keys(r.reads))
-	return readFacts{slices.DeleteFunc(slices.Clone(sorted), func(path string) bool {
+	paths := slices.DeleteFunc(slices.Clone(sorted), func(path string) bool {
 		return slices.ContainsFunc(sorted, func(other string) bool { return strings.HasPrefix(path, other+".") })
-	}), r.relates}
+	})
+	if r.usesHours {
+		return readFacts{paths, r.relates, nil}
+	}
+	return readFacts{paths, r.relates, append([]float64{}, slices.Sorted(maps.Keys(r.hours))...)}
 }
 
 // rulesByName gives the rules of all modules but tests by the part of their name that is known.
@@ -115,6 +125,66 @@ func (r *reader) use(v *value) {
 // note notes a part up to the first step that is known at run time only.
 func (r *reader) note(root string, path []*string) {
 	r.reads[partName(root, path)] = true
+	r.usesHours = r.usesHours || coversHour(root, path)
+}
+
+// coversHour reports whether a part is the hour of a zone, or holds one.
+func coversHour(root string, path []*string) bool {
+	if root != "input" || len(path) > 0 && path[0] != nil && *path[0] != "local_time" {
+		return false
+	}
+	return len(path) < 3 || path[2] == nil || *path[2] == "hour"
+}
+
+// isLocalTime reports whether a part is a zone or a member of one. The host gives every zone that the source names, so that
+// to name one does not depend on the request.
+func isLocalTime(name string, path []*string) bool {
+	if !strings.HasPrefix(name, "input.local_time.") {
+		return false
+	}
+	return len(path) == 2 || len(path) == 3 && (*path[2] == "hour" || *path[2] == "weekday")
+}
+
+// compareHours notes a comparison of nothing but hours with numbers that the source writes. Of an hour the policy then sees
+// no more than on which side of each number it is.
+func (r *reader) compareHours(hours *value, written *ast.Term) bool {
+	numbers, ok := numbersOf(written)
+	if !ok || len(hours.parts) == 0 || len(hours.words) > 0 || hours.structured() || hours.open {
+		return false
+	}
+	for _, part := range hours.parts {
+		if _, known := isPart(part); !known || len(part.Path) != 3 || !coversHour(part.Root, part.Path) {
+			return false
+		}
+	}
+	for _, part := range hours.parts {
+		r.reads[partName(part.Root, part.Path)] = true
+	}
+	for _, number := range numbers {
+		r.hours[number] = true
+	}
+	return true
+}
+
+// numbersOf gives a number, or the elements of a list or a set of numbers.
+func numbersOf(written *ast.Term) ([]float64, bool) {
+	found, ok := []float64{}, true
+	add := func(one *ast.Term) {
+		number, isNumber := one.Value.(ast.Number)
+		size, fits := number.Float64()
+		found, ok = append(found, size), ok && isNumber && fits
+	}
+	switch content := written.Value.(type) {
+	case ast.Number:
+		add(written)
+	case *ast.Array:
+		content.Foreach(add)
+	case ast.Set:
+		content.Foreach(add)
+	default:
+		return nil, false
+	}
+	return found, ok
 }
 
 func partName(root string, path []*string) string {
@@ -435,7 +505,7 @@ func (r *reader) member(whole *value, name string) *value {
 			// No request has it.
 			continue
 		}
-		if !ok || !requiredParts[named] {
+		if !ok || !requiredParts[named] && !isLocalTime(named, path) {
 			r.note(part.Root, path)
 		}
 		found = join(found, partValue(part.Root, path, false))
@@ -501,7 +571,9 @@ func (r *reader) match(pattern *ast.Term, given *value, bound variables) {
 			return
 		}
 	}
-	r.compare(r.term(pattern, bound), given)
+	if !r.compareHours(given, pattern) {
+		r.compare(r.term(pattern, bound), given)
+	}
 }
 
 func (r *reader) unify(left, right *ast.Term, bound variables) {
@@ -573,7 +645,9 @@ func (r *reader) call(operator *ast.Term, operands []*ast.Term, bound variables)
 func (r *reader) builtin(name string, arguments []*value, operands []*ast.Term) *value {
 	switch name {
 	case "internal.member_2":
-		r.search(arguments[0], arguments[1])
+		if !r.compareHours(arguments[0], operands[1]) {
+			r.search(arguments[0], arguments[1])
+		}
 		return nothing
 	case "count":
 		for _, part := range arguments[0].parts {
@@ -604,6 +678,9 @@ func (r *reader) builtin(name string, arguments []*value, operands []*ast.Term) 
 	if name == "walk" || name == "json.marshal" {
 		r.use(arguments[0])
 		return anything
+	}
+	if isComparison[name] && (r.compareHours(arguments[0], operands[1]) || r.compareHours(arguments[1], operands[0])) {
+		return nothing
 	}
 	r.compare(arguments...)
 	if blindBuiltins[name] || isComparison[name] {

@@ -36,7 +36,7 @@ import { createPolicySet } from "../../policy/policy-set.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
 import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
-import { explain } from "../../simulate/explain/explanation.ts";
+import { explain, timeFacts } from "../../simulate/explain/explanation.ts";
 import { locationsOf, type Locations } from "../../simulate/explain/positions.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
@@ -44,7 +44,10 @@ import { compiledSides, type CompiledTree } from "../../simulate/side-contents.t
 import { sideViews } from "../../simulate/views.ts";
 
 /** The request to explain. */
-type RequestOptions = Pick<ExplainOptions, "sample" | "time" | "promoted">;
+type RequestOptions = Pick<ExplainOptions, "sample" | "promoted"> & {
+  /** Milliseconds since the epoch; default: the sample's window. */
+  readonly at?: number;
+};
 
 /** An explanation, with notes for a reader of the files. */
 export interface Answer {
@@ -81,18 +84,19 @@ export async function explainFromFiles(
   const set =
     following?.set ??
     (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
-  const { identity, question, at } = sampleQuestionOf(sample);
+  const { identity, question } = sampleQuestionOf(sample);
   const operation = operationOf(sample.operation);
   const simulated: SimulatedQuestion =
     body === null ? { question, request: null } : readRequest(options, operation, body);
-  const view = { time: sample.time, promoted: options.promoted };
-  const decider = createDecider(table, set, () => at);
+  const { at = null, promoted } = options;
+  const view = { time: at ?? sample.time, promoted };
+  const decider = createDecider(table, set, Date.now);
   const { policies, decision: decided } = decideFrom(
     decider,
     identity,
     simulated.question,
     view,
-    () => at,
+    Date.now,
   );
   const decision = simulatedDecision(simulated.request, operation, table, decided);
   if ("code" in decision) throw refusedRequest(decision);
@@ -381,7 +385,7 @@ function wholeBody(options: ExplainOptions, body: JsonObject): JsonObject {
 
 function viewBody({ time, promoted }: ExplainOptions): JsonObject {
   return {
-    ...(time === null ? {} : { time: { ...time } }),
+    ...(time === null ? {} : { time: timeFacts(time) }),
     ...(promoted ? { promoted: true } : {}),
   };
 }

@@ -39,7 +39,8 @@ The request
     stream, reasoningEffort, dimensions, signatureFamilies
     context, maxOutput     Sizes: ${TOKEN_BUCKETS.slice(1, 4).join(", ")}, …
     budget                 ${BUDGET_STEPS.join(", ")}: what is left of the budgets.
-    time                   {"day":"weekday","hour":"night"}, in UTC. Default: now.
+    time                   {"day":"weekday","hour":"night"}, in UTC; and "local" with the clocks of
+                           zones: {"Europe/Berlin":{"weekday":"friday","hour":23}}. Default: now.
   --request FILE           The request's body; - for standard input. --point has the rest.
 
 Other

@@ -1,8 +1,9 @@
 import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
 import { isJsonObject, parseJsonObject, type JsonObject } from "../../canon/json.ts";
+import { POLICY_TIME_SCHEMA } from "../../canon/local-time.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
+import type { PolicyTime } from "../../canon/policy.ts";
 import type { ProviderPreferences } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/policy-input.ts";
 import type { SampleRequest } from "../../simulate/sample-request.ts";
@@ -53,12 +54,7 @@ const MEMBERS: JsonObject = {
   dimensions: { type: ["number", "null"] },
   preferences: { $ref: "#/components/schemas/ProviderPreferences" },
   budget: { enum: BUDGET_STEPS },
-  time: {
-    type: "object",
-    additionalProperties: false,
-    required: ["day", "hour"],
-    properties: { day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } },
-  },
+  time: POLICY_TIME_SCHEMA,
 };
 
 /** Members of a sample that the body of a request has itself. */

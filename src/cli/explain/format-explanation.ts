@@ -34,6 +34,7 @@ export function explanationSections(
   notes: readonly string[],
 ): readonly Section[] {
   return [
+    listSection("Denied by", factItems(contactFacts(explanation))),
     listSection("Request", factItems(requestFacts(explanation))),
     {
       ...listSection("Candidates", candidateItems(explanation)),
@@ -77,9 +78,18 @@ function requestFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
     workspace: located(quoted(textOf(explanation, "workspace")), explanation["workspace_location"]),
     key: quoted(keyText(objectOf(explanation, "key"))),
     budget: quoted(textOf(explanation, "budget")),
-    time: quoted(time === null ? "" : `${textOf(time, "day")}/${textOf(time, "hour")}`),
+    time: quoted(timeText(time)),
     policies: explanation["promoted"] === true ? "as if every candidate were promoted" : null,
   };
+}
+
+/** `weekday/night, Europe/Berlin friday 23:00`. */
+function timeText(time: JsonObject | null): string {
+  if (time === null) return "";
+  const local = Object.entries(objectOf(time, "local") ?? {}).flatMap(([zone, clock]) =>
+    isJsonObject(clock) ? [`${zone} ${textOf(clock, "weekday")} ${String(clock.hour)}:00`] : [],
+  );
+  return [`${textOf(time, "day")}/${textOf(time, "hour")}`, ...local].join(", ");
 }
 
 function shapeTexts(shape: JsonObject | null): readonly string[] {
@@ -248,6 +258,16 @@ function headline(explanation: JsonObject): string {
   const only = explanation["max_candidates"] === 1 ? ", and nowhere else" : "";
   const plan = objectsOf(explanation, "plan");
   return `ROUTED to ${isArranged(explanation) ? arrangedText(plan) : planText(plan)}${only}`;
+}
+
+/** The policy that denies, and whom to ask about it. */
+function contactFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
+  const policy = objectOf(objectOf(explanation, "denial"), "policy");
+  return {
+    policy: quoted(textOf(policy, "title")),
+    owners: quoted(stringsOf(policy, "owners").join(", ")),
+    link: quoted(textOf(policy, "link")),
+  };
 }
 
 /** `eu-residency/processed_in_eu: NOT_IN_EU` */

@@ -290,6 +290,8 @@ const promotion = object("Requirements of a promotion.", {
  */
 export const POLICY_DIRECTORY = "^(?!/)(?!.*(?:^|/)\\.\\.(?:/|$))[^\\\\\\u0000-\\u001f]{1,256}$";
 
+const DENIAL_LINK = "^https://[^\\s/?#@{}]+(?:/(?:[^\\s{}]|\\{(?:policy|constraint|reason)\\})*)?$";
+
 /** The section `policies`. */
 export const policies = object("The folder of the policies, and how they start.", {
   dir: {
@@ -320,6 +322,11 @@ export const policies = object("The folder of the policies, and how they start."
       "Workspaces whose keys, with `operations:manage`, may approve, promote, roll back, withdraw and release policies, and read the summaries of all workspaces. Unless set, no workspace may if there is more than one.",
     ),
     minItems: 1,
+  },
+  denial_link: {
+    ...text(DENIAL_LINK, "an https URL, with {policy}, {constraint} and {reason} as placeholders"),
+    description:
+      "Where a denied caller reads more, for the error's `policy.link`: a URL with `{policy}`, `{constraint}` and `{reason}`.",
   },
 });
 

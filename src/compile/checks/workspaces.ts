@@ -1,5 +1,6 @@
 import { largestOutput } from "../../canon/decision.ts";
-import { isTimeZone, type KeyLimits } from "../../canon/limits.ts";
+import { isTimeZone } from "../../canon/local-time.ts";
+import { type KeyLimits } from "../../canon/limits.ts";
 import {
   isWithinCeilings,
   type EndpointRow,

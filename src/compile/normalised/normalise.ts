@@ -294,6 +294,7 @@ export function normalise(file: RoutesFile): NormalisedRoutes {
       dir: (file.policies?.dir ?? defaults.DEFAULT_POLICY_DIRECTORY).replace(/\/+$/, ""),
       initialMode: { "*": defaults.DEFAULT_INITIAL_MODE, ...file.policies?.initial_mode },
       ...normalisePromotion(file.policies),
+      ...(file.policies?.denial_link !== undefined && { denialLink: file.policies.denial_link }),
     },
     console: normaliseConsole(file.console),
     alerts: file.alerts === undefined ? undefined : normaliseAlerts(file.alerts),

@@ -15,7 +15,7 @@ import {
 } from "../../canon/json/schema.ts";
 import { BUDGET_STEPS, LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
+import { POLICY_TIME_SCHEMA } from "../../canon/local-time.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { CHANGES, SECOND_CHOICE_REASONS, TERMINALS } from "../../evidence/record.ts";
 import { SIMULATION } from "./answer-schemas.ts";
@@ -88,10 +88,10 @@ export const SIMULATE_SCHEMA = {
       description:
         "A body as the operation takes it; `model` and `provider` beside it take precedence over those inside.",
     },
-    time: whole(
-      { day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } },
-      "Decide as in that window, in UTC; now if absent.",
-    ),
+    time: {
+      ...POLICY_TIME_SCHEMA,
+      description: "Decide as in that window, in UTC; now if absent.",
+    },
     promoted: {
       type: "boolean",
       default: false,

@@ -166,7 +166,9 @@ export const DECISION_HANDLERS = {
   },
   retrieveDecision: async (call) => {
     const entry = await foundEntry(call);
-    return "code" in entry ? entry : { json: decisionAnswer(entry) };
+    return "code" in entry
+      ? entry
+      : { json: decisionAnswer(entry, call.snapshot.decider.policies.zones) };
   },
   explainDecision: async (call) => {
     const entry = await foundEntry(call);
@@ -227,9 +229,9 @@ function explanationAnswer({ table, policies }: Decider, record: DecisionRecord)
   };
   const recorded = sampleOf(record);
   if (recorded === null) return { ...facts, same_result: null, explanation: null };
-  const { identity, question, at } = sampleQuestionOf(recorded.sample);
-  const decision = decide(table, policies, identity, question, at);
-  const { time } = recorded.sample;
+  const { identity, question } = sampleQuestionOf(recorded.sample);
+  const { at: time } = recorded;
+  const decision = decide(table, policies, identity, question, time);
   const explained = { table, policies, identity, question, paths: null, time, promoted: false };
   // Health is not recorded: an order by the health of now would not be that of then.
   return {
@@ -285,13 +287,16 @@ function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine {
 }
 
 /** Everything that the two records of a request say. */
-export function decisionAnswer(entry: EvidenceEntry): DecisionAnswer {
+export function decisionAnswer(
+  entry: EvidenceEntry,
+  zones: readonly string[] = [],
+): DecisionAnswer {
   const { decision, outcome } = entry;
   return {
     ...decisionLine(entry),
     ...requestFacts(decision),
     ...outcomeFacts(outcome),
-    explain: explainOf(decision),
+    explain: explainOf(decision, zones),
   };
 }
 
@@ -393,8 +398,8 @@ function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
   return outcome !== null && outcome.terminal !== "unknown";
 }
 
-function explainOf(decision: DecisionRecord): string | null {
-  const sample = readEvidenceSample(asJson(decision));
+function explainOf(decision: DecisionRecord, zones: readonly string[]): string | null {
+  const sample = readEvidenceSample(asJson(decision), zones);
   return sample === null || "unsupportedSetting" in sample
     ? null
     : explainCommand(explainArguments(sample.sample));

@@ -47,7 +47,8 @@ export async function policyShadow(
   now: number,
 ): Promise<{ readonly text: string } | ServiceError> {
   const { id: policy, revision } = line;
-  const requested = { policy, revision, firstSeen: line.firstSeen ?? line.since };
+  const { zones = [], reads, firstSeen = line.since } = line;
+  const requested = { policy, revision, firstSeen, zones, ...(reads && { reads }) };
   return source.turns.take(reader.workspace, async () => {
     const counts = await shadowCountReport(source, requested, reader, now);
     const workspace = reader.seesAll ? null : reader.workspace;
@@ -72,6 +73,10 @@ export interface ShadowLine {
    * where left out.
    */
   readonly firstSeen?: number;
+  /** The time zones that policies name. */
+  readonly zones?: readonly string[];
+  /** What the revision reads of its input; default: all. */
+  readonly reads?: readonly string[];
 }
 
 /**

@@ -5,7 +5,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicySet, type PolicyTime } from "../../canon/policy.ts";
+import type { PolicySet, PolicyTime } from "../../canon/policy.ts";
 import { ALWAYS_USED, NO_HEADERS, type InferenceRequest } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { decide, type Question } from "../../decide/decide.ts";
@@ -15,7 +15,6 @@ import { refusedKind } from "../../dialects/request-reading.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";
 import type { BodyValidator } from "../validate-body.ts";
 import { openUnary, prepareTranslations } from "../translation.ts";
-import { instantOf } from "../../simulate/decide-sample.ts";
 import { promotedPolicies } from "../../simulate/explain/promoted.ts";
 import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
 
@@ -180,19 +179,16 @@ function wordsOf(value: JsonValue | undefined): readonly string[] {
 
 /** When and with which slots the question is decided. */
 interface SimulatedView {
-  /** `null`: now. */
-  readonly time: PolicyTime | null;
+  /** Milliseconds since the epoch, or a window; `null`: now. */
+  readonly time: number | PolicyTime | null;
   readonly promoted: boolean;
 }
 
 /** @param body validated. */
 export function simulationView({ time, promoted }: JsonObject): SimulatedView {
-  const day = isJsonObject(time) ? DAY_BUCKETS.find((bucket) => bucket === time.day) : undefined;
-  const hour = isJsonObject(time) ? HOUR_BUCKETS.find((bucket) => bucket === time.hour) : undefined;
-  return {
-    time: day === undefined || hour === undefined ? null : { day, hour },
-    promoted: promoted === true,
-  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- SIMULATE_SCHEMA describes it
+  const window = (time ?? null) as PolicyTime | null;
+  return { time: window, promoted: promoted === true };
 }
 
 /**
@@ -208,8 +204,8 @@ export function decideFrom(
   const { table, policies } = decider;
   if (time === null && !promoted) return { policies, decision: decider.decide(identity, question) };
   const acting = promoted ? promotedPolicies(policies) : policies;
-  const at = time === null ? now() : instantOf(time);
-  return { policies: acting, decision: decide(table, acting, identity, question, at) };
+  const decision = decide(table, acting, identity, question, time ?? now());
+  return { policies: acting, decision };
 }
 
 /** An error inside `request` names its member from the outside. */

@@ -211,6 +211,7 @@ const NO_POLICIES: PolicySet = {
   policies: [],
   readsTime: false,
   readsBudget: false,
+  zones: [],
   evaluate: () => ({ verdicts: [], obligations: [] }),
 };
 

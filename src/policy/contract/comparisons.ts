@@ -79,6 +79,10 @@ export function shownParts(parts: readonly ComparedPart[]): string {
   return shown.join(" or ");
 }
 
+interface Members {
+  readonly [name: string]: JsonValue | undefined;
+}
+
 /** The list of a leaf of the input; `null` where the schema has none, or no such leaf. */
 export function inputValues(
   schemaOfInput: JsonObject,
@@ -88,11 +92,11 @@ export function inputValues(
   let schema: JsonValue | undefined = schemaOfInput;
   for (const step of path) {
     if (!isJsonObject(schema)) return null;
-    const { properties, items }: { readonly [name: string]: JsonValue | undefined } = schema;
-    if (step === null) schema = items;
+    const { properties, items, additionalProperties: others }: Members = schema;
+    if (step === null) schema = items ?? others;
     else
       schema =
-        isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : undefined;
+        isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : others;
   }
   if (!isJsonObject(schema)) return null;
   // The schema of a table says `not: {}` where it has no value at all.

@@ -1,4 +1,5 @@
 import type { ConstraintContract, PolicyData } from "../../canon/policy.ts";
+import { nearestName } from "../../canon/nearest-name.ts";
 import {
   finding,
   locationOf,
@@ -6,7 +7,7 @@ import {
   type PolicyCode,
   type PolicyDiagnostic,
 } from "../codes.ts";
-import type { CompiledPolicy } from "../compiled.ts";
+import { isPolicyZone, type CompiledPolicy } from "../compiled.ts";
 import type { LocatedContract } from "./contract.ts";
 import type { PolicyFile } from "./sources.ts";
 import type { ModuleFacts, Position, ReferenceFacts, RuleFacts } from "../toolchain/protocol.ts";
@@ -22,7 +23,8 @@ const APPROVED: Readonly<Record<keyof PolicyData["approved"], true>> = {
 
 const TEXT =
   "A policy makes no text: declare reasons in METADATA, and set reason.<constraint> to one of them.";
-const TIME = "The time of the request is in input.time.hour and input.time.day.";
+const TIME =
+  'The time of the request is in input.time (UTC), and in input.local_time["Europe/Berlin"] for any zone.';
 const IDENTITY =
   "The caller is verified already: read input.workspace.labels and input.key.labels.";
 const NETWORK =
@@ -109,6 +111,33 @@ export function checkReferences(
     if (problem !== null) report(problem.code, reference, problem.message, problem.hint);
   }
   return diagnostics;
+}
+
+/** A zone has to be named in the source: the host gives a request the zones that it finds there. */
+export function checkZones({
+  path: file,
+  package_at: whole,
+  references,
+  reads,
+}: ModuleFacts): readonly PolicyDiagnostic[] {
+  const found = references.filter(({ root, path }) => root === "input" && path[0] === "local_time");
+  const unknown = found.flatMap(({ path: [, zone], ...position }) => {
+    if (typeof zone !== "string" || isPolicyZone(zone)) return [];
+    const nearest = nearestZone(zone);
+    const hint = nearest === null ? undefined : `Did you mean ${nearest}?`;
+    const location = locationOf(file, position);
+    return [finding("POLICY_TIME_ZONE", location, "there is no time zone of this name", hint)];
+  });
+  if (reads?.includes("input.local_time") !== true) return unknown;
+  const location = locationOf(file, found[0] ?? whole);
+  const message = "input.local_time is read without the name of a time zone";
+  return [...unknown, finding("POLICY_TIME_ZONE", location, message)];
+}
+
+/** Also of a name without its region, such as `Berlin`. */
+function nearestZone(zone: string): string | null {
+  const zones = Intl.supportedValuesOf("timeZone");
+  return zones.find((name) => name.endsWith(`/${zone}`)) ?? nearestName(zone, zones);
 }
 
 interface Problem {

@@ -79,6 +79,11 @@ export interface ModuleFacts {
   readonly reads: readonly string[] | null;
   /** Whether a policy may compare two strings of input and data with each other. */
   readonly relates: boolean;
+  /**
+   * The numbers that it compares hours of `input.local_time` with, sorted; `null` where it uses an
+   * hour in another way.
+   */
+  readonly hours: readonly number[] | null;
   /** Comparisons of input and data with a string of the module, sorted by position. */
   readonly comparisons: readonly ComparisonFacts[];
   /** Comments `# signalbox: …`, with the text after the colon. */

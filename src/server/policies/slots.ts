@@ -12,7 +12,7 @@ import {
   type RecompiledContent,
 } from "../../policy/kept-content.ts";
 import type { LoadedModules, SuspendedCandidates } from "../../policy/loaded-modules.ts";
-import { assembleSinglePolicies, readsPath, rememberingSet } from "../../policy/policy-set.ts";
+import { assembleSinglePolicies, readMembers, rememberingSet } from "../../policy/policy-set.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 
@@ -205,9 +205,7 @@ export async function assembleSlots(
   }
   const usable = slots.filter(({ digest }) => modules.has(digest));
   const policies = assembleSinglePolicies(modules, usable, suspended);
-  const reads = (path: string): boolean => policies.some((policy) => readsPath(policy, path));
-  const members = { readsTime: reads("input.time"), readsBudget: reads("input.budget") };
-  const set = rememberingSet(policies, members, MAXIMUM_ANSWERS);
+  const set = rememberingSet(policies, readMembers(policies), MAXIMUM_ANSWERS);
   // What a rollback goes to stays at hand.
   const former = [...states.policies.values()].flatMap(
     ({ former: earlier }) => earlier.at(-1) ?? [],

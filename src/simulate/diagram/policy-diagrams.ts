@@ -185,6 +185,7 @@ const STATE_MEMBERS = REMEMBERED_MEMBERS.filter(
   ([path]) =>
     !path.startsWith("input.key.") &&
     !path.startsWith("input.time.") &&
+    path !== "input.local_time" &&
     !["stream", "context", "max_output", "reasoning_effort"].some(
       (name) => path === `input.request.${name}`,
     ),

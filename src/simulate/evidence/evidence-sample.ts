@@ -66,11 +66,13 @@ export interface UnsayableDecision {
  * key's workload and labels, the requested length of vectors and whose reasoning is signed: these
  * count as absent.
  *
+ * @param zones whose local time the sample is to have: those that policies name.
  * @returns `null` for records of anything but inference, and of requests that were refused before
  * anything was decided.
  */
 export function readEvidenceSample(
   record: JsonValue | undefined,
+  zones: readonly string[] = [],
 ): EvidenceSample | UnsayableDecision | null {
   if (!isJsonObject(record)) return null;
   const {
@@ -118,7 +120,7 @@ export function readEvidenceSample(
       ...scalars,
       dimensions: typeof dimensions === "number" ? dimensions : null,
       preferences,
-      time: timeWindow(at),
+      time: timeWindow(at, zones),
       ...(budget !== undefined && { budget }),
     },
     at,

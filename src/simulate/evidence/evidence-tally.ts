@@ -1,3 +1,4 @@
+import { timeWindow } from "../../decide/policy-input.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/comparison-tally.ts";
 import {
@@ -62,6 +63,7 @@ export class EvidenceTally {
     declared: nothingSeen(),
     promoted: nothingSeen(),
   };
+  readonly #zones: readonly string[];
   #decisions = 0;
   #notReproduced = 0;
   #first = Infinity;
@@ -72,7 +74,9 @@ export class EvidenceTally {
     decide: (sample: SampleRequest) => Record<View, OutcomePair>,
     tables: OfSides<RoutingTable>,
     renames: readonly RowRename[] = [],
+    zones: readonly string[] = [],
   ) {
+    this.#zones = zones;
     this.#decide = decide;
     this.#tables = tables;
     this.#endpoints = new Map(
@@ -89,7 +93,7 @@ export class EvidenceTally {
       this.#miss(UNSAYABLE[found.unsupportedSetting], decisions);
       return;
     }
-    const { sample } = found;
+    const sample = { ...found.sample, time: timeWindow(at, this.#zones) };
     const { workspaces, routes } = this.#tables.head;
     if (!Object.hasOwn(workspaces, sample.workspace))
       this.#miss("head has no such workspace", decisions);

@@ -49,7 +49,7 @@ export interface ExampleClass {
   readonly signature_families: readonly Identifier[];
   readonly dimensions: number | null;
   readonly preferences: PreferencesRecord | null;
-  readonly time: PolicyTime;
+  readonly time: Pick<PolicyTime, "day" | "hour">;
   /** `null`: none, or no policy read it. */
   readonly budget: BudgetStep | null;
 }
@@ -111,12 +111,13 @@ export type ExampleExplanation =
  * The command line that decides the request again as if candidates were promoted, without the
  * program's name.
  */
-export function explainExample({ record }: ExampleRequest): ExampleExplanation {
+export function explainExample(
+  { record }: ExampleRequest,
+  zones: readonly string[],
+): ExampleExplanation {
   // A request that its limits refused was decided before, and can be decided again.
-  const sample = readEvidenceSample({
-    ...record,
-    outcome: record.outcome === "refuse" ? "deny" : record.outcome,
-  });
+  const outcome = record.outcome === "refuse" ? "deny" : record.outcome;
+  const sample = readEvidenceSample({ ...record, outcome }, zones);
   if (sample === null) return { explain: null, not_explained: "operation" };
   if ("unsupportedSetting" in sample)
     return { explain: null, not_explained: sample.unsupportedSetting };

@@ -1,5 +1,6 @@
 import { readFacts } from "../../evidence/chain.ts";
-import { canonicalJson } from "../../canon/json.ts";
+import { canonicalJson, type JsonObject } from "../../canon/json.ts";
+import { readsPath } from "../../policy/policy-set.ts";
 import { asIdentifier, type Identifier } from "../../evidence/record.ts";
 import {
   explainExample,
@@ -55,6 +56,10 @@ export interface ExampleQuestion {
   readonly revision: number;
   /** When the revision was first seen, milliseconds since the epoch. */
   readonly firstSeen: number;
+  /** The time zones that policies name. */
+  readonly zones: readonly string[];
+  /** What the revision reads of its input; default: all. */
+  readonly reads?: readonly string[];
   /** The one workspace whose requests are looked at; `null`: all. */
   readonly workspace: string | null;
   /** Most classes to return; those with the most newly denied requests come first. */
@@ -191,13 +196,13 @@ class Search {
         last: instant(last),
         request_id: request.requestId,
         class: request.class,
-        ...explainExample(request),
+        ...explainExample(request, this.#question.zones),
       }));
   }
 
   #count(request: ExampleRequest, verdict: ExampleVerdict): void {
     const { newlyDenied, ...said } = verdict;
-    const key = canonicalJson([said, request.class]);
+    const key = canonicalJson([said, readPart(request.class, this.#question.reads)]);
     const { at } = request;
     const known = this.#classes.get(key);
     if (known === undefined) {
@@ -210,6 +215,27 @@ class Search {
     known.first = Math.min(known.first, at);
     known.last = Math.max(known.last, at);
   }
+}
+
+/** Where policies read members of a class; others by their names, of the key or of the request. */
+const READ_AT: Readonly<Record<string, readonly string[]>> = {
+  // Of the table's row, or in a verdict's candidates: they always count.
+  workspace: ["input"],
+  route: ["input"],
+  operation: ["input"],
+  preferences: ["allow_fallbacks", "data_collection", "zdr"].map((name) => `input.request.${name}`),
+  time: ["input.time", "input.local_time"],
+  budget: ["input.budget"],
+};
+
+/** Requests with an equal part get one row: they differ only in members that the policy ignores. */
+function readPart(all: ExampleClass, reads: readonly string[] | undefined): JsonObject {
+  const isRead = (path: string): boolean =>
+    reads === undefined || path === "input" || readsPath({ reads }, path);
+  const members = Object.entries(all).filter(([name]) =>
+    (READ_AT[name] ?? [`input.key.${name}`, `input.request.${name}`]).some(isRead),
+  );
+  return Object.fromEntries(members);
 }
 
 function mostNewlyDeniedFirst(left: FoundClass, right: FoundClass): number {

@@ -16,13 +16,13 @@ import {
   type PolicyTime,
 } from "../../canon/policy.ts";
 import type { ProviderPreferences, RequestShape } from "../../canon/request.ts";
-import { denialError } from "../../canon/reasons.ts";
+import { denialError, withContact } from "../../canon/reasons.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { Question } from "../../decide/decide.ts";
 import { isCeilingConstraint } from "../../decide/approvals.ts";
 import { orderCandidates } from "../../decide/narrow.ts";
-import { keyInput } from "../../decide/policy-input.ts";
+import { keyInput, windowIn } from "../../decide/policy-input.ts";
 
 /** What a decision was made from: everything that its explanation may name. */
 interface ExplainedQuestion {
@@ -32,10 +32,19 @@ interface ExplainedQuestion {
   readonly question: Question;
   /** Capability or feature → the member that requires it, where a whole request was read. */
   readonly paths: ReadonlyMap<string, string> | null;
-  /** The requested window; `null`: the current one. */
-  readonly time: PolicyTime | null;
+  /** Milliseconds since the epoch, or the requested window; `null`: the current one. */
+  readonly time: number | PolicyTime | null;
   /** Whether candidates were decided with as if they were promoted. */
   readonly promoted: boolean;
+}
+
+export function timeFacts({ local, ...utc }: PolicyTime): JsonObject {
+  return local === undefined
+    ? utc
+    : {
+        ...utc,
+        local: Object.fromEntries(Object.entries(local).map(([zone, at]) => [zone, { ...at }])),
+      };
 }
 
 /** The current status; calls depend on it, decisions do not. */
@@ -85,7 +94,7 @@ export function explain(
   const planned =
     decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
   const arranged = decision.outcome === "route" ? (now?.arrangementOf(decision) ?? null) : null;
-  const denial = decision.outcome === "deny" ? decision.denial : null;
+  const denial = decision.outcome === "deny" ? withContact(decision.denial, table, policies) : null;
   const revisionOf: ShowRevision = ({ revision }) =>
     revision === decision.tableRevision || parseRevision(revision) !== null ? revision : null;
   const lookedAt = policyCandidates(question.preferences, candidates, decision.trace);
@@ -97,7 +106,7 @@ export function explain(
     key: { ...keyInput(table, identity) },
     shape: shapeFacts(question.shape),
     budget: policies.readsBudget ? (question.budget ?? null) : null,
-    time: explained.time === null ? null : { ...explained.time },
+    time: explained.time === null ? null : timeFacts(windowIn(policies.zones, explained.time)),
     promoted: explained.promoted,
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
@@ -262,9 +271,9 @@ function verdictFacts({
 }
 
 function denialFacts(denial: Denial, revisionOf: ShowRevision): JsonObject {
-  const { policy, mode, constraint, reason, subject, failing } = denial;
+  const { policy, mode, constraint, reason, subject, failing, contact } = denial;
   return {
-    policy: { id: policy, revision: revisionOf(denial), mode },
+    policy: { id: policy, revision: revisionOf(denial), mode, ...(contact && { ...contact }) },
     failed_constraint: constraint,
     reason_code: reason,
     subject,

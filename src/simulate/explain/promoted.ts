@@ -36,6 +36,7 @@ export function promotedPolicies(
     policies,
     readsTime: set.readsTime,
     readsBudget: set.readsBudget,
+    zones: set.zones,
     evaluate: (input) => {
       const evaluation = set.evaluate(input);
       return remembered(evaluations, evaluation, () => {

@@ -255,5 +255,20 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
     ...member("budget", "remaining", closed(BUDGET_STEPS, reads)),
     ...member("time", "day", closed(DAY_BUCKETS, reads)),
     ...member("time", "hour", closed(HOUR_BUCKETS, reads)),
+    ...(reads.path("input.local_time") ? [localTimeField(reads)] : []),
   ];
+}
+
+/** The zones' clocks together, as they occur. */
+function localTimeField({ times: { times, nameOf } }: PolicyReads): LatentField {
+  return field<string>({
+    path: "local_time",
+    row: "request",
+    classes: classesOf(times.map(nameOf), String),
+    of: (input) => nameOf({ ...input.time, local: input.local_time }),
+    set: (input, name) => {
+      const { local = {} } = times.find((time) => nameOf(time) === name) ?? {};
+      return { ...input, local_time: local };
+    },
+  });
 }

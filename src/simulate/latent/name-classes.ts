@@ -1,9 +1,11 @@
 import type { Operation } from "../../canon/operation.ts";
 import type { PolicyCandidate, PolicyInput } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
+import { nameTest, zonesOf, type CompiledPolicy } from "../../policy/compiled.ts";
 import { POLICY_INPUT_SCHEMA } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
+import { policyReader } from "../space/readers.ts";
+import { timesOf, type Times } from "../space/times.ts";
 import { NOT_DECLARED } from "../report/report.ts";
 import type { OfSides } from "../sample-request.ts";
 
@@ -20,6 +22,8 @@ export interface PolicyReads {
   readonly tellsApart: (name: string) => boolean;
   /** Operations with the same text are the same to it. */
   readonly operationKey: (operation: Operation) => string;
+  /** The times that it distinguishes in the zones that it names. */
+  readonly times: Times;
   /** Numbers that its rules contain, ascending. */
   readonly numbers: readonly number[];
   /** Strings of its rules, which routes.yaml may not declare yet. */
@@ -51,6 +55,7 @@ export function policyReads(contents: readonly CompiledPolicy[]): PolicyReads {
         ...contents.map(({ contract }) => contract.operations.includes(operation)),
         readsOperation && (isInspecting || isKnown(operation)) ? operation : "",
       ]),
+    times: timesOf(contents.map(policyReader), [...new Set(contents.flatMap(zonesOf))]),
     numbers: numbersIn(contents).slice(0, MOST_NUMBERS),
     named: namesIn(contents),
     inspects: [...inspects].toSorted(),

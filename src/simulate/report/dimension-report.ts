@@ -90,7 +90,8 @@ function describe(
   byTable: boolean,
 ): DimensionReport {
   const path = rowOf(PATHS, name);
-  const reading = path === undefined ? [] : readers.filter((reader) => readsPath(reader, path));
+  const paths = [path ?? [], name === "time" ? "input.local_time" : []].flat();
+  const reading = readers.filter((reader) => paths.some((one) => readsPath(reader, one)));
   const names = [...new Set(reading.map((reader) => reader.name))].toSorted();
   const inspecting = reading.find(({ inspects }) => inspects.length > 0);
   return {

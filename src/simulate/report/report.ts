@@ -13,7 +13,8 @@ import {
   type ValueOf,
 } from "../../canon/json/schema.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyInput } from "../../canon/policy.ts";
+import { POLICY_TIME_SCHEMA } from "../../canon/local-time.ts";
+import type { PolicyInput } from "../../canon/policy.ts";
 import { SORT_KEYS, type ProviderPreferences } from "../../canon/request.ts";
 import { POLICY_INPUT_SCHEMA } from "../../policy/input-schema.ts";
 import { CHANGE_KINDS } from "../change-kind.ts";
@@ -89,7 +90,7 @@ const SAMPLE = schemaOf<SampleRequest>({
   ...mapScalars((_, { values }) => ({ enum: values })),
   dimensions: NULLABLE_COUNT,
   preferences: nullable(PREFERENCES),
-  time: complete({ day: { enum: DAY_BUCKETS }, hour: { enum: HOUR_BUCKETS } }),
+  time: POLICY_TIME_SCHEMA,
   budget: { enum: BUDGET_STEPS },
 });
 /** The command line that explains an example on head, without the program's name. */

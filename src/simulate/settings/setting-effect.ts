@@ -172,6 +172,7 @@ const POLICIES: Effects<AuthoredPolicies> = {
   initial_mode: "decides",
   promotion: "promotion",
   managed_by: "management",
+  denial_link: "description",
 };
 
 const CONSOLE: Effects<AuthoredConsole> = {

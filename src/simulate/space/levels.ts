@@ -11,7 +11,7 @@ export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time" | "bu
 
 /** What a reader sees of a key's attributes: a name outside the side's vocabulary reads `other`. */
 export interface Eyes {
-  readonly sight: Pick<Sight, "sees" | "seesAllOf" | "distinguishes">;
+  readonly sight: Pick<Sight, "sees" | "seesAllOf" | "distinguishes" | "zone">;
   readonly table: Pick<RoutingTable, "vocabulary">;
 }
 
@@ -85,11 +85,11 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
     ),
     level(
       "time",
-      ["input.time.day", "input.time.hour"],
+      ["input.time.day", "input.time.hour", ...localPaths(universe.times)],
       universe.times,
       seenTime,
       (sample, time: PolicyTime) => ({ ...sample, time }),
-      ({ day, hour }) => `${day} ${hour}`,
+      universe.timeName,
     ),
   ];
 }
@@ -219,7 +219,15 @@ function seenScalar({ sight }: Eyes, path: string, value: string | boolean): str
       : "";
 }
 
-/** Day and hour are few: who reads one sees all of it. */
-function seenTime({ sight }: Eyes, { day, hour }: PolicyTime): string {
-  return `${sight.sees("input.time.day") ? day : ""}/${sight.sees("input.time.hour") ? hour : ""}`;
+/** Day and hour in UTC are few: a reader of one distinguishes all its values. */
+function seenTime({ sight }: Eyes, time: PolicyTime): string {
+  const zones = Object.keys(time.local ?? {}).map((zone) => sight.zone(zone).seen(time));
+  const day = sight.sees("input.time.day") ? time.day : "";
+  return [day, sight.sees("input.time.hour") ? time.hour : "", ...zones].join("/");
+}
+
+function localPaths([first]: readonly PolicyTime[]): readonly string[] {
+  return Object.keys(first?.local ?? {}).flatMap((zone) =>
+    ["weekday", "hour"].map((member) => `input.local_time.${zone}.${member}`),
+  );
 }

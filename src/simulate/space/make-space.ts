@@ -2,11 +2,12 @@ import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions } from "../sample-request.ts";
-import type { CompiledSide } from "../side-contents.ts";
+import { zonesOfSides, type CompiledSide } from "../side-contents.ts";
 import type { AssertionReader, Job, Space } from "./job-space.ts";
 import { Recent, remembered } from "../remembered.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
 import { AmbiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
+import { timesOf } from "./times.ts";
 import { universeOf, type Universe } from "./universe.ts";
 
 /**
@@ -53,7 +54,8 @@ export function planSpace(
   });
   const all = [...sides.flatMap((side) => side.readers), ...assertions.map(({ reader }) => reader)];
   const readsBudget = all.some((reader) => readsPath(reader, "input.budget"));
-  const universe = narrowed(universeOf(base.table, head.table, readsBudget));
+  const times = timesOf(all, zonesOfSides([base, head]));
+  const universe = narrowed(universeOf(base.table, head.table, readsBudget, times));
   const pairs = pairClasses(
     universe.workspaces,
     universe.models,

@@ -1,6 +1,7 @@
 import { remembered } from "../remembered.ts";
 import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { WEEKDAYS } from "../../canon/policy.ts";
 import { LATENCY_CLASSES, RETENTIONS, type RoutingTable } from "../../canon/table.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
@@ -8,6 +9,7 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
 import type { Distinctions } from "../sample-request.ts";
+import { ZoneReading } from "./times.ts";
 import { OUTSIDE_VOCABULARY } from "./universe.ts";
 
 /** Somebody whose answer may depend on members of the input. */
@@ -27,6 +29,8 @@ export interface Reader {
   readonly inspects: readonly string[];
   /** Whether it may compare strings of two members with each other. */
   readonly relates: boolean;
+  /** The numbers with which it compares hours of zones; `null`: it may distinguish any two. */
+  readonly hours: readonly number[] | null;
   /** Whether its answer may depend on the order of candidates. */
   readonly seesOrder: boolean;
 }
@@ -65,6 +69,7 @@ export function policyReader({
   contract,
   reads,
   relates,
+  hours,
   stringUse: strings,
 }: CompiledPolicy): Reader {
   return {
@@ -74,6 +79,7 @@ export function policyReader({
     names: nameTest(strings),
     inspects: strings.inspects,
     relates,
+    hours,
     seesOrder:
       readsPath({ reads }, "input.candidates") &&
       strings.inspects.some((reason) => !BLIND_TO_ORDER.has(reason)),
@@ -88,6 +94,7 @@ export function distinctionReader({ reads, strings }: Distinctions): Reader {
     names: nameTest({ strings }),
     inspects: [],
     relates: true,
+    hours: [],
     seesOrder: false,
   };
 }
@@ -102,6 +109,7 @@ export class Sight {
   readonly #readers: readonly Reader[];
   readonly #ambiguous: AmbiguousNames;
   readonly #seen = new Map<string, boolean>();
+  readonly #zones = new Map<string, ZoneReading>();
 
   constructor(readers: readonly Reader[], operation: Operation, ambiguous: AmbiguousNames) {
     this.#readers = readers.filter(
@@ -119,6 +127,12 @@ export class Sight {
     return remembered(this.#seen, path, () =>
       this.#readers.some((reader) => readsPath(reader, path)),
     );
+  }
+
+  zone(name: string): ZoneReading {
+    const known = this.#zones.get(name) ?? new ZoneReading(this.#readers, name);
+    this.#zones.set(name, known);
+    return known;
   }
 
   /** Whether a reader sees more of a list than whether names that it contains are in it. */
@@ -249,6 +263,7 @@ const NAMES_OF_ALL: readonly NameKind[] = [
   },
   { paths: ["input.time.day"], names: DAY_BUCKETS },
   { paths: ["input.time.hour"], names: HOUR_BUCKETS },
+  { paths: ["input.local_time"], names: WEEKDAYS },
   { paths: ["input.budget.remaining"], names: BUDGET_STEPS },
   { paths: [CANDIDATES], names: RETENTIONS },
   { paths: [CANDIDATES], names: [...LATENCY_CLASSES, "unspecified"] },

@@ -7,10 +7,11 @@ import {
 } from "../../canon/capability.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import { MODEL_OPERATION_OF, OPERATIONS, type Operation } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
+import type { PolicyTime } from "../../canon/policy.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { scalarValues, type ScalarValues } from "../request-scalars.ts";
+import type { Times } from "./times.ts";
 import { DEFAULT_ENVIRONMENT } from "../explain/explain-arguments.ts";
 
 /** Everything that requests of one operation can be, as far as a decision may look at it. */
@@ -45,6 +46,8 @@ export interface Universe {
   readonly budgets: readonly BudgetStep[];
   readonly labels: readonly string[];
   readonly times: readonly PolicyTime[];
+  /** How reports name a time. */
+  readonly timeName: (time: PolicyTime) => string;
   readonly preferences: PreferenceUniverse;
 }
 
@@ -115,7 +118,12 @@ const NEEDS_OF: Readonly<Partial<Record<Operation, readonly Capability[]>>> = {
 /**
  * All requests that either table can get. @param readsBudget whether a policy or an assertion does.
  */
-export function universeOf(base: RoutingTable, head: RoutingTable, readsBudget: boolean): Universe {
+export function universeOf(
+  base: RoutingTable,
+  head: RoutingTable,
+  readsBudget: boolean,
+  { times, nameOf }: Times,
+): Universe {
   const tables = [base, head];
   const namesOf = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
     [...new Set(tables.flatMap(of))].toSorted();
@@ -159,9 +167,8 @@ export function universeOf(base: RoutingTable, head: RoutingTable, readsBudget: 
       narrowing: ["only", "ignore", "region", "max_price"],
       orders: true,
     },
-    times: DAY_BUCKETS.flatMap((day) =>
-      first("morning", HOUR_BUCKETS).map((hour) => ({ day, hour })),
-    ),
+    times,
+    timeName: nameOf,
   };
 }
 

@@ -32,6 +32,7 @@ export function latentChange(changes: Partial<LatentChange> = {}): LatentChange 
       },
       budget: { remaining: "unlimited" },
       time: { day: "weekday", hour: "morning" },
+      local_time: {},
       candidates: [
         {
           id: "gpt-5-eu",

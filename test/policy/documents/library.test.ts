@@ -3,13 +3,8 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { policy } from "../../../src/cli/policy/policy.ts";
 import type { Source } from "../../../src/canon/diagnostic.ts";
-import {
-  DAY_BUCKETS,
-  HOUR_BUCKETS,
-  type PolicyData,
-  type PolicyInput,
-  type PolicySet,
-} from "../../../src/canon/policy.ts";
+import { WEEKDAYS, type LocalTime } from "../../../src/canon/policy.ts";
+import { type PolicyData, type PolicyInput, type PolicySet } from "../../../src/canon/policy.ts";
 import { compilePolicies, type CompiledPolicies } from "../../../src/policy/compile-policies.ts";
 import { createPolicySet } from "../../../src/policy/policy-set.ts";
 import { runCommand } from "../../keys/command.ts";
@@ -44,8 +39,8 @@ const needing = (...needs: PolicyInput["request"]["needs"]) => ({ request: { ...
 const effort = (reasoning_effort: PolicyInput["request"]["reasoning_effort"]) => ({
   request: { ...request, reasoning_effort },
 });
-const at = (day: PolicyInput["time"]["day"], hour: PolicyInput["time"]["hour"]) => ({
-  time: { day, hour },
+const at = (weekday: LocalTime["weekday"], hour: number) => ({
+  local_time: { "Europe/Berlin": { weekday, hour } },
 });
 const embedding = (dimensions: number) =>
   ({ operation: "embeddings", request: { ...request, dimensions } }) as const;
@@ -94,17 +89,17 @@ const refusals: readonly (readonly [string, Partial<PolicyInput>, readonly strin
   ],
   [
     "office hours at night",
-    { ...labelled("office-hours"), ...at("weekday", "night") },
+    { ...labelled("office-hours"), ...at("monday", 3) },
     ["time-windows office_hours OUTSIDE_OFFICE_HOURS"],
   ],
   [
     "office hours on a Sunday",
-    { ...labelled("office-hours"), ...at("weekend", "morning") },
+    { ...labelled("office-hours"), ...at("sunday", 10) },
     ["time-windows office_hours OUTSIDE_WORKING_DAYS"],
   ],
   [
     "off-peak work in the afternoon",
-    { ...labelled("off-peak"), ...at("weekday", "afternoon") },
+    { ...labelled("off-peak"), ...at("friday", 17) },
     ["time-windows off_peak IN_OFFICE_HOURS"],
   ],
   [
@@ -199,8 +194,8 @@ describe("the policy library", () => {
       { ...effort("max"), key: { ...key, labels: ["reasoning-max"] } },
     ],
     ["an approved vector length", embedding(1024)],
-    ["office hours in the morning", { ...labelled("office-hours"), ...at("weekday", "morning") }],
-    ["off-peak work at night", { ...labelled("off-peak"), ...at("weekday", "night") }],
+    ["office hours in the morning", { ...labelled("office-hours"), ...at("tuesday", 8) }],
+    ["off-peak work at night", { ...labelled("off-peak"), ...at("monday", 3) }],
   ])("lets pass: %s", ([, changes]) => {
     expect(refused(changes)).toEqual([]);
   });
@@ -221,8 +216,8 @@ describe("the policy library", () => {
     expect(declared.filter((line) => !given.has(line))).toEqual([]);
   });
 
-  test.for(DAY_BUCKETS.flatMap((day) => HOUR_BUCKETS.map((hour) => [day, hour] as const)))(
-    "%s %s is in exactly one window",
+  test.for(WEEKDAYS.flatMap((day) => [0, 7, 8, 17, 18, 23].map((hour) => [day, hour] as const)))(
+    "%s at %d:00 is in exactly one window",
     ([day, hour]) => {
       const closed = ["office-hours", "off-peak"].filter(
         (label) => refused({ ...labelled(label), ...at(day, hour) }).length > 0,

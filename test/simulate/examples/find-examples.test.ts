@@ -25,6 +25,7 @@ const questionWith = (more: Partial<ExampleQuestion> = {}): ExampleQuestion => (
   policy: "p",
   revision: 3,
   firstSeen: 0,
+  zones: [],
   workspace: null,
   limit: 20,
   ...more,
@@ -186,6 +187,28 @@ describe("examples", () => {
       questionWith(),
     );
     expect(examples.map(({ requests }) => requests)).toEqual(others.map(() => 2));
+  });
+
+  it("join what differs only in members that the revision does not read, with the number of requests", async () => {
+    const others: Partial<DecisionRecord>[] = [
+      {},
+      { environment: asIdentifier("test") },
+      { features: [] },
+      { stream: false },
+      { context: "to_1k" },
+      { at: NOW + 7 * 60 * MINUTE },
+      { needs: ["tools"] },
+      { route: asIdentifier("other") },
+    ];
+    const { examples } = await findExamples(
+      memoryEvidence(others.map((more, index) => said(`r${index}`, more))),
+      questionWith({ reads: ["input.request.needs", "input.candidates"] }),
+    );
+    expect(examples.map(({ requests, request_id }) => [requests, request_id])).toEqual([
+      [6, "r5"],
+      [1, "r7"],
+      [1, "r6"],
+    ]);
   });
 
   it.each<[string, object, string]>([

@@ -1,3 +1,4 @@
+import { instantOf } from "../../../src/decide/policy-input.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../../src/canon/capability.ts";
@@ -6,12 +7,7 @@ import { readOptions } from "../../../src/cli/explain/flags.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { decisionRecord } from "../../../src/http/records.ts";
 import { asIdentifier } from "../../../src/evidence/record.ts";
-import {
-  decideSample,
-  identityOf,
-  instantOf,
-  questionOf,
-} from "../../../src/simulate/decide-sample.ts";
+import { decideSample, identityOf, questionOf } from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { findExamples } from "../../../src/simulate/evidence/find-examples.ts";
@@ -128,6 +124,7 @@ it("a example's command decides the request again, and the promoted revision say
           policy: "watched",
           revision: 1,
           firstSeen: 0,
+          zones: [],
           workspace: null,
           limit: 1_000,
         });

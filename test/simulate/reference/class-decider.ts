@@ -62,12 +62,13 @@ export class ClassDecider {
    */
   #inputOf(sample: SampleRequest): PolicyInput | null {
     let evaluated: PolicyInput | null = null;
-    const { readsTime, readsBudget } = this.#views.declared;
+    const { readsTime, readsBudget, zones } = this.#views.declared;
     const recording: PolicySet = {
       id: "",
       policies: [],
       readsTime,
       readsBudget,
+      zones,
       evaluate: (input) => {
         evaluated = input;
         return { verdicts: [], obligations: [] };

@@ -1,3 +1,4 @@
+import { ZoneReading } from "../../../src/simulate/space/times.ts";
 import type { Operation } from "../../../src/canon/operation.ts";
 import { SOME_TIME } from "../../../src/simulate/decide-sample.ts";
 import { PLAIN_SCALARS } from "../../../src/simulate/request-scalars.ts";
@@ -175,4 +176,5 @@ const BLIND: Eyes["sight"] = {
   sees: () => false,
   seesAllOf: () => false,
   distinguishes: () => false,
+  zone: (name) => new ZoneReading([], name),
 };

@@ -161,7 +161,7 @@ export const POLICY_HANDLERS = {
   retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
     const examples = readCount(call.url.searchParams, "examples", SHADOW_QUERY);
     if (status.candidate === null) return faultError({ fault: "no_candidate" });
-    const { table } = call.snapshot.decider;
+    const { table, policies } = call.snapshot.decider;
     const { workspace } = identity;
     const reader = shadowReader(
       workspace,
@@ -169,7 +169,19 @@ export const POLICY_HANDLERS = {
       table.policies.managedBy ?? null,
     );
     const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
-    const watched = { id: status.id, revision, digest, since: status.candidate.since, firstSeen };
+    const { since } = status.candidate;
+    const { zones } = policies;
+    const loaded = policies.policies.find(({ identity: one }) => one.digest === digest);
+    const { reads } = loaded ?? {};
+    const watched = {
+      id: status.id,
+      revision,
+      digest,
+      since,
+      firstSeen,
+      zones,
+      ...(reads && { reads }),
+    };
     return policyShadow(administration.shadow, watched, reader, examples, Date.now());
   }),
   retrievePolicySimulation: promotionSimulation,

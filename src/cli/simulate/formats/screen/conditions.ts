@@ -124,7 +124,10 @@ function sizeOf(dimension: string, { space }: ReportModel): number | null {
 }
 
 function partText(dimension: string, values: readonly string[], report: ReportModel): string {
-  if (dimension === "time") return `only ${timesText(values)}`;
+  if (dimension === "time")
+    return values.some((value) => value.includes("/"))
+      ? `only at ${listText(values, 3)}`
+      : `only ${timesText(values)}`;
   if (dimension === "denied_for") return `only with ${listText(values, 3)}`;
   const others = othersOf(dimension, values, report);
   return others !== null && others.length < values.length

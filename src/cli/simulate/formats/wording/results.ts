@@ -210,6 +210,9 @@ export function commonOf(
 /** A request in one line, without its absent members. */
 export function sampleText(sample: SampleRequest): string {
   const { key, preferences, time } = sample;
+  const clocks = Object.entries(time.local ?? {}).map(
+    ([zone, { weekday, hour }]) => `${zone} ${weekday} ${hour}:00`,
+  );
   const parts: (readonly [string, string])[] = [
     ["environment", key.environment],
     ["workload", key.workload],
@@ -225,7 +228,7 @@ export function sampleText(sample: SampleRequest): string {
     ["dimensions", sample.dimensions === null ? "" : String(sample.dimensions)],
     ["preferences", preferences === null ? "" : JSON.stringify(preferences)],
     ["budget", sample.budget ?? ""],
-    ["time", `${time.day} ${time.hour}`],
+    ["time", [`${time.day} ${time.hour}`, ...clocks].join(" ")],
   ];
   const model = sample.model === "" ? "no model" : sample.model;
   const named = parts
