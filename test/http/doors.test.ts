@@ -314,11 +314,11 @@ describe("denials", () => {
         failing: ["a"],
       },
     ]);
-    const named = policies.policies.map(({ identity, contract }) => ({
-      identity: { ...identity, id: "eu-residency" },
+    const others = policies.policies.map(({ identity: named, contract }) => ({
+      identity: { ...named, id: "eu-residency" },
       contract: { ...contract, title: "In the Union", owners: ["group:privacy"] },
     }));
-    const { upstream, router } = await plainRouter({ policies: { ...policies, policies: named } });
+    const { upstream, router } = await plainRouter({ policies: { ...policies, policies: others } });
     const response = await post(router, hello);
     const error = await errorOf(response);
     expect(response.status).toBe(403);

@@ -87,7 +87,7 @@ function requestFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
 function timeText(time: JsonObject | null): string {
   if (time === null) return "";
   const local = Object.entries(objectOf(time, "local") ?? {}).flatMap(([zone, clock]) =>
-    isJsonObject(clock) ? [`${zone} ${textOf(clock, "weekday")} ${String(clock.hour)}:00`] : [],
+    isJsonObject(clock) ? [`${zone} ${textOf(clock, "weekday")} ${textOf(clock, "hour")}:00`] : [],
   );
   return [`${textOf(time, "day")}/${textOf(time, "hour")}`, ...local].join(", ");
 }
