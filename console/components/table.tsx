@@ -67,8 +67,12 @@ export function Table<Row>(props: {
 function isAbsent(value: ComponentChildren): boolean {
   if (value === null || value === ABSENT) return true;
   if (typeof value !== "object" || !("props" in value)) return false;
-  const { of }: { readonly of?: unknown } = value.props;
-  return of === null || of === "" || (Array.isArray(of) && of.length === 0);
+  const { props }: { readonly props: object } = value;
+  return Object.entries(props).some(
+    ([name, of]) =>
+      (name === "of" || name === "at") &&
+      (of === null || of === undefined || of === "" || (Array.isArray(of) && of.length === 0)),
+  );
 }
 
 /**

@@ -51,8 +51,8 @@ export function CandidatesPanel({
           rows={lines}
           keyOf={({ key }) => key}
           columns={[
-            { head: "Rank", number: true, cell: ({ rank }) => whole(rank) },
             { head: "Endpoint", cell: ({ endpoint }) => <Name of={endpoint} /> },
+            { head: "Rank", number: true, cell: ({ rank }) => whole(rank) },
             { head: "Result", cell: (line) => <Result line={line} isRefused={isRefused} /> },
             {
               head: "Why",

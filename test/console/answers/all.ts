@@ -1,6 +1,17 @@
 import type { Answers } from "../fake-server.ts";
 import { decisionList, decisionOf } from "./decisions.ts";
-import { BEFORE, HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, STOPPED, summary } from "./figures.ts";
+import {
+  BEFORE,
+  HEALTH,
+  NO_TRAFFIC,
+  NOTHING_SPENT,
+  SHADOWS,
+  spend,
+  SPENT_BEFORE,
+  STATUS,
+  STOPPED,
+  summary,
+} from "./figures.ts";
 import { keyPage, serviceKey } from "./keys.ts";
 import { content, POLICIES, POLICY, SHADOW, TRANSITIONS } from "./policies.ts";
 import { MODELS, simulation } from "./routes.ts";
@@ -12,7 +23,9 @@ export const ALL: Answers = {
   "GET /v1/governance/summary": ({ query }) => ({
     body: summary(query.get("group_by"), SHADOWS, query.has("end") ? BEFORE : STOPPED),
   }),
-  "GET /v1/spend": ({ query }) => ({ body: spend(query.get("group_by")) }),
+  "GET /v1/spend": ({ query }) => ({
+    body: spend(query.get("group_by"), query.has("end") ? SPENT_BEFORE : {}),
+  }),
   "GET /v1/decisions": { body: decisionList(24) },
   "GET /v1/decisions/*": decisionOf,
   "GET /v1/policies": { body: POLICIES },
@@ -41,7 +54,7 @@ export const EMPTY: Answers = {
   ...ALL,
   "GET /v1/health": { body: { ...HEALTH, endpoints: [] } },
   "GET /v1/governance/summary": { body: NO_TRAFFIC },
-  "GET /v1/spend": { body: { ...spend("route"), groups: [], budgets: [] } },
+  "GET /v1/spend": { body: spend("route", NOTHING_SPENT) },
   "GET /v1/decisions": { body: decisionList(0) },
   "GET /v1/policies": { body: { ...POLICIES, data: [] } },
   "GET /v1/models": { body: { ...MODELS, data: [] } },

@@ -88,6 +88,15 @@ export const STOPPED: Pick<Summary, "verdicts"> = {
   ],
 };
 
+/** Latencies of the steps differ, as they do. */
+function measuredAt(at: number, requests: number): Measures {
+  const measured = measures(requests);
+  if (measured.ended === null) return measured;
+  const { latency_ms } = measured.ended;
+  const total = percentiles(900 + Math.round(130 * Math.sin(at * 2.1)));
+  return { ...measured, ended: { ...measured.ended, latency_ms: { ...latency_ms, total } } };
+}
+
 /** A summary as the API groups it. */
 export function summary(
   groupBy: string | null,
@@ -124,7 +133,8 @@ export function summary(
         ...(second === "route" && { route: "chat-large" }),
         ...(second === "hour" && { hour: "2026-11-24T01:00:00Z" }),
       },
-      ...measures(
+      ...measuredAt(
+        at,
         step === undefined
           ? 24_000 >> at
           : Math.round((1_900 + 1_500 * Math.sin(at / 3.4)) * (dimension === "minute" ? 0.02 : 1)),
@@ -251,7 +261,7 @@ const figures = (requests: number, cost: number | null, unpriced = 0): SpendFigu
 });
 
 /** Spend as the API groups it. */
-export function spend(groupBy: string | null): Spend {
+export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spend {
   const [dimension = "route", second] = groupBy?.split(",") ?? [];
   const groups =
     dimension !== "day" && second === "day"
@@ -303,5 +313,10 @@ export function spend(groupBy: string | null): Spend {
     ],
     estimate: true,
     truncated: false,
+    ...changes,
   };
 }
+
+/** Of the span before, and of a server without requests. */
+export const SPENT_BEFORE = { total: figures(38_900, 871.4, 6_900), budgets: [] };
+export const NOTHING_SPENT = { total: figures(0, null), groups: [], budgets: [] };
