@@ -9,242 +9,270 @@ interface Refusal {
   readonly param?: string;
 }
 
-/**
- * @param param the member, where the sentence names none. A group of `beginning` is the member's
- * name.
- */
-type Row = readonly [code: string, beginning: RegExp, param?: string];
+/** A group is the member's name; the second item is the member, where the sentence names none. */
+type Beginning = RegExp | readonly [RegExp, string];
 
 /**
- * Beginnings of error messages, for errors whose own code is absent or too general. One table for
- * all protocols, because gateways repeat the messages of the providers behind them. A row matches
- * from the first letter after the wrappers of {@link WRAPPERS}: what follows may quote the prompt.
+ * Code → beginnings of error messages, for errors whose own code is absent or too general. One
+ * table for all protocols, because gateways repeat the messages of the providers behind them. A
+ * beginning matches from the first letter after {@link WRAPPERS}: the rest may quote the prompt.
+ * Comments give the provider, and where its message is documented or reported.
  */
-const BEGINNINGS: readonly Row[] = [
-  // docs.cohere.com/v2/reference/errors: above the model's output limit.
-  ["max_tokens_exceeded", /^too many tokens: max tokens must/i, "max_tokens"],
-  // Anthropic and Bedrock: API error reference; Converse `ValidationException`.
-  ["max_tokens_exceeded", /^\d+ > \d+, which is the maximum allowed number of output tokens/],
-  [
-    "max_tokens_exceeded",
-    /^The maximum tokens you requested exceeds the model limit/i,
-    "max_tokens",
-  ],
-  // OpenAI (portkey.ai/error-library/token-limit-exceeded-error-10022), Groq, DeepSeek, Alibaba:
-  // the range of one member.
-  [
-    "max_tokens_exceeded",
+const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
+  max_tokens_exceeded: [
+    // docs.cohere.com/v2/reference/errors.
+    [/^too many tokens: max tokens must/i, "max_tokens"],
+    // Anthropic, API error reference; Bedrock.
+    /^\d+ > \d+, which is the maximum allowed number of output tokens/,
+    // Bedrock, Converse `ValidationException`.
+    [/^The maximum tokens you requested exceeds the model limit/i, "max_tokens"],
+    // OpenAI: github.com/diffbot/code-gpt-docs/issues/284.
     /^'?(max_(?:completion_)?tokens)'? is too large: \d+\. This model supports at most/,
+    // Groq.
+    /^[`']?(max_(?:completion_)?tokens)[`']? must be less than or equal to/,
+    // DeepSeek.
+    /^Invalid (max_tokens) value, the valid range/,
+    // Alibaba: help.aliyun.com/en/model-studio/error-code.
+    /^Range of (max_tokens) should be/,
   ],
-  ["max_tokens_exceeded", /^[`']?(max_(?:completion_)?tokens)[`']? must be less than or equal to/],
-  ["max_tokens_exceeded", /^Invalid (max_tokens) value, the valid range/],
-  ["max_tokens_exceeded", /^Range of (max_tokens) should be/],
-
-  // OpenAI, Azure, DeepSeek, vLLM (github.com/vllm-project/vllm/issues/20409), llama-cpp-python;
-  // "endpoint" is OpenRouter's, "prompt" xAI's.
-  [
-    "context_length_exceeded",
+  context_length_exceeded: [
+    // OpenAI, Azure, DeepSeek, vLLM (github.com/vllm-project/vllm/issues/20409), llama-cpp-python;
+    // OpenRouter: github.com/refly-ai/refly/issues/1177; xAI has "prompt".
     /^This (?:model|endpoint)['’]s maximum (?:context|prompt) length is/i,
-  ],
-  [
-    "context_length_exceeded",
+    // vLLM.
     /^'max_tokens' or 'max_completion_tokens' is too large: \d+\. This model's maximum context/,
-  ],
-  ["context_length_exceeded", /^Your input exceeds the context window/i],
-  ["context_length_exceeded", /^Input tokens exceed the configured limit/i],
-  // vLLM, vllm/renderers and vllm/v1/engine.
-  ["context_length_exceeded", /^You passed \d+ input (?:tokens|characters)\b/],
-  [
-    "context_length_exceeded",
+    // OpenAI: github.com/openai/codex/issues/3177.
+    /^Your input exceeds the context window/i,
+    // OpenAI: github.com/cline/cline/issues/5474.
+    /^Input tokens exceed the configured limit/i,
+    // vLLM, vllm/renderers and vllm/v1/engine.
+    /^You passed \d+ input (?:tokens|characters)\b/,
     /^The (?:decoder |encoder )?prompt \((?:total )?length \d+\) is (?:longer than|too long)/i,
-  ],
-  // SGLang, managers/tokenizer_manager.py; Together repeats the first.
-  [
-    "context_length_exceeded",
+    // SGLang, managers/tokenizer_manager.py; Together repeats it.
     /^The input \(\d+ tokens\) is longer than the model's context length/i,
-  ],
-  ["context_length_exceeded", /^Requested token count exceeds the model's maximum context length/i],
-  // SGLang, NVIDIA NIM, DeepInfra, Poolside.
-  [
-    "context_length_exceeded",
+    // SGLang, managers/tokenizer_manager.py.
+    /^Requested token count exceeds the model's maximum context length/i,
+    // SGLang, NVIDIA NIM, DeepInfra, Poolside.
     /^(?:Requested )?input length \(?\d+(?: tokens)?\)? (?:tokens )?exceeds (?:the |model's )?max/i,
-  ],
-  // llama.cpp, tools/server: `exceed_context_size_error`, and prompts to embed.
-  [
-    "context_length_exceeded",
+    // llama.cpp, tools/server: `exceed_context_size_error`.
     /^(?:the )?request (?:\(\d+ tokens\) )?exceeds the available context size/i,
-  ],
-  ["context_length_exceeded", /^input (?:\(\d+ tokens\) )?is too large to process/i],
-  // llama-cpp-python, LM Studio (lmstudio-bug-tracker), Ollama (server/routes.go), DS4.
-  ["context_length_exceeded", /^Requested tokens \(\d+\) exceed context window/i],
-  [
-    "context_length_exceeded",
+    // llama.cpp, tools/server: prompts to embed.
+    /^input (?:\(\d+ tokens\) )?is too large to process/i,
+    // llama-cpp-python.
+    /^Requested tokens \(\d+\) exceed context window/i,
+    // LM Studio: lmstudio-bug-tracker.
     /^(?:The number of )?tokens to keep from the initial prompt is greater/i,
-  ],
-  [
-    "context_length_exceeded",
+    // LM Studio: github.com/lmstudio-ai/lmstudio-bug-tracker/issues/237.
     /^Trying to keep the first \d+ tokens when context (?:the )?overflows/i,
-  ],
-  ["context_length_exceeded", /^Cannot truncate prompt with n_keep/],
-  [
-    "context_length_exceeded",
+    // LM Studio: lmstudio-bug-tracker.
+    /^Cannot truncate prompt with n_keep/,
+    // LM Studio or Ollama.
     /^(?:The )?(?:maximum )?context (?:length|size|window) (?:has been |was )?exceeded/i,
-  ],
-  ["context_length_exceeded", /^Reached context length of \d+ tokens/i],
-  ["context_length_exceeded", /^prompt too long; exceeded (?:max )?context length/i],
-  [
-    "context_length_exceeded",
+    /^Reached context length of \d+ tokens/i,
+    // Ollama, server/routes.go.
+    /^prompt too long; exceeded (?:max )?context length/i,
     /^(?:the )?input (?:length )?exceeds (?:the |maximum )context length/i,
-  ],
-  ["context_length_exceeded", /^Prompt has [\d,]+ tokens, but the configured context size is/],
-  // TGI and TEI, router/src/validation.rs; Together repeats the first.
-  ["context_length_exceeded", /^`inputs` tokens \+ `max_new_tokens` must be/],
-  ["context_length_exceeded", /^`inputs` must have less than \d+ tokens/],
-  // Mistral (code 3051), Groq and Cerebras, Fireworks, Moonshot, MiniMax, Zhipu (code 1261).
-  ["context_length_exceeded", /^Prompt contains \d+ tokens\b.{0,80}\btoo large for model/],
-  ["context_length_exceeded", /^Please reduce the length of the (?:messages|prompt|input)/i],
-  // Also Anthropic: github.com/anthropics/claude-code/issues/12186.
-  ["context_length_exceeded", /^(?:the )?prompt is too long/i],
-  ["context_length_exceeded", /^Your request exceeded model token limit/i],
-  ["context_length_exceeded", /^context window exceeds limit/i],
-  ["context_length_exceeded", /^Prompt exceeds (?:the )?max(?:imum)? length/i],
-  // help.aliyun.com/en/model-studio/error-code; IBM watsonx.
-  ["context_length_exceeded", /^Range of input length should be/],
-  [
-    "context_length_exceeded",
+    // DS4.
+    /^Prompt has [\d,]+ tokens, but the configured context size is/,
+    // TGI, router/src/validation.rs; Together repeats it.
+    /^`inputs` tokens \+ `max_new_tokens` must be/,
+    // TEI, router/src/validation.rs.
+    /^`inputs` must have less than \d+ tokens/,
+    // Mistral, code 3051.
+    /^Prompt contains \d+ tokens\b.{0,80}\btoo large for model/,
+    // Groq, Cerebras.
+    /^Please reduce the length of the (?:messages|prompt|input)/i,
+    // Fireworks; Anthropic: github.com/anthropics/claude-code/issues/12186.
+    /^(?:the )?prompt is too long/i,
+    // Moonshot.
+    /^Your request exceeded model token limit/i,
+    // MiniMax.
+    /^context window exceeds limit/i,
+    // Zhipu, code 1261.
+    /^Prompt exceeds (?:the )?max(?:imum)? length/i,
+    // Alibaba: help.aliyun.com/en/model-studio/error-code.
+    /^Range of input length should be/,
+    // IBM watsonx.
     /^the number of input tokens \d+ cannot exceed the total tokens limit/i,
-  ],
-  // GitHub Copilot and GitHub Models.
-  ["context_length_exceeded", /^prompt token count of \d+ exceeds the limit/],
-  ["context_length_exceeded", /^Request body too large for \S{1,80} model\. Max size: \d+ tokens/],
-  // Gemini; Vertex: gitlab.com/gitlab-org/gitlab/-/merge_requests/224001.
-  [
-    "context_length_exceeded",
+    // GitHub Copilot.
+    /^prompt token count of \d+ exceeds the limit/,
+    // GitHub Models.
+    /^Request body too large for \S{1,80} model\. Max size: \d+ tokens/,
+    // Gemini: github.com/google-gemini/gemini-cli/issues/6678; Vertex:
+    // gitlab.com/gitlab-org/gitlab/-/merge_requests/224001.
     /^(?:the |request |Unable to submit request because the )input token count/i,
+    // Bedrock: github.com/coder/mux/issues/1702.
+    /^input is too long/i,
+    // Bedrock, Amazon's own models.
+    /^input tokens exceeded/i,
+    /^Too many input tokens/i,
+    // Bedrock, InvokeModel.
+    /^expected maxLength: \d+, actual: \d+/,
+    // Anthropic: github.com/strands-agents/sdk-python/pull/1078.
+    /^input length and `?max_tokens`? exceed context limit/i,
+    // docs.cohere.com/v2/reference/errors. Bedrock throttles with "Too many tokens, please wait".
+    /^too many tokens(?!, please wait| per )/i,
   ],
-  // Bedrock: github.com/coder/mux/issues/1702; the second and third are Amazon's own models.
-  ["context_length_exceeded", /^input is too long/i],
-  ["context_length_exceeded", /^input tokens exceeded/i],
-  ["context_length_exceeded", /^Too many input tokens/i],
-  ["context_length_exceeded", /^expected maxLength: \d+, actual: \d+/],
-  // Anthropic: github.com/strands-agents/sdk-python/pull/1078.
-  ["context_length_exceeded", /^input length and `?max_tokens`? exceed context limit/i],
-  // docs.cohere.com/v2/reference/errors. Bedrock throttles with "Too many tokens, please wait".
-  ["context_length_exceeded", /^too many tokens(?!, please wait| per )/i],
-
-  // Groq (413), Gemini, OpenAI's and Voyage's bounds of one call that embeds.
-  ["request_too_large", /^Request too large for model/i],
-  ["request_too_large", /^Request payload size exceeds the limit/i],
-  // OpenAI: community.openai.com/t/max-total-embeddings-tokens-per-request/1254699.
-  ["request_too_large", /^Requested \d+ tokens, max \d+ tokens per request/],
-  [
-    "request_too_large",
+  request_too_large: [
+    // Groq (413).
+    /^Request too large for model/i,
+    // Gemini.
+    /^Request payload size exceeds the limit/i,
+    // OpenAI: community.openai.com/t/max-total-embeddings-tokens-per-request/1254699.
+    /^Requested \d+ tokens, max \d+ tokens per request/,
+    // Voyage.
     /^Request to model '[^']{1,80}' failed\. The max allowed tokens per submitted batch/,
   ],
-
-  // Azure content filter; OpenAI; DeepSeek; Moonshot; Alibaba; OpenRouter (403); Anthropic; xAI
-  // (403).
-  ["content_filter", /^The response was filtered due to the prompt triggering/],
-  ["content_policy_violation", /^Your request was rejected as a result of our safety system/],
-  ["invalid_prompt", /^Invalid prompt: your prompt was flagged/i],
-  ["content_policy_violation", /^Content Exists Risk/i],
-  ["content_policy_violation", /^The request was rejected because it was considered high risk/i],
-  [
-    "content_policy_violation",
+  content_filter: [
+    // Azure, content filter.
+    /^The response was filtered due to the prompt triggering/,
+    // Anthropic.
+    /^Output blocked by content filtering policy/,
+  ],
+  content_policy_violation: [
+    // OpenAI.
+    /^Your request was rejected as a result of our safety system/,
+    // DeepSeek.
+    /^Content Exists Risk/i,
+    // Moonshot.
+    /^The request was rejected because it was considered high risk/i,
+    // Alibaba: help.aliyun.com/en/model-studio/error-code.
     /^(?:Input|Output|Input or output) (?:text )?data may contain inappropriate content/i,
+    // OpenRouter (403).
+    /^[\w./:-]{1,100} requires moderation on /,
+    // xAI (403).
+    /^Content violates usage guidelines/,
   ],
-  ["content_policy_violation", /^[\w./:-]{1,100} requires moderation on /],
-  ["content_filter", /^Output blocked by content filtering policy/],
-  ["content_policy_violation", /^Content violates usage guidelines/],
-
-  // Anthropic, Bedrock, Gemini: an image that cannot be read, or is too large.
-  ["image_too_large", /^image exceeds \d+ ?MB maximum/],
-  ["image_too_large", /^At least one of the image dimensions exceed/],
-  [
-    "invalid_image",
+  invalid_prompt: [
+    // OpenAI.
+    /^Invalid prompt: your prompt was flagged/i,
+  ],
+  image_too_large: [
+    // Anthropic.
+    /^image exceeds \d+ ?MB maximum/,
+    /^At least one of the image dimensions exceed/,
+  ],
+  invalid_image: [
+    // Anthropic, Bedrock, Gemini.
     /^(?:Could not process|Unable to process input|Failed to (?:load|open)) ?image/i,
+    // Gemini.
+    /^Provided image is not valid/,
   ],
-  ["invalid_image", /^Provided image is not valid/],
-  ["invalid_image_format", /^You uploaded an unsupported image/],
-  ["invalid_image_format", /^Unsupported (?:MIME type|image (?:media )?(?:type|format))/i],
-  // Models without images: vLLM, llama.cpp, OpenRouter, OpenAI, Gemini, Bedrock, Ollama, DeepSeek.
-  ["image_not_supported", /^\S{1,120} is not a multimodal model/],
-  ["image_not_supported", /^At most 0 image\(s\) may be provided/],
-  ["image_not_supported", /^image input is not supported/i],
-  ["image_not_supported", /^No endpoints found that support image input/],
-  ["image_not_supported", /^Invalid content type\. image_url is only supported/],
-  ["image_not_supported", /^Image input modality is not enabled/],
-  ["image_not_supported", /^This model doesn't support the image content block/],
-  ["image_not_supported", /^this model is missing data required for image input/],
-  ["image_not_supported", /^messages\[\d+\]: unknown variant `image_url`/],
-
-  // Accounts without credit: Anthropic (400), DeepSeek and OpenRouter (402), LiteLLM (400), xAI
-  // (403), Alibaba (400), Moonshot (403), MiniMax (code 1008), Together (402), Hugging Face (402),
-  // Fireworks (412).
-  ["insufficient_quota", /^Your credit balance is too low/],
-  ["insufficient_quota", /^You have reached your specified API usage limits/],
-  // DeepSeek: api-docs.deepseek.com/quick_start/error_codes.
-  ["insufficient_quota", /^insufficient (?:balance|credits?|funds)/i],
-  ["insufficient_quota", /^This request requires more credits/],
-  ["insufficient_quota", /^(?:Exceeded)?Budget has been exceeded/i],
-  ["insufficient_quota", /^Your (?:newly created )?teams? .{0,80}credits/],
-  // Alibaba: help.aliyun.com/en/model-studio/error-code.
-  ["insufficient_quota", /^Access denied, please make sure your account is in good/],
-  ["insufficient_quota", /^Your account .{0,80}is suspended/],
-  ["insufficient_quota", /^Account \S{1,80} is suspended/],
-  ["insufficient_quota", /^Credit limit exceeded/],
-  ["insufficient_quota", /^You have exceeded your monthly included credits/],
-
-  // Members. OpenAI (github.com/openai/openai-python/issues/2046) and those that copied its
-  // sentences; llama.cpp has "param".
-  ["unsupported_parameter", /^Unsupported param(?:eter)?:? ['"]?([\w.[\]]+)/i],
-  ["unsupported_value", /^Unsupported value:? '?([\w.[\]]+)/i],
-  [
-    "unknown_parameter",
-    /^Un(?:known|recognized) (?:request )?(?:parameter|argument)(?: supplied)?:? ['"`]?([\w.[\]]+)/i,
+  invalid_image_format: [
+    // OpenAI.
+    /^You uploaded an unsupported image/,
+    // OpenAI, Gemini.
+    /^Unsupported (?:MIME type|image (?:media )?(?:type|format))/i,
   ],
-  ["missing_required_parameter", /^Missing required parameter:? '?([\w.[\]]+)/i],
-  ["unsupported_parameter", /^([a-z]\w{0,63}) is not supported (?:in|by|with|for) this model/],
-  // LiteLLM, `UnsupportedParamsError`.
-  ["unsupported_parameter", /^[\w./:-]{1,100} does not support parameters?: \[['"](\w+)/],
-  // xAI, in the names of its own SDK.
-  ["unsupported_parameter", /^Argument not supported on this model: ([\w.]+)/],
-  ["unsupported_parameter", /^Model \S{1,80} does not support parameter (\w+)/],
-  // Bedrock: Converse, and what InvokeModel reports of a schema.
-  ["unsupported_parameter", /^This model doesn't support the (\w+) field/],
-  ["unknown_parameter", /^#: extraneous key \[(\w+)\] is not permitted/],
-  ["missing_required_parameter", /^#: required key \[(\w+)\] not found/],
-  ["unsupported_parameter", /^This model doesn't support tool use/, "tools"],
-  // Anthropic: the path before these is a wrapper.
-  ["unknown_parameter", /^Extra inputs are not permitted(?:, field: '([\w.]+)')?/],
-  ["missing_required_parameter", /^Field required/],
-  [
-    "unsupported_parameter",
+  image_not_supported: [
+    // vLLM: github.com/vllm-project/vllm/issues/23402.
+    /^\S{1,120} is not a multimodal model/,
+    // vLLM.
+    /^At most 0 image\(s\) may be provided/,
+    // llama.cpp, tools/server.
+    /^image input is not supported/i,
+    // OpenRouter: github.com/NousResearch/hermes-agent/pull/23411.
+    /^No endpoints found that support image input/,
+    // OpenAI.
+    /^Invalid content type\. image_url is only supported/,
+    // Gemini.
+    /^Image input modality is not enabled/,
+    // Bedrock.
+    /^This model doesn't support the image content block/,
+    // Ollama.
+    /^this model is missing data required for image input/,
+    // DeepSeek.
+    /^messages\[\d+\]: unknown variant `image_url`/,
+  ],
+  insufficient_quota: [
+    // Anthropic (400).
+    /^Your credit balance is too low/,
+    /^You have reached your specified API usage limits/,
+    // DeepSeek (402): api-docs.deepseek.com/quick_start/error_codes; MiniMax (code 1008).
+    /^insufficient (?:balance|credits?|funds)/i,
+    // OpenRouter (402).
+    /^This request requires more credits/,
+    // LiteLLM (400).
+    /^(?:Exceeded)?Budget has been exceeded/i,
+    // xAI (403).
+    /^Your (?:newly created )?teams? .{0,80}credits/,
+    // Alibaba (400): help.aliyun.com/en/model-studio/error-code.
+    /^Access denied, please make sure your account is in good/,
+    // Moonshot (403).
+    /^Your account .{0,80}is suspended/,
+    // Fireworks (412).
+    /^Account \S{1,80} is suspended/,
+    // Together (402).
+    /^Credit limit exceeded/,
+    // Hugging Face (402).
+    /^You have exceeded your monthly included credits/,
+  ],
+  unsupported_parameter: [
+    // OpenAI: github.com/openai/openai-python/issues/2046; servers that copied its sentences. llama.cpp has "param".
+    /^Unsupported param(?:eter)?:? ['"]?([\w.[\]]+)/i,
+    /^([a-z]\w{0,63}) is not supported (?:in|by|with|for) this model/,
+    // LiteLLM, `UnsupportedParamsError`.
+    /^[\w./:-]{1,100} does not support parameters?: \[['"](\w+)/,
+    // xAI, in the names of its own SDK.
+    /^Argument not supported on this model: ([\w.]+)/,
+    /^Model \S{1,80} does not support parameter (\w+)/,
+    // Bedrock, Converse.
+    /^This model doesn't support the (\w+) field/,
+    [/^This model doesn't support tool use/, "tools"],
+    // Anthropic: the path before it is a wrapper.
     /^`(\w+)` is (?:deprecated|not supported) (?:for|on|by|with) this model/,
+    // Ollama.
+    /^[\w./:-]{1,120} does not support (tools|thinking|functions)\b/,
+    // OpenRouter: github.com/pydantic/pydantic-ai/issues/2896.
+    [/^No endpoints found that support tool use/, "tools"],
+    // Groq.
+    [/^`?tool calling`? is not supported with this model/, "tools"],
+    // Gemini.
+    [/^Function calling is not enabled/, "tools"],
+    // llama.cpp, tools/server.
+    [/^tools param requires --jinja/, "tools"],
+    // Gemini.
+    [/^JSON mode is not enabled/, "response_format"],
   ],
-  [
-    "unsupported_value",
+  unsupported_value: [
+    // OpenAI.
+    /^Unsupported value:? '?([\w.[\]]+)/i,
+    // Anthropic: the path before it is a wrapper.
     /^`(\w+)` (?:may only be set to|must be (?:unset|greater|less)|and `\w+` cannot both)/,
+    // vLLM.
+    [/^"auto" tool choice requires --enable-auto-tool-choice/, "tool_choice"],
   ],
-  // Cohere v2, Groq, Gemini.
-  ["unknown_parameter", /^unknown field: parameter ['"]?(\w+)['"]? is not a valid field/],
-  ["unknown_parameter", /^property '([\w.]+)' is unsupported/],
-  ["unknown_parameter", /^Invalid JSON payload received\. Unknown name "(\w+)"/],
-  // serde_json in Rust servers (TGI, DeepSeek): "unknown field `n`, expected …".
-  ["unknown_parameter", /^(?:[\w.[\]]{1,80}: )?unknown field `(\w+)`/],
-  ["missing_required_parameter", /^(?:[\w.[\]]{1,80}: )?missing field `(\w+)`/],
-  // pydantic's list as text (vLLM).
-  ["unknown_parameter", /^\[?\{'type': 'extra_forbidden', 'loc': \('body', '(\w+)'/],
-  ["missing_required_parameter", /^\[?\{'type': 'missing', 'loc': \('body', '(\w+)'/],
-  // Models without tools or JSON: Ollama, OpenRouter, Groq, Gemini, vLLM, llama.cpp.
-  ["unsupported_parameter", /^[\w./:-]{1,120} does not support (tools|thinking|functions)\b/],
-  ["unsupported_parameter", /^No endpoints found that support tool use/, "tools"],
-  ["unsupported_parameter", /^`?tool calling`? is not supported with this model/, "tools"],
-  ["unsupported_parameter", /^Function calling is not enabled/, "tools"],
-  ["unsupported_parameter", /^tools param requires --jinja/, "tools"],
-  ["unsupported_value", /^"auto" tool choice requires --enable-auto-tool-choice/, "tool_choice"],
-  ["unsupported_parameter", /^JSON mode is not enabled/, "response_format"],
-];
+  unknown_parameter: [
+    // OpenAI.
+    /^Un(?:known|recognized) (?:request )?(?:parameter|argument)(?: supplied)?:? \W?([\w.[\]]+)/i,
+    // Bedrock, InvokeModel.
+    /^#: extraneous key \[(\w+)\] is not permitted/,
+    // Anthropic: the path before it is a wrapper.
+    /^Extra inputs are not permitted(?:, field: '([\w.]+)')?/,
+    // Cohere v2.
+    /^unknown field: parameter ['"]?(\w+)['"]? is not a valid field/,
+    // Groq.
+    /^property '([\w.]+)' is unsupported/,
+    // Gemini.
+    /^Invalid JSON payload received\. Unknown name "(\w+)"/,
+    // serde_json in Rust servers (TGI, DeepSeek): "unknown field `n`, expected …".
+    /^(?:[\w.[\]]{1,80}: )?unknown field `(\w+)`/,
+    // pydantic's list as text (vLLM).
+    /^\[?\{'type': 'extra_forbidden', 'loc': \('body', '(\w+)'/,
+  ],
+  missing_required_parameter: [
+    // OpenAI.
+    /^Missing required parameter:? '?([\w.[\]]+)/i,
+    // Bedrock, InvokeModel.
+    /^#: required key \[(\w+)\] not found/,
+    // Anthropic: the path before it is a wrapper.
+    /^Field required/,
+    // serde_json in Rust servers (TGI, DeepSeek).
+    /^(?:[\w.[\]]{1,80}: )?missing field `(\w+)`/,
+    // pydantic's list as text (vLLM).
+    /^\[?\{'type': 'missing', 'loc': \('body', '(\w+)'/,
+  ],
+};
 
 /** Codes of a failed Response: all that OpenAI publishes (`ResponseError.code` of its SDK 6). */
 export const RESPONSE_FAILURES: readonly string[] = [
@@ -359,10 +387,13 @@ function ofMessage(message: string): Partial<Refusal> | null {
   for (let depth = 0; depth <= MOST_WRAPPERS; depth += 1) {
     const exception = CLASSES.get(CLASS.exec(text)?.[1] ?? "");
     if (exception !== undefined) return { code: exception };
-    for (const [code, beginning, fixed] of BEGINNINGS) {
-      const match = beginning.exec(text);
-      if (match !== null)
-        return { code, ...(namedMember(match[1] ?? fixed) ?? namedMember(param)) };
+    for (const code in BEGINNINGS) {
+      for (const beginning of BEGINNINGS[code] ?? []) {
+        const [expression, fixed] = "exec" in beginning ? [beginning] : beginning;
+        const match = expression.exec(text);
+        if (match !== null)
+          return { code, ...(namedMember(match[1] ?? fixed) ?? namedMember(param)) };
+      }
     }
     const wrapper = WRAPPERS.map((each) => each.exec(text)?.[0]).find(
       (found) => found !== undefined,
