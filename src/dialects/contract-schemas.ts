@@ -75,6 +75,21 @@ function publishedValue(value: JsonValue | undefined): JsonValue | undefined {
 export const NULLABLE_FLAG = { type: ["boolean", "null"] } as const;
 export const NULLABLE_OBJECT = { type: ["object", "null"] } as const;
 
+export const NULL = { type: "null" } as const;
+export const OBJECT = { type: "object" } as const;
+
+export const arrayOf = (items: JsonObject): JsonObject => ({ type: "array", items });
+
+/** An object with these members, and perhaps others. */
+export function objectOf(
+  properties: Readonly<Record<string, JsonObject>>,
+  ...required: readonly string[]
+): JsonObject {
+  return { ...OBJECT, ...(required.length > 0 && { required }), properties };
+}
+
+export const anyOf = (...schemas: readonly JsonObject[]): JsonObject => ({ anyOf: schemas });
+
 export const nullableNumber = (minimum: number, maximum: number) =>
   ({ type: ["number", "null"], minimum, maximum }) as const;
 
@@ -89,11 +104,9 @@ export const TOKEN = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as 
 export const nullableInteger = (minimum: number, maximum: number = LARGEST_COUNT) =>
   ({ type: ["integer", "null"], minimum, maximum }) as const;
 
-export const nullableList = <Items extends JsonObject>(items: Items) =>
-  ({ anyOf: [{ type: "null" }, { type: "array", items }] }) as const;
+export const nullableList = (items: JsonObject): JsonObject => anyOf(NULL, arrayOf(items));
 
-export const nullable = <Schema extends JsonObject>(schema: Schema) =>
-  ({ anyOf: [schema, { type: "null" }] }) as const;
+export const nullable = (schema: JsonObject): JsonObject => anyOf(schema, NULL);
 
 /** The first member of every body, and the last. */
 export const MODEL = { type: "string", minLength: 1, maxLength: 256 } as const;
@@ -132,7 +145,7 @@ export const COMPLETION_MEMBERS = {
   max_tokens: nullableInteger(0),
   n: nullableInteger(1, 128),
   seed: nullableInteger(-(2 ** 63), 2 ** 63),
-  stop: { anyOf: [TEXT, { type: "null" }, { type: "array", items: TEXT }] },
+  stop: anyOf(TEXT, NULL, arrayOf(TEXT)),
 } as const;
 
 const names = { type: "array", items: { type: "string", maxLength: 128 }, maxItems: 64 } as const;

@@ -3,82 +3,69 @@ import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import {
   COMPLETION_MEMBERS,
   CONVERSATION_MEMBERS,
+  type EventStream,
   MODEL,
   NEVER_SET,
+  NULL,
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
+  OBJECT,
   PREFERENCES,
   STREAMING_RULES,
+  anyOf,
+  arrayOf,
   nullable,
   nullableInteger,
   nullableList,
-  type EventStream,
+  objectOf,
 } from "../contract-schemas.ts";
 import { OPENAI_ERROR } from "./family.ts";
 import { WEATHER } from "../protocol-family.ts";
 
-const contentPart = {
-  type: "object",
-  required: ["type"],
-  properties: {
+const contentPart = objectOf(
+  {
     type: TEXT,
     text: NULLABLE_TEXT,
-    image_url: {
-      anyOf: [
-        { type: "object", required: ["url"], properties: { url: TEXT, detail: NULLABLE_TEXT } },
-        NULLABLE_TEXT,
-      ],
-    },
-    input_audio: nullable({ type: "object", properties: { data: TEXT, format: TEXT } }),
-    file: nullable({
-      type: "object",
-      properties: { file_data: NULLABLE_TEXT, file_id: NULLABLE_TEXT, filename: NULLABLE_TEXT },
-    }),
+    image_url: anyOf(objectOf({ url: TEXT, detail: NULLABLE_TEXT }, "url"), NULLABLE_TEXT),
+    input_audio: nullable(objectOf({ data: TEXT, format: TEXT })),
+    file: nullable(
+      objectOf({ file_data: NULLABLE_TEXT, file_id: NULLABLE_TEXT, filename: NULLABLE_TEXT }),
+    ),
   },
-} as const;
+  "type",
+);
 
-const toolCall = {
-  type: "object",
-  required: ["id"],
-  properties: {
+const toolCall = objectOf(
+  {
     id: TEXT,
     type: NULLABLE_TEXT,
-    function: nullable({
-      type: "object",
-      required: ["name", "arguments"],
-      properties: { name: TEXT, arguments: TEXT },
-    }),
-    custom: nullable({
-      type: "object",
-      required: ["name", "input"],
-      properties: { name: TEXT, input: TEXT },
-    }),
+    function: nullable(objectOf({ name: TEXT, arguments: TEXT }, "name", "arguments")),
+    custom: nullable(objectOf({ name: TEXT, input: TEXT }, "name", "input")),
   },
-} as const;
+  "id",
+);
 
-const message = {
-  type: "object",
-  required: ["role"],
-  properties: {
+const message = objectOf(
+  {
     role: { enum: ["developer", "system", "user", "assistant", "tool", "function"] },
-    content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: contentPart }] },
+    content: anyOf(TEXT, NULL, arrayOf(contentPart)),
     name: NULLABLE_TEXT,
     refusal: NULLABLE_TEXT,
     tool_calls: nullableList(toolCall),
     tool_call_id: NULLABLE_TEXT,
   },
-} as const;
+  "role",
+);
 
-const functionDefinition = {
-  type: "object",
-  required: ["name"],
-  properties: {
+const functionDefinition = objectOf(
+  {
     name: { type: "string", minLength: 1 },
     description: NULLABLE_TEXT,
     parameters: NULLABLE_OBJECT,
     strict: NULLABLE_FLAG,
   },
-} as const;
+  "name",
+);
 
 /** Some speakers of the protocol leave `type` out of a function. */
 const tool = {
@@ -86,34 +73,28 @@ const tool = {
   properties: {
     type: { type: "string", minLength: 1 },
     function: functionDefinition,
-    custom: { type: "object", required: ["name"], properties: { name: TEXT } },
+    custom: objectOf({ name: TEXT }, "name"),
   },
   if: { properties: { type: { const: "function" } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
   then: { required: ["function"] },
 } as const;
 
-const responseFormat = {
-  anyOf: [
-    { type: "null" },
+const responseFormat = anyOf(
+  NULL,
+  objectOf(
     {
-      type: "object",
-      required: ["type"],
-      properties: {
-        type: { enum: ["text", "json_object", "json_schema"] },
-        json_schema: {
-          type: "object",
-          properties: {
-            name: TEXT,
-            schema: NULLABLE_OBJECT,
-            strict: NULLABLE_FLAG,
-            description: NULLABLE_TEXT,
-          },
-        },
-      },
+      type: { enum: ["text", "json_object", "json_schema"] },
+      json_schema: objectOf({
+        name: TEXT,
+        schema: NULLABLE_OBJECT,
+        strict: NULLABLE_FLAG,
+        description: NULLABLE_TEXT,
+      }),
     },
-  ],
-} as const;
+    "type",
+  ),
+);
 
 /**
  * JSON Schema (2020-12) of the body of POST /v1/chat/completions
@@ -131,9 +112,9 @@ export const CHAT_COMPLETIONS_SCHEMA = {
     messages: { type: "array", minItems: 1, items: message },
     ...COMPLETION_MEMBERS,
     tools: nullableList(tool),
-    tool_choice: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
+    tool_choice: anyOf(TEXT, NULL, OBJECT),
     functions: nullableList(functionDefinition),
-    function_call: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
+    function_call: anyOf(TEXT, NULL, OBJECT),
     response_format: responseFormat,
     logprobs: NULLABLE_FLAG,
     max_completion_tokens: nullableInteger(0),

@@ -3,7 +3,7 @@ import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
+import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import {
@@ -234,34 +234,22 @@ const EMBEDDING_LIST = {
       type: "array",
       description:
         "One vector for each input, in the order of the request; with `on_partial: report`, those that there are.",
-      items: {
-        type: "object",
-        required: ["object", "index", "embedding"],
-        properties: {
-          object: { const: "embedding" },
-          index: COUNT,
-          embedding: {
-            description:
-              "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` requests.",
-            anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, TEXT],
-          },
+      items: complete({
+        object: { const: "embedding" },
+        index: COUNT,
+        embedding: {
+          description:
+            "Numbers, or base64 of little-endian single-precision numbers, as `encoding_format` requests.",
+          anyOf: [{ type: "array", minItems: 1, items: { type: "number" } }, TEXT],
         },
-      },
+      }),
     },
     model: TEXT,
-    usage: {
-      type: "object",
-      required: ["prompt_tokens", "total_tokens"],
-      properties: { prompt_tokens: COUNT, total_tokens: COUNT },
-    },
+    usage: complete({ prompt_tokens: COUNT, total_tokens: COUNT }),
     errors: {
       type: "array",
       description: "With `on_partial: report`: the inputs that have no vector.",
-      items: {
-        type: "object",
-        required: ["index", "code", "message"],
-        properties: { index: COUNT, code: TEXT, message: TEXT },
-      },
+      items: complete({ index: COUNT, code: TEXT, message: TEXT }),
     },
   },
 } as const;

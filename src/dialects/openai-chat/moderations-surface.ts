@@ -13,7 +13,7 @@ import type {
   ModerationVerdict,
 } from "../../canon/unary.ts";
 import { INPUT_BODY } from "../body-reader.ts";
-import { NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES } from "../contract-schemas.ts";
+import { NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES, arrayOf, objectOf } from "../contract-schemas.ts";
 import { isWebUrl } from "../data-url.ts";
 import type { AnswerContext, RequestReader } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
@@ -234,7 +234,7 @@ const part = {
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: {
       required: ["image_url"],
-      properties: { image_url: { type: "object", required: ["url"], properties: { url: TEXT } } },
+      properties: { image_url: objectOf({ url: TEXT }, "url") },
     },
     else: { required: ["type"], properties: { type: { enum: ["text", "image_url"] } } },
   },
@@ -286,19 +286,20 @@ const MODERATION = {
     results: {
       type: "array",
       description: "One for each text of the request, or one for all its parts together.",
-      items: {
-        type: "object",
-        required: ["flagged", "categories", "category_scores"],
-        properties: {
+      items: objectOf(
+        {
           flagged: { type: "boolean" },
           categories: { type: "object", additionalProperties: NULLABLE_FLAG },
           category_scores: { type: "object", additionalProperties: { type: ["number", "null"] } },
           category_applied_input_types: {
             type: "object",
-            additionalProperties: { type: "array", items: TEXT },
+            additionalProperties: arrayOf(TEXT),
           },
         },
-      },
+        "flagged",
+        "categories",
+        "category_scores",
+      ),
     },
   },
 } as const;

@@ -10,6 +10,7 @@ import { promptOpening } from "../body-reader.ts";
 import {
   COMPLETION_MEMBERS,
   MODEL,
+  NULL,
   NULLABLE_FLAG,
   PREFERENCES,
   SAMPLING_MEMBERS,
@@ -382,7 +383,7 @@ const COMPLETIONS_SCHEMA = {
     prompt: {
       description: "A text, a list of texts, a list of tokens, or a list of lists of tokens.",
       anyOf: [
-        { type: "null" },
+        NULL,
         TEXT,
         { type: "array", minItems: 1, items: TEXT },
         { type: "array", minItems: 1, items: TOKEN },

@@ -1,27 +1,30 @@
 import type { JsonObject } from "../../canon/json.ts";
-import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
+import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import {
   CONVERSATION_MEMBERS,
+  type EventStream,
+  type EventTable,
   MODEL,
   NEVER_SET,
   NO_UNKNOWN,
+  NULL,
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
+  OBJECT,
   ONLY_NULL,
   PREFERENCES,
+  anyOf,
+  arrayOf,
   eventSchemas,
   eventUnion,
   nullableInteger,
   nullableList,
-  type EventStream,
-  type EventTable,
+  objectOf,
 } from "../contract-schemas.ts";
 import { WEATHER } from "../protocol-family.ts";
 
-const contentPart = {
-  type: "object",
-  required: ["type"],
-  properties: {
+const contentPart = objectOf(
+  {
     type: TEXT,
     text: NULLABLE_TEXT,
     refusal: NULLABLE_TEXT,
@@ -32,33 +35,27 @@ const contentPart = {
     annotations: { type: ["array", "null"] },
     logprobs: { type: ["array", "null"] },
   },
-} as const;
+  "type",
+);
 
-const summaryPart = {
-  type: "object",
-  required: ["text"],
-  properties: { type: NULLABLE_TEXT, text: TEXT },
-} as const;
+const summaryPart = objectOf({ type: NULLABLE_TEXT, text: TEXT }, "text");
 
 /**
  * A message may leave `type` out. Items of hosted tools have members of their own, which are the
  * provider's business.
  */
-const item = {
-  type: "object",
-  properties: {
-    type: NULLABLE_TEXT,
-    id: NULLABLE_TEXT,
-    role: NULLABLE_TEXT,
-    phase: NULLABLE_TEXT,
-    content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: contentPart }] },
-    summary: nullableList(summaryPart),
-    encrypted_content: NULLABLE_TEXT,
-    call_id: NULLABLE_TEXT,
-    name: NULLABLE_TEXT,
-    namespace: NULLABLE_TEXT,
-  },
-} as const;
+const item = objectOf({
+  type: NULLABLE_TEXT,
+  id: NULLABLE_TEXT,
+  role: NULLABLE_TEXT,
+  phase: NULLABLE_TEXT,
+  content: anyOf(TEXT, NULL, arrayOf(contentPart)),
+  summary: nullableList(summaryPart),
+  encrypted_content: NULLABLE_TEXT,
+  call_id: NULLABLE_TEXT,
+  name: NULLABLE_TEXT,
+  namespace: NULLABLE_TEXT,
+});
 
 /** Kinds of tools are judged by the parser, which knows what each one needs. */
 const tool = {
@@ -87,27 +84,21 @@ const schemaMembers = {
 
 const formatType = { enum: ["text", "json_object", "json_schema"] } as const;
 
-const textFormat = {
-  anyOf: [
-    { type: "null" },
-    { type: "object", required: ["type"], properties: { type: formatType, ...schemaMembers } },
-  ],
-} as const;
+const textFormat = anyOf(NULL, objectOf({ type: formatType, ...schemaMembers }, "type"));
 
 const responseFormat = {
   description:
     "The chat completions spelling of `text.format`, whole or flattened. If both are given, they must be equal.",
   anyOf: [
-    { type: "null" },
-    {
-      type: "object",
-      required: ["type"],
-      properties: {
+    NULL,
+    objectOf(
+      {
         type: formatType,
         ...schemaMembers,
         json_schema: { ...NULLABLE_OBJECT, properties: schemaMembers },
       },
-    },
+      "type",
+    ),
   ],
 } as const;
 
@@ -124,7 +115,7 @@ export const RESPONSES_SCHEMA = {
   parserRules: NO_UNKNOWN,
   properties: {
     model: MODEL,
-    input: { anyOf: [TEXT, { type: "array", minItems: 1, items: item }] },
+    input: anyOf(TEXT, { type: "array", minItems: 1, items: item }),
     instructions: NULLABLE_TEXT,
     stream: NULLABLE_FLAG,
     stream_options: {
@@ -132,13 +123,7 @@ export const RESPONSES_SCHEMA = {
       properties: { include_obfuscation: NULLABLE_FLAG },
     },
     tools: nullableList(tool),
-    tool_choice: {
-      anyOf: [
-        TEXT,
-        { type: "null" },
-        { type: "object", required: ["type"], properties: { type: TEXT } },
-      ],
-    },
+    tool_choice: anyOf(TEXT, NULL, objectOf({ type: TEXT }, "type")),
     max_tool_calls: nullableInteger(0),
     max_output_tokens: nullableInteger(16),
     reasoning: {
@@ -200,7 +185,7 @@ export const RESPONSE = {
     error: NULLABLE_OBJECT,
     incomplete_details: NULLABLE_OBJECT,
     model: TEXT,
-    output: { type: "array", items: { type: "object" } },
+    output: { type: "array", items: OBJECT },
     usage: NULLABLE_OBJECT,
     store: { const: false },
     request_id: {
@@ -225,29 +210,26 @@ export const RESPONSES_EXAMPLES = {
   },
 } as const;
 
-/** JSON Schema of the events of POST /v1/responses; tests validate real streams against it. */
-const object = { type: "object" } as const;
-const index = { type: "integer", minimum: 0 } as const;
-
 /** The resource as it ends the stream with this status. */
 const ended = (status: string): Readonly<Record<string, JsonObject>> => ({
   response: { allOf: [RESPONSE, { properties: { status: { const: status } } }] },
 });
 
-const itemMembers = { item: object, output_index: index } as const;
-const partMembers = { part: object, output_index: index } as const;
-const delta = { delta: TEXT, item_id: TEXT, output_index: index } as const;
+const itemMembers = { item: OBJECT, output_index: COUNT } as const;
+const partMembers = { part: OBJECT, output_index: COUNT } as const;
+const delta = { delta: TEXT, item_id: TEXT, output_index: COUNT } as const;
 
+/** The events of POST /v1/responses; tests validate real streams against them. */
 const EVENTS: EventTable = {
-  "response.created": ["The resource, without output.", { response: object }],
-  "response.in_progress": ["The provider works on it.", { response: object }],
+  "response.created": ["The resource, without output.", { response: OBJECT }],
+  "response.in_progress": ["The provider works on it.", { response: OBJECT }],
   "response.output_item.added": ["An output item begins.", itemMembers],
   "response.output_item.done": ["An output item is whole.", itemMembers],
   "response.content_part.added": ["A content part begins.", partMembers],
   "response.content_part.done": ["A content part is whole.", partMembers],
   "response.output_text.delta": ["More text.", delta],
   "response.output_text.done": ["The text is whole.", { text: TEXT }],
-  "response.output_text.annotation.added": ["A citation of the text.", { annotation: object }],
+  "response.output_text.annotation.added": ["A citation of the text.", { annotation: OBJECT }],
   "response.refusal.delta": ["More of the model's refusal.", delta],
   "response.refusal.done": ["The model's refusal is whole.", { refusal: TEXT }],
   "response.function_call_arguments.delta": ["More arguments of a function call.", delta],
