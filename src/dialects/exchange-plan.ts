@@ -113,40 +113,25 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
   const host =
     flags.length === 0 && apiVersion === null ? null : (upstream.host?.(open, target) ?? null);
   const expectsUsage = !flags.includes("no_stream_options");
-  if (host === null) {
-    const { streamType = EVENT_STREAM, readError } = upstream;
-    // Member by member: the engine makes such an object at once, and one that is spread together
-    // step by step.
-    return {
-      path: open.path,
-      headers: open.headers,
-      body: () => JSON.stringify(open.body),
-      translated: open.translated,
-      stripped: open.stripped,
-      edits: open.edits,
-      dropped: open.dropped,
-      expectsUsage,
-      streamType,
-      stream: open.stream,
-      answer: open.answer,
-      streamOfAnswer: open.streamOfAnswer,
-      readError,
-    };
-  }
+  const { streamType = EVENT_STREAM, readError } = host ?? upstream;
+  // Member by member: the engine makes such an object at once, and a spread one step by step.
   return {
-    path: host.path,
-    headers: host.headers,
-    body: () => JSON.stringify(host.body),
+    path: (host ?? open).path,
+    headers: (host ?? open).headers,
+    body: () => JSON.stringify((host ?? open).body),
     translated: open.translated,
-    stripped: [...open.stripped, ...host.stripped],
+    stripped: host === null ? open.stripped : [...open.stripped, ...host.stripped],
     edits: open.edits,
     dropped: open.dropped,
     expectsUsage,
-    streamType: host.streamType,
-    stream: () => host.unwrapStream(open.stream()),
-    answer: (bytes) => open.answer(host.unwrapAnswer(bytes)),
-    streamOfAnswer: (bytes) => open.streamOfAnswer(host.unwrapAnswer(bytes)),
-    readError: host.readError,
+    streamType,
+    stream: host === null ? open.stream : () => host.unwrapStream(open.stream()),
+    answer: host === null ? open.answer : (bytes) => open.answer(host.unwrapAnswer(bytes)),
+    streamOfAnswer:
+      host === null
+        ? open.streamOfAnswer
+        : (bytes) => open.streamOfAnswer(host.unwrapAnswer(bytes)),
+    readError,
   };
 }
 

@@ -8,7 +8,7 @@ import {
 import { HANDLERS } from "../../src/http/control/handlers.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/contract.ts";
-import { CHAT_STREAM } from "../../src/dialects/openai-chat/contract.ts";
+import { CHAT_STREAM } from "../../src/dialects/openai-chat/dialect.ts";
 import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
 
 type Field = keyof InferenceEndpoint | keyof ControlEndpoint;

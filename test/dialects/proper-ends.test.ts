@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
 import type { UpstreamFailure } from "../../src/canon/failure.ts";
 import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
-import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/ending.ts";
+import { readUsage as readChatUsage } from "../../src/dialects/openai-chat/read-answer.ts";
 import { UsageTally } from "../../src/dialects/anthropic-messages/read-answer.ts";
 import { readUsage as readConverseUsage } from "../../src/dialects/bedrock-converse/read-answer.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";

@@ -1,7 +1,27 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
+import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { RerankRequest, RerankResult } from "../../canon/unary.ts";
+import {
+  COMPLETION_MEMBERS,
+  CONVERSATION_MEMBERS,
+  type EventStream,
+  MODEL,
+  NEVER_SET,
+  NULL,
+  NULLABLE_FLAG,
+  NULLABLE_OBJECT,
+  OBJECT,
+  PREFERENCES,
+  STREAMING_RULES,
+  anyOf,
+  arrayOf,
+  nullable,
+  nullableInteger,
+  nullableList,
+  objectOf,
+} from "../contract-schemas.ts";
 import type {
   Dialect,
   FormattedRequest,
@@ -12,31 +32,232 @@ import type {
 } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
 import { countIn, textIn } from "../json.ts";
-import {
-  CHAT_COMPLETION,
-  CHAT_COMPLETIONS_SCHEMA,
-  CHAT_EXAMPLES,
-  CHAT_STREAM,
-} from "./contract.ts";
-import { openAiEmbedder } from "./embeddings-upstream.ts";
-import { failureIn, readChatError } from "./ending.ts";
-import { OPENAI_CHAT } from "./facts.ts";
-import { OPENAI_FAMILY, deploymentHost, deploymentPath } from "./family.ts";
-import { formatChat } from "./format.ts";
-import { moderationsUpstream } from "./moderations-upstream.ts";
-import { CHAT_FIELDS, CHAT_REQUESTS } from "./parse-request.ts";
-import { parseChatAnswer, parseChatStream, readingOfChat } from "./read-answer.ts";
-import { editChatRequest, observeChatStream, readChatAnswer } from "./relay.ts";
-import { renderChatAnswer, renderChatStream } from "./render.ts";
+import { WEATHER } from "../protocol-family.ts";
 import { refusingUnknown } from "../request-reading.ts";
 import {
+  type FoundRanking,
   droppedPriority,
   droppedTruncation,
   foreignRefusal,
   rankingReader,
   wantedResults,
-  type FoundRanking,
 } from "../unary/ranking.ts";
+import { openAiEmbedder } from "./embeddings-upstream.ts";
+import { OPENAI_CHAT } from "./facts.ts";
+import { OPENAI_ERROR, OPENAI_FAMILY, deploymentHost, deploymentPath } from "./family.ts";
+import { formatChat } from "./format.ts";
+import { moderationsUpstream } from "./moderations-upstream.ts";
+import { CHAT_FIELDS, CHAT_REQUESTS } from "./parse-request.ts";
+import {
+  failureIn,
+  parseChatAnswer,
+  parseChatStream,
+  readChatError,
+  readingOfChat,
+} from "./read-answer.ts";
+import { editChatRequest, observeChatStream, readChatAnswer } from "./relay.ts";
+import { renderChatAnswer, renderChatStream } from "./render.ts";
+
+const contentPart = objectOf(
+  {
+    type: TEXT,
+    text: NULLABLE_TEXT,
+    image_url: anyOf(objectOf({ url: TEXT, detail: NULLABLE_TEXT }, "url"), NULLABLE_TEXT),
+    input_audio: nullable(objectOf({ data: TEXT, format: TEXT })),
+    file: nullable(
+      objectOf({ file_data: NULLABLE_TEXT, file_id: NULLABLE_TEXT, filename: NULLABLE_TEXT }),
+    ),
+  },
+  "type",
+);
+
+const toolCall = objectOf(
+  {
+    id: TEXT,
+    type: NULLABLE_TEXT,
+    function: nullable(objectOf({ name: TEXT, arguments: TEXT }, "name", "arguments")),
+    custom: nullable(objectOf({ name: TEXT, input: TEXT }, "name", "input")),
+  },
+  "id",
+);
+
+const message = objectOf(
+  {
+    role: { enum: ["developer", "system", "user", "assistant", "tool", "function"] },
+    content: anyOf(TEXT, NULL, arrayOf(contentPart)),
+    name: NULLABLE_TEXT,
+    refusal: NULLABLE_TEXT,
+    tool_calls: nullableList(toolCall),
+    tool_call_id: NULLABLE_TEXT,
+  },
+  "role",
+);
+
+const functionDefinition = objectOf(
+  {
+    name: { type: "string", minLength: 1 },
+    description: NULLABLE_TEXT,
+    parameters: NULLABLE_OBJECT,
+    strict: NULLABLE_FLAG,
+  },
+  "name",
+);
+
+/** Some speakers of the protocol leave `type` out of a function. */
+const tool = {
+  type: "object",
+  properties: {
+    type: { type: "string", minLength: 1 },
+    function: functionDefinition,
+    custom: objectOf({ name: TEXT }, "name"),
+  },
+  if: { properties: { type: { const: "function" } } },
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then: { required: ["function"] },
+} as const;
+
+const responseFormat = anyOf(
+  NULL,
+  objectOf(
+    {
+      type: { enum: ["text", "json_object", "json_schema"] },
+      json_schema: objectOf({
+        name: TEXT,
+        schema: NULLABLE_OBJECT,
+        strict: NULLABLE_FLAG,
+        description: NULLABLE_TEXT,
+      }),
+    },
+    "type",
+  ),
+);
+
+/**
+ * JSON Schema (2020-12) of the body of POST /v1/chat/completions
+ * (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json. Members
+ * that it does not list are judged by the field registry (`CHAT_FIELDS`), which knows the route;
+ * nested unknown members travel to providers of the same protocol untouched.
+ */
+const CHAT_COMPLETIONS_SCHEMA = {
+  title: "CreateChatCompletionRequest",
+  type: "object",
+  required: ["model", "messages"],
+  parserRules: STREAMING_RULES,
+  properties: {
+    model: MODEL,
+    messages: { type: "array", minItems: 1, items: message },
+    ...COMPLETION_MEMBERS,
+    tools: nullableList(tool),
+    tool_choice: anyOf(TEXT, NULL, OBJECT),
+    functions: nullableList(functionDefinition),
+    function_call: anyOf(TEXT, NULL, OBJECT),
+    response_format: responseFormat,
+    logprobs: NULLABLE_FLAG,
+    max_completion_tokens: nullableInteger(0),
+    reasoning_effort: {
+      enum: [null, "none", "minimal", "low", "medium", "high", "xhigh", "max", "default"],
+    },
+    verbosity: NULLABLE_TEXT,
+    modalities: nullableList(TEXT),
+    audio: NULLABLE_OBJECT,
+    prediction: NULLABLE_OBJECT,
+    moderation: NULLABLE_OBJECT,
+    web_search_options: NULLABLE_OBJECT,
+    store: { ...NULLABLE_FLAG, ...NEVER_SET },
+    ...CONVERSATION_MEMBERS,
+    provider: PREFERENCES,
+  },
+} as const;
+
+/** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
+export const CHAT_COMPLETION = {
+  title: "ChatCompletion",
+  type: "object",
+  description: "As the provider answered; streams are chat.completion.chunk events, then [DONE].",
+  required: ["choices"],
+  properties: {
+    id: TEXT,
+    object: TEXT,
+    model: TEXT,
+    choices: { type: "array" },
+    usage: NULLABLE_OBJECT,
+  },
+} as const;
+
+/** Requests of the contract, in the order to try them. */
+const CHAT_EXAMPLES = {
+  plain: { model: "chat-small", messages: [{ role: "user", content: "Say hello." }] },
+  streamed: {
+    model: "chat-small",
+    messages: [{ role: "user", content: "Say hello." }],
+    stream: true,
+    stream_options: { include_usage: true },
+  },
+  tools: {
+    model: "chat-small",
+    messages: [{ role: "user", content: "What is the weather in Lisbon?" }],
+    tools: [
+      {
+        type: "function",
+        function: { name: "weather", description: "Of a city, now.", parameters: WEATHER },
+      },
+    ],
+  },
+  preferences: {
+    model: "chat-large",
+    messages: [{ role: "user", content: "Say hello." }],
+    max_completion_tokens: 100,
+    provider: { region: "eu", data_collection: "deny" },
+  },
+} as const;
+
+/**
+ * One event of a stream. Providers leave out what they have nothing to say in, and a provider of
+ * the same protocol is relayed as it speaks.
+ *
+ * @param members what each choice has beside its index and the reason of its end.
+ */
+export function chunkSchema(title: string, members: JsonObject, description?: string) {
+  const choice = { index: COUNT, ...members, finish_reason: NULLABLE_TEXT };
+  return {
+    title,
+    type: "object",
+    required: ["choices"],
+    properties: {
+      id: TEXT,
+      object: TEXT,
+      created: { type: "integer" },
+      model: TEXT,
+      usage: NULLABLE_OBJECT,
+      choices: {
+        type: "array",
+        ...(description === undefined ? {} : { description }),
+        items: { type: "object", required: ["index"], properties: choice },
+      },
+    },
+  } as const;
+}
+
+const CHAT_COMPLETION_CHUNK = chunkSchema(
+  "ChatCompletionChunk",
+  { delta: NULLABLE_OBJECT },
+  "Empty in a chunk that has the usage alone.",
+);
+
+/** JSON Schema of the events; tests validate real streams against it. */
+const CHAT_COMPLETION_EVENT = {
+  title: "ChatCompletionEvent",
+  description: "A chunk of the answer, or an error.",
+  anyOf: [CHAT_COMPLETION_CHUNK, OPENAI_ERROR],
+} as const;
+
+/** How an answer streams. */
+export const CHAT_STREAM: EventStream = {
+  events: CHAT_COMPLETION_EVENT,
+  isNamed: false,
+  hasDone: true,
+  ends: "Every choice has had its `finish_reason`, and `data: [DONE]` is the last event. An event with `error` means that the answer is not whole; `[DONE]` follows it too.",
+};
 
 /** Where providers answer, after their base URL. */
 const PATH = "/chat/completions";

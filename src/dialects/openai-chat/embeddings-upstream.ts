@@ -5,7 +5,7 @@ import type { EmbedRequest, EmbedResult, Vector, VectorEncoding } from "../../ca
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
 import type { FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
 import { countIn, listIn, textIn } from "../json.ts";
-import { failureIn, readChatError } from "./ending.ts";
+import { failureIn, readChatError } from "./read-answer.ts";
 import { deploymentPath } from "./family.ts";
 import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import type { CutAnswer } from "../unary/cut-vectors.ts";

@@ -79,7 +79,7 @@ export const EMBEDDINGS_FLAGS = {
   },
 } as const satisfies Record<string, FlagFacts>;
 
-const CHAT_FLAGS = {
+export const CHAT_FLAGS = {
   no_store_field: {
     meaning: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
     omits: ["store"],
@@ -179,7 +179,7 @@ const CHAT_FLAGS = {
   },
   no_prompt_cache_fields: {
     meaning: "Leaves the members `prompt_cache_…` out.",
-    omits: ["prompt_cache_key", "prompt_cache_retention"],
+    omits: ["prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"],
   },
   ...EMBEDDINGS_FLAGS,
   deployment_paths: DEPLOYMENT_PATHS,

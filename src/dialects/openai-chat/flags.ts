@@ -1,6 +1,9 @@
 import { NO_EDITS, editSet, type DroppedField, type EditSet } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
+import type { FlagFacts } from "../dialect.ts";
+import { ownValue } from "../json.ts";
+import { CHAT_FLAGS } from "./facts.ts";
 import { readToolChoice } from "./family.ts";
 import { toolName } from "./parse-request.ts";
 import { readReasoningHistory } from "./reasoning.ts";
@@ -220,7 +223,7 @@ function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
 export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
   const changes: Changes = { stripped: [], dropped: new Set(), edits: NO_EDITS };
   if (flags.length === 0) return changes;
-  leaveOut(body, flags, changes);
+  omitMembers(body, flags, changes);
   rename(body, flags, changes);
   fitReasoning(body, flags, changes);
   fitTools(body, flags, changes);
@@ -308,36 +311,28 @@ function without(object: JsonObject, name: string): JsonObject {
   return rest;
 }
 
-interface LeftOut {
-  readonly flag: string;
-  readonly members: readonly string[];
-  /**
-   * The dropped field to record where a member had a value; `null` where only values without effect
-   * get here: all others are features that the flag withdraws.
-   */
-  readonly dropped: DroppedField | null;
-}
+const FLAGS: Readonly<Record<string, FlagFacts>> = CHAT_FLAGS;
 
-/** Members that providers refuse whatever their value. */
-const LEFT_OUT: readonly LeftOut[] = [
-  { flag: "no_parallel_tool_calls_field", members: ["parallel_tool_calls"], dropped: null },
-  { flag: "no_seed", members: ["seed"], dropped: null },
-  { flag: "no_logit_bias", members: ["logit_bias"], dropped: null },
-  { flag: "no_logprobs", members: ["logprobs", "top_logprobs"], dropped: null },
-  { flag: "no_penalties", members: ["frequency_penalty", "presence_penalty"], dropped: null },
-  { flag: "no_verbosity", members: ["verbosity"], dropped: null },
-  { flag: "no_service_tier", members: ["service_tier"], dropped: "service_tier_changed" },
-  {
-    flag: "no_prompt_cache_fields",
-    members: ["prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"],
-    dropped: "cache_hint_dropped",
-  },
-];
+/**
+ * Flags whose members (`omits`) are left out whatever their value, with the dropped field to record
+ * for a value. Without one, only values without effect get here: the flag withdraws the feature.
+ */
+const OMITTING: Readonly<Partial<Record<keyof typeof CHAT_FLAGS, DroppedField | null>>> = {
+  no_parallel_tool_calls_field: null,
+  no_seed: null,
+  no_logit_bias: null,
+  no_logprobs: null,
+  no_penalties: null,
+  no_verbosity: null,
+  no_service_tier: "service_tier_changed",
+  no_prompt_cache_fields: "cache_hint_dropped",
+};
 
-export function leaveOut(body: EditableBody, flags: readonly string[], changes: Changes): void {
-  for (const { flag, members, dropped } of LEFT_OUT) {
-    if (!flags.includes(flag)) continue;
-    for (const name of members) {
+export function omitMembers(body: EditableBody, flags: readonly string[], changes: Changes): void {
+  for (const flag of flags) {
+    const dropped = ownValue(OMITTING, flag);
+    if (dropped === undefined) continue;
+    for (const name of FLAGS[flag]?.omits ?? []) {
       const value = body[name];
       if (value === undefined) continue;
       delete body[name];

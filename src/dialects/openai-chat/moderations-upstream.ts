@@ -16,7 +16,7 @@ import {
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
 import type { FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
 import { memberIn, parseAnswerBytes, textIn } from "../json.ts";
-import { failureIn, readChatError, readUsage } from "./ending.ts";
+import { failureIn, readChatError, readUsage } from "./read-answer.ts";
 import { deploymentPath } from "./family.ts";
 import type { AnswerBytes } from "../unary/answer-bytes.ts";
 import { hasOneMeaning } from "../unary/one-meaning.ts";

@@ -12,7 +12,7 @@ import {
   failureIn,
   holdsAnswer,
   readUsage,
-} from "./ending.ts";
+} from "./read-answer.ts";
 import { renderOpenAiStreamFailure } from "./family.ts";
 import { MEMBER_REWRITTEN, applyFlags, requestUsage, takeOut, type EditableBody } from "./flags.ts";
 import { tagAnswer, untagMessage } from "./reasoning.ts";

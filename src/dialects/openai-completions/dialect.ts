@@ -30,8 +30,13 @@ import type {
 } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
 import { mergeUsage, numberOrNull, textOf } from "../json.ts";
-import { CHAT_COMPLETION, CHAT_STREAM, chunkSchema } from "../openai-chat/contract.ts";
-import { readChatError } from "../openai-chat/ending.ts";
+import { CHAT_COMPLETION, CHAT_STREAM, chunkSchema } from "../openai-chat/dialect.ts";
+import {
+  ChoiceReader,
+  parseChoices,
+  readChatError,
+  readWhole,
+} from "../openai-chat/read-answer.ts";
 import {
   OPENAI_ERROR,
   OPENAI_FAMILY,
@@ -41,10 +46,14 @@ import {
   readTextSettings,
   textPart,
 } from "../openai-chat/family.ts";
-import { leaveOut, requestUsage, type Changes, type EditableBody } from "../openai-chat/flags.ts";
+import {
+  omitMembers,
+  requestUsage,
+  type Changes,
+  type EditableBody,
+} from "../openai-chat/flags.ts";
 import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
 import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat/parse-request.ts";
-import { ChoiceReader, parseChoices, readWhole } from "../openai-chat/read-answer.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay.ts";
 import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
@@ -178,7 +187,7 @@ const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mod
     if (body.max_tokens !== requested) changes.edits |= OUTPUT_LIMIT_SET;
   }
   changes.edits |= requestUsage(body, request, flags, stripped);
-  leaveOut(body, flags, changes);
+  omitMembers(body, flags, changes);
   return { body, stripped, edits: changes.edits, headers: [], dropped: [...changes.dropped] };
 };
 
@@ -318,7 +327,7 @@ function formatCompletionsRequest(
   writeSettings(body, { ...request, maxOutputTokens: limit }, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
   writeStream(body, request, flags);
-  leaveOut(body, flags, { stripped: [], dropped, edits: NO_EDITS });
+  omitMembers(body, flags, { stripped: [], dropped, edits: NO_EDITS });
   return { path: PATH, body, headers: [], dropped: [...dropped] };
 }
 

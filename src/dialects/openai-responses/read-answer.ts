@@ -21,7 +21,7 @@ import {
   textOrNull,
   wholeOutput,
 } from "../json.ts";
-import { readErrorFrame } from "../openai-chat/ending.ts";
+import { readErrorFrame } from "../openai-chat/read-answer.ts";
 import { REQUEST_FAILURES } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
 

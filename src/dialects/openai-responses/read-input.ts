@@ -29,7 +29,7 @@ import {
   type ContentPart,
 } from "../openai-chat/family.ts";
 import { NATIVE_FAMILY, RESPONSES_TYPES } from "./request-facts.ts";
-import { readSealedReasoning } from "./sealed-reasoning.ts";
+import { readSealedReasoning } from "./resource.ts";
 import type { RequestReading } from "../request-reading.ts";
 
 /** Members of the items that canon can say. */

@@ -13,7 +13,7 @@ import {
   parseJsonBytes,
   parseJsonText,
 } from "../json.ts";
-import { readErrorFrame } from "../openai-chat/ending.ts";
+import { readErrorFrame } from "../openai-chat/read-answer.ts";
 import { printPart } from "./render.ts";
 import {
   readUsage,
@@ -40,8 +40,10 @@ import {
   isFullResource,
   printErrorEvent,
   printFailed,
+  readSealedReasoning,
+  tagEvent,
+  tagResource,
 } from "./resource.ts";
-import { readSealedReasoning, tagEvent, tagResource } from "./sealed-reasoning.ts";
 import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
 

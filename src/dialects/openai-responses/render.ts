@@ -21,8 +21,8 @@ import {
   printErrorEvent,
   printFailed,
   requestEcho,
+  sealReasoning,
 } from "./resource.ts";
-import { sealReasoning } from "./sealed-reasoning.ts";
 
 export function renderResponsesStream(context: AnswerContext): EventRenderer {
   return new ResponsesRenderer(context, true);

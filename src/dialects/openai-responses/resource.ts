@@ -1,10 +1,13 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { readSignature, relayedSignature, tagSignature } from "../../canon/generate/signature.ts";
+import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.ts";
+import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { requestedFormat } from "./request-facts.ts";
+import { mapObjects, withMember, withObject } from "../json.ts";
 import { RESPONSE_FAILURES } from "../refusals.ts";
 import { formatLastSseEvent } from "../sse.ts";
+import { NATIVE_FAMILY, requestedFormat } from "./request-facts.ts";
 
 /**
  * The members of a resource that repeat the request, with the protocol's documented defaults where
@@ -322,4 +325,64 @@ function fillPart(part: JsonValue): JsonValue {
   if (!isJsonObject(part) || isFullPart(part)) return part;
   const missing = PART_LISTS.filter((name) => part[name] == null);
   return { ...part, ...Object.fromEntries(missing.map((name) => [name, []])) };
+}
+
+/**
+ * Stands before the text that a tagged signature signs. Base64 has no colon, so no provider's
+ * signature begins with it.
+ */
+const SEALED = "text:";
+
+/** Content of `encrypted_content`. */
+interface SealedReasoning {
+  readonly family: string;
+  readonly signature: string;
+  /** The text that was sealed with the signature; empty where none was. */
+  readonly text: string;
+}
+
+/**
+ * `encrypted_content` of reasoning by a model of another protocol. The text that the signature
+ * signs goes along: clients keep this member and the summary, and some (AI SDK, opencode) drop
+ * `content`, where the text stands too. Without it the next turn would hold a signature of nothing,
+ * which providers refuse.
+ *
+ * @param text full text of the reasoning; empty for a summary, which clients keep.
+ */
+export function sealReasoning(family: string, signature: string, text: string): string {
+  if (text === "") return tagSignature(family, signature);
+  return tagSignature(family, `${SEALED}${textToBase64(text)}.${signature}`);
+}
+
+/** Reads what {@link sealReasoning} wrote, and every other signature of this protocol. */
+export function readSealedReasoning(encrypted: string): SealedReasoning {
+  const { family, signature } = readSignature(encrypted, NATIVE_FAMILY);
+  // Without our tag it is the provider's own, whatever it begins with.
+  if (signature === encrypted || !signature.startsWith(SEALED))
+    return { family, signature, text: "" };
+  const end = signature.indexOf(".");
+  if (end === -1) return { family, signature, text: "" };
+  const text = base64ToText(signature.slice(SEALED.length, end)) ?? "";
+  return { family, signature: signature.slice(end + 1), text };
+}
+
+/** A response resource with its encrypted reasoning tagged for the client. */
+export function tagResource(response: JsonObject, family: string | null): JsonObject {
+  return withMember(response, "output", (output) =>
+    mapObjects(output, (item) => tagItem(item, family)),
+  );
+}
+
+/** The same for an event of a stream, which holds an item or a resource. */
+export function tagEvent(event: JsonObject, family: string | null): JsonObject {
+  return isJsonObject(event.item)
+    ? withObject(event, "item", (item) => tagItem(item, family))
+    : withObject(event, "response", (response) => tagResource(response, family));
+}
+
+/** Reasoning and compacted conversations are sealed in the same member. */
+function tagItem(item: JsonObject, family: string | null): JsonObject {
+  return withMember(item, "encrypted_content", (sealed) =>
+    typeof sealed === "string" ? relayedSignature(sealed, family, NATIVE_FAMILY) : sealed,
+  );
 }

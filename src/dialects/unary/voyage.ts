@@ -1,7 +1,7 @@
 import type { Dialect } from "../dialect.ts";
 import { countIn, textIn } from "../json.ts";
 import { INPUT_TYPES, readOpenAiList } from "../openai-chat/embeddings-upstream.ts";
-import { failureIn, readChatError } from "../openai-chat/ending.ts";
+import { failureIn, readChatError } from "../openai-chat/read-answer.ts";
 import { droppedPriority, foreignRefusal, rankingReader, wantedResults } from "./ranking.ts";
 import { formatPurpose, textsOf, vectorFromBase64 } from "./vectors.ts";
 

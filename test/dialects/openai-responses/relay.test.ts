@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import type { AnswerStream, Ending } from "../../../src/dialects/dialect.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/request-facts.ts";
-import { sealReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
+import { sealReasoning } from "../../../src/dialects/openai-responses/resource.ts";
 import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
 import { breachOfOrder } from "./order.ts";

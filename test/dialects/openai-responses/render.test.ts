@@ -8,7 +8,7 @@ import type {
 import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
-import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
+import { readSealedReasoning } from "../../../src/dialects/openai-responses/resource.ts";
 import { lawfulEvents } from "./events.ts";
 import { openResponses } from "./open-responses.ts";
 import { breachOfOrder } from "./order.ts";

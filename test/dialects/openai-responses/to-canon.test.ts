@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../../src/canon/json.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { RequestReading } from "../../../src/dialects/request-reading.ts";
 import { readConversation } from "../../../src/dialects/openai-responses/read-input.ts";
-import { readSealedReasoning } from "../../../src/dialects/openai-responses/sealed-reasoning.ts";
+import { readSealedReasoning } from "../../../src/dialects/openai-responses/resource.ts";
 import { contextOf, NO_EDITS, parse, toCanon } from "./support.ts";
 
 const text = (value: string) => ({ kind: "text", text: value, cache: null });
