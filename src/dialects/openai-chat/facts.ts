@@ -235,6 +235,7 @@ export const OPENAI_CHAT = {
   takesApiVersion: true,
   requires: {
     ...PLAIN_RULES,
+    takesCacheMarks: false,
     // platform.openai.com/docs/api-reference/chat/create, `tools.function.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // "string too long. Expected a string with maximum length 40":

@@ -6,14 +6,12 @@ import type {
   DataSource,
   FilePart,
   GenerateRequest,
-  ImagePart,
   InputPart,
   OutputFormat,
   ReasoningPart,
   ReasoningRequest,
   RefusalPart,
   TextPart,
-  ToolCallPart,
   ToolChoice,
   ToolResult,
   Turn,
@@ -41,7 +39,7 @@ export function formatChat(
   const messages = formatTurns(request.turns, target, dropped);
   if ("code" in messages) return messages;
   const body: EditableBody = { model: target.endpoint.upstreamModel, messages: messages.list };
-  writeTools(body, request, dropped);
+  writeTools(body, request);
   writeSettings(body, request, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
   if (request.logprobs !== null) {
@@ -131,11 +129,9 @@ const CHAT_TIERS = { ...SERVICE_TIERS, standard_only: "default" };
 function writeTools(
   body: EditableBody,
   { tools, toolChoice, parallelToolCalls }: GenerateRequest,
-  dropped: Set<DroppedField>,
 ): void {
   if (tools.length === 0) return;
-  body.tools = tools.map(({ name, description, parameters, strict, cache }) => {
-    if (cache !== null) dropped.add("cache_mark_dropped");
+  body.tools = tools.map(({ name, description, parameters, strict }) => {
     const members = {
       name,
       description: description ?? undefined,
@@ -266,21 +262,19 @@ class TurnFormatter {
   #inputs(parts: readonly InputPart[]): JsonValue {
     const [first] = parts;
     if (first === undefined) return "";
-    if (parts.length === 1 && first.kind === "text") return this.#text(first);
+    if (parts.length === 1 && first.kind === "text") return first.text;
     return parts.map((part) => this.#input(part));
-  }
-
-  #text({ text, cache }: TextPart): string {
-    this.#dropMark(cache);
-    return text;
   }
 
   #input(part: InputPart): JsonObject {
     switch (part.kind) {
       case "text":
-        return { type: "text", text: this.#text(part) };
+        return { type: "text", text: part.text };
       case "image":
-        return { type: "image_url", image_url: this.#image(part) };
+        return {
+          type: "image_url",
+          image_url: { url: urlOf(part.source), detail: part.detail ?? undefined },
+        };
       case "file":
         return { type: "file", file: this.#file(part) };
       case "audio":
@@ -288,13 +282,7 @@ class TurnFormatter {
     }
   }
 
-  #image({ source, detail, cache }: ImagePart): JsonObject {
-    this.#dropMark(cache);
-    return { url: urlOf(source), detail: detail ?? undefined };
-  }
-
-  #file({ source, name, cache }: FilePart): JsonObject {
-    this.#dropMark(cache);
+  #file({ source, name }: FilePart): JsonObject {
     if (source.kind === "url") {
       this.refusal ??= unsupported("files by URL");
       return {};
@@ -326,7 +314,12 @@ class TurnFormatter {
       rank = Math.max(rank, RANKS[part.kind]);
       if (part.kind === "reasoning") reasoning.push(part);
       else if (part.kind === "tool_call")
-        calls.push({ ...this.#call(part), ...signedExtra(callSignatures.shift()) });
+        calls.push({
+          id: part.id,
+          type: "function",
+          function: { name: part.name, arguments: part.arguments },
+          ...signedExtra(callSignatures.shift()),
+        });
       else said.push(part);
     }
     const details = reasoning.flatMap((part) => reasoningDetails(part, part.signature, null));
@@ -351,34 +344,20 @@ class TurnFormatter {
     if (first === undefined) return { content: calls ? null : "" };
     if (parts.length === 1) {
       return first.kind === "text"
-        ? { content: this.#text(first) }
+        ? { content: first.text }
         : { content: null, refusal: first.text };
     }
     const content = parts.map((part) =>
       part.kind === "text"
-        ? { type: "text", text: this.#text(part) }
+        ? { type: "text", text: part.text }
         : { type: "refusal", refusal: part.text },
     );
     return { content };
   }
 
-  #call(call: ToolCallPart): JsonObject {
-    this.#dropMark(call.cache);
-    return {
-      id: call.id,
-      type: "function",
-      function: { name: call.name, arguments: call.arguments },
-    };
-  }
-
-  #result({ callId, content, isError, cache }: ToolResult): JsonObject {
-    this.#dropMark(cache);
+  #result({ callId, content, isError }: ToolResult): JsonObject {
     if (isError === true) this.#dropped.add("tool_error_flag_dropped");
     return { role: "tool", tool_call_id: callId, content: this.#inputs(content) };
-  }
-
-  #dropMark(cache: TextPart["cache"]): void {
-    if (cache !== null) this.#dropped.add("cache_mark_dropped");
   }
 }
 

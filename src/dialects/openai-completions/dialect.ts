@@ -310,7 +310,7 @@ function formatCompletionsRequest(
 ): FormattedRequest | ServiceError {
   const [turn] = request.turns;
   const dropped = new Set<DroppedField>(["prompt_as_message"]);
-  const prompt = turn?.role === "user" ? promptOf(turn, dropped) : null;
+  const prompt = turn?.role === "user" ? promptOf(turn) : null;
   const problem = unsupportedSetting(request, prompt);
   if (problem !== null || prompt === null) {
     const sentence = `The request uses ${problem}, which the legacy completions protocol of an endpoint that may get it cannot carry`;
@@ -359,15 +359,9 @@ function unsupportedSetting(request: GenerateRequest, prompt: string | null): st
 }
 
 /** The texts of the parts, joined; `null` where a part is not text. */
-function promptOf({ name, content }: UserTurn, dropped: Set<DroppedField>): string | null {
-  let prompt = "";
-  for (const part of content) {
-    if (part.kind !== "text") return null;
-    if (part.cache !== null) dropped.add("cache_mark_dropped");
-    prompt += part.text;
-  }
-  if (name !== null) dropped.add("participant_name_dropped");
-  return prompt;
+function promptOf({ content }: UserTurn): string | null {
+  const texts = content.flatMap((part) => (part.kind === "text" ? [part.text] : []));
+  return texts.length < content.length ? null : texts.join("");
 }
 
 /** JSON Schema of the events; tests validate real streams against it. */

@@ -22,6 +22,8 @@ export const OPENAI_COMPLETIONS = {
   takesApiVersion: true,
   requires: {
     ...PLAIN_RULES,
+    takesCacheMarks: false,
+    takesNames: false,
     // One prompt has no tools, results or schemas.
     toolName: /^\w{1,64}$/,
   },

@@ -53,6 +53,7 @@ export const OPENAI_RESPONSES = {
   takesApiVersion: true,
   requires: {
     ...PLAIN_RULES,
+    takesNames: false,
     // platform.openai.com/docs/api-reference/responses/create, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same page, `input.call_id`: 1 to 64 characters.

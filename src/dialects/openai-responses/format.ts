@@ -202,12 +202,10 @@ class ItemPrinter {
           },
         ];
       case "user":
-        if (turn.name !== null) this.#dropped.add("participant_name_dropped");
         return [
           { type: "message", role: "user", content: turn.content.map((part) => this.#input(part)) },
         ];
       case "assistant":
-        if (turn.name !== null) this.#dropped.add("participant_name_dropped");
         return this.#assistant(turn.content);
       case "tool":
         return turn.results.map((result) => this.#result(result));

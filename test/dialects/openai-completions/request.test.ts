@@ -457,9 +457,9 @@ describe("another protocol's request for an endpoint of this one", () => {
       body: { prompt: "ab" },
       dropped: [
         "hint_dropped",
-        "prompt_as_message",
-        "cache_mark_dropped",
         "participant_name_dropped",
+        "cache_mark_dropped",
+        "prompt_as_message",
         "service_tier_changed",
         "cache_hint_dropped",
         "reasoning_display_dropped",

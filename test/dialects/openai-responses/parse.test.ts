@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
-import { RESPONSES_SCHEMA, responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
+import {
+  RESPONSES_SCHEMA,
+  responsesSurface,
+} from "../../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/request-facts.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { parse, refusal } from "./support.ts";
