@@ -1,8 +1,9 @@
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runCommands } from "../../../src/cli/commands.ts";
 import { runCommand, type Ran } from "../../keys/command.ts";
+import { startTestServer } from "../../support/server.ts";
 import { temporaryFolder, GIT_ENVIRONMENT, writeTo } from "./repository.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../../docs/examples");
@@ -101,5 +102,48 @@ describe("signalbox simulate --policies", () => {
       code: 1,
       stderr: expect.stringContaining("SIGNALBOX_KEY") as string,
     });
+  });
+});
+
+describe("signalbox simulate --server", () => {
+  test("judges base by what the running server enforces, whatever initial_mode says", async () => {
+    const started = await startTestServer();
+    const { server, folder } = started;
+    const cwd = temporaryFolder();
+    const routesText = readFileSync(join(folder, "routes.yaml"), "utf8");
+    for (const side of ["base", "head"]) {
+      cpSync(join(folder, "policies"), join(cwd, side, "policies"), { recursive: true });
+      writeTo(cwd, {
+        [`${side}/routes.yaml`]: routesText.replaceAll(
+          /(?<=initial_mode:.*): enforce\b/g,
+          ": shadow",
+        ),
+      });
+    }
+    const slots = async (environment: Record<string, string>, ...argv: readonly string[]) => {
+      const { code, stdout, stderr } = await runCommand(
+        runCommands,
+        ["simulate", "--base", "./base", "--head", "./head", "--format", "json", ...argv],
+        { cwd, environment: { ...GIT_ENVIRONMENT, ...environment } },
+      );
+      const policies: { id: string; slot: string }[] =
+        code === 0 ? JSON.parse(stdout).base.policies : [];
+      return { code, stderr, slots: policies.map(({ id, slot }) => `${id} ${slot}`) };
+    };
+    const flags = ["--server", server.url];
+    const reading = { SIGNALBOX_KEY: await started.key("platform", ["governance:read"]) };
+    const alone = await slots({});
+    expect(alone.slots).toContain("eu-residency candidate");
+    const served = await slots(reading, ...flags);
+    expect(served.code).toBe(0);
+    expect(served.stderr).toMatch(/policies as the server enforces them: .*\beu-residency\b/);
+    expect(served.slots).toContain("eu-residency enforced");
+
+    const other = { SIGNALBOX_KEY: await started.key("platform", ["inference"]) };
+    expect(await slots(other, ...flags)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("--server: answered with 403") as string,
+    });
+    expect(await slots({ SIGNALBOX_KEY: "sbx_wrong" }, ...flags)).toMatchObject({ code: 1 });
   });
 });
