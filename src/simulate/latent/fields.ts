@@ -35,11 +35,15 @@ import {
 
 /**
  * The members that a policy reads on either side, each with the values of its closed list, the
- * names of both tables and one name that none has. Names that the policy takes for equal are one
+ * names of both tables, those that only the policy has, and one that none has. Names that the policy takes for equal are one
  * value: those that it does not contain, and that are in the same region groups.
  */
 export function latentFields(reads: PolicyReads, tables: TablePair): readonly LatentField[] {
-  return [...endpointFields(reads, tables), ...inputFields(reads, tables)].filter(
+  const declared = JSON.stringify(tables);
+  // A label that the policy names is no tier or endpoint that may come.
+  const named = reads.named.filter((name) => !declared.includes(JSON.stringify(name)));
+  const own = { ...reads, named };
+  return [...endpointFields(own, tables), ...inputFields(own, tables)].filter(
     ({ values }) => values.length > 1,
   );
 }

@@ -2,7 +2,7 @@ import type { ExplainArguments } from "../assertions/results.ts";
 import { firstExample, type PathTallies, type PathTally } from "../compare/comparison-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
-import type { DataPath, ReachedDestination, RoutePath } from "./report.ts";
+import type { DataPath, RoutePath } from "./report.ts";
 import { OTHER_SIDE, type OfSides, type SideName } from "../sample-request.ts";
 
 /** What the paths of a report need besides their tallies. */
@@ -21,19 +21,17 @@ export function dataPathsWithout(
   side: SideName,
   context: PathContext,
 ): readonly DataPath[] {
-  return inOrder(paths)
-    .filter(([key]) => !others.has(key))
-    .map(([, path]): DataPath => {
-      const example = firstExample(path);
-      return {
-        workspace: path.workspace,
-        operation: path.operation,
-        ...reached(path, example.model, side, context),
-        routes: [...path.routes.keys()].toSorted(),
-        example,
-        explain: context.explain(example),
-      };
-    });
+  return inOrder(paths).flatMap(([key, path]) =>
+    others.has(key)
+      ? []
+      : [
+          {
+            operation: path.operation,
+            routes: [...path.routes.keys()].toSorted(),
+            ...reached(path, side, context),
+          },
+        ],
+  );
 }
 
 /** The same by route: also where another route of the workspace leads there on the other side. */
@@ -43,60 +41,55 @@ export function routePathsWithout(
   side: SideName,
   context: PathContext,
 ): readonly RoutePath[] {
-  const found = new Map<string, PathTally[]>();
-  for (const [key, path] of inOrder(paths)) {
-    for (const [route, example] of path.routes) {
-      if (others.get(key)?.routes.has(route) === true) continue;
-      const { workspace, provider, region, host } = path;
-      const where = [route, workspace, provider, region, host].join("\n");
-      const known = found.get(where) ?? [];
-      known.push({ ...path, routes: new Map([[route, example]]) });
-      found.set(where, known);
-    }
-  }
-  return [...found]
-    .toSorted(([left], [right]) => (left < right ? -1 : 1))
-    .flatMap(([, same]): readonly RoutePath[] => {
-      const path = same.toSorted((left, right) => orderOf(left) - orderOf(right))[0];
-      if (path === undefined) return [];
-      const example = firstExample(path);
-      return [
-        {
-          workspace: path.workspace,
-          route: example.model,
-          operations: OPERATIONS.filter((operation) =>
-            same.some((one) => one.operation === operation),
-          ),
-          ...reached(path, example.model, side, context),
-          example,
-          explain: context.explain(example),
-        },
-      ];
-    });
+  const found = inOrder(paths).flatMap(([key, path]) =>
+    [...path.routes].flatMap(([route, example]) =>
+      others.get(key)?.routes.has(route) === true
+        ? []
+        : [{ ...path, route, order: example.order, routes: new Map([[route, example]]) }],
+    ),
+  );
+  const byEnd = Map.groupBy(found, ({ route, workspace, provider, region, host }) =>
+    [route, workspace, provider, region, host].join("\n"),
+  );
+  return inOrder(byEnd).flatMap(([, same]) =>
+    same
+      .toSorted((left, right) => left.order - right.order)
+      .slice(0, 1)
+      .map((path) => ({
+        route: path.route,
+        operations: OPERATIONS.filter((operation) =>
+          same.some((one) => one.operation === operation),
+        ),
+        ...reached(path, side, context),
+      })),
+  );
 }
 
-function orderOf({ routes }: PathTally): number {
-  return Math.min(...[...routes.values()].map(({ order }) => order));
+function inOrder<Value>(rows: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] {
+  return [...rows].toSorted(([left], [right]) => (left < right ? -1 : 1));
 }
 
-function inOrder(paths: PathTallies): readonly (readonly [string, PathTally])[] {
-  return [...paths].toSorted(([left], [right]) => (left < right ? -1 : 1));
-}
-
+/** Where a path leads, with its first example. */
 function reached(
-  { provider, region, host }: PathTally,
-  route: string,
+  path: PathTally,
   side: SideName,
-  { locations, hostOf }: PathContext,
-): ReachedDestination {
+  { locations, hostOf, explain }: PathContext,
+): Pick<DataPath & RoutePath, keyof DataPath & keyof RoutePath> {
+  const { workspace, provider, region, host } = path;
+  const example = firstExample(path);
   const other = hostOf[OTHER_SIDE[side]](provider);
   const moved = other !== "" && other !== host;
-  const location = moved ? locations[side].providerAddress(provider) : locations[side].route(route);
+  const location = moved
+    ? locations[side].providerAddress(provider)
+    : locations[side].route(example.model);
   return {
+    workspace,
     provider,
     region,
     host,
     other_host: moved ? other : null,
     location: location === null ? null : { ...location, side },
+    example,
+    explain: explain(example),
   };
 }
