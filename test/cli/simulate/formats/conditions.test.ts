@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { conditionsText } from "../../../../src/cli/simulate/formats/screen/conditions.ts";
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
+import { PLAIN_SCALARS } from "../../../../src/simulate/request-scalars.ts";
 import type { ChangeGroup } from "../../../../src/simulate/report/report.ts";
 import { comparison, group, POINT, report } from "./report-fixture.ts";
 
-const PLAIN = { ...POINT, needs: [] };
+const PLAIN = { ...POINT, ...PLAIN_SCALARS, needs: [] };
 
 function conditioned(conditions: Readonly<Record<string, readonly string[]>>): ChangeGroup {
   return group({
@@ -90,6 +91,19 @@ describe("the conditions of a change", () => {
     ],
   ])("%s", (_, groups, text) => {
     expect(conditionsText(groups, REPORT)).toBe(text);
+  });
+
+  it("name a need of the example, where other requests of the group have another one", () => {
+    const either = group({ conditions: [], example: { ...PLAIN, needs: ["reasoning"] } });
+    expect(conditionsText([either], REPORT)).toBe("; such as with needs reasoning");
+  });
+
+  it("say that it is some callers, where another preference is no condition of the whole group", () => {
+    const some = group({
+      conditions: [{ dimension: "region", values: ["us"] }],
+      example: { ...PLAIN, preferences: { region: ["us"], order: ["p"] } },
+    });
+    expect(conditionsText([some], REPORT)).toBe("; only some callers who set region us");
   });
 
   it("name the environment of the example, where only other requests of the group have the usual one", () => {

@@ -1,8 +1,10 @@
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../../canon/policy.ts";
+import { ALWAYS_USED } from "../../../../canon/request.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
 import { listText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
-import { preferenceValues } from "../../../../simulate/sample-request.ts";
+import { perScalar } from "../../../../simulate/request-scalars.ts";
+import { PLAIN_SAMPLE, preferenceValues } from "../../../../simulate/sample-request.ts";
 
 /** What callers choose for one request: the example of a plain group chooses none of it. */
 const SOME = "preferences";
@@ -20,18 +22,48 @@ type Conditions = ReadonlyMap<string, readonly string[]>;
  */
 export function conditionsText(groups: readonly ChangeGroup[], report: ReportModel): string {
   const conditions = joined(groups, report);
-  const environment = groups[0]?.example.key.environment ?? "";
-  // The example has the most usual values that the group has.
-  const isUnusual = !conditions.has("environment") && environment !== USUAL && hasUsual(report);
-  const such = isUnusual && environment !== "" ? `; such as with environment ${environment}` : "";
   const own = [...conditions].filter(([dimension]) => !PREFERENCES.has(dimension));
   const parts = [
     ...callersText(conditions),
     ...own.map(([dimension, values]) => partText(dimension, values, report)),
   ];
-  return parts.length === 0
-    ? such
-    : `; ${parts.join(", ").replaceAll(/(?<=^only with .*), only (?=with )/g, ", ")}`;
+  const [first] = groups;
+  const such = first === undefined ? [] : unusualOf(first, conditions, report);
+  const texts = [
+    parts.join(", ").replaceAll(/(?<=^only with .*), only (?=with )/g, ", "),
+    such.length === 0 ? "" : `such as with ${such.join(" and ")}`,
+  ];
+  return texts.flatMap((text) => (text === "" ? [] : [`; ${text}`])).join("");
+}
+
+/**
+ * What the example has and plain requests have not, although it is no condition of the group: other
+ * requests of it have something else.
+ */
+function unusualOf(
+  { example }: ChangeGroup,
+  conditions: Conditions,
+  report: ReportModel,
+): readonly string[] {
+  const { key, needs, features, operation } = example;
+  const always: readonly string[] = ALWAYS_USED[operation] ?? [];
+  // The example has the most usual values that the group has.
+  const isUnusual = key.environment !== "" && key.environment !== USUAL && hasUsual(report);
+  const lists = Object.entries({
+    environment: isUnusual ? [key.environment] : [],
+    needs,
+    features: features.filter((feature) => !always.includes(feature)),
+    key_labels: key.labels,
+  });
+  const scalars = perScalar(
+    (member, { name }) =>
+      [name, example[member] === PLAIN_SAMPLE[member] ? [] : [String(example[member])]] as const,
+  );
+  // Denials for one of several needs list them.
+  if (conditions.has("denied_for")) return [];
+  return [...lists, ...scalars].flatMap(([dimension, values]) =>
+    values.length === 0 || conditions.has(dimension) ? [] : [`${dimension} ${listText(values, 3)}`],
+  );
 }
 
 /** Values that a request has without the preference. */
@@ -45,14 +77,13 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 function callersText(conditions: Conditions): readonly string[] {
   const chosen = [...conditions].filter(([dimension]) => PREFERENCES.has(dimension));
   if (chosen.length === 0) return [];
-  const set = chosen.filter(([dimension, values]) => values.join("\n") !== DEFAULTS[dimension]);
-  const parts = set.flatMap(([dimension, values]) =>
-    dimension === SOME ? [] : [`${dimension} ${listText(values, 3)}`],
+  const set = chosen.filter(
+    ([dimension, values]) => dimension !== SOME && values.join("\n") !== DEFAULTS[dimension],
   );
-  if (parts.length === 0) return ["only some callers with preferences"];
-  return [
-    `only ${set.length < chosen.length ? "some " : ""}callers who set ${parts.join(" and ")}`,
-  ];
+  if (set.length === 0) return ["only some callers with preferences"];
+  const parts = set.map(([dimension, values]) => `${dimension} ${listText(values, 3)}`);
+  const some = set.length < chosen.length ? "some " : "";
+  return [`only ${some}callers who set ${parts.join(" and ")}`];
 }
 
 /** Comes first among environments, where the vocabulary has it. */
