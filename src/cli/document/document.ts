@@ -176,7 +176,7 @@ export function cutSections(sections: readonly Section[], all: boolean): readonl
       {
         ...section,
         title: titleOfRest,
-        note: section.note ?? (lists.length === 0 ? "" : numberText(count)),
+        note: section.note ?? (count === 0 ? "" : numberText(count)),
         blocks,
       },
     ];

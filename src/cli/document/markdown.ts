@@ -158,8 +158,13 @@ export function markdownOf(text: Text): string {
   return writeText(text, MARKDOWN).join("");
 }
 
-export function writeSections(comment: Comment, sections: readonly Section[]): void {
-  for (const { title, note = "", blocks, reserve = RESERVE } of cutSections(sections, true)) {
+/** @param all with variants, and with sections of details. */
+export function writeSections(
+  comment: Comment,
+  sections: readonly Section[],
+  all: boolean = true,
+): void {
+  for (const { title, note = "", blocks, reserve = RESERVE } of cutSections(sections, all)) {
     comment.write("", `### ${title}${note === "" ? "" : ` (${note})`}`);
     for (const block of blocks) writeBlock(comment, block, reserve);
   }
@@ -178,8 +183,8 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number): void {
     comment.write(...commandLines(block.command));
     return;
   }
-  const { items, noun, fold, headings, left } = block;
-  if (items.length === 0) return;
+  const { items, noun, fold, headings, left, variants } = block;
+  if (items.length + variants === 0) return;
   if (headings !== undefined) {
     comment.write(
       "",
@@ -191,7 +196,7 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number): void {
   comment.list(
     items.map((item) => () => write(item)),
     noun,
-    left,
+    left + variants,
     reserve,
   );
 }

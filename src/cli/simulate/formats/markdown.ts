@@ -20,7 +20,12 @@ export function formatMarkdown(report: ReportModel, context: FormatContext): str
   writeBlocks(comment, notices, RESERVE);
   if (folded !== null) comment.write("", "<details>", `<summary>Details: ${folded}</summary>`);
   writeBlocks(comment, summary, RESERVE);
-  writeSections(comment, sections);
+  // Variants are for the page; sections of details are folded here.
+  writeSections(
+    comment,
+    sections.map((section) => ({ ...section, detail: false })),
+    false,
+  );
   if (folded !== null) comment.write("", "</details>");
   comment.write("", "---", footer.map(markdownOf).join(" "));
   return comment.toString();

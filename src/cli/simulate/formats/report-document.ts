@@ -32,7 +32,7 @@ import { keptText } from "./wording/messages.ts";
 export interface ReportDocument {
   readonly base: string;
   readonly head: string;
-  /** "SAME, no changes" */
+  /** "SAME, no changes", "REVIEW, 1 breaks, 2 widen" */
   readonly heading: string;
   /** For a terminal, which cuts it to a few lines. */
   readonly screen: Screen;
@@ -63,8 +63,10 @@ interface ViewVerdict {
 
 export function documentOf(report: ReportModel, context: FormatContext): ReportDocument {
   const { base, head, declared, difference, complete, unchanged, assertions } = report;
-  const { title } = ACCESS_WORDING[declared.access];
   const screen = screenOf(report, context);
+  const effects = screen.counts
+    .split(", ")
+    .filter((count) => / (?!same|note|spend|cost)/.test(count));
   const isSameView = JSON.stringify(declared) === JSON.stringify(report.promoted);
   const paths = declared.new_data_paths.length;
   const folded = [
@@ -79,7 +81,7 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
   return {
     base: sideText(base),
     head: sideText(head),
-    heading: `${screen.verdict}, ${unchanged?.title ?? `${title}${complete ? "" : " among the classes that were decided"}`}`,
+    heading: [screen.verdict, ...(unchanged === null ? effects : [unchanged.title])].join(", "),
     screen,
     opening: openingOf(screen),
     figures: figuresOf(report),

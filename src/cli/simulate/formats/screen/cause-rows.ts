@@ -13,6 +13,7 @@ import type { Tone } from "../../../document/document.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { groupsOfCause, seenOf } from "./effects.ts";
 import { priceText, routeText } from "./effect-text.ts";
+import { entryText, locationText, replacedText } from "./headline.ts";
 
 /** A line about a cause that is about no workspace. */
 export interface PlainRow {
@@ -36,7 +37,7 @@ export function rowsOfCause(
         ? { tag: "LATENT", tone: "widen", text: laterText(change) }
         : note(`latent: ${laterText(change)}`),
     ),
-    ...(single ? sameRows(cause, report) : []),
+    ...(single ? [...sameRows(cause, report), ...entryNotes(cause).map(note)] : []),
     ...notesOf(cause).map(note),
     ...settingNotes(cause, report).map(note),
     ...costRows(cause),
@@ -244,7 +245,32 @@ function modelNotes(cause: CauseReport): readonly string[] {
 
 /** What a reviewer should know besides what requests meet, as sentences without a full stop. */
 function notesOf(cause: CauseReport): readonly string[] {
-  return [...titleNotes(cause), ...hostNotes(cause), ...modelNotes(cause)];
+  return [
+    ...titleNotes(cause),
+    ...hostNotes(cause),
+    ...modelNotes(cause),
+    ...assertionNotes(cause),
+  ];
+}
+
+/** Entries that only together with the first one change a request; the headline has the first. */
+function entryNotes({ entries, renames }: CauseReport): readonly string[] {
+  const [first, ...others] = entries;
+  if (renames.length > 0 || replacedText(entries) !== null) return [];
+  // The primary and the fallbacks of one route are described together.
+  const texts = others.flatMap((entry) =>
+    entry.kind === "policy_setting" || (entry.kind === "route" && entry.subject === first?.subject)
+      ? []
+      : [`${entryText(entry)} (${locationText(entry.location)})`],
+  );
+  return texts.length === 0 ? [] : [`together with ${listText(texts, 2)}`];
+}
+
+/** Base's assertions may have failed this change. */
+function assertionNotes({ entries }: CauseReport): readonly string[] {
+  return entries.some(({ kind, change }) => kind === "assertion" && change !== "added")
+    ? ["this change is checked by the assertions of head, not by those of base"]
+    : [];
 }
 
 /** A title may promise what the change breaks, and no program can judge that. */

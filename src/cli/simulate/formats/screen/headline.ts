@@ -2,6 +2,7 @@ import type {
   CauseReport,
   ChangedEntry,
   DestinationReport,
+  SourceLocation,
 } from "../../../../simulate/report/report.ts";
 import { amountText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
@@ -41,6 +42,11 @@ export function isWithoutEffect({ entries, groups, promoted_groups: later }: Cau
   );
 }
 
+/** `routes.yaml:61`; empty where there is no line. */
+export function locationText(location: SourceLocation | null): string {
+  return location === null ? "" : `${location.file}:${location.line}`;
+}
+
 const CHANGED = { added: "is new", removed: "is removed", changed: "is changed" } as const;
 
 function kindText(kind: ChangedEntry["kind"]): string {
@@ -48,7 +54,7 @@ function kindText(kind: ChangedEntry["kind"]): string {
 }
 
 /** "providers.openai-us.base_url: A → B", "endpoint gpt-5-us is new". */
-function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
+export function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
   if (before !== null && after !== null)
     return `${path}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
   if (before === null && after === null) return `${kindText(kind)} ${subject} ${CHANGED[change]}`;
@@ -102,7 +108,7 @@ function renameText(
  * "provider openai-europe replaces openai-eu: { region: eu } → { region: us }"; `null` for any
  * other change.
  */
-function replacedText([came, gone]: CauseReport["entries"]): string | null {
+export function replacedText([came, gone]: CauseReport["entries"]): string | null {
   if (came === undefined || gone === undefined || came.kind !== gone.kind) return null;
   const isPair =
     came.change === "added" &&

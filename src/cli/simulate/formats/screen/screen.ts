@@ -1,8 +1,4 @@
-import type {
-  CauseReport,
-  SideReport,
-  SourceLocation,
-} from "../../../../simulate/report/report.ts";
+import type { CauseReport, SideReport } from "../../../../simulate/report/report.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import {
   amountText,
@@ -26,7 +22,7 @@ import {
   type Effect,
   type EffectTag,
 } from "./effects.ts";
-import { headlineOf, isWithoutEffect } from "./headline.ts";
+import { headlineOf, isWithoutEffect, locationText } from "./headline.ts";
 import { latentOf } from "../wording/latent.ts";
 import {
   cutRows,
@@ -174,10 +170,6 @@ const TONE_OF_VERDICT = {
   REVIEW: "widen",
   SAME: "good",
 } as const;
-
-function locationText(location: SourceLocation | null): string {
-  return location === null ? "" : `${location.file}:${location.line}`;
-}
 
 function plainFact(
   tag: ScreenTag,
