@@ -40,7 +40,7 @@ type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader">
 /** The health and measurements for the kind of calls that the request is. */
 type ArrangedEndpoints = Pick<EndpointTracker, "measuresOf" | "healthStateOf" | "claimTrial">;
 
-/** What the process knows of its endpoints, and the keys of conversations. */
+/** The process's measurements of its endpoints, and the keys of conversations. */
 interface Arranger {
   readonly endpoints: ArrangedEndpoints;
   readonly stickyKeyOf: StickyKeyOf;
@@ -100,7 +100,7 @@ export function foreseenPlan(
   };
 }
 
-/** What the route, the caller and the policies say of the order. */
+/** The order that route, caller and policies require. */
 type Wishes = Pick<
   Circumstances,
   "maxEjectedShare" | "isOrdered" | "preferences" | "stickyKey" | "isStream"
@@ -174,7 +174,7 @@ function sessionOf(headers: IncomingHttpHeaders): string | null {
   return null;
 }
 
-/** What the order of a plan depends on, as of now. */
+/** Inputs of a plan's order, as of now. */
 export interface Circumstances extends TierCircumstances {
   readonly healthStateOf: (endpointId: string) => HealthState;
   /**

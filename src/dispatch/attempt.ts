@@ -171,9 +171,9 @@ export interface RelayOutcome {
   readonly firstByteAt: number | null;
   /** Names of members taken out of the request. */
   readonly stripped: readonly string[];
-  /** What translations of request and answer left out or changed; each once. */
+  /** Members that translation left out or changed; each once. */
   readonly dropped: readonly DroppedField[];
-  /** What was changed in requests and answer besides. */
+  /** Other edits of requests and answer. */
   readonly edits: EditSet;
 }
 

@@ -4,7 +4,7 @@ import type { Balance } from "../canon/table.ts";
 import { PERCENTILES, type Measures } from "./endpoint-tracker.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 
-/** What the order inside a tier depends on. */
+/** Inputs of the order inside a tier. */
 export interface Circumstances {
   /** `null`: nothing is known of the endpoint yet. */
   readonly measuresOf: (endpointId: string) => Measures | null;
@@ -13,7 +13,7 @@ export interface Circumstances {
    * answer.
    */
   readonly isStream: boolean;
-  /** What keeps a conversation at one endpoint; `null`: nothing does. */
+  /** Key that keeps a conversation at one endpoint, or `null`. */
   readonly stickyKey: string | null;
   /** Milliseconds. */
   readonly now: number;

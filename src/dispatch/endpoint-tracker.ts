@@ -4,7 +4,7 @@ import type { EndpointRow, HealthSettings, ProviderRow, RoutingTable } from "../
 import type { Connection } from "./connections.ts";
 import { HEALTHY, Health, type HealthState } from "./health.ts";
 
-/** What probes are made with: the table and the connections in force now. */
+/** Inputs of probes: the table and the connections in force now. */
 interface ProbeGround {
   readonly table: RoutingTable;
   readonly connections: ReadonlyMap<string, Connection>;
@@ -90,7 +90,7 @@ async function credentials(connection: Connection, path: string): Promise<[strin
   return [...own, ...pairs(await connection.authorize(request))];
 }
 
-/** What belongs to a request with a body. */
+/** Headers of a request with a body. */
 const UNSENT: ReadonlySet<string> = new Set(["content-type", "accept-encoding"]);
 
 function pairs(flat: readonly string[]): [string, string][] {
@@ -100,7 +100,7 @@ function pairs(flat: readonly string[]): [string, string][] {
   return made;
 }
 
-/** What a call has shown of the endpoint where it went. */
+/** A call's evidence of its endpoint's health. */
 export interface CallOutcome {
   readonly failure: UpstreamFailure | null;
   /**

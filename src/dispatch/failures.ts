@@ -122,7 +122,7 @@ export function stoppedError(reason: StopReason): ServiceError {
   );
 }
 
-/** What a provider's closed code means for the member that it names. */
+/** Meaning of a provider's closed code for the member that it names. */
 const MEMBER_FAULTS: Readonly<Record<string, string>> = {
   unsupported_parameter: "the model does not support it",
   unknown_parameter: "the provider does not have it",
@@ -196,7 +196,7 @@ const REPORTED_KINDS: ReadonlyMap<string | null, FailureKind> = new Map<string, 
   ["unavailable", "overloaded"],
 ]);
 
-/** What a failed call has sent, and for whom. */
+/** A failed call's request, and its caller. */
 interface SentRequest {
   /** The body as it was sent. */
   readonly body: string;

@@ -138,7 +138,7 @@ export interface GatherJob extends WalkJob {
   readonly maxAnswerBytes: number;
 }
 
-/** What a provider counted of one part; `null` where it did not. */
+/** A provider's counts of one part; `null` where it has none. */
 interface PartUsage {
   readonly endpoint: EndpointRow;
   readonly inputTokens: number | null;
@@ -161,7 +161,7 @@ export interface Gathered {
    */
   readonly answeredBy: readonly Candidate[];
   readonly dropped: readonly DroppedField[];
-  /** What providers counted of each part that was answered, kept or not. */
+  /** Providers' counts of each answered part, kept or not. */
   readonly answered: readonly PartUsage[];
   /** Why some parts were not got, where the router itself kept them from it. */
   readonly ended: StopReason | null;

@@ -272,7 +272,7 @@ export class PlanWalk<Answer> {
     }
   }
 
-  /** Nothing is sent to the client, whatever the provider has said. */
+  /** Nothing of the provider's answer is sent to the client. */
   get #isUnanswered(): boolean {
     return this.#stop !== null && RANKS[this.#stop.cause] > 0;
   }
@@ -305,7 +305,7 @@ export class PlanWalk<Answer> {
     const hedge = new Turn<Answer>();
     this.#turns = [turn, hedge];
     const { end, failed } = await settledEnd(first, Promise.resolve(this.#try(other, true, hedge)));
-    // The slower call ends at once, and its line of the evidence says why.
+    // The slower call ends at once; its line of the evidence has the reason.
     for (const each of this.#turns) each.end();
     await Promise.all(this.#turns.flatMap(({ call }) => call ?? []));
     if (failed !== null) this.#failed.push({ endpoint: other.endpoint.id, failure: failed });

@@ -18,7 +18,7 @@ const MAXIMUM_ERROR_BYTES = 64 * 1024;
 
 const EMPTY = new Uint8Array(0);
 
-/** What a call sends, and how an answer with an error status is read. */
+/** A call's request, and the reader of an answer with an error status. */
 interface ProviderRequest extends ExchangeRequest {
   /** The body as the caller sent it: an error may name a member of it. */
   readonly callers: JsonObject;

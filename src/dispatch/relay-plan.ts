@@ -43,11 +43,11 @@ const EVENT_STREAM = [
   "no-cache",
 ];
 
-/** What is known of an answer besides its end. */
+/** Facts of an answer besides its end. */
 interface RelayedAnswer {
   /** Dropped fields of the answer. */
   readonly dropped: readonly DroppedField[];
-  /** What was changed in the answer besides dropped fields. */
+  /** Edits of the answer besides dropped fields. */
   readonly edits: EditSet;
   /**
    * Characters of output of a stream, as far as it was read; `null` for an answer in one piece and
@@ -56,7 +56,7 @@ interface RelayedAnswer {
   readonly outputCharacters: number | null;
 }
 
-/** Brings one candidate's answer to the client, relayed or translated, and says how it ended. */
+/** Brings one candidate's answer to the client, relayed or translated, and reports its end. */
 class RelayAttempt extends ProviderCall<RelayedAnswer> {
   readonly translated: boolean;
   readonly #job: RelayJob;
@@ -75,7 +75,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   /** The bytes of a stream on their way to the client; made with the stream. */
   #outbox: Outbox | null = null;
   readonly #startedAt = performance.now();
-  /** When a stream first said something. */
+  /** Time of a stream's first output. */
   #firstOutputAt: number | null = null;
   /** Milliseconds to the whole answer that is no stream. */
   #wholeAnswer: number | undefined;
@@ -309,7 +309,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /**
-   * After the first byte the failure is said in the stream's own grammar; before it the plan goes
+   * After the first byte the failure is sent in the stream's own grammar; before it the plan goes
    * on.
    */
   fail(reported: UpstreamFailure): void {

@@ -18,7 +18,7 @@ export interface ChainRow extends ChainLink {
   readonly kind: ChainKind;
   /** The record's JSON text, exactly as stored. */
   readonly record: string;
-  /** What the row is looked up by, where it comes from a database. */
+  /** Columns for look-ups, where the row comes from a database. */
   readonly columns?: RowColumns;
 }
 
@@ -195,7 +195,7 @@ export class ChainVerifier {
 
   #settle(requestId: string, position: number): ChainCause | null {
     if (this.endOf(requestId) !== null) return "duplicate";
-    // What was pruned may hold the decision; from the very beginning there is no such excuse.
+    // A pruned row may hold the decision; a log from its beginning has no such excuse.
     if (!this.#running.delete(requestId) && this.#fromGenesis) return "outcome_before_decision";
     if (this.#ended.size >= ENDED_REMEMBERED) {
       this.#endedBefore = this.#ended;
@@ -214,7 +214,7 @@ interface Decided {
 /** The members that every reader of a record needs. */
 export interface RecordFacts {
   readonly requestId: string;
-  /** Milliseconds since the epoch; 0 where the record does not say. */
+  /** Milliseconds since the epoch; 0 where the record has no time. */
   readonly at: number;
   /** `null` for an outcome, and where no key was accepted. */
   readonly workspace: string | null;

@@ -26,7 +26,7 @@ export interface EvidenceStore extends EvidenceLog {
   flush(): Promise<void>;
   /**
    * Newest last. An entry without an outcome is still running; where its process has died, or
-   * closed without settling it, the outcome says `unknown` with status 0.
+   * closed without settling it, the outcome is `unknown` with status 0.
    *
    * @throws {RangeError} for a limit or a sequence number out of range.
    */
@@ -159,7 +159,7 @@ export interface EvidenceLog {
 /** A process that writes the log. Times are milliseconds since the epoch. */
 export interface EvidenceProcess {
   readonly startedAt: number;
-  /** When it last said that it runs. */
+  /** Time of its newest heartbeat. */
   readonly seenAt: number;
   /** `lost`: it did not close, and its lease is over. */
   readonly state: "running" | "lost";

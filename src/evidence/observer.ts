@@ -1,7 +1,7 @@
 import type { DecisionRecord, OutcomeRecord, Identifier } from "./record.ts";
 import type { CallTracer } from "../canon/call-trace.ts";
 
-/** What has become of one request: the two records, exactly as they were handed to the evidence. */
+/** The two records of an ended request, exactly as they were handed to the evidence. */
 export interface EndedRequest {
   readonly decision: DecisionRecord;
   readonly outcome: OutcomeRecord;

@@ -76,7 +76,7 @@ export interface DecisionRecord {
   readonly constraint: Identifier | null;
   /** Reason code of a denial, or error code of a refusal. */
   readonly reason: Identifier | null;
-  /** What shadow slots would have done. */
+  /** Effects that shadow slots would have had. */
   readonly wouldDeny: readonly ShadowRecord[];
   /**
    * Shadow revisions that were evaluated, whatever the result: `wouldDeny` is a part of them.
@@ -103,7 +103,7 @@ export interface DecisionRecord {
    * none.
    */
   readonly signatureFamilies?: readonly Identifier[];
-  /** Requested length of vectors; absent where the request does not say. */
+  /** Requested length of vectors; absent where not requested. */
   readonly dimensions?: number;
   /** Absent where the request had none. */
   readonly preferences?: PreferencesRecord;
@@ -112,11 +112,11 @@ export interface DecisionRecord {
   /** The key's owner, where `vocabulary.owners` declares it: policies read no other. */
   readonly owner?: Identifier;
   readonly limit?: RefusingLimit; // Absent where no limit refused the request.
-  /** What was left of the caller's budgets, where a policy read it. */
+  /** Remaining budget of the caller, where a policy read it. */
   readonly budget?: BudgetStep;
   /** The key's labels; absent where it has none. */
   readonly labels?: readonly Identifier[];
-  /** How often the client's library says it has retried (`x-stainless-retry-count`); 0 to 100. */
+  /** Retries by the client's library (`x-stainless-retry-count`); 0 to 100. */
   readonly retryCount: number;
   /**
    * SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by
@@ -134,7 +134,7 @@ export interface DecisionRecord {
   readonly repeated?: number;
 }
 
-/** What a request changes of keys or policies; on disk before the change is. */
+/** The change of keys or policies by a request; on disk before the change is. */
 export interface ChangeRecord {
   readonly what: (typeof CHANGES)[number];
   /** Public id of the key, or of the token; id of the policy. */
@@ -246,7 +246,7 @@ export interface OutcomeRecord {
   /** HTTP status that the client got. */
   readonly status: number;
   readonly terminal: Terminal;
-  /** The unified finish reason, where the upstream said one. */
+  /** The unified finish reason, where the upstream gave one. */
   readonly finish: Identifier | null;
   readonly attempts: readonly AttemptRecord[];
   /**
@@ -262,21 +262,21 @@ export interface OutcomeRecord {
    * route that strips them).
    */
   readonly stripped: readonly Identifier[];
-  /** What translations of request and answer left out or changed; absent in older records. */
+  /** Members that translation left out or changed; absent in older records. */
   readonly losses?: readonly DroppedField[];
   /**
    * Why the router itself ended the request, or kept it from calling anybody else; absent where it
    * did not.
    */
   readonly ended?: "server_stopping" | "key_revoked";
-  /** What was changed in requests and answer besides; absent in older records. */
+  /** Other edits of requests and answer; absent in older records. */
   readonly edits?: readonly Edit[];
   /**
    * Limits were settled by an estimate, because the upstream did not count all tokens; absent
    * otherwise.
    */
   readonly estimated?: true;
-  /** Tokens; `null` where the upstream did not say. */
+  /** Tokens; `null` where the upstream did not count. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly cacheReadTokens: number | null;

@@ -378,14 +378,14 @@ export type Counter = keyof typeof COUNTER_NUMBERS;
 /** Larger than every number of a counter, with space for counters of a later version. */
 const COUNTER_LIMIT = 96;
 
-/** What is measured of requests that were let through, in milliseconds; stored in this order. */
+/** Latencies of requests that were let through, milliseconds; stored in this order. */
 const LATENCIES = ["total", "first_byte", "router"] as const;
 type Latency = (typeof LATENCIES)[number];
 
 const VERSION = 1;
 const NOTHING: readonly number[] = Array.from({ length: COUNTER_LIMIT }, () => 0);
 
-/** What is added to several cells: counters and buckets are looked up once for all of them. */
+/** An increment of several cells: counters and buckets are looked up once for all of them. */
 export class Addition {
   readonly numbers: number[] = [];
   readonly amounts: number[] = [];

@@ -57,7 +57,7 @@ interface Grouped {
   readonly families: string;
 }
 
-/** What can be grouped, and by what. */
+/** Dimensions of each answer, and how many of them combine. */
 export const GROUPED = {
   summary: {
     dimensions: DIMENSIONS,

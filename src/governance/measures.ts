@@ -262,7 +262,7 @@ function percentiles(sketch: QuantileSketch): Percentiles {
   return { count: sketch.count, p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) };
 }
 
-/** What a set of requests cost, as answers have it. */
+/** Cost of a set of requests, as answers have it. */
 export const SPEND_MEASURES = whole({
   requests: COUNT,
   input_tokens: COUNT,

@@ -334,7 +334,7 @@ function endAddition(facts: DecisionFacts, outcome: OutcomeRecord): Addition {
   return addition;
 }
 
-/** What spend shows of a request that was not answered by another one's calls. */
+/** Spend of a request that no other request's calls answered. */
 function usageAddition(outcome: OutcomeRecord): Addition {
   const addition = new Addition();
   const isMetered = outcome.inputTokens !== null || outcome.outputTokens !== null;

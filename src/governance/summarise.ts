@@ -210,7 +210,7 @@ function inOrder(dimensions: readonly Dimension[], group: Group["group"]): Group
   return Object.fromEntries(dimensions.map((dimension) => [dimension, group[dimension] ?? null]));
 }
 
-/** What a group is known by. */
+/** Identity of a group. */
 function groupKey(time: string, part: string): string {
   return `${time}\n${part}`;
 }

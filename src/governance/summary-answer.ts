@@ -150,7 +150,7 @@ function csvNumber(value: number | null): string {
 
 const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN } as const;
 
-/** What the policy log has in a slot. */
+/** The content of a slot in the policy log. */
 function slotSchema(description: string) {
   const since = {
     ...INSTANT,

@@ -91,7 +91,7 @@ type SettledShape = Pick<RequestShape, "operation" | "stream">;
 /** @property usage what is known of the request's tokens at its end. */
 export type RelaySettlement = Settlement & Pick<RelayOutcome, "usage">;
 
-/** What one request may use, taken from its limits. Nothing more comes of a second end. */
+/** One request's reservation of its limits. A second `end` does nothing. */
 export interface Admission {
   /** Something counts the request's tokens. */
   readonly countsTokens: boolean;

@@ -159,7 +159,7 @@ class UnaryExchange {
     }
   }
 
-  /** What was changed in the calls that were made. */
+  /** Edits of the calls that were made. */
   #editsOf(work: UnaryWork): EditSet {
     let edits = this.#opened.task.parts.length > 1 ? BATCH_SPLIT : NO_EDITS;
     for (const { candidate } of work.gathered.attempts) {

@@ -85,7 +85,7 @@ function keyFromPage(): ServiceError {
   );
 }
 
-/** Whether the credential is meant as a token; nothing is said of its worth. */
+/** Whether the credential is meant as a token; it may be invalid. */
 export function isWithToken(
   { tokens }: Pick<RequestRuntime, "tokens">,
   headers: IncomingHttpHeaders,

@@ -4,7 +4,7 @@ import type { Identity } from "../canon/identity.ts";
 import type { RoutingTable } from "../canon/table.ts";
 
 /**
- * What one process takes at once, shared among workspaces: requests under way, bodies being read,
+ * The bounds of one process, shared among workspaces: requests under way, bodies being read,
  * and bytes of bodies. Everything is taken after authentication, so a refusal has a key, and a
  * connection without a valid key takes nothing.
  */
@@ -28,7 +28,7 @@ export class Capacity {
   }
 }
 
-/** What one request holds of the process. */
+/** One request's share of the process. */
 export class RequestHold {
   readonly #capacity: Capacity;
   readonly #workspace: string;
@@ -139,7 +139,7 @@ export class FairShare {
     this.#capacity = capacity;
   }
 
-  /** What all hold together. */
+  /** Total over all holders. */
   get held(): number {
     return this.#held;
   }

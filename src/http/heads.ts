@@ -67,8 +67,8 @@ const MOST_HEADERS = 200;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(?::\d{0,5})?$/i;
 
 /**
- * What is refused of any request before its endpoint is looked for; `null` where nothing is. Larger
- * heads never come so far (`listen.ts`).
+ * Checks any request before its endpoint is looked up; `null`: no fault. Larger heads never come so
+ * far (`listen.ts`).
  */
 export function refuseHead({
   headers,

@@ -106,7 +106,7 @@ export async function listen(
   node.headersTimeout = HEADERS_TIME;
   node.requestTimeout = 0;
   node.keepAliveTimeout = keepAlive;
-  // Node would leave those beyond out and say nothing; their size is bounded.
+  // Node would silently drop those beyond; their size is bounded.
   node.maxHeadersCount = 0;
   if (maxConnections !== undefined) node.maxConnections = maxConnections;
   const answers = new OpenAnswers(node);

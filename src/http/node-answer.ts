@@ -94,7 +94,7 @@ export class NodeAnswer implements ClientAnswer {
     boundWriting(response, this.#writeTime);
   }
 
-  /** Sends an answer whose length the head says, in pieces that are not copied together. */
+  /** Sends an answer of known length in pieces, without copying them together. */
   endWith(answer: AnswerBytes): void {
     const { pieces } = answer;
     const response = this.#response;

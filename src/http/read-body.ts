@@ -25,7 +25,7 @@ export interface BodyReading {
   readonly uniqueMembers?: boolean | undefined;
   /** Ends the reading; never given where absent. */
   readonly stopOrder?: StopSource | undefined;
-  /** What the body may take of the process; not bounded where absent. */
+  /** The process's memory for bodies; unbounded where absent. */
   readonly hold?: RequestHold | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function readBody(
   const isLarge = bytes.length > LARGE;
   if (isLarge) await ownTurn();
   const value = parseJsonBytes(bytes);
-  // What follows prints the body again.
+  // Later stages print the body again.
   if (isLarge) await ownTurn();
   if (value === undefined)
     return invalidRequest("invalid_json", "The body is not valid JSON in UTF-8.");

@@ -131,7 +131,7 @@ export interface DecidedRequest {
   readonly decision: Decision;
 }
 
-/** What is known of a request before anything of it has been read. */
+/** Facts of a request before its body is read. */
 export type RecordHead = Pick<
   DecisionRecord,
   "requestId" | "at" | "operation" | "retryCount" | "clientRequestDigest"
@@ -295,7 +295,7 @@ function whoOf(
   };
 }
 
-/** What shadow slots said against a request; most decisions have none. */
+/** Verdicts of shadow slots against a request; most decisions have none. */
 function shadowRecords(decision: Decision): readonly ShadowRecord[] {
   return decision.trace.flatMap(({ slot, verdict, effect, policy, revision, constraint, reason }) =>
     slot === "candidate" && verdict !== "pass" && effect !== "none"

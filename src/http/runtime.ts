@@ -76,7 +76,7 @@ export interface RequestRuntime {
   readonly limits: ServerLimits;
 }
 
-/** What the router's own endpoints need beside that: its stores, and the state of the server. */
+/** Control endpoints also need the stores and the state of the server. */
 interface ControlRuntime {
   readonly keys: KeyManagement;
   /** Judges JWTs of workloads. */
@@ -125,7 +125,7 @@ export interface EvidenceStatus {
   readonly lost: number;
   /** The newest row of the evidence log; `null` until it is known. */
   readonly head: ChainLink | null;
-  /** What happened to the database under the running process. */
+  /** A fault of the database under the running process. */
   readonly fault?: EvidenceFault;
 }
 

@@ -29,7 +29,7 @@ const CODE_OF_MEMBER: Readonly<Record<string, OAuthCode>> = Object.assign(Object
   resource: "invalid_target",
 } satisfies Record<string, OAuthCode>);
 
-/** What of an error says which of the codes it has. */
+/** Members that distinguish the codes of an error. */
 type Classified = Pick<ServiceError, "status" | "kind" | "code" | "param">;
 
 /** The one of {@link OAUTH_CODES} that an error is answered with. */
@@ -118,7 +118,7 @@ export function errorHeaders({ status, retryable, retryAfter }: ServiceError): r
   return headers;
 }
 
-/** What prints errors: a protocol's family, or OAuth's token endpoint. */
+/** Error formats: a protocol family's, or that of OAuth's token endpoint. */
 interface ErrorPrinter {
   readonly renderError: (error: ServiceError, requestId: string) => string;
   /** Headers of every error. None where absent; names and values by turns. */
@@ -202,7 +202,7 @@ function endAfterBody(response: ServerResponse): void {
   request.on("end", end).on("close", end).resume();
 }
 
-/** The answer to a bug of ours: it says nothing, the id finds the record. */
+/** The answer to a bug of ours: no details; the id finds the record. */
 export function internalError(): ServiceError {
   return codedError("internal_error", "The router failed; the request id identifies the incident.");
 }

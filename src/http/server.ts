@@ -103,7 +103,7 @@ type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Prom
  */
 const HANDLED = Symbol.for("h3.handled");
 
-/** What one listener serves. */
+/** Endpoints of one listener. */
 export interface App {
   /** A route per row of the endpoint table, and a 404 for everything else. */
   readonly framework: H3;

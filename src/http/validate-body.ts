@@ -31,7 +31,7 @@ export function bodyValidator(schema: JsonObject): BodyValidator {
 export function bodyCheck(schema: JsonObject): ValidatorOptions {
   return {
     schema: { ...schema, components: { schemas: COMPONENT_SCHEMAS } },
-    // What stands under it is for the contract; the parser of the surface refuses it with a code of
+    // The schema below it is for the contract; the parser of the surface refuses it with a code of
     // its own.
     annotations: ["components", PARSER_RULES],
   };

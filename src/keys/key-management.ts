@@ -218,7 +218,7 @@ function idOf(workspace: string, name: string, number: number): string {
   return publicIdFor(["named key", workspace, name, number]);
 }
 
-/** What a key keeps as long as it lives, by the name that bodies have for it. */
+/** Members that a key keeps for life, by their name in bodies. */
 const KEPT = [
   ["environment", "environment"],
   ["exchange", "exchange"],

@@ -6,7 +6,7 @@ import type { Person, SignInCheck, SignInFault } from "../canon/identity.ts";
 /** Longest call of the provider, seconds. */
 const TIMEOUT = 10;
 
-/** What is used of `fetch`. */
+/** The part of `fetch` that is used. */
 type Fetch = (
   url: string,
   options: Omit<client.CustomFetchOptions, "body"> & {

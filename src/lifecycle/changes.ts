@@ -41,7 +41,7 @@ export function promotionRequirements(
   return own ?? (Object.hasOwn(rows, "*") ? rows["*"] : undefined) ?? DEFAULT_PROMOTION;
 }
 
-/** What a promotion is judged by. */
+/** Inputs of a promotion's check. */
 interface Judged {
   readonly required: PromotionRequirements;
   /** Approvals that count. */
@@ -56,7 +56,7 @@ interface Judged {
   readonly outdated: number;
 }
 
-/** What is missing of each requirement; `null`: nothing. */
+/** The missing part of each requirement, or `null`. */
 const MISSING: {
   readonly [Name in RequirementName]: (judged: Judged) => Partial<RequirementFacts> | null;
 } = {

@@ -389,7 +389,7 @@ const REPORT = isObject({
 });
 const APPROVAL = isObject({ by: ACTOR, at: isTime, report: orNull(REPORT) });
 
-/** What a row of each kind must have; it may have more, of a newer version's. */
+/** Required members of each kind of row; a newer version's may have more. */
 const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Check>>>> = {
   observed: {
     ...REFERENCE,

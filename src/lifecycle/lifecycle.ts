@@ -109,7 +109,7 @@ export function entityTag(status: PolicyStatus): string {
   return `"${createHash("sha256").update(canonicalJson(slots)).digest("hex").slice(0, 32)}"`;
 }
 
-/** What a policy that is no longer in the files has for a digest. */
+/** Digest of a policy that is no longer in the files. */
 export function removalDigest(policy: string): string {
   return createHash("sha256")
     .update(canonicalJson({ removal: policy }))
@@ -125,7 +125,7 @@ export interface FileContent {
   readonly initialMode: "shadow" | "enforce";
 }
 
-/** What a caller looked at: nothing is done where it is not so any more. */
+/** The state that a caller has seen; another state refuses the change. */
 export interface Expectation {
   /** The strong entity tag, with its quotation marks (RFC 9110 §8.8.3). */
   readonly etag: string;
@@ -137,7 +137,7 @@ export interface Expectation {
   readonly enforcedRevision?: number | null;
 }
 
-/** What a promotion can lack, in the order in which it is checked and documented. */
+/** Requirements of a promotion, in the order of checks and documentation. */
 export const REQUIREMENTS = [
   "approvals",
   "roles",
@@ -272,7 +272,7 @@ export type LifecycleFault =
       readonly enforced: ContentReference | null;
     }
   | { readonly fault: "no_candidate" }
-  /** What is held must be released before it can be promoted. */
+  /** A held candidate must be released before its promotion. */
   | { readonly fault: "held"; readonly revision: number }
   | { readonly fault: "requirements"; readonly missing: readonly MissingRequirement[] }
   | { readonly fault: "nothing_to_roll_back_to" }

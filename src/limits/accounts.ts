@@ -60,7 +60,7 @@ export class Accounts {
     const isCurrent = account.holds(at);
     let beyond = used - reserved;
     if (isCurrent) {
-      // What is at hand pays first.
+      // Leased units pay first.
       const paid = Math.min(account.available, beyond);
       account.available -= paid;
       beyond -= paid;

@@ -45,7 +45,7 @@ export interface AnsweredPart {
   readonly searches: number | null;
 }
 
-/** What a request came to. */
+/** A request's counts and cost. */
 export interface Settlement {
   /** Tokens of it were estimated, for the evidence or for the limits. */
   readonly estimated: boolean;

@@ -31,7 +31,7 @@ export interface CounterLimit {
   readonly ceiling: number;
 }
 
-/** What one process holds of one counter. Every figure is a whole number. */
+/** One process's share of one counter. Every figure is a whole number. */
 export class CounterAccount {
   readonly subject: string;
   readonly measure: LimitMeasure;
@@ -78,7 +78,7 @@ export class CounterAccount {
     return at >= this.start && at < this.end;
   }
 
-  /** What was leased under another ceiling is given back first: the new one holds at once. */
+  /** Units leased under another ceiling are returned first: the new one holds at once. */
   setCeiling(ceiling: number): void {
     if (ceiling === this.ceiling) return;
     this.ceiling = ceiling;

@@ -17,7 +17,7 @@ import {
   type UsageBounds,
 } from "./cost.ts";
 
-/** What the most that a request may use is made from. */
+/** Inputs of a request's upper bound. */
 export interface EstimatedRequest {
   readonly operation: Operation;
   /** In the caller's protocol, which `reader` reads. */
@@ -185,7 +185,7 @@ function outputLimit({ body, reader, edits }: EstimatedRequest): number | null {
 
 const ONE_REQUEST: Amounts = { requests: 1, tokens: 0, microUsd: 0 };
 
-/** What a request is charged. */
+/** A request's charge. */
 export interface Used {
   readonly amounts: Amounts;
   /**

@@ -62,7 +62,7 @@ export interface SlotLease {
 export interface SlotsLeased {
   /** The slots of the calling process, until the lease ends. */
   readonly held: number;
-  /** What other processes hold, those not counted whose lease is over. */
+  /** Units that other processes hold under a valid lease. */
   readonly others: number;
 }
 

@@ -32,7 +32,7 @@ interface CounterEntry {
 interface SlotEntry {
   readonly row: SlotLease;
   readonly account: SlotAccount;
-  /** What was held before. */
+  /** Slots held before. */
   readonly held: number;
 }
 

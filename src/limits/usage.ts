@@ -70,7 +70,7 @@ export class BudgetLevels {
       this.#used = new Map(counters.map((counter) => [counterId(counter), counter.used]));
       this.#readAt = now;
     } catch {
-      // What was read before holds until it is too old; then `stepOf` says that nothing is known.
+      // The last reading holds until it is too old; then `stepOf` gives `null`.
     }
   }
 

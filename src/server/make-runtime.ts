@@ -32,7 +32,7 @@ const DEFAULT_LIMITS: ServerLimits = {
   writeTime: 60_000,
 };
 
-/** What a server has opened for its requests. */
+/** The opened parts of a server. */
 interface RuntimeParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;

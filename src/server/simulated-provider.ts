@@ -4,7 +4,7 @@ import type * as Settings from "../../mock/settings.ts";
 
 export type { MockServer } from "../../mock/server.ts";
 
-/** What the program uses of the package `mock/`. */
+/** The part of the package `mock/` that the program uses. */
 export interface SimulatedProvider {
   readonly startMock: typeof Server.startMock;
   readonly endpoints: typeof Endpoints.MOCK_ENDPOINTS;

@@ -22,7 +22,7 @@ import { LoadedModules } from "../policy/loaded-modules.ts";
 import { policyData } from "../policy/input-schema.ts";
 import type { PolicyDrift } from "./policies/slots.ts";
 
-/** What a snapshot is made with, besides the files and the policy log. */
+/** Inputs of a snapshot besides the files and the policy log. */
 export interface SnapshotSupply {
   /** Path of routes.yaml. */
   readonly config: string;

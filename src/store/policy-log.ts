@@ -4,7 +4,7 @@ import type { PolicyLogRow, PolicyLogStore } from "../lifecycle/records.ts";
 /** The most rows of one reading or one append. */
 const MOST_ROWS = 10_000;
 
-/** What an engine does for the log of policies. */
+/** An engine's part of the log of policies. */
 interface PolicyLogEngine extends Pick<PolicyLogStore, "append" | "content" | "head" | "keep"> {
   /** Rows read at a time, so that other work of the engine does not wait. */
   readonly page: number;
@@ -130,7 +130,7 @@ class PolicyLogWatchers {
       try {
         listener();
       } catch {
-        // What was appended is there, whatever a listener says: an append must not fail for it.
+        // The rows are appended: a listener that throws must not fail the append.
       }
     }
   }

@@ -5,14 +5,14 @@ import type { LimitStore } from "../limits/limit-store.ts";
 import type { PolicyLogStore } from "../lifecycle/records.ts";
 
 /**
- * What outlives the process. Two engines implement it (SQLite embedded, PostgreSQL shared); one
+ * Durable state. Two engines implement it (SQLite embedded, PostgreSQL shared); one
  * conformance suite in `test/store/conformance.ts` is run over both. Each part is an interface of
  * the folder that uses it, with the errors that it names.
  */
 export interface Store {
   readonly keys: KeyStore;
   readonly evidence: EvidenceStore;
-  /** What happened to policies, and their contents. */
+  /** Events of policies, and their contents. */
   readonly policyLog: PolicyLogStore;
   readonly summary: SummaryStore;
   /** Who signs exchanged tokens. */

@@ -34,7 +34,7 @@ export function schemaVersionFault(present: number, versions: SchemaVersions<Ste
   return null;
 }
 
-/** What brings a database with this schema up to date, in order. */
+/** The steps from this schema to the newest, in order. */
 export function missingSteps<OneStep extends Step>(
   present: number,
   { baseline, steps }: SchemaVersions<OneStep>,

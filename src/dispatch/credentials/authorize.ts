@@ -5,7 +5,7 @@ import { Renewed } from "./renewed.ts";
 import type { FindProxy } from "../egress-proxy.ts";
 import type { Authorize } from "../connections.ts";
 
-/** What credentials are looked for with. */
+/** Inputs of a credential's look-up. */
 interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Folder that paths of routes.yaml start from. */

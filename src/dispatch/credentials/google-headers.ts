@@ -28,7 +28,7 @@ type CredentialsFile =
 /** The library would send an assertion, a refresh token or a client's secret after a redirect. */
 const TRANSPORT = { transporterOptions: { redirect: "error" } } as const;
 
-/** What a service account must be allowed for another to be impersonated with it. */
+/** The scope that impersonation of a service account needs. */
 const IMPERSONATION_SCOPE = "https://www.googleapis.com/auth/cloud-platform";
 
 /**

@@ -31,7 +31,7 @@ import type { Recorder } from "../recorder.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Runtime } from "../runtime.ts";
 
-/** A redirect with cookies, or the text of a page that says why there is none. */
+/** A redirect with cookies, or the text of a page that explains the failure. */
 type SignInAnswer =
   | { readonly location: string; readonly cookies: readonly string[] }
   | { readonly error: ServiceError };

@@ -85,7 +85,7 @@ export function isFromOurPage(
   );
 }
 
-/** What a person may do in one workspace. */
+/** A person's scopes in one workspace. */
 export interface Seat {
   readonly identity: Identity;
   readonly roles: readonly Role[];
@@ -119,7 +119,7 @@ const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
   administrator: FOR_PEOPLE,
 };
 
-/** How long sessions last, as the configuration says now. */
+/** Lifetime of sessions by the current configuration. */
 export function timesOf({ decider }: Pick<Snapshot, "decider">): SessionTimes {
   return decider.table.console ?? SESSION_TIMES;
 }

@@ -32,7 +32,7 @@ const POLICY_SLOT = complete({
   digest: { type: "string", description: "SHA-256 of the content." },
 });
 
-/** What decides now, by policy. */
+/** The contents of both slots, by policy. */
 export const POLICY_REVISIONS = {
   type: "object",
   description: "By policy id: which content is in which slot.",
@@ -42,7 +42,7 @@ export const POLICY_REVISIONS = {
   },
 } as const;
 
-/** What both lists of models say of a route. */
+/** Members of a route that both model lists have. */
 const routeFacts = {
   available: {
     type: "boolean",

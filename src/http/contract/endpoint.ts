@@ -8,7 +8,7 @@ import type { Surface } from "../../dialects/dialect.ts";
 import { OPENAI_FAMILY } from "../../dialects/openai-chat/family.ts";
 import type { UnarySurface } from "../../dialects/unary/surface.ts";
 
-/** What an endpoint belongs to, as readers of the contract look for it. */
+/** Sections of the contract. */
 export const TAGS = {
   Generation: "Text, tool calls and reasoning, in four protocols; whole answers and streams.",
   "Retrieval and moderation":
@@ -64,7 +64,7 @@ export interface EndpointFacts {
   readonly answerType?: string;
   /** Another media type of it, for callers whose `Accept` names that. */
   readonly otherAnswerType?: string;
-  /** What is answered where the body requests a stream; absent: there are none. */
+  /** Schema of a stream's events; absent: the endpoint does not stream. */
   readonly stream?: EventStream;
   /** No cache may store the 200 answer: `cache-control: no-store`. */
   readonly isNeverStored?: true;

@@ -107,7 +107,7 @@ const ADMIN_SERVERS: readonly JsonObject[] = [
   },
 ];
 
-/** What may be sent beside a body and a key. */
+/** Optional request headers. */
 export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
   const inPath = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
@@ -312,7 +312,7 @@ const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples
  */
 class SchemaComponents {
   readonly #schemas = new Map<string, JsonObject>();
-  /** What a title stood for, before its own parts were taken out. */
+  /** The schema of a title before its own parts were moved out. */
   readonly #originals = new Map<string, JsonObject>();
 
   /** By title, in the order of their names. */
@@ -360,7 +360,7 @@ class SchemaComponents {
   }
 }
 
-/** What stands above the endpoints, in Markdown. */
+/** Introduction of the contract, in Markdown. */
 const DESCRIPTION = `Signalbox takes requests for inference in four protocols, decides by a routing table and by policies which endpoints may serve them, and relays or translates them.
 
 **Errors.** Under \`/api/\` an error is an \`AnthropicError\`, at \`/v1/credentials/exchange\` an \`OAuthError\` (RFC 6749), everywhere else an \`Error\`. Paths and methods that are not listed here are answered with 404 (\`unknown_path\`, or \`not_supported\` for stored objects, which do not exist here).
@@ -376,7 +376,7 @@ const DESCRIPTION = `Signalbox takes requests for inference in four protocols, d
 /** Of the first contract; it changes where a change breaks clients. */
 const CONTRACT_VERSION = "1.0.0";
 
-/** What `npm run build` has computed; beside the sources there is no such file. */
+/** The file that `npm run build` writes; absent beside the sources. */
 const BUILT = new URL("./deployed.json", import.meta.url);
 
 /**

@@ -9,7 +9,7 @@ import type { Body } from "../read-body.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { MetricsPage, Runtime } from "../runtime.ts";
 
-/** What a handler of the router's own endpoints gets. */
+/** Input of a control endpoint's handler. */
 export interface ControlCall {
   readonly runtime: Runtime;
   readonly snapshot: Snapshot;

@@ -51,7 +51,7 @@ export const SUMMARY_QUERY = {
   workspaces: WORKSPACES_QUERY,
 } as const;
 
-/** What the summary reads besides the files: of the store. */
+/** Inputs of the summary from the store. */
 export interface SummarySource {
   readonly read: (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]>;
   /** Where policies stand by the newest row of their log. */

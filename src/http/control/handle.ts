@@ -22,7 +22,7 @@ import { HANDLERS } from "./handlers.ts";
 import { admitWorkload, ANONYMOUS_BODY, mayBeWorkload } from "./service-keys/exchange-handler.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 
-/** What the evidence calls an endpoint of the router's own; those without a key leave no record. */
+/** Name of a control endpoint in the evidence; endpoints without a key leave no record. */
 function recordedAs({ tag }: ControlEndpoint): DecisionRecord["operation"] {
   return tag === "Models" ? "models" : tag === "Routing" ? "simulate" : "control";
 }
@@ -260,7 +260,7 @@ function hasNoBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
 }
 
-/** What stands in the path where the endpoint has `{name}`; `null` for what cannot be decoded. */
+/** Path parameters by position; `null` for one that cannot be decoded. */
 function parametersOf(template: string, pathname: string): readonly (string | null)[] {
   const segments = pathname.split("/");
   return template

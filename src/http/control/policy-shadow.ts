@@ -25,7 +25,7 @@ export const SHADOW_QUERY = {
   },
 } as const;
 
-/** What a report is made of besides the policy log: of the store. */
+/** Inputs of a report from the store. */
 export interface ShadowSource extends SummaryStore {
   readonly evidence: ExampleLog;
   /** One report of a workspace at a time, and no summary beside it where they share these. */

@@ -19,7 +19,7 @@ export interface UsableRoute {
    * Of the operations served, those that the workspace's requests get through with; at least one.
    */
   readonly operations: readonly Operation[];
-  /** What requests may need; in the order of `canon/capability.ts`. */
+  /** Capabilities that requests may need, in the order of `canon/capability.ts`. */
   readonly capabilities: readonly Capability[];
   /** Where requests go, in the order of trying; none where every request is denied. */
   readonly candidates: readonly Candidate[];
@@ -220,7 +220,7 @@ type RequestedShape = Partial<Pick<RequestShape, "needs" | "features" | "dimensi
 /** Gives the plan of a request of the operation; empty where the request is denied. */
 type PlanOf = (operation: Operation, requested?: RequestedShape) => readonly Candidate[];
 
-/** Of a request that says nothing else. */
+/** The preferences of a request without any. */
 function shapeOf(
   operation: Operation,
   { needs = [], features = [], dimensions = null }: RequestedShape,

@@ -19,7 +19,7 @@ export type ToWorkerProcess =
       /** Its number, from 1; a worker that replaces a dead one has that one's. */
       readonly worker: number;
       readonly options: ServeOptions;
-      /** What /status calls the build. */
+      /** Name of the build in /status. */
       readonly build: string;
       /** The package's version. */
       readonly version: string;

@@ -95,7 +95,7 @@ export async function startWorkers(
   return { ok: true, server: { ...server, reload } };
 }
 
-/** What the first process exposes of its workers. */
+/** Metrics of the workers in the first process. */
 export function poolMetrics(pool: Pick<WorkerPool, "status" | "restarts">): readonly Family[] {
   return [
     single(

@@ -69,14 +69,14 @@ const END_PATIENCE = 10_000;
 interface WorkerPoolOptions {
   /** Of each worker. */
   readonly options: ServeOptions;
-  /** What /status calls the build. */
+  /** Name of the build in /status. */
   readonly build: string;
   /** The package's version. */
   readonly version: string;
   readonly count: number;
   /** The store's thread for all workers; `null` where each opens the store by itself. */
   readonly thread: LentThread | null;
-  /** What a worker that starts now is to serve: the last configuration without errors. */
+  /** The last configuration without errors, for a worker that starts now. */
   readonly files: () => ConfigurationFiles;
   /** A line for operators. */
   readonly say: (line: string) => void;
@@ -101,7 +101,7 @@ export class WorkerPool {
   readonly #started = Promise.withResolvers<string>();
   #hasStarted = false;
   #stopping = false;
-  /** What could not be closed in workers that stopped. */
+  /** Parts that could not be closed in stopped workers. */
   readonly #unclosed: string[] = [];
   /** Some worker could not take the newest files. */
   #behind = false;
@@ -180,7 +180,7 @@ export class WorkerPool {
     return pages.flat();
   }
 
-  /** What those that answer in time know of endpoints. */
+  /** Endpoint health of the workers that answer in time. */
   async endpointsHealth(): Promise<readonly EndpointsHealth[]> {
     const found = await Promise.all(
       this.#running().map((process) => process.endpointsHealth(ANSWER_PATIENCE)),

@@ -81,7 +81,7 @@ function isAway(code: string): boolean {
   );
 }
 
-/** No connection was made, or the server said by an error of the statement that it rolled back. */
+/** No connection was made, or the statement's error shows that the server rolled back. */
 function isUndone(code: string): boolean {
   return NOT_CONNECTED.has(code) || code.startsWith("53") || code === "25006" || !isAway(code);
 }

@@ -22,7 +22,7 @@ export interface PostgresStoreOptions {
   readonly evidence?: Partial<EvidenceLimits>;
 }
 
-/** What tests see of it besides the port. */
+/** Members beside the port, for tests. */
 export interface PostgresStore extends Store {
   /**
    * Renews the lease and ends what processes that are gone left running, now instead of within five

@@ -31,7 +31,7 @@ interface PoolHooks {
 /** Numbers as the port has them: milliseconds, positions and versions, all far below 2^53. */
 const INT8 = { to: 20, from: [20], parse: Number, serialize: String };
 
-/** What the driver takes and its types do not know. */
+/** Options of the driver that its types lack. */
 interface DriverOptions extends postgres.Options<{ int8: typeof INT8 }> {
   readonly socket: () => Socket;
   readonly onnotify: (() => void) | undefined;
@@ -111,7 +111,7 @@ export class Pool {
   async destroy(): Promise<void> {
     const ended = this.#sql.end({ timeout: 0 });
     await ended.catch(() => undefined);
-    // The driver says goodbye and waits; a peer that is gone never hears it.
+    // The driver sends a farewell and waits for an answer, which a dead peer never sends.
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -143,7 +143,7 @@ function tlsOptions({ host, tls }: PostgresSettings): false | object {
   };
 }
 
-/** A timer that comes later than this says that the process was busy, milliseconds. */
+/** A timer that is later than this shows a busy process, milliseconds. */
 const BUSY = 100;
 
 /**

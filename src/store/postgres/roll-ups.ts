@@ -10,7 +10,7 @@ import type { PostgresLink } from "./link.ts";
 /** How often what was written goes into the log and is counted, milliseconds. */
 const INTERVAL = 1_000;
 
-/** For how long a replica says that it does so; then another may. Milliseconds. */
+/** Lease of the replica that folds counts, milliseconds; then another may take over. */
 const TERM = 3_000;
 
 /** Rounds left out after a failure, so that another replica gets its turn. */

@@ -53,7 +53,7 @@ export class HeadNote {
   }
 }
 
-/** What {@link HeadNote} wrote; `null` where there is no note, or none that can be read. */
+/** The newest note of {@link HeadNote}; `null` where none can be read. */
 export function readNotedHead(databasePath: string): ChainLink | null {
   let text: string;
   try {

@@ -55,7 +55,7 @@ export class StoreWatch {
     this.#note = readOnly ? null : new HeadNote(path);
   }
 
-  /** What is wrong with the database; `null` while nothing is. Call it outside of transactions. */
+  /** The database's fault, or `null`. Call it outside of transactions. */
   check(): EvidenceFault | null {
     return this.#checkFiles(false) ?? this.#diverged;
   }
@@ -86,7 +86,7 @@ export class StoreWatch {
     this.#note?.write(head);
   }
 
-  /** What a server noted last. */
+  /** The newest noted head. */
   notedHead(): NotedHead | null {
     const noted = readNotedHead(this.#main.path);
     return noted === null ? null : { ...noted, file: basename(notedHeadPath(this.#main.path)) };

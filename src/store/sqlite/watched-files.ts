@@ -118,7 +118,7 @@ export class FileIdentity {
     this.#opened = found === undefined ? null : { dev: found.dev, ino: found.ino };
   }
 
-  /** What happened to the file, or its size in bytes. `null` where nothing can be known of it. */
+  /** The file's fault, or its size in bytes; `null` where neither can be known. */
   look(): EvidenceFaultCause | number | null {
     if (this.#opened === null) return null;
     try {

@@ -24,7 +24,7 @@ const ENDED = "the store's thread has ended, and its database with it; restart t
 
 const NOT_SENT: StoreFailure = { done: "no" };
 
-/** What of a thread is used. */
+/** The part of `Worker` that is used. */
 export interface StoreThread {
   on(event: "message", listener: (message: FromWorker) => void): unknown;
   on(event: "error" | "exit", listener: () => void): unknown;
@@ -125,7 +125,7 @@ export class WorkerLink {
     }
   }
 
-  /** What happened to the database while it was open. */
+  /** The fault of the open database, or `null`. */
   get fault(): EvidenceFault | null {
     return this.#fault;
   }

@@ -162,7 +162,7 @@ const OAUTH_ERROR = {
   }),
 } as const;
 
-/** What errors of our own endpoints add to an error of their family. */
+/** Members that errors of control endpoints have beside those of their family. */
 const FACTS = {
   fix: described(TEXT, "What resolves the error."),
   missing: listOf(MISSING_REQUIREMENT, "Requirements that a promotion does not meet."),

@@ -23,7 +23,7 @@ const PROTOCOL_HEADERS: readonly RequestHeader[] = [
     endpoint.kind === "inference" && endpoint.surface.headers?.facts.includes(facts) === true,
 }));
 
-/** What may be sent beside a body and a key. */
+/** Optional request headers. */
 export const REQUEST_HEADERS: readonly RequestHeader[] = [
   {
     name: "x-client-request-id",

@@ -63,7 +63,7 @@ function mayBringWait(status: number): boolean {
   return status === 502 || status === 504;
 }
 
-/** What is left of a limit, as each family shows it. */
+/** Rate-limit headers of each family. */
 const LIMITS: readonly ResponseHeader[] = (["requests", "tokens"] as const).flatMap((measure) =>
   [OPENAI_FAMILY, ANTHROPIC_FAMILY].flatMap((family) => {
     const isSent = where(
@@ -221,7 +221,7 @@ export function headersOf(
   );
 }
 
-/** What {@link headersOf} refers to. */
+/** The components that {@link headersOf} refers to. */
 export function headerComponents(
   endpoints: readonly Endpoint[],
   statuses: readonly number[],

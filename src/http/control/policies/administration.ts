@@ -53,7 +53,7 @@ export interface PolicyAdministration {
     readonly after: number;
     readonly limit: number;
   }) => Promise<readonly LogRow[]>;
-  /** Counts and evidence of every workspace: what contents said in shadow. */
+  /** Counts and evidence of shadow verdicts, of every workspace. */
   readonly shadow: ShadowSource;
 }
 

@@ -296,8 +296,8 @@ function undeclaredValueError(call: ControlCall, key: NewKey): ServiceError | nu
 }
 
 /**
- * Where the key has been rotated already, the answer says how the key is now: the next reader finds
- * the key that replaced it.
+ * Where the key has been rotated already, the answer has the key's current state: the next reader
+ * finds the key that replaced it.
  */
 async function rotationError(
   call: ControlCall,

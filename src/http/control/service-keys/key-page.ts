@@ -61,7 +61,7 @@ function describeBudget({ timeZone, ...budget }: Budget): JsonObject {
   return { ...budget, ...(timeZone !== undefined && { time_zone: timeZone }) };
 }
 
-/** What a key is good for at a moment, milliseconds since the epoch. */
+/** Whether a key authenticates at a moment, milliseconds since the epoch. */
 export function statusOf(key: ServiceKey, now: number): "active" | "expired" | "revoked" {
   if (key.status === "revoked") return "revoked";
   return key.expiresAt <= now ? "expired" : "active";

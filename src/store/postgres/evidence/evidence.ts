@@ -45,7 +45,7 @@ export function openPostgresEvidence({
   folder,
 }: PostgresEvidenceParts): PostgresEvidence {
   const writer = new EvidenceWriter(link, lease, sealer, limits.maxWait);
-  // After the server came back, the newest batch's failure says nothing any more.
+  // After the server came back, the newest batch's failure is out of date.
   let failedSinceRestored = false;
   const compare = (): void => {
     // Where the database is unavailable, the link notices it itself.
@@ -53,7 +53,7 @@ export function openPostgresEvidence({
   };
   const endRestored = link.onRestored(() => {
     failedSinceRestored = false;
-    // What answers now may be another server.
+    // Another server may answer now.
     compare();
   });
   const comparing = setInterval(compare, COMPARING);

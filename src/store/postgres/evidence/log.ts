@@ -32,7 +32,7 @@ ORDER BY process, first`;
 const ENDS = "SELECT last FROM signalbox.evidence_batches WHERE last <= $1 ORDER BY last";
 const PRUNE = "SELECT hash, at, removed FROM signalbox.prune_evidence($1, $2)";
 
-/** What is done before rows are deleted. */
+/** Runs before rows are deleted. */
 interface PruneSteps {
   /** Ends the requests of processes that are gone. */
   readonly endAbandoned: () => Promise<void>;

@@ -44,7 +44,7 @@ WHERE written.before < ${PAGE} AND written.number > process.sealed ORDER BY writ
 const SEAL = `
 SELECT signalbox.seal_evidence($1, $2, $3, $4, $5, $6, $7::text::text[], $8, $9::text::json, $10::text::json)`;
 
-/** What a user who only reads meets, and who reads from a standby. */
+/** SQL states of a read-only user and of a standby. */
 const READ_ONLY: readonly (string | null)[] = ["42501", "25006"];
 
 /** Records of a written batch as stored: a line each, of kind, request id and JSON text. */

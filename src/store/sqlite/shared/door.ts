@@ -8,9 +8,9 @@ import { SECRET } from "./frames.ts";
 export interface Door {
   /** Of a Unix socket. */
   readonly address: string;
-  /** What a worker says first. */
+  /** The first bytes of a worker. */
   readonly workerSecret: Uint8Array;
-  /** What the thread answers: a process that takes the address after its end does not know it. */
+  /** The thread's answer: a process that takes the address after its end does not know it. */
   readonly threadSecret: Uint8Array;
   /** The folder to remove afterwards; `null` where the address is no file. */
   readonly folder: string | null;

@@ -120,7 +120,7 @@ function readBody(body: Buffer): unknown {
     const message: unknown = deserialize(body);
     return message;
   } catch {
-    // V8's error says nothing of use.
+    // V8's error does not help.
     throw new DamagedLinkError("a message cannot be read");
   }
 }

@@ -6,11 +6,11 @@ import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../store-en
 import type { Door } from "./door.ts";
 import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
 
-/** How long a connection may take to say the secret, milliseconds. */
+/** Time limit for a connection to send the secret, milliseconds. */
 const PATIENCE = 5_000;
 
 /**
- * Connections that have not said the secret, at a time: fewer than would use up the process's
+ * Unauthenticated connections at a time: fewer than would use up the process's
  * files. One more ends the oldest of them: if it were refused instead, a client with so many
  * connections would keep out workers, which send theirs at once.
  */
@@ -25,13 +25,13 @@ const REFUSAL_REPORT = 60_000;
 /** When outcomes that could not be written are tried again, milliseconds. */
 const END_RETRY = 1_000;
 
-/** What the door needs of the thread. */
+/** The thread as the door uses it. */
 interface StoreDoorThread {
   /** Executes a worker's call, and gives the reply. */
   readonly answer: (request: StoreRequest) => StoreReply;
-  /** What is left to do after the reply. */
+  /** Work that follows the reply. */
   readonly settle: () => void;
-  /** Why a connection was closed, without anything that it said. */
+  /** Why a connection was closed, without any of its content. */
   readonly refused: (description: string) => void;
 }
 

@@ -225,7 +225,7 @@ export function packRows(rows: readonly RowFields[]): PackedRows {
   return { count: rows.length, bytes: writer.finish() };
 }
 
-/** What was packed, of the workspace and facet that were requested. */
+/** Unpacks rows of the requested workspace and facet. */
 export function unpackRows(
   { bytes }: PackedRows,
   { workspace, facet }: RollUpQuery,
