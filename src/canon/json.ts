@@ -174,8 +174,8 @@ function withoutEscapedNames(text: string): {
 }
 
 /**
- * The position after the closing quote of a string, or the end of a text that lacks one. Strings
- * are passed over at the engine's speed.
+ * The position after the closing quote of a string, or the end of a text that lacks one. It
+ * searches at the engine's speed.
  *
  * @example endOfString('["a\\\\",1]', 1) // 6
  *

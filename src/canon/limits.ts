@@ -28,7 +28,7 @@ type BudgetPeriod = (typeof BUDGET_PERIODS)[number];
 export const LIMIT_WINDOWS = ["minute", ...BUDGET_PERIODS] as const;
 export type LimitWindow = (typeof LIMIT_WINDOWS)[number];
 
-/** What is counted. `micro_usd`: millionths of a US dollar, so that sums are whole numbers. */
+/** Counted quantities. `micro_usd`: millionths of a US dollar, so that sums are whole numbers. */
 export const LIMIT_MEASURES = ["requests", "tokens", "micro_usd"] as const;
 export type LimitMeasure = (typeof LIMIT_MEASURES)[number];
 
@@ -44,7 +44,7 @@ export interface RefusingLimit {
    * read, because the request alone exceeds the limit.
    */
   readonly used: number | null;
-  /** The part of `used` that running requests of this process may give back. */
+  /** The part of `used` that running requests of this process may release. */
   readonly reserved: number | null;
   /** Upper bound of the request. */
   readonly requested: number;

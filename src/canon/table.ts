@@ -44,9 +44,7 @@ export interface Approvals {
   readonly dimensions: readonly number[];
   /** The largest context window of a model that embeds, tokens; `null` approves none. */
   readonly contextWindow: number | null;
-  /**
-   * Excludes providers that train on data, whatever callers prefer; absent: callers decide.
-   */
+  /** Excludes providers that train on data, for all preferences; absent: callers decide. */
   readonly dataCollection?: "deny";
   /** The longest retention of a provider that is a candidate; absent: any. */
   readonly retention?: Exclude<Retention, "unlimited">;
@@ -222,7 +220,7 @@ export const AWS_CREDENTIAL_SOURCES = [
   "container",
   "instance",
 ] as const;
-export type AwsCredentialSource = (typeof AWS_CREDENTIAL_SOURCES)[number];
+type AwsCredentialSource = (typeof AWS_CREDENTIAL_SOURCES)[number];
 
 /** Every call is signed (AWS Signature Version 4). */
 export interface AwsSigning {
@@ -491,7 +489,7 @@ export interface WorkspaceRow {
   readonly limits: WorkspaceLimits;
   /** Running answers of a revoked key finish; absent: they are ended. */
   readonly onRevoke?: "finish";
-  /** Decisions are on disk before a provider is called; before the answer where absent. */
+  /** Decisions are on disk before a provider is called; absent: before the answer. */
   readonly record?: "before_call";
 }
 

@@ -47,7 +47,7 @@ export interface EmbedRequest {
    * the provider's protocol can express that.
    */
   readonly mayTruncate: boolean | null;
-  /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
+  /** Unknown members, unchanged, for endpoints of the surface's own protocol only. */
   readonly extras: JsonObject;
 }
 
@@ -87,7 +87,7 @@ export interface RerankRequest {
    * hint.
    */
   readonly priority: number | null;
-  /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
+  /** Unknown members, unchanged, for endpoints of the surface's own protocol only. */
   readonly extras: JsonObject;
 }
 
@@ -143,8 +143,8 @@ export type ModerationPart = (
   | { readonly type: "image"; readonly url: string }
 ) & {
   /**
-   * The part as it came, where it has members that only an endpoint of the surface's own protocol
-   * is sent; `null` where it has none.
+   * The unchanged part, if it has unknown members, for endpoints of the surface's own protocol
+   * only; otherwise `null`.
    */
   readonly forwarded: JsonObject | null;
 };
@@ -161,7 +161,7 @@ export type ModerationInput =
 
 export interface ModerateRequest {
   readonly input: ModerationInput;
-  /** Members that only an endpoint of the surface's own protocol is sent, as they came. */
+  /** Unknown members, unchanged, for endpoints of the surface's own protocol only. */
   readonly extras: JsonObject;
 }
 

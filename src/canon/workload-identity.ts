@@ -51,10 +51,8 @@ function matchesValue(item: JsonValue | undefined, expected: ClaimRule["values"]
 /**
  * Whether a whole text matches a pattern. `*` matches one or more characters other than `/` and `:`,
  * which separate the parts of names.
- *
- * @example matchesPattern("repo:acme/app", "repo:acme/*") // true
  */
-export function matchesPattern(text: string, pattern: string): boolean {
+function matchesPattern(text: string, pattern: string): boolean {
   if (!pattern.includes("*")) return text === pattern;
   const parts = text.split(SEPARATOR);
   const patterns = pattern.split(SEPARATOR);

@@ -71,7 +71,7 @@ export function compilerOf(
   const { Ajv2020 }: typeof AjvModule = requireModule("ajv/dist/2020.js");
   const lenient = { strictTypes: false, strictTuples: false, strictRequired: false };
   // test/validation holds our schemas to the meta-schema: doing it here would compile the
-  // meta-schema first, for each of them anew.
+  // meta-schema first, again for each of them.
   const ajv = new Ajv2020({
     ...lenient,
     ...options,

@@ -1,6 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { coversClaims, matchesClaims, matchesPattern } from "../../src/canon/workload-identity.ts";
+import { coversClaims, matchesClaims } from "../../src/canon/workload-identity.ts";
+
+const matchesPattern = (text: string, pattern: string): boolean =>
+  matchesClaims({ claim: text }, [{ claim: "claim", values: [pattern] }]);
 
 test.each<[string, string, boolean]>([
   ["a", "a", true],

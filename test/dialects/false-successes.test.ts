@@ -1,12 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
-import {
-  messagesSurface,
-  messagesUpstream,
-} from "../../src/dialects/anthropic-messages/dialect.ts";
+import { messagesSurface } from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerStream, Surface, Upstream } from "../../src/dialects/dialect.ts";
-import { geminiUpstream } from "../../src/dialects/gemini/dialect.ts";
 import type { GenerateDialect } from "../../src/dialects/table.ts";
 import { chatSurface } from "../../src/dialects/openai-chat/dialect.ts";
 import { completionsSurface } from "../../src/dialects/openai-completions/dialect.ts";
@@ -47,7 +43,7 @@ const MESSAGES: Speaker = {
   dialect: "anthropic-messages",
   surface: messagesSurface,
   request: { model: "r", max_tokens: 9, messages },
-  upstream: messagesUpstream,
+  upstream: upstreamFor("generate", "anthropic-messages"),
 };
 const RESPONSES: Speaker = {
   dialect: "openai-responses",
@@ -55,7 +51,12 @@ const RESPONSES: Speaker = {
   request: { model: "r", input: "x" },
   upstream: responsesUpstream,
 };
-const GEMINI: Speaker = { dialect: "gemini", surface: null, request: {}, upstream: geminiUpstream };
+const GEMINI: Speaker = {
+  dialect: "gemini",
+  surface: null,
+  request: {},
+  upstream: upstreamFor("generate", "gemini"),
+};
 
 type Verdict = FailureKind | "success" | "no relay";
 

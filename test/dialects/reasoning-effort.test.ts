@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { ModelReasoning } from "../../src/canon/table.ts";
-import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
+import { dialect } from "../../src/dialects/bedrock-converse/dialect.ts";
 import type { Target, Upstream } from "../../src/dialects/dialect.ts";
 import { budgetOfEffort, effortOfBudget } from "../../src/dialects/reasoning-effort.ts";
 import { MODEL, targetOf } from "./laws/target.ts";
 import { canon } from "./openai-chat/canon.ts";
 import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
+
+const { generate: converseUpstream } = dialect;
 
 const chatUpstream = upstreamFor("generate", "openai-chat");
 const responsesUpstream = upstreamFor("generate", "openai-responses");

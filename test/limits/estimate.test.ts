@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FailureKind } from "../../src/canon/failure.ts";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { RERANK_BODY } from "../../src/dialects/cohere-chat/rerank-surface.ts";
 import { OPENAI_FAMILY } from "../../src/dialects/openai-chat/family.ts";
 import {
   costOf,
@@ -20,7 +19,7 @@ import {
   type EndedAttempt,
   type EndedRequest,
 } from "../../src/limits/cost.ts";
-import { CHAT_BODY, COMPLETIONS_BODY } from "../support/body-readers.ts";
+import { CHAT_BODY, COMPLETIONS_BODY, RERANK_BODY } from "../support/body-readers.ts";
 import { endpoint, model } from "../support/table.ts";
 
 const requested = (more: Partial<EstimatedRequest> = {}): EstimatedRequest => ({

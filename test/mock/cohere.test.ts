@@ -7,11 +7,13 @@ import type {
   Turn,
 } from "../../src/canon/generate/generate-request.ts";
 import { collectAnswer } from "../../src/dialects/answer-events.ts";
-import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
+import { dialect } from "../../src/dialects/cohere-chat/dialect.ts";
 import { asking, target } from "../dialects/cohere-chat/target.ts";
 import { HELLO, mockForTest, namedEvents, postTo } from "./start.ts";
 import { readRecordings } from "../support/recordings.ts";
 import { describe, expect, test } from "vitest";
+
+const { generate: cohereChatUpstream } = dialect;
 
 const PATH = "/v2/chat";
 const THOUGHT = "The request is simulated, so there is nothing to think about.";

@@ -6,12 +6,14 @@ import type {
   Turn,
 } from "../../src/canon/generate/generate-request.ts";
 import { collectAnswer } from "../../src/dialects/answer-events.ts";
-import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
+import { dialect } from "../../src/dialects/bedrock-converse/dialect.ts";
 import { hello, targetWith, text } from "../dialects/bedrock-converse/target.ts";
 import { codec } from "../dialects/bedrock-converse/wire.ts";
 import { mockForTest, postTo } from "./start.ts";
 import { readRecordings } from "../support/recordings.ts";
 import { describe, expect, test } from "vitest";
+
+const { generate: converseUpstream } = dialect;
 
 const THOUGHT = "The request is simulated, so there is nothing to think about.";
 const schema = {

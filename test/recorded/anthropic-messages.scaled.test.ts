@@ -5,9 +5,9 @@ import type { GenerateRequest } from "../../src/canon/generate/generate-request.
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../src/canon/request.ts";
 import {
+  dialect,
   countTokensSurface,
   messagesSurface,
-  messagesUpstream,
 } from "../../src/dialects/anthropic-messages/dialect.ts";
 import {
   COUNT_TOKENS_SCHEMA,
@@ -21,6 +21,8 @@ import { nativeFamilyOf } from "../support/dialects.ts";
 import { positionsToCut } from "../support/long.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 import { endpoint, model, provider } from "../support/table.ts";
+
+const { generate: messagesUpstream } = dialect;
 
 const recordings = readRecordings("anthropic-messages");
 const counts = readRecordings("anthropic-count-tokens");

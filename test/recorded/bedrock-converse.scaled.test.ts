@@ -3,7 +3,7 @@ import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { converseUpstream } from "../../src/dialects/bedrock-converse/dialect.ts";
+import { dialect } from "../../src/dialects/bedrock-converse/dialect.ts";
 import { FrameReader } from "../../src/dialects/bedrock-converse/event-stream-frames.ts";
 import { hello, targetWith, parseEvents, withTools } from "../dialects/bedrock-converse/target.ts";
 import { readBody } from "../dialects/bedrock-converse/read-body.ts";
@@ -12,6 +12,8 @@ import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
 import { joined } from "../dialects/laws/arbitrary/wire.ts";
 import { fewOrMany } from "../support/long.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
+
+const { generate: converseUpstream } = dialect;
 
 const answers = readRecordings("bedrock-converse");
 const streams = readRecordings("bedrock-converse-stream");

@@ -1,7 +1,7 @@
 import type { Answer, InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
 import { collectAnswer } from "../../src/dialects/answer-events.ts";
-import { cohereChatUpstream } from "../../src/dialects/cohere-chat/dialect.ts";
+import { dialect } from "../../src/dialects/cohere-chat/dialect.ts";
 import { SseFramer, parseSseEvent } from "../../src/dialects/sse.ts";
 import { readBody } from "../dialects/cohere-chat/read-body.ts";
 import { asking, target } from "../dialects/cohere-chat/target.ts";
@@ -9,6 +9,8 @@ import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
 import { normalRequest } from "../dialects/laws/normal/request.ts";
 import { readRecordings, streamText, type Recording } from "../support/recordings.ts";
 import { describe, expect, it } from "vitest";
+
+const { generate: cohereChatUpstream } = dialect;
 
 const recordings = readRecordings("cohere-chat");
 const encoder = new TextEncoder();

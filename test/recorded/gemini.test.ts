@@ -2,11 +2,13 @@ import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
-import { geminiUpstream } from "../../src/dialects/gemini/dialect.ts";
+import { dialect } from "../../src/dialects/gemini/dialect.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
 import { hello, targetWith } from "../dialects/gemini/target.ts";
 import { brokenLaws } from "../dialects/laws/arbitrary/events.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
+
+const { generate: geminiUpstream } = dialect;
 
 const recordings = readRecordings("gemini");
 const counts = readRecordings("gemini-count-tokens");

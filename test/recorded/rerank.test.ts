@@ -1,14 +1,14 @@
 import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canon/json.ts";
-import { RERANK_SCHEMA, rerankSurface } from "../../src/dialects/cohere-chat/rerank-surface.ts";
+import { rerankSurface } from "../../src/dialects/cohere-chat/rerank-surface.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { bytesOf, targetOf, type TargetName } from "../dialects/unary/rerank/target.ts";
 import { contextOf, NO_EDITS, NO_HEADERS } from "../support/dialects.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 
 const recordings = readRecordings("rerank");
-const validate = bodyValidator(RERANK_SCHEMA);
+const validate = bodyValidator(rerankSurface.contract.body);
 
 /** Who speaks which protocol; all others speak Jina's. */
 const SPEAKERS: readonly (readonly [RegExp, TargetName])[] = [

@@ -6,7 +6,7 @@ import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { serverUrl } from "../../src/cli/terminal/call-server.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";
-import type { AwsCredentialSource, GoogleOauth } from "../../src/canon/table.ts";
+import type { AwsSigning, GoogleOauth } from "../../src/canon/table.ts";
 import { awsKeysFrom } from "../../src/dispatch/credentials/aws-signer.ts";
 import { googleHeadersFrom } from "../../src/dispatch/credentials/google-headers.ts";
 import { startRaw, type RawServer } from "./raw.ts";
@@ -102,7 +102,7 @@ describe("Google credentials", () => {
 });
 
 describe("AWS credentials", () => {
-  it.each<[AwsCredentialSource, (url: string) => Record<string, string>]>([
+  it.each<[AwsSigning["credentials"], (url: string) => Record<string, string>]>([
     [
       "web_identity",
       (url) => ({

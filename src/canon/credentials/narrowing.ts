@@ -34,7 +34,7 @@ export interface Tokens {
   readonly reached: (identity: Identity) => "requests" | "tokens" | null;
   /**
    * Counts requests against the token's ceilings; returns the one that is exceeded. @param requests
-   * 1 where absent.
+   * default: 1.
    */
   readonly take: (
     identity: Identity,

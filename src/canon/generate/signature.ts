@@ -1,7 +1,7 @@
 /**
- * Signed reasoning travels through clients as text that they give back unchanged. Every signature
- * that leaves the router shows which family can read it: by a tag, or by its absence, which is the
- * protocol's own family (decision 7).
+ * Clients get signed reasoning as text that they send back unchanged. Every signature that leaves
+ * the router shows which family can read it: by a tag, or by its absence, which is the protocol's
+ * own family (decision 7).
  */
 const TAG = "sbx1.";
 
@@ -20,8 +20,8 @@ export function tagSignature(family: string, signature: string): string {
 }
 
 /**
- * The family and the bare signature. Base64 has no full stop, so no provider's signature is taken
- * for a tagged one.
+ * The family and the bare signature. Base64 has no full stop, so no provider's signature looks like
+ * a tagged one.
  *
  * @example readSignature("sbx1.openai.c2ln", "anthropic").family // "openai"
  */

@@ -1,6 +1,6 @@
 import { fitting } from "../fit-request.ts";
 import { ANTHROPIC_MESSAGES } from "./facts.ts";
-import type { Dialect, Surface, Upstream } from "../dialect.ts";
+import type { Dialect, Surface } from "../dialect.ts";
 import { refusingUnknown } from "../request-reading.ts";
 import {
   COUNT_PATH,
@@ -78,13 +78,12 @@ export const countTokensSurface: Surface = {
 };
 
 /** Messages as a provider speaks them, for requests that came in another protocol. */
-export const messagesUpstream: Upstream = {
-  format: fitting(formatMessages, ANTHROPIC_MESSAGES.requires),
-  parseStream: parseMessagesStream,
-  parseAnswer: parseMessagesAnswer,
-  readError: readMessagesError,
-  host: hostMessages,
-};
-
-/** The row of `dialects/table.ts`. */
-export const dialect: Dialect = { generate: messagesUpstream };
+export const dialect = {
+  generate: {
+    format: fitting(formatMessages, ANTHROPIC_MESSAGES.requires),
+    parseStream: parseMessagesStream,
+    parseAnswer: parseMessagesAnswer,
+    readError: readMessagesError,
+    host: hostMessages,
+  },
+} satisfies Dialect;

@@ -14,10 +14,7 @@ import { readGeminiError } from "../gemini/read-answer.ts";
 import { memberIn, parseAnswerBytes, parseExactJsonText, textOf } from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../sse.ts";
 
-/**
- * The wrappings that providers may require by a flag; the compiler lets a provider have one of them
- * at most.
- */
+/** The wrappings that a provider may require by a flag; the compiler allows at most one of them. */
 const HOSTS: ReadonlyMap<
   string,
   (request: OutgoingRequest, upstreamModel: string) => HostedRequest

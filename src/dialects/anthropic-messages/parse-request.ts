@@ -29,7 +29,7 @@ import {
 } from "../translate-request.ts";
 
 /** Estimates for limits and balancing. */
-export const MESSAGES_BODY: BodyReader = {
+const MESSAGES_BODY: BodyReader = {
   ...PLAIN_BODY,
   conversationOpening: ({ messages, system }) => turnsOpening(messages, system),
 };

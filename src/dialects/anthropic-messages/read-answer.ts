@@ -1,17 +1,12 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type {
-  Citation,
-  FinishReason,
-  InferenceEvent,
-  TokenUsage,
-} from "../../canon/generate/event.ts";
+import type { Citation, FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import { finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import { isUnsigned, redactedSignature } from "./reasoning.ts";
-import type { EventParser, Target } from "../dialect.ts";
+import type { Target, Upstream } from "../dialect.ts";
 import {
   listOf,
   memberIn,
@@ -264,16 +259,11 @@ export const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
   "message_stop",
 ]);
 
-export function parseMessagesStream(request: GenerateRequest, target: Target): EventParser {
-  return new MessagesParser(new MessageReader(request, target));
-}
+export const parseMessagesStream: Upstream["parseStream"] = (request, target) =>
+  new MessagesParser(new MessageReader(request, target));
 
 /** A whole message, or the answer to a count, as the events of a stream of it. */
-export function parseMessagesAnswer(
-  bytes: Uint8Array,
-  request: GenerateRequest,
-  target: Target,
-): readonly InferenceEvent[] {
+export const parseMessagesAnswer: Upstream["parseAnswer"] = (bytes, request, target) => {
   const answer = parseAnswerBytes(bytes);
   if (!isJsonObject(answer)) return failedAnswer("malformed");
   const broken = messageFailure(answer);
@@ -284,7 +274,7 @@ export function parseMessagesAnswer(
   reader.start(answer, false);
   reader.stop();
   return reader.drain();
-}
+};
 
 /**
  * Whether a request only fills the provider's cache: the answer is empty, and has no stop reason.

@@ -90,7 +90,7 @@ export const BUDGET_ABOVE_LIMIT =
 
 /**
  * The budget under a limit that a policy has lowered. Thinking is part of the output and its budget
- * must be below the limit, so it shrinks with it, as far as the protocol lets it. A limit of the
+ * must be below the limit, so it is lowered too, down to the protocol's minimum. A limit of the
  * caller's own changes nothing: a budget that does not fit it is the caller's mistake.
  */
 export function budgetUnder(budget: number, requested: number | null, limit: number): number {

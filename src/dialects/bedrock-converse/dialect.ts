@@ -1,6 +1,6 @@
 import { fitting } from "../fit-request.ts";
 import { BEDROCK_CONVERSE } from "./facts.ts";
-import type { Dialect, Upstream } from "../dialect.ts";
+import type { Dialect } from "../dialect.ts";
 import { parseConverseAnswer, parseConverseStream, readConverseError } from "./read-answer.ts";
 import { formatConverse } from "./format.ts";
 
@@ -8,13 +8,12 @@ import { formatConverse } from "./format.ts";
  * Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is
  * translated.
  */
-export const converseUpstream: Upstream & { readonly streamType: string } = {
-  streamType: "application/vnd.amazon.eventstream",
-  format: fitting(formatConverse, BEDROCK_CONVERSE.requires),
-  parseStream: parseConverseStream,
-  parseAnswer: parseConverseAnswer,
-  readError: readConverseError,
-};
-
-/** The row of `dialects/table.ts`. */
-export const dialect: Dialect = { generate: converseUpstream };
+export const dialect = {
+  generate: {
+    streamType: "application/vnd.amazon.eventstream",
+    format: fitting(formatConverse, BEDROCK_CONVERSE.requires),
+    parseStream: parseConverseStream,
+    parseAnswer: parseConverseAnswer,
+    readError: readConverseError,
+  },
+} satisfies Dialect;

@@ -197,9 +197,9 @@ function formatTool({ name, description, parameters, strict }: Tool): JsonObject
 }
 
 /**
- * Writes how much to think. The protocol has an effort; whether a model thinks at all, and budgets,
- * are fields of the model. By default they are named as in the messages protocol (`thinking`); a
- * provider's flag names other ones.
+ * Writes the settings of reasoning. The protocol has an effort; a switch and budgets are fields of
+ * the model. By default they are named as in the messages protocol (`thinking`); a provider's flag
+ * names other ones.
  */
 function formatReasoning(
   request: GenerateRequest,
@@ -228,7 +228,7 @@ function formatReasoning(
   const { effort } = reasoning;
   if (tabled !== null) dropped.add("effort_as_budget");
   else if (effort !== "unspecified") {
-    // Counting has no member for the effort; models that have one take it among their own fields.
+    // Counting has no member for the effort; models with an effort have a field of their own.
     if (request.purpose === "count") additional.output_config = { effort };
     else body.outputConfig = { effort };
   }

@@ -10,7 +10,7 @@ import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import { redactedSignature } from "../anthropic-messages/reasoning.ts";
-import type { EventParser, Target } from "../dialect.ts";
+import type { EventParser, Target, Upstream } from "../dialect.ts";
 import {
   listOf,
   memberIn,
@@ -26,11 +26,7 @@ import { type Frame, FrameReader } from "./event-stream-frames.ts";
 import { offeredTools } from "./format.ts";
 
 /** A whole answer of Converse, or of CountTokens, as the events of a stream of it. */
-export function parseConverseAnswer(
-  bytes: Uint8Array,
-  request: GenerateRequest,
-  target: Target,
-): readonly InferenceEvent[] {
+export const parseConverseAnswer: Upstream["parseAnswer"] = (bytes, request, target) => {
   // Numbers in arguments of tools keep their digits.
   const answer = parseJsonBytes(bytes);
   if (!isJsonObject(answer)) return failedAnswer("malformed");
@@ -50,7 +46,7 @@ export function parseConverseAnswer(
     reader.conclude();
   }
   return reader.drain();
-}
+};
 
 /** Emits the events of a whole block, as a stream would. */
 function readBlock(index: number, block: JsonValue, reader: MessageReader): void {
@@ -159,9 +155,8 @@ class ConverseParser implements EventParser {
   }
 }
 
-export function parseConverseStream(request: GenerateRequest, target: Target): EventParser {
-  return new ConverseParser(new MessageReader(request, target));
-}
+export const parseConverseStream: Upstream["parseStream"] = (request, target) =>
+  new ConverseParser(new MessageReader(request, target));
 
 type Kind = "text" | "reasoning" | "tool";
 

@@ -1,6 +1,6 @@
 import { fitting } from "../fit-request.ts";
 import { COHERE_CHAT } from "./facts.ts";
-import type { Dialect, Upstream } from "../dialect.ts";
+import type { Dialect } from "../dialect.ts";
 import { cohereEmbedder, cohereReranker } from "./unary.ts";
 import { formatCohere } from "./format.ts";
 import { parseCohereAnswer, parseCohereStream, readCohereError } from "./read-answer.ts";
@@ -9,16 +9,13 @@ import { parseCohereAnswer, parseCohereStream, readCohereError } from "./read-an
  * Cohere's second chat protocol (docs/protocols.md#cohere-chat), for providers only: no surface
  * speaks it.
  */
-export const cohereChatUpstream: Upstream = {
-  format: fitting(formatCohere, COHERE_CHAT.requires),
-  parseStream: parseCohereStream,
-  parseAnswer: parseCohereAnswer,
-  readError: readCohereError,
-};
-
-/** The row of `dialects/table.ts`. */
-export const dialect: Dialect = {
-  generate: cohereChatUpstream,
+export const dialect = {
+  generate: {
+    format: fitting(formatCohere, COHERE_CHAT.requires),
+    parseStream: parseCohereStream,
+    parseAnswer: parseCohereAnswer,
+    readError: readCohereError,
+  },
   embed: cohereEmbedder,
   rerank: cohereReranker,
-};
+} satisfies Dialect;

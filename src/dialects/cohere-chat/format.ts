@@ -29,7 +29,7 @@ export const formatCohere: Upstream["format"] = (request, target) => {
   // The protocol has no service tiers; `auto` is the tier of requests that name none.
   sentTier(request, { auto: null }, dropped);
   dropCacheHints(request, dropped);
-  // The protocol's description demands the member, whatever its value.
+  // The protocol's description demands the member for every value.
   body.stream = request.stream;
   return draft.refusal ?? { path: "/v2/chat", body, headers: [], dropped: [...dropped] };
 };
@@ -104,7 +104,7 @@ function formatSampling(request: GenerateRequest, draft: RequestDraft): void {
     ["top_p", "p", topP === 1 ? TOP_P[1] : topP, ...TOP_P],
     ["top_k", "k", request.topK, 0, 500],
     ["seed", "seed", request.seed, 0, Number.MAX_SAFE_INTEGER],
-    // 0 requests nothing, and some models refuse both penalties side by side, whatever their values.
+    // 0 requests nothing, and some models refuse two penalties, also of 0.
     ["frequency_penalty", "frequency_penalty", request.frequencyPenalty || null, 0, 1],
     ["presence_penalty", "presence_penalty", request.presencePenalty || null, 0, 1],
   ];

@@ -1,15 +1,10 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type {
-  Citation,
-  InferenceEvent,
-  TokenLogprob,
-  TokenUsage,
-} from "../../canon/generate/event.ts";
+import type { Citation, TokenLogprob, TokenUsage } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, type BlockSequencer } from "../answer-events.ts";
-import type { EventParser } from "../dialect.ts";
+import type { Upstream } from "../dialect.ts";
 import { countIn, listOf, parseAnswerBytes, parseJsonText, readCount } from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
@@ -65,15 +60,11 @@ class CohereParser extends SseEventParser<MessageReader> {
 
 const EMPTY: JsonObject = Object.freeze({});
 
-export function parseCohereStream(request: GenerateRequest): EventParser {
-  return new CohereParser(new MessageReader(request));
-}
+export const parseCohereStream: Upstream["parseStream"] = (request) =>
+  new CohereParser(new MessageReader(request));
 
 /** A whole answer as the events of a stream of it. */
-export function parseCohereAnswer(
-  bytes: Uint8Array,
-  request: GenerateRequest,
-): readonly InferenceEvent[] {
+export const parseCohereAnswer: Upstream["parseAnswer"] = (bytes, request) => {
   const reader = new MessageReader(request);
   const answer = parseAnswerBytes(bytes);
   const message = isJsonObject(answer) ? answer.message : null;
@@ -85,7 +76,7 @@ export function parseCohereAnswer(
     reader.end(answer);
   }
   return reader.drain();
-}
+};
 
 function failureOf(object: JsonObject): ReturnType<typeof answerFailure> {
   return typeof object.message === "string" ? readErrorObject(object) : answerFailure("malformed");

@@ -50,7 +50,7 @@ import {
  * Most documents of one request: Cohere's limit, which is the largest. Providers with a lower limit
  * refuse the request themselves, so a change of theirs needs no release.
  */
-export const MAXIMUM_DOCUMENTS = 10_000;
+const MAXIMUM_DOCUMENTS = 10_000;
 
 const limit = nullableInteger(1);
 
@@ -59,7 +59,7 @@ const limit = nullableInteger(1);
  * the members of Jina's and Voyage's that differ (docs/protocols.md#rerank). It validates requests
  * and is part of /openapi.json.
  */
-export const RERANK_SCHEMA = {
+const RERANK_SCHEMA = {
   title: "CreateRerankRequest",
   type: "object",
   required: ["model", "query", "documents"],
@@ -124,7 +124,7 @@ export const RERANK_SCHEMA = {
 } as const;
 
 /** Estimates for limits. The query is read once with every document. */
-export const RERANK_BODY: BodyReader = {
+const RERANK_BODY: BodyReader = {
   ...PLAIN_BODY,
   inputAllowance: (body, needs) => PLAIN_BODY.inputAllowance(body, needs) + repeatedQuery(body),
   likelyInput: (body, needs) =>
@@ -182,7 +182,7 @@ const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
 
 /** Requested form of the answer. */
 interface AnswerForm {
-  /** The caller's documents as they came, to be put into the results; `null`: not requested. */
+  /** The caller's documents, unchanged, for the results; `null`: not requested. */
   readonly documents: readonly JsonValue[] | null;
   /** The request has members of Voyage's clients, which read other members of the answer. */
   readonly isVoyage: boolean;

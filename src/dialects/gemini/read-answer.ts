@@ -2,7 +2,6 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import type {
   Citation,
   FinishReason,
-  InferenceEvent,
   TokenLogprob,
   TokenUsage,
 } from "../../canon/generate/event.ts";
@@ -10,7 +9,7 @@ import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.ts";
 import { finishFailure, finishReason as readFinish, namedMember } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
-import type { EventParser, Target } from "../dialect.ts";
+import type { Target, Upstream } from "../dialect.ts";
 import {
   listOf,
   memberIn,
@@ -26,12 +25,12 @@ import { SseEventParser } from "../sse.ts";
 import { markSignature, type SignedPart } from "./signatures.ts";
 
 /** A whole answer, or the answer to a count, as the events of a stream of it. */
-export function parseGeminiAnswer(
-  bytes: Uint8Array,
-  request: GenerateRequest,
-  target: Target,
+export const parseGeminiAnswer: Upstream["parseAnswer"] = (
+  bytes,
+  request,
+  target,
   answerId = "",
-): readonly InferenceEvent[] {
+) => {
   const answer = parseJsonBytes(bytes);
   const error = errorOf(answer);
   if (error !== null) return failedAnswer(readErrorFrame(error));
@@ -44,7 +43,7 @@ export function parseGeminiAnswer(
   const hasCandidates = Array.isArray(answer.candidates) && answer.candidates.length > 0;
   if (!reader.conclude()) reader.fail("malformed", hasCandidates ? "unknown_finish_reason" : null);
   return reader.drain();
-}
+};
 
 /**
  * Reads a stream of generateContent. There is no mark at its end: the bytes end, after a finish
@@ -66,13 +65,8 @@ class GeminiParser extends SseEventParser<AnswerReader> {
   }
 }
 
-export function parseGeminiStream(
-  request: GenerateRequest,
-  target: Target,
-  answerId = "",
-): EventParser {
-  return new GeminiParser(new AnswerReader(request, target, answerId));
-}
+export const parseGeminiStream: Upstream["parseStream"] = (request, target, answerId = "") =>
+  new GeminiParser(new AnswerReader(request, target, answerId));
 
 /** Signatures have blocks of their own, so that none is attached to a thought before its part. */
 const SIGNATURE_BLOCK = "signature";
@@ -87,7 +81,7 @@ class AnswerReader extends AnswerEvents {
   /** The open block, or the last one, is text that may still be cited. */
   #inText = false;
   #usage: TokenUsage | null = null;
-  /** Calls with an id, as they came. */
+  /** Calls with an id, as JSON. */
   readonly #seenCalls = new Set<string>();
   #ending: FinishReason | UpstreamFailure | null = null;
 

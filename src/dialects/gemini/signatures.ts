@@ -4,7 +4,7 @@
  * on another part becomes reasoning without text directly before it. Surfaces may move reasoning
  * before all other content, and the provider refuses a call whose signature is elsewhere: the
  * canonical signature therefore begins with the kind of its part. Base64 has no full stop, so no
- * provider's signature is taken for a marked one.
+ * provider's signature looks like a marked one.
  */
 const SIGNED_PARTS = ["call", "text", "empty", "thought"] as const;
 

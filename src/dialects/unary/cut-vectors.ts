@@ -231,8 +231,8 @@ function afterSpace(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * Bytes of an answer that are looked at together: they stay in a processor's second cache. The
- * kernel's memory has one page more.
+ * Bytes of an answer that are read together: they stay in a processor's second cache. The kernel's
+ * memory has one page more.
  */
 const WINDOW_BYTES = 4 * 65_536;
 

@@ -62,7 +62,7 @@ export class Members {
   readonly #record: TranslationRecord;
   readonly #read = new Set<string>();
 
-  /** @param path where the object stands in the body; the empty string for the body itself. */
+  /** @param path path of the object in the body; the empty string for the body itself. */
   constructor(object: JsonObject, path: string, record: TranslationRecord) {
     this.#object = object;
     this.#path = path;

@@ -82,7 +82,7 @@ export interface UnaryCall {
 export type PartEnd =
   | {
       readonly result: UnaryResult;
-      /** The endpoint's own answer, as it came. */ readonly bytes: AnswerBytes;
+      /** The endpoint's own answer, unchanged. */ readonly bytes: AnswerBytes;
     }
   | { readonly failure: ServiceError };
 

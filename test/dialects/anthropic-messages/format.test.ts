@@ -8,8 +8,10 @@ import type {
   UserTurn,
 } from "../../../src/canon/generate/generate-request.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
-import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import { dialect } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { canon, hello, targetWith } from "./target.ts";
+
+const { generate: messagesUpstream } = dialect;
 
 const plain = canon(hello);
 const text = (value: string) => ({ kind: "text", text: value, cache: null }) as const;

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { InferenceRequest, ProtocolHeaders } from "../../../src/canon/request.ts";
 import type { ModelRow, ProviderRow, RouteRow } from "../../../src/canon/table.ts";
-import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import { dialect } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import type { Surface, Target } from "../../../src/dialects/dialect.ts";
 import { type ExchangePlan, planExchange } from "../../../src/dialects/exchange-plan.ts";
 import { route } from "../../support/table.ts";
@@ -10,6 +10,8 @@ import {
   type PreparedTranslation,
   prepareTranslation,
 } from "../../../src/dialects/translate-request.ts";
+
+const { generate: messagesUpstream } = dialect;
 
 export interface Journey {
   readonly upstreamModel?: string;

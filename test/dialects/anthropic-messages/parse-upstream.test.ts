@@ -5,8 +5,10 @@ import type { GenerateRequest } from "../../../src/canon/generate/generate-reque
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow } from "../../../src/canon/table.ts";
 import { UsageTally } from "../../../src/dialects/anthropic-messages/read-answer.ts";
-import { messagesUpstream } from "../../../src/dialects/anthropic-messages/dialect.ts";
+import { dialect } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { canon, encoder, frame, hello, targetWith } from "./target.ts";
+
+const { generate: messagesUpstream } = dialect;
 
 type Frame = JsonObject & { readonly type: string };
 

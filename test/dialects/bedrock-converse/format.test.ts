@@ -8,8 +8,10 @@ import type {
   UserTurn,
 } from "../../../src/canon/generate/generate-request.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
-import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
+import { dialect } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import { hello, targetWith, text, tool } from "./target.ts";
+
+const { generate: converseUpstream } = dialect;
 
 const user = (...content: UserTurn["content"]): Turn => ({ role: "user", name: null, content });
 const assistant = (...content: AssistantPart[]): Turn => ({

@@ -3,9 +3,11 @@ import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonValue } from "../../../src/canon/json.ts";
-import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
+import { dialect } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import { frames, hello, targetWith, parseEvents, withTools, type Event } from "./target.ts";
 import { codec, encodeFrame } from "./wire.ts";
+
+const { generate: converseUpstream } = dialect;
 
 const start: Event = { messageStart: { role: "assistant" } };
 const delta = (contentBlockIndex: number, change: JsonValue): Event => ({

@@ -2,13 +2,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { DroppedField } from "../../../src/canon/generate/edit.ts";
 import type { GenerateRequest, Turn } from "../../../src/canon/generate/generate-request.ts";
-import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
+import { dialect } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
 import { requestFor } from "../laws/arbitrary/requests.ts";
 import { normalRequest } from "../laws/normal/request.ts";
 import { targetWith } from "./target.ts";
 import { readBody } from "./read-body.ts";
 import { fewOrMany } from "../../support/long.ts";
+
+const { generate: converseUpstream } = dialect;
 
 const RUNS = fewOrMany(200, 500);
 const target = targetWith();

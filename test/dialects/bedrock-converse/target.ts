@@ -4,10 +4,12 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import type { ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
-import { converseUpstream } from "../../../src/dialects/bedrock-converse/dialect.ts";
+import { dialect } from "../../../src/dialects/bedrock-converse/dialect.ts";
 import type { DialectFacts, Target } from "../../../src/dialects/dialect.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
 import { encodeFrame } from "./wire.ts";
+
+const { generate: converseUpstream } = dialect;
 
 /** The protocol's facts. */
 export const CONVERSE: DialectFacts = BEDROCK_CONVERSE;

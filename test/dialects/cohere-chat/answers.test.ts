@@ -3,10 +3,12 @@ import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
+import { dialect } from "../../../src/dialects/cohere-chat/dialect.ts";
 import { brokenLaws } from "../laws/arbitrary/events.ts";
 import { DISGUISES, joined, pieces, singleBytes, someCuts } from "../laws/arbitrary/wire.ts";
 import { asking, target } from "./target.ts";
+
+const { generate: cohereChatUpstream } = dialect;
 
 const encoder = new TextEncoder();
 const request = asking();

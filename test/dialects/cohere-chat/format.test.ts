@@ -6,9 +6,11 @@ import type {
   Tool,
   Turn,
 } from "../../../src/canon/generate/generate-request.ts";
-import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
+import { dialect } from "../../../src/dialects/cohere-chat/dialect.ts";
 import type { Target } from "../../../src/dialects/dialect.ts";
 import { asking, FACTS, target, targetWith } from "./target.ts";
+
+const { generate: cohereChatUpstream } = dialect;
 
 const say = (text: string): TextPart => ({ kind: "text", text, cache: null });
 const call: AssistantPart = {

@@ -2,12 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { DroppedField } from "../../../src/canon/generate/edit.ts";
 import type { GenerateRequest, Turn } from "../../../src/canon/generate/generate-request.ts";
-import { cohereChatUpstream } from "../../../src/dialects/cohere-chat/dialect.ts";
+import { dialect } from "../../../src/dialects/cohere-chat/dialect.ts";
 import { normalRequest } from "../laws/normal/request.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
 import { requestFor } from "../laws/arbitrary/requests.ts";
 import { target, targetWith } from "./target.ts";
 import { readBody } from "./read-body.ts";
+
+const { generate: cohereChatUpstream } = dialect;
 
 const RUNS = 400;
 

@@ -6,7 +6,7 @@ import type {
   ToolChoice,
   Turn,
 } from "../../../src/canon/generate/generate-request.ts";
-import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import { dialect } from "../../../src/dialects/gemini/dialect.ts";
 import { UNSIGNED_CALL } from "../../../src/dialects/gemini/signatures.ts";
 import {
   answered,
@@ -20,6 +20,8 @@ import {
   text,
   user,
 } from "./target.ts";
+
+const { generate: geminiUpstream } = dialect;
 
 const tool = (name: string, strict: boolean | null = null): Tool => ({
   name,

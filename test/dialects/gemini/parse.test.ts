@@ -3,10 +3,12 @@ import { collectAnswer } from "../../../src/dialects/answer-events.ts";
 import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import type { GenerateRequest } from "../../../src/canon/generate/generate-request.ts";
 import type { JsonObject } from "../../../src/canon/json.ts";
-import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import { dialect } from "../../../src/dialects/gemini/dialect.ts";
 import { MAXIMUM_EVENT_BYTES } from "../../../src/dialects/sse.ts";
 import { brokenLaws } from "../laws/arbitrary/events.ts";
 import { encoder, frame, hello, targetWith } from "./target.ts";
+
+const { generate: geminiUpstream } = dialect;
 
 const target = targetWith();
 

@@ -8,12 +8,14 @@ import type {
   ToolChoice,
   Turn,
 } from "../../../src/canon/generate/generate-request.ts";
-import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import { dialect } from "../../../src/dialects/gemini/dialect.ts";
 import { allowedAt } from "../laws/arbitrary/conversations.ts";
 import { requestFor } from "../laws/arbitrary/requests.ts";
 import { normalRequest } from "../laws/normal/request.ts";
 import { GEMINI, targetWith } from "./target.ts";
 import { readBack } from "./reader.ts";
+
+const { generate: geminiUpstream } = dialect;
 
 const accepts = GEMINI.optional.toSorted();
 

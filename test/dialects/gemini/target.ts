@@ -10,8 +10,10 @@ import type { JsonObject } from "../../../src/canon/json.ts";
 import type { EndpointRow, ModelRow, ProviderRow } from "../../../src/canon/table.ts";
 import { endpointFeatures } from "../../../src/compile/resolve/endpoints.ts";
 import type { DialectFacts, Target } from "../../../src/dialects/dialect.ts";
-import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import { dialect } from "../../../src/dialects/gemini/dialect.ts";
 import { endpoint, model, provider } from "../../support/table.ts";
+
+const { generate: geminiUpstream } = dialect;
 
 /** What the dialect's row says. */
 export const GEMINI: DialectFacts = FACTS_OF_GEMINI;

@@ -4,13 +4,15 @@ import type { InferenceEvent } from "../../../src/canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { messagesSurface } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface } from "../../../src/dialects/dialect.ts";
-import { geminiUpstream } from "../../../src/dialects/gemini/dialect.ts";
+import { dialect } from "../../../src/dialects/gemini/dialect.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import type { MockServer } from "../../../mock/server.ts";
 import { mockForTest } from "../../mock/start.ts";
 import { NO_EDITS, NO_HEADERS } from "../laws/target.ts";
 import { targetWith } from "./target.ts";
+
+const { generate: geminiUpstream } = dialect;
 
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const question = { role: "user", content: "What is the weather?" };

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
-import type { AwsCredentialSource, AwsSigning } from "../../../src/canon/table.ts";
+import type { AwsSigning } from "../../../src/canon/table.ts";
 import { awsKeysFrom } from "../../../src/dispatch/credentials/aws-signer.ts";
 import { startTokenServer } from "./token-server.ts";
 
@@ -16,7 +16,7 @@ const write = (name: string, text: string) => {
   return path;
 };
 
-function signing(credentials: AwsCredentialSource, profile = "default"): AwsSigning {
+function signing(credentials: AwsSigning["credentials"], profile = "default"): AwsSigning {
   return {
     kind: "aws_sigv4",
     service: "bedrock",

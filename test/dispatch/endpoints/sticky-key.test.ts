@@ -2,9 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { BodyReader } from "../../../src/canon/request.ts";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
-import { MESSAGES_BODY } from "../../../src/dialects/anthropic-messages/parse-request.ts";
 import { stickyKeys } from "../../../src/dispatch/balance.ts";
-import { CHAT_BODY, COMPLETIONS_BODY, RESPONSES_BODY } from "../../support/body-readers.ts";
+import {
+  CHAT_BODY,
+  COMPLETIONS_BODY,
+  MESSAGES_BODY,
+  RESPONSES_BODY,
+} from "../../support/body-readers.ts";
 
 const READERS: Readonly<Record<string, BodyReader>> = {
   system: MESSAGES_BODY,

@@ -2,15 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json.ts";
-import {
-  MAXIMUM_DOCUMENTS,
-  RERANK_SCHEMA,
-  rerankSurface,
-} from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
+import { rerankSurface } from "../../../../src/dialects/cohere-chat/rerank-surface.ts";
 import { accepted, bytesOf, opened, TARGET_NAMES, read, sent, task } from "./target.ts";
 
 const BODY: JsonObject = { model: "r", query: "what", documents: ["one", "two", "three"] };
-const validate = bodyValidator(RERANK_SCHEMA);
+const validate = bodyValidator(rerankSurface.contract.body);
 
 /** Of a body as it comes over the wire: what the contract refuses, else what the surface does. */
 function refusal(more: object): { readonly code: string; readonly param: string | null } | null {
@@ -73,7 +69,7 @@ describe("what rerank takes", () => {
     },
     { rank_fields: ["text"] },
     { documents: [{ text: "one", image: null, content: "a note" }] },
-    { documents: Array.from({ length: MAXIMUM_DOCUMENTS }, () => "d") },
+    { documents: Array.from({ length: 10_000 }, () => "d") },
     { priority: 0 },
     { relevant_spans: { mode: "disabled" } },
   ];
@@ -107,11 +103,7 @@ describe("what rerank takes", () => {
       "unsupported_value",
       "documents[0].content",
     ],
-    [
-      { documents: Array.from({ length: MAXIMUM_DOCUMENTS + 1 }, () => "d") },
-      "invalid_value",
-      "documents",
-    ],
+    [{ documents: Array.from({ length: 10_001 }, () => "d") }, "invalid_value", "documents"],
     [{ top_n: 0 }, "invalid_value", "top_n"],
     [{ top_k: -1 }, "invalid_value", "top_k"],
     [{ top_n: 1.5 }, "invalid_type", "top_n"],
