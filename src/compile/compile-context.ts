@@ -201,7 +201,7 @@ function texts(node: ConfigNode | null): readonly string[] {
   return text === null ? [] : [text];
 }
 
-/** What every check may look at. */
+/** Input of every check. */
 export interface CompileContext {
   /** Paths of findings are paths of this file. */
   readonly file: RoutesFile;

@@ -108,7 +108,7 @@ function byId<Row>(rows: Readonly<Record<string, Row>>): Readonly<Record<string,
   return sorted;
 }
 
-/** The files beside routes.yaml that say something of the table. */
+/** Files of the table beside routes.yaml. */
 export interface FurtherSources {
   /** Included files, sorted by path. */
   readonly parts?: readonly Source[];
@@ -225,7 +225,7 @@ export function compileTree(
 
 type Check = (context: ResolvedContext) => void;
 
-/** What is looked at row by row, with the rows that fit the schema. */
+/** Checks that run row by row, over the rows that fit the schema. */
 const CHECKS: readonly Check[] = [
   checkProviders,
   checkPlaceholders,
@@ -240,5 +240,5 @@ const CHECKS: readonly Check[] = [
   checkConsole,
 ];
 
-/** What could only repeat an error of a file that has one. */
+/** Findings that would only repeat another error of the file. */
 const CHECKS_OF_WHOLE_FILES: readonly Check[] = [checkRequirementsAgree, checkUsage];

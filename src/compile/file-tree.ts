@@ -72,7 +72,7 @@ export function directoryTree(root: string): FileTree {
         ]);
         return isOutside(within, target);
       } catch {
-        // What is not there is reported as that.
+        // A missing file is reported as missing.
         return false;
       }
     },
@@ -94,7 +94,7 @@ export function decodeText(bytes: Uint8Array): string | UnreadText {
   }
 }
 
-/** What is wrong with a file, and the fix. Holds nothing of the file, nor of where a link leads. */
+/** The fault of a file, and the fix; without content of the file or the target of a link. */
 export const UNREAD_SENTENCES: Readonly<
   Record<UnreadText["unread"], { readonly what: string; readonly fix: string }>
 > = {

@@ -8,10 +8,10 @@ import { nodeAt, textOf } from "./authored/tree.ts";
 import { POLICY_DIRECTORY } from "./authored/schema-use.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "./normalised/defaults.ts";
 
-/** What one compilation reads. */
+/** Files of one compilation. */
 export interface ConfigurationFiles {
   readonly routes: Source;
-  /** What routes.yaml includes, sorted by path; none unless set. */
+  /** Files that routes.yaml includes, sorted by path; none unless set. */
   readonly parts?: readonly Source[];
   /** The overlay of the environment that was requested; none unless set. */
   readonly overlay?: Source | null;
@@ -23,7 +23,7 @@ export interface ConfigurationFiles {
   readonly unreadable?: readonly Diagnostic[];
 }
 
-/** The files that say something of the table, in the order in which they are read. */
+/** The files of the table, in the order in which they are read. */
 function tableSources({
   routes,
   parts = [],
@@ -32,7 +32,7 @@ function tableSources({
   return [routes, ...parts, ...(overlay === null ? [] : [overlay])];
 }
 
-/** What the compiler of the table wants besides routes.yaml. */
+/** Inputs of the table's compiler besides routes.yaml. */
 export function furtherSources(files: ConfigurationFiles): Required<FurtherSources> {
   const { routes, parts = [], overlay = null, keySets = [] } = files;
   const folder = posix.dirname(routes.path);
@@ -122,7 +122,7 @@ export async function loadFromTree(
   };
 }
 
-/** Name of the file beside the policies that says what no change may do. */
+/** Name of the assertions' file beside the policies. */
 const ASSERTIONS_FILE = "assertions.yaml";
 
 /**

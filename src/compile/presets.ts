@@ -28,7 +28,7 @@ export interface PresetSample {
   readonly batch?: JsonObject;
 }
 
-/** What is known of a provider's interface: one row of `presets.json`. */
+/** A provider's interface: one row of `presets.json`. */
 export interface Preset {
   readonly title: string;
   /**
@@ -62,7 +62,7 @@ export function presetOf(name: string | null): Preset | undefined {
   return name !== null && Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
 }
 
-/** What a preset came to in one row of `providers`, with the row's own keys over it. */
+/** A preset applied to one row of `providers`; the row's own keys override it. */
 export interface ResolvedPreset {
   readonly provider: string;
   readonly preset: string;
@@ -97,7 +97,7 @@ export function formatPreset({
   return `${provider}: preset ${preset}, ${dialect} at ${base_url}${deviations}\n`;
 }
 
-/** What a preset may give a row; where it cannot, their absence is no second mistake. */
+/** Keys that a preset may give; after a faulty preset their absence is not reported again. */
 const GIVEN = ["dialect", "base_url", "auth"] as const;
 
 /**
@@ -169,7 +169,7 @@ function baseUrlOf(
   const region = textOf(requested?.node ?? null);
   const url = region !== null && Object.hasOwn(regions, region) ? regions[region] : undefined;
   if (url !== undefined) return url;
-  // A row without a region lacks a required key, which the schema says.
+  // A row without a region lacks a required key; the schema reports it.
   if (requested === undefined || region === null) return null;
   const message = `${where}: its preset has no region ${quote(region)}`;
   const hint = `${suggest(region, Object.keys(regions))}; set \`preset_region\`, or write \`base_url\``;

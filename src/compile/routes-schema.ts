@@ -280,7 +280,7 @@ function definitions(dialects: readonly string[]) {
   } as const satisfies Readonly<Record<string, Schema>>;
 }
 
-/** What a shape says, in its type. */
+/** A shape's meaning, in its type. */
 type Authored<Shape> = ValueOf<Shape, ReturnType<typeof definitions>>;
 
 /**

@@ -20,7 +20,7 @@ interface ResolvedSecrets {
    * secrets after start; never log it, never put it into the table.
    */
   readonly secrets: ReadonlyMap<string, string>;
-  /** Not set, empty, or in a file that cannot be read. The caller does what `onMissing` says. */
+  /** Not set, empty, or in a file that cannot be read. The caller obeys `onMissing`. */
   readonly missing: readonly MissingSecret[];
   /**
    * Set, but with characters that a header cannot carry. Never a case for `onMissing`: the variable
@@ -148,7 +148,7 @@ function variableGap(environment: Environment, name: string): CredentialGap | nu
   return unprintable(environment, name);
 }
 
-/** What stands in a signed request's headers must fit into a header. */
+/** Secrets of signed requests become header values. */
 function unprintable(environment: Environment, name: string): CredentialGap | null {
   return /[^\x20-\x7e]/.test(variable(environment, name))
     ? { reference: { env: name }, gap: "unusable" }

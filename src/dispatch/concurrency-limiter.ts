@@ -121,7 +121,7 @@ export interface EndpointLimiter {
 }
 
 /**
- * What admits calls to each endpoint of a provider.
+ * Admits calls to each endpoint of a provider.
  *
  * @param own limits of the endpoints that have one of their own, by endpoint id.
  * @returns a look-up; it throws for a row that is none of these, which is a bug of the caller.

@@ -124,7 +124,7 @@ export class ConnectionPools {
   ): Connection {
     const { origin, pathname } = new URL(provider.baseUrl);
     const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
-    // Where we have put the stand-in ourselves, the row does not say how far to reach.
+    // The row's bound on addresses does not apply to our own simulated provider.
     const reach = way.simulatedOrigin === null ? reachOf(provider) : "any";
     const pool = `${provider.id}|${target}|${provider.maxConcurrency}|${provider.timeouts.connect}|${reach}`;
     const limiter = takeLimiter(
@@ -160,7 +160,7 @@ export class ConnectionPools {
     };
   }
 
-  /** Endpoints wait as their provider's row says: they have no queue of their own in it. */
+  /** Endpoints wait by their provider's row: they have no queue of their own in it. */
   #takeEndpointLimiters(
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],

@@ -323,7 +323,7 @@ export class Exchange implements CarriedCall {
   }
 }
 
-/** A whole answer begins when it is finished: only its whole time says that it takes too long. */
+/** A whole answer begins when it is finished: only its whole time can be too long. */
 export function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
   return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
 }

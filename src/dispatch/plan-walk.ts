@@ -145,7 +145,7 @@ export class Itinerary {
   }
 
   /**
-   * What follows the failure of the candidate that was last given; the first candidate is 0.
+   * The candidate after the failure of the one that was last given; the first candidate is 0.
    * `null`: the request has failed.
    *
    * @param now milliseconds. @param random from 0 to 1.

@@ -248,7 +248,7 @@ const EVIDENCE_SENTENCES = {
 } as const satisfies Record<EvidenceUnavailableReason, string>;
 
 /**
- * The decision is not known to be on disk, so the answer must not leave; the server says 503.
+ * The decision is not known to be on disk, so the answer must not leave; the server answers 503.
  * Passes by itself.
  */
 export class EvidenceUnavailableError extends Error {

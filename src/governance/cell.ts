@@ -368,7 +368,7 @@ export const COUNTER_NUMBERS = {
   Readonly<Record<string, number>>;
 
 /**
- * What is counted. Money is for spend alone: the governance summary is no bill. `metered` requests
+ * Counters. Money is for spend alone: the governance summary is no bill. `metered` requests
  * have token counts, `priced` ones a known cost; of the two kinds the rest is counted in
  * `priced_unmetered` and `unpriced_unmetered`, so cells that were counted before there were costs
  * are unpriced.
@@ -410,7 +410,7 @@ export class Addition {
 }
 
 /**
- * What is known of one set of requests: counts and latencies. Numbers only. Cells add up, in any
+ * Statistics of one set of requests: counts and latencies. Numbers only. Cells add up, in any
  * order and grouping.
  */
 export class Cell {

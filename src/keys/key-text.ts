@@ -85,7 +85,7 @@ export function publicIdOf(text: string): string | null {
   return publicId !== undefined && text.endsWith(checksum) ? publicId : null;
 }
 
-/** Whether a text is meant as an exchanged token; nothing is said of its worth. */
+/** Whether a text is meant as an exchanged token; it may be invalid. */
 export function isToken(text: string): boolean {
   return text.startsWith(TOKEN_PREFIX) && text.includes(".");
 }

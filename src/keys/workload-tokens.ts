@@ -291,7 +291,7 @@ function keyOf(id: string, issuer: WorkloadIssuer): string {
   return canonicalJson([id, issuer]);
 }
 
-/** Who says to have signed it: nothing is verified yet. */
+/** The claimed issuer: nothing is verified yet. */
 function issuerOf(
   jwt: string,
   { issuers }: WorkloadIdentity,

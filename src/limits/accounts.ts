@@ -233,7 +233,7 @@ function merge(own: KeyLimits, perKey: KeyLimits): EffectiveLimits {
   if (first.per !== second.per || "usd" in first !== "usd" in second) {
     return { ...common, budget: first, secondBudget: second };
   }
-  // One counter has one window: the period of `per_key` begins when the operator says.
+  // One counter has one window: the operator sets when the period of `per_key` begins.
   const { per, timeZone } = second;
   const smallest = sizeOf(first) <= sizeOf(second) ? first : second;
   return { ...common, budget: { ...smallest, per, timeZone } };
@@ -279,7 +279,7 @@ export interface LimitRefusal {
  */
 const RETRY = 1_000;
 
-/** The refusal where the store does not say what is used. */
+/** The refusal where the store cannot be read. */
 export function unavailable(meters: readonly Meters[]): LimitRefusal {
   return { refused: "limits_unavailable", limit: null, retryAfter: RETRY, meters };
 }

@@ -216,7 +216,7 @@ export interface BudgetLine {
   readonly projected_usd: number | null;
 }
 
-/** Shares of a window before this one say too little. */
+/** A projection needs at least this share of a window. */
 const LEAST_SHARE = 0.05;
 
 /**

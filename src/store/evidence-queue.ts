@@ -87,8 +87,8 @@ interface Flush {
 }
 
 /**
- * What gathers while the batch before is being written. Each item of `waiters` belongs to one
- * decision, in order.
+ * Records that gather while the batch before is being written. Each item of `waiters` belongs to
+ * one decision, in order.
  */
 interface Batch {
   readonly decisions: DecisionFields;

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 
 /**
- * What a key gets whose limits cannot be read: nothing. Failing instead would keep every other
+ * Limits of a key whose limits cannot be read: nothing. Failing instead would keep every other
  * key's changes from being read.
  */
 const NOTHING: KeyLimits = {

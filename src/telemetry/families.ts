@@ -57,7 +57,7 @@ function escaped(text: string, withQuotes: boolean): string {
   return withQuotes ? plain.replaceAll('"', String.raw`\"`) : plain;
 }
 
-/** What a metric is called and means; the exposition and docs/observability.md are made from it. */
+/** Name and meaning of a metric; exposition and docs/observability.md are made from it. */
 interface FamilyFacts<Labels extends readonly string[] = readonly string[]> {
   /** Without the `_total` of a counter; with its unit at the end. */
   readonly name: string;
@@ -75,7 +75,7 @@ type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof 
 
 /** One line of an exposition. */
 interface Sample {
-  /** What is put after the family's name: `_total`, `_bucket`, `_sum`, `_count` or nothing. */
+  /** Suffix of the family's name: `_total`, `_bucket`, `_sum`, `_count` or nothing. */
   readonly suffix: string;
   readonly labels: readonly (readonly [name: string, value: string])[];
   readonly value: number;

@@ -39,7 +39,7 @@ export interface JsonLog extends Log {
   close(patience: number): Promise<void>;
 }
 
-/** What a pipe takes in one piece (PIPE_BUF), bytes. */
+/** Largest atomic write to a pipe (PIPE_BUF), bytes. */
 const ONE_PIECE = 4_096;
 
 /** Some thousand lines. */
@@ -282,7 +282,7 @@ export type LogRecord =
       readonly waiting: number;
       readonly refused: number;
       readonly lost: number;
-      /** What happened to the database, and the name of its file. */
+      /** The database's fault, and the name of its file. */
       readonly cause?: EvidenceFaultCause;
       readonly file?: Identifier;
     }

@@ -26,7 +26,7 @@ import type { Context, Attributes, Meter } from "@opentelemetry/api";
 import { endedAt, shares } from "../evidence/record.ts";
 import { genAiOperation, spanTraces } from "./span-trace.ts";
 
-/** What goes out over OTLP. */
+/** Exporters over OTLP. */
 export interface Otlp {
   /** `null` where no spans are exported. */
   readonly beginTrace: BeginTrace | null;

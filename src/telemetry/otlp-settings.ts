@@ -1,6 +1,6 @@
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is exported over OTLP, by OpenTelemetry's standard variables. */
+/** Signals exported over OTLP, by OpenTelemetry's standard variables. */
 export interface OtlpSettings {
   readonly traces: boolean;
   readonly metrics: boolean;

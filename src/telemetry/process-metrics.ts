@@ -7,7 +7,7 @@ const MICROSECONDS = 1e6;
 /** How often the event loop's lag is measured, milliseconds. */
 const LAG_RESOLUTION = 20;
 
-/** What the process uses. `stop` ends the measuring of the event loop. */
+/** Resources of the process. `stop` ends the measuring of the event loop. */
 export function processMetrics(): {
   readonly families: readonly Family[];
   readonly stop: () => void;

@@ -153,7 +153,7 @@ const PARSER_FINDINGS: Readonly<Partial<Record<string, readonly [TextCode, strin
   ],
 };
 
-/** After one of these the rest of the tree still says what its author meant. */
+/** After one of these errors the rest of the tree can still be checked. */
 const HARMLESS: ReadonlySet<string> = new Set(["NON_STRING_KEY", "TAG_RESOLVE_FAILED"]);
 
 /** @returns whether the tree is worth reading on. */

@@ -280,7 +280,7 @@ const providerKeys = object(
   ["region"],
 );
 
-/** A row of `providers`. What a preset gives need not be written. */
+/** A row of `providers`; members that its preset gives may be left out. */
 export const provider = {
   ...providerKeys,
   if: { required: ["preset"] },
@@ -288,7 +288,7 @@ export const provider = {
   then: {},
   else: {
     required: ["dialect", "base_url", "auth"],
-    // Messages about a missing key say what it is for.
+    // Messages about a missing key explain its purpose.
     properties: {
       dialect: { description: "Wire protocol that the provider speaks." },
       base_url: { description: "Scheme, host and path prefix." },

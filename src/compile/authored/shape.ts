@@ -75,7 +75,7 @@ export function reportShapeError<Code extends string>(
   findings: FindingsOf<Code | TextCode>,
   own: Complaints<Code | TextCode>,
 ): void {
-  // Both only repeat what the errors beside them say.
+  // Both only repeat the errors beside them.
   if (
     error.keyword === "if" ||
     error.keyword === "propertyNames" ||
@@ -230,7 +230,7 @@ function isLost(tree: ConfigNode, path: Path, name: string): boolean {
   return node?.kind === "map" && (node.lost.has(name) || node.lost.has("<<"));
 }
 
-/** What the missing key would say: the first sentence of its description in the schema. */
+/** Purpose of the missing key: the first sentence of its description in the schema. */
 function purposeOf(error: ErrorObject, name: string): string {
   const description = textOf(objectOf(objectOf(schemaOf(error).properties)[name]).description);
   const [sentence = ""] = description.split(/\.(?: |$)/);

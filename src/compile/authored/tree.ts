@@ -39,7 +39,7 @@ export interface Member {
   readonly node: ConfigNode;
 }
 
-/** What the file says and where it says it, before any check. */
+/** Values of the file with their positions, before any check. */
 export type ConfigNode = ScalarNode | ListNode | MapNode;
 
 /** The member at one step; `null` where there is none. */
@@ -55,7 +55,7 @@ function step(
   return null;
 }
 
-/** The node at a path; `null` where the file says nothing there. */
+/** The node at a path; `null` where the file has none. */
 export function nodeAt(root: ConfigNode, path: Path): ConfigNode | null {
   let node = root;
   for (const name of path) {

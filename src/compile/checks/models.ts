@@ -100,7 +100,7 @@ export function checkApprovedLengths(
   }
 }
 
-/** What model and provider rows say about wire protocols, against the protocols that serve them. */
+/** Checks protocol settings of model and provider rows against the protocols that serve them. */
 export function checkFeatures(context: ResolvedContext): void {
   for (const model of context.normalised.models.values()) {
     const serving = [...context.endpoints.values()].filter(({ row }) => row.model === model.id);

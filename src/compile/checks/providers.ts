@@ -195,7 +195,7 @@ function checkPlaintext(
 }
 
 /**
- * What an address shows by itself; where names lead is looked at whenever they are connected to.
+ * Checks a literal address; the addresses behind names are checked at each connection.
  */
 function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: ProviderRow): void {
   const kind = URL.canParse(baseUrl) ? hostKind(new URL(baseUrl).hostname) : null;

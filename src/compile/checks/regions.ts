@@ -28,7 +28,7 @@ export function checkRegions(context: ResolvedContext): void {
     if (byModel !== null)
       compare(context, row.region, byModel, `the upstream model of endpoint ${quote(id)}`, path);
     const byHost = shownByHost.get(row.provider);
-    // Without a region of its own the endpoint repeats what has been said of its provider.
+    // Without a region of its own the endpoint repeats its provider's finding.
     if (own !== undefined && byHost !== undefined)
       compare(context, own, byHost, `the host of endpoint ${quote(id)}`, path);
   }
@@ -110,7 +110,7 @@ interface Form {
   readonly reveals?: "worldwide" | "open";
 }
 
-/** What a host or model id shows. */
+/** The region that a host or model id names. */
 interface Evidence {
   readonly location: Area;
   /** The region as the host or id names it. */

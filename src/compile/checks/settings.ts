@@ -40,7 +40,7 @@ export function checkRequirementsAgree({ file, normalised, report }: CompileCont
   for (const [id, authored] of Object.entries(file.policies?.promotion ?? {})) {
     const whole = normalised.policies.promotion?.[id];
     if (whole === undefined || whole.approvals > 0) continue;
-    // What a row has from `*` alone is said there.
+    // Members from `*` alone are reported there.
     const { approvals, roles, report: asksReport, assertions } = authored;
     const isOwn = [approvals, roles, asksReport, assertions].some((member) => member !== undefined);
     if (!isOwn && id !== "*") continue;

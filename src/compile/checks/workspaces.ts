@@ -105,13 +105,13 @@ function usableEndpoints(
     );
 }
 
-/** What a request reserves for its output that names no limit; `null` for models that make none. */
+/** Output tokens reserved for a request without a limit; `null` for models without output. */
 function mostOutput(model: ModelRow | undefined): number | null {
   if (model === undefined || !model.operations.includes("generate")) return null;
   return largestOutput(model);
 }
 
-/** What each workspace approves against what its routes need, and its limits against both. */
+/** Checks each workspace's approvals against its routes' needs, and its limits against both. */
 export function checkWorkspaces(context: ResolvedContext): void {
   for (const workspace of context.normalised.workspaces.values()) {
     if (workspace.approve.routes.length === 0) {

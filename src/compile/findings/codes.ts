@@ -126,7 +126,7 @@ export const FILE_CODES = {
   ),
 } as const satisfies Record<string, CodeFacts>;
 
-/** What can be wrong with the section `workload_identity`. */
+/** Findings of the section `workload_identity`. */
 const WORKLOAD_CODES = {
   UNKNOWN_ISSUER: error(
     "A rule of `workload_identity` names an issuer that `issuers` does not have.",

@@ -9,7 +9,7 @@ import {
 import type { CodeFacts } from "../../canon/diagnostic.ts";
 import { ROUTE_CODES, type RouteCode, type TextCode } from "./codes.ts";
 
-/** Takes what is wrong with the text of any file of ours, whatever else its own codes say. */
+/** Collects findings about the text of any file, of its own codes too. */
 export interface TextFindings {
   add(code: TextCode, at: Position, message: string, hint?: string): void;
   has(code: TextCode, at: Position): boolean;
@@ -99,7 +99,7 @@ export interface ReportOf<Code> {
   readonly key: ReportAt<Code>;
 }
 
-/** What is wrong with routes.yaml. */
+/** Findings of routes.yaml. */
 export class Findings extends FindingsOf<RouteCode> {
   constructor(file: string) {
     super(file, ROUTE_CODES);

@@ -41,7 +41,7 @@ import type {
   RoutesFile,
 } from "../routes-schema.ts";
 
-/** What a host of AWS's own says of itself. */
+/** Region and service in a host name of AWS. */
 interface AwsHost {
   readonly region: string;
   /** The service's name in signatures; `null` where it is not known to follow from the host. */

@@ -6,13 +6,13 @@ import type { NormalisedEndpoint } from "../normalised/normalise.ts";
 import { checkName, type CompileContext } from "../compile-context.ts";
 import { isFeature, type Feature } from "../../canon/capability.ts";
 
-/** An endpoint whose model and provider exist, with where the file says it. */
+/** An endpoint whose model and provider exist, with its position in the file. */
 export interface ResolvedEndpoint {
   readonly row: EndpointRow;
   /** Index in the authored list. */
   readonly index: number;
   readonly facts: DialectFacts;
-  /** What it can do. */
+  /** Operations it serves. */
   readonly operations: readonly ModelOperation[];
 }
 
@@ -115,7 +115,7 @@ function batchInputs(
 }
 
 /**
- * What an endpoint can do: its model's operations as far as its dialect carries them and its
+ * Operations of an endpoint: its model's operations as far as its dialect carries them and its
  * provider's flags leave them.
  */
 function servedOperations(
@@ -131,7 +131,7 @@ function servedOperations(
 }
 
 /**
- * What requests may ask of the wire protocol at an endpoint: what the dialect has, less what the
+ * Protocol features that requests may use at an endpoint: those of the dialect, less those that the
  * provider's flags and the model take away. What only some models of a dialect take is not promised
  * to other protocols' requests unless the model row says so; a request in the endpoint's own
  * protocol is for the provider to judge.
@@ -161,7 +161,7 @@ export function endpointFeatures(
   }
   const without = (names: Iterable<Feature>): readonly Feature[] =>
     [...new Set(names)].filter((feature) => !withdrawn.has(feature)).toSorted();
-  // What a model signs, it also takes back.
+  // A model takes back what it has signed.
   const accepts =
     model.signatureFamily === null ? model.accepts : [...model.accepts, "signed_reasoning"];
   const accepted = facts.optional.filter((feature) => accepts.includes(feature));
@@ -179,7 +179,7 @@ function addEffort(features: Set<Feature>, effort: string): void {
 }
 
 /**
- * What the flags of a provider's row mean; those that its dialect does not have have been reported.
+ * Effects of a provider row's flags; flags that its dialect lacks are reported elsewhere.
  */
 function flagsOf({ flags: known }: DialectFacts, { flags }: ProviderRow) {
   return flags.flatMap((name) => (Object.hasOwn(known, name) ? (known[name] ?? []) : []));

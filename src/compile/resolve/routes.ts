@@ -105,7 +105,7 @@ export interface ResolvedRoute {
   readonly fallbacks: readonly ResolvedCandidate[];
 }
 
-/** What checks may look at once references are followed. */
+/** Input of checks, after references are resolved. */
 export interface ResolvedContext extends CompileContext {
   readonly endpoints: ReadonlyMap<string, ResolvedEndpoint>;
   readonly routes: ReadonlyMap<string, ResolvedRoute>;

@@ -166,7 +166,7 @@ interface AwsSignerOptions {
   /** The service's name in signatures, such as `bedrock`. */
   readonly service: string;
   readonly region: string;
-  /** As the `host` header says it, with a port that is not the scheme's own. */
+  /** As in the `host` header, with a port that is not the scheme's own. */
   readonly host: string;
   readonly keys: Renewed<AwsKeys>;
   /** Milliseconds since the epoch. */

@@ -354,7 +354,7 @@ async function parentOf(
 ): Promise<{ readonly parent: Holder | null; readonly owner: Identity | null }> {
   const known = holderOf(keyId, now);
   if (ruleOfCaller(keyId) !== null) {
-    // A rule that says something else now has not given this token.
+    // A rule that has changed since has not given this token.
     return { parent: known?.rule === rule ? known : null, owner: known?.identity ?? null };
   }
   // The key is checked at every use, so its end ends its tokens.

@@ -3,7 +3,7 @@ import { deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
 
 /**
- * What two processes send each other over a socket: first a secret, then messages. A message is a
+ * The protocol of two processes over a socket: first a secret, then messages. A message is a
  * head of two numbers of four bytes, little-endian, and the structured clone of a value. The
  * numbers are the CRC-32 of all that follows it, and the length of the clone.
  */
