@@ -10,8 +10,8 @@ export function answerFailure(kind: FailureKind, code: string | null = null): Up
 
 /**
  * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`,
- * `messages.2.content`): its name, and its position in a list. What follows may be the caller's own
- * text (names of a schema) and is left out. `null` without such a path.
+ * `messages.2.content`): its name, and its position in a list. The rest may be the caller's own
+ * text (names of a schema) and is omitted. `null` without such a path.
  */
 export function namedMember(path: JsonValue | undefined): { readonly param: string } | null {
   const match =
@@ -30,7 +30,7 @@ export function kindOfStatus(status: number): FailureKind {
   if (status < 300) return "malformed";
   if (status < 400) return "redirect";
   if (status === 401 || status === 402 || status === 403) return "auth";
-  // A server without the path may also say that it does not take the method there.
+  // A server without the path may also answer that the method is not allowed.
   if (status === 404 || status === 405 || status === 501) return "not_found";
   if (status === 408) return "timeout_first_byte";
   if (status === 429) return "rate_limited";
@@ -39,8 +39,8 @@ export function kindOfStatus(status: number): FailureKind {
 }
 
 /**
- * What can be wrong with an answer that said 200. The codes reach clients and the evidence; they
- * hold nothing of the content.
+ * Faults of answers with status 200. The codes reach clients and the evidence, and contain none of
+ * the content.
  */
 export const ANSWER_FAULTS = {
   not_json: "the answer is not JSON, or not an object",

@@ -14,8 +14,8 @@ import { answerFailure } from "./answer-ends.ts";
 import { mergeUsage } from "./json.ts";
 
 /**
- * Gathers the events of one answer of a provider, those of its blocks in between. Its terminal
- * event is made once, and is the last.
+ * Collects the events of one answer of a provider, with those of its blocks in order. It emits one
+ * terminal event, which is the last.
  */
 export abstract class AnswerEvents {
   protected readonly blocks = new BlockSequencer();
@@ -23,12 +23,12 @@ export abstract class AnswerEvents {
   #events: InferenceEvent[] = [];
   #over = false;
 
-  /** A `finish` or a `failure` has been made: nothing follows. */
+  /** A `finish` or a `failure` has been emitted: nothing follows. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** The events made since the last call. */
+  /** The events since the last call. */
   drain(): readonly InferenceEvent[] {
     this.flush();
     if (this.#events.length === 0) return [];
@@ -46,9 +46,9 @@ export abstract class AnswerEvents {
   }
 
   /**
-   * Ends the answer, after its open blocks. It ends as failed where a call is in pieces that do not
-   * belong together, and where an answer of which nothing is left has no proper end. With output an
-   * unknown reason is an end too: the answer is paid for, and whether it is whole is unknown.
+   * Closes the open blocks and ends the answer. It fails where the pieces of a call do not belong
+   * together, and where an answer without output has no proper end. With output, an unknown reason
+   * is an end too: the answer is paid for, and may be whole.
    */
   protected finish(reason: FinishReason, stopSequence: string | null = null): void {
     if (this.#over) return;
@@ -61,8 +61,8 @@ export abstract class AnswerEvents {
     blocks.closeAll();
     this.flush();
     if (isUnknown) this.drop("finish_reason_unknown");
-    // Some protocols have one reason for answers with calls and without; others have one that a
-    // named tool choice does not change.
+    // Some protocols have one reason for answers with and without calls; others keep `stop` under a
+    // named tool choice.
     const ended = isUnknown
       ? "other"
       : reason === "stop" && blocks.hasCalls
@@ -80,7 +80,7 @@ export abstract class AnswerEvents {
     this.#events.push(event);
   }
 
-  /** Reports a dropped field once, after the pieces that came before it. */
+  /** Reports a dropped field once, after the pieces before it. */
   protected drop(field: DroppedField): void {
     if (this.#over || this.#dropped.has(field)) return;
     this.#dropped.add(field);
@@ -88,7 +88,7 @@ export abstract class AnswerEvents {
     this.#events.push({ type: "dropped", field });
   }
 
-  /** Adds what the blocks have made. What a failing answer held besides is not part of it. */
+  /** Adds the events of the blocks; none after the end of the answer. */
   protected flush(): void {
     if (this.#over) return;
     for (const event of this.blockEvents()) this.#events.push(event);
@@ -100,7 +100,7 @@ export abstract class AnswerEvents {
   }
 }
 
-/** An answer that failed before anything of it was read. */
+/** An answer that failed before any of it was read. */
 export function failedAnswer(
   failure: UpstreamFailure | FailureKind,
   code?: string | null,
@@ -113,10 +113,7 @@ export function failedAnswer(
   ];
 }
 
-/**
- * The answer to a count of tokens: nothing was generated. @param input `null`: it has no count, so
- * it is none.
- */
+/** The answer to a token count. @param input `null` makes it a failure. */
 export function countedTokens(
   input: number | null,
   cacheRead: number | null = null,
@@ -148,10 +145,10 @@ interface WaitingBlock {
 }
 
 /**
- * Puts the pieces of an answer into blocks that do not overlap, as the laws of `InferenceEvent`
- * require, in any order that a provider sends them. A tool call is closed only when its arguments
- * are whole JSON or the answer ends; pieces of other blocks wait until then, so that interleaved
- * calls stay whole (docs/protocols.md#blocks-of-a-stream).
+ * Arranges the pieces of an answer in blocks that do not overlap, as the laws of `InferenceEvent`
+ * require, whatever the order in which a provider sends them. A tool call is closed only when its
+ * arguments are whole JSON or the answer ends; pieces of other blocks wait until then, so that
+ * interleaved calls stay whole (docs/protocols.md#blocks-of-a-stream).
  */
 export class BlockSequencer {
   #events: InferenceEvent[] = [];
@@ -164,9 +161,7 @@ export class BlockSequencer {
   #torn = false;
   hasCalls = false;
 
-  /**
-   * A piece arrived for a tool call that had been closed; the answer cannot be written as blocks.
-   */
+  /** A piece arrived for a closed tool call: the answer cannot be written as blocks. */
   get torn(): boolean {
     return this.#torn;
   }
@@ -233,8 +228,8 @@ export class BlockSequencer {
   }
 
   /**
-   * Ends the block that is live, so that the next piece of its kind begins another. Pieces that
-   * wait may follow.
+   * Ends the live block, so that the next piece of its kind begins another; waiting pieces may
+   * follow.
    */
   close(): void {
     if (this.#live === null) return;
@@ -242,7 +237,7 @@ export class BlockSequencer {
     this.#advance();
   }
 
-  /** Ends everything: the answer is whole. */
+  /** Closes all blocks: the answer is whole. */
   closeAll(): void {
     for (;;) {
       if (this.#live !== null) this.#closeLive();
@@ -267,7 +262,7 @@ export class BlockSequencer {
     this.#advance();
   }
 
-  /** Opens what waits, as far as the live block may be closed for it. */
+  /** Opens waiting blocks while the live one may be closed. */
   #advance(): void {
     while (this.#waiting.length > 0) {
       const live = this.#live;
@@ -297,7 +292,7 @@ export class BlockSequencer {
     const live = this.#live;
     if (live === null) return;
     if (live.block.kind === "tool_call") {
-      // A call without arguments is a call with none: every surface says so with an empty object.
+      // Every surface writes a call without arguments with an empty object.
       if (this.#document.isEmpty)
         this.#events.push({ type: "arguments", index: this.#index, json: "{}" });
       this.#closedTools.add(live.key);
@@ -308,9 +303,9 @@ export class BlockSequencer {
 }
 
 /**
- * Notices when an object or a list that arrives in pieces is whole, by its brackets: each character
- * is looked at once, however many pieces there are. Text that is not JSON is whole or not by the
- * same rule; its reader finds out.
+ * Detects by its brackets when an object or list that arrives in pieces is whole. Each character is
+ * read once, however many pieces there are; text that is not JSON follows the same rule and fails
+ * in its reader.
  */
 class JsonDocument {
   #depth = 0;
@@ -318,7 +313,7 @@ class JsonDocument {
   #inString = false;
   #escaped = false;
 
-  /** Nothing but white space has arrived. */
+  /** Only white space has arrived. */
   isEmpty = true;
 
   get isWhole(): boolean {
@@ -423,8 +418,8 @@ function emptyBlock(block: OpenBlock): AnswerBlock {
 }
 
 /**
- * A delta of another kind than its block breaks a law; it changes nothing here, and the laws' tests
- * find it.
+ * A delta of another kind than its block breaks a law: it is ignored here, and the tests of the
+ * laws find it.
  */
 function extend(block: AnswerBlock, delta: DeltaEvent): void {
   if (block.kind === "text" && delta.type === "text") {
@@ -447,8 +442,8 @@ function extend(block: AnswerBlock, delta: DeltaEvent): void {
 const NO_LOGPROBS: readonly TokenLogprob[] = Object.freeze([]);
 
 /**
- * Log probabilities as chat completions and Responses list them; entries without a token or a
- * number are omitted. No bytes are `null`.
+ * Log probabilities in the form of chat completions and responses; entries without a token or a
+ * number are omitted. `bytes` is `null` where there are none.
  */
 export function readTokenLogprobs(value: JsonValue | undefined): readonly TokenLogprob[] {
   if (!Array.isArray(value)) return NO_LOGPROBS;

@@ -9,29 +9,26 @@ import {
 } from "../canon/request.ts";
 
 /**
- * Characters of a prompt without turns that distinguish conversations: they grow at the end, and
- * all of it would change with every request.
+ * Characters at the beginning of a prompt without turns that identify the conversation: prompts
+ * grow at the end.
  */
 const PROMPT_HEAD = 1_024;
 
-/** Tokens of one that is given as numbers. */
+/** The same for a prompt of tokens. */
 const PROMPT_HEAD_TOKENS = 256;
 
-/** Instructions before the first turn that are looked at. */
+/** Instructions before the first turn that count. */
 const MOST_INSTRUCTIONS = 8;
 
-/**
- * The caller's own name for a conversation, which providers' caches get; `null` where there is
- * none.
- */
+/** The caller's own name for a conversation, sent to providers' caches; `null` where absent. */
 function conversationName({ prompt_cache_key: name }: JsonObject): string | null {
   return typeof name === "string" && name !== "" ? endsOf(name) : null;
 }
 
 /**
- * What the requests of a conversation have in common however long it grows: its first turn, and the
- * instructions before it. The turn comes first, so that long instructions, which many conversations
- * share, do not use up the text. Tools are left out: they are long, and change between turns.
+ * The part that all requests of a conversation share: its first turn, and the instructions before
+ * it. The turn stands first, so that long instructions, which many conversations share, do not use
+ * up the text. Tools are omitted: they are long, and change between turns.
  *
  * @param turns a list, or one text. @param instructions of the whole conversation.
  */
@@ -70,15 +67,13 @@ function headOf(prompt: JsonValue | undefined): readonly JsonValue[] {
 }
 
 /**
- * Longest text that counts whole, and what is taken of both ends of a longer one, such as an image.
- * Characters.
+ * Longest text that counts whole, and the characters at each end of a longer one, such as an image.
  */
 const WHOLE_TEXT = 8_192;
 const TEXT_END = 4_096;
 
 /**
- * Characters that count, and levels that are looked into: a request may be large and deep, and its
- * beginning is enough.
+ * Characters and levels that count: a request may be large and deep, and its beginning is enough.
  */
 const LONGEST_SUMMARY = 65_536;
 const DEEPEST = 32;
@@ -101,8 +96,7 @@ class Summary {
   add(value: JsonValue | undefined, depth: number): void {
     if (this.#text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
     if (typeof value === "string") {
-      // With its length before it, a text cannot pass for the end of one and the beginning of the
-      // next.
+      // With its length before it, one text cannot be confused with two.
       this.#text += `${value.length}"${endsOf(value)}`;
     } else if (isJsonObject(value)) {
       this.#text += "{";
@@ -122,19 +116,19 @@ class Summary {
   }
 }
 
-/** Tokens of a picture, more than the protocols' tables say for the largest ones. */
+/** Tokens of a picture: above the largest in the protocols' tables. */
 const PICTURE = 16_384;
 
 /** Tokens of a document, recording or film that the body only names. */
 const DOCUMENT = 131_072;
 
-/** Tokens that providers add of their own: frames of messages, and instructions for tools. */
+/** Tokens that providers add: frames of messages, and instructions for tools. */
 const FRAME = 64;
 const TOOL_FRAME = 1_024;
 
 /**
- * The most tokens of input beyond one for each byte: of what has no bytes in the body (pictures by
- * address, documents) an allowance is added.
+ * Upper bound of input tokens beyond one for each byte, for content without bytes in the body
+ * (pictures by URL, documents).
  */
 function inputAllowance(body: JsonObject, needs: readonly Capability[]): number {
   const frame = FRAME + (body.tools === undefined ? 0 : TOOL_FRAME);
@@ -144,7 +138,7 @@ function inputAllowance(body: JsonObject, needs: readonly Capability[]): number 
 /** ASCII characters for one token. Texts of other scripts have about one token a character. */
 export const ASCII_PER_TOKEN = 4;
 
-/** Tokens of the input as they are likely to be counted. */
+/** Likely number of input tokens. */
 function likelyInput(body: JsonObject, needs: readonly Capability[]): number {
   let media = 0;
   const text = JSON.stringify(body, (_name, value: JsonValue) => {
@@ -194,8 +188,7 @@ const OUTPUT_LIMITS = ["max_completion_tokens", "max_tokens", "max_output_tokens
 
 /**
  * The largest output limit of all protocols that generate. A route may forward members that the
- * surface does not have, and a provider may read them: nothing less than what it may make is
- * reserved.
+ * surface does not have, and a provider may read them: so the largest is reserved.
  */
 function outputLimit(body: JsonObject): number | null {
   let limit = Number.NEGATIVE_INFINITY;
@@ -207,7 +200,7 @@ function outputLimit(body: JsonObject): number | null {
   return limit > 0 ? limit : null;
 }
 
-/** Answers to one prompt, by the members of all protocols for the same reason. */
+/** Answers to one prompt, in the members of all protocols for the same reason. */
 function choices({ n, best_of: bestOf }: JsonObject): number {
   const many = [n, bestOf].map((value) =>
     typeof value === "number" && Number.isFinite(value) ? Math.ceil(value) : 1,
@@ -215,7 +208,7 @@ function choices({ n, best_of: bestOf }: JsonObject): number {
   return Math.max(1, ...many);
 }
 
-/** Reads bodies of one prompt; a protocol adds what is its own. */
+/** Reads bodies of one prompt; protocols override parts of it. */
 export const PLAIN_BODY: BodyReader = {
   outputLimit,
   prompts: () => 1,
@@ -232,9 +225,7 @@ export const INPUT_BODY: BodyReader = {
   conversationOpening: ({ input }) => turnsOpening(input),
 };
 
-/**
- * Brings a validated `provider` member to its one written form; `null` where nothing was requested.
- */
+/** Normalises a validated `provider` member; `null` where it requests nothing. */
 export function parsePreferences(value: JsonValue | undefined): ProviderPreferences | null {
   if (!isJsonObject(value)) return null;
   const {

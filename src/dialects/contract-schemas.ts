@@ -12,8 +12,8 @@ import { textOf } from "./json.ts";
 export const PARSER_RULES = "parserRules";
 
 /**
- * A member that may only be absent, null or false: everything else requests that a provider stores
- * something.
+ * A member that may only be absent, null or false: other values request that a provider stores
+ * content.
  */
 export const NEVER_SET = { parserRules: { enum: [null, false] } } as const;
 
@@ -32,8 +32,8 @@ const EMPTY_MEMBER = {
 } as const;
 
 /**
- * Members that the schema does not list are refused where they hold something, unless the
- * operator's route says `unknown_fields: strip` or `forward`.
+ * Members that the schema does not list are refused where they have a value, unless the operator's
+ * route has `unknown_fields: strip` or `forward`.
  */
 export const NO_UNKNOWN = { additionalProperties: EMPTY_MEMBER } as const;
 
@@ -68,10 +68,7 @@ function publishedValue(value: JsonValue | undefined): JsonValue | undefined {
   return isJsonObject(value) ? publishedSchema(value) : value;
 }
 
-/**
- * What schemas of requests are most often made of. Clients that print whole objects send members
- * that they do not use as null.
- */
+/** Parts of request schemas. Clients that serialise whole objects send unused members as null. */
 export const NULLABLE_FLAG = { type: ["boolean", "null"] } as const;
 export const NULLABLE_OBJECT = { type: ["object", "null"] } as const;
 

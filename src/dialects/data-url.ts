@@ -1,16 +1,16 @@
 import type { DataSource } from "../canon/generate/generate-request.ts";
 
 /**
- * Longest media type that is looked for at the head of a data URL; what is longer is none (RFC 6838
- * allows 127 a side).
+ * Longest head of a data URL that is searched for a media type (RFC 6838 allows 127 characters a
+ * side).
  */
 const MAXIMUM_HEAD = 300;
 
 const MARK = ";base64,";
 
 /**
- * The media type and the base64 text of a `data:` URL (RFC 2397); `null` for every other URL, and
- * for data URLs with parameters, which say nothing of an image.
+ * The media type and the base64 text of a `data:` URL (RFC 2397); `null` for other URLs, and for
+ * data URLs with parameters other than an image's.
  */
 export function readDataUrl(
   url: string,

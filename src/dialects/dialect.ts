@@ -52,8 +52,8 @@ interface SurfaceContract {
 /** Reads request bodies before the decision. */
 export interface RequestReader {
   /**
-   * The wire protocol that the surface speaks; an endpoint of the same one is relayed to, every
-   * other is translated for.
+   * Wire protocol of the surface: endpoints of the same one get relayed requests, others translated
+   * ones.
    */
   readonly dialect: string;
   /**
@@ -66,7 +66,7 @@ export interface RequestReader {
     bytes: number,
     headers: ProtocolHeaders,
   ) => InferenceRequest | ServiceError;
-  /** The 400 for members that the route does not take; `null` where it takes all. */
+  /** The 400 for members that the route refuses, or `null`. */
   readonly refuseUnknown: (body: JsonObject, unknownFields: UnknownFields) => ServiceError | null;
   /** Headers that belong to the protocol; absent where it has none. */
   readonly headers?: SurfaceHeaders;
@@ -76,17 +76,24 @@ export interface RequestReader {
   readonly contract: SurfaceContract;
 }
 
-/** How a product speaks to us where text is generated. */
+/**
+ * A dialect as products speak it to the router, for requests that generate.
+ *
+ * @example
+ *   const request = chatSurface.parse(body, bytes.length, headers);
+ *   if ("code" in request) return refuse(request); // the 400 for the client
+ *   const { body: sent } = chatSurface.relay.edit(request, endpoint, provider, "reject", NO_EDITS);
+ */
 export interface Surface extends RequestReader {
   readonly kind: "generate";
   readonly relay: Relay;
   readonly translation: Translation;
 }
 
-/** A request that a relay has edited, and what was changed on purpose. */
+/** A request edited by a relay, and the deliberate changes. */
 interface EditedRequest {
   readonly body: JsonObject;
-  /** Registered names of members that were taken out; they stand in the evidence. */
+  /** Registered names of removed members; recorded in the evidence. */
   readonly stripped: readonly string[];
   /** Other changes. */
   readonly edits: EditSet;
@@ -111,16 +118,25 @@ export interface Ending {
 /**
  * Makes the client's stream from the provider's. A state machine: synchronous, without I/O, with
  * exactly one ending (docs/architecture.md#streams).
+ *
+ * @example
+ *   const stream = surface.relay.observe(context);
+ *   for await (const chunk of upstream) for (const event of stream.push(chunk)) send(event);
+ *   const { ending, events } = stream.end();
+ *   if (ending.failure === null) for (const event of events) send(event);
+ *   else send(stream.fail(error)); // the client gets the failure of its own protocol
  */
 export interface AnswerStream {
-  /** Takes bytes as they arrive; gives the whole events to send. An empty list: wait for more. */
+  /**
+   * Takes bytes as they arrive; gives the whole events to send. An empty list means that the event
+   * is not whole yet.
+   */
   push(chunk: Uint8Array): readonly Uint8Array[];
   /**
-   * Set as soon as there is output: a character of text or reasoning, a call's name
-   * or arguments, a citation, data, or why the answer ended. Pings, comments and bare beginnings
-   * say nothing: a provider that fails before this can be replaced, as long as the events given so
-   * far have not been sent. What a surface cannot print counts too, so this may be set while there
-   * is nothing to send.
+   * Set at the first output: a character of text or reasoning, a call's name or arguments, a
+   * citation, data, or the finish reason; not for pings, comments and bare beginnings. A provider
+   * that fails before can be replaced, as long as no events have been sent. Output that the surface
+   * cannot print counts too, so there may be nothing to send yet.
    */
   readonly hasOutput: boolean;
   /**
@@ -128,15 +144,12 @@ export interface AnswerStream {
    * of a stream that is cut, or that the provider did not count, are settled by it.
    */
   readonly outputCharacters: number;
-  /** Set as soon as the stream is known to have gone wrong; nothing after that is sent. */
+  /** Set as soon as the stream has failed; nothing after that is sent. */
   readonly failure: UpstreamFailure | null;
-  /**
-   * Set as soon as the upstream has said that nothing more follows; what it sends after that is not
-   * part of the answer.
-   */
+  /** Set as soon as the upstream has ended the answer; later bytes are not part of it. */
   readonly done: boolean;
   /**
-   * The upstream's bytes have ended, or it is `done`. Gives what must still be sent to close the
+   * Call when the upstream's bytes have ended, or it is `done`. Returns the events that close the
    * stream properly.
    */
   end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
@@ -170,8 +183,8 @@ export interface AnswerContext {
   /** Model name where the upstream sends none. */
   readonly model: string;
   /**
-   * Who can read what the model signs; `null` where its row does not say. Relays tag signatures
-   * with it.
+   * Family of models that can read the model's signatures; `null` where its row names none. Relays
+   * tag signatures with it.
    */
   readonly signatureFamily: string | null;
   /** Seconds since the epoch. */
@@ -201,18 +214,18 @@ export interface Relay {
   ) => EditedRequest;
   readonly observe: (context: AnswerContext) => AnswerStream;
   /**
-   * Judges a whole JSON answer; its bytes go on as they came unless the surface promises more than
-   * providers keep.
+   * Judges a whole JSON answer; its bytes are sent unchanged unless the surface promises more than
+   * providers send.
    */
   readonly readAnswer: (bytes: Uint8Array, context: AnswerContext) => WholeAnswer;
   /**
-   * Reads answers to write them anew, where the provider's flags require it; `null` where they are
-   * relayed, as all are where this is absent.
+   * Reads answers to rewrite them, where the provider's flags require it; `null` where they are
+   * relayed. Absent: all are relayed.
    */
   readonly reading?: (context: AnswerContext, target: Target) => AnswerReading | null;
 }
 
-/** A surface's body in canon, and what canon could not take in. */
+/** A surface's body in canon, and the fields that canon cannot hold. */
 export interface CanonicalRequest {
   readonly request: GenerateRequest;
   /**
@@ -227,8 +240,8 @@ export interface CanonicalRequest {
 /** The surface's half of a translation. */
 export interface Translation {
   /**
-   * The request in canon. Every leaf of the body is taken in, recorded or refused by name; a route
-   * that forwards unknown members cannot forward them to another protocol, so they are refused.
+   * The canonical request. Every leaf of the body is read, recorded or refused by name; a route
+   * cannot forward unknown members to another protocol, so they are refused.
    */
   readonly toCanon: (
     request: InferenceRequest,
@@ -236,18 +249,18 @@ export interface Translation {
     edits: RequestEdits,
   ) => CanonicalRequest | ServiceError;
   /**
-   * Finish reasons that no request of this surface can cause: an answer with one is a failure and
-   * is not printed. None where absent.
+   * Finish reasons that no request of this surface can cause: an answer with one is a failure.
+   * Default: none.
    */
   readonly impossibleEnds?: readonly FinishReason[];
   /**
-   * Kinds of blocks that this surface leaves out. An answer that says nothing else and ends
-   * properly is a failure: nothing of it would be left. None where absent.
+   * Kinds of blocks that this surface omits. An answer with nothing else that ends properly is a
+   * failure. Default: none.
    */
   readonly omittedBlocks?: readonly OpenBlock["kind"][];
   /**
-   * The surface has a call's arguments as an object: an answer with other ones that ends properly
-   * is a failure.
+   * The surface writes a call's arguments as an object: an answer with other arguments that ends
+   * properly is a failure.
    */
   readonly parsesArguments?: boolean;
   readonly renderStream: (context: AnswerContext) => EventRenderer;
@@ -257,12 +270,18 @@ export interface Translation {
   ) => { readonly body: JsonObject; readonly dropped: readonly DroppedField[] };
 }
 
-/** Prints events in a surface's grammar. */
+/**
+ * Prints events in a surface's grammar.
+ *
+ * @example
+ *   const renderer = surface.translation.renderStream(context);
+ *   for (const event of parser.push(chunk)) for (const bytes of renderer.push(event)) send(bytes);
+ */
 export interface EventRenderer {
   /**
-   * What goes to the client because of one event; each item is one whole server-sent event.
-   * `finish` prints all that ends the stream, `[DONE]` included where the surface has it. `failure`
-   * is never pushed: `fail` is called instead.
+   * Server-sent events for the client because of one event. `finish` prints all that ends the
+   * stream, `[DONE]` included where the surface has it. `failure` is never pushed: `fail` is called
+   * instead.
    */
   push(event: InferenceEvent): readonly Uint8Array[];
   /** Every dropped field of the surface so far, each once. */
@@ -299,15 +318,15 @@ export interface OutgoingRequest {
 
 /**
  * One request to a cloud that serves a protocol's models and wraps the protocol in its own: other
- * paths, members and framing around the same requests, answers and events. The wrapping goes on
- * last and comes off first, so neither relays nor translations know of it.
+ * paths, members and framing around the same requests, answers and events. The wrapping is added
+ * last and removed first, so relays and translations do not depend on it.
  */
 export interface HostedRequest extends OutgoingRequest {
   /** Registered names of members that the cloud does not take; they stand in the evidence. */
   readonly stripped: readonly string[];
   /** Content type of the cloud's streams, lower case, without parameters. */
   readonly streamType: string;
-  /** Takes the framing off before `stream` sees the bytes. */
+  /** Removes the framing before `stream` reads the bytes. */
   readonly unwrapStream: (stream: AnswerStream) => AnswerStream;
   /** A whole answer as the protocol's own provider gives it. */
   readonly unwrapAnswer: (bytes: Uint8Array) => Uint8Array;
@@ -315,18 +334,23 @@ export interface HostedRequest extends OutgoingRequest {
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
-/** A dialect as a provider speaks it, for requests that came in another. */
+/**
+ * A dialect as a provider speaks it, for requests that came in another.
+ *
+ * @example
+ *   const upstream = upstreamFor("generate", endpoint.dialect);
+ *   const formatted = upstream.format(request, target);
+ *   if ("code" in formatted) return formatted; // a 400: the protocol cannot carry the request
+ *   const { status, bytes } = await post(formatted.path, formatted.body);
+ *   const events = status === 200 ? upstream.parseAnswer(bytes, request, target) : [];
+ */
 export interface Upstream {
   /**
-   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for
-   * what only the last look finds, such as a value of the wrong range; it is a 400 that names what
-   * cannot be said.
+   * Prints a request whose features the endpoint has (`EndpointRow.features`). Returns a 400 that
+   * names the setting, for values that only the printer can judge, such as one out of range.
    */
   readonly format: (request: GenerateRequest, target: Target) => FormattedRequest | ServiceError;
-  /**
-   * @param answerId `AnswerContext.answerId`, of which ids are made for calls that the provider
-   * gave none that another answer's call cannot have.
-   */
+  /** @param answerId `AnswerContext.answerId`; makes unique ids for calls without one. */
   readonly parseStream: (
     request: GenerateRequest,
     target: Target,
@@ -342,7 +366,7 @@ export interface Upstream {
     target: Target,
     answerId?: string,
   ) => readonly InferenceEvent[];
-  /** Makes a failure of an answer with an error status. Nothing of the upstream's text is kept. */
+  /** Reads an answer with an error status. None of the upstream's text is kept. */
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
   /**
    * Content type of the dialect's streams, lower case, without parameters; `text/event-stream`
@@ -350,22 +374,27 @@ export interface Upstream {
    */
   readonly streamType?: string;
   /**
-   * Wraps a request as the provider's flags say; `null` where the provider takes the dialect as it
-   * is, as all do where this is absent.
+   * Wraps a request by the provider's flags; `null` where the provider accepts the dialect
+   * unchanged. Absent: all do.
    */
   readonly host?: (request: OutgoingRequest, target: Target) => HostedRequest | null;
 }
 
 /**
- * Makes events of an upstream's bytes, wherever they are cut. The laws of `InferenceEvent` hold
- * over everything it ever gives.
+ * Parses an upstream's bytes, wherever they are cut, as events that keep the laws of
+ * `InferenceEvent`.
+ *
+ * @example
+ *   const parser = upstream.parseStream(request, target, answerId);
+ *   const events = [...chunks.flatMap((chunk) => parser.push(chunk)), ...parser.end()];
+ *   events.at(-1); // a `finish` or a `failure`
  */
 export interface EventParser {
   /** Nothing follows a `finish` or a `failure`. */
   push(chunk: Uint8Array): readonly InferenceEvent[];
   /**
-   * The bytes have ended. Gives the terminal event where none was given: a `failure`, unless the
-   * dialect's end proves the answer whole.
+   * Call when the bytes have ended. Returns the terminal event if it is missing: a `failure`,
+   * unless the dialect's end proves the answer whole.
    */
   end(): readonly InferenceEvent[];
 }
@@ -387,19 +416,13 @@ export interface DialectFacts {
   readonly signs: boolean;
   /** Named deviations that a provider row may declare. */
   readonly flags: Readonly<Record<string, FlagFacts>>;
-  /** Whether providers may want `api_version` in the query of every call; not where absent. */
+  /** Whether providers may require `api_version` in the query of every call; default: no. */
   readonly takesApiVersion?: boolean;
-  /**
-   * Most inputs in one call that embeds; any number where absent. An endpoint's row may say less or
-   * more.
-   */
+  /** Most inputs in one embeddings call; default: any number. An endpoint's row overrides it. */
   readonly maxBatch?: number;
-  /** Whether a request without an output limit is refused by everybody who speaks the protocol. */
+  /** Whether every provider of the protocol refuses a request without an output limit. */
   readonly demandsOutputLimit: boolean;
-  /**
-   * What its providers require of requests that generate; absent of a protocol that generates
-   * nothing.
-   */
+  /** Requirements of its providers for requests that generate; absent for other protocols. */
   readonly requires?: RequestRules;
 }
 
@@ -418,15 +441,12 @@ export interface FlagFacts {
   readonly maxBatch?: number;
   /** The provider's row must have `api_version`. */
   readonly demandsApiVersion?: boolean;
-  /**
-   * Flags of the same dialect that contradict this one; no provider can have both. Said once for a
-   * pair.
-   */
+  /** Flags of the same dialect that contradict this one; listed once for a pair. */
   readonly excludes?: readonly string[];
 }
 
 /**
- * What the providers of one wire protocol require of every request
+ * Requirements of one wire protocol's providers for every request
  * (docs/translation.md#what-providers-require). One table a protocol, in its `facts.ts`, each row
  * with its source. Some rules are the same everywhere and have no row: results follow their calls,
  * ids of calls are unique, functions have an object schema, base64 has no white space.
@@ -491,17 +511,24 @@ export const PLAIN_RULES = {
 
 export type UnaryResult = EmbedResult | RerankResult | ModerateResult;
 
-/** How a provider is spoken to where one JSON answer follows one JSON request. */
+/**
+ * A dialect as a provider speaks it where one JSON answer follows one JSON request.
+ *
+ * @example
+ *   const embedder = upstreamFor("embed", endpoint.dialect);
+ *   const formatted = embedder.format({ inputs: ["A text."], ... }, target);
+ *   const result = embedder.parseAnswer(new AnswerBytes([bytes]), request, target);
+ *   if ("kind" in result) return retry(result); // an `UpstreamFailure`
+ */
 export interface UnaryUpstream<Request, Result extends UnaryResult> {
   /**
-   * Prints a request whose features the endpoint has (`EndpointRow.features`). The error is for
-   * what only the last look finds; it is a 400 that names what cannot be said.
+   * Prints a request whose features the endpoint has (`EndpointRow.features`). Returns a 400 that
+   * names the setting, for values that only the printer can judge.
    */
   readonly format: (request: Request, target: Target) => FormattedRequest | ServiceError;
   /**
-   * Reads and checks an answer with status 200. What is not whole is a failure, kind `malformed`
-   * with a code of `answer-ends.ts`: nothing is filled in, nothing is put in another order in
-   * silence.
+   * Reads and checks an answer with status 200. An incomplete answer is a failure, kind `malformed`
+   * with a code of `answer-ends.ts`: nothing is filled in or reordered silently.
    */
   readonly parseAnswer: (
     answer: AnswerBytes,

@@ -253,7 +253,7 @@ class Fit {
             ...turn,
             name: this.#name(turn),
             content: turn.content.flatMap((part) =>
-              this.#isAccepted(part) ? this.#said(part) : [],
+              this.#isAccepted(part) ? this.#answerPart(part) : [],
             ),
           },
           turn,
@@ -282,7 +282,7 @@ class Fit {
     return null;
   }
 
-  #said(part: AssistantPart): AssistantPart {
+  #answerPart(part: AssistantPart): AssistantPart {
     if (part.kind === "text" || part.kind === "tool_call")
       return { ...part, cache: this.#cache(part) };
     if (part.kind === "reasoning" || this.#rules.takesRefusals) return part;
@@ -393,7 +393,7 @@ class Fit {
     if (results.length === 0) return [];
     if (!this.#rules.resultFilesApart) return [{ role: "tool", results }];
     const files: InputPart[] = [];
-    const left = results.map((result, index) => {
+    const kept = results.map((result, index) => {
       const apart = result.content.filter(
         (part): part is ImagePart | FilePart => part.kind !== "text",
       );
@@ -405,7 +405,7 @@ class Fit {
         content: texts.length > 0 ? texts : [textPart("The files of this result follow.")],
       };
     });
-    const tool: Turn = { role: "tool", results: left };
+    const tool: Turn = { role: "tool", results: kept };
     if (files.length === 0) return [tool];
     this.dropped.add("result_files_apart");
     return [tool, { role: "user", name: null, content: files }];

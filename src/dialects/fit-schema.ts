@@ -26,7 +26,7 @@ export const NO_PARAMETERS: JsonObject = { type: "object", properties: {} };
 
 type Change = (schema: JsonObject) => JsonObject;
 
-/** A schema with a change made to each schema in it; the same object where nothing changed. */
+/** A schema after a change to each schema in it; the same object where nothing changed. */
 function changed(schema: JsonObject, change: Change): JsonObject {
   let copy: Record<string, JsonValue | undefined> | null = null;
   for (const name in schema) {
@@ -79,8 +79,8 @@ export function filledSchema(schema: JsonObject): JsonObject {
 }
 
 /**
- * A schema as constrained decoding takes it: every object closed, refused bounds as text. What
- * satisfies it satisfies the caller's schema, but for the bounds.
+ * A schema for constrained decoding: every object closed, refused bounds as text. Values that
+ * satisfy it satisfy the caller's schema, except its bounds.
  *
  * @returns `null` where that cannot be: an object has members that it does not name, or optional
  *   ones where all must be required.

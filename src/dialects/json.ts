@@ -24,7 +24,7 @@ export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
 export function parseExactJsonText(text: string): JsonValue | undefined {
   try {
     const value = parseJson(text);
-    // Reviving recurses; what is nested more deeply than this is refused by every contract.
+    // Reviving recurses; every contract refuses deeper values.
     if (
       !mayHaveSuspicious(text) ||
       !SUSPICIOUS_NUMBER.test(text) ||
@@ -85,21 +85,15 @@ function mayHaveSuspicious(text: string): boolean {
 const THREE_DIGITS = /\d{3,}/g;
 const EXPONENT = /[eE][+-]?$/;
 
-/**
- * In a text with more numbers than this the expression itself is quicker than looking at each of
- * them.
- */
+/** In a text with more numbers than this the expression itself is faster. */
 const MOST_ROWS = 16;
 
-/**
- * Nested more deeply than this, JSON is not for us: walking it or printing it could overflow the
- * stack.
- */
+/** Deepest JSON that is read: walking or printing deeper values could overflow the stack. */
 export const MAXIMUM_DEPTH = 500;
 
 /**
- * Whether printing the double gives the number of the text again. Fractions may lose digits beyond
- * a double's precision.
+ * Whether printing the double gives the text's number again. Fractions may lose digits beyond a
+ * double's precision.
  */
 function isHeld(value: number, source: string): boolean {
   if (Number.isSafeInteger(value) && value !== 0) return true;
@@ -212,8 +206,7 @@ export function listIn(value: JsonValue | undefined, name: string): readonly Jso
 }
 
 /**
- * A count of an answer; `null` where there is none, or a number that counts nothing: Bedrock says
- * -1 for what it does not know.
+ * A count of an answer; `null` where it is absent or invalid: Bedrock sends -1 for unknown counts.
  */
 export function readCount(value: JsonValue | undefined): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
@@ -248,11 +241,10 @@ export function textIn(value: JsonValue | undefined, name: string): string | nul
 }
 
 /**
- * All that was generated, of a count that should have reasoning in it. Some providers count
- * reasoning beside it (recorded: xAI, Gemini's chat completions): the total of the answer shows it,
- * or reasoning that is more than the whole.
+ * Output tokens with reasoning. Some providers count reasoning beside the output (recorded: xAI,
+ * Gemini's chat completions); the answer's total shows it, or reasoning above the output.
  *
- * @param counted tokens, as the provider names them. @param input all that was read.
+ * @param counted output tokens, as the provider reports them. @param input all tokens read.
  */
 export function wholeOutput(
   counted: number | null,
@@ -270,7 +262,7 @@ export function wholeOutput(
 }
 
 /**
- * What `later` says, and what only `earlier` said: providers spread their counts over several
+ * The counts of `later`, and those that only `earlier` has: providers spread counts over several
  * events.
  */
 export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {

@@ -14,7 +14,7 @@ import { ownValue } from "./json.ts";
 /**
  * The effort to request instead of a budget: that of the largest budget in the model's table that
  * is not above the requested one, or of the smallest entry. Only efforts that the model accepts
- * count, and never `none`: a caller with a budget wants reasoning.
+ * count, and never `none`: a caller with a budget requests reasoning.
  *
  * @param budget tokens.
  * @param supported the dialect's efforts, for a model whose row names none.
@@ -25,10 +25,10 @@ export function effortOfBudget(
   table: ModelReasoning | null,
   supported: readonly ReasoningEffort[],
 ): ReasoningEffort | null {
-  const taken = table?.efforts ?? supported;
+  const accepted = table?.efforts ?? supported;
   const entries = REASONING_EFFORTS.flatMap((effort) => {
     const tokens = table?.budgets?.[effort];
-    return tokens === undefined || effort === "none" || !taken.includes(effort)
+    return tokens === undefined || effort === "none" || !accepted.includes(effort)
       ? []
       : [{ effort, tokens }];
   }).toSorted((left, right) => left.tokens - right.tokens);
@@ -51,11 +51,10 @@ export function budgetOfEffort(
 }
 
 /**
- * Whether the request goes on with an answer that the model began without signed reasoning: its
- * tools have answered, and the first thing that it said after the last user's message is not
- * reasoning. Models that think within a budget refuse to think in the middle of such an answer
- * ("Expected `thinking` or `redacted_thinking`, but found `tool_use`": BerriAI/litellm#9020,
- * pydantic/pydantic-ai#2040).
+ * Whether the request continues an answer that began without signed reasoning: the history ends
+ * with tool results, and the first part after the last user message is not reasoning. Models that
+ * think within a budget refuse to think in the middle of such an answer ("Expected `thinking` or
+ * `redacted_thinking`, but found `tool_use`": BerriAI/litellm#9020, pydantic/pydantic-ai#2040).
  */
 export function continuesWithoutSignedReasoning(turns: readonly Turn[]): boolean {
   let begun: AssistantTurn | null = null;
@@ -69,13 +68,13 @@ export function continuesWithoutSignedReasoning(turns: readonly Turn[]): boolean
       calls = true;
       isAnsweringTools = true;
     } else if (turn.role === "user" && !isAnsweringTools) {
-      // A user's message ends the answer, unless it is sent in one message with results of tools.
+      // A user message ends the answer, unless it is part of one message with tool results.
       begun = null;
       calls = false;
     }
   }
   if (begun === null || !calls) return false;
-  // Unsigned reasoning is left out of the history.
+  // Unsigned reasoning is dropped from the history.
   const first = begun.content.find((part) => part.kind !== "reasoning" || part.signature !== null);
   return first?.kind !== "reasoning";
 }

@@ -12,7 +12,7 @@ import { ownValue } from "./json.ts";
 import { isEmptyValue, type FieldRegistry } from "./request-reading.ts";
 import { MAXIMUM_EVENT_BYTES, SseFramer, parseSseEvent } from "./sse.ts";
 
-/** Ends an event whose provider left the blank line out. */
+/** Ends an event whose provider omitted the blank line. */
 const BLANK_LINE = new TextEncoder().encode("\n\n");
 
 /**
@@ -52,7 +52,7 @@ export abstract class RelayedStream implements AnswerStream {
 
   abstract fail(error: ServiceError): Uint8Array;
 
-  /** Reads one event that has data, and adds to `events` what goes to the client because of it. */
+  /** Reads one event with data, and adds the events that it causes for the client. */
   protected abstract relay(
     bytes: Uint8Array,
     data: string,
@@ -61,7 +61,8 @@ export abstract class RelayedStream implements AnswerStream {
   ): void;
 
   /**
-   * The provider's bytes have ended: judges whether the answer is whole, and adds what closes it.
+   * The provider's bytes have ended: judges whether the answer is whole, and adds the closing
+   * events.
    */
   protected abstract close(events: Uint8Array[]): void;
 
@@ -78,7 +79,7 @@ export abstract class RelayedStream implements AnswerStream {
   }
 }
 
-/** A whole answer that failed: nothing of it goes to the client. */
+/** A whole answer that failed: none of it is sent to the client. */
 export function failedWhole(
   failure: UpstreamFailure | FailureKind,
   usage: TokenUsage | null = null,
@@ -89,7 +90,7 @@ export function failedWhole(
 
 const EMPTY = new Uint8Array(0);
 
-/** Names beneath a member that say what it is and which one it is, and hold none of its content. */
+/** Members with types and ids, without content. */
 const LABELS = [
   "type",
   "id",
@@ -126,10 +127,7 @@ export function charactersIn(value: JsonValue | undefined): number {
   return sum;
 }
 
-/**
- * A body on its way to a provider of the same protocol; what has been done so far is the same in
- * all protocols.
- */
+/** A body for a provider of the same protocol, after the edits that all protocols share. */
 interface EditedBody {
   readonly body: Record<string, JsonValue | undefined>;
   readonly stripped: string[];
@@ -139,10 +137,9 @@ interface EditedBody {
 const MODEL_REPLACED = editSet("model_replaced");
 
 /**
- * The caller's members that a provider may see, under the provider's name for the model: our own
- * and the identity members are taken out, unknown ones where the route strips them, and what
- * policies oblige us to take out. Everything else travels as it came, members of nested objects
- * included.
+ * The caller's members that a provider may get, with the provider's model name: without our own and
+ * identity members, unknown ones where the route strips them, and those that policies strip.
+ * Everything else is sent unchanged, members of nested objects included.
  */
 export function editedBody(
   registry: FieldRegistry,
@@ -176,8 +173,8 @@ export function editedBody(
 }
 
 /**
- * A route that refuses unknown members lets pass only those that say nothing: providers refuse some
- * of them all the same.
+ * A route that refuses unknown members accepts empty ones; providers refuse some of them, so they
+ * are removed.
  */
 function isLeftOut(value: JsonValue | undefined, mode: UnknownFields): boolean {
   return mode === "strip" || (mode === "reject" && isEmptyValue(value));

@@ -12,7 +12,7 @@ import { MAXIMUM_DEPTH, isDeeperThan, ownValue, parseExactJsonText, textOf } fro
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members). `core`: shapes
  * the answer; `capability`: requires something that a route and a workspace must approve; `region`:
- * says where content may be processed, which the routing table decides; `state`: requests that
+ * restricts where content may be processed, which the routing table decides; `state`: requests that
  * content is stored, refused unless its value turns that off; `egress`: lets a provider call other
  * servers; `identity`: identifies the caller's user, taken out before the request leaves; `hint`:
  * may help, may be ignored by a provider; `ours`: read by the router, never sent.
@@ -113,8 +113,7 @@ const PARSED_COPIES: Readonly<Partial<Record<string, readonly string[]>>> = {
 };
 
 /**
- * Whether a member repeats another one: the role of its message, or what a text beside it says in
- * JSON.
+ * Whether a member repeats another one: the role of its message, or the JSON of a text beside it.
  */
 function repeats(object: JsonObject, name: string, role: JsonValue): boolean {
   const value = object[name];
@@ -129,7 +128,7 @@ function isParsedFrom(text: JsonValue | undefined, copy: JsonValue | undefined):
   return canonicalJson(parsed) === canonicalJson(copy);
 }
 
-/** Members to send otherwise, by their object; `undefined`: not at all. */
+/** Replaced members by object; `undefined` removes one. */
 type MemberChanges = Map<JsonObject, Map<string, JsonValue | undefined>>;
 
 /** A value with changed members; the value itself where nothing in it changes. */
@@ -159,25 +158,22 @@ function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObje
     : object;
 }
 
-/** Whether an object holds a member that says something and is not among `known`. */
+/** Whether an object has an unknown member with a value. */
 export function hasUnknownMember(object: JsonObject, known: readonly string[]): boolean {
   for (const name in object) if (!known.includes(name) && !isEmptyValue(object[name])) return true;
   return false;
 }
 
-/**
- * A member's name as an error may write it: the caller's text is not repeated where it does not
- * look like one.
- */
+/** A member's name for an error message; `*` for caller's text that is no plausible name. */
 export function shownName(name: string): string {
   return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? name : "*";
 }
 
 /**
- * Refuses unknown members with a 400, where the route does not say `strip` or `forward`. Names are
- * quoted only when they look like one.
+ * Refuses unknown members with a 400, unless the route strips or forwards them. Only plausible
+ * names are quoted.
  *
- * @param protocol what the surface is called in a sentence, such as `responses`.
+ * @param protocol name of the surface in the message, such as `responses`.
  */
 export function refusingUnknown(
   registry: FieldRegistry,
@@ -205,9 +201,9 @@ export function refusingUnknown(
 const BYTES_PER_TOKEN = 4;
 
 /**
- * What one walk over a body finds besides canon: what the body requires of models and of wire
- * protocols, and what canon leaves out of it. The walk is made for every request; for a request
- * that is translated it is made again, with the checks that only a translation needs.
+ * Findings of one walk over a body beside the canonical request: required capabilities and
+ * features, and fields that canon cannot hold. Every request is walked once; a translated one
+ * again, with the checks that only a translation needs.
  */
 export class RequestReading {
   /** Few of each: a set for every request would cost more than it finds. */
@@ -292,7 +288,7 @@ export class RequestReading {
     this.refusal ??= error;
   }
 
-  /** The first member that says something and is not among `known`; `null` where there is none. */
+  /** The first unknown member with a value; `null` where there is none. */
   unknownIn(object: JsonObject, known: readonly string[], role?: JsonValue): string | null {
     let unknown: string | null = null;
     for (const name in object) {
@@ -319,9 +315,9 @@ export class RequestReading {
   /**
    * Notes the protocol itself where the object holds a member that is not among `known`.
    *
-   * @param role of the message that holds the object, for objects of the history: members that say
-   *   nothing or repeat another one are left out there, for providers of the same protocol too,
-   *   which refuse them as unknown (OpenAI, Anthropic, Mistral).
+   * @param role of the message that holds the object, for objects of the history: empty and
+   *   repeated members are removed there, for providers of the same protocol too, which refuse them
+   *   as unknown (OpenAI, Anthropic, Mistral).
    * @returns whether there was none.
    */
   useUnknown(
@@ -336,8 +332,8 @@ export class RequestReading {
   }
 
   /**
-   * Sends a member of the history otherwise, whatever protocol the provider speaks. @param value
-   * `undefined`: not at all.
+   * Replaces a member of the history, for providers of every protocol. @param value `undefined`:
+   * not at all.
    */
   replace(
     object: JsonObject,
@@ -419,7 +415,7 @@ interface ParsedBody extends Pick<
   readonly effort: RequestShape["reasoningEffort"];
   /** Size of the body. */
   readonly bytes: number;
-  /** Length of the vectors that the body requests; `null` where it does not say. */
+  /** Requested length of vectors; `null` where unspecified. */
   readonly dimensions: number | null;
 }
 

@@ -2,10 +2,7 @@ import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { EventParser } from "./dialect.ts";
 
-/**
- * The longest single event that is waited for; an upstream that sends more without an event's end
- * is broken. 16 MiB.
- */
+/** Longest event; an upstream that sends more without an end of event is broken. Bytes. */
 export const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -20,9 +17,7 @@ export class SseFramer {
    */
   #buffer: Uint8Array = EMPTY;
   #length = 0;
-  /**
-   * Where the search for the end of the pending event goes on, so that no byte is looked at twice.
-   */
+  /** Where the search for the end of the pending event continues, so that no byte is read twice. */
   #searched = 0;
 
   /** Bytes of an event that has not ended yet. */
@@ -81,8 +76,8 @@ export class SseFramer {
 }
 
 /**
- * What one event says. `data` is `null` where the event has no data line: a comment, a keep-alive.
- * Events of blank data are not dispatched (§9.2.6).
+ * One event. `data` is `null` where the event has no data line: a comment, a keep-alive. Events of
+ * blank data are not dispatched (§9.2.6).
  */
 interface SseEvent {
   /** The event's name; `null` where it has none. */
@@ -98,8 +93,8 @@ const encoder = new TextEncoder();
 
 /**
  * Reads the fields of one whole event. Unknown fields and comments are ignored, as the standard
- * says. An event that is not UTF-8 has one replacement character as data, which is malformed in
- * every protocol: among other text it would be taken for text that the provider sent.
+ * requires. An event that is not UTF-8 has one replacement character as data, which is malformed in
+ * every protocol: inside other text it would pass for the provider's.
  */
 export function parseSseEvent(bytes: Uint8Array): SseEvent {
   const text = decodedEvent(bytes);
@@ -181,8 +176,8 @@ function isOneEvent(chunk: Uint8Array): boolean {
 }
 
 /**
- * Finds line ends. Each kind is looked for once and remembered, so that a chunk of many events is
- * not searched to its end for each of them.
+ * Finds line ends. The next one of each kind is remembered, so that a chunk of many events is not
+ * searched to its end for each of them.
  */
 class LineEnds {
   readonly #bytes: Uint8Array;
@@ -263,7 +258,7 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
 
   end(): readonly InferenceEvent[] {
     if (this.reader.over) return [];
-    // A provider may leave the last blank line out.
+    // A provider may omit the last blank line.
     this.#read(this.#framer.end());
     this.close();
     return this.reader.drain();

@@ -21,8 +21,8 @@ export interface CanonReader {
 }
 
 /**
- * A parsed request in canon, or the 400 that names the member which canon does not hold. What only
- * the protocol itself has was noted when the body was parsed (`native`); such a body is refused.
+ * A parsed request in canon, or the 400 that names the member that canon cannot hold. A body with
+ * features of its own protocol only (`native`) is refused.
  */
 export function canonicalRequest(
   { native, registry, read, hints }: CanonReader,
@@ -43,7 +43,7 @@ export function canonicalRequest(
   return { request: canon, stripped, dropped: [...reading.dropped].toSorted() };
 }
 
-/** A body without what no endpoint of another protocol gets. */
+/** A body without the members that no endpoint of another protocol gets. */
 interface KeptMembers {
   readonly body: JsonObject;
   /** Registered names of members that were taken out; `unknown_field` for all others. */
@@ -85,7 +85,7 @@ function isAbsent(body: JsonObject, name: string): boolean {
 }
 
 /**
- * The 400 for a request that says what only its own protocol has (`native_chat` and the like), or
+ * The 400 for a request with features of its own protocol only (`native_chat` and the like), or
  * `null`. A decision sends no such request to an endpoint of another protocol, but it may send one
  * to an endpoint that lacks the requested response format.
  */
@@ -128,10 +128,7 @@ export interface PreparedTranslation {
   readonly dropped: readonly DroppedField[];
 }
 
-/**
- * Prints a request for one endpoint. The error is the 400 for what only the endpoint's printer
- * could find.
- */
+/** Formats a request for one endpoint. Returns the 400 of the endpoint's printer. */
 export function prepareTranslation(
   canonical: CanonicalRequest,
   route: RouteRow,
@@ -199,17 +196,14 @@ const STOPS: ReadonlySet<Feature> = new Set<Feature>([
   "stop_sequences_blank",
 ]);
 
-/**
- * What a choice that names a tool of the request requires of an endpoint: where there is no other
- * tool, it is the demand to call one.
- */
+/** Feature that a named tool choice requires: with one tool it is the same as forcing a call. */
 export function namedToolFeature(tools: JsonValue | undefined): Feature {
   return isOne(tools) ? "tool_choice_required" : "tool_choice_named";
 }
 
 /**
- * What switching parallel calls off requires of an endpoint: with one tool, calls beyond the first
- * can be left out of an answer.
+ * Feature that switching parallel calls off requires: with one tool, the router can drop further
+ * calls of an answer.
  */
 export function singleCallFeature(tools: JsonValue | undefined): Feature {
   return isOne(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";

@@ -14,7 +14,7 @@ import { answerFailure } from "./answer-ends.ts";
 import type { AnswerStream, Ending, EventParser, EventRenderer, Translation } from "./dialect.ts";
 import { mergeUsage, parseJsonText } from "./json.ts";
 
-/** One dialect's parser and another's printer, back to back. */
+/** Pipes one dialect's parser into another's renderer. */
 export class TranslatedStream implements AnswerStream {
   readonly #parser: EventParser;
   readonly #renderer: EventRenderer;
@@ -76,7 +76,7 @@ export class TranslatedStream implements AnswerStream {
   }
 }
 
-/** A block that opens says nothing, but for a call, which has its name from the beginning. */
+/** An opened block is no output, except a call, which has its name from the beginning. */
 function isOutput(event: InferenceEvent): boolean {
   switch (event.type) {
     case "open":
@@ -132,12 +132,12 @@ export function filteredEvents(
   events: readonly InferenceEvent[],
   filters: readonly EventFilter[],
 ): readonly InferenceEvent[] {
-  let left = events;
-  for (const filter of filters) left = filter.events(left);
-  return left;
+  let passed = events;
+  for (const filter of filters) passed = filter.events(passed);
+  return passed;
 }
 
-/** Replaces an end that would be wrong on the surface by a failure. */
+/** Replaces an end that the surface cannot have by a failure. */
 export class EndCheck implements EventFilter {
   readonly #rules: EndRules;
   /** There was output that the surface prints. */
@@ -157,7 +157,8 @@ export class EndCheck implements EventFilter {
     const last = events.at(-1);
     if (last?.type !== "finish") return events;
     const { impossibleEnds = [] } = this.#rules;
-    // An answer of which nothing is left is no success; one that was cut short says so by its end.
+    // An answer with all its output omitted is no success; the end of one that was cut short shows
+    // it.
     const isNothingLeft = this.#dropped && !this.#hasPrinted && SUCCESSES.has(last.reason);
     const isBroken = this.#broken && SUCCESSES.has(last.reason);
     if (!impossibleEnds.includes(last.reason) && !isNothingLeft && !isBroken) return events;
@@ -190,11 +191,11 @@ function outputKind(event: InferenceEvent): "text" | "refusal" | "reasoning" | "
 /** Drops all calls but the first, and records it. */
 export class FirstCall implements EventFilter {
   #first: number | null = null;
-  /** Index of the block that is being left out. */
+  /** Index of the block that is being omitted. */
   #extra: number | null = null;
   #isReported = false;
-  /** Blocks left out so far: the others are counted without them. */
-  #left = 0;
+  /** Blocks omitted so far: the indices of the others do not count them. */
+  #omitted = 0;
 
   events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
     return events.flatMap((event) => this.#event(event));
@@ -205,7 +206,7 @@ export class FirstCall implements EventFilter {
     if (event.type === "open" && event.block.kind === "tool_call") {
       if (this.#first !== null) {
         this.#extra = event.index;
-        this.#left += 1;
+        this.#omitted += 1;
         if (this.#isReported) return [];
         this.#isReported = true;
         return [{ type: "dropped", field: "further_calls_dropped" }];
@@ -213,15 +214,14 @@ export class FirstCall implements EventFilter {
       this.#first = event.index;
     }
     if (event.index === this.#extra) return [];
-    return [this.#left === 0 ? event : { ...event, index: event.index - this.#left }];
+    return [this.#omitted === 0 ? event : { ...event, index: event.index - this.#omitted }];
   }
 }
 
 /**
  * Ends an answer at the first of some stop sequences in its text, as providers do: the sequence
  * itself is no part of it. Text that may be the beginning of one waits for what follows, also over
- * the pieces of a stream. What the provider sends after it is not read, but for counts that are
- * there already.
+ * the pieces of a stream. Later events are not read, except counts in the same batch.
  */
 export class StopCut implements EventFilter {
   readonly #stops: readonly string[];
@@ -236,21 +236,21 @@ export class StopCut implements EventFilter {
   }
 
   events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    const left: InferenceEvent[] = [];
+    const passed: InferenceEvent[] = [];
     for (const [position, event] of events.entries()) {
       if (this.#ended) break;
-      if (event.type === "text") this.#text(event, left);
+      if (event.type === "text") this.#text(event, passed);
       else {
-        if (event.type === "close") this.#release(event.index, this.#held.length, left);
-        left.push(event);
+        if (event.type === "close") this.#release(event.index, this.#held.length, passed);
+        passed.push(event);
       }
       if (this.#ended)
-        left.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
+        passed.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
     }
-    return left;
+    return passed;
   }
 
-  #text({ index, text, logprobs }: TextEvent, left: InferenceEvent[]): void {
+  #text({ index, text, logprobs }: TextEvent, passed: InferenceEvent[]): void {
     this.#held += text;
     this.#logprobs = [...this.#logprobs, ...logprobs];
     const found = this.#stops
@@ -258,11 +258,11 @@ export class StopCut implements EventFilter {
       .filter(({ at }) => at !== -1)
       .toSorted((one, other) => one.at - other.at)[0];
     if (found === undefined) {
-      this.#release(index, this.#held.length - this.#possibleBeginning(), left);
+      this.#release(index, this.#held.length - this.#possibleBeginning(), passed);
       return;
     }
-    this.#release(index, found.at, left);
-    left.push(
+    this.#release(index, found.at, passed);
+    passed.push(
       { type: "close", index },
       { type: "finish", reason: "stop_sequence", stopSequence: found.stop },
     );
@@ -280,9 +280,14 @@ export class StopCut implements EventFilter {
   }
 
   /** Passes the first `length` characters on. */
-  #release(index: number, length: number, left: InferenceEvent[]): void {
+  #release(index: number, length: number, passed: InferenceEvent[]): void {
     if (length === 0) return;
-    left.push({ type: "text", index, text: this.#held.slice(0, length), logprobs: this.#logprobs });
+    passed.push({
+      type: "text",
+      index,
+      text: this.#held.slice(0, length),
+      logprobs: this.#logprobs,
+    });
     this.#held = this.#held.slice(length);
     this.#logprobs = [];
   }
@@ -345,15 +350,14 @@ export function emulateFormat(
 }
 
 /**
- * Makes the tool call's arguments the answer's text again. An answer that is not exactly one
- * document is none: text that is no JSON object, text beside the call, or a second call of the
- * tool, makes the answer a failure instead of something that looks like JSON and is not.
+ * Turns the tool call's arguments into the answer's text. An answer that is not exactly one
+ * document fails: text that is no JSON object, text beside the call, or a second call of the tool.
  */
 class Unfolding implements EventFilter {
   readonly #name: string;
   /** Index of the block that is the answer. */
   #answer: number | null = null;
-  /** Text of the model's own, which ignored the tool or wrote beside it; `null` for none. */
+  /** Text of a model that ignored the tool or wrote beside it; `null` for none. */
   #text: string | null = null;
   #otherCalls = false;
   #failed = false;
@@ -407,9 +411,9 @@ const NOT_ONE_DOCUMENT: InferenceEvent = {
 };
 
 function freeName(tools: readonly Tool[]): string {
-  const taken = new Set(tools.map((tool) => tool.name));
+  const used = new Set(tools.map((tool) => tool.name));
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? NAME : `${NAME}_${number}`;
-    if (!taken.has(name)) return name;
+    if (!used.has(name)) return name;
   }
 }

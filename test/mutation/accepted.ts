@@ -7,7 +7,7 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
     "if (requested === null) return 0; → ;":
       "no model has vectors of length null; the line saves a pass over all models",
   },
-  "src/dialects/openai-completions/answer.ts": {
+  "src/dialects/openai-chat/read-answer.ts": {
     "#resumed = false; → #resumed = true;": "read only when a finish reason has set it",
   },
   "src/dispatch/credentials/aws-signer.ts": {

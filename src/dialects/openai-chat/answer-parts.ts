@@ -8,7 +8,7 @@ import { THOUGHT_SIGNATURE } from "./reasoning.ts";
 
 interface Call {
   readonly key: string;
-  /** As the provider gave it; the empty string where it gave none. */
+  /** Of the provider; empty where absent. */
   readonly id: string;
   name: string;
   /** Arguments that came before the call was opened. */
@@ -18,8 +18,8 @@ interface Call {
 }
 
 /**
- * Puts the fragments of tool calls together by index, as the protocol defines; by id, where a
- * provider leaves the index out or gives every call the same; or by their order alone
+ * Joins the fragments of tool calls by index, as the protocol defines; by id, where a provider
+ * omits the index or gives every call the same; or by their order
  * (docs/protocols.md#chat-streams-of-providers). A name may come in pieces: a call opens when its
  * name is a tool's, or something else begins.
  */
@@ -31,10 +31,7 @@ export class ToolFragments {
   readonly #byId = new Map<string, Call>();
   #last: Call | null = null;
   #count = 0;
-  /**
-   * Id of the answer, to make ids of: a call that the provider did not name still needs one that no
-   * other answer's call has.
-   */
+  /** Id of the answer; makes unique ids for calls without one. */
   #answerId = "";
 
   /** @param offered names of the request's tools. */
@@ -44,7 +41,7 @@ export class ToolFragments {
     this.#offered = offered;
   }
 
-  /** Whether a call has come whose function has no name: it cannot be carried out. */
+  /** Whether a call has no function name: it cannot be carried out. */
   get isIncomplete(): boolean {
     return [...this.#byIndex.values(), ...this.#byId.values(), this.#last].some(
       (call) => call?.name === "",
@@ -71,7 +68,7 @@ export class ToolFragments {
     const signature = signatureIn(fragment);
     const name = textOf(memberIn(called, "name"));
     const json = argumentsOf(called);
-    // Some providers print empty entries beside a text.
+    // Some providers send empty entries beside a text.
     if (textOf(id) === "" && name === "" && json === "" && signature === "") return true;
     const call = this.#callOf(position ?? numberOrNull(index), textOf(id), name);
     call.signature ||= signature;
@@ -79,16 +76,16 @@ export class ToolFragments {
     return true;
   }
 
-  /** Takes a fragment of the one call that the protocol's older form has. It has no id. */
+  /** Reads a fragment of the single call of the protocol's older form, which has no id. */
   addLegacy(called: JsonObject): void {
     const name = textOf(called.name);
     const json = argumentsOf(called);
-    // Some providers print every member that a message could have.
+    // Some providers send every member that a message could have, empty.
     if (name === "" && json === "") return;
     this.#extend(this.#callOf(LEGACY, "", name), name, json);
   }
 
-  /** Opens the call that waits for the rest of its name: there is none. */
+  /** Opens the call that waits for the rest of its name: the name is whole. */
   settle(): void {
     const call = this.#last;
     if (call === null || call.opened || call.name === "") return;
@@ -105,7 +102,7 @@ export class ToolFragments {
   #callOf(index: number | null, id: string, name: string): Call {
     const known =
       index !== null ? this.#byIndex.get(index) : id === "" ? this.#last : this.#byId.get(id);
-    // One number for all calls: another name and id begin another call.
+    // Some providers give all calls the same index: another name and id begin another call.
     const isOther =
       index !== null && id !== "" && name !== "" && known?.id !== "" && known?.id !== id;
     const call = known == null || isOther ? this.#begin(id) : known;
@@ -124,7 +121,7 @@ export class ToolFragments {
 
   #extend(call: Call, name: string, json: string): void {
     if (call.opened) return this.#sequencer.arguments(call.key, json);
-    // Some servers repeat what they had of the name.
+    // Some servers repeat the beginning of the name.
     call.name = name.startsWith(call.name) ? name : call.name + name;
     call.early += json;
     if (call.early !== "" || this.#isWhole(call.name)) this.settle();
@@ -149,7 +146,7 @@ function signatureIn({ extra_content: extra }: JsonObject): string {
   return signatures.find((signature) => signature !== null) ?? "";
 }
 
-/** Index of the older form's one call; no list has it. */
+/** Index of the older form's single call; no list has it. */
 const LEGACY = -1;
 
 /**
@@ -165,8 +162,8 @@ function argumentsOf(called: JsonValue): string {
 }
 
 /**
- * `annotations` of a message or a delta: those that cite a page. Others (a parsed file's text, say)
- * are no part of the answer.
+ * `annotations` of a message or a delta: those that cite a page. Others, such as a parsed file's
+ * text, are no part of the answer.
  */
 export function readCitations(annotations: JsonValue | undefined): readonly Citation[] {
   if (!Array.isArray(annotations)) return [];
@@ -184,7 +181,7 @@ export function readCitations(annotations: JsonValue | undefined): readonly Cita
 }
 
 /**
- * Makes the positions of citations count from their block. This protocol counts from the message's
+ * Counts the positions of citations from their block. This protocol counts from the message's
  * beginning, and other blocks may stand between two pieces of its text.
  */
 export class CitationPositions {
@@ -216,20 +213,18 @@ export class CitationPositions {
 }
 
 /**
- * Reasoning in the members where providers put it: `reasoning_content`, `reasoning`,
+ * Reads reasoning from the members that providers use: `reasoning_content`, `reasoning`,
  * `reasoning_details`, and parts `thinking` of the content. A signature ends a piece of reasoning;
  * what follows is another.
  */
 export class ReasoningReader {
   readonly #sequencer: BlockSequencer;
-  /**
-   * Who reads the model's signatures; `null` where none is named, so that they are worth nothing.
-   */
+  /** Family that reads the model's signatures; `null`: unknown, so they are dropped. */
   readonly #family: string | null;
   #piece = 0;
   /**
-   * What the plain members have isRepeated of the piece. A stream may send it once more, whole,
-   * beside its signature.
+   * Text of the piece in the plain members so far. A stream may repeat it whole beside its
+   * signature.
    */
   #plain = "";
   /** Whether the piece is a summary that encrypted reasoning may still follow. */
@@ -246,7 +241,7 @@ export class ReasoningReader {
     return this.#dropped;
   }
 
-  /** Takes what a delta or a message says of reasoning. */
+  /** Reads the reasoning in a delta or a message. */
   read(delta: JsonObject): void {
     this.signPart(textOf(delta.content) === "" ? "empty" : "text", signatureIn(delta), "message");
     const text = firstText(delta.reasoning_content, delta.reasoning);
@@ -266,7 +261,7 @@ export class ReasoningReader {
   }
 
   /**
-   * Takes the signature of what follows it; such a signature is a piece of reasoning without text
+   * Reads the signature of the part that follows; it becomes reasoning without text
    * (`markSignature`).
    */
   signPart(part: SignedPart, signature: string, key: string): void {

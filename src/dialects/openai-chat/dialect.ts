@@ -103,7 +103,7 @@ const functionDefinition = objectOf(
   "name",
 );
 
-/** Some speakers of the protocol leave `type` out of a function. */
+/** Some clients omit the `type` of a function. */
 const tool = {
   type: "object",
   properties: {
@@ -212,10 +212,9 @@ const CHAT_EXAMPLES = {
 } as const;
 
 /**
- * One event of a stream. Providers leave out what they have nothing to say in, and a provider of
- * the same protocol is relayed as it speaks.
+ * One event of a stream. Providers omit members without a value, and are relayed unchanged.
  *
- * @param members what each choice has beside its index and the reason of its end.
+ * @param members of each choice, beside its index and finish reason.
  */
 export function chunkSchema(title: string, members: JsonObject, description?: string) {
   const choice = { index: COUNT, ...members, finish_reason: NULLABLE_TEXT };
@@ -259,10 +258,10 @@ export const CHAT_STREAM: EventStream = {
   ends: "Every choice has had its `finish_reason`, and `data: [DONE]` is the last event. An event with `error` means that the answer is not whole; `[DONE]` follows it too.",
 };
 
-/** Where providers answer, after their base URL. */
+/** Path after the provider's base URL. */
 const PATH = "/chat/completions";
 
-/** Chat completions as products speak them to us. */
+/** Chat completions for clients. */
 export const chatSurface: Surface = {
   kind: "generate",
   dialect: "openai-chat",
@@ -289,7 +288,7 @@ export const chatSurface: Surface = {
   },
 };
 
-/** Chat completions as providers speak them. */
+/** Chat completions for providers. */
 export const chatUpstream: Upstream = {
   format: fitting(formatChat, OPENAI_CHAT.requires),
   parseStream: parseChatStream,
@@ -298,7 +297,7 @@ export const chatUpstream: Upstream = {
   host: deploymentHost(readChatError),
 };
 
-/** Rerank as Jina speaks it, and with it most who serve OpenAI's protocols beside. */
+/** Rerank in Jina's form, which most providers of OpenAI's protocols serve too. */
 const jinaReranker: UnaryUpstream<RerankRequest, RerankResult> = {
   format: formatJina,
   parseAnswer: rankingReader(find),
@@ -317,7 +316,7 @@ function formatJina(request: RerankRequest, target: Target): FormattedRequest | 
     query,
     documents,
     top_n: topN === null ? undefined : wantedResults(request),
-    // Documents come back unless the request says otherwise.
+    // Documents are sent back by default.
     ...(target.provider.flags.includes("no_return_documents") ? {} : { return_documents: false }),
   };
   const dropped = [...droppedPriority(request), ...droppedTruncation(request)];
@@ -329,7 +328,7 @@ function find(answer: JsonObject): FoundRanking | UpstreamFailure {
   return (
     failureIn(answer) ?? {
       results: answer.results ?? answer.data,
-      // The model makes no text, so the total is what it read.
+      // The model generates no text, so the total is its input.
       inputTokens: countIn(usage, "prompt_tokens") ?? countIn(usage, "total_tokens"),
       searchUnits: countIn(usage, "search_units"),
       model: textIn(answer, "model"),

@@ -47,7 +47,7 @@ import {
 } from "../unary/surface.ts";
 import { asBase64Text, asFloatText } from "../unary/vectors.ts";
 
-/** Every top-level member of an embeddings request that we know. */
+/** Every known top-level member of an embeddings request. */
 const EMBEDDINGS_FIELDS: FieldRegistry = {
   model: { class: "core" },
   input: { class: "core" },
@@ -62,10 +62,7 @@ const EMBEDDINGS_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/**
- * Reads a validated embeddings body as far as the decision needs it: what is reading, for whom, how
- * much.
- */
+/** Reads a validated embeddings body for the decision. */
 const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) => {
   const reading = new RequestReading("native_chat");
   const problem = emptyInput(body.input) ?? contradictedLength(body);
@@ -89,8 +86,8 @@ const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) =>
 };
 
 /**
- * Providers refuse an empty text among a thousand without saying which; some answer it with a
- * vector of nothing.
+ * Providers refuse an empty text among a thousand without its index; some answer it with a
+ * meaningless vector.
  */
 function emptyInput(input: JsonValue | undefined): ServiceError | null {
   if (input === "")
@@ -265,7 +262,7 @@ const EMBEDDINGS_EXAMPLES = {
   },
 } as const;
 
-/** Where unknown members are forwarded to. */
+/** Unknown members are forwarded to this dialect only. */
 const OWN_DIALECT = "openai-chat";
 
 /** Embeddings for clients: OpenAI's request and answer (docs/protocols.md#embeddings). */
@@ -320,7 +317,7 @@ function smallest(limits: readonly (number | null)[]): number | null {
 
 /**
  * One call is printed for each candidate before anything is sent. Of a batch two inputs are enough:
- * what cannot be said of two cannot be said of more.
+ * a request that fails with more fails with two.
  */
 function refusalsOf(
   request: EmbedRequest,
@@ -353,7 +350,7 @@ function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceEr
   };
 }
 
-/** Gives a stand-in the length of the model's vectors are (docs/mock.md). */
+/** The length of the model's vectors, for the simulated upstream (docs/mock.md). */
 function simulatedLength({ model }: Target): readonly string[] {
   return model.defaultDimensions === null
     ? []
@@ -366,7 +363,7 @@ function settled(call: UnaryCall | ServiceError): UnaryCall {
   return call;
 }
 
-/** The member is not sent to a model with only one length: many of them refuse it. */
+/** Many models with a single length refuse `dimensions`. */
 function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
   const isOnly = model.dimensions.length === 1 && model.dimensions[0] === request.dimensions;
   return isOnly ? { ...request, dimensions: null } : request;
@@ -393,22 +390,22 @@ function inOtherEncoding(vector: Vector, wanted: VectorEncoding): Vector | Upstr
   return typeof written === "string" ? faultyAnswer(written) : written;
 }
 
-/** How much one call may hold; `null`: any number. */
+/** Limits of one call; `null`: none. */
 interface BatchBounds {
   readonly inputs: number | null;
   /** Estimated. */
   readonly tokens: number | null;
 }
 
-/** A run of inputs that go upstream together. */
+/** Inputs that are sent upstream together. */
 interface Run {
   readonly first: number;
   readonly count: number;
 }
 
 /**
- * Cuts a batch into as few runs as the bounds allow, in order. An input that is too large by itself
- * goes alone: the provider judges it.
+ * Cuts a batch into as few runs as the bounds allow, in order. A single input above the bounds is
+ * sent alone: the provider judges it.
  */
 function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonly Run[] {
   const most = bounds.inputs ?? inputs.length;
@@ -431,8 +428,8 @@ function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonl
 }
 
 /**
- * Bytes of text a token. English has about four; the estimate may be too high, which costs a call,
- * and not too low, which costs the batch.
+ * Bytes of text per token. English has about four; an estimate that is too high costs a call, one
+ * that is too low the batch.
  */
 const BYTES_PER_TOKEN = 3;
 
@@ -447,9 +444,9 @@ function estimatedTokens(input: EmbedInput): number {
 }
 
 /**
- * OpenAI's list of embeddings in the order of the request. One answer that is already that goes on
- * as it came; anything else is put together of the vectors' own text, so that no number is read or
- * printed again.
+ * OpenAI's list of embeddings in the order of the request. A single answer in this form is sent
+ * unchanged; others are joined from the vectors' own text, so that no number is parsed and printed
+ * again.
  */
 function renderEmbeddings(
   request: EmbedRequest,
@@ -510,7 +507,7 @@ function gapsOf({ first, count }: UnaryPart, { code, message }: ServiceError): r
   return Array.from({ length: count }, (_, offset) => ({ index: first + offset, code, message }));
 }
 
-/** `null` where some provider did not count: a sum of the others would be wrong. */
+/** `null` where a provider sent no count: the sum of the others would be wrong. */
 function total(results: readonly (EmbedResult | null)[]): number | null {
   let sum = 0;
   for (const result of results) {

@@ -65,7 +65,7 @@ function format(request: EmbedRequest, target: Target): FormattedRequest | Servi
 /** Purposes of Voyage's `input_type`, and of providers that adopted the member. */
 export const INPUT_TYPES = { document: "document", query: "query" } as const;
 
-/** As Jina's models want it. */
+/** Jina's values. */
 const TASKS = {
   document: "retrieval.passage",
   query: "retrieval.query",
@@ -73,7 +73,7 @@ const TASKS = {
   clustering: "separation",
 } as const;
 
-/** Nothing where the caller named none: providers that do not know the member refuse it. */
+/** `null` unless the caller named one: some providers refuse the member. */
 function encodingToSend(
   { encoding }: EmbedRequest,
   { provider: { flags } }: Target,
@@ -101,10 +101,7 @@ function parseAnswer(
   };
 }
 
-/**
- * Providers answer in base64 where it was requested, some always, and some answer in numbers
- * although it was.
- */
+/** Some providers always answer in base64, others in numbers even where base64 was requested. */
 function fromBase64(text: string, { provider: { flags } }: Target): Vector | AnswerFault {
   // Numbers of double precision in base64 could be read as twice as many others.
   if (flags.includes("float_vectors")) return "vector_malformed";
@@ -112,8 +109,8 @@ function fromBase64(text: string, { provider: { flags } }: Target): Vector | Ans
 }
 
 /**
- * Whether official clients can read the answer as it is: every member that they read, where they
- * look for it. Signed bytes in base64 are in neither encoding.
+ * Whether official clients can read the answer unchanged: it has every member that they read.
+ * Signed bytes in base64 are in neither encoding.
  */
 function isVerbatim(
   { body, skeleton, items, vectors, cameInOrder }: OpenAiList,

@@ -10,9 +10,8 @@ import {
 
 /**
  * Named deviations that several of OpenAI's protocols have
- * (docs/protocols.md#openai-compatible-providers). A flag stands here because a provider needs it,
- * never for a vendor as a whole: which vendor needs which is said in docs/providers.md and in
- * routes.yaml.
+ * (docs/protocols.md#openai-compatible-providers). Each flag is one deviation, never a vendor as a
+ * whole; docs/providers.md and routes.yaml assign flags to vendors.
  */
 export const NO_STREAM_OPTIONS = {
   meaning: "Leaves `stream_options` out, for providers that refuse the member.",
@@ -37,7 +36,7 @@ export const NO_LOGIT_BIAS = {
   withdraws: ["logit_bias"],
 } as const;
 
-/** Of embeddings, which the providers of chat completions serve beside them. */
+/** Flags of embeddings, which providers of chat completions serve too. */
 export const EMBEDDINGS_FLAGS = {
   output_dimension_field: {
     meaning:
@@ -185,7 +184,7 @@ export const CHAT_FLAGS = {
   deployment_paths: DEPLOYMENT_PATHS,
 } as const satisfies Record<string, FlagFacts>;
 
-/** Chat completions, and what the same providers serve beside them at the same base URL. */
+/** Chat completions, and the other operations of the same providers at the same base URL. */
 export const OPENAI_CHAT = {
   ...PLAIN_FACTS,
   operations: ["generate", "embed", "rerank", "moderate"],

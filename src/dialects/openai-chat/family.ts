@@ -58,10 +58,7 @@ const OPENAI_TYPES: Readonly<Record<ErrorKind, string>> = {
   internal: "server_error",
 };
 
-/**
- * Errors and limits as OpenAI's clients read them, and those of Cohere, Jina and Voyage, subject
- * requests have the same paths' errors.
- */
+/** Errors and limits for OpenAI's clients, and for those of Cohere, Jina and Voyage. */
 export const OPENAI_FAMILY: ProtocolFamily = {
   unsentHeaders: ["openai-beta", "openai-organization", "openai-project"],
   errorTypes: OPENAI_TYPES,
@@ -381,7 +378,7 @@ export function sourceOf(url: string): DataSource {
   return data === null ? { kind: "url", url } : { kind: "base64", ...data };
 }
 
-/** Members that may help, and that canon holds. */
+/** Hints that canon holds. */
 export function readHints(body: JsonObject, reading: RequestReading): Hints {
   if (body.prompt_cache_options != null) reading.dropped.add("cache_hint_dropped");
   return {
@@ -404,8 +401,8 @@ function readIncludeUsage(
 }
 
 /**
- * The type of a content part that the router knows. `null` for an unknown one, which cannot be
- * approved: only a route that forwards takes it.
+ * A known type of a content part. `null` for an unknown one, which cannot be approved: only a route
+ * that forwards unknown members accepts it.
  */
 export function partType<Known extends object>(
   part: JsonValue | undefined,
@@ -429,7 +426,7 @@ function isKeyOf<Known extends object>(known: Known, name: string): name is keyo
  * Such members are refused on every route, also where unknown members are forwarded
  * (docs/protocols.md#stored-state).
  *
- * @param sentences what each member does, and what to send instead.
+ * @param sentences by member: its effect, and the fix.
  */
 function statefulMember(
   body: JsonObject,
@@ -465,7 +462,7 @@ export const SERVICE_TIERS = Object.fromEntries(
   ["auto", "default", "flex", "scale", "priority", "fast"].map((tier) => [tier, tier]),
 );
 
-/** Characters as protocols count them: a surrogate pair is one. */
+/** Number of Unicode characters: a surrogate pair is one. */
 export function codePoints(text: string): number {
   let points = text.length;
   for (let index = 0; index < text.length; index += 1) {
@@ -476,9 +473,8 @@ export function codePoints(text: string): number {
 }
 
 /**
- * Azure's addresses around the protocol's own: the deployment before the path, where the provider's
- * flag says so, and the version of the interface in the query, where its row has one; the path
- * itself where the provider needs neither.
+ * Path at Azure: with the flag, the deployment stands before it; with `api_version` in the
+ * provider's row, the version is in the query.
  */
 export function deploymentPath(
   path: string,
@@ -491,7 +487,7 @@ export function deploymentPath(
     : `${prefix}${path}?api-version=${encodeURIComponent(apiVersion)}`;
 }
 
-/** Only the address is the provider's own: framing, members and errors are the protocol's. */
+/** Only the path differs: framing, members and errors are the protocol's. */
 export function deploymentHost(readError: Upstream["readError"]): NonNullable<Upstream["host"]> {
   return (request: OutgoingRequest, target: Target): HostedRequest | null => {
     const path = deploymentPath(request.path, target);

@@ -6,7 +6,7 @@ import { ownValue } from "../json.ts";
 import { CHAT_FLAGS } from "./facts.ts";
 import { readToolChoice } from "./family.ts";
 import { toolName } from "./parse-request.ts";
-import { readReasoningHistory } from "./reasoning.ts";
+import { isFilledText, readReasoningHistory } from "./reasoning.ts";
 
 type Fit = (message: JsonObject, changes: Changes) => JsonObject;
 
@@ -37,7 +37,7 @@ function developerAsSystem(message: JsonObject, { dropped }: Changes): JsonObjec
   return { ...message, role: "system" };
 }
 
-/** The legacy role `function` is named after what it answers, so its name is no participant's. */
+/** In the legacy role `function` the name is the function's, not a participant's. */
 function withoutName(message: JsonObject, changes: Changes): JsonObject {
   const { name, role } = message;
   if (name === undefined || role === "function") return message;
@@ -46,17 +46,12 @@ function withoutName(message: JsonObject, changes: Changes): JsonObject {
   return without(message, "name");
 }
 
-/**
- * Between two parts of one text: what servers put there themselves whose models' templates take
- * text only.
- */
+/** Separator of joined parts: the same as in servers whose templates take text only. */
 const BETWEEN_PARTS = "\n";
 
 const TEXT_MEMBERS = ["type", "text", "cache_control"];
 
-/**
- * A list of nothing but text as one text. A list with other parts stays, for the provider to judge.
- */
+/** A list of text parts as one text. A list with other parts stays, for the provider to judge. */
 function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
   const { content } = message;
   if (!Array.isArray(content) || content.length === 0) return message;
@@ -76,15 +71,15 @@ function withJoinedText(message: JsonObject, changes: Changes): JsonObject {
 }
 
 /**
- * What stands for the reasoning of a message that has none, such as one that another model wrote:
- * DeepSeek and Moonshot refuse histories in which a message of the assistant lacks it while the
- * model thinks, and Moonshot refuses empty text too.
+ * Placeholder for missing reasoning, such as in a message of another model: DeepSeek and Moonshot
+ * refuse histories in which a message of the assistant lacks it while the model thinks, and
+ * Moonshot refuses empty text too.
  */
 const NO_REASONING = " ";
 
-/** Unsigned reasoning of the history in the member where such providers want it back. */
+/** Moves unsigned reasoning of the history to the member that such providers require. */
 function withReasoningContent(message: JsonObject, changes: Changes): JsonObject {
-  if (message.role !== "assistant" || isSaid(message.reasoning_content)) return message;
+  if (message.role !== "assistant" || isFilledText(message.reasoning_content)) return message;
   const text = readReasoningHistory(message)
     .parts.map((part) => part.text)
     .join("");
@@ -93,10 +88,7 @@ function withReasoningContent(message: JsonObject, changes: Changes): JsonObject
   return { ...without(message, "reasoning"), reasoning_content: text === "" ? NO_REASONING : text };
 }
 
-/**
- * Signed reasoning stays: the decision has sent it to a provider of its family, and it must not get
- * lost.
- */
+/** Signed reasoning stays: the decision has chosen a provider of its family. */
 function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
   if (message.role !== "assistant") return message;
   const { reasoning_details: details } = message;
@@ -112,22 +104,14 @@ function withoutReasoning(message: JsonObject, changes: Changes): JsonObject {
 }
 
 function isSigned(detail: JsonValue): boolean {
-  return isJsonObject(detail) && (isSaid(detail.signature) || isSaid(detail.data));
+  return isJsonObject(detail) && (isFilledText(detail.signature) || isFilledText(detail.data));
 }
 
-function isSaid(value: JsonValue | undefined): boolean {
-  return typeof value === "string" && value !== "";
-}
-
-/**
- * The effort where the provider looks for it: beside what else a caller who knows the provider's
- * own member has said there.
- */
+/** Moves the effort to the provider's own member, unless the caller has set that one. */
 function fitReasoning(body: EditableBody, flags: readonly string[], changes: Changes): void {
   const effort = body.reasoning_effort;
   if (!flags.includes("reasoning_object") || typeof effort !== "string") return;
-  // Both members together are refused; the provider's own one is the one that the caller wrote for
-  // it.
+  // Providers refuse both members together; the caller wrote `reasoning` for this provider.
   body.reasoning ??= { effort };
   delete body.reasoning_effort;
   changes.edits |= MEMBER_REWRITTEN;
@@ -143,10 +127,9 @@ const SHORT = /^[a-zA-Z0-9]{9}$/;
 const NUMBER_LENGTH = 5;
 
 /**
- * Gives every call of the history an id of nine letters and digits. Ids that are such stay. The
- * others get a number in the order in which they first appear, the same wherever the id stands:
- * histories grow at their end, so that the next request of the conversation has the same ids again
- * and prompt caches go on working.
+ * Gives every call of the history an id of nine letters and digits. Valid ids stay; others are
+ * numbered in the order in which they first appear. Histories grow at their end, so the next
+ * request of the conversation has the same ids and prompt caches keep working.
  */
 function shortenCallIds(body: EditableBody, changes: Changes): void {
   const { messages } = body;
@@ -215,10 +198,9 @@ function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
 }
 
 /**
- * Makes a body of the protocol one that a provider with such flags takes
- * (`DIALECTS["openai-chat"].flags`). Relays and translations both end here, so that a flag means
- * the same for both. What a flag withdraws has been refused before; what is left is written in
- * another form, or left out and recorded.
+ * Adapts a body to a provider's flags (`DIALECTS["openai-chat"].flags`). Relays and translations
+ * both use it, so that a flag means the same for both. Requests with withdrawn features have been
+ * refused before; other members are rewritten, or dropped and recorded.
  */
 export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
   const changes: Changes = { stripped: [], dropped: new Set(), edits: NO_EDITS };
@@ -241,14 +223,13 @@ function fitTools(body: EditableBody, flags: readonly string[], changes: Changes
   if (flags.includes("no_tool_choice")) dropChoice(body, changes);
 }
 
-/** Functions that are not strict say so by saying nothing. */
+/** `strict: false` is the default. */
 function dropStrictness(body: EditableBody, changes: Changes): void {
   const { tools } = body;
   if (!Array.isArray(tools)) return;
   body.tools = tools.map((tool: JsonValue) => {
     const definition = isJsonObject(tool) ? tool.function : null;
-    // A function that insists was refused by name; should one get here, the provider has to refuse
-    // it.
+    // Strict functions have been refused by name; one that gets here is for the provider to refuse.
     if (!isJsonObject(tool) || !isJsonObject(definition) || definition.strict === true) return tool;
     const fitted = without(definition, "strict");
     if (fitted === definition) return tool;
@@ -257,13 +238,13 @@ function dropStrictness(body: EditableBody, changes: Changes): void {
   });
 }
 
-/** A choice among some of the tools, as a request that has no others. */
+/** Replaces a choice among some of the tools by a request with those tools only. */
 function filterAllowed(body: EditableBody, changes: Changes): void {
   const { tools, tool_choice: choice } = body;
   const allowed = readToolChoice(choice, true);
   if (allowed?.mode !== "allowed" || !Array.isArray(tools)) return;
   const filtered = tools.filter((tool: JsonValue) => allowed.names.includes(toolName(tool)));
-  // A choice of tools that are not there is for the provider to judge.
+  // A choice of unknown tools is for the provider to judge.
   if (filtered.length < new Set(allowed.names).size) return;
   body.tools = filtered;
   body.tool_choice = allowed.required ? "required" : "auto";
@@ -271,8 +252,8 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
 }
 
 /**
- * `auto` is what happens unasked; `none` is kept by not offering any tool. Whatever else is left
- * stays, for the provider to refuse.
+ * `auto` is the default; `none` is kept by sending no tools. Other choices stay, for the provider
+ * to refuse.
  */
 function dropChoice(body: EditableBody, changes: Changes): void {
   const choice = body.tool_choice;
@@ -288,14 +269,14 @@ function dropChoice(body: EditableBody, changes: Changes): void {
 }
 
 /**
- * A finished body of this protocol that is still ours to change; the objects inside it are not, so
- * they are copied.
+ * A body of this protocol that may still be changed; the objects inside it are shared, so they are
+ * copied.
  */
 export type EditableBody = Record<string, JsonValue | undefined>;
 
 /** Changes made for a provider's flags. */
 export interface Changes {
-  /** Registered names of top-level members that were taken out. */
+  /** Registered names of removed top-level members. */
   readonly stripped: string[];
   readonly dropped: Set<DroppedField>;
   edits: EditSet;
@@ -342,7 +323,7 @@ export function omitMembers(body: EditableBody, flags: readonly string[], change
   }
 }
 
-/** Members under the names that the provider knows; the values stay, so nothing is lost. */
+/** Renames members to the provider's names. */
 function rename(body: EditableBody, flags: readonly string[], changes: Changes): void {
   if (flags.includes("max_tokens_field"))
     renameLimit(body, "max_completion_tokens", "max_tokens", changes);
@@ -359,7 +340,7 @@ function rename(body: EditableBody, flags: readonly string[], changes: Changes):
   }
 }
 
-/** A caller that sets both means the lower one: neither may be exceeded. */
+/** With both set, the lower one applies. */
 function renameLimit(body: EditableBody, from: string, to: string, changes: Changes): void {
   const value = body[from];
   if (value === undefined) return;
@@ -370,10 +351,7 @@ function renameLimit(body: EditableBody, from: string, to: string, changes: Chan
   else if (typeof other !== "number") body[to] = value;
 }
 
-/**
- * Has the counts of a stream sent, or takes the options out where the provider refuses them. Says
- * what the caller had not requested.
- */
+/** Requests token counts of a stream, or removes the options where the provider refuses them. */
 export function requestUsage(
   body: EditableBody,
   { body: { stream_options: options }, includeUsage, shape }: InferenceRequest,
@@ -389,7 +367,7 @@ export function requestUsage(
   return includeUsage ? NO_EDITS : USAGE_REQUESTED;
 }
 
-/** Takes out what a provider refuses to see, and says so where the caller had sent it. */
+/** Removes a member that the provider refuses, and records it where the caller had sent it. */
 export function takeOut(body: EditableBody, name: string, stripped: string[]): void {
   if (!Object.hasOwn(body, name)) return;
   delete body[name];

@@ -293,7 +293,7 @@ class TurnFormatter {
   #assistant({ name, content }: AssistantTurn): JsonObject {
     const reasoning: ReasoningPart[] = [];
     let unsigned = "";
-    const said: (TextPart | RefusalPart)[] = [];
+    const texts: (TextPart | RefusalPart)[] = [];
     const calls: JsonObject[] = [];
     const callSignatures: string[] = [];
     let extra: JsonObject = {};
@@ -320,13 +320,13 @@ class TurnFormatter {
           function: { name: part.name, arguments: part.arguments },
           ...signedExtra(callSignatures.shift()),
         });
-      else said.push(part);
+      else texts.push(part);
     }
     const details = reasoning.flatMap((part) => reasoningDetails(part, part.signature, null));
     return {
       role: "assistant",
       ...named(name),
-      ...this.#said(said, calls.length > 0),
+      ...this.#content(texts, calls.length > 0),
       reasoning_content: unsigned === "" ? undefined : unsigned,
       reasoning_details: details.length === 0 ? undefined : details,
       tool_calls: calls.length === 0 ? undefined : calls,
@@ -334,12 +334,12 @@ class TurnFormatter {
     };
   }
 
-  /** Reasoning that the model can check; few providers take other reasoning back. */
+  /** Whether the model can verify the reasoning; few providers accept other reasoning. */
   #isReadable({ signature, family }: ReasoningPart): boolean {
     return signature !== null && family === this.#family;
   }
 
-  #said(parts: readonly (TextPart | RefusalPart)[], calls: boolean): JsonObject {
+  #content(parts: readonly (TextPart | RefusalPart)[], calls: boolean): JsonObject {
     const [first] = parts;
     if (first === undefined) return { content: calls ? null : "" };
     if (parts.length === 1) {
@@ -364,7 +364,7 @@ class TurnFormatter {
 const NOT_MARKED = readMarked("");
 
 /**
- * A signature where the provider has it
+ * A signature in the provider's member
  * (https://ai.google.dev/gemini-api/docs/thought-signatures#openai): in the call, or in the message
  * of a text.
  */
@@ -385,7 +385,7 @@ function named(name: string | null): JsonObject {
   return name === null ? {} : { name };
 }
 
-/** The turns as messages; the error is a 400 for what this protocol cannot say. */
+/** The turns as messages, or the 400 for content that the protocol cannot carry. */
 function formatTurns(
   turns: readonly Turn[],
   target: Target,

@@ -41,7 +41,7 @@ import {
   type UnaryTask,
 } from "../unary/surface.ts";
 
-/** Every top-level member of a moderations request that we know. */
+/** Every known top-level member of a moderations request. */
 const MODERATIONS_FIELDS: FieldRegistry = {
   model: { class: "core" },
   input: { class: "core" },
@@ -128,8 +128,7 @@ function readInput(members: Members, forwards: boolean): ModerationInput {
   const items: readonly JsonValue[] = listOf(input);
   const texts = items.filter((item) => typeof item === "string");
   const parts = items.map((item) => readPart(item, forwards)).filter((part) => part !== null);
-  // The schema has seen to it that a list is of texts or of parts; one that is neither must not be
-  // judged in part.
+  // The schema accepts lists of texts or of parts; a mixed one must not be judged in part.
   if (items.length > 0 && texts.length === items.length) return { kind: "texts", texts };
   if (items.length === 0 || parts.length !== items.length) {
     members.refuse("input", "invalid_type", "must be a text, a list of texts, or a list of parts");
@@ -146,7 +145,7 @@ function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   return typeof url === "string" ? { type: "image", url, forwarded } : null;
 }
 
-/** Members that canon can hold, by the object that they are in. */
+/** Members that canon can hold, by object. */
 const MEMBERS = {
   text: ["type", "text"],
   image_url: ["type", "image_url"],
@@ -169,7 +168,7 @@ function unknownPartMember(input: JsonValue | undefined): string | null {
 /**
  * The same for one part.
  *
- * @param path where it stands in the body.
+ * @param path of the part in the body.
  */
 function unknownMemberOfPart(part: JsonObject, path: string): string | null {
   const { type, image_url: image } = part;
@@ -203,9 +202,9 @@ interface ItemsOfType {
 }
 
 /**
- * Members of a JSON Schema (2020-12) for a list whose items are all of one kind, of several that it
- * may be. The first item decides which, so that what is refused is the item that is wrong; with
- * `anyOf` a validator could only name a list that was not meant. Says nothing of what is no list.
+ * Members of a JSON Schema (2020-12) for a list whose items all have one of several types. The
+ * first item decides, so that errors name the wrong item; with `anyOf` a validator could name only
+ * the list. Accepts values that are no list.
  */
 export function itemsByFirst(
   [kind, ...others]: readonly ItemsOfType[],
@@ -346,7 +345,7 @@ function openModerations(
   );
 }
 
-/** OpenAI's answer. One that is already that goes on as it came. */
+/** OpenAI's answer; one in this form already is sent unchanged. */
 function renderModerations(ends: readonly PartEnd[], context: AnswerContext): UnaryAnswer {
   const [end] = ends;
   if (end === undefined || ends.length > 1 || "failure" in end) {
@@ -384,7 +383,7 @@ function printVerdict({ flagged, categories }: ModerationVerdict): JsonObject {
   return {
     flagged,
     categories: each((verdict) => verdict.flagged),
-    // Clients count on a number; that nothing was judged stands in the other two.
+    // Clients require a number; the other two members show that nothing was judged.
     category_scores: each(({ score }) => score ?? 0),
     category_applied_input_types: each(({ appliedTo }) => appliedTo),
   };

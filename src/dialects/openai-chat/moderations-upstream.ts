@@ -26,8 +26,8 @@ const PATH = "/moderations";
 const decoder = new TextDecoder();
 
 /**
- * Moderations as providers serve them beside chat completions: OpenAI's request; OpenAI's answer,
- * or one with categories of the model's own.
+ * Moderations of providers of chat completions: OpenAI's request, and OpenAI's answer or one with
+ * the model's own categories.
  */
 export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult> = {
   format: formatModerations,
@@ -50,7 +50,7 @@ function formatModerations(
 
 type Printed = string | readonly JsonValue[];
 
-/** As the caller wrote it. */
+/** Unchanged. */
 function printInput(input: ModerationInput): Printed {
   switch (input.kind) {
     case "text":
@@ -69,7 +69,7 @@ function printPart(part: ModerationPart): JsonObject {
     : { type: "image_url", image_url: { url: part.url } };
 }
 
-/** Models with categories of their own take texts only. */
+/** Models with their own categories accept text only. */
 function refuseImages(input: ModerationInput): ServiceError | null {
   const image = input.kind === "parts" ? input.parts.findIndex(({ type }) => type === "image") : -1;
   if (image === -1) return null;
@@ -78,7 +78,7 @@ function refuseImages(input: ModerationInput): ServiceError | null {
   return invalidRequest("capability_not_supported", message, path);
 }
 
-/** Of parts that become one text nothing but their texts is left. */
+/** Parts that become one text lose their other members. */
 function refuseForwarded(input: ModerationInput): ServiceError | null {
   const part =
     input.kind === "parts" ? input.parts.findIndex(({ forwarded }) => forwarded !== null) : -1;
@@ -88,7 +88,7 @@ function refuseForwarded(input: ModerationInput): ServiceError | null {
   return invalidRequest("unknown_field", message, path);
 }
 
-/** Parts are judged together, so they go as one text: a list would be judged one by one. */
+/** Parts are judged together, so they are sent as one text: a list would be judged item by item. */
 function printTexts(input: ModerationInput, dropped: DroppedField[]): Printed {
   if (input.kind !== "parts") return printInput(input);
   if (input.parts.length > 1) dropped.push("text_parts_joined");
@@ -110,8 +110,7 @@ function parseModerations(
   const name = textIn(answer, "model");
   const isWhole = id !== null && name !== null && verdicts.every((verdict) => verdict.isWhole);
   const isVerbatim = isWhole && hasOneMeaning(decoder.decode(bytes));
-  // Printed anew, an answer has the categories of canon only; another one must not get lost on the
-  // way.
+  // A rewritten answer has the categories of canon only; others must not be lost silently.
   if (!isVerbatim && verdicts.some(({ hasMore }) => hasMore))
     return faultyAnswer("category_unknown");
   return {
@@ -161,8 +160,8 @@ interface Judged {
  * Reads a result whose categories are the model's own (Mistral's shape), by the mapping that
  * routes.yaml declares. Both have to have the same categories: one that is not declared would be
  * dropped in silence, one that is missing would read as harmless. Each category of callers is
- * flagged where one that counts for it is, with the largest of their scores; one that nothing
- * counts for is said as OpenAI says it of those that it did not judge.
+ * flagged where one that counts for it is, with the largest of their scores; one without any is
+ * written as OpenAI writes categories that it did not judge.
  */
 function readMappedVerdict(
   result: JsonObject,
@@ -211,7 +210,7 @@ const UNMAPPED: CategoryVerdict = Object.freeze({
 /** One result of an answer, checked. */
 interface ReadVerdict {
   readonly verdict: ModerationVerdict;
-  /** Nothing is missing of what OpenAI's answers have, and nothing has another name. */
+  /** It has every member of OpenAI's answers, under the same names. */
   readonly isWhole: boolean;
   /** It has a category that canon cannot hold. */
   readonly hasMore: boolean;
@@ -225,11 +224,11 @@ const NULLABLE: ReadonlySet<string> = new Set<ModerationCategory>(["illicit", "i
 const KNOWN: ReadonlySet<string> = new Set(MODERATION_CATEGORIES);
 
 /**
- * Reads a result in OpenAI's shape. A category besides the known ones is checked like them and left
- * in the answer: the caller speaks the same protocol and gets the answer as it came, so nothing is
- * renamed or lost, and a category that OpenAI adds breaks no client.
+ * Reads a result in OpenAI's shape. An unknown category is checked like the known ones and stays in
+ * the answer: the caller gets the answer unchanged, so that a category that OpenAI adds breaks no
+ * client.
  *
- * @param withImages whether images were judged; an answer must then say that they were.
+ * @param withImages whether images were sent; the answer must name them as judged.
  */
 function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVerdict | AnswerFault {
   const {
@@ -252,7 +251,7 @@ function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVerdict | 
   );
   for (const name of more) reader.read(name);
   if (reader.fault !== null) return reader.fault;
-  // A caller who looks at `flagged` alone would let through what a category says is flagged.
+  // A caller who reads `flagged` alone would accept a flagged category.
   if (!flagged && reader.anyFlagged) return "verdict_invalid";
   if (withImages && !reader.imagesJudged) return "input_unjudged";
   return {

@@ -192,7 +192,7 @@ export function readWhole(bytes: Uint8Array, reader: ChoiceReader): readonly Inf
   return reader.drain();
 }
 
-/** Members that events carry, or that say nothing about the answer. */
+/** Members that events carry, or that do not describe the answer. */
 const CARRIED = {
   answer: ["id", "object", "created", "model", "choices", "usage"],
   choice: ["index", "delta", "message", "logprobs", "finish_reason", "stop_reason"],
@@ -315,8 +315,8 @@ class ChatAnswerReader extends ChoiceReader {
   }
 
   /**
-   * Some providers send parts where the protocol has text: Mistral (`thinking`, `reference`),
-   * Databricks (`reasoning`).
+   * Some providers send parts instead of text: Mistral (`thinking`, `reference`), Databricks
+   * (`reasoning`).
    */
   #readPart(part: JsonObject): void {
     const type = textOf(part.type);
@@ -347,7 +347,7 @@ class ChatAnswerReader extends ChoiceReader {
 /** Parts that no request of another protocol can have required. */
 const MEDIA = /image|audio|video|file/;
 
-/** Whether a chunk or completion says something in a member that no event carries. */
+/** Whether a chunk or completion has a member with a value that no event carries. */
 function hasOwnMember(object: JsonObject): boolean {
   const { choices } = object;
   if (hasUnknownMember(object, CARRIED.answer)) return true;
@@ -355,18 +355,18 @@ function hasOwnMember(object: JsonObject): boolean {
     Array.isArray(choices) &&
     choices.some((choice: JsonValue) => {
       if (!isJsonObject(choice)) return false;
-      const said = choice.delta ?? choice.message;
+      const message = choice.delta ?? choice.message;
       return (
         hasUnknownMember(choice, CARRIED.choice) ||
-        (isJsonObject(said) && hasUnknownMember(said, CARRIED.message))
+        (isJsonObject(message) && hasUnknownMember(message, CARRIED.message))
       );
     })
   );
 }
 
 /**
- * An answer that was closed, by `[DONE]` or the end of its body, without a finish reason. Its end
- * would have to be made up, so it is a failure, streamed or not.
+ * Failure of an answer that was closed, by `[DONE]` or the end of its body, without a finish
+ * reason: its end would have to be invented.
  */
 export const MISSING_FINISH_REASON: UpstreamFailure = Object.freeze(
   answerFailure("malformed", "missing_finish_reason"),
@@ -385,7 +385,7 @@ const ANSWER_MEMBERS = [
   "function_call",
 ] as const;
 
-/** Where legacy completions have their text. */
+/** Text of legacy completions. */
 const COMPLETION_MEMBERS = ["text"] as const;
 
 /** Whether a chunk's choice holds a part of the answer. */
@@ -397,7 +397,7 @@ export function holdsAnswer(choice: JsonObject): boolean {
 }
 
 /**
- * Where providers put counts: in the answer, in an extension of it (Groq), or in its choice
+ * Token counts stand in the answer, in an extension of it (Groq), or in its choice
  * (https://platform.moonshot.ai/docs/api/chat).
  */
 function usageIn({ usage, x_groq: extension, choices }: JsonObject): JsonObject | null {
@@ -440,7 +440,7 @@ export function readChatError(status: number, bytes: Uint8Array): UpstreamFailur
   return refusedAnswer(status, body, safeCode(body));
 }
 
-/** An error object that arrived inside a stream, or in an answer that said 200. */
+/** An error object inside a stream, or in an answer with status 200. */
 export function readErrorFrame(error: JsonValue): UpstreamFailure {
   return refusedFrame(error, safeCode(error));
 }

@@ -43,7 +43,7 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
   let results: ToolResult[] | null = null;
   let begun = false;
   let role: JsonValue | undefined;
-  // An iterator of entries costs more than all else that is done with a plain message.
+  // An iterator of entries costs more than the rest of reading a plain message.
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index];
     if (!isJsonObject(message)) continue;
@@ -62,8 +62,8 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
     if (turn !== null) turns.push(turn);
   }
   const last = `messages[${messages.length - 1}]`;
-  // An answer begun by the caller is not continued here as it is elsewhere, and other protocols do
-  // not answer system text alone.
+  // This protocol does not continue an answer that the caller began, and other protocols do not
+  // answer system text alone.
   if (role === "assistant" || !begun) reading.useNative(last);
   if (messages.length > 1) reading.use("conversation", "messages[1]");
   else if (!isPlainPrompt(messages[0])) reading.use("conversation", "messages[0]");
@@ -80,7 +80,7 @@ function isPlainPrompt(message: JsonValue | undefined): boolean {
   );
 }
 
-const isNothing = (_part: ContentPart): _part is never => false;
+const isNever = (_part: ContentPart): _part is never => false;
 
 /**
  * Members of the objects inside a request that canon can hold. Any other member is another
@@ -130,7 +130,7 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
     default:
       reading.useNative(path);
       noteMembers(message, null, path, reading);
-      readContent(message, isNothing, path, reading);
+      readContent(message, isNever, path, reading);
       return null;
   }
 }
@@ -171,10 +171,10 @@ function noteMembers(
   noteSignatures(message, path, reading);
 }
 
-/** @param isTaken whether canon can hold the part in a turn of this role. */
+/** @param canHold whether canon can hold the part in a turn of this role. */
 function readContent<Part extends ContentPart>(
   message: JsonObject,
-  isTaken: (part: ContentPart) => part is Part,
+  canHold: (part: ContentPart) => part is Part,
   path: string,
   reading: RequestReading,
 ): readonly (Part | TextPart)[] {
@@ -191,7 +191,7 @@ function readContent<Part extends ContentPart>(
   const parts: Part[] = [];
   for (const [index, value] of content.entries()) {
     const part = readPart(value, role ?? null, `${path}.content[${index}]`, reading);
-    if (part !== null && isTaken(part)) parts.push(part);
+    if (part !== null && canHold(part)) parts.push(part);
     else reading.useNative(`${path}.content[${index}]`);
   }
   return parts;
@@ -210,17 +210,17 @@ function readAssistant(
   if (Array.isArray(details) && details.some(isNamed)) reading.dropped.add("item_id_dropped");
   if (Array.isArray(annotations) && annotations.length > 0)
     reading.dropped.add("citations_dropped");
-  // Clients send answers that only call tools back with empty text.
-  const said = content === "" ? [] : readContent(message, isAnswerPart, path, reading);
+  // Clients send back answers that only call tools with empty text.
+  const answer = content === "" ? [] : readContent(message, isAnswerPart, path, reading);
   const refused: RefusalPart[] =
     typeof refusal === "string" && refusal !== "" ? [{ kind: "refusal", text: refusal }] : [];
-  return [...reasoning, ...said, ...refused, ...calls];
+  return [...reasoning, ...answer, ...refused, ...calls];
 }
 
 function isNamed(detail: JsonValue): boolean {
   if (!isJsonObject(detail)) return false;
   const { index, id } = detail;
-  // The router's own names keep the pieces apart; others say nothing here.
+  // The router's own names separate pieces; other names have no meaning here.
   return index != null || (id != null && !isPieceName(id));
 }
 
@@ -248,7 +248,7 @@ export const PART_NEEDS: TypeNeeds = {
   thinking: "reasoning",
 };
 
-/** Members of a content part that may name a file instead of holding it. */
+/** Members of a content part that may refer to a stored file. */
 const CARRIERS = ["file", "image_url", "input_audio", "document_url", "video_url"] as const;
 
 /** One content part; `null` where canon cannot hold it. */
@@ -283,7 +283,7 @@ function readPart(
   }
 }
 
-/** The part with the cache mark that stands beside it. */
+/** The part with its cache mark. */
 function marked<Part extends ImagePart | FilePart>(
   read: Part | null,
   part: JsonObject,
@@ -370,7 +370,7 @@ function readCalls(
 const TOOL_CALL_MEMBERS = ["id", "type", "function", "index"];
 const CALLED_FUNCTION_MEMBERS = ["name", "arguments"];
 
-/** `null` where it is no call of a function, or says something that canon does not hold. */
+/** `null` where it is no function call, or has members that canon cannot hold. */
 function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
   if (!isJsonObject(call) || (call.type ?? "function") !== "function") return null;
   const { function: called, id, index } = call;
@@ -389,7 +389,7 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   };
 }
 
-/** Other protocols want an object where this one takes any text. */
+/** Other protocols require an object where this one accepts any text. */
 function readArguments(text: string, path: string, reading: RequestReading): string {
   if (text.trim() === "") {
     reading.dropped.add("tool_arguments_normalised");

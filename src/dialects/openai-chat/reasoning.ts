@@ -6,9 +6,9 @@ import { listOf, mapObjects, textOf, withMember, withObject } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 
 /**
- * Where providers of this protocol put signatures into messages: into `reasoning_details`
- * (`signature` of texts, `data` of encrypted reasoning), and into `extra_content` of a message or
- * of its calls, under a name of their own (`thought_signature`).
+ * Signatures in messages of this protocol's providers: in `reasoning_details` (`signature` of
+ * texts, `data` of encrypted reasoning), and into `extra_content` of a message or of its calls,
+ * under a name of their own (`thought_signature`).
  */
 export const THOUGHT_SIGNATURE = "thought_signature";
 
@@ -16,8 +16,8 @@ export const THOUGHT_SIGNATURE = "thought_signature";
 const NATIVE_FAMILY = NO_FAMILY;
 
 /**
- * What a provider documents for calls that no model of its own has made, as text and in base64:
- * clients write it where they have no signature, so it belongs to no family.
+ * Values that a provider documents for calls without a signature, as text and in base64; they
+ * belong to no family.
  */
 const UNSIGNED = [
   "skip_thought_signature_validator",
@@ -61,13 +61,13 @@ function hasSignedMember(message: JsonValue | undefined): boolean {
   );
 }
 
-/** A request's message as the provider that signed it knows it: signatures without our tag. */
+/** A request's message with its signatures as their provider wrote them, without our tag. */
 export function untagMessage(message: JsonObject): JsonObject {
   return withSignatures(message, (signature) => readSignature(signature, NATIVE_FAMILY).signature);
 }
 
 /**
- * Notes what the signatures in a message of the history require. One without our tag is the
+ * Notes the families of signatures in a message of the history. One without our tag is the
  * provider's own: no other protocol can carry it.
  */
 export function noteSignatures(message: JsonObject, path: string, reading: RequestReading): void {
@@ -156,8 +156,8 @@ export function isPieceName(value: JsonValue | undefined): boolean {
 /**
  * Reasoning in an assistant message of the history, as answers of this surface carry it:
  * `reasoning_content` (or `reasoning`) is its text, and `reasoning_details` its signed form. A
- * signature with our tag says which family can read it; one without belongs to the very provider
- * that gave it, which only a relay can reach again.
+ * signature with our tag names the family that can read it; one without belongs to the provider
+ * that sent it, which only a relay can reach again.
  */
 const KINDS = ["reasoning.text", "reasoning.encrypted", "reasoning.summary"] as const;
 type Kind = (typeof KINDS)[number];
@@ -168,7 +168,7 @@ const DETAIL_MEMBERS: Readonly<Record<Kind, readonly string[]>> = {
   "reasoning.summary": ["type", "summary", "index", "id"],
 };
 
-/** The members that hold a signature, and the empty string where neither does. */
+/** Member with the signature; `null` where the kind has none. */
 function signatureMember(kind: Kind): "signature" | "data" | null {
   if (kind === "reasoning.text") return "signature";
   return kind === "reasoning.encrypted" ? "data" : null;
@@ -193,7 +193,8 @@ export function noteReasoningHistory(
   for (const [index, detail] of details.entries()) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
     const at = `${member}[${index}]`;
-    if (!isJsonObject(detail) || kind === null || !isText(detail, kind)) reading.useNative(at);
+    if (!isJsonObject(detail) || kind === null || !hasValidText(detail, kind))
+      reading.useNative(at);
     else reading.useUnknown(detail, DETAIL_MEMBERS[kind], at, "assistant");
   }
 }
@@ -202,26 +203,26 @@ function kindOf(detail: JsonObject): Kind | null {
   return KINDS.find((kind) => kind === detail.type) ?? null;
 }
 
-/** Whether what the detail says is text, or not there. */
-function isText(detail: JsonObject, kind: Kind): boolean {
-  // Encrypted reasoning is nothing without its data.
-  if (kind === "reasoning.encrypted") return isSaid(detail.data);
-  const said = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
+/** Whether the text of the detail is a string or absent. */
+function hasValidText(detail: JsonObject, kind: Kind): boolean {
+  // Encrypted reasoning requires its data.
+  if (kind === "reasoning.encrypted") return isFilledText(detail.data);
+  const text = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
   const { signature = null } = detail;
   return (
-    typeof said === "string" &&
-    (kind !== "reasoning.text" || signature === null || isSaid(signature))
+    typeof text === "string" &&
+    (kind !== "reasoning.text" || signature === null || isFilledText(signature))
   );
 }
 
-function isSaid(value: JsonValue | undefined): boolean {
+export function isFilledText(value: JsonValue | undefined): boolean {
   return typeof value === "string" && value !== "";
 }
 
 /**
- * The parts of the history's reasoning; call only where `noteReasoningHistory` found nothing that
- * is the provider's own. `isWhole` is false where a text beside the details says something else
- * than they do, which no other protocol can carry.
+ * The parts of the history's reasoning; call only where `noteReasoningHistory` found no feature of
+ * the provider's own. `isWhole` is false where a text beside the details differs from theirs, which
+ * no other protocol can carry.
  */
 export function readReasoningHistory(message: JsonObject): {
   readonly parts: readonly ReasoningPart[];
@@ -243,8 +244,8 @@ export function readReasoningHistory(message: JsonObject): {
       isWhole: texts.every((other) => other === text),
     };
   }
-  const said = parts.map(({ text }) => text).join("");
-  return { parts, isWhole: texts.every((text) => text === said) };
+  const joined = parts.map(({ text }) => text).join("");
+  return { parts, isWhole: texts.every((text) => text === joined) };
 }
 
 function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {

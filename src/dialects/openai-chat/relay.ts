@@ -26,9 +26,9 @@ const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
- * The caller's body as the provider gets it: another model name, `store: false`, usage requested on
- * streams, our own and the identity members taken out, and what policies oblige us to. Everything
- * else travels as it came, members of nested objects included.
+ * The caller's body for a provider of the same protocol: with the provider's model name, `store:
+ * false`, token counts requested on streams, without our own and identity members, and with the
+ * policies' edits. Everything else is sent unchanged, members of nested objects included.
  */
 export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
@@ -64,15 +64,14 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
 };
 
 /**
- * Fits what every provider of the protocol refuses and what means the same in another form: two
- * output limits, an empty list of tools, an empty list of parts. The rest goes on as the caller
- * wrote it.
+ * Rewrites values that every provider refuses to equivalent ones: two output limits, an empty list
+ * of tools, an empty list of parts. The rest is sent unchanged.
  */
 function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
   let made = NO_EDITS;
   const { max_tokens: old, max_completion_tokens: limit, tools, messages } = body;
   if (typeof old === "number" && typeof limit === "number") {
-    // A caller that sets both means the lower one.
+    // With both set, the lower one applies.
     body.max_completion_tokens = Math.min(old, limit);
     delete body.max_tokens;
     made |= MEMBER_REWRITTEN;
@@ -98,10 +97,7 @@ function isWithoutParts(message: JsonValue): boolean {
   return Array.isArray(message.content) && message.content.length === 0;
 }
 
-/**
- * Messages with signatures as their provider knows them; the decision has made sure that it is the
- * one that gets them.
- */
+/** Messages with signatures as their provider wrote them; the decision has chosen that provider. */
 function untagged(messages: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message: JsonValue) =>
@@ -109,10 +105,7 @@ function untagged(messages: JsonValue | undefined): JsonValue | undefined {
   );
 }
 
-/**
- * The member that is used now, and the one that it replaced. Providers refuse a request that sets
- * both.
- */
+/** The current member, and the older one. Providers refuse a request with both. */
 const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
 
 /**
@@ -134,9 +127,7 @@ function capOutput(body: Record<string, JsonValue | undefined>, limit: number): 
   return true;
 }
 
-/**
- * Members of a delta in which providers say something. Others describe the model or the transport.
- */
+/** Members of a delta with output. Others describe the model or the transport. */
 const OUTPUT_MEMBERS = [
   "content",
   "refusal",
@@ -147,7 +138,7 @@ const OUTPUT_MEMBERS = [
 ];
 
 /**
- * Members with sound or pictures in base64. They are output, but their characters say nothing about
+ * Members with sound or pictures in base64. They are output, but their length is unrelated to
  * tokens.
  */
 const MEDIA = ["audio", "images"] as const;
@@ -159,10 +150,9 @@ const REASONING = ["reasoning_content", "reasoning", "reasoning_details"];
 const COMPLETION = ["text"] as const;
 
 /**
- * What is known of a choice's end. `null` is the protocol's own value for an unfinished answer. A
- * recorded provider (Snowflake) never gives a reason: it leaves the member out, or empty, and
- * closes the answer. Output that follows a reason makes it doubtful until another one comes, or
- * `[DONE]`.
+ * State of a choice's end. `null` is the protocol's value for an unfinished answer. A recorded
+ * provider (Snowflake) never sends a reason: it omits the member, or leaves it empty, and closes
+ * the answer. Output after a reason makes it doubtful until another one arrives, or `[DONE]`.
  */
 type ChoiceEnd = "finished" | "resumed" | "unfinished" | "missing";
 
@@ -172,9 +162,9 @@ function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
 }
 
 /**
- * Why an answer failed that was closed, by `[DONE]` or the end of its body; `null` for an answer
- * that goes to the client as it came. A choice that was requested and never came has no finish
- * reason either. Streams and whole answers have this one rule.
+ * Failure of an answer that was closed, by `[DONE]` or the end of its body; `null` for an answer
+ * that is relayed. A requested choice that never arrived has no finish reason either. The rule is
+ * the same for streams and whole answers.
  */
 function closingFailure(
   ends: readonly ChoiceEnd[],
@@ -207,11 +197,11 @@ class RelayedChatStream extends RelayedStream {
   readonly #signatureFamily: string | null;
   readonly #expectedChoices: number;
   /**
-   * We requested usage that the caller did not: the chunk that holds nothing else is ours to keep,
-   * and so is `usage: null` in all others.
+   * The router requested usage, not the caller: the chunk with usage alone is not relayed, nor is
+   * `usage: null` in others.
    */
   readonly #hideUsage: boolean;
-  /** Choice index → what is known of its end. */
+  /** Choice index → state of its end. */
   readonly #choices = new Map<number, ChoiceEnd>();
   override usage: TokenUsage | null = null;
 
@@ -287,7 +277,7 @@ class RelayedChatStream extends RelayedStream {
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
       this.outputCharacters += charactersOf(choice.delta) + outputCharacters(choice, COMPLETION);
-      // Some providers send the message so far, beside the delta or instead of it.
+      // Some providers send the message so far, beside the delta or alone.
       this.hasOutput ||=
         this.outputCharacters > 0 || hasMedia(choice.delta) || hasOutput(choice.message);
     }
@@ -299,7 +289,7 @@ class RelayedChatStream extends RelayedStream {
 
   /** The provider has sent `[DONE]`. */
   #end(): void {
-    // An end without a beginning: there is no choice that could have been finished.
+    // `[DONE]` before any choice.
     this.failure =
       this.#choices.size === 0
         ? answerFailure("truncated")
@@ -320,8 +310,8 @@ class RelayedChatStream extends RelayedStream {
       const known = this.#choices.get(index);
       this.failure ??= choiceFailure(choice);
       this.finish = finishReason(reason) ?? this.finish;
-      // What follows a reason does not take it back; a member that was `null` once means what the
-      // protocol says.
+      // Later output does not cancel a reason; after a `null` the member has the protocol's
+      // meaning.
       const end = choiceEnd(reason);
       if (
         known === undefined ||
@@ -338,8 +328,8 @@ class RelayedChatStream extends RelayedStream {
 const NULL_USAGE = ',"usage":null}';
 
 /**
- * A chunk's text without `usage: null`: clients that check the shape refuse a member that only
- * comes where it was requested.
+ * A chunk's text without `usage: null`: strict clients refuse the member where they did not request
+ * it.
  */
 function withoutNullUsage(data: string): string {
   if (data.endsWith(NULL_USAGE)) return `${data.slice(0, -NULL_USAGE.length)}}`;
@@ -352,14 +342,14 @@ function withoutNullUsage(data: string): string {
 /** @param message a delta, or a message. */
 function charactersOf(message: JsonValue | undefined): number {
   if (!isJsonObject(message)) return 0;
-  let said = 0;
+  let output = 0;
   let reasoning = 0;
-  // A delta has one or two members, and there are nine that could be looked for.
+  // Faster than nine look-ups: a delta has one or two members.
   for (const name in message) {
-    if (OUTPUT_MEMBERS.includes(name)) said += charactersIn(message[name]);
+    if (OUTPUT_MEMBERS.includes(name)) output += charactersIn(message[name]);
     else if (REASONING.includes(name)) reasoning = Math.max(reasoning, charactersIn(message[name]));
   }
-  return said + reasoning;
+  return output + reasoning;
 }
 
 function hasOutput(message: JsonValue | undefined): boolean {
@@ -371,8 +361,8 @@ function hasMedia(delta: JsonValue | undefined): boolean {
 }
 
 /**
- * @param expectedChoices how many answers the request requires; each must end before the stream is
- * whole.
+ * @param expectedChoices answers that the request requires; each must end before the stream is
+ *   whole.
  */
 export function observeChatStream(
   context: AnswerContext,
@@ -386,9 +376,7 @@ function requestedChoices({ request }: AnswerContext): number {
   return typeof n === "number" ? n : 1;
 }
 
-/**
- * Judges a whole answer: a JSON object with every choice that was requested, none of which goes on.
- */
+/** Judges a whole answer: a JSON object with every requested choice, each of them finished. */
 export function readChatAnswer(
   bytes: Uint8Array,
   context: AnswerContext,
@@ -473,7 +461,7 @@ function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
   };
 }
 
-/** Whether a choice says something: a message, the text of a completion, or why there is none. */
+/** Whether a choice has a message, the text of a completion, or a finish reason. */
 function isAnswer(choice: JsonValue): choice is JsonObject {
   return (
     isJsonObject(choice) &&

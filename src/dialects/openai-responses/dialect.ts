@@ -53,8 +53,8 @@ const contentPart = objectOf(
 const summaryPart = objectOf({ type: NULLABLE_TEXT, text: TEXT }, "text");
 
 /**
- * A message may leave `type` out. Items of hosted tools have members of their own, which are the
- * provider's business.
+ * A message may leave `type` out. Items of hosted tools have other members, which the provider
+ * judges.
  */
 const item = objectOf({
   type: NULLABLE_TEXT,
@@ -293,7 +293,7 @@ const RESPONSE_STREAM: EventStream = {
   ends: "`response.completed`, `response.incomplete` or `response.failed`, and then `data: [DONE]`. Where nothing had been sent before a failure: `error`, and then `data: [DONE]`.",
 };
 
-/** Responses as products speak them to us, and their relay to providers that speak them too. */
+/** Responses for clients, and their relay to providers of the same protocol. */
 export const responsesSurface: Surface = {
   kind: "generate",
   dialect: "openai-responses",
@@ -319,7 +319,7 @@ export const responsesSurface: Surface = {
   },
 };
 
-/** Responses as providers speak them, for requests that came in another protocol. */
+/** Responses for providers, for requests in another protocol. */
 export const responsesUpstream: Upstream = {
   format: fitting(formatResponsesRequest, OPENAI_RESPONSES.requires),
   parseStream: (_request, target) => parseResponsesStream(target.model.signatureFamily),

@@ -1,6 +1,6 @@
 import { type DialectFacts, EFFORTS, TOOL_CHOICES, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
 
-/** Responses, of which nothing is stored. */
+/** Responses; nothing is stored. */
 export const OPENAI_RESPONSES = {
   ...PLAIN_FACTS,
   operations: ["generate"],
@@ -58,7 +58,7 @@ export const OPENAI_RESPONSES = {
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same page, `input.call_id`: 1 to 64 characters.
     callId: /^[^]{1,64}$/,
-    // Providers that keep nothing have no use for reasoning that they cannot verify.
+    // Providers that store nothing do not accept unsigned reasoning.
     // platform.openai.com/docs/guides/structured-outputs, Supported schemas.
     schemas: { closesAnswers: false, requiresAll: true, refusedBounds: [] },
   },

@@ -32,8 +32,8 @@ import { sentTier } from "../reasoning-effort.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "./request-facts.ts";
 
 /**
- * Prints a request in canon as a provider of this protocol takes it. Nothing is kept there
- * (`store: false`); reasoning is requested sealed, so that clients can give it back.
+ * Formats a canonical request for providers of this protocol. Nothing is stored (`store: false`);
+ * reasoning is requested encrypted, so that clients can send it back.
  */
 export function formatResponsesRequest(
   request: GenerateRequest,
@@ -79,10 +79,7 @@ export function formatResponsesRequest(
   return { path: "/responses", body, headers: [], dropped: [...dropped] };
 }
 
-/**
- * The decision keeps requests away whose features the protocol lacks; what slipped through must not
- * vanish.
- */
+/** For requests that the decision should have kept away: nothing of them may vanish silently. */
 function unsupportedMember({ stop, seed, topK, logitBias }: GenerateRequest): ServiceError | null {
   const name =
     stop.length > 0
@@ -111,7 +108,7 @@ function formatTool(
   dropped: Set<DroppedField>,
 ): JsonObject {
   if (cache !== null) dropped.add("cache_mark_dropped");
-  // Strictness must be said: this protocol makes functions strict where nothing is.
+  // Explicit, because the protocol's default is strict.
   return { type: "function", name, description, parameters, strict: strict ?? false };
 }
 
@@ -135,7 +132,7 @@ function formatFormat(format: OutputFormat, dropped: Set<DroppedField>): JsonObj
 
 const SETTINGS = { ...SAMPLING_SETTINGS, top_logprobs: "logprobs" } as const;
 
-/** `reasoning` as the protocol takes it: enum values. `null` where there is nothing to say. */
+/** The protocol's `reasoning`; `null` where it would be empty. */
 function formatReasoning(
   reasoning: ReasoningRequest | null,
   model: ModelRow,
@@ -148,13 +145,13 @@ function formatReasoning(
   return { effort: effort ?? undefined, summary: summary ?? undefined };
 }
 
-/** Leaving reasoning out of the answer is what the protocol does unasked. */
+/** The protocol omits reasoning from answers by default. */
 function formatSummary(display: ReasoningRequest["display"]): string | null {
   if (display === "summarized") return "auto";
   return display === "omitted" ? null : display;
 }
 
-/** The conversation as the protocol takes it. */
+/** The conversation in the protocol's members. */
 interface FormattedInput {
   readonly instructions: string | null;
   readonly input: readonly JsonObject[];
@@ -163,8 +160,8 @@ interface FormattedInput {
 }
 
 /**
- * Prints turns as items. One leading system text becomes `instructions`; several keep their
- * position and text as items, because joined they would be another text.
+ * Prints turns as items. One leading system text becomes `instructions`; several stay separate
+ * items.
  */
 function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>): FormattedInput {
   const instructions = leadingInstructions(turns);
@@ -177,7 +174,7 @@ function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>): Format
 function leadingInstructions([first, second]: readonly Turn[]): TextPart | null {
   if (first?.role !== "system" || first.authority !== "system" || first.content.length !== 1)
     return null;
-  // Without anything else there would be no input, which the protocol demands.
+  // Without further turns there would be no input, which the protocol requires.
   if (second === undefined || second.role === "system") return null;
   const [part] = first.content;
   return part === undefined || part.cache !== null ? null : part;
@@ -274,7 +271,7 @@ class ItemPrinter {
 
   #file({ source, name }: FilePart): JsonObject {
     if (source.kind === "url") {
-      // The protocol takes the name from the URL.
+      // The provider derives the name from the URL.
       if (name !== null) this.#dropped.add("file_name_dropped");
       return { type: "input_file", file_url: source.url };
     }

@@ -51,7 +51,7 @@ export function parseResponsesAnswer(
   return reader.drain();
 }
 
-/** The answer to a token count: nothing was generated. */
+/** The answer to a token count. */
 export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
   const answer = parseAnswerBytes(bytes);
   return countedTokens(countIn(answer, "input_tokens"));
@@ -61,7 +61,7 @@ export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
 class ResponsesStreamParser extends SseEventParser<ResponseReader> {
   protected override take(data: string, event: string | null): void {
     const { reader } = this;
-    // The end of the transport before the end of the answer.
+    // The transport ended before the answer.
     if (data === "[DONE]") return reader.fail("truncated");
     const value = parseJsonText(data);
     if (!isJsonObject(value)) return reader.fail("malformed");
@@ -371,8 +371,8 @@ export interface OutputSummary {
 }
 
 /**
- * Why an answer is incomplete (docs/protocols.md#responses); another value is `other`, which ends
- * native relays only.
+ * Reasons of incomplete answers (docs/protocols.md#responses); other values are `other`, which ends
+ * relayed answers only.
  */
 const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new Map<
   JsonValue,
@@ -383,8 +383,8 @@ const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new
 ]);
 
 /**
- * Reads the resource that ends an answer. A status of an answer that still goes on, or an unknown
- * one, makes the answer malformed. One with an error has failed, whatever its status says.
+ * Reads the resource that ends an answer. The status of an unfinished answer, or an unknown one,
+ * makes it malformed. An answer with an error has failed, whatever its status.
  *
  * @param status of the resource, or of the event that carries it.
  */
@@ -415,8 +415,8 @@ export function terminalOf(
 }
 
 /**
- * The status that a terminal event reports. A failure is one wherever it stands; `null` where the
- * event and its resource report different ends, so it is unknown which is true.
+ * The status of a terminal event. A failure in either of them counts; `null` where the event and
+ * its resource report different ends.
  */
 export function terminalStatus(type: string, response: JsonObject): JsonValue {
   const named = type.slice("response.".length);
@@ -426,13 +426,13 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
 }
 
 /**
- * How a whole answer ended. One with `failed` is an answer too: no other endpoint is tried. One
- * that failed because of the request is an error instead, as in streams before their first output.
+ * End of a whole answer. `failed` is an answer too: no other endpoint is tried. A failure caused by
+ * the request is an error instead, as in streams before their first output.
  */
 export function wholeTerminal(response: JsonObject, held: OutputSummary): Terminal {
   const { status } = response;
   const terminal = terminalOf(status, response, held);
-  // A provider that failed before it had any output may leave it out.
+  // A provider that failed before any output may omit it.
   if (terminal.kind === "finish" && !Array.isArray(response.output))
     return { kind: "failure", failure: answerFailure("malformed") };
   if (
@@ -475,9 +475,9 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
 }
 
 /**
- * `usage` as the protocol demands it; `null` where a total is unknown. The details have no value
- * for unknown: a provider that does not report cached or reasoning tokens is reported as 0, which
- * is what the protocol's own providers without a cache say.
+ * `usage` with every member that the protocol requires; `null` where a total is unknown. The
+ * details have no value for unknown: cached or reasoning tokens that the provider does not report
+ * are 0, as OpenAI's models without a cache report them.
  */
 export function printUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null || usage.input === null || usage.output === null) return null;

@@ -32,12 +32,12 @@ import { NATIVE_FAMILY, RESPONSES_TYPES } from "./request-facts.ts";
 import { readSealedReasoning } from "./resource.ts";
 import type { RequestReading } from "../request-reading.ts";
 
-/** Members of the items that canon can say. */
+/** Members of the items that canon can hold. */
 const MESSAGE_MEMBERS = ["type", "id", "status", "role", "phase", "content"];
 const REASONING_MEMBERS = ["type", "id", "status", "summary", "content", "encrypted_content"];
 const CALL_MEMBERS = ["type", "id", "status", "call_id", "name", "arguments"];
 const OUTPUT_MEMBERS = ["type", "id", "status", "call_id", "output"];
-/** `caller: {"type": "direct"}` is what a call without one is. */
+/** `caller: {"type": "direct"}` is the default. */
 const DIRECT_CALL_MEMBERS = [...CALL_MEMBERS, "caller"];
 const DIRECT_OUTPUT_MEMBERS = [...OUTPUT_MEMBERS, "caller"];
 
@@ -72,13 +72,13 @@ export function readConversation(
     else if (begun) reading.use("mid_conversation_system", `${path}.role`);
   }
   builder.end();
-  // Elsewhere an answer that stands last is one to go on with, which this protocol does not say.
+  // Other protocols continue an answer that stands last; this one does not.
   const last = input.at(-1);
   if (isJsonObject(last) && isOfAssistant(last)) reading.useNative(`input[${input.length - 1}]`);
   return turns;
 }
 
-/** One user's message of one text: all that a plain prompt can be. */
+/** One user message of one text, which a plain prompt can hold. */
 function isOnePrompt(input: readonly JsonValue[]): boolean {
   const [item] = input;
   if (input.length !== 1 || !isJsonObject(item) || item.role !== "user") return false;
@@ -92,7 +92,7 @@ function isOfAssistant(item: JsonObject): boolean {
   return item.role === "assistant" || item.type === "function_call" || item.type === "reasoning";
 }
 
-/** The 400 for an item that stands for one kept at a provider. Its `type` may be left out. */
+/** The 400 for a reference to an item kept at a provider. Its `type` may be absent. */
 function storedItem(item: JsonObject, path: string): ServiceError | null {
   const type = item.type ?? null;
   const isBareId = type === null && item.id != null && item.role == null;
@@ -117,9 +117,9 @@ function readItem(
     case "message":
       return readMessage(item, path, builder, reading);
     case "reasoning":
-      return builder.said(readReasoning(item, path, reading));
+      return builder.answer(readReasoning(item, path, reading));
     case "function_call":
-      return builder.said([readCall(item, path, reading)]);
+      return builder.answer([readCall(item, path, reading)]);
     case "function_call_output":
       return builder.result(readOutput(item, path, reading));
     default:
@@ -156,7 +156,7 @@ function readMessage(
 
 const UNSIGNED = { text: "", signature: null, family: null } as const;
 
-/** Full text is signed where there is any; a summary beside it goes along without a signature. */
+/** Full text carries the signature, if there is any; a summary beside it has none. */
 function readReasoning(
   item: JsonObject,
   path: string,
@@ -172,7 +172,7 @@ function readReasoning(
   ) {
     reading.useNative(path);
   } else reading.useUnknown(item, REASONING_MEMBERS, path, "assistant");
-  // Opening what is sealed costs more than all else here.
+  // Opening the sealed text costs more than the rest of this function.
   if (!reading.forTranslation) return [];
   const { text: sealed, ...signed } = isSigned ? readSealedReasoning(encrypted) : UNSIGNED;
   const text = joinedTexts(content) || sealed;
@@ -187,10 +187,7 @@ function readReasoning(
   return [{ kind: "reasoning", text: summed, summary: true, signature: null, family: null }, full];
 }
 
-/**
- * What parts of a summary are called; one of another kind is no summary, and would not be read as
- * such.
- */
+/** Types of summary parts; other types are not read as a summary. */
 const SUMMARY_TYPES = [undefined, null, "summary_text", "reasoning_text", "text"] as const;
 const TEXT_MEMBERS = ["type", "text"];
 
@@ -239,7 +236,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
   const { call_id: callId, output } = item;
   reading.need("tools", path);
   reading.useUnknown(item, isDirect(item) ? DIRECT_OUTPUT_MEMBERS : OUTPUT_MEMBERS, path, "tool");
-  // The protocol's newest form names the function instead of the call.
+  // The protocol's newest form has the function's name and no call id.
   if (typeof callId !== "string") reading.useNative(path);
   else reading.answered(callId, `${path}.call_id`);
   return {
@@ -273,8 +270,8 @@ function isDirect({ caller }: JsonObject): boolean {
 }
 
 /**
- * Content parts that the router knows, and the members of each that canon can say. An unknown part
- * cannot be approved, so it is refused.
+ * Known content parts, and the members of each that canon can hold. An unknown part cannot be
+ * approved, so it is refused.
  */
 const PARTS = {
   input_text: ["type", "text", "prompt_cache_breakpoint"],
@@ -289,19 +286,19 @@ const PARTS = {
 
 const AUDIO_MEMBERS = ["data", "format"];
 
-/** Where a content part stands: whose it is decides what it may be. */
+/** Position of a content part, which decides its allowed types. */
 type PartContext = "user" | "assistant" | "system" | "tool_result";
 
 /**
  * A text, or a list of parts. Nothing at all is the empty text.
  *
- * @param isTaken whether canon can hold the part in this turn; whatever else stands there is noted
- * as the protocol's own.
+ * @param canHold whether canon can hold the part in this turn; other parts are noted as the
+ *   protocol's own.
  */
 function readContent<Part extends ContentPart>(
   content: JsonValue | undefined,
   context: PartContext,
-  isTaken: (part: ContentPart) => part is Part,
+  canHold: (part: ContentPart) => part is Part,
   path: string,
   reading: RequestReading,
 ): readonly (Part | TextPart)[] {
@@ -313,7 +310,7 @@ function readContent<Part extends ContentPart>(
   const parts: Part[] = [];
   for (let index = 0; index < content.length; index += 1) {
     const part = readPart(content[index], context, `${path}[${index}]`, reading);
-    if (part !== null && isTaken(part)) parts.push(part);
+    if (part !== null && canHold(part)) parts.push(part);
   }
   return parts.length === 0 ? [textPart("")] : parts;
 }
@@ -357,7 +354,7 @@ function readPart(
   }
 }
 
-/** A breakpoint says nothing but that it is one. */
+/** Whether a breakpoint has no settings beside its mode. */
 function isPlainMark(mark: JsonValue | undefined): boolean {
   if (mark == null) return true;
   return isJsonObject(mark) && mark.mode === "explicit" && Object.keys(mark).length === 1;
@@ -399,7 +396,7 @@ function readImage(
   return { kind: "image", source, detail: known, cache: cacheMark(part) };
 }
 
-/** `null` where no file is there that canon could hold. */
+/** `null` where canon cannot hold the file. */
 function readFile(
   part: JsonObject,
   context: PartContext,
@@ -411,7 +408,7 @@ function readFile(
   noteFileContext(context, path, reading);
   if (detail !== null && detail !== "auto") reading.useNative(`${path}.detail`);
   const rest = { name: textOrNull(filename), cache: cacheMark(part) };
-  // A file in two members: which of them counts is for the provider to decide.
+  // With two members, the provider decides which one counts.
   if (typeof url === "string" && typeof data === "string") reading.useNative(path);
   const member = typeof url === "string" ? "file_url" : "file_data";
   const text = typeof url === "string" ? url : requireText(data, `${path}.file_data`, reading);
@@ -465,10 +462,10 @@ function textFault(value: JsonValue | undefined, path: string): ServiceError {
     : invalidRequest("invalid_type", `${path} must be a string`, path);
 }
 
-/** Joins what belongs to one turn. */
+/** Joins items that belong to one turn. */
 class TurnBuilder {
   readonly #turns: Turn[];
-  #said: AssistantPart[] = [];
+  #answer: AssistantPart[] = [];
   #results: ToolResult[] = [];
 
   constructor(turns: Turn[]) {
@@ -481,26 +478,26 @@ class TurnBuilder {
   }
 
   message(parts: readonly AssistantPart[]): void {
-    const last = this.#said.at(-1)?.kind;
+    const last = this.#answer.at(-1)?.kind;
     if (last === "text" || last === "refusal") this.end();
-    this.said(parts);
+    this.answer(parts);
   }
 
-  said(parts: readonly AssistantPart[]): void {
+  answer(parts: readonly AssistantPart[]): void {
     if (this.#results.length > 0) this.end();
-    for (const part of parts) this.#said.push(part);
+    for (const part of parts) this.#answer.push(part);
   }
 
   result(result: ToolResult): void {
-    if (this.#said.length > 0) this.end();
+    if (this.#answer.length > 0) this.end();
     this.#results.push(result);
   }
 
   end(): void {
-    if (this.#said.length > 0)
-      this.#turns.push({ role: "assistant", name: null, content: this.#said });
+    if (this.#answer.length > 0)
+      this.#turns.push({ role: "assistant", name: null, content: this.#answer });
     if (this.#results.length > 0) this.#turns.push({ role: "tool", results: this.#results });
-    this.#said = [];
+    this.#answer = [];
     this.#results = [];
   }
 }

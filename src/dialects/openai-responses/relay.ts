@@ -54,10 +54,10 @@ const ENCRYPTED_REASONING_REQUESTED = editSet("encrypted_reasoning_requested");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
- * The caller's body as the provider gets it: another model name, `store: false` (the provider keeps
- * answers by default, docs/protocols.md#stored-state), without our own and the identity members,
- * `text.format` instead of its alias, bare signatures, and the edits of obligations. Everything
- * else is unchanged, members of nested objects included.
+ * The caller's body for a provider of the same protocol: with the provider's model name, `store:
+ * false` (providers store answers by default, docs/protocols.md#stored-state), `text.format`
+ * instead of its alias, and bare signatures, without our own and identity members, and with the
+ * policies' edits. Everything else is sent unchanged, members of nested objects included.
  */
 export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const edited = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
@@ -105,7 +105,7 @@ function requestEncryptedReasoning(body: Record<string, JsonValue | undefined>):
   return true;
 }
 
-/** Takes out the wish for encrypted reasoning; the other wishes of the list stay. */
+/** Removes encrypted reasoning from `include`; other values stay. */
 function dropEncryptedReasoning(
   body: Record<string, JsonValue | undefined>,
   stripped: string[],
@@ -118,7 +118,7 @@ function dropEncryptedReasoning(
   stripped.push("include");
 }
 
-/** The tag of a signature is ours; the provider knows only the signature. */
+/** The provider gets its signature without our tag. */
 function withBareSignature(item: JsonObject): JsonObject {
   const text = item.encrypted_content;
   if (typeof text !== "string") return item;
@@ -130,11 +130,11 @@ function withBareSignature(item: JsonObject): JsonObject {
     : { ...bare, content: [{ type: "reasoning_text", text: sealed }] };
 }
 
-/** Events that say that an answer is being made, and nothing of it. */
+/** Lifecycle events before any output. */
 const PRELUDE = ["response.created", "response.queued", "response.in_progress"];
 const TERMINALS = ["response.completed", "response.incomplete", "response.failed"];
 
-/** Members of an event in which something is said, beside its item. */
+/** Members of an event with output, beside its item. */
 const OUTPUT_MEMBERS = [
   "delta",
   "text",
@@ -150,7 +150,7 @@ const OUTPUT_MEMBERS = [
   "partial_image_b64",
 ] as const;
 
-/** The same for an item that begins. Reasoning begins with a seal that says nothing yet. */
+/** The same for an added item. Reasoning begins with a seal, which is no output yet. */
 const ADDED_ITEM_OUTPUT = [
   "content",
   "summary",
@@ -182,7 +182,7 @@ class ResponsesStreamObserver extends RelayedStream {
   readonly #context: AnswerContext;
   readonly #output = new PartialOutput();
   readonly #positions = new EventPositions();
-  /** An event of the answer has been given: what ends it must be one too. */
+  /** An event of the answer has been sent: its end must be one too. */
   #begun = false;
   /** The resource of the last lifecycle event. */
   #response: JsonObject | null = null;
@@ -277,8 +277,8 @@ class ResponsesStreamObserver extends RelayedStream {
   }
 
   /**
-   * The event with its signatures tagged and what it lacks filled. Numbers are read exactly: what
-   * the provider printed is printed again.
+   * The event with tagged signatures and missing members. Numbers are read exactly, and printed as
+   * the provider printed them.
    */
   #printed(type: string, data: string, missing: JsonObject | null): Uint8Array {
     const exact = parseExactJsonText(data);
@@ -304,7 +304,7 @@ class ResponsesStreamObserver extends RelayedStream {
     return { sequence_number: this.#nextSequence, ...positions };
   }
 
-  /** The number says which event it is: an identical repetition is not a second one. */
+  /** The number identifies the event: an identical repetition is not a second one. */
   #isRepeated(event: JsonObject, data: string): boolean {
     const isRepeated = typeof event.sequence_number === "number" && data === this.#lastData;
     this.#lastData = data;
@@ -327,10 +327,10 @@ function charactersOf(type: string, event: JsonObject): number {
   return outputCharacters(event, OUTPUT_MEMBERS) + outputCharacters(event.item, inItem);
 }
 
-/** How the types of events end that hold a new piece of output. */
+/** Suffix of event types with a new piece of output. */
 const DELTA = ".delta";
 
-/** Pieces of sound in base64: output, but their characters say nothing about tokens. */
+/** Pieces of sound in base64: output, but their length is unrelated to tokens. */
 const SOUND = "audio.delta";
 
 const MEMBERS_FILLED = editSet("answer_members_filled");
@@ -345,17 +345,14 @@ function requestIdMember(requestId: string): string {
 
 /**
  * The text of a terminal event with `request_id` in its response; `null` where it has to be printed
- * as a whole.
+ * anew.
  */
 function withRequestId(data: string, requestId: string): string | null {
   const begin = data.includes("\n") ? undefined : HEAD.exec(data)?.[0];
   return begin === undefined ? null : begin + requestIdMember(requestId) + data.slice(begin.length);
 }
 
-/**
- * A whole response, which has members, with `request_id` before them: nothing else of it is
- * printed.
- */
+/** The bytes of a whole response with `request_id` as the first member. */
 function namedResponse(bytes: Uint8Array, requestId: string): Uint8Array {
   const member = new TextEncoder().encode(requestIdMember(requestId));
   const begin = bytes.indexOf(0x7b) + 1;
@@ -371,10 +368,10 @@ export function observeResponsesStream(context: AnswerContext): AnswerStream {
 }
 
 /**
- * Judges a whole answer: a response resource whose status says that it is at its end. Its bytes go
- * on as they came, unless it lacks members that the surface promises, or has encrypted reasoning
- * that needs the tag of its family. One that has failed goes on too, with what it has; only the
- * provider's text about the failure does not.
+ * Judges a whole answer: a response resource with a final status. Its bytes are sent unchanged,
+ * unless it lacks members that the surface promises, or has encrypted reasoning that needs the tag
+ * of its family. A failed one is sent too, with its output but without the provider's text about
+ * the failure.
  */
 export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
   const response = parseAnswerBytes(bytes);
@@ -399,7 +396,7 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
       bytes: namedResponse(bytes, context.requestId),
     };
   }
-  // Read again, exactly: what the provider printed is printed again.
+  // Parsed exactly, so that numbers are printed as the provider printed them.
   const exact = parseJsonBytes(bytes);
   const tagged = tagResource(isJsonObject(exact) ? exact : response, signatureFamily);
   const filled = fillResource(tagged, context);

@@ -51,10 +51,7 @@ export const RESPONSES_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/**
- * Members of `reasoning`, `text` and a message that both protocols' sides of a translation
- * understand.
- */
+/** Members of `reasoning`, `text` and `stream_options` that canon can hold. */
 export const REASONING_MEMBERS = ["effort", "summary", "generate_summary", "context", "mode"];
 export const TEXT_MEMBERS = ["format", "verbosity"];
 export const STREAM_OPTION_MEMBERS = ["include_obfuscation"];
@@ -66,7 +63,7 @@ export const OUTPUT_LOGPROBS = "message.output_text.logprobs";
 /** The protocol refuses smaller limits. Tokens. */
 export const MINIMUM_OUTPUT_TOKENS = 16;
 
-/** Whose encrypted reasoning travels without a tag: that of the protocol's own provider. */
+/** Family whose encrypted reasoning has no tag: OpenAI's own. */
 export const NATIVE_FAMILY = "openai";
 
 /** Tools with the capability that each needs (docs/protocols.md#tools-of-responses). */
@@ -88,7 +85,7 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   image_generation: "image_output",
 };
 
-/** Kinds whose names get a version or a suffix, such as `web_search_preview_2025_03_11`. */
+/** Types whose names have a version or a suffix, such as `web_search_preview_2025_03_11`. */
 const PREFIXES = ["web_search", "computer"] as const;
 
 function toolNeeds(type: string): Capability | null {
@@ -161,10 +158,10 @@ export const RESPONSES_KINDS: Kinds = {
     invalidRequest("unknown_item_type", `${path} is not a type that this router supports`, path),
 };
 
-/** The format that a body requests, in the spelling of `text.format`. */
+/** The requested format, in the spelling of `text.format`. */
 interface RequestedFormat {
   readonly format: JsonObject;
-  /** Which member requests it. */
+  /** The member that requests it. */
   readonly path: "text.format" | "response_format";
 }
 
@@ -188,7 +185,7 @@ export function requestedFormat(body: JsonObject): RequestedFormat | ServiceErro
   );
 }
 
-/** The chat spelling as this protocol writes it; a flat one stays as it is. */
+/** Flattens the chat spelling; a flat one stays. */
 function flattened(alias: JsonObject): JsonObject {
   const { json_schema: nested, ...rest } = alias;
   return isJsonObject(nested) ? { ...rest, ...nested } : rest;

@@ -10,8 +10,8 @@ import { formatLastSseEvent } from "../sse.ts";
 import { NATIVE_FAMILY, requestedFormat } from "./request-facts.ts";
 
 /**
- * The members of a resource that repeat the request, with the protocol's documented defaults where
- * the request says nothing.
+ * The members of a resource that repeat the request; absent ones get the protocol's documented
+ * defaults.
  */
 export function requestEcho(body: JsonObject): JsonObject {
   const { instructions, tools, reasoning, metadata } = body;
@@ -59,7 +59,7 @@ const RESOURCE_MEMBERS = [
   ...Object.keys(requestEcho({})).filter((name) => name !== "user"),
 ];
 
-/** Function tools have all their members in an answer, also those that the request left out. */
+/** In an answer, function tools have all members, also those that the request omits. */
 function echoedTool(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool) || tool.type !== "function") return tool;
   const { description, parameters, strict } = tool;
@@ -96,7 +96,7 @@ function echoedReasoning(reasoning: JsonObject): JsonObject {
   return { effort: effort ?? null, summary: summary ?? older ?? null };
 }
 
-/** How a finished answer stands in its resource. */
+/** The end of an answer in its resource. */
 interface Conclusion {
   readonly status: "completed" | "incomplete";
   readonly incomplete_details: { readonly reason: string } | null;
@@ -125,7 +125,7 @@ export function conclusionOf(reason: FinishReason, refused: boolean): Conclusion
       return incomplete("max_output_tokens");
     case "pause":
     case "other":
-      // They end native relays only; neither may ever read as a whole answer.
+      // They end relayed answers only, and must not look like a whole one.
       return incomplete("other");
   }
 }
@@ -134,7 +134,7 @@ function incomplete(reason: string): Conclusion {
   return { status: "incomplete", incomplete_details: { reason } };
 }
 
-/** Codes of the protocol for an answer that failed, and three more that its agents act on. */
+/** Codes of the protocol for a failed answer, and three more that coding agents handle. */
 const CODES = [
   ...RESPONSE_FAILURES,
   "context_length_exceeded",
@@ -142,10 +142,7 @@ const CODES = [
   "key_revoked",
 ];
 
-/**
- * The `error` member of an answer that failed. Our own sentence; the upstream's never gets this
- * far.
- */
+/** The `error` member of a failed answer, with our own sentence. */
 export function failureObject(
   error: ServiceError,
   requestId: string,
@@ -159,8 +156,8 @@ export function failureObject(
 }
 
 /**
- * The `error` member of a failed answer that is passed on: the provider's code where the protocol
- * has it, and a sentence of ours.
+ * The `error` member of a relayed failed answer: the provider's code where the protocol has it, and
+ * our own sentence.
  *
  * @param error the provider's.
  */
@@ -207,10 +204,7 @@ export function isFullResource(response: JsonObject): boolean {
   );
 }
 
-/**
- * The provider's resource with the members that it left out; those that it has stay as they are,
- * and in their order.
- */
+/** The provider's resource with its missing members; existing ones keep their value and order. */
 export function fillResource(response: JsonObject, context: AnswerContext): JsonObject {
   const now = context.now();
   const defaults: JsonObject = {
@@ -235,8 +229,8 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
 }
 
 /**
- * Lists that clients of Open Responses demand of a text part; providers that have nothing to say
- * there leave them out, or say `null`.
+ * Lists that clients of Open Responses require of a text part; providers omit empty ones, or send
+ * `null`.
  */
 const PART_LISTS = ["annotations", "logprobs"] as const;
 
@@ -252,7 +246,7 @@ export function isFullEvent(type: string, event: JsonObject): boolean {
   return !ITEM_EVENTS.includes(type) || isFullItem(event.item);
 }
 
-/** The event with the lists that its provider left out. */
+/** The event with its missing lists. */
 export function fillEvent(type: string, event: JsonObject): JsonObject {
   if (TEXT_EVENTS.includes(type))
     return event.logprobs == null ? { ...event, logprobs: [] } : event;
@@ -267,9 +261,9 @@ export function fillEvent(type: string, event: JsonObject): JsonObject {
 const PART = /^response\.(?:content_part|output_text|refusal|reasoning_text)\./;
 
 /**
- * Positions of items and parts that a provider leaves out (llama.cpp's server,
+ * Positions of items and parts that a provider omits (llama.cpp's server,
  * https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md), by the order of the
- * events. Official clients find items by them.
+ * events. Official clients identify items by them.
  */
 export class EventPositions {
   /** Item id → its position. */
@@ -328,8 +322,8 @@ function fillPart(part: JsonValue): JsonValue {
 }
 
 /**
- * Stands before the text that a tagged signature signs. Base64 has no colon, so no provider's
- * signature begins with it.
+ * Prefix of the text that a tagged signature signs. Base64 has no colon, so no provider's signature
+ * begins with it.
  */
 const SEALED = "text:";
 
@@ -344,8 +338,8 @@ interface SealedReasoning {
 /**
  * `encrypted_content` of reasoning by a model of another protocol. The text that the signature
  * signs goes along: clients keep this member and the summary, and some (AI SDK, opencode) drop
- * `content`, where the text stands too. Without it the next turn would hold a signature of nothing,
- * which providers refuse.
+ * `content`, where the text stands too. Without it the next turn would have a signature without
+ * text, which providers refuse.
  *
  * @param text full text of the reasoning; empty for a summary, which clients keep.
  */
@@ -380,7 +374,7 @@ export function tagEvent(event: JsonObject, family: string | null): JsonObject {
     : withObject(event, "response", (response) => tagResource(response, family));
 }
 
-/** Reasoning and compacted conversations are sealed in the same member. */
+/** Reasoning and compacted conversations use the same member. */
 function tagItem(item: JsonObject, family: string | null): JsonObject {
   return withMember(item, "encrypted_content", (sealed) =>
     typeof sealed === "string" ? relayedSignature(sealed, family, NATIVE_FAMILY) : sealed,
