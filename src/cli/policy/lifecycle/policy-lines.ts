@@ -36,12 +36,17 @@ export function timeText(time: number | null): string {
 }
 
 /** `key 7f3a of acme-prod (security)` */
-function actorText({ key_id: key, workspace, roles, person }: ApprovalView["by"]): string {
+export function actorText({
+  key_id: key,
+  workspace,
+  roles,
+  person,
+}: Omit<ApprovalView["by"], "origin">): string {
   return `${person === undefined ? `key ${key}` : personText(person)} of ${workspace}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
 }
 
 /** `Ada (248289 at https://idp.example)` */
-export function personText({
+function personText({
   issuer,
   subject,
   name,

@@ -14,7 +14,7 @@ import {
   type PolicyView,
   type SlotView,
 } from "./policy-server.ts";
-import { driftText, missingTexts, personText, policyLines, timeText } from "./policy-lines.ts";
+import { actorText, driftText, missingTexts, policyLines, timeText } from "./policy-lines.ts";
 import {
   printLines,
   amountText,
@@ -202,7 +202,7 @@ function historyRow(row: JsonObject): readonly string[] {
     timeOf(record),
     KINDS.get(kind) ?? kind.replaceAll("_", " "),
     movementText(record),
-    by === null ? "a server's files" : actorText(by),
+    by === null ? "a server's files" : recordedActor(by),
     detailText(record) || "-",
   ];
 }
@@ -210,12 +210,6 @@ function historyRow(row: JsonObject): readonly string[] {
 const KINDS: ReadonlyMap<string, string> = new Map([
   ["observed", "new content"],
   ["returned", "files changed back"],
-  ["approved", "approved"],
-  ["approval_withdrawn", "approval withdrawn"],
-  ["candidate_withdrawn", "candidate withdrawn"],
-  ["promoted", "promoted"],
-  ["rolled_back", "rolled back"],
-  ["released", "released"],
 ]);
 
 /** Milliseconds that no calendar has would throw where they are written. */
@@ -238,18 +232,21 @@ function referenceText(reference: JsonObject | null): string {
   return `r${textOf(reference, "revision")} (${textOf(reference, "digest").slice(0, 8)})`;
 }
 
-function actorText(by: JsonObject): string {
-  const roles = stringsOf(by, "roles");
+function recordedActor(by: JsonObject): string {
   const person = objectOf(by, "person");
-  const who =
-    person === null
-      ? `key ${textOf(by, "keyId")}`
-      : personText({
-          issuer: textOf(person, "issuer"),
-          subject: textOf(person, "subject"),
-          ...(Object.hasOwn(person, "name") && { name: textOf(person, "name") }),
-        });
-  return `${who} of ${textOf(by, "workspace")}${roles.length === 0 ? "" : ` (${roles.join(", ")})`}`;
+  const name = textOf(person, "name");
+  return actorText({
+    key_id: textOf(by, "keyId"),
+    workspace: textOf(by, "workspace"),
+    roles: stringsOf(by, "roles"),
+    ...(person !== null && {
+      person: {
+        issuer: textOf(person, "issuer"),
+        subject: textOf(person, "subject"),
+        ...(name !== "" && { name }),
+      },
+    }),
+  });
 }
 
 function detailText(record: JsonObject): string {

@@ -10,7 +10,6 @@ import {
   type PolicyLifecycle,
   type PolicyStates,
 } from "../../../lifecycle/lifecycle.ts";
-import { isJudged, promotionRequirements } from "../../../lifecycle/changes.ts";
 import type { Actor, PolicyRecord, ReportReference } from "../../../lifecycle/records.ts";
 import {
   bodyOf,
@@ -220,7 +219,7 @@ export const CHANGE_HANDLERS = {
     const { table } = call.snapshot.decider;
     const { status } = found;
     const figures =
-      status.candidate !== null && isJudged(status)
+      status.candidate !== null && changes.isJudged(status)
         ? await orUnavailable(candidateFigures(administration, status, status.candidate))
         : null;
     if (figures !== null && "code" in figures) return figures;
@@ -230,7 +229,7 @@ export const CHANGE_HANDLERS = {
       policy,
       expected,
       by,
-      requirements: promotionRequirements(table, policy),
+      requirements: changes.promotionRequirements(table, policy),
       revoked,
       tableRevision: table.revision,
       // Not counted again: where the candidate is another one by now, its entity tag does not fit
@@ -396,43 +395,17 @@ async function withMissing(
   };
 }
 
-/** What the evidence calls a change. */
-const CHANGES = {
-  approved: "policy_approved",
-  approval_withdrawn: "policy_approval_withdrawn",
-  candidate_withdrawn: "policy_candidate_withdrawn",
-  promoted: "policy_promoted",
-  rolled_back: "policy_rolled_back",
-  released: "policy_released",
-} as const;
-
+/** A change as the evidence has it. */
 function changeOf(record: PolicyRecord): ChangeRecord {
-  switch (record.kind) {
-    case "approved":
-    case "approval_withdrawn":
-    case "candidate_withdrawn":
-    case "released":
-      return {
-        what: CHANGES[record.kind],
-        id: asIdentifier(record.policy),
-        content: asIdentifier(record.digest),
-      };
-    case "promoted":
-      return {
-        what: CHANGES.promoted,
-        id: asIdentifier(record.policy),
-        content: asIdentifier(record.to.digest),
-      };
-    case "rolled_back":
-      return {
-        what: CHANGES.rolled_back,
-        id: asIdentifier(record.policy),
-        content: asIdentifier(record.from.digest),
-      };
-    case "observed":
-    case "returned":
-      throw new Error("policies: a change without an endpoint");
-  }
+  if (record.kind === "observed" || record.kind === "returned")
+    throw new Error("policies: a change without an endpoint");
+  const { digest } =
+    record.kind === "promoted" ? record.to : record.kind === "rolled_back" ? record.from : record;
+  return {
+    what: `policy_${record.kind}`,
+    id: asIdentifier(record.policy),
+    content: asIdentifier(digest),
+  };
 }
 
 function uncounted(): Error {
