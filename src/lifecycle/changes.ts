@@ -30,7 +30,7 @@ import type {
 } from "./records.ts";
 
 /**
- * What a promotion of the policy requires (`policies.promotion`): its own row, which is whole, or
+ * Requirements of the policy's promotion (`policies.promotion`): its own row, which is whole, or
  * that of `*`, or the defaults.
  */
 export function promotionRequirements(
@@ -89,7 +89,7 @@ const MISSING: {
 };
 
 /**
- * What is missing before the candidate may be promoted by `by` at `now`; empty where nothing is. In
+ * Requirements that a promotion by `by` at `now` does not meet; empty where all are met. In
  * the order of the documentation.
  *
  * @param figures `null` for a removal.
@@ -146,7 +146,7 @@ export function isJudged(status: PolicyStatus): boolean {
 }
 
 /**
- * A report says what a promotion does under one table and instead of one content: after a change of
+ * A report is of a promotion under one table and instead of one content: after a change of
  * either it is another promotion.
  */
 export function isOfThisPromotion(

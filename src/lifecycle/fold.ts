@@ -189,7 +189,7 @@ export class PolicyLogError extends Error {
 }
 
 /**
- * What follows from one more row.
+ * The state after one more row.
  *
  * @throws {PolicyLogError} when the row is not the next one, is not what was written, or is of no
  * kind that this version knows: to go on without it could bring a policy back that was taken away.

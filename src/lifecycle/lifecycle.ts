@@ -179,7 +179,7 @@ export interface PromotionRequest {
   readonly revoked?: ReadonlySet<string>;
   readonly tableRevision: string;
   /**
-   * Counts what the candidate said in shadow; called with its revision number and when it entered.
+   * Counts the candidate's verdicts in shadow; called with its revision number and when it entered.
    */
   readonly figures: (revision: number, since: number) => Promise<ShadowFigures>;
 }

@@ -18,7 +18,7 @@ interface Observation {
 }
 
 /**
- * What has to be written down of the files of one server. A replica with older files must not take
+ * Rows to write for the files of one server. A replica with older files must not take
  * back what a newer one brought: at a start, what is known may fill an empty slot and replace no
  * other content. Files that change under a running server are changed on purpose, and replace it.
  */
@@ -82,7 +82,7 @@ function ofAbsent(
   if (status.enforced?.digest === digest || status.candidate?.digest === digest) return null;
   if (status.enforced === null && status.candidate === null) return null;
   const wasThere = before?.has(policy) === true;
-  // What is only watched may be a newer replica's; it ends where a running server sees its file go.
+  // A candidate may be a newer replica's; it ends where a running server sees its file go.
   if (!wasThere && (status.candidate !== null || status.withdrawn.has(digest))) return null;
   const known = status.contents.get(digest);
   if (known === undefined || status.enforced === null) {

@@ -11,7 +11,7 @@ export interface PolicyLogRow extends ChainLink {
 }
 
 /**
- * What happened to policies, as one append-only chain, and the contents it speaks of. Nothing is
+ * The history of policies, as one append-only chain, and its contents. Nothing is
  * ever changed or deleted. What follows from the rows is worked out by `lifecycle/`, the same for
  * both engines.
  */
@@ -26,7 +26,7 @@ export interface PolicyLogStore {
   /**
    * Adds rows behind `expected`, all or none; durable when it resolves. `false`, and nothing is
    * added, where `expected` is not the head: another writer was quicker, so read on and decide
-   * again. The engine refuses rows that do not follow by itself, too.
+   * again. The engine refuses rows that do not follow, too.
    *
    * @throws {RangeError} for no rows, more than 10,000, or rows that do not follow `expected` one
    * after the other.
@@ -112,7 +112,7 @@ export interface ObservedRecord extends Common, ContentReference {
   readonly kind: "observed";
   /** `removal`: the policy is no longer in the files; promoting it ends the policy. */
   readonly content: "rules" | "removal";
-  /** `enforced` only for the first content of a policy whose initial mode says so. */
+  /** `enforced` only for the first content of a policy whose initial mode is `enforce`. */
   readonly slot: "enforced" | "candidate";
   readonly tableRevision: string;
 }
@@ -144,7 +144,7 @@ export interface Actor {
   /** Of the request that caused it. */
   readonly requestId: string;
   /**
-   * Who it was, where an identity provider said so: `keyId` and `origin` are a digest of issuer and
+   * The person, from an identity provider: `keyId` and `origin` are a digest of issuer and
    * subject then. Absent for keys, and in older records.
    */
   readonly person?: ActingPerson;
@@ -213,7 +213,7 @@ export interface Approval {
 }
 
 /**
- * What the content said while it was the candidate, in every workspace together; counted over all
+ * Verdicts of the content while it was the candidate, of every workspace together; counted over all
  * hours in which its revision was evaluated.
  */
 export interface ShadowFigures {

@@ -50,7 +50,7 @@ interface CompilePoliciesOptions {
 export interface CompiledPolicies {
   /** Sorted by id; empty when a diagnostic is an error. */
   readonly policies: readonly CompiledPolicy[];
-  /** What `createPolicySet` loads. */
+  /** Input of `createPolicySet`. */
   readonly modules: readonly PolicyModule[];
   /** Everything that was found in all files, sorted. */
   readonly diagnostics: readonly PolicyDiagnostic[];

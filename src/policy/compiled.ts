@@ -117,7 +117,7 @@ export interface CompiledPolicy {
   /** Constraints with a reason rule, sorted. */
   readonly reasoned: readonly string[];
   /**
-   * What it reads, as dotted paths from `input` or `data`, sorted; a path covers everything below
+   * Dotted paths from `input` or `data` that it reads, sorted; a path covers everything below
    * it.
    */
   readonly reads: readonly string[];

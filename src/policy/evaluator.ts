@@ -111,7 +111,7 @@ const sdk: Sdk = createRequire(import.meta.url)("@open-policy-agent/opa-wasm");
 const MEMORY = { initial: 5, maximum: 1024 };
 
 /**
- * What one evaluation may use: calls and rounds of loops, long ones counted several times. Not a
+ * Bound of one evaluation: calls and rounds of loops, long ones counted several times. Not a
  * time, so that every machine stops at the same point. Measured over all kinds of built-ins it is 1
  * to 10 ms, and up to 41 ms the first time (docs/how-we-know.md).
  */

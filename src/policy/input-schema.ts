@@ -13,7 +13,7 @@ import {
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import { LATENCY_CLASSES, RETENTIONS, type Approvals, type RoutingTable } from "../canon/table.ts";
 
-/** What policies may read as `data`: the approvals of every workspace and the region groups. */
+/** The `data` of policies: the approvals of every workspace and the region groups. */
 export function policyData(table: RoutingTable): PolicyData {
   return {
     approved: {

@@ -106,7 +106,7 @@ export interface KeptPolicy {
   /** WebAssembly as it was compiled. */
   readonly compiled: Uint8Array;
   readonly entrypoints: Description["entrypoints"];
-  /** What it was compiled from and with (`buildDigest`). */
+  /** Digest of sources and toolchain (`buildDigest`). */
   readonly build: string;
   /** SHA-256 of the module's bytes as kept, lower-case hexadecimal. */
   readonly moduleSha256: string;
@@ -118,7 +118,7 @@ export class KeptContentError extends Error {
 }
 
 /**
- * What the store keeps beside the bytes. Members are only ever added; a reader refuses an unknown
+ * Stored beside the bytes. Members are only ever added; a reader refuses an unknown
  * version.
  */
 interface Description {
@@ -135,7 +135,7 @@ interface Description {
   /** `pass` is what older releases look for. */
   readonly entrypoints: { readonly unit: string; readonly pass: string | null };
   /**
-   * What the module was compiled from and with (`buildDigest`): binds its bytes to sources and
+   * Digest of sources and toolchain (`buildDigest`): binds the module's bytes to sources and
    * toolchain.
    */
   readonly build: string;
@@ -188,7 +188,7 @@ export const DESCRIPTION_CHECK: ValidatorOptions = { schema: DESCRIPTION_SCHEMA 
 const descriptions = new Validator<Description>(() => DESCRIPTION_CHECK);
 
 /**
- * What the store is to keep of a content.
+ * The stored form of a content.
  *
  * @param module compiled from this content and no other.
  * @param build `buildDigest` of its compilation.

@@ -28,7 +28,7 @@ const TIMEOUT_REASON = "POLICY_TIMEOUT";
 const TIMED_OUT = Symbol("timed out");
 
 /**
- * What a unit's entrypoint gives: for each name a list, empty where the rule is undefined,
+ * Result of a unit's entrypoint: for each name a list, empty where the rule is undefined,
  * otherwise with its value.
  */
 interface UnitDocument {

@@ -116,7 +116,7 @@ function withEntries(
   ];
 }
 
-/** What is imported is numbered before the module's own. */
+/** Imports are numbered before the module's own. */
 function imported(content: Uint8Array): { readonly functions: number; readonly globals: number } {
   const reader = new ByteReader(content);
   let globals = 0;
@@ -325,7 +325,7 @@ interface Charge {
 }
 
 /**
- * What one function is to be charged, and its loads, in order. Within a function only the head of a loop is jumped to
+ * Charges of one function, and its loads, in order. In a function only heads of loops are jumped to
  * backwards, so each instruction runs at most once for each time that the charge of its innermost
  * loop (or of the entry) is paid. The sum of what is paid is therefore never less than the number
  * of instructions that ran.
@@ -342,7 +342,7 @@ function insertionPoints(body: ByteReader, globals: number): readonly Insertion[
   }
   let current: Charge = { at: body.at, instructions: 0 };
   const found: Insertion[] = [current];
-  /** What is charged outside of each block that is open. */
+  /** Charges outside of each open block. */
   const open: Charge[] = [];
   while (!body.isDone) {
     const opcode = body.byte();

@@ -58,7 +58,7 @@ export function rememberingSet(
   };
 }
 
-/** What the answers of a set may depend on, besides what every set reads. */
+/** Members of the input that the answers of a set may depend on, and its time zones. */
 export type ReadMembers = Pick<PolicySet, "readsTime" | "readsBudget" | "zones">;
 
 export function readMembers(

@@ -101,7 +101,7 @@ function readTitle(value: string | undefined, effect: ConstraintEffect): string 
   return title;
 }
 
-/** What a new policy is made of. */
+/** Parts of a new policy. */
 interface NewPolicy {
   /** Kebab-case. */
   readonly id: string;
@@ -112,7 +112,7 @@ interface NewPolicy {
 }
 
 interface Template {
-  /** What the rule below requires; the title unless the author gives another. */
+  /** Requirement of the rule below; default of the title. */
   readonly title: string;
   readonly constraint: string;
   readonly reasons: readonly string[];

@@ -43,7 +43,7 @@ const FLAGS = {
   strict: { type: "boolean" },
 } as const;
 
-/** What a content came to; `damaged` with why, in a text that holds nothing of the policy. */
+/** Result for one content; `reason` is set for `damaged`, and holds nothing of the policy. */
 interface Verified {
   readonly content: SpokenContent;
   readonly result: "matches" | "other_compiler" | "differs" | "damaged";

@@ -28,7 +28,7 @@ export function comparedValues(
     }));
 }
 
-/** Finds values that the input never has, whatever routes.yaml says. */
+/** Finds values that the input never has, with any routes.yaml. */
 export function checkComparisons(compared: readonly ComparedValue[]): readonly PolicyDiagnostic[] {
   return compared.flatMap(({ location, value, against }) => {
     const values = closedValues(against);
@@ -99,7 +99,7 @@ export function inputValues(
         isJsonObject(properties) && Object.hasOwn(properties, step) ? properties[step] : others;
   }
   if (!isJsonObject(schema)) return null;
-  // The schema of a table says `not: {}` where it has no value at all.
+  // The schema of a table has `not: {}` for a member without values.
   if (schema.type === "string" && schema.not !== undefined) return [];
   const listed = schema.enum;
   return Array.isArray(listed) && listed.every((step) => typeof step === "string") ? listed : null;

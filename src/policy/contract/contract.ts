@@ -33,7 +33,7 @@ interface AuthoredContract {
   readonly obligations?: Readonly<Record<string, AuthoredObligation>>;
 }
 
-/** What a value may be depends on the kind: `obligations.ts` holds them together. */
+/** The kind determines the values; `obligationOf` checks them together. */
 interface AuthoredObligation {
   readonly kind: unknown;
   readonly value: unknown;
@@ -240,7 +240,7 @@ export function readContract(file: PolicyFile, facts: ModuleFacts): ContractRead
     ...obligationFindings(authored, (steps) => positions.of(["custom", "signalbox", ...steps])),
   ];
   if (!contracts.accepts(authored)) {
-    // What is wrong with a member's name comes a second time without the name.
+    // A wrong name of a member is reported a second time, without the name.
     const errors = contracts.errors.filter(({ propertyName }) => propertyName === undefined);
     diagnostics.push(...errors.map((error) => schemaFinding(error, positions)));
     return { located: null, diagnostics };

@@ -85,7 +85,7 @@ const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * What a module may call and read besides its input. Tests may do more: they replace data and call
+ * Calls and data that a module may use besides its input. Tests may also replace data, and call
  * their policy.
  */
 export function checkReferences(

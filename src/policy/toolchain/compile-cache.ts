@@ -16,7 +16,7 @@ const ENTRY = /^[0-9a-f]{64}\.json$/;
  * Results of the toolchain on disk, so that a start does not compile what an earlier one has
  * compiled. Never fatal: any failure of the folder only costs the time of a run.
  *
- * What is read here is enforced. So every entry begins with an HMAC-SHA256 over its name and its
+ * Entries are enforced. So each begins with an HMAC-SHA256 over its name and its
  * text, keyed with the installation's secret: a file that was committed, copied or written by
  * another user is ignored and written again.
  */
@@ -174,7 +174,7 @@ async function isInWorkingTree(folder: string): Promise<boolean> {
   }
 }
 
-/** What is wrong with a folder, with the fix; `null` where it can be used. */
+/** The fault of a folder, with the fix; `null` where it can be used. */
 async function checkFolder(path: string): Promise<string | null> {
   try {
     const found = (await lstat(path).catch(() => null)) ?? (await makeFolder(path));

@@ -14,7 +14,7 @@ export interface Run {
   readonly request: string;
 }
 
-/** What a worker answers; `error` is `null` where the program ended with an error of its own. */
+/** A worker's answer; `error` is `null` where the program ended with an error of its own. */
 export type RunResult =
   | { readonly ok: true; readonly response: string }
   | {
@@ -106,7 +106,7 @@ export interface RuleFacts extends Position {
   readonly path: readonly (string | null)[];
   readonly kind: "value" | "set" | "function";
   readonly default: boolean;
-  /** What the branches give whose body can hold at all; empty for a rule that is never true. */
+  /** Results of the branches whose body can hold; empty for a rule that is never true. */
   readonly results: readonly (Position & {
     readonly constant: boolean;
     readonly value: JsonValue;

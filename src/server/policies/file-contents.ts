@@ -21,7 +21,7 @@ import { contentsToolchain } from "./slots.ts";
 const MANY = 8;
 
 /**
- * What the files hold, in the types of the log. A content that the store does not keep is compiled
+ * Contents of the files, in the types of the log. Content that the store does not keep is compiled
  * alone and kept first, so that it can go on acting when the files have moved on. Its module comes
  * from this process or from the authenticated cache of its user.
  *

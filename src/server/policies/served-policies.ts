@@ -62,7 +62,7 @@ interface Prepared {
   readonly contents: readonly FileContent[];
 }
 
-/** What the current snapshot was made of. */
+/** Inputs of the current snapshot. */
 interface PolicyStatus {
   readonly ground: Ground;
   readonly files: ReadonlyMap<string, FilePolicy>;
@@ -165,7 +165,7 @@ export class ServedPolicies {
   async follow(snapshots: SnapshotHolder): Promise<() => Promise<void>> {
     this.#snapshots = snapshots;
     const unwatch = await this.#log.watch(() => this.#applySoon());
-    // What was written between the start and the first look.
+    // Rows written between the start and the first read.
     this.#applySoon();
     this.#kept.verify(this.#lifecycle.states);
     return async () => {

@@ -108,7 +108,7 @@ export class KeptModules {
       await this.recompiled(states, policy, digest);
     } catch (error) {
       if (error instanceof KeptContentError) this.#judge(digest, module ?? "", true);
-      // Without a store or a compiler the comparison is skipped and serving goes on; the next
+      // Without a store or a compiler the comparison is skipped, and serving continues; the next
       // occasion tries again.
     }
   }
@@ -153,7 +153,7 @@ function identityOf(status: PolicyStatus, slot: PolicySlot): PolicyIdentity | nu
 
 /**
  * A content whose bytes cannot be read. The message is for operators: it names policy, revision and
- * fix, and nothing of what the policy says.
+ * fix, and nothing of the policy.
  */
 export class ContentUnusableError extends Error {
   override readonly name = "ContentUnusableError";
@@ -206,7 +206,7 @@ export async function assembleSlots(
   const usable = slots.filter(({ digest }) => modules.has(digest));
   const policies = assembleSinglePolicies(modules, usable, suspended);
   const set = rememberingSet(policies, readMembers(policies), MAXIMUM_ANSWERS);
-  // What a rollback goes to stays at hand.
+  // Keep the contents of rollbacks loaded.
   const former = [...states.policies.values()].flatMap(
     ({ former: earlier }) => earlier.at(-1) ?? [],
   );

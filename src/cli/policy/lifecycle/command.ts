@@ -18,7 +18,7 @@ const NOT_NOW = 3;
 interface Flag {
   readonly type: "boolean" | "string";
   readonly multiple?: boolean;
-  /** What stands for the value in the help. */
+  /** Placeholder of the value in the help. */
   readonly value?: string;
   readonly help: string;
 }
@@ -44,7 +44,7 @@ const COMMON_FLAGS = {
   format: { type: "string", value: "FORMAT", help: `${TABLE_FORMAT_HELP}.` },
 } as const satisfies Flags;
 
-/** What the help of a command says of the key and of the exit codes, by what the command may do. */
+/** Key and exit codes in a command's help, by the access that it needs. */
 const ACCESS = {
   reads: {
     key: "The key, with the scope governance:read or operations:manage, is read from SIGNALBOX_KEY.\n",
@@ -69,14 +69,14 @@ interface CommandRow<Given extends Flags> {
   /** The paragraphs below the usage line. */
   readonly about: string;
   readonly flags: Given;
-  /** What `--format json` prints, where it is not the answer of the server alone. */
+  /** Output of `--format json`, where it is not the server's answer alone. */
   readonly json?: string;
   /** Whether the command is about all policies and takes no ID. */
   readonly ofAll?: true;
   readonly work: (call: Call<Given>) => Promise<void>;
 }
 
-/** What a command has to work with when its line has been read. */
+/** A command line that has been read. */
 interface Call<Given extends Flags> {
   /** Empty for a command that takes none. */
   readonly id: string;

@@ -187,7 +187,7 @@ Default: other. The history records it.`,
         guarded: true,
         done: `rolled back ${contentText(enforced)}`,
         undo: (after) => {
-          // What was rolled back can be promoted again only while it is in the candidate's slot.
+          // Rolled-back content can be promoted again only while it is in the candidate's slot.
           if (after.candidate?.digest !== enforced.digest) return null;
           const release = commandText(
             ["policy", "release", id, "--digest", shortDigest(enforced)],
@@ -380,7 +380,7 @@ signalbox simulate with the same results counts as the server's.`,
 });
 
 /**
- * How the approval names the report: as the server's own where the file says the same, so that it
+ * How the approval names the report: as the server's own if the results are the same, so that it
  * is verified. What differs is sent as the approver's claim, unless the promotion requires a
  * report: then such an approval would not help.
  *

@@ -136,7 +136,7 @@ interface SourceSide {
  */
 const LONGEST = 2_000;
 
-/** What differs of one module; `null`: too much to compare line by line. */
+/** Differences of one module; `patch` is `null` where it is too large to compare. */
 interface ModuleDiff {
   readonly package: string;
   readonly patch: StructuredPatch | null;
@@ -212,7 +212,7 @@ interface ContractChange {
 }
 
 /**
- * What differs between two contracts; `null` for a side without rules: nothing before a first
+ * Differences of two contracts; `null` for a side without rules: nothing before a first
  * content, or a policy's end.
  */
 export function contractChanges(

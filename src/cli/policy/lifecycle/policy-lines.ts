@@ -118,7 +118,7 @@ interface DriftLine {
 
 /** @param server for the commands; `null` where the environment names it. */
 function driftLines(view: PolicyView, server: string | null): readonly DriftLine[] {
-  // Held or withdrawn content stands in no slot either; why says more.
+  // Held or withdrawn content is in no slot either; the other drift is more specific.
   const isKnown = view.drift.includes("files_held") || view.drift.includes("files_withdrawn");
   const drifts = view.drift.filter((drift) => drift !== "files_differ" || !isKnown);
   return drifts.map(
@@ -315,7 +315,7 @@ function nextLines(view: PolicyView, server: string | null): readonly Line[] {
   ]);
 }
 
-/** What there is to do next, and the command for it where one does it. */
+/** The next step, and the command for it where there is one. */
 interface NextStep {
   readonly text: string;
   readonly command: string | null;

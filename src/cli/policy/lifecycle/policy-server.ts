@@ -37,7 +37,7 @@ const LARGEST = 256 * 1024 * 1024;
 /** Reports of older versions take what acts for something else. */
 const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v4";
 
-/** What is approved, and what the report must be about. */
+/** The content to approve, which the report must be about. */
 export interface Approved {
   readonly policy: string;
   readonly content: { readonly revision: string; readonly digest: string };
@@ -267,7 +267,7 @@ const SIMULATION_WAIT = 150_000;
 /** Rows of the log in one answer. */
 const PAGE = 500;
 
-/** What can be done to a policy: a path below it. */
+/** Changes of a policy, each a path below it. */
 export type Change = "approvals" | "promotions" | "rollbacks" | "withdrawals" | "releases";
 
 /** A policy as it is read for a person, and as the server sent it. */
@@ -536,7 +536,7 @@ export async function findContent(
     isRevision ? revision === `r${Number(name.slice(1))}` : digest.startsWith(name);
   const known = new Map<string, Content>();
   for (const content of contentsOf(view)) known.set(content.digest, content);
-  // What stands nowhere any more is known to the log alone. A few digits must not be enough because
+  // Content of no slot is known to the log alone. A few digits must not be enough because
   // only some contents were looked at.
   const isSure = name.length === 64 || isRevision;
   if (!isSure || ![...known.values()].some(names)) {

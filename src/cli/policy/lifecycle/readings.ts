@@ -95,7 +95,7 @@ function approvalsCell({ candidate, approvals, requirements }: PolicyView): stri
   return candidate === null ? "-" : `${approvals.length} of ${requirements.approvals}`;
 }
 
-/** What keeps the candidate from acting. */
+/** Requirements that the candidate does not meet. */
 function missingCell({ candidate, missing }: PolicyView): string {
   if (candidate === null) return "-";
   if (candidate.held) return "held";

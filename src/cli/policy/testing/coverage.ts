@@ -12,7 +12,7 @@ import type { FileCoverage, ModuleFacts, Position } from "../../../policy/toolch
 import { deriveVerdicts } from "../../../policy/loaded-modules.ts";
 
 /**
- * What one look at a constraint found, as Rego printed it. The members under `value` are those of a
+ * Result of one test of a constraint, as Rego printed it. The members under `value` are those of a
  * decide module.
  */
 export interface Sighting {
@@ -38,7 +38,7 @@ export interface WatchedPolicy {
  * the old names replace them, which print what the renamed ones give under the test's own input,
  * data and replacements, and hand it on.
  *
- * What the policy itself refers to is renamed as well: only what a test requests is seen, and a
+ * References of the policy itself are renamed as well: only requests of a test are recorded, and a
  * reason rule that reads `pass` does not end up asking itself.
  *
  * @param mark a string that does not occur in the sources, of letters and digits; it begins every
@@ -133,7 +133,7 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
 }
 
 /**
- * What the tests have seen of every constraint, in the router's terms: a verdict is derived as it
+ * Verdicts and reasons of every constraint that tests cover: a verdict is derived as it
  * is for a request.
  *
  * A verdict counts where a test requests `pass`. A reason counts where a test requests either rule
@@ -203,7 +203,7 @@ export interface GapLocations {
 }
 
 /**
- * What the tests do not cover. Each gap is at the line of METADATA that declares the uncovered
+ * Gaps of the tests. Each gap is at the line of METADATA that declares the uncovered
  * part.
  *
  * @param untested ids of the policies without any test; their constraints are not listed one by

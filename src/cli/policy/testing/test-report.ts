@@ -24,7 +24,7 @@ export interface PolicyTest {
   readonly cases: readonly string[];
   /** Lines that `print` wrote; a policy's author chose their text. */
   readonly printed: readonly string[];
-  /** What ended it, where the outcome is `error`; lines. */
+  /** Lines of the error, where the outcome is `error`. */
   readonly error: readonly string[];
   readonly milliseconds: number;
 }
@@ -51,7 +51,7 @@ export interface Coverage {
   readonly files: readonly FileCoverage[];
   /** In the order of policies and of their constraints' names. */
   readonly constraints: readonly CoveredConstraint[];
-  /** What no test has seen, sorted like every report. */
+  /** Gaps, sorted like every report. */
   readonly gaps: readonly Diagnostic<GapCode>[];
 }
 

@@ -268,7 +268,7 @@ function failureOf(test: PolicyTest): readonly Diagnostic<TestFailureCode>[] {
   ];
 }
 
-/** What is tested: policies that compile, with all sources of their folder. */
+/** Policies that compile, with all sources of their folder. */
 export interface TestSubject {
   readonly policies: readonly CompiledPolicy[];
   readonly sources: readonly Source[];
@@ -276,7 +276,7 @@ export interface TestSubject {
 
 /**
  * Runs every test once. With coverage it is run a second time with the policies watched, at the
- * same time; what that changes nothing about, the first run says.
+ * same time; results and lines come from the first run.
  *
  * @throws {CommandError} when the tests cannot be run, or do not end alike when they are watched.
  */

@@ -5,7 +5,7 @@ import type { SimulatedPromotion } from "../../../simulate/simulate-promotion.ts
 import type { ShadowSource } from "../policy-shadow.ts";
 
 /**
- * What handlers need to show and to change where policies stand; a server without a policy log has
+ * Reads and changes policies, for handlers; a server without a policy log has
  * none.
  */
 export interface PolicyAdministration {
@@ -36,7 +36,7 @@ export interface PolicyAdministration {
     policy: string,
     digest: string,
   ) => Promise<PromotionSimulation | PromotionSimulationFault>;
-  /** What this server's files hold, by policy id; as of the last start or reload that succeeded. */
+  /** Digests of this server's files, by policy id, as of the last successful start or reload. */
   readonly files: () => ReadonlyMap<string, FilePolicy>;
   /**
    * Candidates that this process does not evaluate any more, because they took more than an
@@ -87,7 +87,7 @@ export interface LogRow {
   readonly record: string;
 }
 
-/** What can be read of a content. */
+/** The readable parts of a content. */
 export interface KeptContent {
   /** Lower-case hexadecimal SHA-256 of contract and sources. */
   readonly digest: string;

@@ -325,7 +325,7 @@ function change<Schema>(
 }
 
 /**
- * What the caller has looked at: the header's entity tag and the body's revisions. @param slot
+ * The state that the caller has read: the header's entity tag and the body's revisions. @param slot
  * which the change is about; `null`: none.
  */
 function expectation(
@@ -416,7 +416,7 @@ type ClaimedReport = NonNullable<ValueOf<typeof APPROVE_SCHEMA>["report"]>;
 
 /**
  * An approver's report with the server's own finding about it. Only a report that this server makes
- * itself, byte for byte, is verified: any caller can write one that says that everything passed.
+ * itself, byte for byte, is verified: any caller can write one in which everything passed.
  */
 async function verifiedReport(
   { simulate }: Pick<PolicyAdministration, "simulate">,

@@ -40,7 +40,7 @@ type PolicyView = ValueOf<typeof POLICY_VIEW>;
 type SlotView = PolicyView["candidate"];
 type ApprovalView = PolicyView["approvals"][number];
 
-/** What a view of a policy is made of besides its status. */
+/** Inputs of a view besides the policy's status. */
 interface ViewContext {
   readonly requirements: PromotionRequirements;
   /** Revision of the table that serves. */
@@ -107,7 +107,7 @@ export function stateOf(status: PolicyStatus): PolicyView["state"] {
 }
 
 /**
- * What the policy does to requests, and by which content: enforced rules, else those in shadow.
+ * The policy's effect on requests, and its content: enforced rules, else those in shadow.
  * Both `null` where the policy has ended.
  */
 function modeOf(status: PolicyStatus): Pick<PolicyView, "mode" | "revision"> {
@@ -232,7 +232,7 @@ function revisionText(revision: number): string {
  */
 export const LONGEST_WAY = 1_000;
 
-/** What makers of keys at a terminal are called does not have this form; ids of keys do. */
+/** Ids of keys. Names of people who make keys at a terminal have another form. */
 const KEY_ID = /^[0-9A-Za-z]{12}$/;
 
 /**
@@ -276,7 +276,7 @@ export async function actorOf(
     }
     const labels: ReadonlySet<string> = new Set(key.labels);
     roles = roles === null ? labels : roles.intersection(labels);
-    // What the key does, its maker does. Which groups they were in is not known here.
+    // The maker answers for the key. Their groups are not known here.
     if (isPersonId(key.createdBy))
       return { keyId, workspace, origin: key.createdBy, roles: [], requestId };
     const next: string | null = KEY_ID.test(key.createdBy) ? key.createdBy : key.rotatedFrom;
@@ -309,7 +309,7 @@ export async function revokedApprovers(
   return revoked;
 }
 
-/** What every handler here needs. */
+/** Caller and policies, for every handler here. */
 interface PolicyParts {
   readonly identity: Identity;
   readonly administration: PolicyAdministration;
@@ -326,7 +326,7 @@ export function managementError(
   { workspace }: Pick<Identity, "workspace">,
 ): ServiceError | null {
   const { policies, workspaces } = snapshot.decider.table;
-  // Policies are everybody's: where nothing is said, the only workspace there is may change them,
+  // Policies concern all workspaces: by default the only workspace may change them,
   // and no tenant may of several.
   const managers = policies.managedBy ?? (Object.keys(workspaces).length === 1 ? [workspace] : []);
   return managers.includes(workspace) ? null : notManagedHere(managers.length > 0);
@@ -381,7 +381,7 @@ export function ofPolicy(
 const counting = new WeakMap<ShadowSource, Map<string, Promise<ShadowFigures>>>();
 
 /**
- * What the candidate said in shadow, in every workspace together. @throws {Error} where the counts
+ * Counts of the candidate in shadow, of every workspace together. @throws {Error} where the counts
  * cannot be read.
  */
 export async function candidateFigures(
@@ -440,7 +440,7 @@ async function readContract(
   }
 }
 
-/** What a promotion by a promoter of this origin would lack now; `null` without a candidate. */
+/** Requirements that a promoter of this origin would not meet now; `null` without a candidate. */
 export async function missingFor(
   { snapshots, keys }: Pick<Runtime, "snapshots" | "keys">,
   by: Pick<Actor, "origin">,

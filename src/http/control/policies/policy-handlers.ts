@@ -157,7 +157,7 @@ export const POLICY_HANDLERS = {
     return { json: { ...view, missing }, headers: ["etag", entityTag(status)] };
   }),
   retrievePolicyContent: policyContent,
-  /** What the candidate would have done. */
+  /** Verdicts of the candidate in shadow. */
   retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
     const examples = readCount(call.url.searchParams, "examples", SHADOW_QUERY);
     if (status.candidate === null) return faultError({ fault: "no_candidate" });
