@@ -29,9 +29,7 @@ async function takeEach(
 ): Promise<void> {
   for (const [title, address] of pages) {
     await page.goto(address);
-    await page
-      .waitForFunction('!/loading/.test(document.querySelector(".drawing")?.textContent ?? "")')
-      .catch(() => process.stderr.write(`${title}: still loading\n`));
+    await page.locator(".drawing", { hasText: "loading" }).waitFor({ state: "detached" });
     for (const width of [1440, 900, 390]) {
       await page.setViewportSize({ width, height: 900 });
       for (const colorScheme of ["light", "dark"] as const) {

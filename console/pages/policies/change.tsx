@@ -3,8 +3,7 @@ import { useState } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { MissingRequirement, Policy, PolicyLine } from "../../api/types.ts";
 import { useAction } from "../../api/use-action.ts";
-import { Dialog } from "../../components/dialog.tsx";
-import { ErrorBox } from "../../components/panel.tsx";
+import { ConfirmDialog, Dialog } from "../../components/dialog.tsx";
 import { Table } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
@@ -55,13 +54,13 @@ export function ChangeDialog(props: {
 }) {
   const { policy, etag, onClose, onChanged } = props.change;
   const [now, setNow] = useState<Policy | null>(null);
-  const { busy, failure, run } = useAction<PolicyLine>(() => {
+  const action = useAction<PolicyLine>(() => {
     onChanged();
     onClose();
   });
   const address = `/v1/policies/${encodeURIComponent(policy.id)}`;
   const submit = async (): Promise<void> => {
-    await run(async () => {
+    await action.run(async () => {
       const result = await call<PolicyLine>(`${address}/${props.path}`, {
         method: "POST",
         body: props.body,
@@ -78,23 +77,7 @@ export function ChangeDialog(props: {
     return <Conflict before={policy} now={now} onClose={onClose} onChanged={onChanged} />;
   }
   return (
-    <Dialog title={props.title} onClose={onClose}>
-      {props.children}
-      {failure === null ? null : <ErrorBox failure={failure} />}
-      <div class="actions">
-        <button
-          type="button"
-          class={props.danger === true ? "danger" : "primary"}
-          disabled={busy || props.ready === false}
-          onClick={() => void submit()}
-        >
-          {props.verb}
-        </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-      </div>
-    </Dialog>
+    <ConfirmDialog {...props} action={action} onConfirm={() => void submit()} onClose={onClose} />
   );
 }
 
