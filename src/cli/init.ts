@@ -11,7 +11,7 @@ import {
   shownPath,
 } from "./terminal/command-line.ts";
 import { packagedText } from "./terminal/process.ts";
-import { createFiles, fileBelow, type FileToWrite } from "./terminal/write-file.ts";
+import { createFiles, fileBelow } from "./terminal/write-file.ts";
 import { suggest } from "../compile/authored/literal-secrets.ts";
 import { PRESET_NAMES, presetOf, type Preset } from "../compile/presets.ts";
 import { listedPrice, PRICE_LIST } from "../compile/prices.ts";
@@ -54,20 +54,18 @@ export const init = flagCommand(
     const answer = async (given: string | undefined, question: string): Promise<string> =>
       given ?? (isInteractive ? (await ask(question)).trim() : "");
     const known = `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `;
-    const plan = planInit(
-      readAnswers({
-        providers: await answer(values.providers, known),
-        workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
-        regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
-        noTraining: await answer(
-          values["no-training"] ? "yes" : undefined,
-          "Do your contracts exclude that they train on requests? yes or no (no): ",
-        ),
-      }),
-    );
+    const answers = readAnswers({
+      providers: await answer(values.providers, known),
+      workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
+      regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
+      noTraining: await answer(
+        values["no-training"] ? "yes" : undefined,
+        "Do your contracts exclude that they train on requests? yes or no (no): ",
+      ),
+    });
     const folder = resolve(io.cwd, directory);
-    await write(folder, shownPath(io.cwd, folder), routesText(plan), io);
-    if (plan.trainsOnData) io.stdout(TRAINING);
+    await write(folder, shownPath(io.cwd, folder), routesText(answers), io);
+    if (answers.trainsOnData) io.stdout(TRAINING);
     return EXIT.ok;
   },
 );
@@ -86,20 +84,24 @@ async function askOnTerminal(question: string): Promise<string> {
 
 type Given = Readonly<Record<"providers" | "workspace" | "regions" | "noTraining", string>>;
 
-function readAnswers(given: Given): InitAnswers {
+function readAnswers(given: Given) {
+  /** Names of presets, in the order of the answer. */
   const providers = [...new Set(listItems(given.providers))];
   if (providers.length === 0)
     throw new UsageError("--providers: is missing; give it, such as --providers openai,anthropic");
   const workspace = readWorkspaceName(given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace);
+  /** Regions or areas; none: the widest address of each provider. */
   const regions = listItems(given.regions);
-  if (!regions.every((region) => /^[a-z0-9][a-z0-9_-]{0,62}$/.test(region))) {
+  if (!regions.every((region) => /^[a-z0-9][a-z0-9_-]{0,62}$/.test(region)))
     throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");
-  }
   const noTraining = given.noTraining.toLowerCase();
   if (!["", "no", "n", "yes", "y"].includes(noTraining))
     throw new UsageError("--no-training: answer yes or no");
   return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
 }
+
+/** The policies that a new folder begins with; texts are those of this release. */
+export const INIT_POLICIES = ["data-retention", "eu-residency", "tool-approval"] as const;
 
 /**
  * Schemas for editors (docs/editor.md). Outside of `policies`, where `opa` would take them for
@@ -115,17 +117,16 @@ async function write(folder: string, shown: string, routes: string, io: CommandI
     "policies/lib/workspace.rego",
     ...INIT_POLICIES.flatMap((id) => [`policies/${id}.rego`, `policies/${id}_test.rego`]),
   ];
-  const fileAt = (name: string, text: string): FileToWrite =>
-    fileBelow({ path: folder, shown }, name, text);
   const hasIgnore = existsSync(join(folder, ".gitignore"));
-  const files = [
-    fileAt("routes.yaml", routes),
-    ...(await Promise.all(
-      EDITOR_SCHEMAS.map(async (name) => fileAt(name, await packagedText(`schemas/${name}`))),
-    )),
-    ...(await Promise.all(copies.map(async (name) => fileAt(name, await packagedText(name))))),
-    ...(hasIgnore ? [] : [fileAt(".gitignore", IGNORED)]),
+  const texts: (readonly [name: string, text: string | Promise<string>])[] = [
+    ["routes.yaml", routes],
+    ...EDITOR_SCHEMAS.map((name) => [name, packagedText(`schemas/${name}`)] as const),
+    ...copies.map((name) => [name, packagedText(name)] as const),
+    ...(hasIgnore ? [] : [[".gitignore", IGNORED] as const]),
   ];
+  const files = await Promise.all(
+    texts.map(async ([name, text]) => fileBelow({ path: folder, shown }, name, await text)),
+  );
   await createFiles(files);
   for (const file of files) io.stdout(`wrote ${file.shown}\n`);
   if (hasIgnore)
@@ -147,45 +148,6 @@ Until rows of routes.yaml have \`trains_on_data: false\`, as your contracts allo
 const IGNORED =
   "# The store and compiled policies.\n.signalbox/\n# Never put secrets into routes.yaml. Keep files with secrets out of git.\n.env\n";
 
-/** The answers of the user. */
-export interface InitAnswers {
-  /** Names of presets, each once, in the order of the answer. */
-  readonly providers: readonly string[];
-  readonly workspace: string;
-  /** Regions or areas wanted; none: each provider's widest address. */
-  readonly regions: readonly string[];
-  /** Whether the providers may train on requests; `null` where no answer was given. */
-  readonly trainsOnData: boolean;
-}
-
-interface PlannedProvider {
-  readonly id: string;
-  readonly preset: string;
-  readonly title: string;
-  readonly region: string;
-  /** Written where the preset has no value. */
-  readonly baseUrl: string | null;
-  readonly auth: JsonObject | "none";
-}
-
-interface PlannedEndpoint {
-  readonly row: JsonObject;
-  readonly provider: string;
-  readonly model: string;
-  readonly region: string;
-}
-
-/** Rows of a routes.yaml. */
-interface InitPlan {
-  readonly workspace: string;
-  readonly trainsOnData: boolean;
-  /** Group → regions. */
-  readonly groups: ReadonlyMap<string, readonly string[]>;
-  readonly providers: readonly PlannedProvider[];
-  readonly models: ReadonlyMap<string, JsonObject>;
-  readonly endpoints: readonly PlannedEndpoint[];
-}
-
 /** @throws {UsageError} that names the nearest one. */
 export function readPreset(flag: string, name: string): Preset {
   const preset = presetOf(name);
@@ -195,52 +157,7 @@ export function readPreset(flag: string, name: string): Preset {
   );
 }
 
-/**
- * @throws {UsageError} that names what there is, for a preset that is not, and for a region where a
- * provider has no address.
- */
-export function planInit({
-  providers: names,
-  workspace,
-  regions,
-  trainsOnData,
-}: InitAnswers): InitPlan {
-  const models = new Map<string, JsonObject>();
-  const providers: PlannedProvider[] = [];
-  const endpoints: PlannedEndpoint[] = [];
-  for (const name of names) {
-    const preset = readPreset("--providers", name);
-    for (const region of regionsFor(name, preset, regions)) {
-      const id = region === "global" || region === "on-premises" ? name : `${name}-${region}`;
-      providers.push({
-        id,
-        preset: name,
-        title: preset.title,
-        region,
-        baseUrl: preset.regions === undefined ? (preset.address ?? "") : null,
-        auth: authOf(preset),
-      });
-      endpoints.push(endpointOf({ id, name, region, preset }, models));
-    }
-  }
-  const groups = new Map<string, string[]>();
-  for (const region of new Set([...providers, ...endpoints].map((row) => row.region))) {
-    const group = areaOf(region);
-    groups.set(group, [...(groups.get(group) ?? []), region]);
-  }
-  // A route whose endpoints have prices in part is reported by `check` (PRICE_GAP).
-  const generates = ({ model }: PlannedEndpoint): boolean =>
-    listOf(models.get(model)?.operations).includes("generate");
-  const isGap = endpoints.some((one) => generates(one) && one.row.price === undefined);
-  const priced = endpoints.map((one): PlannedEndpoint => {
-    if (!isGap || !generates(one)) return one;
-    const { price: _, ...row } = one.row;
-    return { ...one, row };
-  });
-  return { workspace, trainsOnData, groups, providers, models, endpoints: priced };
-}
-
-/** The chosen regions of a preset; the widest where none was chosen. */
+/** The chosen regions of a preset; the widest where none was chosen. @throws {UsageError} */
 function regionsFor(
   name: string,
   { regions, address = "", region: fixed = "global" }: Preset,
@@ -259,17 +176,15 @@ function regionsFor(
   const known = Object.keys(regions);
   if (wanted.length === 0) return ["global" in regions ? "global" : (known[0] ?? "global")];
   const found = known.filter(fits);
-  const onPremises = known.every((region) => region === "on-premises");
-  if (found.length === 0 && !onPremises) {
+  if (found.length === 0) {
+    if (known.every((region) => region === "on-premises")) return known;
     throw new UsageError(
       `--regions: ${name} has no address there, but in ${known.join(", ")}; add one of them, or leave the provider out`,
     );
   }
   // One region of an area is enough at first.
   const byArea = new Map(found.toReversed().map((region) => [areaOf(region), region]));
-  return found.length === 0
-    ? known
-    : found.filter((region) => byArea.get(areaOf(region)) === region || wanted.includes(region));
+  return found.filter((region) => byArea.get(areaOf(region)) === region || wanted.includes(region));
 }
 
 /** The area that a region belongs to, as a group of routes.yaml. */
@@ -280,27 +195,15 @@ function areaOf(region: string): string {
   return region.split("-")[0] ?? region;
 }
 
-function authOf({ provider }: Preset): PlannedProvider["auth"] {
-  const { auth } = provider;
-  if (!isJsonObject(auth)) return "none";
-  return { ...auth, on_missing_secret: "simulate" };
-}
-
-function endpointOf(
-  {
-    id,
-    name,
-    region,
-    preset,
-  }: {
-    readonly id: string;
-    readonly name: string;
-    readonly region: string;
-    readonly preset: Preset;
-  },
+/** The rows of one provider, with the sample model of its preset. @param models is added to. */
+function providerRows(
+  name: string,
+  preset: Preset,
+  region: string,
   models: Map<string, JsonObject>,
-): PlannedEndpoint {
-  const { sample } = preset;
+) {
+  const id = region === "global" || region === "on-premises" ? name : `${name}-${region}`;
+  const { sample, provider, title, regions, address = "" } = preset;
   const known = models.get(sample.model);
   const same = known === undefined || JSON.stringify(known) === JSON.stringify(sample.row);
   const model = same ? sample.model : `${sample.model}-${name}`;
@@ -308,17 +211,42 @@ function endpointOf(
   const area = areaOf(region);
   const profile = sample.profiles?.[area];
   const upstream = profile ?? sample.upstream_model ?? "";
-  const listed = listedPrice(PRICE_LIST, name, upstream);
+  const price = listedPrice(PRICE_LIST, name, upstream)?.price;
   const row = {
     id: endpointId(sample.model, id),
     model,
     provider: id,
-    ...(profile === undefined ? {} : { region: area }),
+    ...(profile !== undefined && { region: area }),
     upstream_model: upstream,
-    ...(listed === null ? {} : { price: { ...listed.price } }),
-    ...(sample.batch === undefined ? {} : { batch: sample.batch }),
+    ...(price !== undefined && { price: { ...price } }),
+    ...(sample.batch !== undefined && { batch: sample.batch }),
   };
-  return { row, provider: id, model, region: profile === undefined ? region : area };
+  const { auth } = provider;
+  return {
+    id,
+    row,
+    isGenerating: listOf(sample.row.operations).includes("generate"),
+    /** Of the provider, and of the endpoint. */
+    regions: [region, profile === undefined ? region : area],
+    /** The row of the provider. @param trainsOnData by contract. */
+    text: (trainsOnData: boolean): string =>
+      [
+        `  # ${title}`,
+        `  ${flow(id)}:`,
+        `    preset: ${name}`,
+        `    region: ${region}`,
+        ...(regions === undefined
+          ? [
+              "    # Replace the parts in capitals by the names of your account.",
+              `    base_url: ${address}`,
+            ]
+          : []),
+        `    trains_on_data: ${trainsOnData}`,
+        ...(isJsonObject(auth)
+          ? [`    auth: ${flow({ ...auth, on_missing_secret: "simulate" })}`]
+          : []),
+      ].join("\n"),
+  };
 }
 
 /**
@@ -326,34 +254,50 @@ function endpointOf(
  * `mistral-medium` at `mistral-eu` is `mistral-medium-eu`.
  */
 function endpointId(model: string, provider: string): string {
-  const named = new Set(model.split("-"));
   const parts = provider.split("-");
-  const own = parts.findIndex((part) => !named.has(part));
+  const own = parts.findIndex((part) => !model.split("-").includes(part));
   return [model, ...(own === -1 ? [] : parts.slice(own))].join("-");
 }
 
-/** The policies that a new folder begins with; texts are those of this release. */
-export const INIT_POLICIES = ["data-retention", "eu-residency", "tool-approval"] as const;
-
-/** A commented routes.yaml. */
-export function routesText(plan: InitPlan): string {
-  const routes = routesOf(plan);
+/**
+ * A commented routes.yaml.
+ *
+ * @throws {UsageError} for a preset that does not exist, and for a region where a provider has no
+ * address; with those that exist.
+ */
+function routesText(answers: ReturnType<typeof readAnswers>): string {
+  const models = new Map<string, JsonObject>();
+  const rows = answers.providers.flatMap((name) => {
+    const preset = readPreset("--providers", name);
+    return regionsFor(name, preset, answers.regions).map((region) =>
+      providerRows(name, preset, region, models),
+    );
+  });
+  const regions = new Set([0, 1].flatMap((index) => rows.map((one) => one.regions[index] ?? "")));
+  // A route whose endpoints have prices in part is reported by `check` (PRICE_GAP).
+  const isGap = rows.some(({ isGenerating, row }) => isGenerating && row.price === undefined);
+  const endpoints = rows.map(({ row, isGenerating }) =>
+    Object.fromEntries(
+      Object.entries(row).filter(([key]) => key !== "price" || !isGap || !isGenerating),
+    ),
+  );
+  // One route for all models that generate; one for each other model, since only models of its kind
+  // can replace it.
+  const routes = Map.groupBy(rows, ({ isGenerating, row }) => (isGenerating ? "chat" : row.model));
   const listed = (member: string): readonly JsonValue[] => [
-    ...new Set([...plan.models.values()].flatMap((model) => listOf(model[member]))),
+    ...new Set([...models.values()].flatMap((model) => listOf(model[member]))),
   ];
   const dimensions = listed("dimensions");
-  const windows = [...plan.models.values()].flatMap(({ context_window: window }) =>
+  const windows = [...models.values()].flatMap(({ context_window: window }) =>
     typeof window === "number" ? [window] : [],
   );
   const approve = {
-    routes: routes.map(({ name }) => name),
-    regions: [...new Set([...plan.providers, ...plan.endpoints].map(({ region }) => region))],
-    providers: plan.providers.map(({ id }) => id),
+    routes: [...routes.keys()],
+    regions: [...regions],
+    providers: rows.map(({ id }) => id),
     capabilities: listed("capabilities"),
-    ...(dimensions.length === 0 ? {} : { dimensions }),
-    ...(dimensions.length === 0 || windows.length === 0
-      ? {}
-      : { context_window: Math.max(...windows) }),
+    ...(dimensions.length > 0 && { dimensions }),
+    ...(dimensions.length > 0 && windows.length > 0 && { context_window: Math.max(...windows) }),
   };
   return `# yaml-language-server: $schema=./routes.schema.json
 #
@@ -369,31 +313,31 @@ version: 1
 
 # Only the regions listed here exist. A group named after an area lets the compiler compare its regions with hosts.
 regions:
-${[...plan.groups].map(([group, regions]) => `  ${group}: ${flow([...regions])}`).join("\n")}
+${[...Map.groupBy(regions, areaOf)].map(([area, names]) => `  ${area}: ${flow(names)}`).join("\n")}
 
 # A preset gives protocol, address and flags; \`signalbox check\` prints the resolved values. Keys written here replace its keys.
 # \`trains_on_data\` is what you gave init: check your contracts. A provider that may train gets only requests with
 # \`"provider": {"data_collection": "allow"}\`. Add \`retention\` too; left out, the longest is assumed.
 # \`on_missing_secret: simulate\` lets the simulated provider answer until the secret is set. Remove it in production.
 providers:
-${plan.providers.map((provider) => providerText(provider, plan.trainsOnData)).join("\n\n")}
+${rows.map(({ text }) => text(answers.trainsOnData)).join("\n\n")}
 
 # What a model can do wherever it is served. A request that needs a capability not listed here is refused by name.
 models:
-${[...plan.models].map(([id, row]) => `  ${flow(id)}: ${flow(row)}`).join("\n")}
+${[...models].map(([id, row]) => `  ${flow(id)}: ${flow(row)}`).join("\n")}
 
 # One model at one provider. Prices are US dollars per million tokens: list prices of ${PRICE_LIST.date}, which \`signalbox prices\` compares.
 # Add \`price: { input: …, output: … }\` where budgets need it and the list has none.
 endpoints:
-${plan.endpoints.map(({ row }) => `  - ${flow(row)}`).join("\n")}
+${endpoints.map((row) => `  - ${flow(row)}`).join("\n")}
 
 # The names that clients write as \`model\`. With \`on_gap: narrow\` a fallback that lacks something is left out for that request.
 routes:
-${routes.map(({ name, row }) => `  ${flow(name)}: ${flow(row)}`).join("\n")}
+${[...routes].map(([name, group]) => `  ${flow(name)}: ${flow(routeRow(group.map(({ row }) => row.id)))}`).join("\n")}
 
 # What each tenant may use. Whatever is not approved here is denied, before any policy is evaluated.
 workspaces:
-  ${flow(plan.workspace)}:
+  ${flow(answers.workspace)}:
     tier: standard
     approve:
 ${Object.entries(approve)
@@ -404,7 +348,7 @@ ${Object.entries(approve)
 # Rego policies in policies/, each with its tests. In shadow a policy is evaluated and recorded, and denies nothing; a promotion enforces it.
 policies:
   initial_mode: { eu-residency: enforce, "*": shadow }
-  managed_by: ${flow([plan.workspace])}
+  managed_by: ${flow([answers.workspace])}
 
 # Labels that keys and workspaces may have and policies can read: eu-residency reads \`eu\`, tool-approval the other two.
 vocabulary:
@@ -412,50 +356,8 @@ vocabulary:
 `;
 }
 
-function providerText(
-  { id, preset, title, region, baseUrl, auth }: PlannedProvider,
-  trainsOnData: boolean,
-): string {
-  const lines = [
-    `  # ${title}`,
-    `  ${flow(id)}:`,
-    `    preset: ${preset}`,
-    `    region: ${region}`,
-  ];
-  if (baseUrl !== null)
-    lines.push(
-      "    # Replace the parts in capitals by the names of your account.",
-      `    base_url: ${baseUrl}`,
-    );
-  lines.push(`    trains_on_data: ${trainsOnData}`);
-  if (auth !== "none") lines.push(`    auth: ${flow(auth)}`);
-  return lines.join("\n");
-}
-
-/**
- * One route for all generating models; one for each other model, since only models of its kind can
- * replace it.
- */
-function routesOf({
-  endpoints,
-  models,
-}: InitPlan): readonly { readonly name: string; readonly row: JsonObject }[] {
-  const generates = ({ model }: PlannedEndpoint): boolean =>
-    listOf(models.get(model)?.operations).includes("generate");
-  const groups = new Map<string, PlannedEndpoint[]>();
-  for (const endpoint of endpoints) {
-    const name = generates(endpoint) ? "chat" : endpoint.model;
-    groups.set(name, [...(groups.get(name) ?? []), endpoint]);
-  }
-  return [...groups].map(([name, [primary, ...fallbacks]]) => ({
-    name,
-    row: {
-      primary: primary?.row.id ?? "",
-      ...(fallbacks.length === 0
-        ? {}
-        : { fallbacks: fallbacks.map(({ row }) => row.id ?? ""), on_gap: "narrow" }),
-    },
-  }));
+function routeRow([primary = "", ...fallbacks]: readonly string[]): JsonObject {
+  return { primary, ...(fallbacks.length > 0 && { fallbacks, on_gap: "narrow" }) };
 }
 
 function listOf(value: JsonValue | undefined): readonly JsonValue[] {

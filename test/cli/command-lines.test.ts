@@ -193,21 +193,6 @@ describe("a value in a message", () => {
   });
 });
 
-describe("a flag with a former name", () => {
-  it.each([
-    [["keys", "list", "--json"], "--json: is now --format json"],
-    [["evidence", "tail", "--json"], "--json: is now --format json"],
-    [["policy", "list", "--json"], "--json: is now --format json"],
-    [["limits", "--json"], "--json: is now --format json"],
-    [["summary", "--json"], "--json: is now --format json"],
-    [["spend", "--csv"], "--csv: is now --format csv"],
-    [["explain", "--overlay", "production"], "--overlay: is now --environment"],
-  ])("%j names the present one", async (argv, message) => {
-    const { code, stderr } = await run(...argv);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
-  });
-});
-
 it("with --detailed-exitcode, where 2 means differences, an unusable line of simulate ends with 1", async () => {
   expect((await run("simulate", "--detailed-exitcode", "--nonsense")).code).toBe(1);
 });

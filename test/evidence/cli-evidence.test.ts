@@ -119,9 +119,9 @@ describe("evidence tail", () => {
   it.each([
     [[], "command: give one of tail, verify"],
     [["head"], "command: give one of tail"],
-    [["tail", "--limit", "0"], "--limit: give a whole number from 1 to 10000"],
-    [["tail", "--limit", "10001"], "--limit: give a whole number"],
-    [["tail", "--limit", "many"], "--limit: give a whole number"],
+    [["tail", "--limit", "0"], "--limit: must be a whole number from 1 to 10000"],
+    [["tail", "--limit", "10001"], "--limit: must be a whole number"],
+    [["tail", "--limit", "many"], "--limit: must be a whole number"],
     [["tail", "--yes"], "--yes: has no effect on evidence tail"],
     [["verify", "--follow"], "--follow: has no effect on evidence verify"],
     [["verify", "--expect-head", "1"], "--expect-head: give POSITION:HASH"],

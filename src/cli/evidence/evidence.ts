@@ -9,6 +9,7 @@ import {
   DATABASE_HELP,
   TABLE_FORMAT_HELP,
   listFlags,
+  readCount,
   readDuration,
   readValue,
   required,
@@ -22,6 +23,7 @@ import { databasePath, withStore } from "../terminal/open-store.ts";
 import type { EvidenceEntry, EvidenceStore } from "../../evidence/evidence-store.ts";
 import { endedAt, TERMINALS } from "../../evidence/record.ts";
 import { OUTCOMES } from "../../http/contract/decision-schemas.ts";
+import type { Store } from "../../store/port.ts";
 
 const LARGEST_READ = 10_000;
 
@@ -118,74 +120,57 @@ export const evidence = commandGroup({
   },
 });
 
-function withEvidence<Result>(
-  values: Values,
+function withLogs<Result>(
+  { database }: Values,
   io: CommandIo,
-  work: (evidence: EvidenceStore) => Promise<Result>,
+  work: (store: Store) => Promise<Result>,
   use: false | "read" = "read",
 ): Promise<Result> {
-  return withStore(databasePath(values.database, io), use, (store) => work(store.evidence));
-}
-
-async function runTail(values: Values, io: CommandIo): Promise<number> {
-  const options = {
-    limit: readLimit(values.limit),
-    workspace: values.workspace === undefined ? {} : { workspace: values.workspace },
-    accepts: readFilters(values),
-    json: wantsJson(values.format),
-    follow: values.follow === true,
-  };
-  await withEvidence(values, io, (store) => tail(store, options, io));
-  return EXIT.ok;
+  return withStore(databasePath(database, io), use, work);
 }
 
 async function runVerify(values: Values, io: CommandIo): Promise<number> {
-  const noted = [
+  const evidence = [
     ...(values["expect-head"] ?? []).map((text) => readLink(text, "--expect-head")),
     ...(values.anchor ?? []).flatMap((text) => readAnchors(text, io.cwd)),
   ];
   const policies = (values["policy-head"] ?? []).map((text) => readLink(text, "--policy-head"));
   const json = wantsJson(values.format);
   if (values.file !== undefined) {
-    const file = await verifyFile(resolve(io.cwd, values.file), { evidence: noted, policies });
+    const file = await verifyFile(resolve(io.cwd, values.file), { evidence, policies });
     return printVerified({ file }, json, io);
   }
-  return withStore(databasePath(values.database, io), "read", async (store) => {
-    const log = await verifyLog(store.evidence, noted);
-    return printVerified(
-      { log, policies: await verifyPolicyLog(store.policyLog, policies) },
-      json,
-      io,
-    );
+  return withLogs(values, io, async (store) => {
+    const log = await verifyLog(store.evidence, evidence);
+    const policyLog = await verifyPolicyLog(store.policyLog, policies);
+    return printVerified({ log, policies: policyLog }, json, io);
   });
 }
 
 async function runExport(values: Values, io: CommandIo): Promise<number> {
+  const { after, until, workspace = null } = values;
   const output = values.output === undefined ? null : resolve(io.cwd, values.output);
-  if (values.policies === true) {
-    for (const flag of ["after", "until", "workspace"] as const) {
-      if (values[flag] !== undefined)
-        throw new UsageError(
-          `--${flag}: has no effect with --policies, which exports the whole policy log; leave it out`,
-        );
-    }
-    await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
-      writeExport(output, io, (write) => exportPolicyLog(policyLog, write)),
+  const only = Object.entries({ after, until, workspace }).find(([, value]) => value != null);
+  if (values.policies === true && only !== undefined)
+    throw new UsageError(
+      `--${only[0]}: has no effect with --policies, which exports the whole policy log; leave it out`,
     );
-    return EXIT.ok;
-  }
   const options = {
-    after: values.after === undefined ? null : readPosition(values.after, "--after"),
-    until: values.until === undefined ? null : readPosition(values.until, "--until"),
-    workspace: values.workspace ?? null,
+    after: after === undefined ? null : readPosition(after, "--after"),
+    until: until === undefined ? null : readPosition(until, "--until"),
+    workspace,
     output,
   };
-  await withEvidence(values, io, (store) => exportLog(store, options, io));
+  await withLogs(values, io, ({ evidence, policyLog }) =>
+    values.policies === true
+      ? writeExport(output, io, (write) => exportPolicyLog(policyLog, write))
+      : exportLog(evidence, options, io),
+  );
   return EXIT.ok;
 }
 
 async function runAnchor(values: Values, io: CommandIo): Promise<number> {
-  const anchor = await withEvidence(values, io, (store) => store.anchor(Date.now()), false);
+  const anchor = await withLogs(values, io, ({ evidence }) => evidence.anchor(Date.now()), false);
   if (anchor === null)
     io.stderr("signalbox evidence: the log is empty, so there is no row to anchor yet\n");
   else io.stdout(`${formatLink(anchor)}\n`);
@@ -194,18 +179,17 @@ async function runAnchor(values: Values, io: CommandIo): Promise<number> {
 
 async function runPrune(values: Values, io: CommandIo): Promise<number> {
   const now = Date.now();
-  const before = readBefore(required(values.before, "--before", "2026-10-01"), now);
-  if (values.yes !== true) {
+  const day = required(values.before, "--before", "2026-10-01");
+  const before = readTime(/^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}T00:00:00Z` : day);
+  if (before === null)
+    throw new UsageError("--before: give a day such as 2026-10-01, or an RFC 3339 time");
+  if (before > now) throw new UsageError("--before: is in the future; give a time in the past");
+  if (values.yes !== true)
     throw new UsageError(
       `--yes: is missing, so nothing was deleted; requests that ended before ${new Date(before).toISOString()} would be deleted for good`,
     );
-  }
-  const { anchor, rows } = await withEvidence(
-    values,
-    io,
-    (store) => store.prune(before, now),
-    false,
-  );
+  const prune = (store: Store) => store.evidence.prune(before, now);
+  const { anchor, rows } = await withLogs(values, io, prune, false);
   io.stdout(
     anchor === null
       ? "nothing to delete\n"
@@ -214,44 +198,41 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
   return EXIT.ok;
 }
 
-function readBefore(text: string, now: number): number {
-  const before = readTime(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text);
-  if (before === null)
-    throw new UsageError("--before: give a day such as 2026-10-01, or an RFC 3339 time");
-  if (before > now) throw new UsageError("--before: is in the future; give a time in the past");
-  return before;
+/** Prints the newest entries. */
+async function runTail(values: Values, io: CommandIo): Promise<number> {
+  const limit = readCount("--limit", values.limit ?? "20", LARGEST_READ);
+  const accepts = readFilters(values);
+  const json = wantsJson(values.format);
+  const workspace = values.workspace === undefined ? {} : { workspace: values.workspace };
+  const print = (entry: EvidenceEntry): void => {
+    if (accepts?.(entry) !== false)
+      io.stdout(`${json ? JSON.stringify(entry) : formatEntry(entry)}\n`);
+  };
+  await withLogs(values, io, async ({ evidence }) => {
+    const most = accepts === null ? limit : LARGEST_READ;
+    const read = await evidence.read({ after: 0, limit: most, ...workspace });
+    const entries = accepts === null ? read : read.filter(accepts).slice(-limit);
+    if (values.follow === true) await follow(evidence, entries, workspace, print, io);
+    else entries.forEach(print);
+  });
+  return EXIT.ok;
 }
 
-function readLimit(text: string | undefined): number {
-  if (text === undefined) return 20;
-  const limit = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > 10_000)
-    throw new UsageError("--limit: give a whole number from 1 to 10000");
-  return limit;
-}
-
-/** How often new entries are looked for, milliseconds. */
-const FOLLOW_INTERVAL = 500;
-
-/** How many running requests are waited for; of more, the oldest are printed as running. */
-const LONGEST_WAITING_LIST = 1_000;
-
-interface TailOptions {
-  /** 1 to 10,000. */
-  readonly limit: number;
-  readonly workspace: { readonly workspace?: string };
-  /** `null`: all requests. */
-  readonly accepts: ((entry: EvidenceEntry) => boolean) | null;
-  readonly json: boolean;
-  /** Prints new requests until interrupted. */
-  readonly follow: boolean;
-}
-
-/** @throws {UsageError} */
-function readFilters({ route, key, reason, outcome, since }: Values): TailOptions["accepts"] {
+/** `null`: all requests. @throws {UsageError} */
+function readFilters({
+  route,
+  key,
+  reason,
+  outcome,
+  since,
+}: Values): ((entry: EvidenceEntry) => boolean) | null {
   if ([route, key, reason, outcome, since].every((value) => value === undefined)) return null;
   if (outcome !== undefined) readValue("--outcome", outcome, [...OUTCOMES, ...TERMINALS]);
-  const from = since === undefined ? 0 : readSince(since);
+  const duration = readDuration(since ?? "");
+  const from =
+    since === undefined ? 0 : duration === null ? readTime(since) : Date.now() - duration;
+  if (from === null)
+    throw new UsageError("--since: give a duration such as 1h, or an RFC 3339 time");
   return ({ decision, outcome: ended }) =>
     decision.at >= from &&
     (route === undefined || decision.route === route) &&
@@ -260,30 +241,11 @@ function readFilters({ route, key, reason, outcome, since }: Values): TailOption
     (outcome === undefined || outcome === decision.outcome || outcome === ended?.terminal);
 }
 
-function readSince(text: string): number {
-  const duration = readDuration(text);
-  const time = duration === null ? readTime(text) : Date.now() - duration;
-  if (time === null)
-    throw new UsageError("--since: give a duration such as 1h, or an RFC 3339 time");
-  return time;
-}
+/** How often new entries are looked for, milliseconds. */
+const FOLLOW_INTERVAL = 500;
 
-/** Prints the newest entries. */
-async function tail(store: EvidenceStore, options: TailOptions, io: CommandIo): Promise<void> {
-  const { accepts, limit, json } = options;
-  const print = (entry: EvidenceEntry): void => {
-    if (accepts === null || accepts(entry))
-      io.stdout(json ? `${JSON.stringify(entry)}\n` : `${formatEntry(entry)}\n`);
-  };
-  const read = await store.read({
-    after: 0,
-    limit: accepts === null ? limit : LARGEST_READ,
-    ...options.workspace,
-  });
-  const entries = accepts === null ? read : read.filter(accepts).slice(-limit);
-  if (options.follow) await follow(store, entries, options.workspace, print, io);
-  else entries.forEach(print);
-}
+/** How many running requests are waited for; of more, the oldest are printed as running. */
+const LONGEST_WAITING_LIST = 1_000;
 
 /** Prints each entry once, when it has its outcome; so a line is complete when it appears. */
 async function follow(
@@ -291,15 +253,14 @@ async function follow(
   first: readonly EvidenceEntry[],
   workspace: { readonly workspace?: string },
   print: (entry: EvidenceEntry) => void,
-  io: CommandIo,
+  { signal }: CommandIo,
 ): Promise<void> {
   const running = new Map<number, EvidenceEntry>();
   let seen = 0;
-  const take = (entries: readonly EvidenceEntry[]): void => {
+  const add = (entries: readonly EvidenceEntry[]): void => {
     for (const entry of entries) {
-      if (entry.outcome === null) {
-        running.set(entry.sequence, entry);
-      } else {
+      if (entry.outcome === null) running.set(entry.sequence, entry);
+      else {
         running.delete(entry.sequence);
         print(entry);
       }
@@ -311,17 +272,12 @@ async function follow(
       print(entry);
     }
   };
-  take(first);
-  while (io.signal?.aborted !== true) {
-    await delay(
-      FOLLOW_INTERVAL,
-      undefined,
-      io.signal === undefined ? {} : { signal: io.signal },
-    ).catch(() => undefined);
-    for (const { decision } of running.values()) {
-      take(await store.read({ after: 0, limit: 1, requestId: decision.requestId }));
-    }
-    take(await store.read({ after: seen, limit: LARGEST_READ, ...workspace }));
+  add(first);
+  while (signal?.aborted !== true) {
+    await delay(FOLLOW_INTERVAL, undefined, signal && { signal }).catch(() => undefined);
+    for (const { decision } of running.values())
+      add(await store.read({ after: 0, limit: 1, requestId: decision.requestId }));
+    add(await store.read({ after: seen, limit: LARGEST_READ, ...workspace }));
   }
 }
 

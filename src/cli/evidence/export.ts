@@ -1,4 +1,4 @@
-import { type JsonObject, type JsonValue, parseJsonObject } from "../../canon/json.ts";
+import { type JsonValue, parseJsonObject } from "../../canon/json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../evidence/evidence-store.ts";
 import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
@@ -13,6 +13,7 @@ import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import { startOf, walkLog } from "./verified.ts";
 import { walkPolicyLog } from "./verify.ts";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { open as openFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
 interface ExportOptions {
@@ -48,14 +49,24 @@ async function writeRows(
   write: (text: string) => void,
 ): Promise<void> {
   write(`${formatHeader({ from, to, workspace })}\n`);
-  const selection = new Selection(workspace);
+  /** Running requests of the workspace: an outcome does not name its workspace. */
+  const running = new Set<JsonValue | undefined>();
+  const isSelected = ({ position, kind, record }: ChainRow): boolean => {
+    if (workspace === null) return true;
+    const facts = parseJsonObject(record);
+    if (facts === null) throw interrupted(position);
+    if (kind === "outcome") return running.delete(facts.requestId);
+    if (facts.workspace !== workspace) return false;
+    running.add(facts.requestId);
+    return true;
+  };
   let previous = from;
   for await (const row of walkLog(log, from.position)) {
     if (row.position > to.position) break;
     if (row.position !== previous.position + 1) throw interrupted(previous.position + 1);
-    // A line is a row only as long as no record has a second line; ours never have.
+    // A record of two lines would be two rows; ours have one.
     if (row.record.includes("\n")) throw interrupted(row.position);
-    if (selection.takes(row)) write(`${formatRow({ ...row, previous: previous.hash })}\n`);
+    if (isSelected(row)) write(`${formatRow({ ...row, previous: previous.hash })}\n`);
     previous = row;
   }
   if (previous.position !== to.position) throw interrupted(previous.position + 1);
@@ -95,34 +106,6 @@ async function rowAt(log: EvidenceLog, position: number, flag: string): Promise<
   return row;
 }
 
-/**
- * Rows of one workspace; an outcome belongs to its decision's workspace, which it does not name
- * itself.
- */
-class Selection {
-  readonly #workspace: string | null;
-  readonly #running = new Set<JsonValue | undefined>();
-
-  constructor(workspace: string | null) {
-    this.#workspace = workspace;
-  }
-
-  takes({ position, kind, record }: ChainRow): boolean {
-    if (this.#workspace === null) return true;
-    const { requestId, workspace } = facts(position, record);
-    if (kind === "outcome") return this.#running.delete(requestId);
-    if (workspace !== this.#workspace) return false;
-    this.#running.add(requestId);
-    return true;
-  }
-}
-
-function facts(position: number, record: string): JsonObject {
-  const value = parseJsonObject(record);
-  if (value === null) throw interrupted(position);
-  return value;
-}
-
 function interrupted(position: number): CommandError {
   return new CommandError(
     `the export ends before position ${position}: rows were pruned meanwhile, or the log is damaged; run "signalbox evidence verify"`,
@@ -143,7 +126,7 @@ export async function exportPolicyLog(
   let position = 0;
   for await (const row of walkPolicyLog(log)) {
     if (position === to.position) break;
-    // A line is a row only as long as no record has a second line; ours never have.
+    // A record of two lines would be two rows; ours have one.
     if (row.position !== position + 1 || row.record.includes("\n")) break;
     write(`${formatPolicyRow(row)}\n`);
     ({ position } = row);
@@ -183,7 +166,10 @@ export async function writeExport(
     rmSync(partial, { force: true });
     throw error;
   }
-  syncFolder(dirname(path));
+  // Not every file system can do it: then the name is on disk a little later.
+  const folder = await openFile(dirname(path), "r").catch(() => null);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
 }
 
 /** One call may write a part: a disk that is nearly full takes what it can. */
@@ -192,20 +178,6 @@ function writeWhole(descriptor: number, text: string): void {
   for (let written = 0; written < bytes.length;) {
     const from = written;
     written += attempt(() => writeSync(descriptor, bytes, from));
-  }
-}
-
-/** Some file systems cannot do it; then the name is on disk a little later. */
-function syncFolder(folder: string): void {
-  try {
-    const descriptor = openSync(folder, "r");
-    try {
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch {
-    // See above.
   }
 }
 

@@ -69,53 +69,41 @@ export async function explainFromFiles(
   io: CommandIo,
 ): Promise<Answer> {
   const cache = await openCache(source.cache, io);
-  const { files, table, policies: compiled } = await compiledFiles(source, cache, io);
+  const head = await compiledFiles(source, cache, io);
+  const { files, table, policies: compiled } = head;
   const { sample } = options;
-  const { config, environment } = source;
   const following =
     source.base === null
       ? null
-      : await followingPolicies(
-          { table, policies: compiled },
-          source.base,
-          { config, cache, environment },
-          io,
-        );
+      : await followingPolicies(head, source.base, { ...source, cache }, io);
   const set =
     following?.set ??
     (await createPolicySet(compiled, [], policyData(table), (id) => initialMode(table, id)));
-  const { identity, question } = sampleQuestionOf(sample);
+  const { identity, question: asSampled } = sampleQuestionOf(sample);
   const operation = operationOf(sample.operation);
-  const simulated: SimulatedQuestion =
-    body === null ? { question, request: null } : readRequest(options, operation, body);
+  const { question, request } =
+    body === null
+      ? { question: asSampled, request: null }
+      : accepted(simulationQuestion(requestBody(sample, body), operation));
   const { at = null, promoted } = options;
   const view = { time: at ?? sample.time, promoted };
   const decider = createDecider(table, set, Date.now);
-  const { policies, decision: decided } = decideFrom(
-    decider,
-    identity,
-    simulated.question,
-    view,
-    Date.now,
-  );
-  const decision = simulatedDecision(simulated.request, operation, table, decided);
-  if ("code" in decision) throw refusedRequest(decision);
-  const explained = {
-    table,
-    policies,
-    identity,
-    question: simulated.question,
-    paths: simulated.request?.paths ?? null,
-  };
-  const explanation = explain({ ...explained, ...view }, decision, null);
+  const { policies, decision: decided } = decideFrom(decider, identity, question, view, Date.now);
+  const decision = accepted(simulatedDecision(request, operation, table, decided));
+  const paths = request?.paths ?? null;
+  const explained = { table, policies, identity, question, paths, ...view };
   const locations = locationsOf(files);
   return {
     explanation: withLocations(
-      explanation,
+      explain(explained, decision, null),
       locations,
-      options.promoted ? null : (following?.kept ?? null),
+      promoted ? null : (following?.kept ?? null),
     ),
-    notes: notesOf({ table, locations, options, question: simulated.question }),
+    notes: [
+      ...routeNotes(table, locations, sample, question),
+      ...preferenceNotes(table, question),
+      ...vocabularyNotes(table, sample),
+    ],
   };
 }
 
@@ -142,23 +130,35 @@ async function compiledFiles(
   throw new CommandError("the files have errors, so nothing can be decided with them");
 }
 
-function readRequest(
-  options: RequestOptions,
-  operation: SimulatedOperation,
-  body: JsonObject,
-): SimulatedQuestion {
-  const read = simulationQuestion(simulationBody(options, body), operation);
-  if ("code" in read) throw refusedRequest(read);
-  return read;
+/** The body of a simulation: a request's own body with the flags beside it, or a sample. */
+function requestBody(sample: SampleRequest, body: JsonObject | null): JsonObject {
+  // The server adds the features that every request of the operation uses.
+  const added = ALWAYS_USED[sample.operation] ?? [];
+  const scalars = perScalar((member, { name, plain }) => [
+    name,
+    sample[member] === plain ? null : sample[member],
+  ]);
+  const shape = {
+    needs: sample.needs,
+    features: sample.features.filter((feature) => !added.includes(feature)),
+    ...Object.fromEntries(scalars),
+    signature_families: sample.signatureFamilies,
+    dimensions: sample.dimensions,
+  };
+  return withoutDefaults({
+    model: sample.model,
+    provider: sample.preferences === null ? null : preferencesJson(sample.preferences),
+    ...(body === null ? shape : { request: body }),
+  });
 }
 
-/** The part of a simulation's body that a request's own body and the flags beside it make. */
-function simulationBody({ sample }: RequestOptions, body: JsonObject): JsonObject {
-  return {
-    request: body,
-    ...(sample.model === "" ? {} : { model: sample.model }),
-    ...(sample.preferences === null ? {} : { provider: preferencesJson(sample.preferences) }),
-  };
+/** An older server refuses members that it does not know, so a plain request has none of them. */
+function withoutDefaults(members: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(members).filter(([, value]) =>
+      Array.isArray(value) ? value.length > 0 : value !== null && value !== "",
+    ),
+  );
 }
 
 function operationOf(operation: Operation): SimulatedOperation {
@@ -200,87 +200,75 @@ async function followingPolicies(
   return { set: declared, kept: { policies: new Set(kept), locations: locationsOf(before.files) } };
 }
 
-interface Noted {
-  readonly table: RoutingTable;
-  readonly locations: Locations;
-  readonly options: RequestOptions;
-  readonly question: Question;
-}
+// Notes for readers of the files only, never for callers: which of the requested names do not exist.
+// Such a request can be sent, so it is decided and not refused as a mistake of the command line.
 
-/**
- * For readers of the files only, never for callers: which of the requested names do not exist. Such
- * a request can be sent, so it is decided and not refused as a mistake of the command line.
- */
-function notesOf(noted: Noted): readonly string[] {
-  return [...routeNotes(noted), ...preferenceNotes(noted), ...vocabularyNotes(noted)];
-}
-
-function routeNotes({ table, locations, options: { sample }, question }: Noted): readonly string[] {
-  const workspace = Object.hasOwn(table.workspaces, sample.workspace)
-    ? table.workspaces[sample.workspace]
+function routeNotes(
+  { workspaces, routes }: RoutingTable,
+  locations: Locations,
+  sample: SampleRequest,
+  { model }: Question,
+): readonly string[] {
+  const workspace = Object.hasOwn(workspaces, sample.workspace)
+    ? workspaces[sample.workspace]
     : undefined;
-  if (workspace === undefined) {
+  if (workspace === undefined)
     return [
-      `there is no workspace with this name; ${suggest(sample.workspace, Object.keys(table.workspaces))}`,
+      `there is no workspace with this name; ${suggest(sample.workspace, Object.keys(workspaces))}`,
     ];
-  }
-  if (question.model === "") return [];
-  if (!Object.hasOwn(table.routes, question.model)) {
-    return [
-      `there is no route with this name; ${suggest(question.model, Object.keys(table.routes))}`,
-    ];
-  }
-  if (workspace.approve.routes.includes(question.model)) return [];
+  if (model === "" || workspace.approve.routes.includes(model)) return [];
+  if (!Object.hasOwn(routes, model))
+    return [`there is no route with this name; ${suggest(model, Object.keys(routes))}`];
   const location = formatLocation(locations.approval(workspace.id, "routes"));
   return [
     `the route exists, but the workspace does not approve it${location === "" ? "" : ` (${location})`}`,
   ];
 }
 
-function preferenceNotes({ table, question }: Noted): readonly string[] {
-  const { preferences } = question;
+function preferenceNotes(table: RoutingTable, { preferences }: Question): readonly string[] {
   if (preferences === null) return [];
   const providers = Object.keys(table.providers);
   const unknown = (["order", "only", "ignore"] as const).flatMap((member) => {
-    const name = preferences[member]?.find((provider) => !Object.hasOwn(table.providers, provider));
+    const name = preferences[member]?.find((provider) => !providers.includes(provider));
     return name === undefined
       ? []
       : [`${member} names a provider that does not exist; ${suggest(name, providers)}`];
   });
   const region = preferences.region?.find((name) => regionsNamed(table, name) === null);
   if (region === undefined) return unknown;
-  const groups = Object.entries(table.regionGroups).flatMap(([group, regions]) => [
-    group,
-    ...regions,
-  ]);
-  return [...unknown, `region names a region that does not exist; ${suggest(region, groups)}`];
+  const regions = Object.entries(table.regionGroups).flat(2);
+  return [...unknown, `region names a region that does not exist; ${suggest(region, regions)}`];
 }
 
-/** What the vocabulary does not have, policies cannot see. */
-function vocabularyNotes({ table, options: { sample } }: Noted): readonly string[] {
-  const { environments, workloads, owners = [], labels } = table.vocabulary;
-  const { key } = sample;
+/** Policies do not see values that the vocabulary does not have. */
+function vocabularyNotes({ vocabulary }: RoutingTable, { key }: SampleRequest): readonly string[] {
+  const { environments, workloads, owners = [], labels } = vocabulary;
   const label = key.labels.find((one) => !labels.includes(one));
-  const seen = (
-    what: string,
+  const note = (
+    text: string,
     value: string | undefined,
     known: readonly string[],
   ): readonly string[] =>
-    value === undefined || known.includes(value)
+    value === undefined || value === "" || known.includes(value)
       ? []
       : [
-          `policies see the key's ${what} as "other": the vocabulary does not have it; ${suggest(value, known)}`,
+          `policies ${text}: the vocabulary does not have it; ${suggest(value, known)}`.replace(
+            /; $/,
+            "",
+          ),
         ];
   return [
-    ...seen("environment", key.environment, environments),
-    ...seen("workload", key.workload === "" ? undefined : key.workload, workloads),
-    ...seen("owner", key.owner, owners),
-    ...(label === undefined
-      ? []
-      : [
-          `policies do not see one of the key's labels: the vocabulary does not have it; ${suggest(label, labels)}`,
-        ]),
-  ].map((note) => note.replace(/; $/, ""));
+    ...note('see the key\'s environment as "other"', key.environment, environments),
+    ...note('see the key\'s workload as "other"', key.workload, workloads),
+    ...note('see the key\'s owner as "other"', key.owner, owners),
+    ...note("do not see one of the key's labels", label, labels),
+  ];
+}
+
+/** The result of a step that may refuse the request. @throws {CommandError} */
+function accepted<Result extends object>(result: Result | ServiceError): Result {
+  if ("code" in result) throw refusedRequest(result);
+  return result;
 }
 
 /** The error of a request that is refused before a decision. */
@@ -307,9 +295,15 @@ export async function explainFromServer(
   body: JsonObject | null,
   io: CommandIo,
 ): Promise<Answer> {
-  const url = simulateUrl(server, options.sample.operation);
+  const { sample, time, promoted } = options;
+  const url = serverUrl(server, "/v1/route/simulate");
+  url.searchParams.set("operation", sample.operation);
   const key = serverKey(io, "route:simulate");
-  const sent = body === null ? sampleBody(options) : wholeBody(options, body);
+  const sent = {
+    ...requestBody(sample, body),
+    ...(time !== null && { time: timeFacts(time) }),
+    ...(promoted && { promoted }),
+  };
   const { status, body: answer } = await callServer({ url, method: "POST", key, body: sent });
   if (status !== 200) throw refusal(status, answer);
   if (answer?.object !== "route.simulation") {
@@ -317,15 +311,14 @@ export async function explainFromServer(
       "--server: the answer is not an explanation of Signalbox; check the address",
     );
   }
-  const { workspace } = options.sample;
-  if (options.isCallerGiven && answer.workspace !== workspace) {
+  if (options.isCallerGiven && answer.workspace !== sample.workspace) {
     throw new CommandError(
       "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",
     );
   }
   return {
     explanation: answer,
-    notes: options.isCallerGiven ? serverKeyNotes(answer, options.sample) : [],
+    notes: options.isCallerGiven ? serverKeyNotes(answer, sample) : [],
   };
 }
 
@@ -348,49 +341,7 @@ function serverKeyNotes({ key, budget }: JsonObject, sample: SampleRequest): rea
   ];
 }
 
-function simulateUrl(server: string, operation: string): URL {
-  const url = serverUrl(server, "/v1/route/simulate");
-  url.searchParams.set("operation", operation);
-  return url;
-}
-
-/** Only what differs from a plain request: an older server refuses unknown members. */
-function sampleBody(options: ExplainOptions): JsonObject {
-  const { sample } = options;
-  // The server adds what every request of the operation uses.
-  const features = sample.features.filter(
-    (feature) => ALWAYS_USED[sample.operation]?.includes(feature) !== true,
-  );
-  return {
-    ...(sample.model === "" ? {} : { model: sample.model }),
-    ...(sample.preferences === null ? {} : { provider: preferencesJson(sample.preferences) }),
-    ...(sample.needs.length === 0 ? {} : { needs: sample.needs }),
-    ...(features.length === 0 ? {} : { features }),
-    ...Object.fromEntries(
-      perScalar((member, { name, plain }) =>
-        sample[member] === plain ? [] : [[name, sample[member]]],
-      ).flat(),
-    ),
-    ...(sample.signatureFamilies.length === 0
-      ? {}
-      : { signature_families: sample.signatureFamilies }),
-    ...(sample.dimensions === null ? {} : { dimensions: sample.dimensions }),
-    ...viewBody(options),
-  };
-}
-
-function wholeBody(options: ExplainOptions, body: JsonObject): JsonObject {
-  return { ...simulationBody(options, body), ...viewBody(options) };
-}
-
-function viewBody({ time, promoted }: ExplainOptions): JsonObject {
-  return {
-    ...(time === null ? {} : { time: timeFacts(time) }),
-    ...(promoted ? { promoted: true } : {}),
-  };
-}
-
-/** What a server that answers anything but 200 means for the caller. */
+/** The error for an answer other than 200. */
 function refusal(status: number, answer: JsonObject | null): CommandError {
   const error = isJsonObject(answer?.error) ? answer.error : {};
   const { code, param, message } = error;

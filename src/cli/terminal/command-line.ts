@@ -3,8 +3,7 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { nearestName } from "../../canon/nearest-name.ts";
 import { CommandError, EXIT, UsageError, type Command, type CommandIo } from "./command-io.ts";
-import { isShowable, quote } from "../../compile/authored/literal-secrets.ts";
-import { suggest } from "../../compile/authored/literal-secrets.ts";
+import { isShowable, quote, suggest } from "../../compile/authored/literal-secrets.ts";
 import { KeyOptionError } from "../../keys/key-record.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
 import { StartError } from "../../server/start-error.ts";
@@ -132,11 +131,8 @@ export function commandGroup<const Given extends Options>({
     }
     const { argument } = command;
     if (argument === undefined) noArguments(rest);
-    return await command.run(
-      values,
-      io,
-      argument === undefined ? "" : onlyArgument(rest, argument),
-    );
+    const only = argument === undefined ? "" : onlyArgument(rest, argument);
+    return await command.run(values, io, only);
   });
 }
 
@@ -180,36 +176,21 @@ export function readArguments<const Given extends Options>(
   }
 }
 
-/** Renamed flags. The first new form that the command has is suggested. */
-const RENAMED: ReadonlyMap<string, readonly string[]> = new Map([
-  ["--json", ["--format json"]],
-  ["--csv", ["--format csv"]],
-  ["--overlay", ["--environment"]],
-]);
-
 function describeError(error: unknown, known: readonly string[]): string {
   const text = error instanceof Error ? error.message : "";
   const flag = /'(?:-[a-z], )?(--?[a-z][a-z-]{0,40})(?:[ =][^']*)?'/.exec(text)?.[1] ?? "a flag";
   const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
   if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
-    const now = RENAMED.get(flag)?.find((form) =>
-      known.some((name) => form.split(" ")[0] === `--${name}`),
-    );
-    if (now !== undefined) return `${flag}: is now ${now}`;
     const flags = known.map((name) => `--${name}`);
     return `${flag}: there is no such flag${didYouMean(flag, flags)}`;
   }
-  return /does not take an argument/.test(text)
-    ? `${flag}: takes no value`
-    : `${flag}: needs a value`;
+  return `${flag}: ${text.includes("does not take an argument") ? "takes no value" : "needs a value"}`;
 }
 
 /** The error of a missing or unknown subcommand. */
 export function noSuchCommand(name: string | undefined, known: readonly string[]): UsageError {
-  const shown = asTyped(name === undefined ? [] : [name]);
-  return new UsageError(
-    `command: give one of ${known.join(", ")}${name === undefined ? "" : didYouMean(name, known)}${shown}`,
-  );
+  const near = name === undefined ? "" : `${didYouMean(name, known)}${asTyped([name])}`;
+  return new UsageError(`command: give one of ${known.join(", ")}${near}`);
 }
 
 /** Longest list of values that a message prints. */
@@ -354,9 +335,7 @@ export function asTyped(values: readonly string[]): string {
 /** The value, as typed, of the flag with which the error's message begins. */
 function flagAsTyped({ message }: UsageError, argv: readonly string[]): string {
   const [, flag] =
-    /^--([a-z][a-z-]*): (?!takes no value|needs a value|there is no such flag|is now )/.exec(
-      message,
-    ) ?? [];
+    /^--([a-z][a-z-]*): (?!takes no value|needs a value|there is no such flag)/.exec(message) ?? [];
   return flag === undefined || NEVER_SHOWN.has(flag) ? "" : asTyped(valuesOf(flag, argv));
 }
 
@@ -364,8 +343,8 @@ function valuesOf(flag: string, argv: readonly string[]): readonly string[] {
   const long = `--${flag}`;
   return argv.flatMap((argument, index) => {
     if (argument.startsWith(`${long}=`)) return [argument.slice(long.length + 1)];
-    const next = argv[index + 1];
-    return argument === long && next !== undefined && !next.startsWith("-") ? [next] : [];
+    const next = argv[index + 1] ?? "-";
+    return argument === long && !next.startsWith("-") ? [next] : [];
   });
 }
 

@@ -16,7 +16,7 @@ import { ASSERTION_CODES, isAssertionCode } from "../../simulate/assertions/code
 export const REPORT_FORMATS = ["terminal", "json", "github", "sarif"] as const;
 export type ReportFormat = (typeof REPORT_FORMATS)[number];
 
-/** What a report may show besides the findings. */
+/** Facts that a report may show besides the findings. */
 interface ReportContext {
   /** The files that the findings point into; the terminal prints their lines. */
   readonly sources?: readonly Source[];
@@ -25,7 +25,7 @@ interface ReportContext {
   /** Warnings that a comment accepts. */
   readonly accepted?: readonly AcceptedWarning[];
   readonly colour?: boolean;
-  /** What presets came to; only the JSON shows it. */
+  /** Resolved presets; only the JSON shows them. */
   readonly presets?: readonly ResolvedPreset[];
 }
 
@@ -38,17 +38,35 @@ interface ReportContext {
 export function formatDiagnostics(
   format: ReportFormat,
   diagnostics: readonly Diagnostic[],
-  context: ReportContext = {},
+  {
+    sources = [],
+    revision = null,
+    accepted = [],
+    colour = false,
+    presets = [],
+  }: ReportContext = {},
 ): string {
   switch (format) {
     case "terminal":
-      return `${formatTerminal(diagnostics, context.sources ?? [], context.colour ?? false)}${(context.accepted ?? []).map(acceptedLine).join("")}`;
+      return `${formatTerminal(diagnostics, sources, colour)}${accepted.map(acceptedLine).join("")}`;
     case "json":
-      return formatJson(diagnostics, context);
+      // Version 1 of this form: members are only ever added.
+      return jsonText({
+        version: 1,
+        revision,
+        ...count(diagnostics),
+        ...(presets.length > 0 && { presets }),
+        ...(accepted.length > 0 && { accepted }),
+        diagnostics,
+      });
     case "github":
-      return formatGithub(diagnostics);
+      return diagnostics
+        .map(({ severity: level, code: title, message, hint, ...location }) =>
+          formatAnnotation({ level, location, title, message: withHint(message, hint) }),
+        )
+        .join("");
     case "sarif":
-      return formatSarif(diagnostics, context.accepted ?? []);
+      return formatSarif([...diagnostics, ...accepted]);
   }
 }
 
@@ -74,17 +92,17 @@ function formatTerminal(
     const head = `${paint(severity === "error" ? "red" : "yellow", severity)} ${paint("bold", code)}: ${printable(diagnostic.message)}`;
     const lines = [head, `${margin}${paint("dim", "-->")} ${printable(file)}:${line}:${column}`];
     const excerpt = excerptOf(diagnostic, diagnostics, sources);
-    if (excerpt !== null) {
-      lines.push(`${paint("dim", `${line} |`)} ${excerpt.text}`);
-      lines.push(`${paint("dim", `${margin} |`)} ${" ".repeat(excerpt.caret)}${paint("red", "^")}`);
-    }
+    if (excerpt !== null)
+      lines.push(
+        `${paint("dim", `${line} |`)} ${excerpt.text}`,
+        `${paint("dim", `${margin} |`)} ${" ".repeat(excerpt.caret)}${paint("red", "^")}`,
+      );
     if (hint !== "") lines.push(`${margin}${paint("dim", " =")} ${printable(hint)}`);
     return `${lines.join("\n")}\n`;
   });
   const { errors, warnings } = count(diagnostics);
-  return [...blocks, `${amountText(errors, "error")}, ${amountText(warnings, "warning")}\n`].join(
-    "\n",
-  );
+  const sum = `${amountText(errors, "error")}, ${amountText(warnings, "warning")}\n`;
+  return [...blocks, sum].join("\n");
 }
 
 function acceptedLine({ code, file, line, column, reason }: AcceptedWarning): string {
@@ -97,14 +115,14 @@ const WIDEST = 140;
 const LONGEST = 4_000;
 
 /**
- * The line concerned with everything blotted out that could be a credential; `null` where the line
- * is known to hold one, since no mask is as safe as not printing it.
+ * The line, with everything masked that could be a credential; `null` where the line is known to
+ * hold one, because no mask is as safe as not printing it.
  */
 function excerptOf(
   { file, line, column }: Diagnostic,
   all: readonly Diagnostic[],
   sources: readonly Source[],
-): { readonly text: string; readonly caret: number } | null {
+) {
   const secret = all.some(
     (other) => other.code === "LITERAL_SECRET" && other.file === file && other.line === line,
   );
@@ -117,70 +135,37 @@ function excerptOf(
   };
 }
 
-function count(diagnostics: readonly Diagnostic[]): {
-  readonly errors: number;
-  readonly warnings: number;
-} {
+function count(diagnostics: readonly Diagnostic[]) {
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
   return { errors, warnings: diagnostics.length - errors };
-}
-
-/** Version 1 of this form: members are only ever added. */
-function formatJson(
-  diagnostics: readonly Diagnostic[],
-  { revision = null, presets = [], accepted = [] }: ReportContext,
-): string {
-  const more = {
-    ...(presets.length > 0 && { presets }),
-    ...(accepted.length > 0 && { accepted }),
-  };
-  return jsonText({ version: 1, revision, ...count(diagnostics), ...more, diagnostics });
-}
-
-/** Workflow commands of GitHub Actions: one annotation a finding. */
-function formatGithub(diagnostics: readonly Diagnostic[]): string {
-  return diagnostics
-    .map(({ severity, code, message, hint, ...location }) =>
-      formatAnnotation({
-        level: severity,
-        location,
-        title: code,
-        message: withHint(message, hint),
-      }),
-    )
-    .join("");
-}
-
-function factsOf(code: string): { readonly meaning: string; readonly fix: string } {
-  if (isRouteCode(code)) return ROUTE_CODES[code];
-  return isAssertionCode(code)
-    ? ASSERTION_CODES[code]
-    : { meaning: code, fix: "See docs/policies.md." };
 }
 
 /**
  * SARIF 2.1.0, as code scanning reads it: every code that occurs is a rule with its meaning and
  * fix.
  */
-function formatSarif(
-  diagnostics: readonly Diagnostic[],
-  accepted: readonly AcceptedWarning[],
-): string {
-  const all: readonly (Diagnostic & { readonly reason?: string })[] = [...diagnostics, ...accepted];
-  const codes = [...new Set(all.map(({ code }) => code))].toSorted();
-  const rules = codes.map((code) => {
-    const level = all.find((diagnostic) => diagnostic.code === code)?.severity ?? "error";
-    const facts = factsOf(code);
-    return { id: code, meaning: facts.meaning, fix: facts.fix, level };
-  });
-  const results = all.map(({ code, severity, message, hint, reason, ...location }) => ({
-    ruleId: code,
-    level: severity,
-    message: withHint(message, hint),
-    location,
-    ...(reason !== undefined && { suppression: reason }),
-  }));
-  return formatSarifLog(rules, results);
+function formatSarif(all: readonly (Diagnostic & { readonly reason?: string })[]): string {
+  const levels = new Map(all.toReversed().map(({ code, severity }) => [code, severity]));
+  const rules = [...levels]
+    .toSorted(([left], [right]) => (left < right ? -1 : 1))
+    .map(([id, level]): SarifRule => {
+      const { meaning, fix } = isRouteCode(id)
+        ? ROUTE_CODES[id]
+        : isAssertionCode(id)
+          ? ASSERTION_CODES[id]
+          : { meaning: id, fix: "See docs/policies.md." };
+      return { id, meaning, fix, level };
+    });
+  return formatSarifLog(
+    rules,
+    all.map(({ code, severity, message, hint, reason, ...location }) => ({
+      ruleId: code,
+      level: severity,
+      message: withHint(message, hint),
+      location,
+      suppression: reason,
+    })),
+  );
 }
 
 function withHint(message: string, hint: string): string {
@@ -310,17 +295,18 @@ export function formatJunitXml(
   const root = formatElement(
     "testsuites",
     { name, ...amounts(all, seconds) },
-    suites.map(suiteElement),
+    suites.map((suite) =>
+      formatElement(
+        "testsuite",
+        { name: suite.name, ...amounts(suite.cases, suite.seconds), file: suite.file },
+        suite.cases.map(caseElement),
+      ),
+    ),
   );
   return `<?xml version="1.0" encoding="UTF-8"?>\n${root}\n`;
 }
 
-function suiteElement({ name, file, cases, seconds }: JunitSuite): string {
-  const attributes = { name, ...amounts(cases, seconds), ...(file === null ? {} : { file }) };
-  return formatElement("testsuite", attributes, cases.map(caseElement));
-}
-
-function amounts(cases: readonly JunitCase[], seconds: string): Readonly<Record<string, string>> {
+function amounts(cases: readonly JunitCase[], time: string) {
   const amount = (outcome: JunitCase["outcome"]): string =>
     String(cases.filter((one) => one.outcome === outcome).length);
   return {
@@ -328,30 +314,26 @@ function amounts(cases: readonly JunitCase[], seconds: string): Readonly<Record<
     failures: amount("failure"),
     errors: amount("error"),
     skipped: amount("skipped"),
-    time: seconds,
+    time,
   };
 }
 
-function caseElement({
-  name,
-  className,
-  position,
-  outcome,
-  message,
-  lines,
-  output,
-  seconds,
-}: JunitCase): string {
-  const where = position === null ? {} : { file: position.file, line: String(position.line) };
-  return formatElement("testcase", { name, classname: className, ...where, time: seconds }, [
-    ...(outcome === "passed" ? [] : [outcomeElement(outcome, message, lines)]),
+function caseElement({ outcome, message, lines, output, ...one }: JunitCase): string {
+  const attributes = {
+    name: one.name,
+    classname: one.className,
+    file: one.position?.file ?? null,
+    line: one.position === null ? null : String(one.position.line),
+    time: one.seconds,
+  };
+  const result =
+    message === null
+      ? formatElement(outcome, {}, [])
+      : `<${outcome} message="${escapeXml(message)}">${escapeLines(lines)}</${outcome}>`;
+  return formatElement("testcase", attributes, [
+    ...(outcome === "passed" ? [] : [result]),
     ...(output.length === 0 ? [] : [`<system-out>${escapeLines(output)}</system-out>`]),
   ]);
-}
-
-function outcomeElement(name: string, message: string | null, lines: readonly string[]): string {
-  if (message === null) return formatElement(name, {}, []);
-  return `<${name} message="${escapeXml(message)}">${escapeLines(lines)}</${name}>`;
 }
 
 /**
@@ -360,10 +342,12 @@ function outcomeElement(name: string, message: string | null, lines: readonly st
  */
 function formatElement(
   name: string,
-  attributes: Readonly<Record<string, string>>,
+  attributes: Readonly<Record<string, string | null>>,
   children: readonly string[],
 ): string {
-  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeXml(value)}"`);
+  const written = Object.entries(attributes).map(([key, value]) =>
+    value === null ? "" : ` ${key}="${escapeXml(value)}"`,
+  );
   const open = `<${name}${written.join("")}`;
   return children.length === 0 ? `${open}/>` : `${open}>\n${children.join("\n")}\n</${name}>`;
 }
@@ -394,17 +378,19 @@ function escapeXml(text: string): string {
     .replaceAll(/[&<>"\t\n\r]/g, (character) => ENTITIES[character] ?? "");
 }
 
-/** What GitHub Actions makes of an annotation. */
+/** Kinds of annotations of GitHub Actions. */
 export type AnnotationLevel = "error" | "warning" | "notice";
+
+interface Location {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
 
 interface Annotation {
   readonly level: AnnotationLevel;
   /** `null`: the annotation belongs to no file. */
-  readonly location: {
-    readonly file: string;
-    readonly line: number;
-    readonly column: number;
-  } | null;
+  readonly location: Location | null;
   readonly title: string;
   readonly message: string;
 }
@@ -414,15 +400,10 @@ interface Annotation {
  * begin another command or property.
  */
 export function formatAnnotation({ level, location, title, message }: Annotation): string {
+  const { file, line, column } = location ?? {};
   const where =
-    location === null
-      ? []
-      : [
-          `file=${escapeProperty(location.file)}`,
-          `line=${location.line}`,
-          `col=${location.column}`,
-        ];
-  return `::${level} ${[...where, `title=${escapeProperty(title)}`].join(",")}::${escapeData(message)}\n`;
+    file === undefined ? "" : `file=${escapeProperty(file)},line=${line},col=${column},`;
+  return `::${level} ${where}title=${escapeProperty(title)}::${escapeData(message)}\n`;
 }
 
 function escapeData(text: string): string {
@@ -437,7 +418,7 @@ export type SarifLevel = "error" | "warning" | "note";
 
 export interface SarifRule {
   readonly id: string;
-  /** What a result of this rule means. */
+  /** Meaning of a result of this rule. */
   readonly meaning: string;
   readonly fix: string;
   readonly level: SarifLevel;
@@ -448,15 +429,11 @@ export interface SarifResult {
   readonly level: SarifLevel;
   readonly message: string;
   /** `null`: the result belongs to no file. */
-  readonly location: {
-    readonly file: string;
-    readonly line: number;
-    readonly column: number;
-  } | null;
-  /** What stays the same while the result stays the same, by the name of the way it is made. */
-  readonly fingerprints?: Readonly<Record<string, string>>;
+  readonly location: Location | null;
+  /** Stable identities of the result, by the name of their method. */
+  readonly fingerprints?: Readonly<Record<string, string>> | undefined;
   /** Why the result is accepted. */
-  readonly suppression?: string;
+  readonly suppression?: string | undefined;
 }
 
 /**
@@ -467,44 +444,38 @@ export function formatSarifLog(
   rules: readonly SarifRule[],
   results: readonly SarifResult[],
 ): string {
-  const indices = new Map(rules.map(({ id }, index) => [id, index]));
+  const ids = rules.map(({ id }) => id);
   const run = {
-    tool: { driver: { name: "signalbox", rules: rules.map(ruleObject) } },
+    tool: {
+      driver: {
+        name: "signalbox",
+        rules: rules.map(({ id, meaning, fix, level }) => ({
+          id,
+          shortDescription: { text: meaning },
+          help: { text: fix },
+          defaultConfiguration: { level },
+        })),
+      },
+    },
     columnKind: "utf16CodeUnits",
-    results: results.map((result) => resultObject(result, indices)),
+    // Members without a value are not written.
+    results: results.map(({ ruleId, level, message, location, fingerprints, suppression }) => ({
+      ruleId,
+      ruleIndex: ids.indexOf(ruleId),
+      level,
+      message: { text: inertText(message) },
+      locations: location === null ? undefined : [locationObject(location)],
+      partialFingerprints: fingerprints,
+      suppressions:
+        suppression === undefined
+          ? undefined
+          : [{ kind: "external", status: "accepted", justification: inertText(suppression) }],
+    })),
   };
   return jsonText({ $schema: SARIF_SCHEMA, version: "2.1.0", runs: [run] });
 }
 
 const SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
-
-function ruleObject({ id, meaning, fix, level }: SarifRule): object {
-  return {
-    id,
-    shortDescription: { text: meaning },
-    help: { text: fix },
-    defaultConfiguration: { level },
-  };
-}
-
-function resultObject(result: SarifResult, indices: ReadonlyMap<string, number>): object {
-  const { ruleId, level, message, location, fingerprints, suppression } = result;
-  return {
-    ruleId,
-    ruleIndex: indices.get(ruleId) ?? -1,
-    level,
-    message: { text: inertText(message) },
-    ...(location === null ? {} : { locations: [locationObject(location)] }),
-    ...(fingerprints === undefined ? {} : { partialFingerprints: fingerprints }),
-    ...(suppression === undefined
-      ? {}
-      : {
-          suppressions: [
-            { kind: "external", status: "accepted", justification: inertText(suppression) },
-          ],
-        }),
-  };
-}
 
 /**
  * A plain text message makes a link of `[text](target)`; brackets after a backslash are text (SARIF
@@ -515,7 +486,7 @@ function inertText(message: string): string {
   return text.includes("](") ? text.replaceAll(/[\\[\]]/g, String.raw`\$&`) : text;
 }
 
-function locationObject({ file, line, column }: NonNullable<SarifResult["location"]>): object {
+function locationObject({ file, line, column }: Location): object {
   return {
     physicalLocation: {
       artifactLocation: {
