@@ -8,7 +8,7 @@ import {
   type DeclaredValues,
 } from "../canon/credentials/service-key.ts";
 import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
-import { formatTime, readTime } from "../canon/rfc3339.ts";
+import { formatTime } from "../canon/rfc3339.ts";
 import { SCOPES } from "../canon/identity.ts";
 import { describeKey, statusOf } from "../http/control/service-keys/key-page.ts";
 import { KeyOptionError, createKey, rotateKey, type KeyField } from "../keys/key-record.ts";
@@ -21,6 +21,7 @@ import {
   didYouMean,
   listItems,
   readDuration,
+  readInstant,
   readValue,
   required,
   switches,
@@ -85,20 +86,6 @@ ${DATABASE_HELP}
 Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 `;
 
-const GRANT_FLAGS = [
-  "exchange",
-  "exchange-operations",
-  "exchange-routes",
-  "exchange-origins",
-  "requests-per-minute",
-  "tokens-per-minute",
-  "concurrency",
-  "budget-usd",
-  "budget-tokens",
-  "budget-per",
-  "budget-time-zone",
-] as const;
-
 const CREATE_FLAGS = [
   "name",
   "workspace",
@@ -110,7 +97,17 @@ const CREATE_FLAGS = [
   "labels",
   "config",
   "environment",
-  ...GRANT_FLAGS,
+  "exchange",
+  "exchange-operations",
+  "exchange-routes",
+  "exchange-origins",
+  "requests-per-minute",
+  "tokens-per-minute",
+  "concurrency",
+  "budget-usd",
+  "budget-tokens",
+  "budget-per",
+  "budget-time-zone",
 ] as const;
 
 const FLAGS = {
@@ -241,38 +238,22 @@ function keyId(argument: string): string {
 }
 
 function readExpiry(text: string): number {
-  const duration = readDuration(text);
-  const time = duration === null ? readTime(text) : Date.now() + duration;
-  if (time === null)
-    throw new UsageError("--expires: give a duration such as 90d, or an RFC 3339 time");
-  return time;
+  return readInstant("--expires", text, 1, "90d");
 }
 
-const FLAG_OF = {
-  name: "--name",
-  workspace: "--workspace",
-  scopes: "--scopes",
-  owner: "--owner",
+/** Flags whose names differ from the fields that they set. */
+const FLAG_OF: Partial<Record<KeyField, string>> = {
   expires_at: "--expires",
   environment: "--key-environment",
-  workload: "--workload",
-  labels: "--labels",
   "exchange.maximum_lifetime": "--exchange",
-  "exchange.operations": "--exchange-operations",
-  "exchange.routes": "--exchange-routes",
-  "exchange.origins": "--exchange-origins",
-  "limits.requests_per_minute": "--requests-per-minute",
-  "limits.tokens_per_minute": "--tokens-per-minute",
-  "limits.concurrency": "--concurrency",
   "limits.budget": "--budget-usd",
-  "limits.budget.time_zone": "--budget-time-zone",
-  overlap: "--overlap",
   key: "key",
-} as const satisfies Record<KeyField, string>;
+};
 
 /** The error about a field of a key, by the flag that sets it. */
 function flagError({ field, fix }: { readonly field: KeyField; readonly fix: string }): UsageError {
-  return new UsageError(`${FLAG_OF[field]}: ${fix}`);
+  const flag = `--${field.replace("limits.", "").replaceAll(/[._]/g, "-")}`;
+  return new UsageError(`${FLAG_OF[field] ?? flag}: ${fix}`);
 }
 
 async function namingFlags<Result>(action: () => Result | Promise<Result>): Promise<Result> {
@@ -322,17 +303,14 @@ function formatKeys(records: readonly KeyRecord[], now: number): string {
 function formatLimits(limits: KeyRecord["limits"]): string {
   if (limits === null) return "none";
   const { requestsPerMinute, tokensPerMinute, concurrency, budget } = limits;
-  const money =
-    budget === null ? null : "usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`;
   return [
-    requestsPerMinute === null ? "" : `${requestsPerMinute} requests/min`,
-    tokensPerMinute === null ? "" : `${tokensPerMinute} tokens/min`,
-    concurrency === null ? "" : `${concurrency} at once`,
-    money === null
-      ? ""
-      : `${money}/${budget?.per}${budget?.timeZone === undefined ? "" : ` ${budget.timeZone}`}`,
+    requestsPerMinute !== null && `${requestsPerMinute} requests/min`,
+    tokensPerMinute !== null && `${tokensPerMinute} tokens/min`,
+    concurrency !== null && `${concurrency} at once`,
+    budget !== null &&
+      `${"usd" in budget ? `${budget.usd} USD` : `${budget.tokens} tokens`}/${budget.per}${budget.timeZone === undefined ? "" : ` ${budget.timeZone}`}`,
   ]
-    .filter((part) => part !== "")
+    .filter((part) => part !== false)
     .join(", ");
 }
 
@@ -374,20 +352,18 @@ function readBudget({
   "budget-time-zone": timeZone,
 }: Values): KeyLimits["budget"] {
   if ([usd, tokens, per, timeZone].every((value) => value === undefined)) return null;
-  if (usd !== undefined && tokens !== undefined) {
+  if (usd !== undefined && tokens !== undefined)
     throw new UsageError(
       "--budget-tokens: a budget is of money or of tokens; leave out one of the two",
     );
-  }
-  if (usd === undefined && tokens === undefined)
-    throw new UsageError("--budget-usd: is missing; give US dollars, such as --budget-usd 50");
+  const most = readCount(tokens, "--budget-tokens");
+  const dollars = most === null ? required(usd, "--budget-usd", "50") : "";
   const period = readValue("--budget-per", required(per, "--budget-per", "day"), BUDGET_PERIODS);
   const window = { per: period, ...(timeZone !== undefined && { timeZone }) };
-  if (tokens !== undefined) return { tokens: readCount(tokens, "--budget-tokens") ?? 0, ...window };
-  if (usd === undefined || !/^\d{1,10}(\.\d{1,6})?$/.test(usd)) {
+  if (most !== null) return { tokens: most, ...window };
+  if (!/^\d{1,10}(\.\d{1,6})?$/.test(dollars))
     throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
-  }
-  return { usd: Number(usd), ...window };
+  return { usd: Number(dollars), ...window };
 }
 
 function readCount(text: string | undefined, flag: string): number | null {

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseJsonObject, type JsonObject } from "../canon/json.ts";
+import { DECISION } from "../http/contract/decision-schemas.ts";
 import { decisionAnswer } from "../http/control/decision-handlers.ts";
 import { readEvidenceSample } from "../simulate/evidence/evidence-sample.ts";
 import { name, quoted, strong, type Item, type Section, type Text } from "./document/document.ts";
-import { explainFromFiles, type Answer } from "./explain/answer.ts";
+import { explainFromFiles } from "./explain/answer.ts";
 import {
   explanationSections,
   factItems,
@@ -12,14 +13,13 @@ import {
   printDocument,
 } from "./explain/format-explanation.ts";
 import {
+  type Answer,
   callServer,
   KEY_NOT_ACCEPTED,
-  numberOf,
   objectOf,
-  objectsOf,
+  readAnswer,
   serverKey,
   serverUrl,
-  stringsOf,
   textOf,
 } from "./terminal/call-server.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
@@ -110,11 +110,7 @@ async function fromStore(id: string, values: Values, io: CommandIo): Promise<Rec
 }
 
 /** `null` where no files are there, or the record cannot be decided again. */
-async function explainRecord(
-  record: JsonObject,
-  { config, environment }: Values,
-  io: CommandIo,
-): Promise<Answer | null> {
+async function explainRecord(record: JsonObject, { config, environment }: Values, io: CommandIo) {
   const file = config ?? "routes.yaml";
   const read = readEvidenceSample(record);
   if (read === null || "unsupportedSetting" in read) return null;
@@ -160,101 +156,97 @@ async function fromServer(id: string, server: string, io: CommandIo): Promise<Re
 }
 
 function printRecorded({ decision, explanation, notes }: Recorded, io: CommandIo): void {
-  const isServed = decision.outcome === "route" || decision.outcome === "answer";
-  const command = textOf(decision, "explain");
+  const read = readAnswer(DECISION, decision);
+  const { outcome, explain: command } = read;
+  const isServed = outcome === "route" || outcome === "answer";
   const sections: readonly Section[] = [
-    listSection("Recorded", factItems(recordedFacts(decision))),
-    listSection("Limit", factItems(limitFacts(decision))),
-    listSection("Calls", objectsOf(decision, "calls").map(callItem)),
-    listSection("Cost", factItems(costFacts(decision))),
-    listSection("In shadow", objectsOf(decision, "shadow").map(shadowItem)),
+    listSection("Recorded", factItems(recordedFacts(read))),
+    listSection("Limit", factItems(limitFacts(read))),
+    listSection("Calls", read.calls.map(callItem)),
+    listSection("Cost", factItems(costFacts(read))),
+    listSection("In shadow", read.shadow.map(shadowItem)),
     ...(explanation === null ? [] : explanationSections(explanation, notes)),
-    ...(command === ""
+    ...(command === null
       ? []
       : [{ id: "again", title: "Decide it again", note: "", blocks: [{ command }] }]),
   ];
-  printDocument(strong(headline(decision), isServed ? "good" : "stop"), sections, io);
+  printDocument(strong(headline(read), isServed ? "good" : "stop"), sections, io);
 }
 
-function headline(decision: JsonObject): string {
-  const status = textOf(decision, "status");
-  const answered = status === "" ? "" : `, ${status}`;
-  const reason = textOf(decision, "reason");
-  const terminal = textOf(decision, "terminal") || "running";
-  switch (textOf(decision, "outcome")) {
+type RecordedDecision = Answer<typeof DECISION>;
+
+function headline(decision: RecordedDecision): string {
+  const answered = decision.status === null ? "" : `, ${decision.status}`;
+  const reason = `${decision.reason ?? ""}${answered}`;
+  switch (decision.outcome) {
     case "deny":
-      return `DENIED by ${textOf(decision, "policy")}/${textOf(decision, "constraint")}: ${reason}${answered}`;
+      return `DENIED by ${decision.policy ?? ""}/${decision.constraint ?? ""}: ${reason}`;
     case "refuse":
-      return `REFUSED: ${reason}${answered}`;
+      return `REFUSED: ${reason}`;
     case "answer":
       return `ANSWERED by the router${answered}`;
     default:
-      return `ROUTED to ${textOf(decision, "endpoint") || "no endpoint"}: ${terminal}${answered}`;
+      return `ROUTED to ${decision.endpoint ?? "no endpoint"}: ${decision.terminal ?? "running"}${answered}`;
   }
 }
 
-function recordedFacts(decision: JsonObject): Readonly<Record<string, Text>> {
-  const text = (member: string): Text => quoted(textOf(decision, member));
+function recordedFacts(decision: RecordedDecision): Readonly<Record<string, Text>> {
   return {
-    id: text("id"),
-    at: text("at"),
-    workspace: text("workspace"),
-    key: text("key"),
-    operation: text("operation"),
-    route: text("route"),
-    plan: quoted(stringsOf(decision, "plan").join(", ")),
-    table: quoted(textOf(decision, "table_revision").slice(0, 12)),
-    policy: text("policy_revision"),
-    finish: text("finish"),
-    time: quoted(decision.total_ms === null ? "" : `${textOf(decision, "total_ms")} ms`),
+    id: quoted(decision.id),
+    at: quoted(decision.at),
+    workspace: quoted(decision.workspace),
+    key: quoted(decision.key),
+    operation: quoted(decision.operation),
+    route: quoted(decision.route),
+    plan: quoted(decision.plan.join(", ")),
+    table: quoted(decision.table_revision.slice(0, 12)),
+    policy: quoted(decision.policy_revision),
+    finish: quoted(decision.finish),
+    time: decision.total_ms === null ? null : quoted(`${decision.total_ms} ms`),
   };
 }
 
-function limitFacts(decision: JsonObject): Readonly<Record<string, Text>> {
-  const limit = objectOf(decision, "limit");
-  const per = textOf(limit, "per");
-  const measure = textOf(limit, "measure");
-  const amount = (member: string): Text => quoted(textOf(limit, member));
+function limitFacts({ limit }: RecordedDecision): Readonly<Record<string, Text>> {
+  if (limit === null) return {};
+  const per = limit.per === null ? "" : `/${limit.per}`;
   return {
-    limit: quoted(
-      measure &&
-        `${textOf(limit, "size")} ${measure}${per && `/${per}`} of the ${textOf(limit, "subject")}`,
-    ),
-    used: amount("used"),
-    reserved: amount("reserved"),
-    requested: amount("requested"),
-    renews: amount("renews_at"),
+    limit: quoted(`${limit.size} ${limit.measure}${per} of the ${limit.subject}`),
+    used: quoted(limit.used),
+    reserved: quoted(limit.reserved),
+    requested: quoted(limit.requested),
+    renews: quoted(limit.renews_at),
   };
 }
 
-function callItem(call: JsonObject): Item {
-  const failure = textOf(call, "failure");
-  const status = textOf(call, "status");
+function callItem(call: RecordedDecision["calls"][number]): Item {
   return {
     cells: [
-      name(textOf(call, "endpoint")),
-      quoted(`${textOf(call, "provider")}/${textOf(call, "region")}`),
-      failure === "" ? "answered" : strong(failure.replaceAll("_", " "), "stop"),
-      quoted(status === "" ? "-" : status),
-      quoted(`${Math.round(numberOf(call, "duration_ms") ?? 0)} ms`),
+      name(call.endpoint),
+      quoted(`${call.provider}/${call.region}`),
+      call.failure === null ? "answered" : strong(call.failure.replaceAll("_", " "), "stop"),
+      quoted(call.status ?? "-"),
+      quoted(`${Math.round(call.duration_ms)} ms`),
     ],
   };
 }
 
-function costFacts(decision: JsonObject): Readonly<Record<string, Text>> {
-  if (objectsOf(decision, "calls").length === 0) return {};
-  const [input, output] = [textOf(decision, "input_tokens"), textOf(decision, "output_tokens")];
-  const cost = numberOf(decision, "cost_usd");
+function costFacts(decision: RecordedDecision): Readonly<Record<string, Text>> {
+  const { calls, input_tokens: input, output_tokens: output, cost_usd: cost } = decision;
+  if (calls.length === 0) return {};
   return {
-    tokens: quoted(input === "" && output === "" ? "not counted" : `${input}+${output}`),
+    tokens: quoted(
+      input === null && output === null ? "not counted" : `${input ?? ""}+${output ?? ""}`,
+    ),
     cost: cost === null ? "unknown" : quoted(`${cost} USD by list price`),
   };
 }
 
-function shadowItem(verdict: JsonObject): Item {
-  const effect = textOf(verdict, "effect") || textOf(verdict, "verdict");
-  const policy = `${textOf(verdict, "policy")}/${textOf(verdict, "constraint")} ${textOf(verdict, "revision")}`;
+function shadowItem(shadow: RecordedDecision["shadow"][number]): Item {
+  const effect = shadow.effect ?? shadow.verdict;
   return {
-    cells: [name(policy), quoted(`${textOf(verdict, "reason")}, ${effect.replaceAll("_", " ")}`)],
+    cells: [
+      name(`${shadow.policy}/${shadow.constraint} ${shadow.revision}`),
+      quoted(`${shadow.reason ?? ""}, ${effect.replaceAll("_", " ")}`),
+    ],
   };
 }

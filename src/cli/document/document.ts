@@ -30,9 +30,9 @@ export function strong(text: string, tone: Tone | null = null, href: string | nu
   return { kind: "strong", text, tone, href };
 }
 
-/** `null` for the empty string. */
-export function quoted(text: string): Inline {
-  return text === "" ? null : { kind: "quoted", text };
+/** `null` for the empty string, and for `null`. */
+export function quoted(text: string | number | null): Inline {
+  return text === "" || text === null ? null : { kind: "quoted", text: String(text) };
 }
 
 /** @param most where a list is cut in every format; without it the page has all names. */

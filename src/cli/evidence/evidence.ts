@@ -10,7 +10,7 @@ import {
   TABLE_FORMAT_HELP,
   listFlags,
   readCount,
-  readDuration,
+  readInstant,
   readValue,
   required,
   commandGroup,
@@ -130,18 +130,18 @@ function withLogs<Result>(
 }
 
 async function runVerify(values: Values, io: CommandIo): Promise<number> {
-  const evidence = [
+  const noted = [
     ...(values["expect-head"] ?? []).map((text) => readLink(text, "--expect-head")),
     ...(values.anchor ?? []).flatMap((text) => readAnchors(text, io.cwd)),
   ];
   const policies = (values["policy-head"] ?? []).map((text) => readLink(text, "--policy-head"));
   const json = wantsJson(values.format);
   if (values.file !== undefined) {
-    const file = await verifyFile(resolve(io.cwd, values.file), { evidence, policies });
+    const file = await verifyFile(resolve(io.cwd, values.file), { evidence: noted, policies });
     return printVerified({ file }, json, io);
   }
   return withLogs(values, io, async (store) => {
-    const log = await verifyLog(store.evidence, evidence);
+    const log = await verifyLog(store.evidence, noted);
     const policyLog = await verifyPolicyLog(store.policyLog, policies);
     return printVerified({ log, policies: policyLog }, json, io);
   });
@@ -161,16 +161,16 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
     workspace,
     output,
   };
-  await withLogs(values, io, ({ evidence, policyLog }) =>
+  await withLogs(values, io, (store) =>
     values.policies === true
-      ? writeExport(output, io, (write) => exportPolicyLog(policyLog, write))
-      : exportLog(evidence, options, io),
+      ? writeExport(output, io, (write) => exportPolicyLog(store.policyLog, write))
+      : exportLog(store.evidence, options, io),
   );
   return EXIT.ok;
 }
 
 async function runAnchor(values: Values, io: CommandIo): Promise<number> {
-  const anchor = await withLogs(values, io, ({ evidence }) => evidence.anchor(Date.now()), false);
+  const anchor = await withLogs(values, io, (store) => store.evidence.anchor(Date.now()), false);
   if (anchor === null)
     io.stderr("signalbox evidence: the log is empty, so there is no row to anchor yet\n");
   else io.stdout(`${formatLink(anchor)}\n`);
@@ -208,11 +208,11 @@ async function runTail(values: Values, io: CommandIo): Promise<number> {
     if (accepts?.(entry) !== false)
       io.stdout(`${json ? JSON.stringify(entry) : formatEntry(entry)}\n`);
   };
-  await withLogs(values, io, async ({ evidence }) => {
+  await withLogs(values, io, async ({ evidence: log }) => {
     const most = accepts === null ? limit : LARGEST_READ;
-    const read = await evidence.read({ after: 0, limit: most, ...workspace });
+    const read = await log.read({ after: 0, limit: most, ...workspace });
     const entries = accepts === null ? read : read.filter(accepts).slice(-limit);
-    if (values.follow === true) await follow(evidence, entries, workspace, print, io);
+    if (values.follow === true) await follow(log, entries, workspace, print, io);
     else entries.forEach(print);
   });
   return EXIT.ok;
@@ -228,11 +228,7 @@ function readFilters({
 }: Values): ((entry: EvidenceEntry) => boolean) | null {
   if ([route, key, reason, outcome, since].every((value) => value === undefined)) return null;
   if (outcome !== undefined) readValue("--outcome", outcome, [...OUTCOMES, ...TERMINALS]);
-  const duration = readDuration(since ?? "");
-  const from =
-    since === undefined ? 0 : duration === null ? readTime(since) : Date.now() - duration;
-  if (from === null)
-    throw new UsageError("--since: give a duration such as 1h, or an RFC 3339 time");
+  const from = since === undefined ? 0 : readInstant("--since", since, -1, "1h");
   return ({ decision, outcome: ended }) =>
     decision.at >= from &&
     (route === undefined || decision.route === route) &&
@@ -253,7 +249,7 @@ async function follow(
   first: readonly EvidenceEntry[],
   workspace: { readonly workspace?: string },
   print: (entry: EvidenceEntry) => void,
-  { signal }: CommandIo,
+  io: CommandIo,
 ): Promise<void> {
   const running = new Map<number, EvidenceEntry>();
   let seen = 0;
@@ -273,8 +269,10 @@ async function follow(
     }
   };
   add(first);
-  while (signal?.aborted !== true) {
-    await delay(FOLLOW_INTERVAL, undefined, signal && { signal }).catch(() => undefined);
+  while (io.signal?.aborted !== true) {
+    await delay(FOLLOW_INTERVAL, undefined, io.signal && { signal: io.signal }).catch(
+      () => undefined,
+    );
     for (const { decision } of running.values())
       add(await store.read({ after: 0, limit: 1, requestId: decision.requestId }));
     add(await store.read({ after: seen, limit: LARGEST_READ, ...workspace }));

@@ -28,7 +28,6 @@ import {
   simulatedDecision,
   simulationQuestion,
   type SimulatedOperation,
-  type SimulatedQuestion,
 } from "../../http/control/simulate.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
 import { initialMode, policyData } from "../../policy/input-schema.ts";

@@ -2,6 +2,7 @@ import { isAbsolute, relative, sep } from "node:path";
 import { parseArgs, type ParseArgsConfig } from "node:util";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { nearestName } from "../../canon/nearest-name.ts";
+import { readTime } from "../../canon/rfc3339.ts";
 import { CommandError, EXIT, UsageError, type Command, type CommandIo } from "./command-io.ts";
 import { isShowable, quote, suggest } from "../../compile/authored/literal-secrets.ts";
 import { KeyOptionError } from "../../keys/key-record.ts";
@@ -274,6 +275,20 @@ export function readDuration(text: string): number | null {
   const [, amount, unit] = /^([0-9]{1,6})([smhd])$/.exec(text) ?? [];
   const factor = UNITS.get(unit ?? "");
   return amount === undefined || factor === undefined ? null : Number(amount) * factor;
+}
+
+/**
+ * Milliseconds since the epoch, of an RFC 3339 time or a duration from now.
+ *
+ * @param sign 1: the duration ends then; -1: it began then.
+ * @throws {UsageError}
+ */
+export function readInstant(flag: string, text: string, sign: 1 | -1, example: string): number {
+  const duration = readDuration(text);
+  const time = duration === null ? readTime(text) : Date.now() + sign * duration;
+  if (time === null)
+    throw new UsageError(`${flag}: give a duration such as ${example}, or an RFC 3339 time`);
+  return time;
 }
 
 /** Parses a whole number from 1 to `most`. @throws {UsageError} */
