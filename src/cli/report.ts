@@ -9,6 +9,7 @@ import type {
 import { summarise } from "../governance/summarise.ts";
 import { readPolicyRecord } from "../lifecycle/fold.ts";
 import { KeptContentError, readStoredContent } from "../policy/kept-content.ts";
+import type { ChainLink } from "../evidence/chain.ts";
 import type { Store } from "../store/port.ts";
 import {
   name,
@@ -92,7 +93,7 @@ async function sectionsOf(store: Store, period: Period): Promise<readonly Sectio
   const records: PolicyRecord[] = [];
   for await (const row of walkPolicyLog(store.policyLog)) {
     const record = readPolicyRecord(row.record);
-    // Without it the report would be wrong, and not say so.
+    // A report without the record would be wrong.
     if (record === null)
       throw new CommandError(
         `position ${row.position} of the policy log cannot be read; run "signalbox evidence verify"`,
@@ -105,7 +106,9 @@ async function sectionsOf(store: Store, period: Period): Promise<readonly Sectio
   const acts = records.filter(({ at }) => at >= period.from);
   const [evidence, policies] = [await store.evidence.head(), await store.policyLog.head()];
   return [
-    section("enforced", "Enforced policies", [
+    section(
+      "enforced",
+      "Enforced policies",
       table(
         [
           "policy",
@@ -120,32 +123,42 @@ async function sectionsOf(store: Store, period: Period): Promise<readonly Sectio
         ],
         await Promise.all(enforced.map((one) => enforcementCells(store.policyLog, one))),
       ),
-    ]),
-    section("changes", "Approvals, promotions and rollbacks", [
+    ),
+    section(
+      "changes",
+      "Approvals, promotions and rollbacks",
       table(["time", "policy", "revision", "act", "by"], acts.flatMap(actCells)),
-    ]),
-    section("denials", "Denials and refusals, by reason", [
+    ),
+    section(
+      "denials",
+      "Denials and refusals, by reason",
       table(
         ["workspace", "policy", "constraint", "reason", "denied#", "refused#"],
         await denialCells(store, period),
       ),
-    ]),
-    section("exceptions", "Exceptions", [
+    ),
+    section(
+      "exceptions",
+      "Exceptions",
       table(["time", "policy", "exception", "by"], acts.flatMap(exceptionCells)),
-    ]),
-    section("verify", "How to verify this", [
-      {
-        text: ["Policy log: position ", String(policies.position), ", ", name(policies.hash), "."],
-      },
-      { text: ["Evidence: position ", String(evidence.position), ", ", name(evidence.hash), "."] },
+    ),
+    section(
+      "verify",
+      "How to verify this",
+      headSentence("Policy log", policies),
+      headSentence("Evidence", evidence),
       {
         command: `signalbox evidence verify --policy-head ${formatLink(policies)} --expect-head ${formatLink(evidence)}`,
       },
-    ]),
+    ),
   ];
 }
 
-/** Which content of each policy was enforced, from when to when, oldest first. */
+const headSentence = (log: string, { position, hash }: ChainLink): Block => ({
+  text: [`${log}: position ${position}, `, name(hash), "."],
+});
+
+/** Contents that were enforced, from when to when, oldest first. */
 function enforcements(records: readonly PolicyRecord[]): readonly Enforcement[] {
   const all: Enforcement[] = [];
   const current = new Map<string, Enforcement>();
@@ -214,43 +227,40 @@ const ACTS: Readonly<Partial<Record<PolicyRecord["kind"], string>>> = {
 
 function actCells(record: PolicyRecord): readonly (readonly Text[])[] {
   if (!("by" in record)) return [];
-  const revision =
-    record.kind === "promoted" ? record.to : record.kind === "rolled_back" ? record.from : record;
-  return [
-    [
-      timeText(record.at),
-      name(record.policy),
-      `r${revision.revision}`,
-      ACTS[record.kind] ?? record.kind,
-      actorText(record.by),
-    ],
-  ];
+  const { kind, at, policy, by } = record;
+  const { revision } =
+    kind === "promoted" ? record.to : kind === "rolled_back" ? record.from : record;
+  return [[timeText(at), name(policy), `r${revision}`, ACTS[kind] ?? kind, actorText(by)]];
 }
 
-/** What an auditor would ask about: rollbacks, and promotions without the approvals of others. */
+/** Exceptions for an auditor: rollbacks, and promotions without the approvals of others. */
 function exceptionCells(record: PolicyRecord): readonly (readonly Text[])[] {
-  const row = (exception: string, by: Actor): readonly Text[] => [
-    timeText(record.at),
-    name(record.policy),
-    exception,
-    actorText(by),
-  ];
-  if (record.kind === "rolled_back") return [row(`rolled back: ${record.reason}`, record.by)];
+  if (!("by" in record)) return [];
+  const { at, policy, by } = record;
+  return exceptionsOf(record).flatMap((exception) =>
+    exception === "" ? [] : [[timeText(at), name(policy), exception, actorText(by)]],
+  );
+}
+
+/** Sentences; empty where there is no exception. */
+function exceptionsOf(record: PolicyRecord): readonly string[] {
+  if (record.kind === "rolled_back") return [`rolled back: ${record.reason}`];
   if (record.kind === "approved") {
-    const { report: seen, by } = record;
-    if (seen === null) return [row("approved without a simulation's report", by)];
+    const { report: seen } = record;
+    if (seen === null) return ["approved without a simulation's report"];
+    const { assertions, complete, verification } = seen;
     return [
-      ...(seen.assertions.waived > 0 ? [row("approved with waived assertions", by)] : []),
-      ...(seen.assertions.failed > 0 ? [row("approved with failed assertions", by)] : []),
-      ...(seen.complete ? [] : [row("approved with an incomplete simulation", by)]),
-      ...(seen.verification.result === "verified"
-        ? []
-        : [row("approved with a report that the server did not confirm", by)]),
+      assertions.waived > 0 ? "approved with waived assertions" : "",
+      assertions.failed > 0 ? "approved with failed assertions" : "",
+      complete ? "" : "approved with an incomplete simulation",
+      verification.result === "verified"
+        ? ""
+        : "approved with a report that the server did not confirm",
     ];
   }
   if (record.kind !== "promoted") return [];
-  const others = record.approvals.filter(({ by }) => by.origin !== record.by.origin);
-  return others.length > 0 ? [] : [row("promoted without an approval by somebody else", record.by)];
+  const isAlone = record.approvals.every(({ by }) => by.origin === record.by.origin);
+  return isAlone ? ["promoted without an approval by somebody else"] : [];
 }
 
 async function denialCells(
@@ -296,7 +306,7 @@ function table(headings: readonly string[], rows: readonly (readonly Text[])[]):
   };
 }
 
-const section = (id: string, title: string, blocks: Section["blocks"]): Section => ({
+const section = (id: string, title: string, ...blocks: Section["blocks"]): Section => ({
   id,
   title,
   blocks,

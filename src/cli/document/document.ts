@@ -1,8 +1,8 @@
 import { listText, numberText } from "../terminal/printing.ts";
 
 /**
- * How much a reviewer should mind: requests that stop, data that goes somewhere new, fewer
- * destinations, the same in another way.
+ * Severity for a reviewer: requests stop, data reaches new destinations, fewer destinations, the
+ * same result in another way, an improvement.
  */
 export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
 export type Mark = "+" | "-" | "~" | "!";
@@ -103,7 +103,7 @@ interface Sentence {
 }
 
 export interface List {
-  /** "path": what is counted where the list is cut. */
+  /** Counted where the list is cut, such as "path". */
   readonly noun: string;
   readonly items: readonly Item[];
   /** A table in Markdown and in the page. `#` at the end: a column of amounts. */
@@ -157,8 +157,9 @@ interface CutSection extends Omit<Section, "blocks"> {
 const MOST_ITEMS = 20;
 
 /**
- * What a format without views and folds prints: every item once, long lists cut. @param all with
- * variants and sections of details.
+ * Sections for a format without views and folds: every item once, long lists cut.
+ *
+ * @param all with variants and sections of details.
  */
 export function cutSections(sections: readonly Section[], all: boolean): readonly CutSection[] {
   return sections.flatMap((section): readonly CutSection[] => {
@@ -204,7 +205,7 @@ export function cutBlocks(blocks: readonly Block[], all: boolean): readonly CutB
 
 const MOST_LINES = 12;
 
-/** As many lines as a reader takes in at once: a long comparison loses equal lines first. */
+/** Shortens a long comparison; equal lines go first. */
 export function shortLines(all: readonly DiffLine[]): {
   readonly lines: readonly DiffLine[];
   readonly left: number;

@@ -128,7 +128,7 @@ function lengthOf(lines: readonly string[]): number {
 const LONGEST_LINE = 400;
 const LONGEST_COMMAND = 2_000;
 const MOST_NAMES = 6;
-/** What stays free for the sections after one that does not state it. */
+/** Characters that stay free for later sections where a section does not state them. */
 const RESERVE = 4_500;
 
 const SIGNS: Readonly<Record<Tone, string>> = {

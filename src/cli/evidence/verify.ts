@@ -59,18 +59,15 @@ function describeFault({ position, cause }: ChainFault): string {
   return `does not verify at position ${position}: ${CAUSES[cause]} (${cause})`;
 }
 
-function describeMissing(missing: readonly MissingBatches[]): readonly string[] {
-  if (missing.length === 0) return [];
+function describeMissing(missing: readonly MissingBatches[]): string {
   const names = missing.map(
     ({ process, first, last }) => `${first} to ${last} of process ${process}`,
   );
-  return [
-    `lacks batches of records that were written: ${listText(names)} (missing); look for them in the former primary, or in a later backup`,
-  ];
+  return `lacks batches of records that were written: ${listText(names)} (missing); look for them in the former primary, or in a later backup`;
 }
 
 /**
- * A prune while the log is read takes rows away in front of the reader; it then begins again behind
+ * A prune while the log is read deletes rows ahead of the reader, which then begins again after
  * them.
  */
 const RESTARTS = 5;
@@ -110,11 +107,13 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
       return verifiedLog(from, verifier, anchors, { noted, server });
     const wasPruned = fault?.cause === "gap" && (await startOf(log)).from.position > from.position;
     if (!wasPruned || attempt === RESTARTS) {
-      const details = fault === null ? {} : { position: fault.position, cause: fault.cause };
       const ends = fault?.cause === "end" ? describeCutEnd(verifier.head, remembered) : null;
-      const what = fault === null ? [] : [ends ?? describeFault(fault)];
-      return notVerified(`the log ${[...what, ...describeMissing(missing)].join("; it ")}`, {
-        ...details,
+      const faults = [
+        ...(fault === null ? [] : [ends ?? describeFault(fault)]),
+        ...(missing.length === 0 ? [] : [describeMissing(missing)]),
+      ];
+      return notVerified(`the log ${faults.join("; it ")}`, {
+        ...fault,
         ...(missing.length > 0 && { missing: missing.map((one) => ({ ...one })) }),
       });
     }
@@ -148,7 +147,7 @@ async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<Ch
   return null;
 }
 
-/** What was noted of rows that are gone can only be compared with the anchors. */
+/** Noted positions of pruned rows can only be compared with the anchors. */
 function checkNoted(
   from: ChainLink,
   anchors: readonly EvidenceAnchor[],
@@ -232,7 +231,7 @@ export async function verifyFile(path: string, positions: NotedPositions): Promi
 }
 
 function faultyExport(fault: ChainFault, sentence = describeFault(fault)): Verified {
-  return notVerified(`the export ${sentence}`, { position: fault.position, cause: fault.cause });
+  return notVerified(`the export ${sentence}`, { ...fault });
 }
 
 function refuse(positions: readonly ChainLink[], kind: string): void {
@@ -399,6 +398,5 @@ function policyJson(verifier: PolicyLogVerifier): JsonObject {
 }
 
 function faultyPolicyLog(log: string, fault: PolicyLogFault): Verified {
-  const { position, cause } = fault;
-  return notVerified(`${log} ${describePolicyLogFault(fault)}`, { position, cause });
+  return notVerified(`${log} ${describePolicyLogFault(fault)}`, { ...fault });
 }

@@ -129,28 +129,10 @@ export interface FilesSource {
   readonly environment: string | null;
   /** Folder of compiled policies; `undefined`: the user's. */
   readonly cache: string | undefined;
-  /** What a server runs that gets these files; `null`: it has seen nothing yet. */
+  /** The files that a server runs now; `null`: a new server. */
   readonly base: TreeOption | null;
-  /** What has the files; `null`: the current folder. */
+  /** `null`: the current folder. */
   readonly head: TreeOption | null;
-}
-
-/** The options of a command line. */
-export interface ExplainOptions {
-  readonly source: FilesSource | { readonly server: string };
-  readonly format: (typeof EXPLAIN_FORMATS)[number];
-  readonly promoted: boolean;
-  /** The requested window; `null`: the current one. */
-  readonly time: PolicyTime | null;
-  /** Path of a request's body, or `-`; `null`: the sample is the whole request. */
-  readonly request: string | null;
-  /** The request of `--point`, with defaults for absent members. */
-  readonly sample: SampleRequest;
-  /**
-   * Whether `--point` names the workspace, and so a caller that may differ from the key of a
-   * server.
-   */
-  readonly isCallerGiven: boolean;
 }
 
 type Values = FlagValues<typeof FLAGS>;
@@ -165,7 +147,7 @@ export function readOptions(
   argv: readonly string[],
   now: number,
   io: Pick<CommandIo, "environment"> = { environment: {} },
-): ExplainOptions {
+) {
   const { values, positionals } = readArguments(argv, FLAGS);
   noArguments(positionals, "name the file of a request's body with --request");
   const { given, sample } = readSampleJson(
@@ -177,14 +159,23 @@ export function readOptions(
     source: readSource(values, io),
     format: readValue("--format", values.format ?? "terminal", EXPLAIN_FORMATS),
     promoted: values.promoted === true,
+    /** The requested window; `null`: the current one. */
     time: isJsonObject(given.time) ? sample.time : null,
+    /** Path of a request's body, or `-`; `null`: the sample is the whole request. */
     request: values.request ?? null,
+    /** The request of `--point`, with defaults for absent members. */
     sample,
+    /** A workspace in `--point` names a caller that may differ from the key of a server. */
     isCallerGiven: Object.hasOwn(given, "workspace"),
   };
 }
 
-function readSource(values: Values, io: Pick<CommandIo, "environment">): ExplainOptions["source"] {
+export type ExplainOptions = ReturnType<typeof readOptions>;
+
+function readSource(
+  values: Values,
+  io: Pick<CommandIo, "environment">,
+): FilesSource | { readonly server: string } {
   const { config = "routes.yaml", cache, base, head, server } = values;
   if (server !== undefined) {
     const second = Object.keys(FILES_FLAGS).find((name) => Reflect.get(values, name) !== undefined);
@@ -206,7 +197,7 @@ function readSource(values: Values, io: Pick<CommandIo, "environment">): Explain
   };
 }
 
-/** A server knows the workspace by its key, a body has its own model and shape. */
+/** A server reads the workspace from the key; a body has a model and a shape. */
 function requireMembers({ server, request }: Values, given: JsonObject): void {
   const isModelOptional = request !== undefined || given.operation === "moderations";
   const members = [

@@ -33,7 +33,6 @@ import {
   type Outcome,
   OUTCOMES,
   readImportedText,
-  type ReportEntry,
 } from "./source.ts";
 
 interface ImportSource {
@@ -214,22 +213,13 @@ Next: read IMPORT.md, then try it without any provider: signalbox serve${config}
 `;
 }
 
-export interface Imported {
-  /** By path below the folder that they go to, without the report. */
-  readonly files: ReadonlyMap<string, string>;
-  readonly result: ImportResult;
-}
-
-/**
- * Reads a configuration of another gateway and makes ours of it. @returns what is wrong with the
- * file where nothing can be made of it.
- */
+/** Converts the configuration of another gateway. @returns findings where nothing can be written. */
 export async function runImport(
   source: string,
   file: ImportedFile,
   answers: ImportAnswers,
   cache: CompileCache | null,
-): Promise<Imported | readonly Diagnostic[]> {
+) {
   const imported = new ImportedConfiguration(file.shown, answers);
   const { findings, report, routes, residency, policies, secrets, keyCommands } = imported;
   const read = await IMPORT_SOURCES[source]?.load();
@@ -240,21 +230,30 @@ export async function runImport(
   reportAssumptions(imported);
   if (residency.size > 0) policies.push(await residencyPolicy());
   const files = importFiles(imported, `signalbox import ${source}`, file.shown);
-  const result: ImportResult = {
+  const result = {
     source,
+    /** The source's file as messages print it. */
     file: file.shown,
+    /** Files written, besides the report. */
     files: [...files.keys()],
     entries: report.list(),
+    /** Variables that routes.yaml refers to, with the lines of the source that hold the secret. */
     secrets: secrets.list().map(([variable, literals]) => ({
       variable,
       literals: literals.map(({ at }) => ({ file: at.file ?? file.shown, line: at.line })),
     })),
     check: await checkFiles(files, cache),
+    /** Commands that create the keys of the source anew. */
     keys: keyCommands,
+    /** A request that the simulated provider answers; `null` where no route generates. */
     firstRequest: firstRequestOf(imported),
   };
+  /** By path below the folder that they go to, without the report. */
   return { files, result };
 }
+
+type Imported = Exclude<Awaited<ReturnType<typeof runImport>>, readonly Diagnostic[]>;
+type ImportResult = Imported["result"];
 
 /** The policy that comes with Signalbox, with its tests. */
 async function residencyPolicy(): Promise<PlannedPolicy> {
@@ -304,7 +303,7 @@ function reportAssumptions({ assumed, report, answers, providers }: ImportedConf
     );
 }
 
-function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstRequest"] {
+function firstRequestOf(imported: ImportedConfiguration) {
   for (const { id, routes } of imported.workspaces) {
     const route = imported.routes.find(
       (row) => routes.includes(row.id) && row.primary.model.operation === "generate",
@@ -327,10 +326,7 @@ function firstRequestOf(imported: ImportedConfiguration): ImportResult["firstReq
  * Checks the files of an import before they are written, also in the environment of the simulated
  * provider.
  */
-async function checkFiles(
-  files: ReadonlyMap<string, string>,
-  cache: CompileCache | null,
-): Promise<ImportResult["check"]> {
+async function checkFiles(files: ReadonlyMap<string, string>, cache: CompileCache | null) {
   const tree = memoryTree(files);
   const load = (environment?: string) =>
     loadFromTree(tree, "routes.yaml", "routes.yaml", environment);
@@ -346,7 +342,9 @@ async function checkFiles(
     ].toSorted(compareDiagnostics),
     ({ severity }) => severity,
   );
-  return { errors: error, warnings: warning, revision: plain.table?.revision ?? null };
+  /** SHA-256 of the table; `null` where it has an error. */
+  const revision = plain.table?.revision ?? null;
+  return { errors: error, warnings: warning, revision };
 }
 
 function memoryTree(files: ReadonlyMap<string, string>): FileTree {
@@ -359,32 +357,6 @@ function memoryTree(files: ReadonlyMap<string, string>): FileTree {
       return names.size === 0 ? null : [...names];
     },
   };
-}
-
-/** Outcome of an import. */
-export interface ImportResult {
-  readonly source: string;
-  /** The source's file as messages print it. */
-  readonly file: string;
-  /** Files written, besides the report. */
-  readonly files: readonly string[];
-  readonly entries: readonly ReportEntry[];
-  /** Variables that routes.yaml refers to. */
-  readonly secrets: readonly {
-    readonly variable: string;
-    /** Lines of the source that hold the secret itself; empty where it names a variable. */
-    readonly literals: readonly { readonly file: string; readonly line: number }[];
-  }[];
-  readonly check: {
-    readonly errors: readonly Diagnostic[];
-    readonly warnings: readonly Diagnostic[];
-    /** SHA-256 of the table; `null` where it has an error. */
-    readonly revision: string | null;
-  };
-  /** Commands that create the keys of the source anew. */
-  readonly keys: readonly string[];
-  /** A request that the simulated provider answers; `null` where no route generates. */
-  readonly firstRequest: { readonly workspace: string; readonly body: string } | null;
 }
 
 /** The report for programs; `format` is the version of its shape. */

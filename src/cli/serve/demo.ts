@@ -74,7 +74,7 @@ try it:
 `;
 }
 
-/** The code stands behind `#`: browsers do not send it. */
+/** Browsers do not send the code, because it follows `#`. */
 export function consoleText(
   { console }: ServeOptions,
   { url, adminUrl }: RunningServer,
@@ -105,7 +105,7 @@ review a pull request by which European data would go to the United States (it f
 `;
 }
 
-/** What the console shows while made-up requests come in. */
+/** Pages of the console to watch during `--traffic`. */
 export const TRAFFIC_TEXT = `
 a minute of made-up requests, as up to three workspaces. In the console:
   Overview   an outage of the first model: other endpoints answer instead

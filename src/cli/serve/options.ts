@@ -300,7 +300,7 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   };
 }
 
-/** What the two flags mean; for the refusal and for the log. */
+/** Ways to serve other machines. */
 const WAYS =
   "give --tls-cert and --tls-key; or --behind-proxy where a proxy in front terminates TLS and only the proxy reaches the port " +
   "(forwarded headers are ignored); or --insecure-http to send keys over the network unencrypted";

@@ -14,7 +14,7 @@ import { secretFiles } from "../../compile/secrets.ts";
 import { BUILD_VARIABLE, buildId } from "../../server/build-id.ts";
 import { DRIFT_SENTENCES, type PolicyDrift } from "../../server/policies/slots.ts";
 import { ReloadRequests, watchConfiguration, watchFiles } from "../../server/reload.ts";
-import type { RunningServer, Started, ServeOptions } from "../../server/running-server.ts";
+import type { RunningServer, ServeOptions } from "../../server/running-server.ts";
 import { describeReference, type BuiltSnapshot } from "../../server/snapshots.ts";
 import { StartError, listenFailure } from "../../server/start-error.ts";
 import { startServer } from "../../server/start.ts";
@@ -80,7 +80,11 @@ async function runServe(
   // Before workers start: one process makes the secret and reports errors.
   const options = { ...requested, cache: await usableCache(requested.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
-  checkConfig(options.config, io.cwd);
+  // Before a database is created.
+  if (!existsSync(options.config))
+    throw new CommandError(
+      `there is no ${shownPath(io.cwd, options.config)}; write a first routes.yaml with signalbox init, name another file with --config, or serve the example with --demo`,
+    );
   if (options.exposure === "insecure_http") {
     io.stderr(
       "--insecure-http: keys and prompts cross the network unencrypted; anyone who sees the traffic can use them\n",
@@ -89,14 +93,11 @@ async function runServe(
   if (options.example === true) {
     io.stdout("there is no routes.yaml here: this serves the example that comes with Signalbox\n");
   }
+  const { config, environment = null, tls, watch } = options;
+  const beside = tls === undefined ? [] : [tls.cert, tls.key];
   // Starts before the first compilation: a change during it must not be missed.
-  const unwatch = options.watch
-    ? watchConfiguration(
-        options.config,
-        options.environment ?? null,
-        reloads.request,
-        filesOf(options),
-      )
+  const unwatch = watch
+    ? watchConfiguration(config, environment, reloads.request, beside)
     : () => {};
   try {
     const server = await start(options, io);
@@ -119,19 +120,6 @@ async function runServe(
   } finally {
     unwatch();
   }
-}
-
-/** Before a database is created. @throws {CommandError} */
-function checkConfig(config: string, cwd: string): void {
-  if (existsSync(config)) return;
-  throw new CommandError(
-    `there is no ${shownPath(cwd, config)}; write a first routes.yaml with signalbox init, name another file with --config, or serve the example with --demo`,
-  );
-}
-
-/** Files beside the configuration whose change is served. */
-function filesOf({ tls }: ServeOptions): readonly string[] {
-  return tls === undefined ? [] : [tls.cert, tls.key];
 }
 
 /** Returns a function that watches the secret files of a build instead of the previous ones. */
@@ -158,7 +146,13 @@ async function start(options: ServeOptions, io: MessageIo): Promise<RunningServe
     ...io.environment,
     [BUILD_VARIABLE]: buildId(io.environment[BUILD_VARIABLE], version),
   };
-  const started = await startAs(options, environment, version, io).catch((error: unknown) => {
+  const starting =
+    (options.workers ?? 1) === 1
+      ? startServer(options, environment, version)
+      : import("../../server/workers/start-workers.ts").then(({ startWorkers }) =>
+          startWorkers(options, environment, version, (line) => io.stderr(`${line}\n`)),
+        );
+  const started = await starting.catch((error: unknown) => {
     if (error instanceof StartError || error instanceof StoreUnavailableError) throw error;
     throw new StartError(listenFailure(error), { cause: error });
   });
@@ -167,23 +161,13 @@ async function start(options: ServeOptions, io: MessageIo): Promise<RunningServe
   throw new CommandError("the configuration has errors; nothing was started");
 }
 
-async function startAs(
-  options: ServeOptions,
-  environment: CommandIo["environment"],
-  version: string,
-  io: CommandIo,
-): Promise<Started> {
-  if ((options.workers ?? 1) === 1) return await startServer(options, environment, version);
-  const { startWorkers } = await import("../../server/workers/start-workers.ts");
-  return await startWorkers(options, environment, version, (line) => io.stderr(`${line}\n`));
-}
-
 async function announce(
   options: ServeOptions,
   server: RunningServer,
   io: MessageIo,
 ): Promise<void> {
   const { built, store, url, adminUrl, signInCode } = server;
+  const { environment = null } = options;
   const { table } = built.snapshot.decider;
   // A workspace that manages policies, where the table names them: the first key must be able to do
   // everything.
@@ -208,7 +192,7 @@ async function announce(
   const tried = options.demo ? demoRequest(table) : null;
   const demo = tried === null ? null : await demoKeys(store, tried.workspace);
   io.stdout(
-    `listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${named(options)}\n`,
+    `listening on ${url} (admin on ${adminUrl}), table ${table.revision.slice(0, 12)}${environment === null ? "" : `, environment ${environment}`}\n`,
   );
   if (options.demo && tried === null) {
     io.stdout("--demo: no workspace approves a route, so no demo key is made\n");
@@ -311,8 +295,4 @@ async function untilStopped(
   await stopped;
   watchSecrets(null);
   io.stdout("stopping: waiting for requests in flight\n");
-}
-
-function named({ environment = null }: ServeOptions): string {
-  return environment === null ? "" : `, environment ${environment}`;
 }

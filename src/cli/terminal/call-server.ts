@@ -146,36 +146,27 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
 
 /** The system's code for the failure. The message is dropped: ofetch's quotes the address. */
 function codeOf(error: unknown): string | null {
-  const reason = causeOf(error);
-  if (reason instanceof DOMException && reason.name === "TimeoutError") return "TIMEOUT";
-  const cause = causeOf(reason);
-  const code: unknown = cause instanceof Error ? Reflect.get(cause, "code") : undefined;
+  const reason = error instanceof Error ? error.cause : undefined;
+  if (!(reason instanceof Error)) return null;
+  if (reason.name === "TimeoutError") return "TIMEOUT";
+  const code: unknown = reason.cause instanceof Error ? Reflect.get(reason.cause, "code") : null;
   return typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? code : null;
 }
 
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? error.cause : undefined;
-}
-
-async function readBody(response: Response): Promise<JsonObject | null> {
+/** Stops reading an answer that is too long: it would fill the memory. */
+async function readBody({ body }: Response): Promise<JsonObject | null> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
   try {
-    const text = await readBounded(response);
-    return text === null ? null : parseJsonObject(text);
+    for await (const chunk of body ?? []) {
+      length += chunk.byteLength;
+      if (length > LONGEST_ANSWER) return null;
+      chunks.push(chunk);
+    }
   } catch {
     return null;
   }
-}
-
-/** Stops reading an answer that is too long: it would fill our memory. */
-async function readBounded({ body }: Response): Promise<string | null> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body ?? []) {
-    length += chunk.byteLength;
-    if (length > LONGEST_ANSWER) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  return parseJsonObject(Buffer.concat(chunks).toString("utf8"));
 }
 
 /** As much of JSON Schema as the answers are written in. */
@@ -189,7 +180,7 @@ interface AnswerSchema {
   readonly properties?: Readonly<Record<string, AnswerSchema>>;
 }
 
-/** What is read by a schema. */
+/** An answer as its schema describes it. */
 export type Answer<Schema> = ValueOf<Schema, object, "open">;
 
 /** A text does not match its pattern, so that it must not be put into a command. */
@@ -216,31 +207,20 @@ function readValue(schema: AnswerSchema, value: unknown): JsonValue {
   const types = typesOf(schema);
   if (types.includes("object") && isJsonObject(value)) return readObject(schema, value);
   if (types.includes("array") && Array.isArray(value)) return readItems(schema.items ?? {}, value);
-  if (types.includes("string") && (typeof value === "string" || typeof value === "number")) {
-    return readString(
-      schema,
-      typeof value === "number" && types.includes("integer") ? value : String(value),
-    );
-  }
-  if (
-    NUMBERS.some((type) => types.includes(type)) &&
-    typeof value === "number" &&
-    Number.isFinite(value)
-  )
-    return value;
+  const isNumeric = types.includes("integer") || types.includes("number");
+  if (typeof value === "number" && Number.isFinite(value) && isNumeric) return value;
+  if (types.includes("string") && (typeof value === "string" || typeof value === "number"))
+    return readString(schema, String(value));
   if (types.includes("boolean") && typeof value === "boolean") return value;
   return types.includes("null") ? null : absent(schema, types[0] ?? "");
 }
-
-const NUMBERS = ["integer", "number"];
 
 function typesOf({ type, enum: values, const: only }: AnswerSchema): readonly string[] {
   if (values !== undefined) return values.includes(null) ? ["string", "null"] : ["string"];
   return only !== undefined || type === undefined ? ["string"] : [type].flat();
 }
 
-function readString({ pattern }: AnswerSchema, value: string | number): string | number {
-  if (typeof value === "number") return value;
+function readString({ pattern }: AnswerSchema, value: string): string {
   if (pattern !== undefined && !new RegExp(pattern).test(value)) throw new UnreadableAnswerError();
   return printable(value);
 }

@@ -17,8 +17,8 @@ export function readVersion(): string {
 }
 
 /**
- * Says why this Node cannot run Signalbox, by `engines.node` of package.json; npm only warns of
- * that, and what is missing would show as refused requests later.
+ * Why this Node cannot run Signalbox, by `engines.node` of package.json. npm only warns, and a
+ * missing function of Node would fail requests later.
  *
  * @param node version of the running Node, such as `22.20.0`
  * @returns one sentence, or `null` where it can
@@ -69,10 +69,10 @@ const WRITABLE_BY_OTHERS = 0o022;
  * Has Node keep what it compiles of the program, in the user's cache folder, so that the next start
  * does not compile it again. Before anything else is imported, or it is compiled without.
  *
- * What is kept there is run. So a folder that others can write to, or that may have come with a
- * checkout, is not used, and where there is none, as with a home that cannot be written, each start
- * compiles anew; nothing is said of it, since nothing but time is lost. `NODE_COMPILE_CACHE` names
- * another folder and `NODE_DISABLE_COMPILE_CACHE` switches it off, as for every program of Node.
+ * Cached code is executed, so a folder that others can write to, or that may have come with a
+ * checkout, is not used. Without a folder each start compiles again, without a message, because only
+ * time is lost. `NODE_COMPILE_CACHE` names another folder and `NODE_DISABLE_COMPILE_CACHE` switches
+ * the cache off, as for every program of Node.
  */
 export function keepCompiledCode(environment: Record<string, string | undefined>): void {
   if (
@@ -107,12 +107,12 @@ function isUsable(folder: string): boolean {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return [dirname(folder), folder].every((path) => {
       const found = lstatSync(path);
-      // Windows has no owner that Node knows; a profile's folder is its user's there.
+      // Node reports no owner on Windows; a profile's folder belongs to its user there.
       if (!found.isDirectory() || process.getuid === undefined) return found.isDirectory();
       return found.uid === process.getuid() && (found.mode & WRITABLE_BY_OTHERS) === 0;
     });
   } catch {
-    // It cannot be made, or not be looked at.
+    // The folder cannot be created or examined.
     return false;
   }
 }
@@ -196,7 +196,7 @@ export function endWhereHeld(): void {
   setTimeout(end, LAST_WAIT).unref();
 }
 
-/** Commands that serve others: who reads their output may go, and they go on. */
+/** Commands that serve others continue after the reader of their output has closed it. */
 const SERVING: readonly string[] = ["serve", "mock"];
 
 /**
