@@ -68,15 +68,26 @@ function textItems(texts: readonly string[]): readonly Item[] {
 }
 
 function requestFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
-  const time = objectOf(explanation, "time");
+  const [time, shape, key] = ["time", "shape", "key"].map((member) =>
+    objectOf(explanation, member),
+  );
   const route = textOf(explanation, "route") || textOf(explanation, "model");
   return {
     request: quoted(
-      [textOf(explanation, "operation"), ...shapeTexts(objectOf(explanation, "shape"))].join(", "),
+      [
+        textOf(explanation, "operation"),
+        ...(shape?.["stream"] === true ? ["streamed"] : []),
+        ...labelledTexts(shape, SHAPE_LABELS),
+      ].join(", "),
     ),
     route: located(quoted(route), explanation["route_location"]),
     workspace: located(quoted(textOf(explanation, "workspace")), explanation["workspace_location"]),
-    key: quoted(keyText(objectOf(explanation, "key"))),
+    key: quoted(
+      labelledTexts(
+        { ...key, ...(key?.["owner"] === "other" && { owner: null }) },
+        KEY_LABELS,
+      ).join(", "),
+    ),
     budget: quoted(textOf(explanation, "budget")),
     time: quoted(timeText(time)),
     policies: explanation["promoted"] === true ? "as if every candidate were promoted" : null,
@@ -84,7 +95,7 @@ function requestFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
 }
 
 /** `weekday/night, Europe/Berlin friday 23:00`. */
-function timeText(time: JsonObject | null): string {
+function timeText(time: JsonObject | null = null): string {
   if (time === null) return "";
   const local = Object.entries(objectOf(time, "local") ?? {}).flatMap(([zone, clock]) =>
     isJsonObject(clock) ? [`${zone} ${textOf(clock, "weekday")} ${textOf(clock, "hour")}:00`] : [],
@@ -92,37 +103,31 @@ function timeText(time: JsonObject | null): string {
   return [`${textOf(time, "day")}/${textOf(time, "hour")}`, ...local].join(", ");
 }
 
-function shapeTexts(shape: JsonObject | null): readonly string[] {
-  const single = (label: string, name: string): readonly string[] => {
-    const value = textOf(shape, name);
-    return value === "" || value === "unspecified" ? [] : [`${label} ${value}`];
-  };
-  const listed = (label: string, name: string): readonly string[] => {
-    const values = stringsOf(shape, name);
-    return values.length === 0 ? [] : [`${label} ${values.join(" + ")}`];
-  };
-  return [
-    ...(shape?.["stream"] === true ? ["streamed"] : []),
-    ...listed("needs", "needs"),
-    ...listed("uses", "features"),
-    ...single("context", "context"),
-    ...single("output", "max_output"),
-    ...single("reasoning effort", "reasoning_effort"),
-    ...single("dimensions", "dimensions"),
-    ...listed("signed by", "signature_families"),
-  ];
-}
+const SHAPE_LABELS = {
+  needs: "needs",
+  features: "uses",
+  context: "context",
+  max_output: "output",
+  reasoning_effort: "reasoning effort",
+  dimensions: "dimensions",
+  signature_families: "signed by",
+};
+const KEY_LABELS = {
+  environment: "environment",
+  workload: "workload",
+  owner: "owner",
+  labels: "labels",
+};
 
-function keyText(key: JsonObject | null): string {
-  const labels = stringsOf(key, "labels");
-  const workload = textOf(key, "workload");
-  const owner = textOf(key, "owner");
-  return [
-    ...(key === null ? [] : [`environment ${textOf(key, "environment")}`]),
-    ...(workload === "" ? [] : [`workload ${workload}`]),
-    ...(owner === "" || owner === "other" ? [] : [`owner ${owner}`]),
-    ...(labels.length === 0 ? [] : [`labels ${labels.join(" + ")}`]),
-  ].join(", ");
+/** Members with a value, after their labels. */
+function labelledTexts(
+  object: JsonObject | null | undefined,
+  labels: Readonly<Record<string, string>>,
+): readonly string[] {
+  return Object.entries(labels).flatMap(([member, label]) => {
+    const value = stringsOf(object ?? null, member).join(" + ") || textOf(object ?? null, member);
+    return value === "" || value === "unspecified" ? [] : [`${label} ${value}`];
+  });
 }
 
 /** In the order of the plan, then the others in the order of the table. */
@@ -188,9 +193,9 @@ function verdictCells(verdict: JsonObject, effect: string = ""): readonly [strin
 function obligationItem(obligation: JsonObject): Item {
   const name = `${textOf(obligation, "policy")}/${textOf(obligation, "obligation")} (${textOf(obligation, "slot")})`;
   const effect = textOf(obligation, "effect");
-  const followed =
+  const consequence =
     effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
-  const text = `${name}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${followed}`;
+  const text = `${name}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${consequence}`;
   return { cells: [located(quoted(text), obligation["location"])] };
 }
 
@@ -257,7 +262,7 @@ function headline(explanation: JsonObject): string {
   }
   const only = explanation["max_candidates"] === 1 ? ", and nowhere else" : "";
   const plan = objectsOf(explanation, "plan");
-  return `ROUTED to ${isArranged(explanation) ? arrangedText(plan) : planText(plan)}${only}`;
+  return `ROUTED to ${planText(plan, isArranged(explanation))}${only}`;
 }
 
 /** The policy that denies, and whom to ask about it. */
@@ -281,15 +286,15 @@ function isArranged(explanation: JsonObject): boolean {
   return objectOf(explanation, "arrangement")?.["by_chance"] === false;
 }
 
-/** `a, then b` */
-function arrangedText(plan: readonly JsonObject[]): string {
-  return plan.map((candidate) => textOf(candidate, "endpoint")).join(", then ");
-}
-
-/** `a or b, then c`: equals are put in order when a call is made. */
-function planText(plan: readonly JsonObject[]): string {
-  const tiers = Map.groupBy(plan, ({ tier }) => tier);
-  return [...tiers.values()]
+/**
+ * `a or b, then c`: equals are put in order when a call is made. `a, then b` where the server has
+ * sorted them.
+ */
+function planText(plan: readonly JsonObject[], isSorted: boolean): string {
+  const tiers = isSorted
+    ? plan.map((one) => [one])
+    : [...Map.groupBy(plan, ({ tier }) => tier).values()];
+  return tiers
     .map((tier) => tier.map((candidate) => textOf(candidate, "endpoint")).join(" or "))
     .join(", then ");
 }

@@ -1,5 +1,5 @@
 import { Document, isCollection, isMap, isNode, isPair, isScalar, type Pair } from "yaml";
-import { type Capability, CAPABILITIES, CAPABILITY_NAMES } from "../../canon/capability.ts";
+import { CAPABILITIES, CAPABILITY_NAMES } from "../../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { DEFAULT_TIMEOUTS, milliseconds } from "../../compile/normalised/defaults.ts";
 import { presetOf } from "../../compile/presets.ts";
@@ -124,29 +124,30 @@ function providerRow(
   { endpoints, answers, health }: ImportedConfiguration,
   provider: PlannedProvider,
 ): JsonObject {
-  const own = isSelfHosted(provider);
-  const most = endpoints.map((row) => (row.provider === provider ? (row.maxConcurrency ?? 0) : 0));
+  const isOwn = isSelfHosted(provider);
+  const most = Math.max(
+    ...endpoints.map((row) => (row.provider === provider ? (row.maxConcurrency ?? 0) : 0)),
+  );
   const { totals, firstTokens } = provider;
   // One row of several must not make the calls of the others shorter than they were.
   const total = [...totals].some((one) => one !== null)
     ? Math.max(...[...totals].map((one) => one ?? DEFAULT_TOTAL))
     : null;
   // No limit within an attempt is longer than the attempt.
-  const first =
-    firstTokens.size === 0 ? null : Math.min(Math.max(...firstTokens), total ?? LONGEST);
+  const first = Math.min(Math.max(...firstTokens), total ?? LONGEST);
   const times = {
     total: total === null ? null : duration(total),
-    first_token: first === null ? null : duration(first),
+    first_token: firstTokens.size === 0 ? null : duration(first),
   };
   return present({
     preset: provider.preset,
     ...provider.row,
     region: provider.region,
-    trains_on_data: own ? false : answers.trainsOnData,
-    retention: own ? "none" : null,
+    trains_on_data: !isOwn && answers.trainsOnData,
+    retention: isOwn ? "none" : null,
     timeouts: filled(present(times)),
     health: filled(health),
-    max_concurrency: Math.max(...most) > DEFAULT_CONCURRENCY ? Math.max(...most) : null,
+    max_concurrency: most > DEFAULT_CONCURRENCY ? most : null,
   });
 }
 
@@ -161,17 +162,14 @@ export function duration(seconds: number): string {
 }
 
 function modelRow(model: PlannedModel): JsonObject {
-  const { contextWindow, maxOutput, defaultMaxOutput } = model;
-  const usual =
-    defaultMaxOutput === null || maxOutput === null
-      ? defaultMaxOutput
-      : Math.min(defaultMaxOutput, maxOutput);
+  const { maxOutput, defaultMaxOutput } = model;
   return present({
     operations: [model.operation],
     capabilities: filled([...model.capabilities]),
-    context_window: contextWindow,
+    context_window: model.contextWindow,
     max_output_tokens: model.operation === "generate" ? maxOutput : null,
-    default_max_output_tokens: usual,
+    default_max_output_tokens:
+      defaultMaxOutput === null ? null : Math.min(defaultMaxOutput, maxOutput ?? Infinity),
     dimensions: filled(model.dimensions),
     default_dimensions: model.defaultDimensions,
     ...model.rest,
@@ -222,18 +220,16 @@ function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspa
       routes: workspace.routes,
       regions: [...new Set(endpoints.map(({ region }) => region))],
       providers: [...new Set(endpoints.map(({ provider }) => provider.id))],
-      capabilities: approvable(new Set(endpoints.flatMap(({ capabilities }) => [...capabilities]))),
+      capabilities: CAPABILITY_NAMES.filter(
+        (name) =>
+          CAPABILITIES[name] && endpoints.some(({ capabilities }) => capabilities.has(name)),
+      ),
       dimensions: filled(dimensions.toSorted((left, right) => left - right)),
       context_window: windows.length === 0 ? null : Math.max(...windows),
     }),
     default_moderation_route: moderation?.id ?? null,
     limits: filled(workspace.limits),
   });
-}
-
-/** Capabilities that a workspace has to approve for the requests of the source's callers. */
-function approvable(found: ReadonlySet<Capability>): readonly Capability[] {
-  return CAPABILITY_NAMES.filter((name) => found.has(name) && CAPABILITIES[name]);
 }
 
 /** A row without the keys that have no value. */

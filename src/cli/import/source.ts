@@ -384,7 +384,7 @@ const UNKNOWN: KnownKeys[string] = [
   "this key is not known to the import: look up what it does, and whether anything has to replace it",
 ];
 
-export interface ReportEntry {
+interface ReportEntry {
   readonly outcome: Outcome;
   /** Path in the source: `model_list[0].litellm_params.rpm`. */
   readonly source: string;

@@ -68,10 +68,10 @@ const HOSTED: ReadonlySet<string> = new Set([
   "computer_use",
   "mcp",
 ]);
-/** Assumed of a server of which only the protocol is known. */
+/** Default capabilities of a server of which only the protocol is known. */
 const COMMON: readonly Capability[] = ["tools", "json_schema", "json_object"];
 /**
- * Sent where a protocol requires a limit, the caller gave none and nothing is known of the model.
+ * Default where a protocol requires a limit, the caller gave none and the model is unknown.
  */
 const USUAL_OUTPUT = 8000;
 
@@ -282,10 +282,10 @@ function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelWish) {
   return { dimensions: known, usual: isStated ? length : (usual ?? null), window };
 }
 
-/** The smaller one that is known. */
+/** The smaller number; `null` where both are. */
 function smaller(left: number | null, right: number | null): number | null {
-  const known = [left, right].filter((one) => one !== null);
-  return known.length === 0 ? null : Math.min(...known);
+  const least = Math.min(left ?? Infinity, right ?? Infinity);
+  return least === Infinity ? null : least;
 }
 
 /** Whole tokens within the range of `routes.yaml`. */
