@@ -49,7 +49,7 @@ type RequestOptions = Pick<ExplainOptions, "sample" | "promoted"> & {
 };
 
 /** An explanation, with notes for a reader of the files. */
-export interface Answer {
+interface Answer {
   readonly explanation: JsonObject;
   readonly notes: readonly string[];
 }

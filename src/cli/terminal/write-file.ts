@@ -4,7 +4,7 @@ import { basename, dirname, join, posix } from "node:path";
 import { CommandError } from "./command-io.ts";
 
 /** A file to write; `shown` is its path as messages print it. */
-export interface FileToWrite {
+interface FileToWrite {
   readonly path: string;
   readonly shown: string;
   readonly text: string;

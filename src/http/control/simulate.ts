@@ -85,7 +85,7 @@ export interface SimulatedOperation {
 }
 
 /** The request's shape, and the request itself where the simulation was given one. */
-export interface SimulatedQuestion {
+interface SimulatedQuestion {
   readonly question: Question;
   readonly request: InferenceRequest | null;
 }
