@@ -75,7 +75,7 @@ async function askOnTerminal(question: string): Promise<string> {
   try {
     return await lines.question(question);
   } catch {
-    // Ctrl-C and the end of the input come as errors.
+    // Ctrl-C and the end of the input are errors of readline.
     throw new CommandError("nothing was written: the questions were not answered");
   } finally {
     lines.close();

@@ -49,7 +49,7 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 
 const HOUR = 3_600_000;
 
-/** `signalbox report`: what a month's policies enforced, from what is stored. */
+/** `signalbox report`: the policies of a month and their denials, from the store. */
 export const report = flagCommand(
   { name: "report", help: HELP, flags: textFlags("period", "format", "database"), flagsOnly: "" },
   async (values, io) => {

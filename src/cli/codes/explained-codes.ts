@@ -17,7 +17,7 @@ import examples from "./examples.json" with { type: "json" };
 
 /** Meaning of an error code of an HTTP answer, for callers and operators. */
 interface AnswerCode {
-  /** The status, or the statuses that it comes with. */
+  /** Its HTTP status or statuses. */
   readonly status: number | readonly number[];
   readonly meaning: string;
   /** A request or a situation that it is answered to. */

@@ -65,7 +65,7 @@ export function at(
 export interface DiffLine {
   readonly mark: Mark | null;
   readonly text: string;
-  /** The difference of what both sides have; empty otherwise. */
+  /** The difference where both sides have the entry; empty otherwise. */
   readonly note: string;
   readonly tone: Tone;
 }
@@ -82,7 +82,7 @@ export interface Item {
   readonly lines?: readonly DiffLine[];
   /** To paste. A comment has it in folds only. */
   readonly command?: string;
-  /** Anchor in the page, and by what the page filters. */
+  /** Anchor in the page, and values for its filters. */
   readonly id?: string;
   readonly facets?: Facets;
   /**

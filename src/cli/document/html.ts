@@ -86,8 +86,8 @@ export function withEntities(text: string): string {
 }
 
 /**
- * A `style` or `script`, whose content HTML reads without escapes: it must not hold what ends it.
- * Nothing is added, so that its hash stays true.
+ * A `style` or `script`, whose content HTML reads without escapes: it must not contain its end tag.
+ * Nothing is added, so that its hash stays valid.
  */
 export function rawElement(name: "style" | "script", content: string): Markup {
   if (/<\/|<!--/.test(content)) throw new Error(`the ${name} of the page would end early`);
@@ -149,8 +149,8 @@ function shownName(name: string): string {
 }
 
 /**
- * All the names, in as few elements as can be, because a page holds thousands of lists; those
- * beyond the first dozen behind a fold.
+ * All names, in few elements because a page has thousands of lists; those after the first dozen are
+ * folded.
  */
 function nameList(names: readonly string[]): Markup {
   const first = names.slice(0, IN_SIGHT);

@@ -93,8 +93,8 @@ export class Comment {
   }
 
   /**
-   * As many of the blocks as fit while `reserved` characters stay free for what comes after, and a
-   * line about the rest. A block that does not fit ends the list: the most important comes first.
+   * Writes the blocks that fit while `reserved` characters stay free for later sections, and a line
+   * about the rest. The first block that does not fit ends the list: the most important is first.
    *
    * @param omitted items besides the blocks, which are not written.
    */

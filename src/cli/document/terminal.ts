@@ -51,7 +51,7 @@ const SPANS: InlineWriter<Span> = {
   names: (all, most) => span(listText(all, most ?? undefined)),
 };
 
-/** Wider columns would push what follows out of the window. */
+/** Wider columns would push later ones out of the window. */
 const WIDEST_COLUMN = 32;
 const DETAIL = 6;
 

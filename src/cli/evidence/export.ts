@@ -172,7 +172,7 @@ export async function writeExport(
   await folder?.close();
 }
 
-/** One call may write a part: a disk that is nearly full takes what it can. */
+/** On a nearly full disk one call may write only a part. */
 function writeWhole(descriptor: number, text: string): void {
   const bytes = Buffer.from(text, "utf8");
   for (let written = 0; written < bytes.length;) {

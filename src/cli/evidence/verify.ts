@@ -121,8 +121,8 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
 }
 
 /**
- * Whether the store has the decisions without an outcome as running, and no others, while requests
- * come and end.
+ * Whether the store lists as running exactly the decisions without an outcome, while requests start
+ * and end.
  */
 async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<ChainFault | null> {
   const seen = verifier.head.position;
@@ -133,7 +133,7 @@ async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<Ch
     const end = verifier.endOf(requestId);
     if (end !== null) return wrong(end);
   }
-  // Those that ended while the list was read have their outcomes in what follows.
+  // Requests that ended while the list was read have their outcomes in later rows.
   const fault = await verifyRows(verifier, walkLog(log, seen));
   if (fault !== null) return fault;
   const running = verifier.runningPositions();
@@ -304,12 +304,12 @@ export async function verifyPolicyLog(
   const verifier = new PolicyLogVerifier([await log.head(), ...noted]);
   const fault = await verifyRows(verifier, walkPolicyLog(log));
   if (fault !== null) return faultyPolicyLog("the policy log", fault);
-  for (const spoken of verifier.contents) {
-    const cause = keptContentCause(spoken, await log.content(spoken.digest), (kept) =>
-      digestOf(kept, spoken.module),
+  for (const content of verifier.contents) {
+    const cause = keptContentCause(content, await log.content(content.digest), (kept) =>
+      digestOf(kept, content.module),
     );
     if (cause !== null)
-      return notVerified(`the policy log ${describeContentFault(spoken, cause)}`, { cause });
+      return notVerified(`the policy log ${describeContentFault(content, cause)}`, { cause });
   }
   const { head, contents } = verifier;
   return provenLog(

@@ -108,7 +108,7 @@ export function preferencesJson(preferences: ProviderPreferences): JsonObject {
   return json;
 }
 
-/** Where the decision comes from, without a server. */
+/** Flags about files, which a server excludes. */
 const FILES_FLAGS = textFlags("config", "environment", "cache", "base", "head");
 
 const FLAGS = {

@@ -120,7 +120,7 @@ export const importConfiguration = flagCommand(
       await openCache(values.cache, io),
     );
     if (!("files" in outcome)) {
-      // Without the lines of the file: they may hold keys in forms that no mask knows.
+      // Lines of the file are not printed: they may hold keys that no mask recognises.
       printFindings(outcome, io);
       throw new CommandError(`${shown}: nothing was written`);
     }
@@ -255,7 +255,7 @@ export async function runImport(
 type Imported = Exclude<Awaited<ReturnType<typeof runImport>>, readonly Diagnostic[]>;
 type ImportResult = Imported["result"];
 
-/** The policy that comes with Signalbox, with its tests. */
+/** The packaged policy, with its tests. */
 async function residencyPolicy(): Promise<PlannedPolicy> {
   const names = ["eu-residency.rego", "eu-residency_test.rego", "lib/workspace.rego"];
   const texts = await Promise.all(

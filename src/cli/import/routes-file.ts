@@ -21,7 +21,7 @@ const PARTS = ["providers", "models", "endpoints", "routes"];
 
 /** Name of the environment in which the simulated provider answers. */
 export const SIMULATED = "simulated";
-/** A variable that is never set, so that no provider has its secret in that environment. */
+/** Never set: no provider has its secret in that environment. */
 const NEVER_SET = "SIGNALBOX_SIMULATED_PROVIDER_KEY";
 
 const STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
@@ -113,8 +113,8 @@ const DEFAULT_TOTAL = milliseconds(DEFAULT_TIMEOUTS.total) / 1_000;
 const DEFAULT_CONCURRENCY = 200;
 
 /**
- * Whether the source names a model server in a network of one's own: no other address shows who
- * keeps requests.
+ * Whether the source names a model server in the operator's network: no other address shows who
+ * stores requests.
  */
 export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
   return region === OWN && preset !== null && presetOf(preset)?.provider.network === "private";

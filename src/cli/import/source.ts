@@ -78,8 +78,7 @@ const MODEL_ID = /^[A-Za-z0-9~@][\w.:~@/+-]{0,255}$/;
 
 /**
  * The ids of a plain list, one a line, `#` before remarks; `null` for any other text. After an id
- * with a maker, a line without an id is an item too, so that it is reported and the file is not
- * taken for broken YAML.
+ * with a maker, a line without an id is an item too: it is reported, instead of broken YAML.
  */
 export function modelLines({ shown, text }: ImportedText): readonly Item[] | null {
   const items: Item[] = [];
@@ -120,7 +119,7 @@ export interface Reading {
 /** LiteLLM's prefix of the name of an environment variable. */
 export const REFERENCE = "os.environ/";
 
-/** Whether LiteLLM reads the value from the environment, which an import does not know. */
+/** Whether LiteLLM reads the value from its environment, which an import cannot read. */
 export function isReference(node: ConfigNode): boolean {
   return (
     node.kind === "scalar" && typeof node.value === "string" && node.value.startsWith(REFERENCE)
@@ -164,7 +163,7 @@ export class Fields implements Spot {
     return { path: [...this.path, name], at: member.keyAt, node: member.node };
   }
 
-  /** The first of these members that is there. */
+  /** The first of these members that is present. */
   first(names: readonly string[]): Item | null {
     const name = names.find((one) => this.has(one));
     return name === undefined ? null : this.item(name);
@@ -307,8 +306,7 @@ export class Fields implements Spot {
   }
 
   /**
-   * Reports those of these members that are there, with everything below them, and marks them as
-   * read.
+   * Reports the members that are present, with everything below them, and marks them as read.
    */
   note(outcome: Outcome, names: string | readonly string[], text: string): void {
     for (const item of [names].flat().flatMap((name) => this.item(name) ?? []))
@@ -390,7 +388,7 @@ interface ReportEntry {
   readonly source: string;
   readonly file: string;
   readonly line: number;
-  /** What it became, or why it did not; never a value of the source that could be a secret. */
+  /** Its counterpart, or why it has none; never a value of the source that could be a secret. */
   readonly text: string;
 }
 

@@ -54,8 +54,7 @@ export function endpointsOf(
 }
 
 /**
- * Whether every provider of a route may train on what it is sent, so that requests have to allow
- * it.
+ * Whether every provider of a route may train on requests, so that requests have to allow it.
  */
 function isTrainedOn(table: RoutingTable, route: string): boolean {
   return endpointsOf(table, route).every(
@@ -88,8 +87,8 @@ export function consoleText(
 const PACKAGE = new URL("../../..", import.meta.url);
 
 /**
- * A simulation that fails, to paste: of a configuration that comes with Signalbox and a pull
- * request that changes it.
+ * A command to paste: a simulation that fails, of a packaged configuration and a pull request that
+ * changes it.
  *
  * @param cwd the folder that the paths are relative to
  */

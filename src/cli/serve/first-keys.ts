@@ -73,7 +73,7 @@ async function writeKeyFile(file: string, text: string): Promise<void> {
   let isOurs = false;
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    // Exclusive: neither a file nor what a link leads to is overwritten.
+    // Exclusive: neither a file nor the target of a link is overwritten.
     const handle = await open(file, "wx", 0o600);
     isOurs = true;
     try {

@@ -98,7 +98,7 @@ function routesOf(table: RoutingTable, workspace: string): Omit<Caller, "key"> {
   };
 }
 
-/** Of twelve requests nine are plain; the others are what an operator wants to find. */
+/** Nine of twelve requests are plain; the others are events for an operator to find. */
 function bodyOf({ routes, foreign }: Caller, index: number, table: RoutingTable): object {
   const turn = Math.floor(index / 3) % 12;
   const route = routes[index % Math.min(2, routes.length)] ?? "";

@@ -28,7 +28,7 @@ interface ServerCall {
   readonly body?: JsonObject;
   /** An entity tag with its quotation marks. */
   readonly ifMatch?: string;
-  /** Longest time until the answer is there, milliseconds; 10 s unless given. */
+  /** Timeout, milliseconds. Default: 10 s. */
   readonly wait?: number;
   /**
    * The hint where it is unknown whether the call was carried out; for calls that change something.
@@ -45,7 +45,7 @@ export interface ServerAnswer {
 /**
  * The address of a path below `--server`.
  *
- * @throws {UsageError} for what is no address, or holds a credential.
+ * @throws {UsageError} for an invalid URL, and one with a credential.
  */
 export function serverUrl(server: string, path: string): URL {
   const base = URL.canParse(server) ? new URL(server) : null;
@@ -86,7 +86,7 @@ export function serverKey({ environment }: CommandIo, scopes: string): string {
 export async function callServer(call: ServerCall): Promise<ServerAnswer> {
   const response = await send(call);
   if (response.status >= 300 && response.status < 400) {
-    // A key goes where it was sent, and nowhere else.
+    // A key is not sent to another address.
     throw new CommandError(
       "--server: sends the call elsewhere, and a key is not sent after it; give the final address",
     );
@@ -134,7 +134,7 @@ async function send({
   }
 }
 
-/** Errors that come before anything was sent. */
+/** Errors before anything was sent. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -189,8 +189,8 @@ export class UnreadableAnswerError extends Error {
 }
 
 /**
- * An answer of a server of any version by the schema of this one. What is missing or of another
- * type becomes `null` where the schema allows it, otherwise an empty text, 0, false or an empty
+ * An answer of a server of any version by the schema of this one. A missing member, or one of another
+ * type, becomes `null` where the schema allows it, otherwise an empty text, 0, false or an empty
  * list; unknown members are left out. All texts are safe for a terminal.
  *
  * @throws {UnreadableAnswerError} for a text that must have a form, and is missing or has another.

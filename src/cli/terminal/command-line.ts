@@ -364,8 +364,8 @@ function valuesOf(flag: string, argv: readonly string[]): readonly string[] {
 }
 
 /**
- * Relative and with `/`, so that annotations find the file in a checkout; absolute where it lies
- * outside; `.` for the folder itself.
+ * Relative and with `/`, as annotations need it; absolute outside of the folder; `.` for the folder
+ * itself.
  */
 export function shownPath(cwd: string, path: string): string {
   const below = relative(cwd, path);

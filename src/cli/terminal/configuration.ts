@@ -13,7 +13,7 @@ export const DEFAULT_CACHE_TEXT = "the user's cache folder";
 /**
  * Where compiled policies are kept: in the folder of `--cache`, else in the user's cache folder.
  * The secret that authenticates them is in the user's cache folder always, because a path of
- * `--cache` may come with a checkout. `null` where no such folder is known.
+ * `--cache` may come with a checkout. `null` where the user has no such folder.
  *
  * @param flag value of `--cache`; `undefined` where it was not given.
  * @throws {UsageError} for an empty path.

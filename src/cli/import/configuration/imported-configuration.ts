@@ -36,7 +36,7 @@ export interface ImportAnswers {
 /** Label of keys whose callers check content themselves. */
 const GUARDRAIL_REPLACED = "guardrails-replaced";
 
-interface ProviderWish extends Pick<PlannedProvider, "preset" | "row" | "region"> {
+interface ProviderDraft extends Pick<PlannedProvider, "preset" | "row" | "region"> {
   /** Id, if it is free. */
   readonly name: string;
   /**
@@ -48,7 +48,7 @@ interface ProviderWish extends Pick<PlannedProvider, "preset" | "row" | "region"
 }
 
 /** A model at a provider, by the source. */
-interface ModelWish extends Pick<PlannedEndpoint, "upstream" | "spot"> {
+interface ModelDraft extends Pick<PlannedEndpoint, "upstream" | "spot"> {
   /** Name of the model itself, where the provider's differs. */
   readonly base?: string | null;
   readonly operation: ModelOperation;
@@ -112,7 +112,7 @@ export class ImportedConfiguration implements Reading {
   }
 
   /** The row of a provider; the same for an equal one. */
-  provider({ preset, name, row, region, missing, spot }: ProviderWish): PlannedProvider {
+  provider({ preset, name, row, region, missing, spot }: ProviderDraft): PlannedProvider {
     const key = canonicalJson({ preset, region, missing, ...row });
     const known = this.#byRow.get(key);
     known?.spots.push(spot);
@@ -150,8 +150,8 @@ export class ImportedConfiguration implements Reading {
   }
 
   /** One model at one provider. @returns the reason where the row is impossible. */
-  endpoint(provider: PlannedProvider, wish: ModelWish): PlannedEndpoint | string {
-    const { upstream, operation, spot } = wish;
+  endpoint(provider: PlannedProvider, draft: ModelDraft): PlannedEndpoint | string {
+    const { upstream, operation, spot } = draft;
     if (!servedBy(provider).includes(operation))
       return `the protocol of provider \`${provider.id}\` does not support ${operation}`;
     const shown = modelIdEvidence(upstream);
@@ -165,10 +165,10 @@ export class ImportedConfiguration implements Reading {
     const sample = presetOf(provider.preset)?.sample;
     const exact =
       sample?.upstream_model === upstream && listed(sample.row.operations).includes(operation);
-    const model = this.#model(provider, wish, sample, exact);
+    const model = this.#model(provider, draft, sample, exact);
     if (model === null)
       return "the length of its vectors is not known: add `output_vector_size` and `max_input_tokens` to its `model_info`, and import again";
-    const capabilities = this.#capabilities(provider, wish, sample, exact);
+    const capabilities = this.#capabilities(provider, draft, sample, exact);
     for (const capability of capabilities) model.capabilities.add(capability);
     const added: PlannedEndpoint = {
       id: this.#endpointNames.take(asName(`${model.id}-${provider.id}`, "endpoint")),
@@ -191,12 +191,12 @@ export class ImportedConfiguration implements Reading {
   /** The row of a model, added or found; `null` where the length of its vectors is unknown. */
   #model(
     provider: PlannedProvider,
-    wish: ModelWish,
+    draft: ModelDraft,
     sample: PresetSample | undefined,
     exact: boolean,
   ): PlannedModel | null {
-    const { upstream, base, operation } = wish;
-    const vectors = operation === "embed" ? vectorsOf(wish) : null;
+    const { upstream, base, operation } = draft;
+    const vectors = operation === "embed" ? vectorsOf(draft) : null;
     if (operation === "embed" && vectors === null) return null;
     const keys = ["signature_family", ...(exact ? ["reasoning", "refuses", "accepts"] : [])];
     const rest = Object.fromEntries(
@@ -226,12 +226,12 @@ export class ImportedConfiguration implements Reading {
       };
       this.models.push(model);
     }
-    model.spots.push(wish.spot);
+    model.spots.push(draft.spot);
     model.contextWindow = smaller(
       model.contextWindow,
-      vectors?.window ?? tokens(wish.contextWindow),
+      vectors?.window ?? tokens(draft.contextWindow),
     );
-    model.maxOutput = smaller(model.maxOutput, tokens(wish.maxOutput));
+    model.maxOutput = smaller(model.maxOutput, tokens(draft.maxOutput));
     if (provider.facts.demandsOutputLimit && operation === "generate") {
       const usual = sample?.row.default_max_output_tokens;
       model.defaultMaxOutput = typeof usual === "number" ? usual : USUAL_OUTPUT;
@@ -241,7 +241,7 @@ export class ImportedConfiguration implements Reading {
 
   #capabilities(
     { preset, facts }: PlannedProvider,
-    { operation, stated = new Map(), upstream, spot }: ModelWish,
+    { operation, stated = new Map(), upstream, spot }: ModelDraft,
     sample: PresetSample | undefined,
     exact: boolean,
   ): readonly Capability[] {
@@ -270,7 +270,7 @@ function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operat
 }
 
 /** Lengths of vectors, the default one, and the window; `null` where they are unknown. */
-function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelWish) {
+function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelDraft) {
   const [, known = [], size = null, usual = known.length > 1 ? known.at(-1) : null] =
     embeddingModel(base ?? upstream) ?? embeddingModel(upstream) ?? [];
   const length = Math.floor(dimensions ?? 0);

@@ -7,11 +7,11 @@ import type { Reading, Spot } from "../source.ts";
 import { asId } from "./rows.ts";
 
 /**
- * Region of providers whose source does not say where they process; no area holds it, so that
- * policies about areas deny it.
+ * Region of providers whose source does not state where they process. It is in no area, so policies
+ * about areas deny it.
  */
 export const UNSTATED = "unstated";
-/** Region of hosts in a network of one's own. */
+/** Region of hosts in the operator's network. */
 export const OWN = "on-premises";
 
 interface ProviderLocation {
@@ -136,8 +136,8 @@ const PROTOCOL_HOSTS = /\.openai\.com$/;
  * The preset of an address, or the keys of a row without one: another server gets none of the
  * members that only the vendor has.
  *
- * @param preset `null`: nothing is known but that the server speaks OpenAI's protocol.
- * @param base valid; `null` where the preset's own is meant.
+ * @param preset `null`: only OpenAI's protocol is known.
+ * @param base valid; `null`: the preset's.
  */
 export function presetAt(
   preset: string | null,
@@ -150,7 +150,7 @@ export function presetAt(
 }
 
 /**
- * Addresses of private networks, names without a dot, and names that only a network of one's own
+ * Addresses of private networks, names without a dot, and names that only a private network
  * resolves.
  */
 function isOwnHost(hostname: string): boolean {

@@ -17,7 +17,7 @@ function policy(id: string, text: string, mode: PlannedPolicy["mode"] = "enforce
   return { id, mode, files: new Map([[`${id}.rego`, text]]) };
 }
 
-/** Sorted, so that an equal source gives an equal text. */
+/** Sorted: the order of the source must not change the text. */
 function set(texts: Iterable<string>): string {
   const sorted = [...new Set(texts)].toSorted();
   return sorted.length === 0
@@ -166,7 +166,7 @@ export interface Branch {
   readonly endpoints: readonly string[];
 }
 
-/** Routes of which labels choose the endpoints: the first branch whose condition holds. */
+/** Routes whose endpoints depend on labels: the first branch whose condition holds. */
 export function branchPolicy(routes: ReadonlyMap<string, readonly Branch[]>): PlannedPolicy {
   const blocks: string[] = [];
   for (const [index, [route, branches]] of [...routes].entries()) {
@@ -377,13 +377,13 @@ function respelt(text: string, form: RegExp, others: RegExp, most: number): stri
 
 /** Gives each name once. */
 export class NameSpace {
-  readonly #taken = new Set<string>();
+  readonly #used = new Set<string>();
 
   /** The name, or the name with the first number that is free. */
   take(name: string): string {
     let free = name;
-    for (let number = 2; this.#taken.has(free); number += 1) free = `${name}-${number}`;
-    this.#taken.add(free);
+    for (let number = 2; this.#used.has(free); number += 1) free = `${name}-${number}`;
+    this.#used.add(free);
     return free;
   }
 }
@@ -394,8 +394,8 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,126}$/;
 const NO_KEY =
   /^(?:|none|null|empty|dummy|fake|fake[-_]?(?:api[-_]?)?key|not[-_]?needed|anything|na|n\/a|no[-_]?key|placeholder|x+)$/i;
 
-/** Whether the text of a key means that there is none. */
-export function meansNoKey(text: string): boolean {
+/** Whether the text of a key is a placeholder for no key. */
+export function isKeyPlaceholder(text: string): boolean {
   return NO_KEY.test(text);
 }
 
@@ -448,7 +448,7 @@ export class Secrets {
   }
 }
 
-/** The variable for a key that the source itself holds; the report requests to move it there. */
+/** The variable for a literal key of the source; the report names it. */
 export function literalKey(
   fields: Fields,
   name: string,
@@ -469,7 +469,7 @@ export function presetVariable(preset: string | null): string | null {
   return typeof env === "string" ? env : null;
 }
 
-/** Reported where the source has no key for a server that is not known to need none. */
+/** Reported where the source has no key and the server may need one.  */
 export const MISSING_KEY =
   "the source has no key for this server: `auth: none`; write `auth` if it requires one";
 

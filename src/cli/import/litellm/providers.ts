@@ -15,7 +15,7 @@ import {
   asId,
   keyedAuth,
   literalKey,
-  meansNoKey,
+  isKeyPlaceholder,
   MISSING_KEY,
   type PlannedProvider,
   presetVariable,
@@ -425,7 +425,7 @@ function variableOf(
     else fields.note("decide", name, `names no environment variable; \`${suggested}\` is written`);
     return variable ?? secrets.named(suggested) ?? suggested;
   }
-  if (!meansNoKey(text)) return literalKey(fields, name, suggested, secrets);
+  if (!isKeyPlaceholder(text)) return literalKey(fields, name, suggested, secrets);
   fields.note("carried", name, "no key: `auth: none`");
   return null;
 }

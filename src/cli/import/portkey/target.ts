@@ -88,7 +88,7 @@ export const TARGET_KEYS: KnownKeys = {
   id: NAMES_TARGET,
 };
 
-/** Members that an endpoint and its provider are made of, and what has them here. */
+/** Members of a target → keys of routes.yaml. */
 const MEMBERS: readonly (readonly [names: readonly string[], text: string])[] = [
   [["deployment_id", "azure_deployment_id"], "`upstream_model` of the endpoint"],
   [["api_version", "azure_api_version"], "`api_version` of the provider"],
