@@ -309,14 +309,7 @@ const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
 };
 
 /** A finding that neither reading a file nor compiling it makes. */
-interface FurtherCode {
-  readonly severity: "error" | "warning";
-  readonly meaning: string;
-  readonly example: readonly string[];
-  readonly fix: string;
-}
-
-const error = (meaning: string, example: readonly string[], fix: string): FurtherCode => ({
+const error = (meaning: string, example: readonly string[], fix: string): Finding => ({
   severity: "error",
   meaning,
   example,
@@ -324,7 +317,7 @@ const error = (meaning: string, example: readonly string[], fix: string): Furthe
 });
 
 /** Findings of a start and of a reload: secrets are no part of the files. */
-const START_CODES: Readonly<Record<string, FurtherCode>> = {
+const START_CODES: Readonly<Record<string, Finding>> = {
   SECRET_NOT_SET: error(
     "The secret of a provider is not set, and its row has no `on_missing_secret` that allows this.",
     [
@@ -341,7 +334,7 @@ const START_CODES: Readonly<Record<string, FurtherCode>> = {
 };
 
 /** Findings of `signalbox check` about comments in any file. */
-const COMMENT_CODES: Readonly<Record<string, FurtherCode>> = {
+const COMMENT_CODES: Readonly<Record<string, Finding>> = {
   ACCEPTANCE_UNUSED: {
     severity: "warning",
     meaning: "A comment that accepts a warning has no effect, or gives no reason.",
@@ -351,7 +344,7 @@ const COMMENT_CODES: Readonly<Record<string, FurtherCode>> = {
 };
 
 /** Findings of `signalbox policy test`. */
-const TEST_CODES: Readonly<Record<string, FurtherCode>> = {
+const TEST_CODES: Readonly<Record<string, Finding>> = {
   POLICY_TEST_FAILED: error(
     "A test of a policy failed.",
     [
@@ -408,6 +401,8 @@ interface ExplainedCode {
 interface Finding {
   readonly severity: string;
   readonly meaning: string;
+  /** Default: the example in examples.json. */
+  readonly example?: readonly string[];
   readonly fix: string;
 }
 
@@ -429,45 +424,25 @@ export const ANSWER_GROUPS: readonly (readonly [
 
 const EXAMPLES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = examples;
 
-const FINDINGS: readonly (readonly [CodeKind, Readonly<Record<string, Finding>>])[] = [
+const TABLES: readonly (readonly [CodeKind, Readonly<Record<string, Finding | AnswerCode>>])[] = [
   ["configuration", ROUTE_CODES],
   ["policies", POLICY_CODES],
   ["assertions", ASSERTION_CODES],
-];
-
-const FURTHER: readonly (readonly [CodeKind, Readonly<Record<string, FurtherCode>>])[] = [
   ["configuration", COMMENT_CODES],
   ["start", START_CODES],
   ["tests", TEST_CODES],
+  ...ANSWER_GROUPS.map(([, codes]) => ["answers", codes] as const),
 ];
 
 /** Every meaning of a code; empty for an unknown one. */
 export function explainCode(code: string): readonly ExplainedCode[] {
-  const findings = FINDINGS.flatMap(([kind, codes]) =>
-    rowsOf(codes, code).map(({ severity: weight, meaning, fix }) => {
-      return { kind, weight, meaning, example: EXAMPLES[kind]?.[code] ?? [], fix };
-    }),
-  );
-  const further = FURTHER.flatMap(([kind, codes]) =>
-    rowsOf(codes, code).map(({ severity: weight, ...facts }) => ({ kind, weight, ...facts })),
-  );
-  const answers = ANSWER_GROUPS.flatMap(([, codes]) =>
-    rowsOf(codes, code).map(({ status, meaning, example, fix }) => {
-      return {
-        kind: "answers" as const,
-        weight: statusesOf(status),
-        meaning,
-        example: [example],
-        fix,
-      };
-    }),
-  );
-  return [...findings, ...further, ...answers];
-}
-
-function rowsOf<Facts>(codes: Readonly<Record<string, Facts>>, code: string): readonly Facts[] {
-  const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
-  return facts === undefined ? [] : [facts];
+  return TABLES.flatMap(([kind, codes]) => {
+    const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
+    if (facts === undefined) return [];
+    const { meaning, fix, example = EXAMPLES[kind]?.[code] ?? [] } = facts;
+    const weight = "status" in facts ? statusesOf(facts.status) : facts.severity;
+    return [{ kind, weight, meaning, example: [example].flat(), fix }];
+  });
 }
 
 /** `429, 502` of several statuses. */
@@ -477,8 +452,7 @@ export function statusesOf(status: AnswerCode["status"]): string {
 
 /** Every code that has an explanation. */
 export function explainedCodes(): readonly string[] {
-  const tables = [...FINDINGS, ...FURTHER, ...ANSWER_GROUPS].map(([, codes]) => codes);
-  return [...new Set(tables.flatMap((codes) => Object.keys(codes)))].toSorted();
+  return [...new Set(TABLES.flatMap(([, codes]) => Object.keys(codes)))].toSorted();
 }
 
 /** The message for an unknown code. */

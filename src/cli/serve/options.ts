@@ -96,7 +96,9 @@ const LOG_FORMATS = ["text", "json"] as const;
 function readNumber(
   flag: string,
   given: string,
-  { least, most, unit }: { readonly least: number; readonly most: number; readonly unit: string },
+  unit: string,
+  least: number,
+  most: number,
 ): number {
   const number = Number(given);
   if (given.trim() === "" || !Number.isFinite(number) || number < least || number > most) {
@@ -107,7 +109,7 @@ function readNumber(
 
 /** Milliseconds. @throws {UsageError} naming the flag. */
 function readSeconds(given: string, flag: string): number {
-  return 1000 * readNumber(flag, given, { least: 0, most: 3_600, unit: "seconds" });
+  return 1000 * readNumber(flag, given, "seconds", 0, 3_600);
 }
 
 /** @throws {UsageError} where there is one without the other. */
@@ -118,22 +120,18 @@ function readTlsFiles(
 ): TlsFiles | undefined {
   const cert = certFlag ?? io.environment.SIGNALBOX_TLS_CERT ?? "";
   const key = keyFlag ?? io.environment.SIGNALBOX_TLS_KEY ?? "";
-  if (cert === "" && key === "") return undefined;
-  if (cert === "")
+  if (cert !== "" && key !== "") return { cert: resolve(io.cwd, cert), key: resolve(io.cwd, key) };
+  if (key !== "")
     throw new UsageError("--tls-cert: is needed where --tls-key (SIGNALBOX_TLS_KEY) is given");
-  if (key === "")
+  if (cert !== "")
     throw new UsageError("--tls-key: is needed where --tls-cert (SIGNALBOX_TLS_CERT) is given");
-  return { cert: resolve(io.cwd, cert), key: resolve(io.cwd, key) };
+  return undefined;
 }
 
 /** @throws {UsageError} naming the flag. */
 function readWorkers(given: string): number {
-  const count =
-    given === "auto"
-      ? Math.min(64, availableParallelism())
-      : /^\d{1,2}$/.test(given)
-        ? Number(given)
-        : 0;
+  const digits = /^\d{1,2}$/.test(given) ? Number(given) : 0;
+  const count = given === "auto" ? Math.min(64, availableParallelism()) : digits;
   if (count < 1 || count > 64)
     throw new UsageError("--workers: must be a whole number from 1 to 64, or auto");
   return count;
@@ -175,6 +173,12 @@ export function readRetention(text: string | undefined, source: string): number 
   return days * DAY;
 }
 
+/** Flags that allow a listener without TLS. */
+interface PlainHttp {
+  readonly insecureHttp: boolean;
+  readonly behindProxy: boolean;
+}
+
 const CONSOLE_LISTENERS = ["admin", "public", "off"] as const;
 
 /**
@@ -184,7 +188,7 @@ const CONSOLE_LISTENERS = ["admin", "public", "off"] as const;
 function readConsole(
   given: string | undefined,
   adminHost: string,
-  flags: { readonly insecureHttp: boolean; readonly behindProxy: boolean },
+  flags: PlainHttp,
 ): ConsoleListener {
   const isNear = isLoopback(adminHost);
   if (given === undefined) return isNear ? "admin" : "off";
@@ -269,18 +273,8 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     watch: !values["no-watch"],
     cache: compileCacheAt(values.cache, io.cwd, io.environment),
     evidence: {
-      delay: readNumber("--evidence-delay", values["evidence-delay"], {
-        least: 0,
-        most: 1_000,
-        unit: "milliseconds",
-      }),
-      maxWait:
-        1000 *
-        readNumber("--evidence-wait", values["evidence-wait"], {
-          least: 0.1,
-          most: 60,
-          unit: "seconds",
-        }),
+      delay: readNumber("--evidence-delay", values["evidence-delay"], "milliseconds", 0, 1_000),
+      maxWait: 1000 * readNumber("--evidence-wait", values["evidence-wait"], "seconds", 0.1, 60),
     },
     evidenceRetention:
       readRetention(values["evidence-retention"], "--evidence-retention") ??
@@ -311,11 +305,7 @@ const WAYS =
  * @returns `null` where nothing leaves this machine in clear.
  * @throws {UsageError} naming the flags; and where two of them exclude each other.
  */
-function checkExposure(
-  host: string,
-  hasTls: boolean,
-  flags: { readonly insecureHttp: boolean; readonly behindProxy: boolean },
-): Exposure | null {
+function checkExposure(host: string, hasTls: boolean, flags: PlainHttp): Exposure | null {
   if (flags.insecureHttp && flags.behindProxy) {
     throw new UsageError("--insecure-http: --behind-proxy is given too; leave one of the two out");
   }
