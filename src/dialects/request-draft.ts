@@ -30,12 +30,16 @@ export class RequestDraft {
    * Refuses content that the endpoint's features exclude. The decision sends no such request; one
    * that gets here must not lose the content.
    */
-  refuseFeature(what: string): void {
-    this.refuse("feature_not_supported", `An endpoint that may get the request has no ${what}`);
+  refuseFeature(feature: string): void {
+    this.refuse("feature_not_supported", `An endpoint that may get the request has no ${feature}`);
   }
 }
 
-/** An object of the members that have a value; `undefined` where none has. */
+/**
+ * An object of the members that have a value; `undefined` if none has.
+ *
+ * @example membersWithValue({ seed: 7, stop: null }) // { seed: 7 }
+ */
 export function membersWithValue(
   members: Readonly<Record<string, JsonValue | undefined>>,
 ): JsonObject | undefined {
@@ -50,7 +54,11 @@ export function allowedTools({ tools, toolChoice }: GenerateRequest): readonly T
     : tools;
 }
 
-/** Whether the answer must call a tool. */
+/**
+ * Whether the answer must call a tool.
+ *
+ * @example isForced({ mode: "auto" }) // false
+ */
 export function isForced(choice: ToolChoice | null): boolean {
   if (choice?.mode === "allowed") return choice.required;
   return choice?.mode === "required" || choice?.mode === "named";

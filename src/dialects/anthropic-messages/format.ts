@@ -15,15 +15,13 @@ import { NO_PARAMETERS } from "../fit-schema.ts";
 import { numberOrNull } from "../json.ts";
 import {
   alternatingMessages,
-  budgetOfEffort,
-  continuesWithoutSignedReasoning,
   dropCacheHints,
   dropSchemaName,
   sentTier,
   splitSystem,
 } from "../reasoning-effort.ts";
 import { RequestDraft, allowedTools, argumentsOf, isForced } from "../request-draft.ts";
-import { BUDGET_ABOVE_LIMIT, EFFORTS, LEAST_BUDGET, redactedData } from "./reasoning.ts";
+import { formatThinking, redactedData } from "./reasoning.ts";
 import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./request-facts.ts";
 
 /** Prints a request as messages (docs/protocols.md#messages). */
@@ -36,7 +34,14 @@ export const formatMessages: Upstream["format"] = (request, target) => {
   const { system, rest } = splitSystem(request.turns, dropped);
   body.system = formatSystem(system);
   body.messages = alternatingMessages(rest, dropped, (turn) => formatTurn(turn, draft));
-  formatReasoning(request, target, draft);
+  formatThinking(request, target.model.reasoning, draft, {
+    members: body,
+    setEffort: (effort) => {
+      body.output_config = { effort };
+    },
+    limitFor: (budget) => roomFor(budget, request, target, draft),
+    display: () => displayOf(request.reasoning, draft),
+  });
   formatTools(request, draft);
   formatOutput(request, draft);
   if (!counts) {
@@ -88,56 +93,6 @@ function formatOutput({ format }: GenerateRequest, { body, dropped }: RequestDra
 
 /** Tiers of other protocols and their names in this one. */
 const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only" };
-
-/**
- * Writes `thinking` and `output_config.effort`. Efforts become budgets by the table in routes.yaml,
- * and nowhere else.
- */
-function formatReasoning(request: GenerateRequest, target: Target, draft: RequestDraft): void {
-  const { reasoning } = request;
-  if (reasoning === null) return;
-  const { body, dropped } = draft;
-  const { effort, adaptive } = reasoning;
-  if (effort === "none") {
-    body.thinking = { type: "disabled" };
-    return;
-  }
-  const tabled =
-    reasoning.budget === null ? budgetOfEffort(effort, target.model.reasoning, EFFORTS) : null;
-  if (tabled !== null) dropped.add("effort_as_budget");
-  else if (effort !== "unspecified") body.output_config = { effort };
-  const budget = reasoning.budget ?? tabled;
-  if (budget !== null) formatBudget(budget, request, target, draft);
-  else if (adaptive || effort !== "unspecified")
-    body.thinking = { type: "adaptive", display: displayOf(reasoning, draft) };
-  else if (reasoning.display !== null) dropped.add("reasoning_display_dropped");
-}
-
-function formatBudget(
-  budget: number,
-  request: GenerateRequest,
-  target: Target,
-  draft: RequestDraft,
-): void {
-  if (budget < LEAST_BUDGET) {
-    draft.refuse(
-      "invalid_reasoning_budget",
-      `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
-    );
-  }
-  if (continuesWithoutSignedReasoning(request.turns)) {
-    draft.dropped.add("reasoning_turned_off");
-    draft.body.thinking = { type: "disabled" };
-    return;
-  }
-  if (request.purpose === "generate" && roomFor(budget, request, target, draft) <= budget)
-    draft.refuse("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
-  draft.body.thinking = {
-    type: "enabled",
-    budget_tokens: budget,
-    display: displayOf(request.reasoning, draft),
-  };
-}
 
 /**
  * The output limit. One that was not requested makes room for the budget, as far as the model goes:

@@ -1,8 +1,11 @@
-import type { ReasoningRequest } from "../../canon/generate/generate-request.ts";
+import type { GenerateRequest, ReasoningRequest } from "../../canon/generate/generate-request.ts";
 import { readSignature, tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
+import type { ModelReasoning } from "../../canon/table.ts";
 import { memberIn, numberOrNull, ownValue, textOf } from "../json.ts";
+import { budgetOfEffort, continuesWithoutSignedReasoning } from "../reasoning-effort.ts";
+import type { Members, RequestDraft } from "../request-draft.ts";
 import type { RequestReading } from "../request-reading.ts";
 
 /** The family whose signatures have no tag: the protocol's own provider. */
@@ -80,12 +83,12 @@ function isMarked(text: string): boolean {
 }
 
 /** The protocol's least budget for thinking, tokens. */
-export const LEAST_BUDGET = 1024;
+const LEAST_BUDGET = 1024;
 
 /**
  * Refuses a budget that leaves no room for the answer. It names no numbers: they are the caller's.
  */
-export const BUDGET_ABOVE_LIMIT =
+const BUDGET_ABOVE_LIMIT =
   "The reasoning budget must be below the output limit, which it is a part of; raise the limit or ask for less reasoning";
 
 /**
@@ -168,4 +171,57 @@ function readDisplay(
   if (display === "summarized" || display === "omitted") return display;
   if (display != null) reading.useNative("thinking.display");
   return null;
+}
+
+/** Where a protocol has the settings of reasoning. */
+interface ThinkingFormat {
+  /** The object with the member `thinking`. */
+  readonly members: Members;
+  readonly setEffort: (effort: ReasoningEffort) => void;
+  /** The output limit beside a budget, tokens; `null`: none. */
+  readonly limitFor: (budget: number) => number | null;
+  /** How reasoning is shown; default: not sent. */
+  readonly display?: () => string | undefined;
+}
+
+/**
+ * Writes the settings of reasoning for Anthropic's models. Efforts become budgets by the table in
+ * routes.yaml, and nowhere else.
+ */
+export function formatThinking(
+  { reasoning, turns, purpose }: GenerateRequest,
+  table: ModelReasoning | null,
+  draft: RequestDraft,
+  { members, setEffort, limitFor, display }: ThinkingFormat,
+): void {
+  if (reasoning === null) return;
+  const { effort, adaptive } = reasoning;
+  if (effort === "none") {
+    members.thinking = { type: "disabled" };
+    return;
+  }
+  const tabled = reasoning.budget === null ? budgetOfEffort(effort, table, EFFORTS) : null;
+  if (tabled !== null) draft.dropped.add("effort_as_budget");
+  else if (effort !== "unspecified") setEffort(effort);
+  const budget = reasoning.budget ?? tabled;
+  if (budget === null) {
+    if (adaptive || effort !== "unspecified")
+      members.thinking = { type: "adaptive", display: display?.() };
+    else if (reasoning.display !== null) draft.dropped.add("reasoning_display_dropped");
+    return;
+  }
+  if (budget < LEAST_BUDGET)
+    draft.refuse(
+      "invalid_reasoning_budget",
+      `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
+    );
+  if (continuesWithoutSignedReasoning(turns)) {
+    draft.dropped.add("reasoning_turned_off");
+    members.thinking = { type: "disabled" };
+    return;
+  }
+  const limit = purpose === "generate" ? limitFor(budget) : null;
+  if (limit !== null && limit <= budget)
+    draft.refuse("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
+  members.thinking = { type: "enabled", budget_tokens: budget, display: display?.() };
 }

@@ -11,18 +11,11 @@ import type {
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
-import {
-  BUDGET_ABOVE_LIMIT,
-  LEAST_BUDGET,
-  EFFORTS,
-  redactedData,
-} from "../anthropic-messages/reasoning.ts";
+import { EFFORTS, formatThinking, redactedData } from "../anthropic-messages/reasoning.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import {
   alternatingMessages,
-  budgetOfEffort,
-  continuesWithoutSignedReasoning,
   dropCacheHints,
   effortOfBudget,
   sentTier,
@@ -218,40 +211,15 @@ function formatReasoning(
     else if (reasoning.adaptive) dropped.add("hint_dropped");
     return;
   }
-  if (reasoning.effort === "none") {
-    additional.thinking = { type: "disabled" };
-    return;
-  }
-  const tabled =
-    reasoning.budget === null ? budgetOfEffort(reasoning.effort, table, EFFORTS) : null;
-  const budget = reasoning.budget ?? tabled;
-  const { effort } = reasoning;
-  if (tabled !== null) dropped.add("effort_as_budget");
-  else if (effort !== "unspecified") {
-    // Counting has no member for the effort; models with an effort have a field of their own.
-    if (request.purpose === "count") additional.output_config = { effort };
-    else body.outputConfig = { effort };
-  }
-  if (budget !== null) formatBudget(budget, request, draft);
-  else if (reasoning.adaptive || effort !== "unspecified")
-    additional.thinking = { type: "adaptive" };
-}
-
-function formatBudget(budget: number, request: GenerateRequest, draft: Draft): void {
-  const { purpose, maxOutputTokens: limit, turns } = request;
-  if (budget < LEAST_BUDGET) {
-    draft.refuse(
-      "invalid_reasoning_budget",
-      `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
-    );
-  } else if (continuesWithoutSignedReasoning(turns)) {
-    draft.dropped.add("reasoning_turned_off");
-    draft.additional.thinking = { type: "disabled" };
-    return;
-  } else if (purpose === "generate" && limit !== null && limit <= budget) {
-    draft.refuse("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
-  }
-  draft.additional.thinking = { type: "enabled", budget_tokens: budget };
+  formatThinking(request, table, draft, {
+    members: additional,
+    setEffort: (effort) => {
+      // Counting has no member for the effort; models with an effort have a field of their own.
+      if (request.purpose === "count") additional.output_config = { effort };
+      else body.outputConfig = { effort };
+    },
+    limitFor: () => request.maxOutputTokens,
+  });
 }
 
 /** Fields of models whose providers have a flag because theirs are named otherwise. */
