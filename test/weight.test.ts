@@ -22,7 +22,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   http: 81,
   keys: 16,
   lifecycle: 10,
-  limits: 14,
+  limits: 13,
   network: 1,
   policy: 29,
   server: 27,
