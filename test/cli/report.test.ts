@@ -38,9 +38,9 @@ describe("signalbox report of policies", () => {
     expect(code).toBe(0);
     const rows = stdout.split("\n").filter((line) => line.startsWith("| `eu-residency`"));
     expect(rows.map((row) => row.replaceAll(/`[0-9a-f]{64}`/g, "DIGEST"))).toEqual([
-      "| `eu-residency` | `Version A` | group:privacy | r1 | DIGEST | 2026-10-12T00:00Z | 2026-11-04T00:00Z | first start (initial_mode) |  |",
-      "| `eu-residency` | `Version B` | group:privacy | r2 | DIGEST | 2026-11-04T00:00Z | 2026-11-05T00:00Z | key sbk_ann (platform) | key sbk_ben (platform) |",
-      "| `eu-residency` | `Version A` | group:privacy | r1 | DIGEST | 2026-11-05T00:00Z | in force | key sbk_ann (platform) |  |",
+      "| `eu-residency` | Version A | group:privacy | r1 | DIGEST | 2026-10-12T00:00Z | 2026-11-04T00:00Z | first start (initial_mode) |  |",
+      "| `eu-residency` | Version B | group:privacy | r2 | DIGEST | 2026-11-04T00:00Z | 2026-11-05T00:00Z | key sbk_ann (platform) | key sbk_ben (platform) |",
+      "| `eu-residency` | Version A | group:privacy | r1 | DIGEST | 2026-11-05T00:00Z | in force | key sbk_ann (platform) |  |",
     ]);
     expect(stdout).toContain(
       "| 2026-11-03T00:00Z | `eu-residency` | approved with waived assertions | key sbk_ben (platform) |",

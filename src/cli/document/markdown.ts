@@ -42,6 +42,29 @@ export function code(text: string): string {
   return `${fence}${pad}${shown}${pad}${fence}`;
 }
 
+/** Longest sentence. */
+const LONGEST_SENTENCE = 300;
+
+/** Letters and digits are no markup, mention or link; `GH-1` is a reference. */
+const NO_MARKUP =
+  /^(?:(?!GH-\d)[\p{L}\p{N}]+(?:[\x27-][\p{L}\p{N}]+)*|[→…·×−]|[−+]?\d[\d.,]*%?)$/iu;
+
+/** A sentence with names from files: everything in it that could be markup as code spans. */
+function sentence(text: string): string {
+  return cut(text, LONGEST_SENTENCE)
+    .trim()
+    .split(" ")
+    .map((part, index) => {
+      const [, before = "", core = "", after = ""] =
+        /^([(\x22\x27]*)(.*?)([)\x22\x27.,;:?]*)$/s.exec(part) ?? [];
+      // "1." at the beginning of a line is an item of a list.
+      const isItem = index === 0 && /^\d+\.$/.test(part);
+      const isPlain = core === "" || (NO_MARKUP.test(core) && !isItem);
+      return isPlain ? part : `${before}${code(core)}${after}`;
+    })
+    .join(" ");
+}
+
 /** A list of {@link code}, at most `most` of them. */
 function codes(items: readonly string[], most: number, write = code): string {
   if (items.length <= most + 1) return items.map((item) => write(item)).join(", ");
@@ -142,7 +165,7 @@ const SIGNS: Readonly<Record<Tone, string>> = {
 const MARKDOWN: InlineWriter<string> = {
   plain: (text) => text,
   strong: (text, tone) => `${tone === null ? "" : SIGNS[tone]}**${text}**`,
-  quoted: code,
+  quoted: (text, kind) => (kind === "location" ? code(text) : sentence(text)),
   names: (all, most) => codes(all, most ?? MOST_NAMES),
 };
 

@@ -125,7 +125,7 @@ function openingOf({
   counts,
 }: Screen): readonly Block[] {
   return [
-    { text: [quoted(headline), location === "" ? null : " at ", quoted(location)] },
+    { text: [quoted(headline), ...(location === "" ? [] : [" (", quoted(location), ")"])] },
     { text: quoted(facts.join(" · ")) },
     {
       noun: "row",

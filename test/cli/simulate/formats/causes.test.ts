@@ -111,8 +111,10 @@ describe("the first screen", () => {
         routes.yaml:41
       main 1a2b3c4 → us-fallback 9f8e7d6   complete
 
-      BREAKS  clinic    chat-eu refused: retention/kept (KEPT); only with needs tools
-      WIDENS  acme-dev  chat-eu → openai-us-gpt5, 2nd in order; only with needs tools; no new data path
+      BREAKS  clinic    chat-eu refused: retention/kept (KEPT); only with needs tools; such as with
+                        context to_4k
+      WIDENS  acme-dev  chat-eu → openai-us-gpt5, 2nd in order; only with needs tools; such as with
+                        context to_4k; no new data path
       SAME    hr (us-east is not approved)
       SAME    2 workspaces without chat-eu
 
