@@ -32,22 +32,9 @@ export interface ExitFlags {
   readonly promoting: boolean;
 }
 
-/** What the report comes to. @param report `null` where there is none because of an error. */
+/** @param report `null` where there is none because of an error. */
 export function exitCodeOf(report: SimulationReport | null, flags: ExitFlags): number {
-  if (report === null) return SIMULATE_EXIT.error;
-  const { declared, promoted, assertions, complete } = report;
-  // What an incomplete run did not meet, the classes that were left out may.
-  const gateFailed =
-    complete && assertions?.coverage.some(({ status }) => status === "FAIL") === true;
-  if ((assertions?.failed ?? 0) > 0 || gateFailed) return SIMULATE_EXIT.failed;
-  if (flags.failOn.some((value) => meetsGate(report, value, flags))) return SIMULATE_EXIT.failed;
-  const both = [declared, promoted];
-  if (!complete || both.some((comparison) => changes(comparison, "indeterminate_new"))) {
-    return SIMULATE_EXIT.incomplete;
-  }
-  return flags.detailedExitcode && both.some(differs)
-    ? SIMULATE_EXIT.differences
-    : SIMULATE_EXIT.ok;
+  return report === null ? SIMULATE_EXIT.error : verdictOf(report, flags).exitCode;
 }
 
 /**
@@ -150,21 +137,27 @@ export interface Verdict extends Pick<ExitFlags, "promoting"> {
 export function verdictOf(report: SimulationReport, flags: ExitFlags): Verdict {
   const { assertions, complete } = report;
   const required = assertions?.coverage.filter(({ required: share }) => share !== null) ?? [];
+  const isCovered = required.every(({ status }) => status === "PASS");
+  const gates: readonly Gate[] = [
+    ...(assertions === null ? [] : [{ name: "assertions", passed: assertions.failed === 0 }]),
+    ...(required.length === 0 ? [] : [{ name: "coverage", passed: complete && isCovered }]),
+    ...flags.failOn.map((name) => ({ name, passed: !meetsGate(report, name, flags) })),
+  ];
+  // Classes that an incomplete run left out may be what is not covered.
+  const isFailed = gates.some(({ name, passed }) => !passed && (complete || name !== "coverage"));
   return {
     promoting: flags.promoting,
-    exitCode: exitCodeOf(report, flags),
-    gates: [
-      ...(assertions === null ? [] : [{ name: "assertions", passed: assertions.failed === 0 }]),
-      ...(required.length === 0
-        ? []
-        : [
-            {
-              name: "coverage",
-              passed: complete && required.every(({ status }) => status === "PASS"),
-            },
-          ]),
-      ...flags.failOn.map((name) => ({ name, passed: !meetsGate(report, name, flags) })),
-      { name: "complete", passed: complete },
-    ],
+    exitCode: isFailed ? SIMULATE_EXIT.failed : exitCodeOfChanges(report, flags),
+    gates: [...gates, { name: "complete", passed: complete }],
   };
+}
+
+function exitCodeOfChanges(
+  { declared, promoted, complete }: SimulationReport,
+  { detailedExitcode }: ExitFlags,
+): number {
+  const both = [declared, promoted];
+  if (!complete || both.some((comparison) => changes(comparison, "indeterminate_new")))
+    return SIMULATE_EXIT.incomplete;
+  return detailedExitcode && both.some(differs) ? SIMULATE_EXIT.differences : SIMULATE_EXIT.ok;
 }

@@ -49,13 +49,14 @@ export function formatJunit(model: ReportModel, { verdict = null }: FormatContex
  * Controls of bidirectional text and the like would make a name look like another in a page of test
  * results.
  */
-function seen({ name, className, position, message, lines, output, ...one }: JunitCase): JunitCase {
+function seen(one: JunitCase): JunitCase {
+  const { name, className, position, message, lines, output } = one;
   return {
     ...one,
     name: printable(name),
     className: printable(className),
-    position: position === null ? null : { ...position, file: printable(position.file) },
-    message: message === null ? null : printable(message),
+    position: position && { ...position, file: printable(position.file) },
+    message: message && printable(message),
     lines: lines.map(printable),
     output: output.map(printable),
   };

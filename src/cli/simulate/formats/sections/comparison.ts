@@ -2,7 +2,6 @@ import {
   type Item,
   type List,
   type Section,
-  type Tone,
   at,
   name,
   names,
@@ -71,7 +70,7 @@ function viewSections(
     noun: "path",
     most: 30,
     items: comparison[`${direction}_data_paths`].map((path) => ({
-      ...pathItem(path, direction === "new" ? "+" : "-", direction === "new" ? "widen" : "narrow"),
+      ...dataPathItem(path, direction === "new" ? "+" : "-"),
       ...repeated(path, others),
     })),
   });
@@ -122,39 +121,42 @@ function kindsList({ kinds }: ComparisonReport, view: View): List {
 }
 
 function routePathItem(path: RoutePath): Item {
-  const { route, workspace, operations, provider, region, example, explain } = path;
-  return {
-    mark: "+",
-    tone: "widen",
-    cells: [quoted(routePathText(path))],
-    details: [["example", quoted(sampleText(example)), "page"]],
-    command: explainCommand(explain),
-    facets: {
-      route: [route],
-      workspace: [workspace],
-      operation: operations,
-      provider: [provider],
-      region: [region],
-    },
-  };
+  const { route, operations } = path;
+  return pathItem({ ...path, routes: [route] }, operations, "+", [quoted(routePathText(path))]);
 }
 
-function pathItem(path: DataPath, mark: "+" | "-", tone: Tone): Item {
-  const { workspace, operation, provider, region, routes, example, explain } = path;
+function dataPathItem(path: DataPath, mark: "+" | "-"): Item {
+  const { workspace, operation, routes } = path;
+  return pathItem(path, [operation], mark, [
+    name(workspace),
+    name(operation),
+    ["→ ", quoted(destinationText(path)), " by ", names(routes.map(routeText))],
+  ]);
+}
+
+function pathItem(
+  {
+    workspace,
+    routes,
+    provider,
+    region,
+    example,
+    explain,
+  }: Pick<DataPath, "routes" | keyof (DataPath | RoutePath)>,
+  operation: readonly string[],
+  mark: "+" | "-",
+  cells: Item["cells"],
+): Item {
   return {
     mark,
-    tone,
-    cells: [
-      name(workspace),
-      name(operation),
-      ["→ ", quoted(destinationText(path)), " by ", names(routes.map(routeText))],
-    ],
+    tone: mark === "+" ? "widen" : "narrow",
+    cells,
     details: [["example", quoted(sampleText(example)), "page"]],
     command: explainCommand(explain),
     facets: {
       route: routes,
       workspace: [workspace],
-      operation: [operation],
+      operation,
       provider: [provider],
       region: [region],
     },

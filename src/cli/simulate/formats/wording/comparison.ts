@@ -34,9 +34,9 @@ export function promotedDifference({ declared, promoted }: SimulationReport): Pr
   const onlyPromoted = promoted.groups.filter((group) => growsFrom(known.get(group.id), group));
   const shrunk = promoted.groups.filter((group) => shrinksFrom(known.get(group.id), group));
   const onlyDeclared = declared.groups.filter(({ id }) => !promotedIds.has(id));
-  const newRoutePaths = onlyIn(promoted.new_route_paths, declared.new_route_paths, routePathKey);
-  const newDataPaths = onlyIn(promoted.new_data_paths, declared.new_data_paths, pathKey);
-  const lostDataPaths = onlyIn(promoted.lost_data_paths, declared.lost_data_paths, pathKey);
+  const newRoutePaths = onlyIn(promoted.new_route_paths, declared.new_route_paths, ROUTE_PATH);
+  const newDataPaths = onlyIn(promoted.new_data_paths, declared.new_data_paths, DATA_PATH);
+  const lostDataPaths = onlyIn(promoted.lost_data_paths, declared.lost_data_paths, DATA_PATH);
   const differences = [
     onlyPromoted,
     shrunk,
@@ -69,28 +69,18 @@ function shrinksFrom(before: ChangeGroup | undefined, group: ChangeGroup): boole
   return group.shapes !== before.shapes || group.classes !== before.classes;
 }
 
+/** What makes two paths the same. */
+const ROUTE_PATH = ["workspace", "route", "operations", "provider", "region", "host"] as const;
+const DATA_PATH = ["workspace", "operation", "provider", "region"] as const;
+
 function onlyIn<Path>(
   these: readonly Path[],
   others: readonly Path[],
-  key: (path: Path) => unknown,
+  members: readonly (keyof Path)[],
 ): readonly Path[] {
-  const known = new Set(others.map((path) => JSON.stringify(key(path))));
-  return these.filter((path) => !known.has(JSON.stringify(key(path))));
-}
-
-function routePathKey({
-  workspace,
-  route,
-  operations,
-  provider,
-  region,
-  host,
-}: RoutePath): unknown {
-  return [workspace, route, operations, provider, region, host];
-}
-
-function pathKey({ workspace, operation, provider, region }: DataPath): unknown {
-  return [workspace, operation, provider, region];
+  const keyOf = (path: Path): string => JSON.stringify(members.map((member) => path[member]));
+  const known = new Set(others.map(keyOf));
+  return these.filter((path) => !known.has(keyOf(path)));
 }
 
 export interface PolicyDifference {
