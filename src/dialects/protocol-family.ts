@@ -81,6 +81,11 @@ export function limitHeaders(
   printReset: (limit: RemainingLimit) => string,
   reset: string,
 ): Pick<ProtocolFamily, "limitHeaders" | "limitHeaderFacts"> {
+  const parts = [
+    ["limit", "the most in its period.", COUNT],
+    ["remaining", "what is left.", COUNT],
+    ["reset", reset, TEXT],
+  ] as const;
   return {
     limitHeaders: (measure, limit) => [
       nameOf(measure, "limit"),
@@ -90,23 +95,12 @@ export function limitHeaders(
       nameOf(measure, "reset"),
       printReset(limit),
     ],
-    limitHeaderFacts: (measure) => {
-      const describe = (text: string): string =>
-        `Of the limit of ${measure} of which least is left: ${text}`;
-      return [
-        {
-          name: nameOf(measure, "limit"),
-          description: describe("the most in its period."),
-          schema: COUNT,
-        },
-        {
-          name: nameOf(measure, "remaining"),
-          description: describe("what is left."),
-          schema: COUNT,
-        },
-        { name: nameOf(measure, "reset"), description: describe(reset), schema: TEXT },
-      ];
-    },
+    limitHeaderFacts: (measure) =>
+      parts.map(([part, text, schema]) => ({
+        name: nameOf(measure, part),
+        description: `Of the limit of ${measure} of which least is left: ${text}`,
+        schema,
+      })),
   };
 }
 

@@ -1,17 +1,14 @@
 import { AnswerBytes } from "../../src/dialects/unary/answer-bytes.ts";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
-import {
-  MODERATIONS_SCHEMA,
-  moderationsSurface,
-} from "../../src/dialects/openai-chat/moderations-surface.ts";
+import { moderationsSurface } from "../../src/dialects/openai-chat/moderations-surface.ts";
 import { bodyValidator } from "../../src/http/validate-body.ts";
 import { contextOf, NO_EDITS, NO_HEADERS, targetOf } from "../support/dialects.ts";
 import { readRecordings, type Recording } from "../support/recordings.ts";
 
 const recordings = readRecordings("moderations");
 const target = targetOf("openai-chat");
-const validate = bodyValidator(MODERATIONS_SCHEMA);
+const validate = bodyValidator(moderationsSurface.contract.body);
 
 /**
  * What becomes of one exchange: `null` where request and answer pass unchanged, otherwise who

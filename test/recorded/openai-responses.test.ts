@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { collectAnswer } from "../../src/dialects/answer-events.ts";
 import { isJsonObject, type JsonObject } from "../../src/canon/json.ts";
 import type { InferenceRequest } from "../../src/canon/request.ts";
-import { RESPONSES_SCHEMA, responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
+import { responsesSurface } from "../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../src/dialects/openai-responses/request-facts.ts";
 import { fillEvent } from "../../src/dialects/openai-responses/resource.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";
@@ -20,7 +20,7 @@ const streams = (recordings ?? []).filter(
     status === 200 && (response.body_type === "sse" || response.body_type === "jsonl-chunks"),
 );
 const encoder = new TextEncoder();
-const validate = bodyValidator(RESPONSES_SCHEMA);
+const validate = bodyValidator(responsesSurface.contract.body);
 const target = targetOf("openai-responses");
 
 /** Members that the router owns: it sets, edits or takes them out. */

@@ -289,7 +289,7 @@ export const chatSurface: Surface = {
 };
 
 /** Chat completions for providers. */
-export const chatUpstream: Upstream = {
+const chatUpstream: Upstream = {
   format: fitting(formatChat, OPENAI_CHAT.requires),
   parseStream: parseChatStream,
   parseAnswer: parseChatAnswer,

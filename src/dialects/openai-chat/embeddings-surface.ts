@@ -49,14 +49,14 @@ import { asBase64Text, asFloatText } from "../unary/vectors.ts";
 
 /** Every known top-level member of an embeddings request. */
 const EMBEDDINGS_FIELDS: FieldRegistry = {
-  model: { class: "core" },
-  input: { class: "core" },
-  dimensions: { class: "core" },
-  output_dimension: { class: "core" },
-  encoding_format: { class: "core" },
-  input_type: { class: "core", uses: "input_purpose" },
-  truncation: { class: "core" },
-  output_dtype: { class: "core" },
+  model: {},
+  input: {},
+  dimensions: {},
+  output_dimension: {},
+  encoding_format: {},
+  input_type: { uses: "input_purpose" },
+  truncation: {},
+  output_dtype: {},
   on_partial: { class: "ours" },
   user: { class: "identity" },
   provider: { class: "ours" },
@@ -161,7 +161,7 @@ function inputsOf(input: JsonValue | undefined): readonly EmbedInput[] {
  * OpenAI's limit for a list of inputs; clients cut their batches by it. Providers with smaller ones
  * get the batch in parts.
  */
-export const MAXIMUM_INPUTS = 2048;
+const MAXIMUM_INPUTS = 2048;
 const length = { type: ["integer", "null"], minimum: 1, maximum: 65_536 } as const;
 
 /** Names of purposes as Cohere's clients write them. */
@@ -172,7 +172,7 @@ const PURPOSE_ALIASES = { search_document: "document", search_query: "query" } a
  * Voyage's that other protocols have too (docs/protocols.md#embeddings). It validates requests and
  * is part of /openapi.json.
  */
-export const EMBEDDINGS_SCHEMA = {
+const EMBEDDINGS_SCHEMA = {
   title: "CreateEmbeddingsRequest",
   type: "object",
   required: ["model", "input"],

@@ -36,48 +36,6 @@ export const NO_LOGIT_BIAS = {
   withdraws: ["logit_bias"],
 } as const;
 
-/** Flags of embeddings, which providers of chat completions serve too. */
-export const EMBEDDINGS_FLAGS = {
-  output_dimension_field: {
-    meaning:
-      "Sends the length of vectors as `output_dimension`, for providers that do not support `dimensions`.",
-    omits: ["dimensions"],
-  },
-  no_encoding_format: {
-    meaning:
-      "Leaves `encoding_format` out of requests that embed, for providers that refuse it; the router writes vectors in the requested encoding.",
-    omits: ["encoding_format"],
-    excludes: ["float_vectors"],
-  },
-  float_vectors: {
-    meaning:
-      "Requests vectors as numbers, whatever the caller requests, for providers whose base64 is not of single-precision numbers; the router writes the base64.",
-  },
-  int8_vectors: {
-    meaning:
-      "Vectors come as base64 of signed bytes; the router writes them as numbers, or as base64 of those.",
-  },
-  input_type_field: {
-    meaning: "Takes `input_type` with embeddings: `query` and `document`.",
-    grants: ["input_purpose"],
-  },
-  task_field: {
-    meaning:
-      "Takes what vectors are for as `task`: `retrieval.query`, `retrieval.passage`, `classification`, `separation`.",
-    grants: ["input_purpose"],
-    excludes: ["input_type_field"],
-  },
-  no_return_documents: {
-    meaning:
-      "Leaves `return_documents: false` out of rerank requests, for providers that do not support the member.",
-    omits: ["return_documents"],
-  },
-  no_token_inputs: {
-    meaning: "Takes text only to embed: requests with tokens are refused.",
-    withdraws: ["token_inputs"],
-  },
-} as const satisfies Record<string, FlagFacts>;
-
 export const CHAT_FLAGS = {
   no_store_field: {
     meaning: "Leaves `store: false` out, for providers that refuse the member and store nothing.",
@@ -180,7 +138,45 @@ export const CHAT_FLAGS = {
     meaning: "Leaves the members `prompt_cache_…` out.",
     omits: ["prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"],
   },
-  ...EMBEDDINGS_FLAGS,
+  // Of embeddings and rerank, which the same providers serve.
+  output_dimension_field: {
+    meaning:
+      "Sends the length of vectors as `output_dimension`, for providers that do not support `dimensions`.",
+    omits: ["dimensions"],
+  },
+  no_encoding_format: {
+    meaning:
+      "Leaves `encoding_format` out of requests that embed, for providers that refuse it; the router writes vectors in the requested encoding.",
+    omits: ["encoding_format"],
+    excludes: ["float_vectors"],
+  },
+  float_vectors: {
+    meaning:
+      "Requests vectors as numbers, whatever the caller requests, for providers whose base64 is not of single-precision numbers; the router writes the base64.",
+  },
+  int8_vectors: {
+    meaning:
+      "Vectors come as base64 of signed bytes; the router writes them as numbers, or as base64 of those.",
+  },
+  input_type_field: {
+    meaning: "Takes `input_type` with embeddings: `query` and `document`.",
+    grants: ["input_purpose"],
+  },
+  task_field: {
+    meaning:
+      "Takes what vectors are for as `task`: `retrieval.query`, `retrieval.passage`, `classification`, `separation`.",
+    grants: ["input_purpose"],
+    excludes: ["input_type_field"],
+  },
+  no_return_documents: {
+    meaning:
+      "Leaves `return_documents: false` out of rerank requests, for providers that do not support the member.",
+    omits: ["return_documents"],
+  },
+  no_token_inputs: {
+    meaning: "Takes text only to embed: requests with tokens are refused.",
+    withdraws: ["token_inputs"],
+  },
   deployment_paths: DEPLOYMENT_PATHS,
 } as const satisfies Record<string, FlagFacts>;
 

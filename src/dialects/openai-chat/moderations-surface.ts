@@ -43,8 +43,8 @@ import {
 
 /** Every known top-level member of a moderations request. */
 const MODERATIONS_FIELDS: FieldRegistry = {
-  model: { class: "core" },
-  input: { class: "core" },
+  model: {},
+  input: {},
   user: { class: "identity" },
   provider: { class: "ours" },
 };
@@ -247,7 +247,7 @@ function ofType(type: string): JsonObject {
  * JSON Schema (2020-12) of the body of POST /v1/moderations (docs/protocols.md#moderations). It
  * validates requests and is part of /openapi.json.
  */
-export const MODERATIONS_SCHEMA = {
+const MODERATIONS_SCHEMA = {
   title: "CreateModerationRequest",
   type: "object",
   required: ["input"],

@@ -120,7 +120,7 @@ const responseFormat = {
  * members that it does not list, by the setting of the route; unknown nested members go to
  * providers of the same protocol unchanged.
  */
-export const RESPONSES_SCHEMA = {
+const RESPONSES_SCHEMA = {
   title: "CreateResponseRequest",
   type: "object",
   required: ["model", "input"],
@@ -320,7 +320,7 @@ export const responsesSurface: Surface = {
 };
 
 /** Responses for providers, for requests in another protocol. */
-export const responsesUpstream: Upstream = {
+const responsesUpstream: Upstream = {
   format: fitting(formatResponsesRequest, OPENAI_RESPONSES.requires),
   parseStream: (_request, target) => parseResponsesStream(target.model.signatureFamily),
   parseAnswer: (bytes, request, target) =>

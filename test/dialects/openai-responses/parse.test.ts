@@ -1,9 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/canon/json.ts";
-import {
-  RESPONSES_SCHEMA,
-  responsesSurface,
-} from "../../../src/dialects/openai-responses/dialect.ts";
+import { responsesSurface } from "../../../src/dialects/openai-responses/dialect.ts";
 import { RESPONSES_FIELDS } from "../../../src/dialects/openai-responses/request-facts.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";
 import { parse, refusal } from "./support.ts";
@@ -469,7 +466,7 @@ describe("what a request needs and uses", () => {
 });
 
 describe("the contract", () => {
-  const validate = bodyValidator(RESPONSES_SCHEMA);
+  const validate = bodyValidator(responsesSurface.contract.body);
   const body = { model: "r", input: "hi" };
 
   it.each<[JsonObject, string | null]>([
@@ -490,7 +487,7 @@ describe("the contract", () => {
   });
 
   it("and the registry list the same members", () => {
-    expect(new Set(Object.keys(RESPONSES_SCHEMA.properties))).toEqual(
+    expect(new Set(Object.keys(responsesSurface.contract.body.properties ?? {}))).toEqual(
       new Set(Object.keys(RESPONSES_FIELDS)),
     );
   });

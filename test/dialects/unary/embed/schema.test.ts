@@ -1,12 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject, JsonValue } from "../../../../src/canon/json.ts";
-import {
-  EMBEDDINGS_SCHEMA,
-  MAXIMUM_INPUTS,
-} from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
+import { embeddingsSurface } from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
 
-const validate = bodyValidator(EMBEDDINGS_SCHEMA);
+/** OpenAI's limit. */
+const MAXIMUM_INPUTS = 2048;
+const validate = bodyValidator(embeddingsSurface.contract.body);
 const many = (item: JsonValue, count: number): readonly JsonValue[] =>
   Array.from({ length: count }, () => item);
 const asking = (input: JsonValue): JsonObject => ({ model: "r", input });

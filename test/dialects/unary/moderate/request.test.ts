@@ -1,16 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject } from "../../../../src/canon/json.ts";
 import { parseJsonBytes } from "../../../../src/dialects/json.ts";
-import {
-  MODERATIONS_SCHEMA,
-  moderationsSurface,
-} from "../../../../src/dialects/openai-chat/moderations-surface.ts";
+import { moderationsSurface } from "../../../../src/dialects/openai-chat/moderations-surface.ts";
 import { bodyValidator } from "../../../../src/http/validate-body.ts";
 import { NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
 import { endpoint, provider } from "../../../support/table.ts";
 import { bytesOf, mappedTarget, opened, parsed, plainTarget, sent, tried } from "./target.ts";
 
-const validate = bodyValidator(MODERATIONS_SCHEMA);
+const validate = bodyValidator(moderationsSurface.contract.body);
 const text = { type: "text", text: "hello" };
 const image = { type: "image_url", image_url: { url: "https://example.org/a.png" } };
 const data = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
