@@ -34,6 +34,7 @@ const DAYS = [
 
 const PERIODS = [
   ["month", "month"],
+  ["week", "week"],
   ["day", "day"],
   ["hour", "hour"],
 ] as const;
@@ -183,5 +184,5 @@ function bodyOf(form: FormData, scopes: readonly Scope[], days: number, per: str
   };
 }
 
-const periodOf = (per: string): "hour" | "day" | "month" =>
+const periodOf = (per: string): (typeof PERIODS)[number][0] =>
   PERIODS.find(([value]) => value === per)?.[0] ?? "month";

@@ -273,7 +273,7 @@ function Groups({
 }) {
   const { groups, total, truncated } = spend;
   if (groups.length === 0)
-    return <Empty title="Nothing was spent in this time span">Choose a longer one.</Empty>;
+    return <Empty title="Nothing was spent in this time span">Choose another one.</Empty>;
   const by = dimensions.map(([value]) => value).join(", ");
   const isDay = by === "day" && spend.group_by.includes("day");
   const rows = isDay
