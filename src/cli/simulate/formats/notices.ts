@@ -4,7 +4,7 @@ import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import { effectsOf, groupsOfCause } from "./screen/effects.ts";
 import { headlineOf } from "./screen/headline.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
-import { screenOf, type Screen } from "./screen/screen.ts";
+import { screenOf, type ScreenRow } from "./screen/screen.ts";
 import type { AnnotationLevel } from "../../terminal/report.ts";
 import type { AssertionModel, ReportModel } from "./model.ts";
 import { printable, printableLines } from "../../terminal/printing.ts";
@@ -77,7 +77,8 @@ function notice({
 export function noticesOf(model: ReportModel): readonly Notice[] {
   const { complete, assertions } = model;
   const screen = screenOf(model, {});
-  const { headline, facts, counts } = screen;
+  const { headline, facts, counts, rows } = screen;
+  const rowsOf = Map.groupBy(rows, ({ cause }) => cause);
   return [
     ...(complete ? [] : [incompleteNotice(model)]),
     notice({
@@ -106,7 +107,7 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
         fingerprints: fingerprint("coverage", [gate.what]),
       }),
     ),
-    ...model.causes.map((cause) => causeNotice(cause, model, screen)),
+    ...model.causes.map((cause) => causeNotice(cause, model, rowsOf.get(cause) ?? [])),
     ...(complete ? model.newFindings : []).map(({ kind, subject, location }) =>
       notice({
         rule: "dead_configuration",
@@ -151,11 +152,11 @@ function needlessNotice({ id, needless, location }: AssertionModel): readonly No
 }
 
 /** A changed line with its facts, under the rule of the worst change that follows from it. */
-function causeNotice(cause: CauseReport, model: ReportModel, { rows }: Screen): Notice {
+function causeNotice(cause: CauseReport, model: ReportModel, rows: readonly ScreenRow[]): Notice {
   const [first] = effectsOf(cause, model).effects;
   const kinds = groupsOfCause(cause, model).flatMap(({ group }) => group.kinds);
   const kind = kinds.length === 0 ? null : worstChange(kinds);
-  const own = rows.filter((row) => row.cause === cause && row.tag !== "CHANGE");
+  const own = rows.filter(({ tag }) => tag !== "CHANGE");
   const isWeaker = own.some(({ tag }) => tag === "LATENT");
   return notice({
     rule: kind ?? (isWeaker ? "latent_change" : "changed_entry"),

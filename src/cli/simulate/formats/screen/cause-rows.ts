@@ -4,7 +4,9 @@ import type {
   ChangedEntry,
   DestinationReport,
   LatentChange,
+  SettingChange,
 } from "../../../../simulate/report/report.ts";
+import { remembered } from "../../../../simulate/remembered.ts";
 import { addedUsage, NOTHING_USED } from "../../../../simulate/evidence/seen-usage.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 import { amountText, costText, listText, numberText } from "../../../terminal/printing.ts";
@@ -72,22 +74,37 @@ function laterText(change: LatentChange): string {
   return `${change.policy} ${latentText(change)}; no request of today uses it${change.view === "promoted" ? "; once promoted" : ""}`;
 }
 
+const settingsByPath = new WeakMap<
+  readonly SettingChange[],
+  ReadonlyMap<string, readonly SettingChange[]>
+>();
+
+/** Settings of an entry and below it. */
+export function settingsOf(
+  { path }: ChangedEntry,
+  settings: readonly SettingChange[],
+): readonly SettingChange[] {
+  const known = remembered(settingsByPath, settings, () => {
+    const found = new Map<string, SettingChange[]>();
+    for (const setting of settings) {
+      const names = setting.path.split(".");
+      for (const index of names.keys())
+        remembered(found, names.slice(0, index + 1).join("."), () => []).push(setting);
+    }
+    return found;
+  });
+  return known.get(path) ?? [];
+}
+
 /** What a setting does that no request shows. */
 function settingNotes(
   { groups, promoted_groups: later, entries, renames }: CauseReport,
   { changed_settings: settings }: ReportModel,
 ): readonly string[] {
   if (groups.length + later.length + renames.length > 0) return [];
-  const effects = settings.flatMap(({ path, effect }) =>
-    entries.some(
-      (entry) =>
-        (entry.path === path || path.startsWith(`${entry.path}.`)) &&
-        entry.kind !== "policy" &&
-        entry.kind !== "assertion",
-    )
-      ? [SETTING_EFFECTS[effect]]
-      : [],
-  );
+  const effects = entries
+    .filter(({ kind }) => kind !== "policy" && kind !== "assertion")
+    .flatMap((entry) => settingsOf(entry, settings).map(({ effect }) => SETTING_EFFECTS[effect]));
   const sentences = effects.flatMap((effect) =>
     effect === SETTING_EFFECTS.decides ? [] : [effect.sentence],
   );

@@ -1,6 +1,7 @@
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../../canon/policy.ts";
 import { ALWAYS_USED } from "../../../../canon/request.ts";
 import type { ChangeGroup } from "../../../../simulate/report/report.ts";
+import { remembered } from "../../../../simulate/remembered.ts";
 import { listText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { perScalar } from "../../../../simulate/request-scalars.ts";
@@ -166,18 +167,28 @@ function partText(dimension: string, values: readonly string[], report: ReportMo
     : `only with ${dimension} ${listText(values, 3)}`;
 }
 
+const valuesByDimension = new WeakMap<ReportModel, ReadonlyMap<string, ReadonlySet<string>>>();
+
+/** The values of each dimension that the conditions of any group name. */
+function namedValues(report: ReportModel): ReadonlyMap<string, ReadonlySet<string>> {
+  return remembered(valuesByDimension, report, () => {
+    const all = [report.declared, report.promoted].flatMap(({ groups }) =>
+      groups.flatMap(({ conditions }) => conditions),
+    );
+    const byDimension = Map.groupBy(all, ({ dimension }) => dimension);
+    return new Map(
+      [...byDimension].map(([name, own]) => [name, new Set(own.flatMap(({ values }) => values))]),
+    );
+  });
+}
+
 /** The values that are missing; `null` where the report does not name all that there are. */
 function othersOf(
   dimension: string,
   values: readonly string[],
   report: ReportModel,
 ): readonly string[] | null {
-  const groups = [...report.declared.groups, ...report.promoted.groups];
-  const known = new Set(
-    groups.flatMap(({ conditions }) =>
-      conditions.flatMap((one) => (one.dimension === dimension ? one.values : [])),
-    ),
-  );
+  const known = namedValues(report).get(dimension) ?? new Set<string>();
   if (known.size !== sizeOf(dimension, report)) return null;
   return [...known].filter((value) => !values.includes(value)).toSorted();
 }

@@ -12,6 +12,7 @@ import {
   NOTHING_USED,
   type SeenWeight,
 } from "../../../../simulate/evidence/seen-usage.ts";
+import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
 import type { Verdict } from "../../exit-code.ts";
 import { worstChange } from "../wording/change-wording.ts";
@@ -69,13 +70,26 @@ export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: Cause
   return renamed.includes(group.id) || group.kinds.every((kind) => kind === "reason_changed");
 }
 
-/** Groups of a cause under each view. */
+/** Positions of groups by their ids: a report may have thousands of causes and groups. */
+const positions = new WeakMap<readonly ChangeGroup[], ReadonlyMap<string, number>>();
+
+/** Groups of a cause under each view, in the order of the report. */
 export function groupsOfCause(
   { groups, promoted_groups: later }: CauseReport,
   { declared, promoted }: ReportModel,
 ): readonly { readonly group: ChangeGroup; readonly promoted: boolean }[] {
-  const of = (all: readonly ChangeGroup[], ids: readonly string[], isLater: boolean) =>
-    all.filter(({ id }) => ids.includes(id)).map((group) => ({ group, promoted: isLater }));
+  const of = (all: readonly ChangeGroup[], ids: readonly string[], isLater: boolean) => {
+    const known = remembered(
+      positions,
+      all,
+      () => new Map(all.map(({ id }, index) => [id, index] as const)),
+    );
+    return [...new Set(ids)]
+      .flatMap((id) => known.get(id) ?? [])
+      .toSorted((left, right) => left - right)
+      .flatMap((index) => all[index] ?? [])
+      .map((group) => ({ group, promoted: isLater }));
+  };
   return [...of(declared.groups, groups, false), ...of(promoted.groups, later, true)];
 }
 
@@ -115,9 +129,9 @@ function meets(gate: string, group: ChangeGroup, cell: Cell, report: ReportModel
   const gains = head.denial === null && (base.denial !== null || gainsOf(group).length > 0);
   switch (gate) {
     case "new_destination":
-      return data.some((path) => leads(path, head.plan, cell));
+      return hasPath(data, head.plan, cell);
     case "new_region_for_route":
-      return routes.some((path) => leads(path, head.plan, cell));
+      return hasPath(routes, head.plan, cell);
     case "more_permissive":
       return gains;
     case "less_permissive":
@@ -129,19 +143,25 @@ function meets(gate: string, group: ChangeGroup, cell: Cell, report: ReportModel
   }
 }
 
+type Path = DataPath | RoutePath;
+const pathsByWorkspace = new WeakMap<readonly Path[], ReadonlyMap<string, readonly Path[]>>();
+
 /** Whether one of these endpoints is where a path of the workspace and route ends. */
-function leads(
-  path: DataPath | RoutePath,
+function hasPath(
+  paths: readonly Path[],
   plan: ChangeGroup["head"]["plan"],
   { workspace, route }: Cell,
 ): boolean {
-  return (
-    path.workspace === workspace &&
-    ("routes" in path ? path.routes : [path.route]).includes(route) &&
-    plan.some(
-      ({ provider, region, host }) =>
-        path.provider === provider && path.region === region && path.host === host,
-    )
+  const known = remembered(pathsByWorkspace, paths, () =>
+    Map.groupBy(paths, (path) => path.workspace),
+  );
+  return (known.get(workspace) ?? []).some(
+    (path) =>
+      ("routes" in path ? path.routes : [path.route]).includes(route) &&
+      plan.some(
+        ({ provider, region, host }) =>
+          path.provider === provider && path.region === region && path.host === host,
+      ),
   );
 }
 
@@ -344,8 +364,7 @@ function detailOf(cell: Cell, cause: CauseReport, report: ReportModel): string {
   const there = group.head.plan.filter(
     (candidate) => gains.includes(candidate.endpoint) || candidate === moved,
   );
-  const paths = [...report.declared.new_data_paths, ...report.promoted.new_data_paths];
-  return paths.some((path) => leads(path, there, cell))
+  return [report.declared, report.promoted].some((one) => hasPath(one.new_data_paths, there, cell))
     ? "a new data path"
     : gains.length === 0
       ? ""

@@ -12,7 +12,6 @@ import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
 import { questionOf } from "./decide.ts";
 import { bySeen, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
-import type { SampleRequest } from "../../../../simulate/sample-request.ts";
 import {
   effectsOf,
   failingGates,
@@ -30,6 +29,7 @@ import {
   rowsOfCause,
   sameOfSeveral,
   sameText,
+  settingsOf,
   spentRows,
   type PlainRow,
 } from "./cause-rows.ts";
@@ -105,7 +105,8 @@ export function screenOf(
   const { causes, complete, unchanged, changed_settings: settings } = report;
   const gatesOf = gateTest(report, verdict);
   const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report, gatesOf) }));
-  const found = shown.flatMap((one) => causeFacts(one, report, verdict));
+  const isSingle = causes.filter((cause) => !isWithoutEffect(cause)).length === 1;
+  const found = shown.flatMap((one) => causeFacts(one, report, verdict, isSingle));
   const facts = withFallbacks([...failedFacts(report), ...found, ...commonFacts(report)], verdict);
   const all = withoutRepetition(facts).toSorted(
     (left, right) =>
@@ -217,11 +218,12 @@ function nameOf({ name, commit }: SideReport): string {
 
 /** Assertions and coverage gates that fail; those that base fails too are counted. */
 function failedFacts(report: ReportModel): readonly Fact[] {
-  const { assertions, causes } = report;
+  const { assertions } = report;
   if (assertions === null) return [];
   const isOld = ({ fails_in_base: known }: { readonly fails_in_base?: boolean | null }) =>
     known === true;
   const failed = assertions.results.filter(({ status }) => status === "FAIL");
+  const causeOf = failed.length === 0 ? null : causesByRequest(report);
   const old = failed.filter(isOld).length;
   const oldGates = assertions.failedGates.filter(isOld).length;
   const known = (amount: number, what: string, gate: string): readonly Fact[] =>
@@ -240,7 +242,10 @@ function failedFacts(report: ReportModel): readonly Fact[] {
           who: id,
           location: locationText(location),
           gates: ["assertions"],
-          cause: causes.find((cause) => changes(cause, example, report)) ?? null,
+          cause:
+            example === null
+              ? null
+              : (causeOf?.get(`${example.workspace}\n${example.model}`) ?? null),
         }),
       ),
     ...assertions.failedGates
@@ -257,16 +262,16 @@ function failedFacts(report: ReportModel): readonly Fact[] {
   ];
 }
 
-/** Whether a cause changes requests of the workspace and route of an example. */
-function changes(
-  cause: CauseReport,
-  example: Pick<SampleRequest, "workspace" | "model"> | null,
-  report: ReportModel,
-): boolean {
-  return groupsOfCause(cause, report).some(
-    ({ group: { workspaces, routes } }) =>
-      example !== null && workspaces.includes(example.workspace) && routes.includes(example.model),
-  );
+/** The first cause that changes requests of a workspace and route, by both. */
+function causesByRequest(report: ReportModel): ReadonlyMap<string, CauseReport> {
+  const found = new Map<string, CauseReport>();
+  for (const cause of report.causes.toReversed()) {
+    for (const { group } of groupsOfCause(cause, report)) {
+      for (const workspace of group.workspaces)
+        for (const route of group.routes) found.set(`${workspace}\n${route}`, cause);
+    }
+  }
+  return found;
 }
 
 type ShownCause = { readonly cause: CauseReport } & ReturnType<typeof effectsOf>;
@@ -276,8 +281,8 @@ function causeFacts(
   { cause, effects, priced }: ShownCause,
   report: ReportModel,
   verdict: Verdict | null,
+  isSingle: boolean,
 ): readonly Fact[] {
-  const isSingle = report.causes.filter((one) => !isWithoutEffect(one)).length === 1;
   const [first] = cause.entries;
   const own = { cause, location: isSingle ? "" : locationText(first?.location ?? null) };
   if (isWithoutEffect(cause)) {
@@ -316,12 +321,7 @@ function settingGates(
   { changed_settings: settings }: ReportModel,
   verdict: Verdict | null,
 ): readonly string[] {
-  const met = settings.flatMap(({ path, gate }) =>
-    gate !== null &&
-    entries.some((entry) => entry.path === path || path.startsWith(`${entry.path}.`))
-      ? [gate]
-      : [],
-  );
+  const met = entries.flatMap((entry) => settingsOf(entry, settings).map(({ gate }) => gate));
   return failingGates(verdict).filter((gate) => met.some((one) => one === gate));
 }
 
