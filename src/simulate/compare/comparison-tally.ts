@@ -265,7 +265,7 @@ function addPath(paths: PathTallies, path: PathTally): void {
   }
 }
 
-/** What one view has come to so far. Plain data, merged in any order with the same result. */
+/** The comparison of one view so far. Plain data, merged in any order with the same result. */
 export interface ComparisonTally {
   changedClasses: number;
   changedShapes: bigint;

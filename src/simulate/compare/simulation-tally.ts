@@ -3,7 +3,7 @@ import { emptyComparison, mergeComparison, type ComparisonTally } from "./compar
 import { emptyUsage, mergeUsage, type UsageTally } from "./usage-tally.ts";
 
 /**
- * Everything that deciding jobs has come to. Plain data: it crosses threads, and is merged in any
+ * Everything that decided jobs have shown. Plain data: it crosses threads, and is merged in any
  * order with the same result.
  */
 export interface SimulationTally {

@@ -54,15 +54,15 @@ export class DecidedClasses {
   readonly #space: Space;
   readonly #sides: OfSides<LoadedSide>;
   readonly #budget: Budget;
-  readonly #isPassedOver: OfSides<(policy: LoadedPolicy) => boolean>;
+  readonly #isIgnored: OfSides<(policy: LoadedPolicy) => boolean>;
   readonly #operations = new Map<Operation, OperationClasses>();
 
-  /** @param isPassedOver contents whose verdicts are not noted. */
+  /** @param isIgnored contents whose verdicts are not noted. */
   constructor(
     space: Space,
     sides: OfSides<LoadedSide>,
     budget: Budget,
-    isPassedOver: OfSides<(policy: LoadedPolicy) => boolean> = {
+    isIgnored: OfSides<(policy: LoadedPolicy) => boolean> = {
       base: () => false,
       head: () => false,
     },
@@ -70,12 +70,12 @@ export class DecidedClasses {
     this.#space = space;
     this.#budget = budget;
     this.#sides = sides;
-    this.#isPassedOver = isPassedOver;
+    this.#isIgnored = isIgnored;
   }
 
   /**
-   * In an order that depends on the job alone. @param usage receives what the policies' verdicts
-   * come to. @throws {TimeUpError}
+   * In an order that depends on the job alone. @param usage receives the policies' verdicts.
+   * @throws {TimeUpError}
    */
   of(job: JobSpace, usage: OfSides<UsageTally>): Generator<DecidedClass> {
     return this.#of(job.job.operation).of(job, usage);
@@ -99,7 +99,7 @@ export class DecidedClasses {
       operation,
       this.#sides,
       this.#budget,
-      this.#isPassedOver,
+      this.#isIgnored,
     );
     this.#operations.set(operation, made);
     return made;
@@ -135,7 +135,7 @@ class OperationClasses {
     operation: Operation,
     sides: OfSides<LoadedSide>,
     budget: Budget,
-    isPassedOver: OfSides<(policy: LoadedPolicy) => boolean>,
+    isIgnored: OfSides<(policy: LoadedPolicy) => boolean>,
   ) {
     const own = space.universe.operations.get(operation);
     if (own === undefined)
@@ -158,7 +158,7 @@ class OperationClasses {
       head: sideOf(sides.head, headSpace?.ambiguous),
     };
     const usageOf = (at: SideName, as: SideName = at): DiagramUsage =>
-      new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isPassedOver[as]);
+      new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isIgnored[as]);
     this.#usage = { base: usageOf("base"), head: usageOf("head") };
     this.#equalUsage = usageOf("head", "base");
     this.#assertions = new AssertionDiagrams(space, this.#shared);

@@ -104,7 +104,7 @@ export class Profiles {
   #sizesOf(root: Node): ReadonlyMap<number, bigint> {
     const reached = new Map<Node, bigint>([[root, this.#between(0, this.#levelOf(root))]]);
     const leaves = new Map<number, bigint>();
-    const inner = this.#innerNodes(root).toSorted((left, right) => right - left);
+    const inner = this.#diagrams.below(root).inner.toSorted((left, right) => right - left);
     const pass = (node: Node, size: bigint): void => {
       if (isLeaf(node)) leaves.set(leafValue(node), (leaves.get(leafValue(node)) ?? 0n) + size);
       else reached.set(node, (reached.get(node) ?? 0n) + size);
@@ -118,17 +118,6 @@ export class Profiles {
       }
     }
     return leaves;
-  }
-
-  #innerNodes(root: Node): readonly Node[] {
-    const seen = new Set<Node>();
-    const visit = (node: Node): void => {
-      if (isLeaf(node) || seen.has(node)) return;
-      seen.add(node);
-      for (const child of this.#diagrams.childrenOf(node)) visit(child);
-    };
-    visit(root);
-    return [...seen];
   }
 
   /** Combinations of the levels from one to before another. */
@@ -325,21 +314,20 @@ export class Diagrams {
     }
   }
 
-  /** The numbers of all leaves below a node, each once. */
-  leavesOf(root: Node): readonly number[] {
-    const found = new Set<number>();
+  /** A node and all below it, each once; leaves by their numbers. */
+  below(root: Node): { readonly inner: readonly Node[]; readonly leaves: readonly number[] } {
     const seen = new Set<Node>();
     const visit = (node: Node): void => {
-      if (isLeaf(node)) {
-        found.add(leafValue(node));
-        return;
-      }
       if (seen.has(node)) return;
       seen.add(node);
       for (const child of this.childrenOf(node)) visit(child);
     };
     visit(root);
-    return [...found];
+    const nodes = [...seen];
+    return {
+      inner: nodes.filter((node) => !isLeaf(node)),
+      leaves: nodes.filter(isLeaf).map(leafValue),
+    };
   }
 }
 

@@ -15,11 +15,11 @@ import type { AssertionReader, JobSpace, Space } from "../space/job-space.ts";
 import {
   KEY_LABELS,
   joinedNames,
-  type Eyes,
+  type LevelReader,
   type Level,
   type PolicyOnly,
 } from "../space/levels.ts";
-import { AmbiguousNames, Sight } from "../space/readers.ts";
+import { AmbiguousNames, Projection } from "../space/readers.ts";
 import {
   CANDIDATES,
   keep,
@@ -48,11 +48,11 @@ export class AssertionDiagrams {
     this.#pairs = new PairedLeaves(shared.diagrams);
     const none = new AmbiguousNames(null);
     this.#byLevels = space.assertions.flatMap((assertion) => {
-      const sight = new Sight([assertion.reader], shared.operation, none);
+      const projection = new Projection([assertion.reader], shared.operation, none);
       // A key's names are read in the vocabulary of each side.
       const seen = shared.levels.map((level) =>
         level.values.map((_, value) =>
-          space.sides.map(({ table }) => level.seen({ sight, table }, value)).join("/"),
+          space.sides.map(({ table }) => level.seen({ projection, table }, value)).join("/"),
         ),
       );
       return seen.every(isBlind) ? [] : [{ assertion, seen }];
@@ -200,12 +200,15 @@ const WORKSPACE_LABELS = "input.workspace.labels";
  * The needs of a request as one policy sees them. Those that it does not name are as good as each
  * other where the same of its candidates have them (decision 16): then only their number matters.
  */
-function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
+function seenNeeds(
+  policy: SinglePolicy,
+  { projection }: LevelReader,
+): (input: PolicyInput) => string {
   const readsCandidates = readsPath(policy, "input.candidates");
   const readsApprovals = readsPath(policy, "data.approved.capabilities");
   const seesOthers = readsAllOf(policy, NEEDS);
   const named: ReadonlySet<string> = new Set(
-    CAPABILITY_NAMES.filter((need) => sight.distinguishes(NEEDS, need)),
+    CAPABILITY_NAMES.filter((need) => projection.distinguishes(NEEDS, need)),
   );
   return ({ request, candidates }) =>
     request.needs
@@ -225,11 +228,14 @@ function seenNeeds(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) 
  * The labels of a workspace as one policy sees them: where it only seeks some, the others do not
  * matter.
  */
-function seenLabels(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput) => string {
+function seenLabels(
+  policy: SinglePolicy,
+  { projection }: LevelReader,
+): (input: PolicyInput) => string {
   const seesOthers = readsAllOf(policy, WORKSPACE_LABELS);
   return ({ workspace }) =>
     workspace.labels
-      .filter((label) => seesOthers || sight.distinguishes(WORKSPACE_LABELS, label))
+      .filter((label) => seesOthers || projection.distinguishes(WORKSPACE_LABELS, label))
       .join("\n");
 }
 
@@ -240,19 +246,19 @@ function seenLabels(policy: SinglePolicy, { sight }: Eyes): (input: PolicyInput)
 function seenName(
   path: string,
   nameOf: (input: PolicyInput) => string,
-): (policy: SinglePolicy, eyes: Eyes) => (input: PolicyInput) => string {
-  return (policy, { sight }) => {
+): (policy: SinglePolicy, reader: LevelReader) => (input: PolicyInput) => string {
+  return (policy, { projection }) => {
     const readsData = readsPath(policy, "data");
     return (input) => {
       const name = nameOf(input);
-      return readsData || sight.distinguishes(path, name) ? `=${name}` : "";
+      return readsData || projection.distinguishes(path, name) ? `=${name}` : "";
     };
   };
 }
 
 /** How one policy sees members that it may see less of than their whole value. */
 const SEEN_BY: Readonly<
-  Record<string, (policy: SinglePolicy, eyes: Eyes) => (input: PolicyInput) => string>
+  Record<string, (policy: SinglePolicy, reader: LevelReader) => (input: PolicyInput) => string>
 > = {
   [WORKSPACE]: seenName(WORKSPACE, ({ workspace }) => workspace.id),
   [ROUTE]: seenName(ROUTE, ({ request }) => request.route),
@@ -278,10 +284,10 @@ export class PolicyDiagrams {
   readonly #seesOrder: boolean;
   readonly #known: KnownBy<Node>[] = [];
 
-  /** @param eyes of this policy alone. */
+  /** @param reader of this policy alone. */
   constructor(
     { single: policy, traced }: LoadedPolicy,
-    eyes: Eyes & { readonly sight: Sight },
+    reader: LevelReader & { readonly projection: Projection },
     shared: OperationDiagrams,
     evaluations: Numbered<PolicyEvaluation>,
   ) {
@@ -291,17 +297,17 @@ export class PolicyDiagrams {
     this.#shared = shared;
     this.#evaluations = evaluations;
     this.#seen = shared.levels.map((level) =>
-      level.values.map((_, value) => level.seen(eyes, value)),
+      level.values.map((_, value) => level.seen(reader, value)),
     );
     this.#members = new Map(
       STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([path, valueOf]) => [
         path,
-        SEEN_BY[path]?.(policy, eyes) ?? valueOf,
+        SEEN_BY[path]?.(policy, reader) ?? valueOf,
       ]),
     );
-    const { sight } = eyes;
+    const { projection } = reader;
     this.#seesOrder =
-      sight.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
+      projection.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
   }
 
   of({ input, inOrder, sorted, inputOf }: StateInput, start: PolicyOnly): Node {

@@ -14,7 +14,7 @@ import { PolicyDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { Level, PolicyOnly } from "../space/levels.ts";
-import { Sight, policyReader, type AmbiguousNames } from "../space/readers.ts";
+import { Projection, policyReader, type AmbiguousNames } from "../space/readers.ts";
 import {
   actingPolicies,
   type ActingPolicies,
@@ -23,7 +23,7 @@ import {
 } from "../views.ts";
 
 /**
- * What the answers of several policies come to, with everything left out that no decision shows: a
+ * The joint result of several policies, with everything left out that no decision shows: a
  * denial without the verdicts that come after it, or the candidates that are left and the
  * obligations on them. So ten policies that may each deny have eleven results and not a thousand.
  * The same order as `decide/verdicts.ts`: all filters first, then what closes, then obligations.
@@ -185,27 +185,27 @@ function nameOf({ policy, constraint, reason }: PolicyVerdict): string {
 }
 
 /**
- * Notes what the verdicts of every policy of a side come to, over all requests of states that the
+ * Notes the verdicts of every policy of a side, over all requests of states that the
  * table does not deny.
  */
 export class DiagramUsage {
   readonly #side: SideDiagrams;
   readonly #policies: readonly LoadedPolicy[];
-  readonly #isPassedOver: (policy: LoadedPolicy) => boolean;
+  readonly #isIgnored: (policy: LoadedPolicy) => boolean;
   readonly #diagrams: Diagrams;
   readonly #noted: Set<Node>[];
   readonly #pairs: PairedLeaves;
 
-  /** @param isPassedOver contents of which nothing is noted. */
+  /** @param isIgnored contents of which nothing is noted. */
   constructor(
     side: SideDiagrams,
     policies: readonly LoadedPolicy[],
     diagrams: Diagrams,
-    isPassedOver: (policy: LoadedPolicy) => boolean,
+    isIgnored: (policy: LoadedPolicy) => boolean,
   ) {
     this.#side = side;
     this.#policies = policies;
-    this.#isPassedOver = isPassedOver;
+    this.#isIgnored = isIgnored;
     this.#diagrams = diagrams;
     this.#noted = policies.map(() => new Set<Node>());
     this.#pairs = new PairedLeaves(diagrams);
@@ -214,7 +214,7 @@ export class DiagramUsage {
   note(tally: UsageTally, verdicts: StateVerdicts): void {
     for (const [index, policy] of this.#policies.entries()) {
       const root = verdicts.policies[index];
-      if (root === undefined || this.#isPassedOver(policy)) continue;
+      if (root === undefined || this.#isIgnored(policy)) continue;
       const noted = this.#noted[index];
       if (noted?.has(root) === false) {
         noted.add(root);
@@ -231,7 +231,7 @@ export class DiagramUsage {
   }
 
   #noteVerdicts(tally: UsageTally, root: Node): void {
-    for (const leaf of this.#diagrams.leavesOf(root)) {
+    for (const leaf of this.#diagrams.below(root).leaves) {
       for (const { policy, constraint, verdict, reason, effect } of this.#side.evaluations.at(leaf)
         .verdicts) {
         const name = `${policy.id}/${constraint}`;
@@ -265,8 +265,8 @@ export class DiagramUsage {
     const ids = input.candidates.map(({ id }) => id);
     const meets = (results: Node, test: (result: number, evaluation: number) => boolean): boolean =>
       this.#diagrams
-        .leavesOf(this.#pairs.of(results, root))
-        .some((leaf) => test(...this.#pairs.at(leaf)));
+        .below(this.#pairs.of(results, root))
+        .leaves.some((leaf) => test(...this.#pairs.at(leaf)));
     const closing = (): boolean =>
       meets(fold.filters(among), (result, evaluation) => {
         const { filtered } = fold.at(result);
@@ -346,12 +346,17 @@ export class SideDiagrams {
     this.#side = side;
     this.#shared = shared;
     this.#policies = views.policies.map((policy) => {
-      const sight = new Sight(
+      const projection = new Projection(
         policy.rules === null ? [] : [policyReader(policy.rules)],
         operation,
         ambiguous,
       );
-      return new PolicyDiagrams(policy, { sight, table: decider.table }, shared, this.evaluations);
+      return new PolicyDiagrams(
+        policy,
+        { projection, table: decider.table },
+        shared,
+        this.evaluations,
+      );
     });
     this.acting = actingPolicies(views);
     this.fold = new VerdictFold(diagrams, this.evaluations);

@@ -1,8 +1,7 @@
 import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts";
 import type { DimensionCut, CostliestPolicy, WidestRoute } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
-import { JobShapes } from "../space/job-shapes.ts";
-import { jobsTogether, type Job, type Space } from "../space/job-space.ts";
+import { jobsTogether, shapesOfJob, type Job, type Space } from "../space/job-space.ts";
 import type { JobInput } from "./job-input.ts";
 import { JobPool, pause } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
@@ -10,7 +9,7 @@ import { SkippedJobs, UnchangedJobs } from "./skipped-jobs.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { KEY_LABELS, seenDimensions } from "../space/levels.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { policyReader, Sight } from "../space/readers.ts";
+import { policyReader, Projection } from "../space/readers.ts";
 import type { CompiledSides, SideContent } from "../side-contents.ts";
 
 export interface DecidedJobs {
@@ -112,11 +111,10 @@ function addShapes(
   skipped: readonly number[],
   decided: ReadonlySet<number>,
 ): void {
-  const shapes = new JobShapes(space);
   for (const index of skipped) {
     const job = jobs[index];
     if (job !== undefined && !decided.has(index))
-      tally.shapes += shapes.of(job) * BigInt(job.pair.members.length);
+      tally.shapes += shapesOfJob(space, job) * BigInt(job.pair.members.length);
   }
 }
 
@@ -168,17 +166,17 @@ function dimensionsOf(
   const own = operation === undefined ? undefined : universe.operations.get(operation);
   if (rules === null || side === undefined || operation === undefined || own === undefined)
     return [];
-  const sight = new Sight([policyReader(rules)], operation, side.ambiguous);
-  const open = seenDimensions(universe, own, [{ sight, table: side.table }]).map(
+  const projection = new Projection([policyReader(rules)], operation, side.ambiguous);
+  const open = seenDimensions(universe, own, [{ projection, table: side.table }]).map(
     ({ name, distinguished }) => ({
       dimension: name,
       distinguished: name === KEY_LABELS ? Math.round(2 ** distinguished) : distinguished,
     }),
   );
   const path = "input.request.needs";
-  const named = sight.sees(path)
-    ? own.needs.filter((need) => sight.distinguishes(path, need)).length
+  const named = projection.sees(path)
+    ? own.needs.filter((need) => projection.distinguishes(path, need)).length
     : 0;
-  const others = sight.seesAllOf(path) ? own.needs.length - named + 1 : 1;
+  const others = projection.seesAllOf(path) ? own.needs.length - named + 1 : 1;
   return [...open, { dimension: "needs", distinguished: 2 ** named * others }];
 }

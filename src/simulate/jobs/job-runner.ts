@@ -69,12 +69,12 @@ export class JobRunner {
       loadedSide(base, () => promoted === null, evaluations),
       loadedSide(head, (id) => promoted === null || promoted.includes(id), evaluations),
     ]);
-    const isPassedOver = { base: keptTest(base), head: keptTest(head) };
+    const isIgnored = { base: keptTest(base), head: keptTest(head) };
     const classes = new DecidedClasses(
       this.#plan.space,
       { base: before, head: after },
       this.#budget,
-      isPassedOver,
+      isIgnored,
     );
     this.#sides = { base: before, head: after, classes };
   }

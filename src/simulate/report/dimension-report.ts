@@ -68,8 +68,11 @@ function policyDimensions(
 ): readonly DimensionReport[] {
   const found = new Map<string, { values: number; distinguished: number }>();
   for (const [operation, own] of universe.operations) {
-    const eyes = sides.map(({ table, sightOf }) => ({ table, sight: sightOf(operation) }));
-    for (const { name, values, distinguished } of seenDimensions(universe, own, eyes)) {
+    const levelReaders = sides.map(({ table, projectionOf }) => ({
+      table,
+      projection: projectionOf(operation),
+    }));
+    for (const { name, values, distinguished } of seenDimensions(universe, own, levelReaders)) {
       const known = found.get(name) ?? { values: 0, distinguished: 0 };
       found.set(name, {
         values: Math.max(known.values, values),

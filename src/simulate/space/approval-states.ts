@@ -13,14 +13,14 @@ import {
 } from "./approval-state.ts";
 import {
   ApprovalWalk,
-  Arrivals,
+  FinalStates,
   AssertedNames,
   approvalSteps,
-  type Arrived,
+  type FinalState,
   type Step,
   type StepSet,
-} from "./arrivals.ts";
-import type { Sight } from "./readers.ts";
+} from "./approval-walk.ts";
+import type { Projection } from "./readers.ts";
 import {
   SideWalk,
   startSide,
@@ -34,7 +34,7 @@ import type { ViewedPreferences } from "./preference-effects.ts";
 
 /** How assertions see the requests of a job. */
 export interface JobAssertions {
-  readonly sight: Sight;
+  readonly projection: Projection;
   /**
    * Of each assertion that may mean a request of the job, by the request's needs, features and
    * families.
@@ -57,7 +57,7 @@ interface Part {
 }
 
 interface Member {
-  readonly arrived: Arrived;
+  readonly final: FinalState;
   readonly starts: AlikeStarts;
   /** Steps, families and preferences. */
   readonly plainness: number;
@@ -85,7 +85,7 @@ export function approvalStates(
   const couples = emulates && universe.features.includes("constrained_schema");
   const states = new StatesOfJob(sample, universe, preferences, views, assertions);
   for (const constrained of couples ? [false, true] : [null]) {
-    const steps = approvalSteps(sample, universe, views, assertions.sight, constrained);
+    const steps = approvalSteps(sample, universe, views, assertions.projection, constrained);
     for (const { isIdle, isForced, need, feature } of steps) {
       if (!isIdle && !isForced)
         matters.add(need === null ? `features ${feature}` : `needs ${need}`);
@@ -101,7 +101,7 @@ class StatesOfJob {
   readonly #assertions: JobAssertions;
   readonly #sides: readonly SideWalk[];
   readonly #beginnings: readonly Beginning[];
-  readonly #arrivals: Arrivals;
+  readonly #finals: FinalStates;
   readonly #parts = new Map<string, Part>();
   readonly #numbers = new Map<SideState, number>();
   readonly #numbersByKey = new Map<string, number>();
@@ -117,7 +117,7 @@ class StatesOfJob {
     this.#universe = universe;
     this.#assertions = assertions;
     this.#sides = views.map((view) => new SideWalk(view));
-    this.#arrivals = new Arrivals(this.#sides, sample.operation, universe);
+    this.#finals = new FinalStates(this.#sides, sample.operation, universe);
     this.#beginnings = this.#begun(this.#starts(preferences, views));
   }
 
@@ -140,7 +140,7 @@ class StatesOfJob {
     // order of preferences.
     members.sort(
       (left, right) =>
-        compared(left.arrived.first, right.arrived.first) ||
+        compared(left.final.first, right.final.first) ||
         (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
     );
     for (const member of members) this.#add(member);
@@ -151,7 +151,7 @@ class StatesOfJob {
       let [plainest] = members;
       let size = 0n;
       for (const member of members) {
-        size += member.arrived.size * member.starts.size;
+        size += member.final.size * member.starts.size;
         if (plainest === undefined || member.plainness < plainest.plainness) plainest = member;
       }
       if (plainest === undefined) throw new Error("simulation: a state without requests");
@@ -206,13 +206,13 @@ class StatesOfJob {
     check: () => void,
   ): readonly Member[] {
     const known = new Map<string, readonly AlikeStarts[]>();
-    return this.#arrivals.of(nodes, walk, asserted).flatMap((arrived) => {
+    return this.#finals.of(nodes, walk, asserted).flatMap((final) => {
       check();
-      const { ends, names } = arrived;
+      const { ends, names } = final;
       const key = ends.live.join();
       const alike = remembered(known, key, () => alikeStarts(starts, ends.live));
       return alike.map((own): Member => ({
-        arrived,
+        final,
         starts: own,
         plainness: names + plainness(own.plainest),
       }));
@@ -220,9 +220,9 @@ class StatesOfJob {
   }
 
   #add(member: Member): void {
-    const { arrived, starts } = member;
+    const { final, starts } = member;
     const { plainest } = starts;
-    const ends = arrived.ends.nodes[this.#universe.dimensions.indexOf(plainest.dimensions)] ?? [];
+    const ends = final.ends.nodes[this.#universe.dimensions.indexOf(plainest.dimensions)] ?? [];
     const sides = ends.flatMap((node, index) => {
       const [side, start, number] = [
         this.#sides[index],
@@ -232,7 +232,7 @@ class StatesOfJob {
       if (side === undefined || start === undefined || number === undefined) return [];
       return [side.stateAt(node, start, number)];
     });
-    const meanings = arrived.aspects.map((aspect, index) =>
+    const meanings = final.aspects.map((aspect, index) =>
       joinedAspects(aspect, plainest.aspects[index]),
     );
     const key = [...sides.map((side) => this.#numberOf(side)), ...meanings].join();
@@ -250,7 +250,7 @@ class StatesOfJob {
     return number;
   }
 
-  #partOf({ arrived: { part, families, steps }, starts: { plainest } }: Member): ApprovalPart {
+  #partOf({ final: { part, families, steps }, starts: { plainest } }: Member): ApprovalPart {
     return {
       ...namesOf(stepsIn(part, steps)),
       signatureFamilies: families,
@@ -260,7 +260,7 @@ class StatesOfJob {
   }
 
   #detailsOf(members: readonly Member[]): StateDetails {
-    const names = members.map(({ arrived: { common, steps } }) => namesOf(stepsIn(common, steps)));
+    const names = members.map(({ final: { common, steps } }) => namesOf(stepsIn(common, steps)));
     const [first = { needs: [], features: [] }] = names;
     const starts = new Set(members.flatMap((member) => member.starts.all));
     const taken = new Map<string, Set<string>>();

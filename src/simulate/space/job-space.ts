@@ -1,4 +1,4 @@
-import type { Recent } from "../remembered.ts";
+import { remembered, type Recent } from "../remembered.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { RouteRow } from "../../canon/table.ts";
 import { SOME_TIME } from "../decide-sample.ts";
@@ -6,9 +6,9 @@ import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request
 import type { ApprovalState, Common as ApprovalCommon, Taken, Aspect } from "./approval-state.ts";
 import { approvalStates, type JobAssertions } from "./approval-states.ts";
 import type { PairClass } from "./pairs.ts";
-import type { AmbiguousNames, Reader, Sight } from "./readers.ts";
+import type { AmbiguousNames, Reader, Projection } from "./readers.ts";
 import { openSide, type SideView } from "./side-walk.ts";
-import { OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
+import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
 import {
   preferenceEffects,
   viewedPreferences,
@@ -42,7 +42,7 @@ interface SpaceSide {
   readonly table: Parameters<typeof openSide>[0];
   /** Names that mean two things in the table. */
   readonly ambiguous: AmbiguousNames;
-  readonly sightOf: (operation: Operation) => Sight;
+  readonly projectionOf: (operation: Operation) => Projection;
 }
 
 /** What one assertion distinguishes, and among which requests. */
@@ -73,7 +73,7 @@ export interface Space {
   /** The assertions that may mean a request of the job. */
   readonly concerning: (job: Job) => readonly AssertionReader[];
   /** What they see. */
-  readonly assertionsOf: (job: Job) => Sight;
+  readonly assertionsOf: (job: Job) => Projection;
 }
 
 /** What was made for jobs: many of them differ only in what policies see of the workspace. */
@@ -102,7 +102,9 @@ export function jobsTogether(
 }
 
 function openedSides(space: Space, { operation }: Job, start: SampleRequest): readonly SideView[] {
-  return space.sides.map(({ table, sightOf }) => openSide(table, sightOf(operation), start));
+  return space.sides.map(({ table, projectionOf }) =>
+    openSide(table, projectionOf(operation), start),
+  );
 }
 
 /** Everything that the states of a job depend on. */
@@ -123,9 +125,12 @@ function routeFacts({ tiers, primary }: RouteRow): unknown {
 function preferencesOf(
   { universe, prefersRegion, recent }: Space,
   sides: readonly SideView[],
-  check: () => void,
+  check: () => void = () => {},
 ): readonly PreferenceEffect[] {
-  const readers = { seesOrder: sides.some(({ sight }) => sight.seesOrder), prefersRegion };
+  const readers = {
+    seesOrder: sides.some(({ projection }) => projection.seesOrder),
+    prefersRegion,
+  };
   const facts = sides.map(({ opened }) => {
     if (opened === null) return null;
     const {
@@ -144,7 +149,7 @@ function preferencesOf(
 function jobAssertions(space: Space, job: Job): JobAssertions {
   const aspects = space.concerning(job).map((assertion) => assertion.aspects);
   return {
-    sight: space.assertionsOf(job),
+    projection: space.assertionsOf(job),
     ofRequirements: (sample) => aspects.map(({ ofRequirements }) => ofRequirements(sample)),
     ofPreferences: (sample) => aspects.map(({ ofPreferences }) => ofPreferences(sample)),
   };
@@ -208,7 +213,7 @@ export class JobSpace {
 }
 
 /** A request of a member and an operation that says nothing else. */
-export function startSample(
+function startSample(
   { workspace, model }: PairClass["members"][number],
   operation: Operation,
   { environments, workloads }: Universe,
@@ -225,4 +230,42 @@ export function startSample(
     },
     time: SOME_TIME,
   };
+}
+
+/** How many requests one member of a job has, without looking at any. */
+export function shapesOfJob(space: Space, { pair, operation }: Job): bigint {
+  const { universe } = space;
+  const own = universe.operations.get(operation);
+  if (own === undefined) return 0n;
+  const start = startSample(pair.members[0], operation, universe);
+  const effects = preferencesOf(space, openedSides(space, { pair, operation }, start));
+  const preferences = remembered(sizes, effects, () =>
+    effects.reduce((sum, { size }) => sum + size, 0n),
+  );
+  return preferences * shapesWithoutPreferences(universe, own);
+}
+
+const sizes = new WeakMap<readonly PreferenceEffect[], bigint>();
+
+/** Everything besides preferences. A request with signed reasoning is one for each family. */
+function shapesWithoutPreferences(universe: Universe, own: OperationUniverse): bigint {
+  const { needs, features, dimensions, signatureFamilies } = own;
+  const signed = features.includes("signed_reasoning") ? 1n + BigInt(signatureFamilies.length) : 1n;
+  const free = features.filter((name) => name !== "signed_reasoning").length;
+  const counts = [
+    dimensions.length,
+    own.stream.length,
+    own.context.length,
+    own.maxOutput.length,
+    own.reasoningEffort.length,
+    universe.environments.length,
+    universe.workloads.length,
+    universe.owners.length,
+    universe.budgets.length,
+    universe.times.length,
+  ];
+  return counts.reduce(
+    (all, count) => all * BigInt(count),
+    signed << BigInt(needs.length + free + universe.labels.length),
+  );
 }

@@ -3,15 +3,15 @@ import type { PolicyTime } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { perScalar, type ScalarMember } from "../request-scalars.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { Sight } from "./readers.ts";
+import type { Projection } from "./readers.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
 
 /** The members of a sample that only policies and assertions read. */
 export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time" | "budget">;
 
 /** What a reader sees of a key's attributes: a name outside the side's vocabulary reads `other`. */
-export interface Eyes {
-  readonly sight: Pick<Sight, "sees" | "seesAllOf" | "distinguishes" | "zone">;
+export interface LevelReader {
+  readonly projection: Pick<Projection, "sees" | "seesAllOf" | "distinguishes" | "zone">;
   readonly table: Pick<RoutingTable, "vocabulary">;
 }
 
@@ -24,7 +24,7 @@ export interface Level {
   /** The values, as text; of a label: absent, then present. */
   readonly values: readonly string[];
   /** What a reader sees of a value: the same text for values that it does not distinguish. */
-  readonly seen: (eyes: Eyes, value: number) => string;
+  readonly seen: (reader: LevelReader, value: number) => string;
   readonly set: (sample: PolicyOnly, value: number) => PolicyOnly;
 }
 
@@ -42,7 +42,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
         name,
         [`input.request.${name}`],
         own[member],
-        (eyes, value) => seenScalar(eyes, `input.request.${name}`, value),
+        (reader, value) => seenScalar(reader, `input.request.${name}`, value),
         (sample, value) => ({ ...sample, [member]: value }),
       ),
     ),
@@ -50,16 +50,20 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
       "environment",
       ["input.key.environment"],
       universe.environments,
-      ({ sight, table }, name) =>
-        seenName(sight, "input.key.environment", knownName(table.vocabulary.environments, name)),
+      ({ projection, table }, name) =>
+        seenName(
+          projection,
+          "input.key.environment",
+          knownName(table.vocabulary.environments, name),
+        ),
       (sample, environment) => ({ ...sample, key: { ...sample.key, environment } }),
     ),
     level(
       "workload",
       ["input.key.workload"],
       universe.workloads,
-      ({ sight, table }, name) =>
-        seenName(sight, "input.key.workload", knownName(table.vocabulary.workloads, name)),
+      ({ projection, table }, name) =>
+        seenName(projection, "input.key.workload", knownName(table.vocabulary.workloads, name)),
       // A key without a workload is one of those outside of the vocabulary, and the one that a
       // reader expects.
       (sample, workload) => ({
@@ -71,8 +75,8 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
       "owner",
       ["input.key.owner"],
       universe.owners,
-      ({ sight, table }, name) =>
-        seenName(sight, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
+      ({ projection, table }, name) =>
+        seenName(projection, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
       setOwner,
     ),
     ...universe.labels.toReversed().map(labelLevel),
@@ -80,7 +84,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
       "budget",
       [BUDGET],
       universe.budgets,
-      ({ sight }, step) => seenName(sight, BUDGET, step),
+      ({ projection }, step) => seenName(projection, BUDGET, step),
       setBudget,
     ),
     level(
@@ -109,16 +113,16 @@ interface SeenDimension {
 export function seenDimensions(
   universe: Universe,
   own: OperationUniverse,
-  eyes: readonly Eyes[],
+  readers: readonly LevelReader[],
 ): readonly SeenDimension[] {
   const found = levelsOf({ ...universe, labels: [] }, own).map(({ name, values, seen }) => {
-    const texts = values.map((_, value) => JSON.stringify(eyes.map((one) => seen(one, value))));
+    const texts = values.map((_, value) => JSON.stringify(readers.map((one) => seen(one, value))));
     return { name, values: values.length, distinguished: new Set(texts).size };
   });
   const labels = {
     name: KEY_LABELS,
     values: universe.labels.length,
-    distinguished: labelBits(universe.labels, eyes),
+    distinguished: labelBits(universe.labels, readers),
   };
   return found.toSpliced(-LEVELS_AFTER_LABELS, 0, labels);
 }
@@ -131,9 +135,9 @@ function labelLevel(label: string): Level {
     name: KEY_LABELS,
     paths: ["input.key.labels"],
     values: ["", label],
-    seen: ({ sight, table }, value) =>
+    seen: ({ projection, table }, value) =>
       value === 1 && table.vocabulary.labels.includes(label)
-        ? seenName(sight, "input.key.labels", label)
+        ? seenName(projection, "input.key.labels", label)
         : "",
     set: (sample, value) =>
       value === 0
@@ -146,7 +150,7 @@ function level<Value>(
   name: string,
   paths: readonly string[],
   values: readonly Value[],
-  seen: (eyes: Eyes, value: Value) => string,
+  seen: (reader: LevelReader, value: Value) => string,
   set: (sample: PolicyOnly, value: Value) => PolicyOnly,
   shown: (value: Value) => string = String,
 ): Level {
@@ -159,17 +163,17 @@ function level<Value>(
     name,
     paths,
     values: values.map(shown),
-    seen: (eyes, value) => seen(eyes, at(value)),
+    seen: (reader, value) => seen(reader, at(value)),
     set: (sample, value) => set(sample, at(value)),
   };
 }
 
-function labelBits(labels: readonly string[], eyes: readonly Eyes[]): number {
+function labelBits(labels: readonly string[], readers: readonly LevelReader[]): number {
   const alike = new Map<string, number>();
   let bits = 0;
   for (const label of labels) {
     const { seen } = labelLevel(label);
-    const texts = eyes.map((one) => seen(one, 1));
+    const texts = readers.map((one) => seen(one, 1));
     if (texts.some((text) => text.startsWith("="))) bits += 1;
     else if (texts.some((text) => text !== ""))
       alike.set(texts.join("/"), (alike.get(texts.join("/")) ?? 0) + 1);
@@ -199,10 +203,10 @@ export function joinedNames(text: string, name: string): string {
 }
 
 /** What a reader sees of a name: nothing, that there is one, or which. */
-function seenName(sight: Eyes["sight"], path: string, name: string): string {
-  if (!sight.sees(path)) return "";
-  if (sight.distinguishes(path, name)) return `=${name}`;
-  return sight.seesAllOf(path) ? "~" : "";
+function seenName(projection: LevelReader["projection"], path: string, name: string): string {
+  if (!projection.sees(path)) return "";
+  if (projection.distinguishes(path, name)) return `=${name}`;
+  return projection.seesAllOf(path) ? "~" : "";
 }
 
 /** A name as a side's policies read it. */
@@ -211,19 +215,19 @@ function knownName(vocabulary: readonly string[], name: string): string {
 }
 
 /** Of two values, who sees one of them knows which. */
-function seenScalar({ sight }: Eyes, path: string, value: string | boolean): string {
+function seenScalar({ projection }: LevelReader, path: string, value: string | boolean): string {
   return typeof value === "string"
-    ? seenName(sight, path, value)
-    : sight.sees(path)
+    ? seenName(projection, path, value)
+    : projection.sees(path)
       ? String(value)
       : "";
 }
 
 /** Day and hour in UTC are few: a reader of one distinguishes all its values. */
-function seenTime({ sight }: Eyes, time: PolicyTime): string {
-  const zones = Object.keys(time.local ?? {}).map((zone) => sight.zone(zone).seen(time));
-  const day = sight.sees("input.time.day") ? time.day : "";
-  return [day, sight.sees("input.time.hour") ? time.hour : "", ...zones].join("/");
+function seenTime({ projection }: LevelReader, time: PolicyTime): string {
+  const zones = Object.keys(time.local ?? {}).map((zone) => projection.zone(zone).seen(time));
+  const day = projection.sees("input.time.day") ? time.day : "";
+  return [day, projection.sees("input.time.hour") ? time.hour : "", ...zones].join("/");
 }
 
 function localPaths([first]: readonly PolicyTime[]): readonly string[] {

@@ -6,7 +6,13 @@ import { zonesOfSides, type CompiledSide } from "../side-contents.ts";
 import type { AssertionReader, Job, Space } from "./job-space.ts";
 import { Recent, remembered } from "../remembered.ts";
 import { pairClasses, type PairSide } from "./pairs.ts";
-import { AmbiguousNames, distinctionReader, policyReader, Sight, type Reader } from "./readers.ts";
+import {
+  AmbiguousNames,
+  distinctionReader,
+  policyReader,
+  Projection,
+  type Reader,
+} from "./readers.ts";
 import { timesOf } from "./times.ts";
 import { universeOf, type Universe } from "./universe.ts";
 
@@ -69,10 +75,10 @@ export function planSpace(
     universe,
     assertions,
     sides: sides.map(({ table, readers, ambiguous }) => {
-      const sights = new Map<Operation, Sight>();
-      const sightOf = (operation: Operation): Sight =>
-        remembered(sights, operation, () => new Sight(readers, operation, ambiguous));
-      return { table, ambiguous, sightOf };
+      const sights = new Map<Operation, Projection>();
+      const projectionOf = (operation: Operation): Projection =>
+        remembered(sights, operation, () => new Projection(readers, operation, ambiguous));
+      return { table, ambiguous, projectionOf };
     }),
     prefersRegion: [base, head].some(({ contents }) =>
       contents.some(({ contract }) =>
@@ -82,7 +88,7 @@ export function planSpace(
     recent: { states: new Recent(KEPT_STATES), preferences: new Recent(KEPT_PREFERENCES) },
     concerning,
     assertionsOf: (job) =>
-      new Sight(
+      new Projection(
         concerning(job).map(({ reader }) => reader),
         job.operation,
         none,

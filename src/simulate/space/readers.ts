@@ -104,8 +104,8 @@ const SHARED_NAMES: readonly (readonly string[])[] = [
   ["input.request.context", "input.request.max_output", "input.request.reasoning_effort"],
 ];
 
-/** What the readers of one side and one operation see of requests. */
-export class Sight {
+/** Which values the readers of one side and one operation distinguish. */
+export class Projection {
   readonly #readers: readonly Reader[];
   readonly #ambiguous: AmbiguousNames;
   readonly #seen = new Map<string, boolean>();

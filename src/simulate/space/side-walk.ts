@@ -18,7 +18,7 @@ import { identityOf } from "../decide-sample.ts";
 import { namedProviders } from "../renamed-table.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import { joinedNames } from "./levels.ts";
-import type { Sight } from "./readers.ts";
+import type { Projection } from "./readers.ts";
 
 /** One side, looked at for one workspace and route. */
 export interface OpenedSide {
@@ -29,12 +29,16 @@ export interface OpenedSide {
 
 /** One side, looked at for one workspace, route and operation. */
 export interface SideView extends OpenedSide {
-  readonly sight: Sight;
+  readonly projection: Projection;
 }
 
-export function openSide(table: RoutingTable, sight: Sight, sample: SampleRequest): SideView {
+export function openSide(
+  table: RoutingTable,
+  projection: Projection,
+  sample: SampleRequest,
+): SideView {
   const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
-  return { table, sight, opened: "reason" in route ? null : route };
+  return { table, projection, opened: "reason" in route ? null : route };
 }
 
 /**
@@ -71,7 +75,7 @@ export function preferredSide(
 
 /** With what the policies see of preferences and of the length of vectors. */
 export function startSide(
-  { sight }: SideView,
+  { projection }: SideView,
   preferred: SideState,
   preferences: ProviderPreferences | null,
   dimensions: number | null,
@@ -79,10 +83,10 @@ export function startSide(
   if (preferred.denied !== null) return preferred;
   const seen = [
     preferences?.allow_fallbacks === false ? "one candidate" : "",
-    visible(sight, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
-    visible(sight, "input.request.data_collection", preferences?.data_collection ?? "deny"),
-    visible(sight, "input.request.zdr", preferences?.zdr === true),
-    visible(sight, "input.request.dimensions", dimensions),
+    visible(projection, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
+    visible(projection, "input.request.data_collection", preferences?.data_collection ?? "deny"),
+    visible(projection, "input.request.zdr", preferences?.zdr === true),
+    visible(projection, "input.request.dimensions", dimensions),
   ];
   return { ...preferred, seen: seen.join("|") };
 }
@@ -106,14 +110,16 @@ function approveSide(
  * What the policies of a side see of a capability: nothing, which one, or only its facts in the
  * table. A capability that is not sought is not seen.
  */
-export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
-  if (opened === null || !sight.sees("input.request.needs")) return "";
-  if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;
-  if (!sight.seesAllOf("input.request.needs")) return "";
+export function needToken({ table, projection, opened }: SideView, capability: Capability): string {
+  if (opened === null || !projection.sees("input.request.needs")) return "";
+  if (projection.distinguishes("input.request.needs", capability)) return `=${capability}`;
+  if (!projection.seesAllOf("input.request.needs")) return "";
   const supported = routeCandidates(table, opened.route).map(({ endpoint }) =>
     endpoint.capabilities.includes(capability),
   );
-  const approved = sight.sees("data.approved.capabilities") ? approvalsOf(table, capability) : "";
+  const approved = projection.sees("data.approved.capabilities")
+    ? approvalsOf(table, capability)
+    : "";
   return `~${approved}.${bits(supported)}`;
 }
 
@@ -163,15 +169,19 @@ function tierKey(tier: readonly Candidate[]): string {
     .join(",");
 }
 
-/** One object for each denial: there are not many, and most requests come to one of them. */
+/** One object for each denial: there are not many, and most requests reach one of them. */
 const deniedStates = new Map<string, SideState>();
 
 function deniedState(denied: string): SideState {
   return remembered(deniedStates, denied, (): SideState => ({ denied, candidates: [], seen: "" }));
 }
 
-function visible(sight: Sight, path: string, value: string | number | boolean | null): string {
-  return sight.sees(path) ? String(value) : "";
+function visible(
+  projection: Projection,
+  path: string,
+  value: string | number | boolean | null,
+): string {
+  return projection.sees(path) ? String(value) : "";
 }
 
 /**
@@ -250,7 +260,7 @@ export class SideWalk {
   }
 
   /**
-   * The state of requests that began in a state and have come to a node. @param number of the
+   * The state of requests that began in a state and reached a node. @param number of the
    * state; equal for equal ones.
    */
   stateAt(node: NodeId, start: SideState, number: number): SideState {

@@ -44,7 +44,7 @@ it("two functions as one have a leaf for each pair of leaves", () => {
     diagrams.branch(0, [leafOf(3), leafOf(4)]),
     diagrams.branch(1, [leafOf(5), leafOf(6)]),
   );
-  expect(diagrams.leavesOf(root).map((leaf) => pairs.at(leaf))).toEqual([
+  expect(diagrams.below(root).leaves.map((leaf) => pairs.at(leaf))).toEqual([
     [3, 5],
     [3, 6],
     [4, 5],

@@ -14,7 +14,7 @@ import {
 } from "../../../src/simulate/sample-request.ts";
 import { merged, StateNumbers, type ApprovalState, type Common } from "./approval-state.ts";
 import { joinedNames } from "../../../src/simulate/space/levels.ts";
-import type { Sight } from "../../../src/simulate/space/readers.ts";
+import type { Projection } from "../../../src/simulate/space/readers.ts";
 import type { PreferenceEffect } from "../../../src/simulate/space/preference-effects.ts";
 import { approveSide, needToken, seeNeed, startSide, type SideView } from "./side-state.ts";
 import type { OperationUniverse } from "../../../src/simulate/space/universe.ts";
@@ -45,7 +45,7 @@ export function approvalStates(
   universe: OperationUniverse,
   preferences: readonly PreferenceEffect[],
   views: readonly SideView[],
-  assertions: Sight,
+  assertions: Projection,
   matters: Set<string>,
 ): readonly ApprovalState[] {
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
@@ -67,7 +67,7 @@ class Walk {
   readonly #universe: OperationUniverse;
   readonly #preferences: readonly PreferenceEffect[];
   readonly #views: readonly SideView[];
-  readonly #assertions: Sight;
+  readonly #assertions: Projection;
   /**
    * Whether these requests have a response schema that no tool can stand in for; `null` where it
    * does not matter.
@@ -80,7 +80,7 @@ class Walk {
     universe: OperationUniverse,
     preferences: readonly PreferenceEffect[],
     views: readonly SideView[],
-    assertions: Sight,
+    assertions: Projection,
     constrained: boolean | null,
     numbers: StateNumbers,
   ) {

@@ -3,7 +3,7 @@ import {
   joinedNames,
   KEY_LABELS,
   levelsOf,
-  type Eyes,
+  type LevelReader,
   type PolicyOnly,
 } from "../../../src/simulate/space/levels.ts";
 import type { OperationUniverse, Universe } from "../../../src/simulate/space/universe.ts";
@@ -31,12 +31,12 @@ export interface Dimension {
 export function policyOnlyDimensions(
   universe: Universe,
   own: OperationUniverse,
-  eyes: readonly Eyes[],
+  levelReader: readonly LevelReader[],
 ): readonly Dimension[] {
   const single = levelsOf({ ...universe, labels: [] }, own).map(
     ({ name, values, seen, set }): Dimension => {
       const found = Map.groupBy(values.keys(), (value) =>
-        JSON.stringify(eyes.map((one) => seen(one, value))),
+        JSON.stringify(levelReader.map((one) => seen(one, value))),
       );
       const blocks = [...found.values()].map((alike): Block => ({
         values: alike.map((value) => values[value] ?? ""),
@@ -47,16 +47,16 @@ export function policyOnlyDimensions(
     },
   );
   const at = single.findIndex(({ name }) => name === "budget");
-  return single.toSpliced(at, 0, labelSets(universe, own, eyes));
+  return single.toSpliced(at, 0, labelSets(universe, own, levelReader));
 }
 
 /** Every set of labels; those that no reader distinguishes count by their number. */
 function labelSets(
   { labels, ...universe }: Universe,
   own: OperationUniverse,
-  eyes: readonly Eyes[],
+  levelReader: readonly LevelReader[],
 ): Dimension {
-  const none: readonly string[] = eyes.map(() => "");
+  const none: readonly string[] = levelReader.map(() => "");
   let sets = new Map([
     [
       JSON.stringify(none),
@@ -70,7 +70,7 @@ function labelSets(
     const next = new Map(sets);
     for (const { tokens, chosen, common, size } of sets.values()) {
       const joined = tokens.map((text, index) => {
-        const one = eyes[index];
+        const one = levelReader[index];
         return one === undefined || level === undefined
           ? text
           : joinedNames(text, level.seen(one, 1));

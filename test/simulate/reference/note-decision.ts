@@ -8,16 +8,16 @@ const BY_TABLE = ["approvals", "preferences"];
  * Counts the policies' verdicts in one decision. Where the table denies, they are about endpoints
  * without traffic and do not count.
  *
- * @param isPassedOver contents of which nothing is noted.
+ * @param isIgnored contents of which nothing is noted.
  */
 export function noteDecision(
   tally: UsageTally,
   decision: Decision,
-  isPassedOver: (policy: string, slot: PolicySlot) => boolean,
+  isIgnored: (policy: string, slot: PolicySlot) => boolean,
 ): void {
   if (decision.outcome === "deny" && BY_TABLE.includes(decision.denial.policy)) return;
   for (const { policy, slot, constraint, verdict, reason, effect } of decision.trace) {
-    if (BY_TABLE.includes(policy) || isPassedOver(policy, slot)) continue;
+    if (BY_TABLE.includes(policy) || isIgnored(policy, slot)) continue;
     const name = `${policy}/${constraint}`;
     if (verdict === "pass") tally.passed.add(name);
     else if (verdict === "fail") tally.failed.add(name);
@@ -26,6 +26,6 @@ export function noteDecision(
     if (effect !== "none") tally.effective.add(policy);
   }
   for (const { policy, slot, effect } of decision.obligations) {
-    if (effect !== "none" && !isPassedOver(policy, slot)) tally.effective.add(policy);
+    if (effect !== "none" && !isIgnored(policy, slot)) tally.effective.add(policy);
   }
 }

@@ -5,8 +5,8 @@ import { PLAIN_SCALARS } from "../../../src/simulate/request-scalars.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import type { ApprovalState } from "./approval-state.ts";
 import { approvalStates } from "./approval-states.ts";
-import type { Eyes, PolicyOnly } from "../../../src/simulate/space/levels.ts";
-import type { Sight } from "../../../src/simulate/space/readers.ts";
+import type { LevelReader, PolicyOnly } from "../../../src/simulate/space/levels.ts";
+import type { Projection } from "../../../src/simulate/space/readers.ts";
 import { policyOnlyDimensions, type Block, type Dimension } from "./blocks.ts";
 import type { PairClass } from "../../../src/simulate/space/pairs.ts";
 import { preferenceEffects } from "../../../src/simulate/space/preference-effects.ts";
@@ -46,14 +46,14 @@ export class JobClasses {
       throw new Error(`simulation: the universe has no operation ${operation}`);
     const [member] = pair.members;
     this.#start = startSample(member, operation, space.universe);
-    const views = space.sides.map(({ table, sightOf }) =>
-      openSide(table, sightOf(operation), this.#start),
+    const views = space.sides.map(({ table, projectionOf }) =>
+      openSide(table, projectionOf(operation), this.#start),
     );
     const assertions = space.assertionsOf(job);
     const matters = new Set<string>();
     this.matters = matters;
     const readers = {
-      seesOrder: views.some(({ sight }) => sight.seesOrder),
+      seesOrder: views.some(({ projection }) => projection.seesOrder),
       prefersRegion: space.prefersRegion,
     };
     const preferences = preferenceEffects(space.universe.preferences, views, readers);
@@ -164,15 +164,15 @@ function eyesOf(
   space: Space,
   operation: Operation,
   live: readonly boolean[],
-  assertions: Sight,
-): readonly Eyes[] {
-  const sides = space.sides.map(({ table, sightOf }, depth): Eyes => {
-    return { table, sight: live[depth] === true ? sightOf(operation) : BLIND };
+  assertions: Projection,
+): readonly LevelReader[] {
+  const sides = space.sides.map(({ table, projectionOf }, depth): LevelReader => {
+    return { table, projection: live[depth] === true ? projectionOf(operation) : BLIND };
   });
-  return [...sides, ...space.sides.map(({ table }) => ({ table, sight: assertions }))];
+  return [...sides, ...space.sides.map(({ table }) => ({ table, projection: assertions }))];
 }
 
-const BLIND: Eyes["sight"] = {
+const BLIND: LevelReader["projection"] = {
   sees: () => false,
   seesAllOf: () => false,
   distinguishes: () => false,

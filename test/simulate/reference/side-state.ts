@@ -10,7 +10,7 @@ import { Trace } from "../../../src/decide/trace.ts";
 import { identityOf } from "../../../src/simulate/decide-sample.ts";
 import type { SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { joinedNames } from "../../../src/simulate/space/levels.ts";
-import type { Sight } from "../../../src/simulate/space/readers.ts";
+import type { Projection } from "../../../src/simulate/space/readers.ts";
 
 /** One side, looked at for one workspace and route. */
 export interface OpenedSide {
@@ -21,12 +21,16 @@ export interface OpenedSide {
 
 /** One side, looked at for one workspace, route and operation. */
 export interface SideView extends OpenedSide {
-  readonly sight: Sight;
+  readonly projection: Projection;
 }
 
-export function openSide(table: RoutingTable, sight: Sight, sample: SampleRequest): SideView {
+export function openSide(
+  table: RoutingTable,
+  projection: Projection,
+  sample: SampleRequest,
+): SideView {
   const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
-  return { table, sight, opened: "reason" in route ? null : route };
+  return { table, projection, opened: "reason" in route ? null : route };
 }
 
 /**
@@ -64,7 +68,7 @@ export function preferredSide(
 
 /** With what the policies see of preferences and of the length of vectors. */
 export function startSide(
-  { sight }: SideView,
+  { projection }: SideView,
   preferred: SideState,
   preferences: ProviderPreferences | null,
   dimensions: number | null,
@@ -72,10 +76,10 @@ export function startSide(
   if (preferred.denied !== null) return preferred;
   const seen = [
     preferences?.allow_fallbacks === false ? "one candidate" : "",
-    visible(sight, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
-    visible(sight, "input.request.data_collection", preferences?.data_collection ?? "deny"),
-    visible(sight, "input.request.zdr", preferences?.zdr === true),
-    visible(sight, "input.request.dimensions", dimensions),
+    visible(projection, "input.request.allow_fallbacks", preferences?.allow_fallbacks !== false),
+    visible(projection, "input.request.data_collection", preferences?.data_collection ?? "deny"),
+    visible(projection, "input.request.zdr", preferences?.zdr === true),
+    visible(projection, "input.request.dimensions", dimensions),
   ];
   return { ...preferred, seen: seen.join("|") };
 }
@@ -106,13 +110,15 @@ export function seeNeed(state: SideState, token: string): SideState {
  * What the policies of a side see of a capability: nothing, which one, or only its facts in the
  * table.
  */
-export function needToken({ table, sight, opened }: SideView, capability: Capability): string {
-  if (opened === null || !sight.sees("input.request.needs")) return "";
-  if (sight.distinguishes("input.request.needs", capability)) return `=${capability}`;
+export function needToken({ table, projection, opened }: SideView, capability: Capability): string {
+  if (opened === null || !projection.sees("input.request.needs")) return "";
+  if (projection.distinguishes("input.request.needs", capability)) return `=${capability}`;
   const supported = routeCandidates(table, opened.route).map(({ endpoint }) =>
     endpoint.capabilities.includes(capability),
   );
-  const approved = sight.sees("data.approved.capabilities") ? approvalsOf(table, capability) : "";
+  const approved = projection.sees("data.approved.capabilities")
+    ? approvalsOf(table, capability)
+    : "";
   return `~${approved}.${bits(supported)}`;
 }
 
@@ -178,6 +184,10 @@ function deniedState(denied: string): SideState {
   return made;
 }
 
-function visible(sight: Sight, path: string, value: string | number | boolean | null): string {
-  return sight.sees(path) ? String(value) : "";
+function visible(
+  projection: Projection,
+  path: string,
+  value: string | number | boolean | null,
+): string {
+  return projection.sees(path) ? String(value) : "";
 }

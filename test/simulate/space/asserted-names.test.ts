@@ -4,7 +4,7 @@ import {
   AssertedNames,
   type RequirementAspects,
   type Step,
-} from "../../../src/simulate/space/arrivals.ts";
+} from "../../../src/simulate/space/approval-walk.ts";
 
 function step(need: Capability, asserted: string): Step {
   return { need, feature: null, asserted, isForced: false, isIdle: false, sides: [] };

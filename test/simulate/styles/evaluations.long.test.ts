@@ -13,7 +13,7 @@ import { WATCH } from "../small-sides.ts";
  */
 const MOST = 1_000;
 
-/** Counts of labels, needs and providers are told apart together. */
+/** It distinguishes numbers of labels, needs and providers together. */
 const MORE: Readonly<Record<string, number>> = { "style-counts": 5_000 };
 
 /** Four routes and three workspaces, with every style at once. */

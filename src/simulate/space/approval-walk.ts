@@ -5,7 +5,7 @@ import { capabilityApprovals, featureApproval, type Approval } from "../../decid
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { Aspect } from "./approval-state.ts";
-import type { Sight } from "./readers.ts";
+import type { Projection } from "./readers.ts";
 import {
   needToken,
   type LastShape,
@@ -40,7 +40,7 @@ export function approvalSteps(
   { operation }: SampleRequest,
   universe: OperationUniverse,
   views: readonly SideView[],
-  assertions: Sight,
+  assertions: Projection,
   constrained: boolean | null,
 ): readonly Step[] {
   const shape = { features: constrained === true ? (["constrained_schema"] as const) : [] };
@@ -97,7 +97,7 @@ export function approvalSteps(
 const SIGNED = "signed_reasoning";
 
 /** Names that no assertion has are equal to it; but it may see that there is one. */
-function assertedName(assertions: Sight, kind: "needs" | "features", name: string): string {
+function assertedName(assertions: Projection, kind: "needs" | "features", name: string): string {
   if (!assertions.sees(`input.request.${kind}`)) return "";
   return assertions.names(name) ? `${kind} ${name}` : `${kind} ~`;
 }
@@ -117,7 +117,7 @@ function passesAll(views: readonly SideView[], sides: readonly SideStep[]): bool
  */
 export type StepSet = bigint;
 
-/** Requests that began alike and have come to the same nodes. */
+/** Requests that began alike and reached the same nodes. */
 interface Walked {
   /** The node on each side. */
   readonly nodes: readonly NodeId[];
@@ -143,7 +143,7 @@ interface Walker extends Omit<Walked, "nodes"> {
 const ASSERTED = 2 ** 26;
 
 /**
- * Walks from nodes over all steps. Steps are taken one by one, and requests that have come to the
+ * Walks from nodes over all steps. Steps are taken one by one, and requests that reach the
  * same nodes go on as one: so the subsets of a hundred features are not written out. What every
  * side has denied goes no further: the remaining steps only count its requests.
  */
@@ -189,13 +189,13 @@ export class ApprovalWalk {
       ...sets,
     };
     const done: Walker[] = [];
-    let walkers = this.#parked([{ ...start, size: 1n << this.#idle }], 0, done);
+    let walkers = this.#settled([{ ...start, size: 1n << this.#idle }], 0, done);
     for (const [index, step] of this.#steps.entries()) {
       this.#check();
       const taken = step.isForced
         ? walkers.map((walker) => this.#take(walker, index, step))
         : walkers.flatMap((walker) => this.#takenOrNot(walker, index, step));
-      walkers = this.#parked(merged(taken), index + 1, done);
+      walkers = this.#settled(merged(taken), index + 1, done);
     }
     return merged([...done, ...walkers]).map(({ joint, ...walker }) => ({
       ...walker,
@@ -228,7 +228,7 @@ export class ApprovalWalk {
   /**
    * Takes those out that every side has denied, if nothing looks at what they do from a step on.
    */
-  #parked(walkers: readonly Walker[], from: number, done: Walker[]): readonly Walker[] {
+  #settled(walkers: readonly Walker[], from: number, done: Walker[]): readonly Walker[] {
     return walkers.filter((walker) => {
       const isSettled = from >= this.#assertedUntil || this.#names.isSettled(walker.asserted);
       if (!isSettled || !this.#at(walker.joint).isDenied) return true;
@@ -238,7 +238,7 @@ export class ApprovalWalk {
   }
 
   /**
-   * What taking every step from one on would come to. A request with signed reasoning is one for
+   * The result of taking every step from one on. A request with signed reasoning is one for
    * each family, denied or not.
    */
   #ended(walker: Walker, from: number): readonly Walker[] {
@@ -296,8 +296,8 @@ function merged(walkers: readonly Walker[]): readonly Walker[] {
   return [...found.values()];
 }
 
-/** Requests that have come to the same; the plainest of them represents them. */
-function asOne<Reached extends Pick<Arrived, "names" | "part" | "common" | "first" | "size">>(
+/** Requests that reached the same nodes; the plainest of them represents them. */
+function asOne<Reached extends Pick<FinalState, "names" | "part" | "common" | "first" | "size">>(
   one: Reached,
   other: Reached,
 ): Reached {
@@ -409,11 +409,11 @@ export class AssertedNames {
 }
 
 /**
- * Requests that began alike, have come to the same nodes after the last check, and mean the same to
+ * Requests that began alike, reached the same nodes after the last check, and mean the same to
  * assertions.
  */
-export interface Arrived extends Pick<Walked, "common" | "first" | "size" | "part"> {
-  readonly ends: Ends;
+export interface FinalState extends Pick<Walked, "common" | "first" | "size" | "part"> {
+  readonly ends: FinalNodes;
   readonly aspects: readonly Aspect[];
   /** Families of the plainest of them; and how many names it has with these. */
   readonly families: readonly string[];
@@ -421,7 +421,7 @@ export interface Arrived extends Pick<Walked, "common" | "first" | "size" | "par
   readonly steps: readonly Step[];
 }
 
-interface Ends {
+interface FinalNodes {
   /** Equal for equal nodes. */
   readonly number: number;
   /** Of all sides, for each length of vectors. */
@@ -439,14 +439,14 @@ const NO_FAMILIES: readonly (readonly string[])[] = [[]];
  * Walks, makes the last check of families and of the length of vectors, and joins what no decision
  * and no assertion distinguishes any more.
  */
-export class Arrivals {
+export class FinalStates {
   readonly #sides: readonly SideWalk[];
   readonly #operation: Operation;
   readonly #universe: OperationUniverse;
   readonly #shapes = new Map<string, LastShape>();
-  readonly #ends = new Map<string, Ends>();
+  readonly #ends = new Map<string, FinalNodes>();
   /** By the nodes of a walk, which are the same object where they are the same. */
-  readonly #endsByNodes = new Map<readonly NodeId[], Map<readonly string[], Ends>>();
+  readonly #endsByNodes = new Map<readonly NodeId[], Map<readonly string[], FinalNodes>>();
   readonly #aspectNumbers = new Map<readonly Aspect[], number>();
 
   constructor(sides: readonly SideWalk[], operation: Operation, universe: OperationUniverse) {
@@ -455,9 +455,9 @@ export class Arrivals {
     this.#universe = universe;
   }
 
-  /** What requests come to that begin at nodes. */
-  of(nodes: readonly NodeId[], walk: ApprovalWalk, asserted: AssertedNames): readonly Arrived[] {
-    const found = new Map<number, Arrived>();
+  /** The final states of requests that begin at nodes. */
+  of(nodes: readonly NodeId[], walk: ApprovalWalk, asserted: AssertedNames): readonly FinalState[] {
+    const found = new Map<number, FinalState>();
     for (const walked of walk.from(nodes)) {
       const { part, common, first, size } = walked;
       for (const families of walked.isSigned ? this.#universe.signatureFamilies : NO_FAMILIES) {
@@ -483,16 +483,16 @@ export class Arrivals {
     return [...found.values()];
   }
 
-  #endsOf(nodes: readonly NodeId[], families: readonly string[]): Ends {
+  #endsOf(nodes: readonly NodeId[], families: readonly string[]): FinalNodes {
     const byFamilies = remembered(
       this.#endsByNodes,
       nodes,
-      () => new Map<readonly string[], Ends>(),
+      () => new Map<readonly string[], FinalNodes>(),
     );
     return remembered(byFamilies, families, () => this.#makeEnds(nodes, families));
   }
 
-  #makeEnds(nodes: readonly NodeId[], families: readonly string[]): Ends {
+  #makeEnds(nodes: readonly NodeId[], families: readonly string[]): FinalNodes {
     const ends = this.#universe.dimensions.map((dimensions) => {
       const shape = this.#shapeOf(dimensions, families);
       return nodes.map((node, side) => this.#sides[side]?.last(node, shape) ?? node);
