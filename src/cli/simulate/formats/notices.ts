@@ -1,7 +1,8 @@
 import type { ChangeKind } from "../../../simulate/change-kind.ts";
 import type { CauseReport, SourceLocation } from "../../../simulate/report/report.ts";
 import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
-import { effectsOf, groupsOfCause } from "./screen/effects.ts";
+import { groupsOfCause } from "../../../simulate/report/cause-parts.ts";
+import { effectsOf } from "./screen/effects.ts";
 import { headlineOf } from "./screen/headline.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import { screenOf, type ScreenRow } from "./screen/screen.ts";

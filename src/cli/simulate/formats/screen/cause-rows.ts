@@ -4,16 +4,15 @@ import type {
   ChangedEntry,
   DestinationReport,
   LatentChange,
-  SettingChange,
 } from "../../../../simulate/report/report.ts";
-import { remembered } from "../../../../simulate/remembered.ts";
+import { groupsOfCause, settingsOf } from "../../../../simulate/report/cause-parts.ts";
 import { addedUsage, NOTHING_USED } from "../../../../simulate/evidence/seen-usage.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 import { amountText, costText, listText, numberText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
-import { groupsOfCause, seenOf } from "./effects.ts";
+import { seenOf } from "./effects.ts";
 import { priceText, routeText } from "./effect-text.ts";
 import { entryText, locationText, replacedText } from "./headline.ts";
 
@@ -72,28 +71,6 @@ function note(text: string): PlainRow {
 
 function laterText(change: LatentChange): string {
   return `${change.policy} ${latentText(change)}; no request of today uses it${change.view === "promoted" ? "; once promoted" : ""}`;
-}
-
-const settingsByPath = new WeakMap<
-  readonly SettingChange[],
-  ReadonlyMap<string, readonly SettingChange[]>
->();
-
-/** Settings of an entry and below it. */
-export function settingsOf(
-  { path }: ChangedEntry,
-  settings: readonly SettingChange[],
-): readonly SettingChange[] {
-  const known = remembered(settingsByPath, settings, () => {
-    const found = new Map<string, SettingChange[]>();
-    for (const setting of settings) {
-      const names = setting.path.split(".");
-      for (const index of names.keys())
-        remembered(found, names.slice(0, index + 1).join("."), () => []).push(setting);
-    }
-    return found;
-  });
-  return known.get(path) ?? [];
 }
 
 /** What a setting does that no request shows. */

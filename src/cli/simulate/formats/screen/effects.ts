@@ -12,6 +12,7 @@ import {
   NOTHING_USED,
   type SeenWeight,
 } from "../../../../simulate/evidence/seen-usage.ts";
+import { groupsOfCause } from "../../../../simulate/report/cause-parts.ts";
 import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
 import type { Verdict } from "../../exit-code.ts";
@@ -68,29 +69,6 @@ function tagOf(group: ChangeGroup): EffectTag {
 /** Changed names and reasons are only counted on the first screen. */
 export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
   return renamed.includes(group.id) || group.kinds.every((kind) => kind === "reason_changed");
-}
-
-/** Positions of groups by their ids: a report may have thousands of causes and groups. */
-const positions = new WeakMap<readonly ChangeGroup[], ReadonlyMap<string, number>>();
-
-/** Groups of a cause under each view, in the order of the report. */
-export function groupsOfCause(
-  { groups, promoted_groups: later }: CauseReport,
-  { declared, promoted }: ReportModel,
-): readonly { readonly group: ChangeGroup; readonly promoted: boolean }[] {
-  const of = (all: readonly ChangeGroup[], ids: readonly string[], isLater: boolean) => {
-    const known = remembered(
-      positions,
-      all,
-      () => new Map(all.map(({ id }, index) => [id, index] as const)),
-    );
-    return [...new Set(ids)]
-      .flatMap((id) => known.get(id) ?? [])
-      .toSorted((left, right) => left - right)
-      .flatMap((index) => all[index] ?? [])
-      .map((group) => ({ group, promoted: isLater }));
-  };
-  return [...of(declared.groups, groups, false), ...of(promoted.groups, later, true)];
 }
 
 /**

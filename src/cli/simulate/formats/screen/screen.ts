@@ -1,4 +1,5 @@
 import type { CauseReport, SideReport } from "../../../../simulate/report/report.ts";
+import { groupsOfCause, settingsOf } from "../../../../simulate/report/cause-parts.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import {
   amountText,
@@ -16,7 +17,6 @@ import {
   effectsOf,
   failingGates,
   gateTest,
-  groupsOfCause,
   isCounted,
   type Effect,
   type EffectTag,
@@ -29,7 +29,6 @@ import {
   rowsOfCause,
   sameOfSeveral,
   sameText,
-  settingsOf,
   spentRows,
   type PlainRow,
 } from "./cause-rows.ts";
