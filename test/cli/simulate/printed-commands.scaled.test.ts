@@ -145,7 +145,7 @@ describe.skipIf(NO_GIT !== null)("every printed command", { timeout: 120_000 }, 
         const printed = [...(await run(format)).stdout.matchAll(/signalbox explain .*$/gm)].map(
           ([line]) => line,
         );
-        expect(printed.length).toBeGreaterThan(2);
+        expect(printed.length).toBeGreaterThan(1);
         expect(printed.filter((line) => !known.includes(line))).toEqual([]);
       }
     },
