@@ -68,6 +68,7 @@ const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
   efforts: [["low"], ["low", "medium", "high"]],
   refuses: [[]],
   accepts: [["top_k"], []],
+  denial_link: ["https://wiki.example/policies/{policy}"],
   url: ["https://console.example"],
   issuer: ["https://idp.example/realms/other"],
   client_id: ["console"],

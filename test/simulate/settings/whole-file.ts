@@ -183,6 +183,7 @@ workspaces:
       per_key: { budget: { usd: 5, per: day, time_zone: Europe/Berlin } }
 policies:
   dir: policies
+  denial_link: "https://wiki.example/{policy}"
   initial_mode: { "*": enforce }
   promotion:
     "*":
