@@ -257,7 +257,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       }),
     });
     const attention = page.getByRole("region", { name: "Needs attention" });
-    await attention.getByText("More than 100 keys expire within 14 days").click();
+    await attention.getByText("More than 100 keys expire soon").click();
     await expect
       .poll(() => page.getByRole("region", { name: "Keys" }).locator("tbody tr").count())
       .toBe(50);
@@ -266,6 +266,34 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await page.getByRole("button", { name: "All" }).click();
     await page.getByText("k00000000999").waitFor();
     expect(stage.complaints).toEqual([]);
+  });
+
+  test.each([
+    ["made for a day and in its last day", 1, 20, true],
+    ["made for a week, with two days left", 7, 48, false],
+    ["made for a week, with its last hours left", 7, 5, true],
+    ["made for 90 days, with ten days left", 90, 240, true],
+  ])("overview and keys agree on a key %s", async (_, days, hoursLeft, expiresSoon) => {
+    const now = Date.parse("2026-11-24T02:00:00Z");
+    const end = now + hoursLeft * 3_600_000;
+    const key = serviceKey(0, {
+      expires_at: new Date(end).toISOString(),
+      created_at: new Date(end - days * 86_400_000).toISOString(),
+    });
+    const answers: Answers = {
+      ...READS,
+      "GET /v1/health": { body: { ...HEALTH, endpoints: HEALTH.endpoints.slice(0, 1) } },
+      "GET /v1/governance/summary": ({ query }) => ({ body: summary(query.get("group_by")) }),
+      "GET /v1/spend": { body: spend(null, { budgets: [] }) },
+      "GET /v1/keys": { body: keyPage([key], null, 100) },
+    };
+    const options = { now: new Date(now).toISOString() };
+    const overview = await stage.open("#/", answers, options);
+    const text = expiresSoon ? "(k00000000000) expires" : "no key about to expire";
+    await overview.getByRole("region", { name: "Needs attention" }).getByText(text).waitFor();
+    const keys = await stage.open("#/keys", answers, options);
+    await keys.getByText("k00000000000").waitFor();
+    expect(await keys.getByText("expires soon").count()).toBe(expiresSoon ? 1 : 0);
   });
 
   test("the course of the requests can be read as a table", async () => {

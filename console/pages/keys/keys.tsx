@@ -12,22 +12,14 @@ import { counted, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { address, replaceQuery } from "../../router.ts";
 import { CreateKeyDialog } from "./create-key.tsx";
+import { expiresSoon, SOON_DAYS, soonEnd } from "./expiry.ts";
 import { limitsOf, titleOf } from "./key-names.tsx";
 import { RevokeDialog, RotateDialog } from "./change-key.tsx";
 import { NewKey } from "./new-key.tsx";
 
-const DAY = 86_400_000;
-/** A key that ends sooner than this is marked. */
-export const SOON_DAYS = 14;
-
-/** The end of that time, RFC 3339. @param now milliseconds since the epoch. */
-export function soonEnd(now: number): string {
-  return new Date(now + SOON_DAYS * DAY).toISOString();
-}
-
 const SHOWN = [
   ["", "All"],
-  ["expiring", "Expiring soon"],
+  ["expiring", `Next ${SOON_DAYS} days`],
 ] as const;
 
 type Requested =
@@ -198,12 +190,12 @@ function useKeySearch(text: string): FoundKeys | null {
   return wanted === "" ? null : found;
 }
 
-function StatusBadge({ of: { status, expires_at, replaced_by } }: { readonly of: ServiceKey }) {
+function StatusBadge({ of }: { readonly of: ServiceKey }) {
+  const { status, replaced_by } = of;
   if (status === "revoked") return <Badge tone="stop">revoked</Badge>;
   if (status === "expired") return <Badge>expired</Badge>;
   if (replaced_by !== null) return <Badge tone="widen">replaced</Badge>;
-  if (Date.parse(expires_at) - Date.now() < SOON_DAYS * DAY)
-    return <Badge tone="widen">expires soon</Badge>;
+  if (expiresSoon(of, Date.now())) return <Badge tone="widen">expires soon</Badge>;
   return <>{status}</>;
 }
 

@@ -7,14 +7,14 @@ import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { isWell, troubleOf } from "./health.tsx";
-import { SOON_DAYS } from "../keys/keys.tsx";
+import { expiresSoon } from "../keys/expiry.ts";
 import { secondChoices, ServedInstead } from "../second-choice.tsx";
 import { beginningOf, STEPS } from "../window.ts";
 import { linkToVerdict } from "./verdicts.tsx";
 import { isSpent, lasts, REASONS, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
 
 /** Something that a person should look at. */
-export interface Concern {
+interface Concern {
   readonly key: string;
   readonly tone: Tone;
   readonly kind: string;
@@ -32,7 +32,7 @@ const MUCH_FAILED = 0.05;
 const NEARLY = 0.9;
 
 /** What has been read so far; `null` for what has not. */
-export interface Known {
+interface Known {
   readonly status: ServerStatus | null;
   readonly health: Health | null;
   readonly summary: Summary | null;
@@ -44,14 +44,7 @@ export interface Known {
 }
 
 /** The worst first. */
-export function concernsOf({
-  status,
-  health,
-  summary,
-  lastHour,
-  spend,
-  keys,
-}: Known): readonly Concern[] {
+function concernsOf({ status, health, summary, lastHour, spend, keys }: Known): readonly Concern[] {
   return [
     ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
@@ -259,12 +252,9 @@ function ofShadow({
   ];
 }
 
-/** One line for all: a key that was made for a shorter time ends as planned. */
+/** One line for all keys. */
 function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
-  const ending = data.filter(
-    ({ created_at, expires_at }) =>
-      Date.parse(expires_at) - Date.parse(created_at) > SOON_DAYS * STEPS.day * 1_000,
-  );
+  const ending = data.filter((key) => expiresSoon(key, Date.now()));
   const [first] = ending;
   if (first === undefined) return [];
   return [
@@ -277,7 +267,7 @@ function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
           {ending.length === 1 ? null : (
             <>
               {has_more ? "More than " : null}
-              {counted(ending.length, "key")} expire within {SOON_DAYS} days, the first:{" "}
+              {counted(ending.length, "key")} expire soon, the first:{" "}
             </>
           )}
           <Name of={first.name ?? first.owner} /> (<Code of={first.id} />){" "}
@@ -291,28 +281,23 @@ function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
 
 const MOST = 12;
 
-/** State by exception: a line where all is well, a list where it is not. */
-export function AttentionPanel({
-  concerns,
-  health,
-  known,
-}: {
-  readonly concerns: readonly Concern[];
-  readonly health: Health | null;
-  readonly known: boolean;
-}) {
+/** A line if all is well, otherwise a list. The line names only checks whose answer was read. */
+export function AttentionPanel({ of }: { readonly of: Known }) {
+  const concerns = concernsOf(of);
+  const { health, summary, status, spend, keys } = of;
   if (concerns.length === 0) {
-    const endpoints = health?.endpoints ?? [];
+    const checks = [
+      health === null ? null : `${counted(health.endpoints.length, "endpoint")} healthy`,
+      spend === null ? null : "no budget near its end",
+      keys === null ? null : "no key about to expire",
+    ];
     return (
       <section class="panel quiet" aria-label="Needs attention">
         <p>
-          {known ? (
+          {health !== null || summary !== null || status !== null ? (
             <>
               <Badge tone="good">all well</Badge>{" "}
-              <span class="hint">
-                {endpoints.length === 0 ? "" : `${counted(endpoints.length, "endpoint")} healthy, `}
-                no budget near its end, no key about to expire
-              </span>
+              <span class="hint">{checks.filter((check) => check !== null).join(", ")}</span>
             </>
           ) : (
             "\u00A0"

@@ -11,7 +11,7 @@ import { Time } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
 import { FirstRequest } from "../connect/connect.tsx";
 import { groupLabel } from "../group-label.ts";
-import { soonEnd } from "../keys/keys.tsx";
+import { soonEnd } from "../keys/expiry.ts";
 import {
   beginningOf,
   timesOf,
@@ -22,7 +22,7 @@ import {
   WINDOWS,
   type Window,
 } from "../window.ts";
-import { AttentionPanel, concernsOf } from "./attention.tsx";
+import { AttentionPanel } from "./attention.tsx";
 import { HealthPanel, ServerPanel } from "./health.tsx";
 import { TrafficCharts } from "./traffic-charts.tsx";
 import { VerdictsPanel } from "./verdicts.tsx";
@@ -68,14 +68,6 @@ export function OverviewPage() {
     30_000,
   );
   const status = useResource<ServerStatus>("/status", 10_000);
-  const concerns = concernsOf({
-    status: status.value,
-    health: health.value,
-    summary: summary.value,
-    lastHour: lastHour.value,
-    spend: spend.value,
-    keys: keys.value,
-  });
   return (
     <>
       <div class="title">
@@ -95,9 +87,14 @@ export function OverviewPage() {
         </span>
       </div>
       <AttentionPanel
-        concerns={concerns}
-        health={health.value}
-        known={health.value !== null || summary.value !== null || status.value !== null}
+        of={{
+          status: status.value,
+          health: health.value,
+          summary: summary.value,
+          lastHour: lastHour.value,
+          spend: spend.value,
+          keys: keys.value,
+        }}
       />
       <Loaded of={summary} lines={8}>
         {(current) =>
