@@ -140,3 +140,7 @@ export function timesOf(start: string, end: string, unit: Unit): readonly number
 /** Whether the step is still running: its counts are not those of a whole one. */
 export const isRunning = (time: number, unit: Unit): boolean =>
   time + STEPS[unit] > Date.now() / 1_000;
+
+/** Hours of the filter of the list of decisions that covers the window. */
+export const sinceOf = ({ name }: Window): string =>
+  ({ "1h": "1", "3h": "24", "24h": "24", "7d": "168", "30d": "720" })[name] ?? "";

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decisionList, decisionOf } from "./answers/decisions.ts";
-import { HEALTH, NO_TRAFFIC, SHADOWS, spend, STATUS, STOPPED, summary } from "./answers/figures.ts";
+import {
+  HEALTH,
+  measures,
+  NO_TRAFFIC,
+  SHADOWS,
+  spend,
+  STATUS,
+  STOPPED,
+  summary,
+} from "./answers/figures.ts";
 import { keyPage, serviceKey } from "./answers/keys.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
@@ -342,6 +351,40 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await page.getByRole("button", { name: "Route", exact: true }).click();
     // The budget that does not last, and the cost: the other one is hardly used.
     await expect.poll(() => page.locator(".plot canvas").count()).toBe(2);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("a budget is not shown as well beside refusals by budgets, which are counted by reason", async () => {
+    const page = await stage.open(
+      "#/spend?window=24h",
+      {
+        ...READS,
+        "GET /v1/governance/summary": ({ query }) => {
+          const by = query.get("group_by");
+          const all = summary(by);
+          const reasons = { budget_exhausted: 11, requests_per_minute: 4, invalid_api_key: 9 };
+          const groups = Object.entries(reasons).map(([reason_code, refused]) => ({
+            group: { reason_code, workspace: "search" },
+            ...measures(refused, { refused }),
+          }));
+          return { body: by === "reason_code,workspace" ? { ...all, groups } : all };
+        },
+      },
+      { now: "2026-11-24T02:00:00Z" },
+    );
+    const rows = page
+      .getByRole("region", { name: "Refused by limits in this time span" })
+      .locator("tbody tr");
+    await expect
+      .poll(() => rows.allTextContents())
+      .toEqual(["11budget_exhaustedsearch", "4requests_per_minutesearch"]);
+    expect(await rows.first().getByRole("link").getAttribute("href")).toBe(
+      "#/decisions?outcome=refuse&reason=budget_exhausted&since=24",
+    );
+    const lasting = page.getByRole("region", { name: "Budgets" }).locator("tbody tr").nth(1);
+    expect(await lasting.textContent()).toContain("11 refused, by this budget or one of a key");
+    expect(await lasting.locator(".badge.good").count()).toBe(0);
+    await page.getByText("Budgets of keys are not listed here").waitFor();
     expect(stage.complaints).toEqual([]);
   });
 

@@ -11,7 +11,8 @@ import { expiresSoon } from "../keys/expiry.ts";
 import { secondChoices, ServedInstead } from "../second-choice.tsx";
 import { beginningOf, STEPS } from "../window.ts";
 import { linkToVerdict } from "./verdicts.tsx";
-import { isSpent, lasts, REASONS, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
+import { isSpent, lasts, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
+import { BUDGET_REASONS } from "../spend/refusals.tsx";
 
 /** Something that a person should look at. */
 interface Concern {
@@ -211,7 +212,7 @@ function ofBudget(budget: Spend["budgets"][number], now: number): readonly Conce
 /** Requests that budgets refused within the window, spent or nearly: money stops work. */
 function ofRefusals({ verdicts }: Summary): readonly Concern[] {
   return verdicts
-    .filter(({ reason_code, refused }) => refused > 0 && REASONS.includes(reason_code ?? ""))
+    .filter(({ reason_code, refused }) => refused > 0 && BUDGET_REASONS.includes(reason_code ?? ""))
     .map((verdict) => ({
       key: `refused ${verdict.reason_code}`,
       tone: "stop",

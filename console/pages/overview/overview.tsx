@@ -14,6 +14,7 @@ import { groupLabel } from "../group-label.ts";
 import { soonEnd } from "../keys/expiry.ts";
 import {
   beginningOf,
+  sinceOf,
   timesOf,
   useNow,
   useSpanWithTraffic,
@@ -135,10 +136,6 @@ function NoTraffic() {
     </Empty>
   );
 }
-
-/** The filter of the list of decisions that covers the window. */
-const sinceOf = ({ name }: Window): string =>
-  ({ "1h": "1", "3h": "24", "24h": "24", "7d": "168", "30d": "720" })[name] ?? "";
 
 const failedOf = ({ ended }: Summary["totals"]): number => ended?.terminals.failed ?? 0;
 const stoppedOf = ({ denied, refused }: Summary["totals"]): number => denied + refused;

@@ -11,6 +11,7 @@ import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { beginningOf, STEPS, timesOf } from "../window.ts";
+import { BUDGET_REASONS, refusedByBudgets, RefusalsTable, type Refusal } from "./refusals.tsx";
 
 type Amounts = Pick<Budget, "limit_usd" | "spent_usd" | "projected_usd" | "window_end">;
 
@@ -33,9 +34,6 @@ export function runsOutAt(budget: Amounts, now: number): number | null {
   return now + (left * (limit_usd - spent_usd)) / (projected_usd - spent_usd);
 }
 
-/** Reasons of refusals by a budget. */
-export const REASONS: readonly string[] = ["budget_exhausted", "exceeds_remaining_budget"];
-
 /** Since when a spent budget refuses, and how many requests, of its workspace. */
 export function RefusedSince({
   budget: { workspace, window_start },
@@ -50,7 +48,7 @@ export function RefusedSince({
     workspace,
   );
   const refusing = (hours.value?.groups ?? []).filter(({ group }) =>
-    REASONS.includes(groupLabel(group, "reason_code") ?? ""),
+    BUDGET_REASONS.includes(groupLabel(group, "reason_code") ?? ""),
   );
   const count = refusing.reduce((sum, { refused }) => sum + refused, 0);
   const first = beginningOf(groupLabel(refusing[0]?.group ?? {}, "hour") ?? "");
@@ -140,12 +138,21 @@ function BurnDown({ budget }: { readonly budget: Budget }) {
   );
 }
 
-/** Budgets, those that end first at the top. @param now milliseconds since the epoch. */
+/**
+ * Budgets, those that end first at the top, and the requests that limits refused.
+ *
+ * @param refusals of the time span of the page. @param since its hours.
+ * @param now milliseconds since the epoch.
+ */
 export function BudgetsPanel({
   budgets,
+  refusals,
+  since,
   now,
 }: {
   readonly budgets: readonly Budget[];
+  readonly refusals: readonly Refusal[];
+  readonly since: string;
   readonly now: number;
 }) {
   const rank = (budget: Budget): number =>
@@ -159,8 +166,10 @@ export function BudgetsPanel({
       head: "State",
       cell: (budget) => {
         if (isSpent(budget)) return <Badge tone="stop">spent</Badge>;
+        // Green beside refusals would be read as "all is well".
+        const isRefusing = refusedByBudgets(refusals, budget.workspace) > 0;
         return lasts(budget) ? (
-          <Badge tone="good">lasts</Badge>
+          <Badge tone={isRefusing ? "quiet" : "good"}>lasts</Badge>
         ) : (
           <Badge tone="widen">will not last</Badge>
         );
@@ -201,6 +210,9 @@ export function BudgetsPanel({
             </a>
           );
         }
+        const refused = refusedByBudgets(refusals, budget.workspace);
+        if (lasts(budget) && refused > 0)
+          return <small>{whole(refused)} refused, by this budget or one of a key</small>;
         if (lasts(budget)) return <small>not before it is renewed</small>;
         const at = runsOutAt(budget, now);
         return at === null ? (
@@ -218,8 +230,8 @@ export function BudgetsPanel({
     <Panel title="Budgets">
       {budgets.length === 0 ? (
         <p class="hint">
-          No budget in dollars applies. Set one in routes.yaml under limits, or when a key is
-          created.
+          No workspace has a budget in dollars. Set one in routes.yaml under limits, or when a key
+          is created.
         </p>
       ) : (
         <>
@@ -238,6 +250,11 @@ export function BudgetsPanel({
           )}
         </>
       )}
+      {refusals.length === 0 ? null : <RefusalsTable refusals={refusals} since={since} />}
+      <p class="hint">
+        Budgets of keys are not listed here: <a href={link(["keys"])}>Keys</a> has the limits of
+        each, and a refused decision names the limit that refused it.
+      </p>
     </Panel>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { callText, withQuery, type Failure } from "../../api/client.ts";
-import type { Spend, SpendFigures } from "../../api/types.ts";
+import type { Spend, SpendFigures, Summary } from "../../api/types.ts";
 import { hasScope, inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart, type SeriesTone } from "../../components/chart.tsx";
@@ -24,6 +24,7 @@ import { groupLabel } from "../group-label.ts";
 import {
   beginningOf,
   isRunning,
+  sinceOf,
   timesOf,
   useSpanWithTraffic,
   useWindow,
@@ -31,6 +32,7 @@ import {
   type Window,
 } from "../window.ts";
 import { BudgetsPanel } from "./budgets.tsx";
+import { refusalsOf } from "./refusals.tsx";
 
 const DIMENSIONS = [
   ["workspace", "Workspace"],
@@ -76,6 +78,16 @@ export function SpendPage() {
           ...inWorkspaces(),
         }),
   );
+  const reasons = useResource<Summary>(
+    span === null || !hasScope("governance:read")
+      ? null
+      : withQuery("/v1/governance/summary", {
+          start: chosen.start,
+          group_by: showsAll.value ? "reason_code,workspace" : "reason_code",
+          ...inWorkspaces(),
+        }),
+    60_000,
+  );
   const unit = chosen.unit === "day" || name === "7d" ? "day" : "hour";
   return (
     <>
@@ -92,7 +104,12 @@ export function SpendPage() {
         {(spend) => (
           <>
             <Totals total={spend.total} before={before.value?.total} />
-            <BudgetsPanel budgets={spend.budgets} now={Date.now()} />
+            <BudgetsPanel
+              budgets={spend.budgets}
+              refusals={refusalsOf(reasons.value)}
+              since={sinceOf(chosen)}
+              now={Date.now()}
+            />
             <Panel
               title={`Cost by ${unit} and ${by[0] === "day" ? (by[1] ?? "route") : by[0]}`}
               aside={<small>an estimate from list prices</small>}
