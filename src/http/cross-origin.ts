@@ -48,11 +48,8 @@ const NONE: readonly string[] = [];
  * answer to another. Names and values by turns. They are not set with `setHeader`: after it,
  * node:http checks and copies every header of `writeHead` three times.
  */
-export function varyHeaders(
-  { tokens }: Pick<RequestRuntime, "tokens">,
-  incoming: IncomingMessage,
-): readonly string[] {
-  return tokens !== undefined && isForPages(incoming) ? VARY : NONE;
+export function varyHeaders(incoming: IncomingMessage): readonly string[] {
+  return isForPages(incoming) ? VARY : NONE;
 }
 
 /** The same of an endpoint, whose path need not be read again. */

@@ -321,7 +321,7 @@ function answerError(
   if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);
-  const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
+  const common = commonHeaders(requestId, clientRequestId, varyHeaders(incoming));
   sendError(response, printerAt(incoming.url ?? "/"), error, requestId, common);
 }
 

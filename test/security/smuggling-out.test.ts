@@ -212,12 +212,13 @@ describe("what a provider says in headers", () => {
     "x-evil: 1",
     "trailer: x-evil",
     "content-language: evil",
+    "vary: evil",
     "__proto__: evil",
     "constructor: evil",
   ];
   const lines = HOSTILE.map((line) => `${line}\r\n`).join("");
   const OURS = new Set(
-    "cache-control connection content-length content-type date keep-alive request-id retry-after server-timing transfer-encoding x-request-id x-should-retry".split(
+    "cache-control connection content-length content-type date keep-alive request-id retry-after server-timing transfer-encoding vary x-request-id x-should-retry".split(
       " ",
     ),
   );

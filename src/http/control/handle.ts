@@ -72,7 +72,7 @@ async function handleControl(
     clientRequestId,
     incoming.headers,
   );
-  const common = commonHeaders(requestId, clientRequestId, varyHeaders(runtime, incoming));
+  const common = commonHeaders(requestId, clientRequestId, varyHeaders(incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers()];
   try {
     const visit = { ...served, snapshot, incoming, requestId, covered: [] };
