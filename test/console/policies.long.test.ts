@@ -58,6 +58,40 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
+    test("Promote is the main button only if the candidate is ready and known to deny nothing new", async () => {
+      const opened = async (policy: object, shadow: Answers[string]) => {
+        const page = await stage.open("#/policies/tool-approval", {
+          ...READS,
+          "GET /v1/policies/tool-approval": { body: policy, headers: ETAG },
+          "GET /v1/policies/tool-approval/shadow": shadow,
+        });
+        await page.getByRole("heading", { name: "History" }).waitFor();
+        await expect.poll(() => page.locator(".placeholder").count()).toBe(0);
+        const isMain = (await page.locator("button.primary").allTextContents()).includes("Promote");
+        return { page, isMain };
+      };
+      const harmless = { body: { ...SHADOW, newly_denied: 0 } };
+      expect((await opened(READY, harmless)).isMain).toBe(true);
+      expect((await opened(POLICY, harmless)).isMain).toBe(false);
+      expect((await opened(READY, fault(503, "busy", "Busy."))).isMain).toBe(false);
+      const { page, isMain } = await opened(READY, { body: SHADOW });
+      expect(isMain).toBe(false);
+      await page.getByText("would deny requests").waitFor();
+      await page.getByRole("button", { name: "Promote" }).click();
+      await page.getByRole("dialog").getByText("37 requests").waitFor();
+    });
+
+    test("Approve is disabled with the reason beside it if only another person's approval counts", async () => {
+      const page = await stage.open("#/policies/tool-approval", {
+        ...READS,
+        "GET /v1/policies/tool-approval": { body: POLICY, headers: ETAG },
+      });
+      const approve = page.getByRole("button", { name: "Approve", exact: true });
+      await approve.waitFor();
+      expect(await approve.isDisabled()).toBe(true);
+      await page.getByText("another person has to, too").waitFor();
+    });
+
     test("a promotion names both revisions and the state that was seen", async () => {
       const sent: FakeRequest[] = [];
       const page = await stage.open("#/policies/tool-approval", {

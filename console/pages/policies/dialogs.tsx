@@ -1,10 +1,17 @@
 import { useState } from "preact/hooks";
 import { Choice } from "../../components/form.tsx";
 import { Code, Name } from "../../components/text.tsx";
+import { counted } from "../../format/amounts.ts";
 import { ChangeDialog, MissingList, type ChangeProps } from "./change.tsx";
 import { ROLLBACK_REASONS } from "./wording.ts";
 
-export function PromoteDialog(change: ChangeProps) {
+export function PromoteDialog({
+  newlyDenied,
+  ...change
+}: ChangeProps & {
+  /** Requests that the candidate would have denied; `null` where that is not loaded. */
+  readonly newlyDenied: number | null;
+}) {
   const { candidate, enforced, missing, id } = change.policy;
   if (candidate === null) return null;
   const expected = {
@@ -33,6 +40,13 @@ export function PromoteDialog(change: ChangeProps) {
           <p>The server will refuse: the promotion still needs</p>
           <MissingList of={missing} />
         </div>
+      )}
+      {newlyDenied === 0 ? null : (
+        <p class="notice widen">
+          {newlyDenied === null
+            ? "Its effect on requests is not loaded yet."
+            : `It would have newly denied ${counted(newlyDenied, "request")} since it is in shadow.`}
+        </p>
       )}
     </ChangeDialog>
   );

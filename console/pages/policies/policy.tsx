@@ -1,6 +1,6 @@
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
-import type { Policy, Summary } from "../../api/types.ts";
+import type { Policy, PolicyShadow, Summary } from "../../api/types.ts";
 import {
   inEveryWorkspace,
   mayApprove,
@@ -12,7 +12,7 @@ import { Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { humanise, whole } from "../../format/amounts.ts";
+import { counted, humanise, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
@@ -54,13 +54,9 @@ export function PolicyPage({ id }: { readonly id: string }) {
 
 type Question =
   | {
-      readonly what:
-        | "approve"
-        | "promote"
-        | "roll back"
-        | "withdraw approval"
-        | "withdraw candidate";
+      readonly what: "approve" | "roll back" | "withdraw approval" | "withdraw candidate";
     }
+  | { readonly what: "promote"; readonly newlyDenied: number | null }
   | { readonly what: "release"; readonly digest: string; readonly revision: string };
 
 interface DetailProps {
@@ -81,13 +77,22 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
     setRequested({ question, change: { policy, etag, onClose, onChanged } });
   };
   const { id, candidate, title, owners } = policy;
+  const shadow = useResource<PolicyShadow>(
+    candidate === null
+      ? null
+      : withQuery(`/v1/policies/${encodeURIComponent(id)}/shadow`, { examples: 20 }),
+    60_000,
+  );
+  // Figures of another revision must not make this one look harmless.
+  const newlyDenied =
+    shadow.value?.revision === candidate?.revision ? (shadow.value?.newly_denied ?? null) : null;
   return (
     <>
       <div class="title">
         <h1>
           <Name of={id} /> <Badge tone={stateTone(policy.state)}>{humanise(policy.state)}</Badge>
         </h1>
-        <Actions policy={policy} ask={ask} />
+        <Actions policy={policy} newlyDenied={newlyDenied} ask={ask} />
       </div>
       <NotManagedHere />
       <p class="lead">
@@ -96,8 +101,8 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
           owned by <Name of={owners.join(", ")} />
         </small>
       </p>
-      {candidate === null ? null : <PromotionPanel policy={policy} />}
-      {candidate === null ? null : <ShadowPanel id={id} revision={candidate.revision} />}
+      {candidate === null ? null : <PromotionPanel policy={policy} newlyDenied={newlyDenied} />}
+      {candidate === null ? null : <ShadowPanel revision={candidate.revision} of={shadow} />}
       {policy.enforced === null ? null : <EnforcedPanel id={id} />}
       <HeldPanel policy={policy} ask={ask} />
       <DifferencePanel policy={policy} />
@@ -131,7 +136,7 @@ function Requested({
     case "approve":
       return <ApproveDialog {...change} />;
     case "promote":
-      return <PromoteDialog {...change} />;
+      return <PromoteDialog {...change} newlyDenied={question.newlyDenied} />;
     case "roll back":
       return <RollBackDialog {...change} />;
     case "withdraw approval":
@@ -143,16 +148,24 @@ function Requested({
   }
 }
 
+/** @param newlyDenied `null` until the effect of the candidate is loaded. */
 function Actions({
   policy,
+  newlyDenied,
   ask,
 }: {
   readonly policy: Policy;
+  readonly newlyDenied: number | null;
   readonly ask: (question: Question) => void;
 }) {
   const { candidate, approvals, can_roll_back, missing } = policy;
   const isReady = missing?.length === 0;
   const isOwn = approvals.some(({ by }) => isMine(by));
+  const lacks = (name: MissingName): boolean =>
+    missing?.some(({ requirement }) => requirement === name) === true;
+  // An approver may approve again, to attach a report.
+  const needsOther = isOwn && lacks("approvals") && !lacks("report") && !lacks("assertions");
+  const reason = useId();
   return (
     <div class="actions">
       {mayApprove() && candidate !== null ? (
@@ -160,10 +173,15 @@ function Actions({
           <button
             type="button"
             class={isReady || isOwn ? undefined : "primary"}
+            disabled={needsOther}
+            aria-describedby={needsOther ? reason : undefined}
             onClick={() => ask({ what: "approve" })}
           >
             Approve
           </button>
+          {needsOther ? (
+            <small id={reason}>you have approved it; another person has to, too</small>
+          ) : null}
           {!isOwn ? null : (
             <button type="button" onClick={() => ask({ what: "withdraw approval" })}>
               Withdraw my approval
@@ -175,8 +193,8 @@ function Actions({
         <>
           <button
             type="button"
-            class={isReady ? "primary" : undefined}
-            onClick={() => ask({ what: "promote" })}
+            class={isReady && newlyDenied === 0 ? "primary" : undefined}
+            onClick={() => ask({ what: "promote", newlyDenied })}
           >
             Promote
           </button>
@@ -193,6 +211,8 @@ function Actions({
     </div>
   );
 }
+
+type MissingName = NonNullable<Policy["missing"]>[number]["requirement"];
 
 /** Whether the approval is that of the person who is signed in. */
 function isMine({ person, key_id }: Policy["approvals"][number]["by"]): boolean {
@@ -240,15 +260,30 @@ function EnforcedPanel({ id }: { readonly id: string }) {
   );
 }
 
-function PromotionPanel({ policy }: { readonly policy: Policy }) {
+function PromotionPanel({
+  policy,
+  newlyDenied,
+}: {
+  readonly policy: Policy;
+  readonly newlyDenied: number | null;
+}) {
   const { missing, approvals, candidate } = policy;
   const names = useKeyNames();
   const ready = missing?.length === 0;
+  const isHarmless = newlyDenied === null || newlyDenied === 0;
   return (
     <Panel
       title={`Promotion of ${candidate?.revision ?? ""}`}
       aside={
-        ready ? <Badge tone="good">ready</Badge> : <Badge tone="widen">requirements missing</Badge>
+        !ready ? (
+          <Badge tone="widen">requirements missing</Badge>
+        ) : newlyDenied === null ? (
+          <Badge>no requirement missing</Badge>
+        ) : isHarmless ? (
+          <Badge tone="good">ready</Badge>
+        ) : (
+          <Badge tone="widen">would deny requests</Badge>
+        )
       }
     >
       {missing === null || ready ? (
@@ -257,13 +292,13 @@ function PromotionPanel({ policy }: { readonly policy: Policy }) {
         <>
           <p>A promotion still needs</p>
           <MissingList of={missing} />
-          {approvals.some(({ by }) => isMine(by)) &&
-          missing.some(({ requirement }) => requirement === "approvals") ? (
-            <p class="hint">
-              You have approved it: the next approval is by somebody other than you.
-            </p>
-          ) : null}
         </>
+      )}
+      {isHarmless ? null : (
+        <p class="notice widen">
+          A promotion would newly deny {counted(newlyDenied, "request")} of those that it judged in
+          shadow: see the next panel.
+        </p>
       )}
       {approvals.length === 0 ? (
         <p class="hint">This content has no approval yet.</p>

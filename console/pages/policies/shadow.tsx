@@ -1,6 +1,5 @@
-import { withQuery } from "../../api/client.ts";
 import type { PolicyShadow } from "../../api/types.ts";
-import { useResource } from "../../api/use-resource.ts";
+import type { Resource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
@@ -14,13 +13,17 @@ type Figures = Pick<
   "judged" | "would_deny" | "newly_denied" | "would_narrow" | "indeterminate"
 >;
 
-/** What a candidate would have done to the requests since it is in shadow. */
-export function ShadowPanel({ id, revision }: { readonly id: string; readonly revision: string }) {
-  const path = withQuery(`/v1/policies/${encodeURIComponent(id)}/shadow`, { examples: 20 });
-  const resource = useResource<PolicyShadow>(path, 60_000);
+/** The effect that a candidate would have had on the requests since it is in shadow. */
+export function ShadowPanel({
+  revision,
+  of,
+}: {
+  readonly revision: string;
+  readonly of: Resource<PolicyShadow>;
+}) {
   return (
     <Panel title={`What ${revision} would have done`}>
-      <Loaded of={resource} lines={6}>
+      <Loaded of={of} lines={6}>
         {(shadow) =>
           shadow.judged === 0 ? (
             <Empty title="No request has been judged yet">
