@@ -234,13 +234,14 @@ describe.skipIf(CHROMIUM === null)(
         "GET /v1/decisions/*": { body: REFUSED },
       });
       const panel = page.getByRole("region", { name: "Why it was refused" });
-      await panel.getByText("the key", { exact: true }).waitFor();
+      const key = panel.getByRole("link", { name: "the key 4fzkq8wpc2rt" });
+      await key.waitFor();
       const text = (await panel.textContent()) ?? "";
       for (const part of [
-        "$25.22 with this request, of $25.00",
+        "$24.91 used + at most $0.3100 by this request = $25.22: $0.2200 over the limit of $25.00",
         "Size$25.00 a day",
         "Used$24.91",
-        "Reserved by running requests$0.1200",
+        "Of which reserved by running requests$0.1200",
         "This request, at most$0.3100",
         "Left$0.0900",
         "Renewed25 Nov, 01:00:00",
@@ -248,6 +249,14 @@ describe.skipIf(CHROMIUM === null)(
         expect(text).toContain(part);
       const candidates = page.getByRole("region", { name: "Candidates and attempts" }).last();
       expect(await candidates.textContent()).toContain("the request was refused");
+      // Settled, reserved, this request up to the limit, and the part over it.
+      const widths = await panel
+        .locator(".bar rect")
+        .evaluateAll((parts) => parts.map((part) => Number(part.getAttribute("width"))));
+      const parts = [24.79, 0.12, 0.09, 0.22].map((part) => (100 * part) / 25.22);
+      for (const [at, width] of parts.entries()) expect(widths[at]).toBeCloseTo(width, 6);
+      await key.click();
+      expect(await page.getByLabel("Search keys").inputValue()).toBe("4fzkq8wpc2rt");
       expect(stage.complaints).toEqual([]);
     });
 

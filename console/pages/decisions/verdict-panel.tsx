@@ -3,11 +3,10 @@ import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Facts } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
-import { dollars, humanise, whole } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
-import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { isExact, isOfTable } from "./candidate-lines.ts";
+import { LimitFacts } from "./limit-facts.tsx";
 import { RuleText } from "./rule-text.tsx";
 
 /**
@@ -54,7 +53,7 @@ export function VerdictPanel({
             : [["Constraint", <Code key="constraint" of={constraint} />] as const]),
         ]}
       />
-      {decision.limit === null ? null : <LimitFacts limit={decision.limit} />}
+      {decision.limit === null ? null : <LimitFacts decision={decision} limit={decision.limit} />}
       {hasRule ? (
         <RuleText
           policy={policy}
@@ -64,46 +63,6 @@ export function VerdictPanel({
         />
       ) : null}
     </Panel>
-  );
-}
-
-/** The limit that refused the request: what it had, and what the request would have needed. */
-function LimitFacts({ limit }: { readonly limit: NonNullable<Decision["limit"]> }) {
-  const { subject, measure, per, size, used, reserved, requested, renews_at } = limit;
-  const amount = (value: number): string =>
-    measure === "usd"
-      ? dollars(value)
-      : measure === "concurrency"
-        ? `${whole(value)} at once`
-        : `${whole(value)} ${humanise(measure)}`;
-  const over = used === null ? requested : used + requested;
-  return (
-    <>
-      <p>
-        <meter
-          class="wide"
-          min={0}
-          max={Math.max(size, over)}
-          high={size}
-          value={over}
-          aria-label="Used, with this request"
-        />{" "}
-        <small>
-          {amount(over)} with this request, of {amount(size)}
-        </small>
-      </p>
-      <Facts
-        rows={[
-          ["Limit of", `the ${humanise(subject)}`],
-          ["Size", `${amount(size)}${per === null ? "" : ` a ${humanise(per)}`}`],
-          ["Used", used === null ? null : amount(used)],
-          ["Reserved by running requests", reserved === null ? null : amount(reserved)],
-          ["This request, at most", amount(requested)],
-          ["Left", used === null ? null : amount(Math.max(0, size - used))],
-          ["Renewed", renews_at === null ? null : <Time key="renewed" at={renews_at} />],
-        ]}
-      />
-    </>
   );
 }
 

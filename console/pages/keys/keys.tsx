@@ -35,7 +35,7 @@ export function KeysPage() {
 function KeyPages({ show }: { readonly show: "" | "expiring" }) {
   const isExpiring = show === "expiring";
   const soon = useMemo(() => soonEnd(Date.now()), []);
-  const [search, setSearch] = useState("");
+  const [search, setSearch] = useState(() => address.value.query.get("search") ?? "");
   const [pages, setPages] = useState<readonly (string | null)[]>([null]);
   const [requested, setRequested] = useState<Requested | null>(null);
   const [made, setMade] = useState<CreatedKey | null>(null);
