@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EMPTY } from "./answers/all.ts";
 import { decisionList, decisionOf } from "./answers/decisions.ts";
 import {
   HEALTH,
@@ -328,6 +329,28 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(await page.locator("pre").textContent()).toContain("curl http://127.0.0.1:");
     expect(await page.getByText("Not available on this server").count()).toBe(2);
     expect(stage.complaints).toEqual([]);
+  });
+
+  test("a workspace that reaches no endpoint is not well, and no text for it to copy lacks a route", async () => {
+    const overview = await stage.open("#/", EMPTY);
+    const attention = overview.getByRole("region", { name: "Needs attention" });
+    await attention.getByText("no route yet").waitFor();
+    await overview.getByText("This workspace has no route for chats yet").waitFor();
+    expect(await overview.getByText("all well").count()).toBe(0);
+    expect(await overview.getByRole("button", { name: "Copy" }).count()).toBe(0);
+    const connect = await stage.open("#/connect", EMPTY);
+    await connect.getByText("This workspace has no route for chats yet").waitFor();
+    expect(await connect.getByRole("button", { name: "Copy" }).count()).toBe(0);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("spend of nothing leads to 30 days, and from there to a first request", async () => {
+    const page = await stage.open("#/spend?window=7d", EMPTY);
+    await page.getByRole("link", { name: "Show the last 30 days" }).click();
+    await page.getByText("Nothing was spent in this time span").waitFor();
+    const connect = page.getByRole("main").getByRole("link", { name: "Connect" });
+    expect(await connect.getAttribute("href")).toBe("#/connect");
+    expect(await page.getByRole("button", { name: "Download CSV" }).count()).toBe(0);
   });
 
   test("spend shows budgets, unknown costs as unknown, and the API's own CSV", async () => {

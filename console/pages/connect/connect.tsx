@@ -16,7 +16,8 @@ const CHOSEN = "clients";
 export function ConnectPage() {
   const { query } = address.value;
   const routes = useChatRoutes();
-  const route = query.get("route") ?? routes[0] ?? "ROUTE";
+  const route = query.get("route") ?? routes?.[0] ?? "ROUTE";
+  const lacksRoute = query.get("route") === null && routes?.length === 0;
   const base = inferenceUrl();
   const current = session.value;
   const chosen = (query.get(CHOSEN) ?? "").split("|");
@@ -24,7 +25,7 @@ export function ConnectPage() {
     <>
       <div class="title">
         <h1>Connect</h1>
-        {routes.length === 0 ? null : (
+        {routes === null || routes.length === 0 ? null : (
           <Choice
             label={`Route of ${current?.signed_in === true ? current.workspace : ""}`}
             value={route}
@@ -33,6 +34,7 @@ export function ConnectPage() {
           />
         )}
       </div>
+      {lacksRoute ? <p class="notice widen">{NO_ROUTE}</p> : null}
       <Panel title="Every client needs">
         <Facts
           wide
@@ -57,7 +59,9 @@ export function ConnectPage() {
           <Panel
             key={title}
             title={title}
-            aside={<CopyButton key={client.name} text={client.text(base, route)} />}
+            aside={
+              lacksRoute ? null : <CopyButton key={client.name} text={client.text(base, route)} />
+            }
           >
             <Segments
               label={title}
@@ -79,20 +83,32 @@ export function ConnectPage() {
   );
 }
 
-/** Routes of the workspace that answer chats; empty until they are known. */
-function useChatRoutes(): readonly string[] {
+/** A copied example without a route cannot work, so it is not offered for copying. */
+const NO_ROUTE =
+  "This workspace has no route for chats yet. Approve one for it in routes.yaml; it then stands here instead of ROUTE.";
+
+/** Routes of the workspace that answer chats; `null` until they are known. */
+function useChatRoutes(): readonly string[] | null {
   const models = useResource<ModelList>(hasScope("catalogue:read") ? "/v1/models" : null);
-  return (models.value?.data ?? []).flatMap(({ id, operations }) =>
-    operations.includes("chat.completions") ? [id] : [],
-  );
+  return models.value === null
+    ? null
+    : models.value.data.flatMap(({ id, operations }) =>
+        operations.includes("chat.completions") ? [id] : [],
+      );
 }
 
 /** Shown where nothing has been requested: an empty dashboard would be taken for a broken one. */
 export function FirstRequest() {
-  const route = useChatRoutes()[0] ?? "ROUTE";
+  const routes = useChatRoutes();
+  const route = routes?.[0] ?? "ROUTE";
   const base = inferenceUrl();
+  const lacksRoute = routes?.length === 0;
   return (
-    <Panel title="No request yet" aside={<CopyButton text={CURL.text(base, route)} />}>
+    <Panel
+      title="No request yet"
+      aside={lacksRoute ? null : <CopyButton text={CURL.text(base, route)} />}
+    >
+      {lacksRoute ? <p class="notice widen">{NO_ROUTE}</p> : null}
       <p class="hint">
         Send one with an inference key of this workspace; it appears here within seconds. Calls of
         this page are not counted. <a href={link(["connect"])}>SDKs and coding agents</a>

@@ -96,8 +96,16 @@ function ofReplica({ seen_at }: NonNullable<Health["replicas"]>[number]): Concer
   };
 }
 
+const NO_ENDPOINT: Concern = {
+  key: "no endpoint",
+  tone: "widen",
+  kind: "no route yet",
+  text: "No endpoint can be reached, so no request can be served. Approve a route for the workspace in routes.yaml.",
+};
+
 function ofHealth({ endpoints, replicas }: Health): readonly Concern[] {
   return [
+    ...(endpoints.length === 0 ? [NO_ENDPOINT] : []),
     ...(replicas ?? []).filter(({ state }) => state === "lost").map(ofReplica),
     ...endpoints
       .filter((each) => !isWell(each))

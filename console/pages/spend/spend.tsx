@@ -19,7 +19,7 @@ import {
   whole,
 } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
-import { address, replaceQuery } from "../../router.ts";
+import { address, link, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import {
   beginningOf,
@@ -110,44 +110,67 @@ export function SpendPage() {
               since={sinceOf(chosen)}
               now={Date.now()}
             />
-            <Panel
-              title={`Cost by ${unit} and ${by[0] === "day" ? (by[1] ?? "route") : by[0]}`}
-              aside={<small>an estimate from list prices</small>}
-            >
-              <CostChart
-                window={chosen}
-                unit={unit}
-                dimension={by.find((one) => one !== "day") ?? "route"}
-              />
-              {spend.total.unpriced_requests > 0 ? (
-                <p class="hint">
-                  {counted(spend.total.unpriced_requests, "request")} had no known cost: the
-                  endpoint has no price, or its provider did not count. They are not in the sum.
-                </p>
-              ) : null}
-            </Panel>
-            <Panel
-              title={`By ${by.join(", ")}`}
-              aside={
-                <span class="actions">
-                  <Segments
-                    label="Grouped by; several can be chosen"
-                    value={by}
-                    options={offered}
-                    onChange={(value) =>
-                      replaceQuery({ window: chosen.name, by: toggled(by, value).join(",") })
-                    }
+            {spend.total.requests === 0 ? (
+              <NothingSpent window={chosen} />
+            ) : (
+              <>
+                <Panel
+                  title={`Cost by ${unit} and ${by[0] === "day" ? (by[1] ?? "route") : by[0]}`}
+                  aside={<small>an estimate from list prices</small>}
+                >
+                  <CostChart
+                    window={chosen}
+                    unit={unit}
+                    dimension={by.find((one) => one !== "day") ?? "route"}
                   />
-                  <Download path={path} />
-                </span>
-              }
-            >
-              <Groups spend={spend} before={groupsBefore.value} dimensions={dimensions} />
-            </Panel>
+                  {spend.total.unpriced_requests > 0 ? (
+                    <p class="hint">
+                      {counted(spend.total.unpriced_requests, "request")} had no known cost: the
+                      endpoint has no price, or its provider did not count. They are not in the sum.
+                    </p>
+                  ) : null}
+                </Panel>
+                <Panel
+                  title={`By ${by.join(", ")}`}
+                  aside={
+                    <span class="actions">
+                      <Segments
+                        label="Grouped by; several can be chosen"
+                        value={by}
+                        options={offered}
+                        onChange={(value) =>
+                          replaceQuery({ window: chosen.name, by: toggled(by, value).join(",") })
+                        }
+                      />
+                      <Download path={path} />
+                    </span>
+                  }
+                >
+                  <Groups spend={spend} before={groupsBefore.value} dimensions={dimensions} />
+                </Panel>
+              </>
+            )}
           </>
         )}
       </Loaded>
     </>
+  );
+}
+
+/** The longest span offers no longer one. */
+function NothingSpent({ window: { name } }: { readonly window: Window }) {
+  const longest = WINDOWS.at(-1)?.[0];
+  return (
+    <Empty title="Nothing was spent in this time span">
+      {name === longest ? (
+        <>
+          Send a request with an inference key. <a href={link(["connect"])}>Connect</a> has one to
+          paste.
+        </>
+      ) : (
+        <a href={link(["spend"], { window: longest ?? "" })}>Show the last 30 days</a>
+      )}
+    </Empty>
   );
 }
 
@@ -289,8 +312,6 @@ function Groups({
   readonly dimensions: Dimensions;
 }) {
   const { groups, total, truncated } = spend;
-  if (groups.length === 0)
-    return <Empty title="Nothing was spent in this time span">Choose another one.</Empty>;
   const by = dimensions.map(([value]) => value).join(", ");
   const isDay = by === "day" && spend.group_by.includes("day");
   const rows = isDay
