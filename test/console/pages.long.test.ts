@@ -97,6 +97,19 @@ describe.skipIf(CHROMIUM === null)(
       },
     );
 
+    test.each([
+      ["Budgets", "#/spend"],
+      ["Decisions", "#/decisions"],
+      ["Keys", "#/keys"],
+    ])("%s at 390 pixels are cards: no column is out of sight", async (label, hash) => {
+      const page = await stage.open(hash, ALL, { width: 390 });
+      const table = page.locator(`.scroll[aria-label="${label}"]`);
+      await table.waitFor();
+      const [width, content] = await table.evaluate((each) => [each.clientWidth, each.scrollWidth]);
+      expect(content).toBeLessThanOrEqual(width ?? 0);
+      expect(await table.locator("thead").isVisible()).toBe(false);
+    });
+
     test.each(PAGES)(
       "%s runs nothing of a hostile name, and lets none turn the text around or widen the page",
       async (_, hash) => {

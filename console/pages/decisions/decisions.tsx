@@ -207,6 +207,7 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
           {data.length > 0 ? (
             <Table
               label="Decisions"
+              cards
               columns={columnsOf(names)}
               rows={data}
               keyOf={({ id }) => id}

@@ -237,6 +237,7 @@ export function BudgetsPanel({
         <>
           <Table
             label="Budgets"
+            cards
             rows={ranked}
             keyOf={({ workspace, name }) => `${workspace} ${name}`}
             columns={columns}
