@@ -11,6 +11,7 @@ import {
   POINT,
   report,
   routed,
+  side,
   US,
 } from "./report-fixture.ts";
 
@@ -97,7 +98,13 @@ function cause(changes: Partial<CauseReport> = {}): CauseReport {
 
 function withCauses(...causes: readonly CauseReport[]): SimulationReport {
   const compared = comparison("incomparable", [BROKEN, WIDER, VARIANT, REASON]);
-  return report({ declared: compared, promoted: compared, causes });
+  const workspaces = ["acme-dev", "clinic", "hr", "labs", "shop"];
+  return report({
+    declared: compared,
+    promoted: compared,
+    causes,
+    head: side("us-fallback", { commit: "9f8e7d6", workspaces }),
+  });
 }
 
 function firstScreen(one: SimulationReport): string {

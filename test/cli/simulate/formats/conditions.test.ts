@@ -103,7 +103,9 @@ describe("the conditions of a change", () => {
       conditions: [{ dimension: "region", values: ["us"] }],
       example: { ...PLAIN, preferences: { region: ["us"], order: ["p"] } },
     });
-    expect(conditionsText([some], REPORT)).toBe("; only some callers who set region us");
+    expect(conditionsText([some], REPORT)).toBe(
+      "; only some callers who set region us; such as with order p",
+    );
   });
 
   it("name the environment of the example, where only other requests of the group have the usual one", () => {

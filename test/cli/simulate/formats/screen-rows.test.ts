@@ -13,6 +13,12 @@ async function screen(failOn: readonly FailOnValue[], ...edits: readonly Edit[])
   return renderLines(lines, { colour: false, width: 100 });
 }
 
+/** One row a text, without the columns. */
+function rowsOf(text: string): readonly string[] {
+  const [, rows = ""] = text.split("\n\n");
+  return rows.split(/\n(?! )/).map((row) => row.replaceAll(/\s+/g, " ").trim());
+}
+
 const REORDERED: Edit = [
   "routes.yaml",
   "primary: gpt-5-us\n    fallbacks: [gpt-5-eu]",
@@ -52,6 +58,8 @@ const FAST_FALLBACK: Edit = [
   "    primary: gpt-5-mini-us\n",
   "    primary: gpt-5-mini-us\n    fallbacks: [gpt-5-us]\n",
 ];
+
+const MOVED_ENDPOINT = "    model: gpt-5-mini\n    provider: openai-us\n";
 
 describe("the first screen", () => {
   it("does not call a workspace the same without its requests with conditions", async () => {
@@ -93,7 +101,7 @@ describe("the first screen", () => {
   it("ends with the number of facts of each kind", async () => {
     const text = await screen(["new_destination"], US_FALLBACK);
     expect(text.trimEnd().split("\n").at(-1)).toBe(
-      "Facts: 1 breaks, 1 widens, 3 same, 1 note, 1 cost",
+      "Facts: 3 break, 1 widens, 3 same, 1 note, 1 cost",
     );
   });
 
@@ -101,6 +109,49 @@ describe("the first screen", () => {
     const text = await screen([], PRICE, VERSION, FAST_FALLBACK, NEW_WORKSPACE);
     expect(text).toContain('NOTE    the title of fast says "Short and cheap"');
     expect(text).toMatch(/… \d+ more below: .*CHANGE/);
+  });
+});
+
+describe("a refusal", () => {
+  it("that only callers with preferences meet has a line, before what narrows", async () => {
+    const text = await screen([], ["routes.yaml", "eu: [eu, eu-west]", "eu: [eu]"]);
+    // No workspace without the route is the same: those are refused too.
+    expect(text).not.toMatch(/^SAME/m);
+    expect(rowsOf(text).filter((row) => /^(BREAKS|NARROWS) /.test(row))).toEqual([
+      "BREAKS clinic, finance, hr and 2 more chat-eu refused: approvals/region_approved (REGION_NOT_APPROVED); only some callers with preferences; such as with max_price output 6",
+      "BREAKS clinic, finance, hr and 2 more chat-eu refused: preferences/max_price (preferences_exclude_all); only some callers who set region eu; such as with max_price output 6",
+      "BREAKS legal chat: requests that name region eu-west are refused",
+      "BREAKS support, website chat, fast: requests that name region eu-west are refused",
+      "NARROWS clinic, finance, hr and 2 more chat-eu no longer reaches mistral-large-eu; left: gpt-5-eu",
+    ]);
+  });
+
+  it("of callers without a preference in common names one that they set", async () => {
+    const text = await screen(
+      [],
+      ["routes.yaml", MOVED_ENDPOINT, MOVED_ENDPOINT.replace("us", "eu")],
+    );
+    // The new destination of plain requests comes first.
+    expect(rowsOf(text)[0]).toMatch(/^MOVES /);
+    expect(rowsOf(text)[1]).toBe(
+      "BREAKS support, website fast refused: preferences/region (preferences_exclude_all); only some callers with preferences; such as with region us",
+    );
+  });
+
+  it("that plain requests meet has no second line for those with preferences", async () => {
+    const rows = rowsOf(await screen([], US_FALLBACK));
+    expect(rows.filter((row) => /^BREAKS +clinic/.test(row))).toHaveLength(1);
+    expect(rows.slice(0, 3)).toEqual([
+      expect.stringMatching(/^BREAKS clinic chat-eu refused: data-retention/),
+      expect.stringMatching(/^WIDENS support /),
+      expect.stringMatching(
+        /^BREAKS legal chat-eu refused: .*; only some callers who set allow_fallbacks false and order openai-us, openai-us then mistral-eu$/,
+      ),
+    ]);
+  });
+
+  it("that has no room is named below the others", async () => {
+    expect(await screen([], US_FALLBACK)).toContain("… 2 more below: COST, BREAKS");
   });
 });
 

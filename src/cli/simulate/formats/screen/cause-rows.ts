@@ -118,7 +118,11 @@ function sameRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] 
     return why === "" ? names : `${names} (${why})`;
   });
   const names = routes.map(({ id }) => id).join(", ");
-  const rest = without === 0 ? [] : [`${amountText(without, "workspace")} without ${names}`];
+  const known = new Set([...changing, ...unaffected.map(({ workspace }) => workspace)]);
+  // Of those without the routes, callers who name a region that is gone are refused.
+  const others = report.head.workspaces.filter((workspace) => !known.has(workspace)).length;
+  const left = Math.min(without, others);
+  const rest = left === 0 ? [] : [`${amountText(left, "workspace")} without ${names}`];
   return [...parts, ...rest].map(same);
 }
 

@@ -22,7 +22,7 @@ type Conditions = ReadonlyMap<string, readonly string[]>;
  * @param groups the first is described; all of them read the same but for their conditions.
  */
 export function conditionsText(groups: readonly ChangeGroup[], report: ReportModel): string {
-  const conditions = joined(groups, report);
+  const { conditions } = joined(groups, report);
   const own = [...conditions].filter(([dimension]) => !PREFERENCES.has(dimension));
   const parts = [
     ...callersText(conditions),
@@ -46,11 +46,13 @@ function unusualOf(
   conditions: Conditions,
   report: ReportModel,
 ): readonly string[] {
-  const { key, needs, features, operation } = example;
+  const { key, needs, features, operation, preferences } = example;
+  const chosen = conditions.has(SOME) ? preferenceValues(preferences) : [];
   const always: readonly string[] = ALWAYS_USED[operation] ?? [];
   // The example has the most usual values that the group has.
   const isUnusual = key.environment !== "" && key.environment !== USUAL && hasUsual(report);
-  const lists = Object.entries({
+  const lists = Object.entries<readonly string[]>({
+    ...Object.fromEntries(chosen.filter(([name]) => Object.hasOwn(preferences ?? {}, name))),
     environment: isUnusual ? [key.environment] : [],
     needs,
     features: features.filter((feature) => !always.includes(feature)),
@@ -96,18 +98,37 @@ function hasUsual({ declared, promoted }: ReportModel): boolean {
   );
 }
 
-/** The conditions of the first group, joined with those that differ from it in one dimension. */
-function joined(groups: readonly ChangeGroup[], report: ReportModel): Conditions {
-  const [first, ...others] = groups.map(conditionsOf);
-  if (first === undefined) return new Map();
-  let own: Conditions = first;
-  let left: readonly Conditions[] = others;
+/** Whether the joined conditions are those of all the groups. */
+export function areJoined(groups: readonly ChangeGroup[], report: ReportModel): boolean {
+  return joined(groups, report).left.length === 0;
+}
+
+/** Whether a group meets the conditions of another one, but for preferences. */
+export function isWithin(inner: ChangeGroup, outer: ChangeGroup): boolean {
+  const met = new Map(inner.conditions.map(({ dimension, values }) => [dimension, values]));
+  return outer.conditions.every(
+    ({ dimension, values }) =>
+      PREFERENCES.has(dimension) ||
+      met.get(dimension)?.every((value) => values.includes(value)) === true,
+  );
+}
+
+/**
+ * The conditions of the first group, joined with those that differ from it in one dimension, and
+ * the conditions that are left.
+ */
+function joined(
+  groups: readonly ChangeGroup[],
+  report: ReportModel,
+): { readonly conditions: Conditions; readonly left: readonly Conditions[] } {
+  let [conditions = new Map(), ...left]: Conditions[] = groups.map(conditionsOf);
   for (;;) {
+    const own = conditions;
     const next = left.find((other) => differences(own, other).length <= 1);
-    if (next === undefined) return own;
+    if (next === undefined) return { conditions, left };
     left = left.filter((other) => other !== next);
     const [dimension] = differences(own, next);
-    if (dimension !== undefined) own = without(own, next, dimension, report);
+    if (dimension !== undefined) conditions = without(own, next, dimension, report);
   }
 }
 

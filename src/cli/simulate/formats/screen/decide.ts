@@ -11,7 +11,7 @@ import type { SettingEffect } from "../../../../simulate/settings/setting-effect
 import { listText } from "../../../terminal/printing.ts";
 import { byRetention, movedOf, processorText } from "./effect-text.ts";
 import { isWithoutEffect } from "./headline.ts";
-import type { Effect, EffectTag } from "./effects.ts";
+import { isSomeRefusal, type Effect, type EffectTag } from "./effects.ts";
 
 /** The effects of a cause, and the facts of the report that a question needs. */
 interface QuestionSubject {
@@ -34,15 +34,18 @@ export function questionOf(cause: CauseReport, subject: QuestionSubject): string
     return "what does the change do there? compare it with --environment";
   if (rename !== undefined) return questionOfRename(rename, cause);
   const whose = (tag: EffectTag): string =>
-    whoseText(effects.filter((effect) => effect.tag === tag));
-  const [broken, narrower] = [whose("BREAKS"), whose("NARROWS")];
+    whoseText(effects.filter((effect) => effect.tag === tag && !isSomeRefusal(effect)));
+  const some = whoseText(effects.filter(isSomeRefusal));
+  const narrower = whose("NARROWS");
+  const broken = whose("BREAKS") || (some === "" ? "" : `some callers of ${some}`);
   const wider = questionOfGain(cause, subject);
   const once = cause.groups.length === 0 ? " once it is promoted" : "";
   if (broken !== "" && wider !== "") {
     const separate = first.kind === "route" ? "; or a separate route for one of them" : "";
     return `${wider}, and shall ${broken} be refused${once}${separate}?`;
   }
-  if (broken !== "") return `shall requests of ${broken} be refused${once}?`;
+  if (broken !== "")
+    return `shall ${whose("BREAKS") === "" ? "" : "requests of "}${broken} be refused${once}?`;
   if (wider !== "") return `${wider}${once}?`;
   if (narrower !== "") return `are fewer endpoints enough for ${narrower}?`;
   if (whose("MOVES") !== "") return questionOfMove(cause, effects);

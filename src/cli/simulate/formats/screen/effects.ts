@@ -17,7 +17,7 @@ import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
 import type { Verdict } from "../../exit-code.ts";
 import { worstChange } from "../wording/change-wording.ts";
-import { conditionsText } from "./conditions.ts";
+import { areJoined, conditionsText, isWithin } from "./conditions.ts";
 import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
 
 const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
@@ -65,6 +65,22 @@ function tagOf(group: ChangeGroup): EffectTag {
     return "NARROWS";
   return worst === "primary_changed" && gainsOf(group).length > 0 ? "WIDENS" : TAGS[worst];
 }
+
+/** Whether only callers with preferences are refused: plain requests that get elsewhere matter more. */
+export function isSomeRefusal({ tag, group }: Pick<Effect, "tag" | "group">): boolean {
+  return tag === "BREAKS" && Object.keys(group.example.preferences ?? {}).length > 0;
+}
+
+/** Rank of an effect among tags that have the worst first. */
+export function rankOf(
+  effect: Pick<Effect, "tag" | "group">,
+  tags: readonly string[] = EFFECT_TAGS,
+): number {
+  return tags.indexOf(effect.tag) + (isSomeRefusal(effect) ? BEFORE_NARROWS : 0);
+}
+
+/** From BREAKS to behind MOVES. */
+const BEFORE_NARROWS = 2.5;
 
 /** Changed names and reasons are only counted on the first screen. */
 export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
@@ -161,14 +177,12 @@ export function effectsOf(
   const all = groupsOfCause(cause, report).filter(({ group }) => !isCounted(group, cause));
   const priced = all.filter(({ group }) => isByPrice(group, cause));
   const described = all.filter((one) => !priced.includes(one));
-  const cells = shownCells(cellsOf(described), gatesOf);
+  const cells = shownCells(cellsOf(described, report), gatesOf);
   const effects = effectsOfCells(cells, cause, report, gatesOf);
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
   return {
     effects: effects.toSorted(
-      (left, right) =>
-        EFFECT_TAGS.indexOf(left.tag) - EFFECT_TAGS.indexOf(right.tag) ||
-        bySeen(left.seen, right.seen),
+      (left, right) => rankOf(left) - rankOf(right) || bySeen(left.seen, right.seen),
     ),
     variants: described.filter(({ group }) => !shown.has(group.id)).length,
     priced: priced.map(({ group }) => group),
@@ -185,19 +199,20 @@ function isByPrice({ example }: ChangeGroup, { entries }: CauseReport): boolean 
 }
 
 /**
- * Requests with conditions stand for themselves only where plain ones see no change, where plain
- * ones see none as bad and the condition is no preference of the caller, and where they alone meet
- * a failing gate.
+ * Requests with conditions have a line where they are refused, where plain ones see no change, where
+ * plain ones do not gain as they do and the condition is no preference of the caller, and where they
+ * alone meet a failing gate.
  */
 function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] {
   const isPlain = ({ group }: Cell): boolean => conditionCount(group.example) === 0;
   const plain = cells.filter(isPlain);
   if (plain.length === 0) return cells;
-  const tags = new Set(plain.map(({ group }) => tagOf(group)));
-  const worse = (["BREAKS", "WIDENS"] as const).filter((tag) => !tags.has(tag));
+  const isWidened = plain.some(({ group }) => tagOf(group) === "WIDENS");
   const isWorse = ({ group }: Cell): boolean =>
-    Object.keys(group.example.preferences ?? {}).length === 0 &&
-    worse.some((tag) => tag === tagOf(group));
+    tagOf(group) === "BREAKS" ||
+    (!isWidened &&
+      tagOf(group) === "WIDENS" &&
+      Object.keys(group.example.preferences ?? {}).length === 0);
   const met = new Set<string>();
   return cells.filter((cell) => {
     const gates = gatesOf(cell).map((gate) => `${gate}\n${cell.workspace}`);
@@ -209,8 +224,9 @@ function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] 
 
 function cellsOf(
   groups: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[],
+  report: ReportModel,
 ): readonly Cell[] {
-  const cells = new Map<string, Cell>();
+  const cells = new Map<string, readonly Cell[]>();
   const byConditions = groups.toSorted(
     ({ group: { example: left } }, { group: { example: right } }) =>
       conditionCount(left) - conditionCount(right) || keyCount(left) - keyCount(right),
@@ -220,14 +236,24 @@ function cellsOf(
       const own = group.members?.find((member) => member.workspace === workspace);
       for (const route of own?.routes ?? group.routes) {
         const key = [tagOf(group), promoted, workspace, route].join("\n");
-        const known = cells.get(key);
-        if (known === undefined)
-          cells.set(key, { workspace, route, promoted, group, groups: [group] });
-        else known.groups.push(group);
+        const known = cells.get(key) ?? [];
+        const found = known.find((cell) => covers(cell, group, report));
+        if (found === undefined)
+          cells.set(key, [...known, { workspace, route, promoted, group, groups: [group] }]);
+        else found.groups.push(group);
       }
     }
   }
-  return [...cells.values()];
+  return [...cells.values()].flat();
+}
+
+/** Whether the line of a cell describes a group too; a refusal without a line would be missed. */
+function covers({ group: first, groups }: Cell, group: ChangeGroup, report: ReportModel): boolean {
+  if (tagOf(first) !== "BREAKS") return true;
+  return conditionCount(first.example) === 0
+    ? isWithin(group, first)
+    : JSON.stringify(first.head.denial) === JSON.stringify(group.head.denial) &&
+        areJoined([...groups, group], report);
 }
 
 /** Number of attributes of a key that are not those of most keys. */
@@ -252,11 +278,12 @@ function cellText(
 ): string {
   const bare = textOf(group, [], cause, "");
   const count = conditionCount(group.example);
+  const isRefusedWith = count > 0 && tagOf(group) === "BREAKS";
   const alike = groups.filter(
     (other) =>
       other !== group &&
-      conditionCount(other.example) === count &&
-      textOf(other, [], cause, "") === bare,
+      (isRefusedWith ||
+        (conditionCount(other.example) === count && textOf(other, [], cause, "") === bare)),
   );
   return textOf(group, routes, cause, conditionsText([group, ...alike], report));
 }

@@ -18,6 +18,7 @@ import {
   failingGates,
   gateTest,
   isCounted,
+  rankOf,
   type Effect,
   type EffectTag,
 } from "./effects.ts";
@@ -95,6 +96,8 @@ export function isKept({ tag, gates }: Pick<ScreenRow, "tag" | "gates">): boolea
 
 interface Fact extends ScreenRow {
   readonly seen: SeenWeight | null;
+  /** Rank among facts, the most important first. */
+  readonly rank: number;
 }
 
 export function screenOf(
@@ -110,7 +113,7 @@ export function screenOf(
   const all = withoutRepetition(facts).toSorted(
     (left, right) =>
       Number(right.gates.length > 0) - Number(left.gates.length > 0) ||
-      IMPORTANCE.indexOf(left.tag) - IMPORTANCE.indexOf(right.tag) ||
+      left.rank - right.rank ||
       bySeen(left.seen, right.seen),
   );
   const changing = causes.filter((cause) => !isWithoutEffect(cause));
@@ -187,6 +190,7 @@ function plainFact(
     gates: [],
     cause: null,
     seen: null,
+    rank: IMPORTANCE.indexOf(tag),
     ...own,
   };
 }
@@ -375,10 +379,8 @@ const TONES: Readonly<Record<EffectTag, Tone>> = {
   CHANGES: "quiet",
 };
 
-function effectFact(
-  { tag, workspaces, text, detail, promoted, seen, gates }: Effect,
-  { evidence }: ReportModel,
-): Fact {
+function effectFact(effect: Effect, { evidence }: ReportModel): Fact {
+  const { tag, workspaces, text, detail, promoted, seen, gates } = effect;
   const share =
     seen === null || evidence === null || evidence.decisions === 0
       ? ""
@@ -388,6 +390,7 @@ function effectFact(
     who: listText(workspaces, 3),
     gates,
     seen,
+    rank: rankOf(effect, IMPORTANCE),
     calls:
       seen === null
         ? ""
