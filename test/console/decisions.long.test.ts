@@ -238,12 +238,12 @@ describe.skipIf(CHROMIUM === null)(
       await key.waitFor();
       const text = (await panel.textContent()) ?? "";
       for (const part of [
-        "$24.91 used + at most $0.3100 by this request = $25.22: $0.2200 over the limit of $25.00",
-        "Size$25.00 a day",
-        "Used$24.91",
-        "Of which reserved by running requests$0.1200",
+        "$2.31 used + at most $0.3100 by this request = $2.62: $0.1200 over the limit of $2.50",
+        "Size$2.50 a day",
+        "Used$2.31",
+        "Of which reserved by running requests$0.2400",
         "This request, at most$0.3100",
-        "Left$0.0900",
+        "Left$0.1900",
         "Renewed25 Nov, 01:00:00",
       ])
         expect(text).toContain(part);
@@ -253,7 +253,7 @@ describe.skipIf(CHROMIUM === null)(
       const widths = await panel
         .locator(".bar rect")
         .evaluateAll((parts) => parts.map((part) => Number(part.getAttribute("width"))));
-      const parts = [24.79, 0.12, 0.09, 0.22].map((part) => (100 * part) / 25.22);
+      const parts = [2.07, 0.24, 0.19, 0.12].map((part) => (100 * part) / 2.62);
       for (const [at, width] of parts.entries()) expect(widths[at]).toBeCloseTo(width, 6);
       await key.click();
       expect(await page.getByLabel("Search keys").inputValue()).toBe("4fzkq8wpc2rt");
@@ -270,7 +270,7 @@ describe.skipIf(CHROMIUM === null)(
       await expect.poll(() => lines.count()).toBe(4);
       expect(await lines.allTextContents()).toEqual([
         "router2\u00A0ms",
-        "gpt-5-us: rate limited212\u00A0ms",
+        "gpt-5-north: rate limited212\u00A0ms",
         "waiting20.1\u00A0s",
         "gpt-5-eu1.6\u00A0s",
       ]);

@@ -46,7 +46,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     const concerns = await attention.getByRole("listitem").allTextContents();
     expect(concerns[0]).toContain("gpt-5-us: rate limited");
     expect(concerns[1]).toContain("$803.72 of $1,000.00");
-    expect(concerns[2]).toContain("would newly deny 37 of 12,840 requests");
+    expect(concerns[2]).toContain("would newly deny 14 of 4,870 requests");
     expect(concerns[3]).toContain("k00000000000");
     await expect.poll(() => page.locator(".plot canvas").count()).toBe(3);
     expect(
@@ -311,7 +311,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await page.getByText("As a table").first().click();
     const rows = page.getByRole("region", { name: "Requests", exact: true }).locator("tbody tr");
     await expect.poll(() => rows.count()).toBe(24);
-    expect(await rows.first().textContent()).toContain("1,823");
+    expect(await rows.first().textContent()).toContain("1,920");
   });
 
   test("a time span is in the address and reaches the API", async () => {
@@ -364,9 +364,9 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       .getByRole("region", { name: "Spend by route" })
       .locator("tbody tr")
       .allTextContents();
-    expect(rows[0]).toContain("$612.40");
+    expect(rows[0]).toContain("$875.32");
     expect(rows.at(-1)).toContain("unknown");
-    await page.getByText(/6,000 requests had no known cost/).waitFor();
+    await page.getByText(/176,027 requests had no known cost/).waitFor();
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download CSV" }).click();
     expect((await download).suggestedFilename()).toBe("spend.csv");

@@ -42,7 +42,7 @@ describe.skipIf(CHROMIUM === null)(
         "GET /v1/policies/tool-approval": { body: POLICY, headers: ETAG },
       });
       await page.getByText("2 approvals of this content (1 count)").waitFor();
-      await page.getByText("1d in shadow (17h so far)").waitFor();
+      await page.getByText("3d in shadow (2d 16h so far)").waitFor();
       await page
         .getByText(
           /Found in the newest 12,840 decisions, back to .*: all evidence of its time in shadow\./,

@@ -1,3 +1,4 @@
+import type { Spend } from "../../../console/api/types.ts";
 import type { Answers } from "../fake-server.ts";
 import { decisionList, decisionOf } from "./decisions.ts";
 import {
@@ -8,6 +9,8 @@ import {
   SHADOWS,
   spend,
   SPENT_BEFORE,
+  SPENT_DAY_BEFORE,
+  SPENT_IN_A_DAY,
   STATUS,
   STOPPED,
   summary,
@@ -16,6 +19,20 @@ import { keyPage, serviceKey } from "./keys.ts";
 import { content, POLICIES, POLICY, SHADOW, TRANSITIONS } from "./policies.ts";
 import { MODELS, simulation } from "./routes.ts";
 
+/** One key ends within a week, and one is that of the decisions. */
+const ENDING = serviceKey(3, { expires_at: "2026-12-01T00:00:00.000Z" });
+const KEYS = [
+  ...Array.from({ length: 15 }, (_, at) => (at === 3 ? ENDING : serviceKey(at))),
+  serviceKey(15, { id: "4fzkq8wpc2rt", name: "search-gateway", scopes: ["inference"] }),
+];
+
+/** A group in the span before: the sum of all is that of {@link SPENT_BEFORE}. */
+const smaller = (group: Spend["groups"][number]): Spend["groups"][number] => ({
+  ...group,
+  requests: Math.round(group.requests * 0.86),
+  cost_usd: group.cost_usd === null ? null : group.cost_usd * 0.86,
+});
+
 /** Every page has something to show with these. */
 export const ALL: Answers = {
   "GET /v1/health": { body: HEALTH },
@@ -23,9 +40,19 @@ export const ALL: Answers = {
   "GET /v1/governance/summary": ({ query }) => ({
     body: summary(query.get("group_by"), SHADOWS, query.has("end") ? BEFORE : STOPPED),
   }),
-  "GET /v1/spend": ({ query }) => ({
-    body: spend(query.get("group_by"), query.has("end") ? SPENT_BEFORE : {}),
-  }),
+  "GET /v1/spend": ({ query }) => {
+    const [start, end] = [query.get("start"), query.get("end")];
+    const isDay = start !== null && Date.parse(start) >= Date.parse("2026-11-22T02:00:00Z");
+    const changes = isDay
+      ? end === null
+        ? SPENT_IN_A_DAY
+        : SPENT_DAY_BEFORE
+      : end === null
+        ? {}
+        : SPENT_BEFORE;
+    const body = spend(query.get("group_by"), changes);
+    return { body: end === null ? body : { ...body, groups: body.groups.map(smaller) } };
+  },
   "GET /v1/decisions": { body: decisionList(24) },
   "GET /v1/decisions/*": decisionOf,
   "GET /v1/policies": { body: POLICIES },
@@ -39,13 +66,11 @@ export const ALL: Answers = {
     body: simulation((body as { model: string }).model),
   }),
   "GET /v1/keys": ({ query }) => ({
-    body: query.has("expires_before")
-      ? keyPage([{ ...serviceKey(3), expires_at: "2026-12-01T00:00:00.000Z" }], null, 50)
-      : keyPage(
-          Array.from({ length: 16 }, (_, at) => serviceKey(at)),
-          null,
-          50,
-        ),
+    body: keyPage(
+      query.has("expires_before") ? KEYS.filter(({ id }) => id === ENDING.id) : KEYS,
+      null,
+      50,
+    ),
   }),
 };
 

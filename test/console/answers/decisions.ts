@@ -41,7 +41,7 @@ export function decisionLine(at: number, changes: Partial<DecisionLine> = {}): D
 }
 
 const VARIETY: readonly Partial<DecisionLine>[] = [
-  {},
+  { attempts: 2 },
   {
     route: "chat-small",
     endpoint: "mistral-small-eu",
@@ -131,7 +131,7 @@ export const DECISION: Decision = {
   table_revision: "42aeb633e909c1d4a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718",
   policy_set: "26b61c0fd96b6d43",
   policy_revision: null,
-  plan: ["gpt-5-us", "gpt-5-eu", "mistral-large-eu"],
+  plan: ["gpt-5-north", "gpt-5-eu", "mistral-large-eu"],
   needs: ["tools", "json_schema"],
   features: ["parallel_tool_calls"],
   stream: true,
@@ -140,7 +140,7 @@ export const DECISION: Decision = {
   reasoning_effort: "medium",
   dimensions: null,
   preferences: { region: "eu" },
-  workload: "assistant",
+  workload: "other",
   owner: null,
   budget: null,
   limit: null,
@@ -161,9 +161,9 @@ export const DECISION: Decision = {
   change: null,
   calls: [
     {
-      endpoint: "gpt-5-us",
-      provider: "openai-us",
-      region: "us",
+      endpoint: "gpt-5-north",
+      provider: "openai-eu",
+      region: "eu-north",
       model: "gpt-5",
       failure: "rate_limited",
       status: 429,
@@ -203,7 +203,7 @@ export const DECISION: Decision = {
   reasoning_tokens: 96,
   first_byte_ms: 640,
   router_ms: 2.4,
-  explain: `signalbox explain --point '{"workspace":"search","operation":"chat.completions","model":"chat-large","needs":["tools"],"stream":true}'`,
+  explain: `signalbox explain --point '{"workspace":"search","operation":"chat.completions","model":"chat-large","needs":["tools","json_schema"],"stream":true,"preferences":{"region":"eu"}}'`,
 };
 
 /** Of {@link DECISION}: one more candidate, which the caller's region and a policy exclude. */
@@ -214,7 +214,7 @@ export const EXPLANATION: DecisionExplanation = {
   same_policies: true,
   same_result: true,
   explanation: explained("route", [
-    { endpoint: "gpt-5-us", provider: "openai-us", region: "us", leftOutBy: null },
+    { endpoint: "gpt-5-north", provider: "openai-eu", region: "eu-north", leftOutBy: null },
     { endpoint: "gpt-5-eu", provider: "openai-eu", region: "eu", leftOutBy: null },
     { endpoint: "mistral-large-eu", provider: "mistral-eu", region: "eu-west", leftOutBy: null },
     {
@@ -256,7 +256,7 @@ export function explained(
     arrangement: null,
     candidates: candidates.map(({ leftOutBy, ...facts }) => ({
       ...facts,
-      model: facts.endpoint.replace(/-(us|eu)$/, ""),
+      model: facts.endpoint.replace(/-(north|eu)$/, ""),
       in_plan: leftOutBy === null,
       constraints: [verdictOf(leftOutBy)],
     })),
@@ -301,9 +301,9 @@ export const REFUSED: Decision = {
     subject: "key",
     measure: "usd",
     per: "day",
-    size: 25,
-    used: 24.91,
-    reserved: 0.12,
+    size: 2.5,
+    used: 2.31,
+    reserved: 0.24,
     requested: 0.31,
     renews_at: "2026-11-25T00:00:00Z",
   },

@@ -17,22 +17,23 @@ const percentiles = (p50: number): NonNullable<Measures["ended"]>["latency_ms"][
 
 export function measures(requests: number, changes: Partial<Measures> = {}): Measures {
   const denied = Math.floor(requests / 40);
-  const failed = Math.floor(requests / 90);
+  const refused = Math.floor(requests / 200);
+  const failed = Math.floor(requests / 100);
   return {
     requests,
-    running: 3,
-    allowed: requests - denied,
+    running: 0,
+    allowed: requests - denied - refused,
     answered: 0,
     denied,
-    refused: Math.floor(requests / 200),
+    refused,
     shadow: { judged: requests, would_deny: 0, newly_denied: 0, would_narrow: 0, indeterminate: 0 },
     ended: {
       terminals: {
-        completed: requests - denied - failed,
+        completed: requests - denied - refused - failed,
         incomplete: 0,
         failed,
         denied,
-        refused: 0,
+        refused,
         client_closed: 0,
         unknown: 0,
       },
@@ -67,15 +68,48 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   operation: ["chat.completions", "embeddings", "messages"],
 };
 
+/**
+ * Parts of a total in the shares of weights, in steps; the first has the rest. All measures above are
+ * whole for 200 requests, so that parts of whole steps add up to the total in every table.
+ */
+function parts(total: number, weights: readonly number[], step: number): readonly number[] {
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  const rest = weights.slice(1).map((weight) => Math.round((total * weight) / sum / step) * step);
+  return [total - rest.reduce((all, part) => all + part, 0), ...rest];
+}
+
+/** Weights of names in their order: each has half of the one before. */
+const halves = (names: readonly string[]): readonly number[] => names.map((_, at) => 2 ** -at);
+
+/** Requests of each step: a day has waves, an hour of minutes is a fraction of them. */
+const requestsAt = (at: number, isMinute: boolean): number => {
+  const wave = 1_900 + 1_500 * Math.sin(at / 3.4);
+  return isMinute ? Math.round(wave * 0.02) : Math.round(wave / 200) * 200;
+};
+
+/** Requests of 24 hours, those that still run, and the number of them that were denied. */
+const OF_A_DAY = Array.from({ length: 24 }, (_, at) => requestsAt(at, false)).reduce(
+  (sum, requests) => sum + requests,
+);
+const RUNNING = 17;
+const DENIED_IN_EU = 812;
+
 /** Of a span before another one, and why requests were stopped. */
-export const BEFORE = { totals: measures(41_300) };
+export const BEFORE = { totals: measures(41_400) };
 export const STOPPED: Pick<Summary, "verdicts"> = {
   verdicts: [
     {
       policy: "eu-residency",
       constraint: "processed_in_eu",
       reason_code: "NO_EU_ENDPOINT",
-      denied: 812,
+      denied: DENIED_IN_EU,
+      refused: 0,
+    },
+    {
+      policy: "data-retention",
+      constraint: "keeps_nothing",
+      reason_code: "PROVIDER_KEEPS_DATA",
+      denied: measures(OF_A_DAY).denied - DENIED_IN_EU,
       refused: 0,
     },
     {
@@ -83,7 +117,7 @@ export const STOPPED: Pick<Summary, "verdicts"> = {
       constraint: null,
       reason_code: "budget_exhausted",
       denied: 0,
-      refused: 241,
+      refused: measures(OF_A_DAY).refused,
     },
   ],
 };
@@ -96,6 +130,13 @@ function measuredAt(at: number, requests: number): Measures {
   const total = percentiles(900 + Math.round(130 * Math.sin(at * 2.1)));
   return { ...measured, ended: { ...measured.ended, latency_ms: { ...latency_ms, total } } };
 }
+
+/** Groups of the reasons that the verdicts count. */
+const reasonsOf = (verdicts: Summary["verdicts"]): Summary["groups"] =>
+  verdicts.map(({ reason_code, denied, refused }) => ({
+    group: { reason_code: reason_code ?? "", workspace: "search", hour: "2026-11-24T01:00:00Z" },
+    ...measures(denied + refused, { denied, refused, allowed: 0 }),
+  }));
 
 /** A summary as the API groups it. */
 export function summary(
@@ -114,6 +155,11 @@ export function summary(
           return dimension === "day" ? instant.slice(0, 10) : instant.replace(".000Z", "Z");
         });
   const second = groupBy?.split(",")[1];
+  const counts =
+    step === undefined
+      ? parts(OF_A_DAY, halves(labels), 200)
+      : labels.map((_, at) => requestsAt(at, dimension === "minute"));
+  const total = step === undefined ? OF_A_DAY : counts.reduce((sum, count) => sum + count, 0);
   return {
     object: "governance.summary",
     version: 1,
@@ -126,20 +172,18 @@ export function summary(
     },
     group_by: groupBy === null ? [] : groupBy.split(","),
     relative_error: 0.01,
-    totals: measures(48_210),
-    groups: labels.map((label, at) => ({
-      group: {
-        [dimension]: label,
-        ...(second === "route" && { route: "chat-large" }),
-        ...(second === "hour" && { hour: "2026-11-24T01:00:00Z" }),
-      },
-      ...measuredAt(
-        at,
-        step === undefined
-          ? 24_000 >> at
-          : Math.round((1_900 + 1_500 * Math.sin(at / 3.4)) * (dimension === "minute" ? 0.02 : 1)),
-      ),
-    })),
+    totals: measures(total, { running: RUNNING }),
+    groups: [
+      ...(dimension === "reason_code" ? reasonsOf(changes.verdicts ?? []) : []),
+      ...labels.map((label, at) => ({
+        group: {
+          [dimension]: label,
+          ...(second === "route" && { route: "chat-large" }),
+          ...(second === "hour" && { hour: "2026-11-24T01:00:00Z" }),
+        },
+        ...measuredAt(at, counts[at] ?? 0),
+      })),
+    ],
     truncated: false,
     verdicts: [],
     ...changes,
@@ -164,9 +208,9 @@ export const SHADOWS: Summary["shadows"] = [
   {
     policy: "tool-approval",
     revision: "r3",
-    judged: 12_840,
-    would_deny: 41,
-    newly_denied: 37,
+    judged: 4_870,
+    would_deny: 16,
+    newly_denied: 14,
     would_narrow: 0,
     indeterminate: 0,
     verdicts: [],
@@ -260,29 +304,93 @@ const figures = (requests: number, cost: number | null, unpriced = 0): SpendFigu
   unpriced_requests: unpriced,
 });
 
+/** Days of the window: those from November on are the month of the budget, and today has begun. */
+const SPENT_IN_MONTH = 803.72;
+const SPENT_TODAY = 1.21;
+const DAYS = Array.from({ length: 31 }, (_, at) =>
+  new Date(END - (30 - at) * 24 * HOUR).toISOString().slice(0, 10),
+);
+
+const cents = (amount: number): number => Math.round(amount * 100) / 100;
+const sumOf = (amounts: readonly number[]): number =>
+  cents(amounts.reduce((sum, amount) => sum + amount, 0));
+
+const COSTS: readonly number[] = (() => {
+  const waves = DAYS.slice(0, -1).map((_, at) => 1 + 0.4 * Math.sin(at / 2));
+  const first = DAYS.indexOf("2026-11-01");
+  const ofMonth = SPENT_IN_MONTH - SPENT_TODAY;
+  const scale = ofMonth / waves.slice(first).reduce((sum, wave) => sum + wave, 0);
+  const costs = waves.map((wave) => cents(wave * scale));
+  const rest = ofMonth - sumOf(costs.slice(first, -1));
+  return [...costs.slice(0, -1), cents(rest), SPENT_TODAY];
+})();
+const REQUESTS = DAYS.map((_, at) => (at === 30 ? 3_200 : OF_A_DAY - 200 * (29 - at)));
+
+/** One third name has no price: its requests are those without a cost. */
+const UNPRICED = 2;
+
+/** Figures of each name: requests in halves, and the cost shared among those that have a price. */
+function byName(names: readonly string[], requests: number, cost: number): readonly SpendFigures[] {
+  const counts = parts(requests, halves(names), 1);
+  const isPriced = (at: number): boolean => at !== UNPRICED;
+  const weights = names.map((_, at) => (isPriced(at) ? 4 ** -at : 0));
+  const costs = parts(cost, weights, 0.01).map(cents);
+  return names.map((_, at) =>
+    isPriced(at)
+      ? figures(counts[at] ?? 0, costs[at] ?? 0)
+      : figures(counts[at] ?? 0, null, counts[at] ?? 0),
+  );
+}
+
+/** Without a price, as many as of the routes of each day together. */
+const unpricedOf = (requests: number): number =>
+  byName(NAMES.route ?? [], requests, 0)[UNPRICED]?.unpriced_requests ?? 0;
+const TOTAL = figures(
+  REQUESTS.reduce((sum, count) => sum + count, 0),
+  sumOf(COSTS),
+  REQUESTS.map(unpricedOf).reduce((sum, count) => sum + count, 0),
+);
+
+/** Rows of days added up. */
+const added = (rows: readonly SpendFigures[]): SpendFigures =>
+  figures(
+    rows.reduce((sum, { requests }) => sum + requests, 0),
+    rows.some(({ cost_usd }) => cost_usd !== null)
+      ? sumOf(rows.map(({ cost_usd }) => cost_usd ?? 0))
+      : null,
+    rows.reduce((sum, { unpriced_requests }) => sum + unpriced_requests, 0),
+  );
+
 /** Spend as the API groups it. */
 export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spend {
   const [dimension = "route", second] = groupBy?.split(",") ?? [];
+  const names = NAMES[dimension] ?? ["gpt-5", "mistral-large", "claude-sonnet"];
+  const daily = DAYS.map((day, at) => ({
+    day,
+    rows: byName(names, REQUESTS[at] ?? 0, COSTS[at] ?? 0),
+  }));
   const groups =
-    dimension !== "day" && second === "day"
-      ? (NAMES[dimension] ?? ["gpt-5", "mistral-large"]).flatMap((name, kind) =>
-          Array.from({ length: 30 }, (_, at) => ({
-            group: {
-              [dimension]: name,
-              day: new Date(END - (30 - at) * 24 * HOUR).toISOString().slice(0, 10),
-            },
-            ...figures(1_500 + at * 20, (22 + 9 * Math.sin(at / 2 + kind)) / (kind + 1)),
-          })),
-        )
-      : dimension === "day"
-        ? Array.from({ length: 30 }, (_, at) => ({
-            group: { day: new Date(END - (30 - at) * 24 * HOUR).toISOString().slice(0, 10) },
-            ...figures(1_500 + at * 20, 31 + 12 * Math.sin(at / 2)),
-          }))
-        : (NAMES[dimension] ?? ["gpt-5", "mistral-large", "claude-sonnet"]).map((name, at) => ({
-            group: { [dimension]: name },
-            ...figures(24_000 >> at, at === 2 ? null : 612.4 / (at + 1) ** 2, at === 2 ? 6_000 : 0),
-          }));
+    dimension === "day"
+      ? DAYS.map((day, at) => {
+          const requests = REQUESTS[at] ?? 0;
+          return {
+            group: { day },
+            ...figures(requests, COSTS[at] ?? 0, unpricedOf(requests)),
+          };
+        })
+      : names.flatMap((name, kind) =>
+          second === "day"
+            ? daily.map(({ day, rows }) => ({
+                group: { [dimension]: name, day },
+                ...(rows[kind] ?? figures(0, null)),
+              }))
+            : [
+                {
+                  group: { [dimension]: name },
+                  ...added(daily.flatMap(({ rows }) => rows[kind] ?? [])),
+                },
+              ],
+        );
   return {
     object: "spend",
     workspace: "search",
@@ -290,13 +398,13 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
     window: { start: new Date(END - 720 * HOUR).toISOString(), end: new Date(END).toISOString() },
     group_by: groupBy?.split(",") ?? [],
     groups,
-    total: figures(45_000, 803.72, 6_000),
+    total: TOTAL,
     budgets: [
       {
         name: "usd/month",
         workspace: "search",
         limit_usd: 1_000,
-        spent_usd: 803.72,
+        spent_usd: SPENT_IN_MONTH,
         window_start: "2026-11-01T00:00:00Z",
         window_end: "2026-12-01T00:00:00Z",
         projected_usd: 1_041.1,
@@ -305,7 +413,7 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
         name: "usd/day",
         workspace: "search",
         limit_usd: 50,
-        spent_usd: 1.21,
+        spent_usd: SPENT_TODAY,
         window_start: "2026-11-24T00:00:00Z",
         window_end: "2026-11-25T00:00:00Z",
         projected_usd: 14.5,
@@ -317,6 +425,8 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
   };
 }
 
-/** Of the span before, and of a server without requests. */
-export const SPENT_BEFORE = { total: figures(38_900, 871.4, 6_900), budgets: [] };
+/** Of 24 hours, of the spans before, and of a server without requests. */
+export const SPENT_IN_A_DAY = { total: figures(OF_A_DAY, COSTS[29] ?? 0, unpricedOf(OF_A_DAY)) };
+export const SPENT_BEFORE = { total: figures(1_135_372, 952.7, 151_383), budgets: [] };
+export const SPENT_DAY_BEFORE = { total: figures(41_400, 33.1, 5_520), budgets: [] };
 export const NOTHING_SPENT = { total: figures(0, null), groups: [], budgets: [] };

@@ -9,13 +9,18 @@ interface Made {
 }
 
 const ENDPOINTS: Readonly<Record<string, Made>> = {
-  us: { id: "gpt-5-us", provider: "openai-us", region: "us", price: { input: 1.25, output: 10 } },
+  us: {
+    id: "gpt-5-us",
+    provider: "openai-us",
+    region: "us",
+    price: { input: 1.25, output: 10 },
+    health: "ejected",
+  },
   eu: {
     id: "gpt-5-eu",
     provider: "openai-eu",
     region: "eu",
     price: { input: 1.4, output: 11.2 },
-    health: "ejected",
   },
   west: {
     id: "mistral-large-eu",
