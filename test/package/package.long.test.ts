@@ -33,7 +33,7 @@ const ALLOWED = [
   /^schemas\/(routes(-part|-overlay)?|input|assertions|simulation)\.schema\.json$/,
   /^\.regal\/config\.yaml$/,
   /^(README\.md|CHANGELOG\.md|LICENSE|THIRD-PARTY-NOTICES|sbom\.cdx\.json|package\.json|routes\.yaml)$/,
-  /^dist\/console\/(index\.html|assets\/[a-z]+(-[a-z]+)*-[\w-]{8}\.(css|js|svg))$/,
+  /^dist\/console\/(index\.html|assets\/(favicon\.ico|[a-z]+(-[a-z0-9]+)*-[\w-]{8}\.(css|js|svg|woff2)))$/,
 ];
 
 /**

@@ -82,7 +82,7 @@ it("a line has no fewer conditions than its requests: none without all plain req
         if (own.length > 2) met.several += 1;
         for (const { dimension } of own)
           if (dimension !== "time" && dimension !== "denied_for") expect(text).toContain(dimension);
-          else if (dimension === "time") expect(text).toMatch(/only (?:on|in) /);
+          else if (dimension === "time") expect(text).toMatch(/only (?:on|in|at) /);
           else if (!isNeeding) expect(text).toContain("only with ");
       }
     }),
