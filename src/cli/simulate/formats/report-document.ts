@@ -25,7 +25,14 @@ import {
   warningsSection,
 } from "./sections/checks.ts";
 import { ACCESS_WORDING } from "./wording/change-wording.ts";
-import { changeCounts, changesText, FRESH, promotionText, sideText } from "./wording/comparison.ts";
+import {
+  accessSentence,
+  changeCounts,
+  changesText,
+  FRESH,
+  promotionText,
+  sideText,
+} from "./wording/comparison.ts";
 import { keptText } from "./wording/messages.ts";
 
 /** A simulation's report as every format for people prints it. */
@@ -90,9 +97,7 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
       view,
       title: VIEW_LABELS[view],
       verdict: capitalised(report.verdicts[view]),
-      sentence: complete
-        ? ACCESS_WORDING[report[view].access].sentence
-        : "The others may change more.",
+      sentence: complete ? accessSentence(report, view) : "The others may change more.",
       tone: ACCESS_WORDING[report[view].access].tone,
     })),
     isSameView,
@@ -192,7 +197,7 @@ function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly
 
 /** What differs, in a few lines. */
 function summaryOf(report: ReportModel): readonly Block[] {
-  const { base, head, declared, complete, unchanged, assertions, verdicts, difference } = report;
+  const { base, head, complete, unchanged, assertions, verdicts, difference } = report;
   const { promoted_policies: candidates } = report;
   const verdictOf = (view: View): Text => {
     const counts = changeCounts(report[view]);
@@ -203,7 +208,7 @@ function summaryOf(report: ReportModel): readonly Block[] {
   };
   const gates = assertions?.failedGates.length ?? 0;
   const isPromoted = candidates.length > 0 || difference.any;
-  const sentence = complete ? ACCESS_WORDING[declared.access].sentence : null;
+  const sentence = complete ? accessSentence(report, "declared") : null;
   return [
     { text: ["Simulation of ", quoted(`${sideText(base)} → ${sideText(head)}`)] },
     {

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { simulated, type Edit } from "../../../simulate/causes/fixture.ts";
 import {
   listText,
   numberText,
@@ -14,7 +15,10 @@ import {
   titleOf,
   worstChange,
 } from "../../../../src/cli/simulate/formats/wording/change-wording.ts";
-import { policyDifferences } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
+import {
+  accessSentence,
+  policyDifferences,
+} from "../../../../src/cli/simulate/formats/wording/comparison.ts";
 import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
 import {
   explainCommand,
@@ -165,5 +169,45 @@ describe("commands", () => {
       }),
       { numRuns: 40 },
     );
+  });
+});
+
+describe("the first sentence of the details", () => {
+  const WAITS: Edit = [
+    "data-retention",
+    'candidate.retention == "none"',
+    'candidate.retention == "unlimited"',
+  ];
+  const VERSION: Edit = ["routes.yaml", "mistral-large-2512", "mistral-large-2603"];
+  const ORDER: Edit = [
+    "routes.yaml",
+    "primary: gpt-5-eu\n    fallbacks: [mistral-large-eu]",
+    "primary: mistral-large-eu\n    fallbacks: [gpt-5-eu]",
+  ];
+  const GAIN: Edit = ["routes.yaml", "fallbacks: [mistral-large-eu]", "fallbacks: [gpt-5-us]"];
+
+  test.each<[string, readonly Edit[], string]>([
+    [
+      "of a change that waits to be promoted holds until then",
+      [WAITS],
+      "Until promoted, no request gains or loses an endpoint.",
+    ],
+    [
+      "of another version does not speak of access",
+      [VERSION],
+      "No route reaches a new destination; endpoints differ in order, version or settings.",
+    ],
+    [
+      "of another order does not speak of access",
+      [ORDER],
+      "No route reaches a new destination; endpoints differ in order, version or settings.",
+    ],
+    [
+      "of endpoints that come and go is about both",
+      [VERSION, GAIN],
+      "Head allows something that base does not, and the other way round.",
+    ],
+  ])("%s", async (_, edits, sentence) => {
+    expect(accessSentence(await simulated(...edits), "declared")).toBe(sentence);
   });
 });

@@ -6,6 +6,8 @@ import type {
   SideReport,
   SimulationReport,
 } from "../../../../simulate/report/report.ts";
+import type { View } from "../../../../simulate/sample-request.ts";
+import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { ACCESS_WORDING, changeWording, worstFirst } from "./change-wording.ts";
 import { names, type Text } from "../../../document/document.ts";
 import {
@@ -184,6 +186,27 @@ export function verdictText(
   if (changed === 0) return `${title}, no class changes`;
   const verb = changed === 1 ? "changes" : "change";
   return `${title}, ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
+}
+
+/** Requests keep their answer and their destinations. */
+const MOVES: ReadonlySet<ChangeKind> = new Set<ChangeKind>([
+  "primary_changed",
+  "destination_changed",
+  "fallbacks_reordered",
+  "sharing_changed",
+  "edits_changed",
+  "reason_changed",
+]);
+
+/** How the access of a view changes, in one sentence. */
+export function accessSentence(report: SimulationReport, view: View): string {
+  const { access, kinds, new_route_paths: gained, lost_data_paths: lost } = report[view];
+  if (access === "equivalent" && report.promoted.access !== "equivalent")
+    return "Until promoted, no request gains or loses an endpoint.";
+  const isMoved = gained.length + lost.length === 0 && kinds.every(({ kind }) => MOVES.has(kind));
+  return access === "incomparable" && isMoved
+    ? "No route reaches a new destination; endpoints differ in order, version or settings."
+    : ACCESS_WORDING[access].sentence;
 }
 
 const SO_FAR_DECIDED = " among the classes that were decided";
