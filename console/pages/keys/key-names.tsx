@@ -3,6 +3,7 @@ import { hasScope, inWorkspaces } from "../../api/session-state.ts";
 import type { KeyList, ServiceKey } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { compact, dollars, whole } from "../../format/amounts.ts";
+import { printable } from "../../format/printable.ts";
 import { Code, Name } from "../../components/text.tsx";
 
 export type KeyNames = ReadonlyMap<string, ServiceKey>;
@@ -25,7 +26,7 @@ export function KeyName({ of, names }: { readonly of: string | null; readonly na
   return key === undefined ? (
     <Code of={of} />
   ) : (
-    <span title={`${key.id} of ${key.owner}`}>
+    <span title={printable(`${key.id} of ${key.owner}`)}>
       <Name of={titleOf(key)} />
     </span>
   );
