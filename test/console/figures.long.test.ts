@@ -400,7 +400,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       .locator("tbody tr");
     await expect
       .poll(() => rows.allTextContents())
-      .toEqual(["11budget_exhaustedsearch", "4requests_per_minutesearch"]);
+      .toEqual(["budget_exhaustedsearch11", "requests_per_minutesearch4"]);
     expect(await rows.first().getByRole("link").getAttribute("href")).toBe(
       "#/decisions?outcome=refuse&reason=budget_exhausted&since=24",
     );

@@ -51,8 +51,8 @@ function concernsOf({ status, health, summary, lastHour, spend, keys }: Known): 
     ...(health === null ? [] : ofHealth(health)),
     ...(lastHour === null ? [] : ofRoutes(lastHour)),
     ...(lastHour === null ? [] : ofSecondChoices(lastHour)),
-    ...(spend?.budgets ?? []).flatMap((budget) => ofBudget(budget, Date.now())),
     ...(summary === null ? [] : ofRefusals(summary)),
+    ...(spend?.budgets ?? []).flatMap((budget) => ofBudget(budget, Date.now())),
     ...(summary === null ? [] : candidatesOf(summary).flatMap(ofShadow)),
     ...(keys === null ? [] : ofKeys(keys)),
   ];

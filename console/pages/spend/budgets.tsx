@@ -179,18 +179,22 @@ export function BudgetsPanel({
     { head: "Budget", cell: ({ name }) => <Name of={name} /> },
     {
       head: "Used",
-      cell: ({ workspace, name, limit_usd, spent_usd }) => (
-        <span class="together">
-          <meter
-            min={0}
-            max={limit_usd}
-            high={limit_usd * 0.9}
-            value={Math.min(spent_usd, limit_usd)}
-            aria-label={printable(`Spent of ${workspace} ${name}`)}
-          />{" "}
-          <small>{share(spent_usd, limit_usd)}</small>
-        </span>
-      ),
+      cell: (budget) => {
+        const { workspace, name, limit_usd, spent_usd } = budget;
+        return (
+          <span class="together">
+            <meter
+              min={0}
+              max={limit_usd}
+              optimum={0}
+              high={lasts(budget) ? limit_usd * 0.9 : 0}
+              value={Math.min(spent_usd, limit_usd)}
+              aria-label={printable(`Spent of ${workspace} ${name}`)}
+            />{" "}
+            <small>{share(spent_usd, limit_usd)}</small>
+          </span>
+        );
+      },
     },
     { head: "Spent", number: true, cell: ({ spent_usd }) => dollars(spent_usd) },
     { head: "Limit", number: true, cell: ({ limit_usd }) => dollars(limit_usd) },
@@ -212,7 +216,7 @@ export function BudgetsPanel({
         }
         const refused = refusedByBudgets(refusals, budget.workspace);
         if (lasts(budget) && refused > 0)
-          return <small>{whole(refused)} refused, by this budget or one of a key</small>;
+          return <span class="wrap">{whole(refused)} refused, by this budget or one of a key</span>;
         if (lasts(budget)) return <small>not before it is renewed</small>;
         const at = runsOutAt(budget, now);
         return at === null ? (

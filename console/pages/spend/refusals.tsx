@@ -59,6 +59,8 @@ export function RefusalsTable({
         rows={refusals}
         keyOf={({ reason, workspace }) => `${workspace} ${reason}`}
         columns={[
+          { head: "Reason", cell: ({ reason }) => <Code of={reason} /> },
+          { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
           {
             head: "Refused",
             number: true,
@@ -68,8 +70,6 @@ export function RefusalsTable({
               </a>
             ),
           },
-          { head: "Reason", cell: ({ reason }) => <Code of={reason} /> },
-          { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
         ]}
       />
     </>

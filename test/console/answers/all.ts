@@ -23,7 +23,7 @@ import { MODELS, simulation } from "./routes.ts";
 const ENDING = serviceKey(3, { expires_at: "2026-12-01T00:00:00.000Z" });
 const KEYS = [
   ...Array.from({ length: 15 }, (_, at) => (at === 3 ? ENDING : serviceKey(at))),
-  serviceKey(15, { id: "4fzkq8wpc2rt", name: "search-gateway", scopes: ["inference"] }),
+  serviceKey(15, { id: "4fzkq8wpc2rt", owner: "sam@example.com", workload: "" }),
 ];
 
 /** A group in the span before: the sum of all is that of {@link SPENT_BEFORE}. */

@@ -66,6 +66,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   provider: ["openai-eu", "mistral-eu", "anthropic-global", "openai-us"],
   key: ["4fzkq8wpc2rt", "k00000000001"],
   operation: ["chat.completions", "embeddings", "messages"],
+  workspace: ["search", "support"],
 };
 
 /**
@@ -91,6 +92,7 @@ const requestsAt = (at: number, isMinute: boolean): number => {
 const OF_A_DAY = Array.from({ length: 24 }, (_, at) => requestsAt(at, false)).reduce(
   (sum, requests) => sum + requests,
 );
+const OF_CHAT_LARGE = 25_000;
 const RUNNING = 17;
 const DENIED_IN_EU = 812;
 
@@ -157,7 +159,7 @@ export function summary(
   const second = groupBy?.split(",")[1];
   const counts =
     step === undefined
-      ? parts(OF_A_DAY, halves(labels), 200)
+      ? parts(second === "route" ? OF_CHAT_LARGE : OF_A_DAY, halves(labels), 200)
       : labels.map((_, at) => requestsAt(at, dimension === "minute"));
   const total = step === undefined ? OF_A_DAY : counts.reduce((sum, count) => sum + count, 0);
   return {
@@ -261,7 +263,7 @@ function endpoint(
 export const HEALTH: Health = {
   object: "health",
   endpoints: [
-    endpoint("gpt-5-eu", "openai-eu", "eu"),
+    endpoint("gpt-5-eu", "openai-eu", "eu", { routes: ["chat-large", "chat-large-eu"] }),
     endpoint("gpt-5-us", "openai-us", "us", {
       state: "ejected",
       failure: "rate_limited",
@@ -269,8 +271,14 @@ export const HEALTH: Health = {
       consecutive_failures: 5,
       in_flight: 0,
     }),
-    endpoint("mistral-large-eu", "mistral-eu", "eu-west", { in_flight: 3 }),
+    endpoint("mistral-large-eu", "mistral-eu", "eu-west", {
+      model: "mistral-large",
+      routes: ["chat-large", "chat-large-eu"],
+      in_flight: 3,
+    }),
     endpoint("claude-sonnet-eu", "anthropic-global", "eu", {
+      model: "claude-sonnet",
+      routes: ["claude"],
       in_flight: 0,
       latency_ms: { p50: null, p90: null, recent: null, age_ms: null },
     }),
@@ -351,6 +359,23 @@ const TOTAL = figures(
   REQUESTS.map(unpricedOf).reduce((sum, count) => sum + count, 0),
 );
 
+/** Calls of 24 hours, as the drawing of routes reads them: of routes by model, and of endpoints. */
+const CALLS: Readonly<
+  Record<string, readonly (readonly [Readonly<Record<string, string>>, number])[]>
+> = {
+  "route,model": [
+    [{ route: "chat-large", model: "gpt-5" }, 17_500],
+    [{ route: "chat-large", model: "mistral-large" }, 7_500],
+    [{ route: "chat-large-eu", model: "gpt-5" }, 0],
+    [{ route: "chat-large-eu", model: "mistral-large" }, 0],
+  ],
+  "provider,region,model": [
+    [{ provider: "openai-us", region: "us", model: "gpt-5" }, 9_000],
+    [{ provider: "openai-eu", region: "eu", model: "gpt-5" }, 8_500],
+    [{ provider: "mistral-eu", region: "eu-west", model: "mistral-large" }, 7_500],
+  ],
+};
+
 /** Rows of days added up. */
 const added = (rows: readonly SpendFigures[]): SpendFigures =>
   figures(
@@ -369,28 +394,31 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
     day,
     rows: byName(names, REQUESTS[at] ?? 0, COSTS[at] ?? 0),
   }));
+  const calls = CALLS[groupBy ?? ""];
   const groups =
-    dimension === "day"
-      ? DAYS.map((day, at) => {
-          const requests = REQUESTS[at] ?? 0;
-          return {
-            group: { day },
-            ...figures(requests, COSTS[at] ?? 0, unpricedOf(requests)),
-          };
-        })
-      : names.flatMap((name, kind) =>
-          second === "day"
-            ? daily.map(({ day, rows }) => ({
-                group: { [dimension]: name, day },
-                ...(rows[kind] ?? figures(0, null)),
-              }))
-            : [
-                {
-                  group: { [dimension]: name },
-                  ...added(daily.flatMap(({ rows }) => rows[kind] ?? [])),
-                },
-              ],
-        );
+    calls !== undefined
+      ? calls.map(([group, requests]) => ({ group, ...figures(requests, null) }))
+      : dimension === "day"
+        ? DAYS.map((day, at) => {
+            const requests = REQUESTS[at] ?? 0;
+            return {
+              group: { day },
+              ...figures(requests, COSTS[at] ?? 0, unpricedOf(requests)),
+            };
+          })
+        : names.flatMap((name, kind) =>
+            second === "day"
+              ? daily.map(({ day, rows }) => ({
+                  group: { [dimension]: name, day },
+                  ...(rows[kind] ?? figures(0, null)),
+                }))
+              : [
+                  {
+                    group: { [dimension]: name },
+                    ...added(daily.flatMap(({ rows }) => rows[kind] ?? [])),
+                  },
+                ],
+          );
   return {
     object: "spend",
     workspace: "search",
@@ -428,5 +456,5 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
 /** Of 24 hours, of the spans before, and of a server without requests. */
 export const SPENT_IN_A_DAY = { total: figures(OF_A_DAY, COSTS[29] ?? 0, unpricedOf(OF_A_DAY)) };
 export const SPENT_BEFORE = { total: figures(1_135_372, 952.7, 151_383), budgets: [] };
-export const SPENT_DAY_BEFORE = { total: figures(41_400, 33.1, 5_520), budgets: [] };
+export const SPENT_DAY_BEFORE = { total: figures(41_400, 43.1, 5_520), budgets: [] };
 export const NOTHING_SPENT = { total: figures(0, null), groups: [], budgets: [] };
