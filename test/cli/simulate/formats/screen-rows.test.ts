@@ -156,15 +156,17 @@ describe("a refusal", () => {
 });
 
 describe("a price", () => {
-  it.each<[string, readonly Edit[]]>([
-    ["lowered", [["routes.yaml", "{ input: 1.38, output: 11 }", "{ input: 1.2, output: 9 }"]]],
-    ["raised", [PRICE]],
-  ])("that is %s is a note about callers who choose by price", async (_, edits) => {
+  it.each<[string, readonly Edit[], string]>([
+    [
+      "lowered",
+      [["routes.yaml", "{ input: 1.38, output: 11 }", "{ input: 1.2, output: 9 }"]],
+      "are decided differently",
+    ],
+    ["raised", [PRICE], "are refused or decided differently (newly denied 16)"],
+  ])("that is %s is a note about callers who choose by price", async (_, edits, how) => {
     const text = await screen([], ...edits);
     expect(text).not.toMatch(/^(BREAKS|WIDENS|MOVES|NARROWS) /m);
-    expect(text).toContain(
-      "NOTE    callers who state max_price or sort by price are decided differently",
-    );
+    expect(rowsOf(text)).toContain(`NOTE callers who state max_price or sort by price ${how}`);
   });
 });
 

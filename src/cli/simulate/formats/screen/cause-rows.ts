@@ -155,11 +155,18 @@ export function sameText({ path, kind, subject, only }: ChangedEntry): string {
 
 /** Of groups whose callers are decided by a price that they state or sort by. */
 export function pricedText(groups: readonly ChangeGroup[], { evidence }: ReportModel): string {
-  const seen =
-    evidence === null
-      ? ""
-      : ` (${numberText(seenOf(groups).calls)} of ${amountText(evidence.decisions, "recorded call")})`;
-  return `callers who state max_price or sort by price are decided differently${seen}`;
+  const denied = groups.filter(({ kinds }) => kinds.includes("newly_denied"));
+  const classes = denied.reduce((sum, group) => sum + group.classes, 0);
+  const counts = [
+    ...(classes === 0 ? [] : [`newly denied ${numberText(classes)}`]),
+    ...(evidence === null
+      ? []
+      : [
+          `${numberText(seenOf(groups).calls)} of ${amountText(evidence.decisions, "recorded call")}`,
+        ]),
+  ];
+  const how = classes === 0 ? "decided" : "refused or decided";
+  return `callers who state max_price or sort by price are ${how} differently${counts.length === 0 ? "" : ` (${counts.join("; ")})`}`;
 }
 
 /** Where policies changed, whether other rows than those of today would show it. */
