@@ -114,7 +114,7 @@ describe("the question", () => {
         [],
         [PATH],
       ),
-      `may data of beta go to ${US.provider} in ${US.region}, kept 30 days, and shall acme be refused; or a separate route for one of them?`,
+      `may data of beta go to ${US.provider} in ${US.region}, kept 30 days, and shall acme be refused?`,
     ],
     [
       "about requests that were refused is no question about another endpoint",

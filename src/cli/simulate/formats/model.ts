@@ -2,6 +2,8 @@ import type { View } from "../../../simulate/sample-request.ts";
 import type {
   AssertionResult,
   AssertionsReport,
+  CauseReport,
+  ChangedEntry,
   CoverageResult,
   UnusedFinding,
   SimulationReport,
@@ -93,6 +95,7 @@ export function modelOf(report: SimulationReport): ReportModel {
   const { base, head, findings, declared, promoted } = report;
   return {
     ...report,
+    causes: report.causes.map((cause) => ({ ...cause, entries: worstFirst(cause.entries) })),
     assertions: assertionsOf(report),
     difference: promotedDifference(report),
     unchanged: unchangedText(report),
@@ -101,6 +104,15 @@ export function modelOf(report: SimulationReport): ReportModel {
     verdicts: { declared: verdictText(declared, report), promoted: verdictText(promoted, report) },
     spaceText: spaceText(report),
   };
+}
+
+/** An endpoint's other provider comes before the approvals that it needs: headlines have the first. */
+function worstFirst(entries: CauseReport["entries"]): CauseReport["entries"] {
+  const isMoved = ({ kind, path }: ChangedEntry): boolean =>
+    kind === "endpoint" && path.endsWith(".provider");
+  return entries[0]?.kind === "workspace"
+    ? entries.toSorted((left, right) => Number(isMoved(right)) - Number(isMoved(left)))
+    : entries;
 }
 
 const STATUSES = ["FAIL", "WAIVED", "PASS"] as const;

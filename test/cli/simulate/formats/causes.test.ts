@@ -114,8 +114,8 @@ function firstScreen(one: SimulationReport): string {
 describe("the first screen", () => {
   test("reports what breaks before what widens, by plain requests, and counts the others", () => {
     expect(firstScreen(withCauses(cause()))).toMatchInlineSnapshot(`
-      "REVIEW  chat-eu may fall back to openai-us-gpt5: openai in us-east, kept 30 days, trains on data
-        routes.yaml:41
+      "REVIEW  chat-eu may fall back to openai-us-gpt5: openai in us-east, kept 30 days, trains on data;
+        clinic refused   routes.yaml:41
       main 1a2b3c4 → us-fallback 9f8e7d6   complete
 
       BREAKS  clinic    chat-eu refused: retention/kept (KEPT); only with needs tools; such as with
@@ -125,8 +125,7 @@ describe("the first screen", () => {
       SAME    hr (us-east is not approved)
       SAME    2 workspaces without chat-eu
 
-      Decide: may requests of acme-dev lose this protection, and shall clinic be refused; or a separate
-              route for one of them?
+      Decide: may requests of acme-dev lose this protection, and shall clinic be refused?
       explain: signalbox explain --workspace acme-eu --model chat-eu --needs tools
       More: 1 variant of requests with conditions, 1 other reason or name   --all
       Facts: 1 breaks, 1 widens, 2 same"

@@ -112,6 +112,27 @@ describe("the first screen", () => {
   });
 });
 
+describe("the headline", () => {
+  const headlineOfEdits = async (...edits: readonly Edit[]): Promise<string> =>
+    (await screen([], ...edits)).split("\n\n")[0] ?? "";
+
+  it("of a fallback names the workspaces that are refused", async () => {
+    expect(await headlineOfEdits(US_FALLBACK)).toContain("kept 30 days; clinic refused");
+  });
+
+  it("of an endpoint with another provider is about it, and not about the approvals", async () => {
+    const text = await headlineOfEdits(
+      ["routes.yaml", MOVED_ENDPOINT, MOVED_ENDPOINT.replace("openai-us", "mistral-eu")],
+      [
+        "routes.yaml",
+        "providers: [openai-eu, openai-us]",
+        "providers: [openai-eu, openai-us, mistral-eu]",
+      ],
+    );
+    expect(text).toMatch(/^REVIEW {2}endpoints\.gpt-5-mini-us\.provider: openai-us → mistral-eu/);
+  });
+});
+
 describe("a refusal", () => {
   it("that only callers with preferences meet has a line, before what narrows", async () => {
     const text = await screen([], ["routes.yaml", "eu: [eu, eu-west]", "eu: [eu]"]);

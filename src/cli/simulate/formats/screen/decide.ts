@@ -40,10 +40,7 @@ export function questionOf(cause: CauseReport, subject: QuestionSubject): string
   const broken = whose("BREAKS") || (some === "" ? "" : `some callers of ${some}`);
   const wider = questionOfGain(cause, subject);
   const once = cause.groups.length === 0 ? " once it is promoted" : "";
-  if (broken !== "" && wider !== "") {
-    const separate = first.kind === "route" ? "; or a separate route for one of them" : "";
-    return `${wider}, and shall ${broken} be refused${once}${separate}?`;
-  }
+  if (broken !== "" && wider !== "") return `${wider}, and shall ${broken} be refused${once}?`;
   if (broken !== "")
     return `shall ${whose("BREAKS") === "" ? "" : "requests of "}${broken} be refused${once}?`;
   if (wider !== "") return `${wider}${once}?`;

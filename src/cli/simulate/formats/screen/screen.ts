@@ -18,6 +18,7 @@ import {
   failingGates,
   gateTest,
   isCounted,
+  isSomeRefusal,
   rankOf,
   type Effect,
   type EffectTag,
@@ -134,13 +135,22 @@ export function screenOf(
         ? "SAME"
         : "REVIEW";
   const others = changing.length - 1;
+  const broken = ranked[0]?.effects.filter(
+    (effect) => effect.tag === "BREAKS" && !effect.promoted && !isSomeRefusal(effect),
+  );
+  const refused = listText([...new Set(broken?.flatMap(({ workspaces }) => workspaces))], 3);
+  // Other headlines are about refusals themselves, or only have those.
+  const outage =
+    refused === "" || worst?.entries[0]?.kind !== "route" || worst.gains.length === 0
+      ? ""
+      : `; ${refused} refused`;
   return {
     verdict: verdictWord,
     tone: TONE_OF_VERDICT[verdictWord],
     headline:
       worst == null
         ? (unchanged?.sentence.replace(/\.$/, "") ?? report.verdicts.declared)
-        : `${headlineOf(worst, report)}${others === 0 ? "" : `; and ${amountText(others, "more change")}`}`,
+        : `${headlineOf(worst, report)}${outage}${others === 0 ? "" : `; and ${amountText(others, "more change")}`}`,
     location: worst == null ? "" : locationText(worst.entries[0]?.location ?? null),
     facts: factsOf(report, verdict),
     rows: sorted,
