@@ -3,6 +3,8 @@ import { verdictOf, type FailOnValue } from "../../../../src/cli/simulate/exit-c
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
 import { firstScreen } from "../../../../src/cli/simulate/formats/screen/first-screen.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
+import { spentRows } from "../../../../src/cli/simulate/formats/screen/cause-rows.ts";
+import { comparison, everything, NEWLY_DENIED } from "./report-fixture.ts";
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
 import { simulated, type Edit } from "../../../simulate/causes/fixture.ts";
 
@@ -210,5 +212,20 @@ describe("the question", () => {
     expect(text.replaceAll(/\s+/g, " ")).toContain(
       "may data of recruiting go to openai-us in us, kept 30 days; to openai-eu in eu, nothing kept; to mistral-eu in eu-west, nothing kept? is it what the provider charges?",
     );
+  });
+});
+
+describe("the cost of recorded answers", () => {
+  it.each([
+    [
+      "counts refused calls, which are no saving",
+      84,
+      /2026-10-31; 84 calls refused, which is no saving$/,
+    ],
+    ["is bare where no recorded call is refused", 0, /2026-10-31$/],
+  ])("%s", (_, seen, end) => {
+    const refused = { ...NEWLY_DENIED, seen };
+    const one = { ...everything(), declared: comparison("less_permissive", [refused]) };
+    expect(spentRows(modelOf(one)).map(({ text }) => text)).toEqual([expect.stringMatching(end)]);
   });
 });

@@ -50,7 +50,7 @@ export function cutRows({ future_rows: latent }: ReportModel): readonly PlainRow
 }
 
 /** What the recorded answers of the routes whose cost differs would have cost, in one line. */
-export function spentRows({ evidence }: ReportModel): readonly PlainRow[] {
+export function spentRows({ evidence, ...report }: ReportModel): readonly PlainRow[] {
   const [declared, promoted] = [evidence?.declared.costs ?? [], evidence?.promoted.costs ?? []];
   const costs = declared.length > 0 ? declared : promoted;
   if (evidence === null || costs.length === 0) return [];
@@ -61,7 +61,10 @@ export function spentRows({ evidence }: ReportModel): readonly PlainRow[] {
   const answers = costs.reduce((sum, { calls }) => sum + calls, 0);
   const spent = costText(costs.reduce(addedUsage, NOTHING_USED));
   const once = declared.length > 0 ? "" : "; once promoted";
-  const text = `${listText(routes, 3)}: ${spent}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${once}`;
+  const { groups } = report[declared.length > 0 ? "declared" : "promoted"];
+  const { calls } = seenOf(groups.filter(({ kinds }) => kinds.includes("newly_denied")));
+  const refused = calls === 0 ? "" : `; ${amountText(calls, "call")} refused, which is no saving`;
+  const text = `${listText(routes, 3)}: ${spent}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${refused}${once}`;
   return [{ tag: "SPEND", tone: "quiet", text }];
 }
 
