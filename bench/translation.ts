@@ -219,7 +219,7 @@ function pairs(): readonly Pair[] {
           stream: () => {
             const stream = exchangePlan(surface, body, dialect).stream();
             for (const chunk of chunks) stream.push(chunk);
-            if (stream.end().ending.failure !== null)
+            if (stream.endStream().ending.failure !== null)
               throw new Error(`${name} over ${dialect}: the stream failed`);
           },
           requestTimes: [],

@@ -127,7 +127,7 @@ export async function makeStages(
   const value = JSON.parse(body);
   const request = surface.parse(value, bytes.length, { version: null, betas: [] });
   if ("code" in request) throw new Error("bench: the body is refused");
-  const decision = decider.decide(identity, request);
+  const decision = decider.decideRequest(identity, request);
   if (decision.outcome !== "route") throw new Error("bench: the request is denied");
   const route = decider.table.routes[decision.route];
   if (route === undefined) throw new Error("bench: no such route");
@@ -205,7 +205,7 @@ export async function makeStages(
       const read = readBody(arriving, runtime.limits, { stopOrder: call.stops, hold });
       arriving.push(bytes);
       arriving.push(null);
-      return read.finally(() => hold.end());
+      return read.finally(() => hold.releaseAll());
     },
     authenticate: () => {
       const entering = admit(runtime, incoming, call.response, endpoint);
@@ -216,7 +216,7 @@ export async function makeStages(
     validate: () => validate(value),
     parse: () => surface.parse(value, bytes.length, { version: null, betas: [] }),
     decide: () => {
-      const made = decider.decide(identity, request);
+      const made = decider.decideRequest(identity, request);
       return (
         made.outcome === "route" &&
         prepareTranslations(decider.table, surface, request, route, made)
@@ -230,7 +230,7 @@ export async function makeStages(
       const admission = taking instanceof Promise ? await taking : taking;
       if ("code" in admission) throw new Error("bench: beyond a limit");
       admission.relayed(outcome, request.shape);
-      admission.end();
+      admission.settleInFull();
     },
     record: async () => {
       const recorder = newRecorder();

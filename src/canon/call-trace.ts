@@ -19,7 +19,7 @@ export interface CallTrace {
    */
   readonly headers: readonly string[];
   /** Called once. */
-  end(end: CallTraceEnd): void;
+  endCall(end: CallTraceEnd): void;
 }
 
 /** Starts the trace of a call. */

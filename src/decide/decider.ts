@@ -11,7 +11,7 @@ import { ANY_TIME, keyInput, timeWindow } from "./policy-input.ts";
 export interface Decider {
   readonly table: RoutingTable;
   readonly policies: PolicySet;
-  decide(identity: Identity, question: Question): Decision;
+  decideRequest(identity: Identity, question: Question): Decision;
 }
 
 /**
@@ -55,7 +55,7 @@ export function createDecider(
   return {
     table,
     policies,
-    decide(identity, question) {
+    decideRequest(identity, question) {
       const window = windowNow();
       const budget = policies.readsBudget ? `${question.budget ?? ""}\n` : "";
       const key = `${identityClass(identity)}\n${window.line}${budget}${questionClass(question)}`;

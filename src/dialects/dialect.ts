@@ -152,7 +152,7 @@ export interface AnswerStream {
    * Call when the upstream's bytes have ended, or it is `done`. Returns the events that close the
    * stream properly.
    */
-  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
+  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
   /** Token counts so far, for an abandoned stream. */
   readonly usage: TokenUsage | null;
   /** Changes of the answer so far; default: none. */
@@ -396,7 +396,7 @@ export interface EventParser {
    * Call when the bytes have ended. Returns the terminal event if it is missing: a `failure`,
    * unless the dialect's end proves the answer whole.
    */
-  end(): readonly InferenceEvent[];
+  endAnswer(): readonly InferenceEvent[];
 }
 
 /** Facts of a wire protocol that the compiler reads without loading its translator. */

@@ -210,9 +210,12 @@ function translated(
 function streamOf(
   { translation }: Surface,
   context: AnswerContext,
-  end: EventParser["end"],
+  end: EventParser["endAnswer"],
 ): AnswerStream {
-  return new TranslatedStream({ push: () => [], end }, translation.renderStream(context));
+  return new TranslatedStream(
+    { push: () => [], endAnswer: end },
+    translation.renderStream(context),
+  );
 }
 
 function wholeAnswer(
@@ -270,10 +273,10 @@ export function readableAnswer(exchangePlan: ExchangePlan, received: Uint8Array)
 export function checkedEnd(
   stream: AnswerStream,
   mayBeCut: boolean,
-): ReturnType<AnswerStream["end"]> {
+): ReturnType<AnswerStream["endStream"]> {
   const lacksMark = !stream.done;
   try {
-    const { ending, events } = stream.end();
+    const { ending, events } = stream.endStream();
     const isCut = mayBeCut && lacksMark && ending.failure === null && ending.usage === null;
     return isCut
       ? { ending: { ...ending, failure: failureOf("truncated") }, events: [] }

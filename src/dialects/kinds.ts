@@ -182,7 +182,7 @@ class KindsWalk {
     if (name === "input" && isNested) return;
     this.#path.push(name);
     if (typeof value === "object") this.#value(value, owner, DEFINITIONS.includes(name));
-    else if (name === "tools") this.#refuse(this.#kinds.unknownTool("?", this.#print()));
+    else if (name === "tools") this.#refuseKind(this.#kinds.unknownTool("?", this.#print()));
     if ((isNested || !this.#isKnown) && !RECORDS.includes(owner)) this.#name(name, value);
     this.#path.pop();
   }
@@ -193,7 +193,7 @@ class KindsWalk {
         this.#path.push(index);
         const item: JsonValue | undefined = value[index];
         if (typeof item === "object" && item !== null) this.#value(item, owner, isDefinition);
-        else if (isDefinition) this.#refuse(this.#kinds.unknownTool("?", this.#print()));
+        else if (isDefinition) this.#refuseKind(this.#kinds.unknownTool("?", this.#print()));
         this.#path.pop();
       }
     } else if (isJsonObject(value)) {
@@ -211,7 +211,7 @@ class KindsWalk {
     // A name of one protocol's tools may be that of another object, such as `custom`.
     const needs = isDefinition || known === undefined ? toolNeeds(type) : known;
     if (needs !== null) this.#reading.need(needs, this.#print("type"));
-    else if (isDefinition) this.#refuse(unknownTool(type, this.#print("type")));
+    else if (isDefinition) this.#refuseKind(unknownTool(type, this.#print("type")));
     else if (known === undefined && this.#isKnown)
       this.#reading.unknownKind ??= unknownType(this.#print("type"));
   }
@@ -225,14 +225,14 @@ class KindsWalk {
     if (parent === "reasoning" && name === "mode" && value !== "standard")
       this.#reading.need("reasoning", this.#print());
     if (OTHER_MODELS.includes(name) && !isEmptyValue(value) && !this.#isOwnModeration(value)) {
-      this.#refuse(otherModel(this.#print()));
+      this.#refuseKind(otherModel(this.#print()));
     }
     const stored = name === "id" ? `${parent}.id` : name;
     if (!Object.hasOwn(STORED, stored) || (isJsonObject(value) && name === "container")) return;
     if (value === false || (Array.isArray(value) && value.length === 0)) return;
     // The look of an image.
     if (name === "background" && typeof value === "string") return;
-    this.#refuse(storedState(this.#print(), STORED[stored] ?? ""));
+    this.#refuseKind(storedState(this.#print(), STORED[stored] ?? ""));
   }
 
   /** Reasoning of earlier answers has the same names as its settings. */
@@ -241,8 +241,8 @@ class KindsWalk {
     return name === "reasoning" && this.#path.length > 1;
   }
 
-  #refuse(error: ServiceError): void {
-    if (this.#isKnown) this.#reading.refuse(error);
+  #refuseKind(error: ServiceError): void {
+    if (this.#isKnown) this.#reading.refuseRequest(error);
     else this.#reading.unforwardable ??= error;
   }
 

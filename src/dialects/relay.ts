@@ -34,12 +34,12 @@ export abstract class RelayedStream implements AnswerStream {
     if (this.failure !== null || this.done) return [];
     const events: Uint8Array[] = [];
     for (const event of this.#framer.push(chunk)) this.#relay(event, events);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.refuse("too_large");
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.failAnswer("too_large");
     return events;
   }
 
-  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
-    const rest = this.#framer.end();
+  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+    const rest = this.#framer.lastEvent();
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {
       this.#relay(rest, events);
@@ -66,7 +66,7 @@ export abstract class RelayedStream implements AnswerStream {
    */
   protected abstract close(events: Uint8Array[]): void;
 
-  protected refuse(kind: FailureKind): void {
+  protected failAnswer(kind: FailureKind): void {
     this.failure ??= answerFailure(kind);
   }
 

@@ -22,7 +22,7 @@ export class RequestDraft {
   /** The first 400; a body that is written after it is never sent. */
   refusal: ServiceError | null = null;
 
-  refuse(code: string, message: string, param?: string): void {
+  refuseRequest(code: string, message: string, param?: string): void {
     this.refusal ??= invalidRequest(code, message, param);
   }
 
@@ -31,7 +31,10 @@ export class RequestDraft {
    * that gets here must not lose the content.
    */
   refuseFeature(feature: string): void {
-    this.refuse("feature_not_supported", `An endpoint that may get the request has no ${feature}`);
+    this.refuseRequest(
+      "feature_not_supported",
+      `An endpoint that may get the request has no ${feature}`,
+    );
   }
 }
 

@@ -280,11 +280,11 @@ export class RequestReading {
     this.#calls.set(id, calls - 1);
     if (calls > 0) return;
     const sentence = `${path} must name a tool call that stands before it and has no other result; send the call too, or leave the result out`;
-    this.refuse(invalidRequest("unknown_tool_call", sentence, path));
+    this.refuseRequest(invalidRequest("unknown_tool_call", sentence, path));
   }
 
   /** Only the first error is kept: it is the one that the caller gets. */
-  refuse(error: ServiceError): void {
+  refuseRequest(error: ServiceError): void {
     this.refusal ??= error;
   }
 
@@ -369,7 +369,7 @@ export class RequestReading {
       const facts = ownValue(registry, name);
       if (facts === undefined) continue;
       if (typeof value === "object" && JSON.isRawJSON(value)) {
-        this.refuse(
+        this.refuseRequest(
           invalidRequest("invalid_type", `${name} must not be a number of this size`, name),
         );
       }

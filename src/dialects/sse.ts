@@ -55,7 +55,7 @@ export class SseFramer {
   }
 
   /** The last event, where its blank line is missing; else empty. */
-  end(): Uint8Array {
+  lastEvent(): Uint8Array {
     const rest = this.#buffer.subarray(0, this.#length);
     this.#buffer = EMPTY;
     this.#length = 0;
@@ -256,10 +256,10 @@ export abstract class SseEventParser<Reader extends AnswerReader> implements Eve
     return this.reader.drain();
   }
 
-  end(): readonly InferenceEvent[] {
+  endAnswer(): readonly InferenceEvent[] {
     if (this.reader.over) return [];
     // A provider may omit the last blank line.
-    this.#read(this.#framer.end());
+    this.#read(this.#framer.lastEvent());
     this.close();
     return this.reader.drain();
   }

@@ -74,7 +74,7 @@ function keptMembers(
   for (const name of Object.keys(body)) {
     if (Object.hasOwn(registry, name) || isAbsent(body, name)) continue;
     if (isEmptyValue(body[name])) reading.dropped.add("empty_member_dropped");
-    else if (mode !== "strip") reading.refuse(untranslatable(shownName(name), mode));
+    else if (mode !== "strip") reading.refuseRequest(untranslatable(shownName(name), mode));
     else if (!stripped.includes("unknown_field")) stripped.push("unknown_field");
   }
   return { body: kept, stripped };

@@ -36,8 +36,8 @@ export class TranslatedStream implements AnswerStream {
     return this.#render(this.#parser.push(chunk));
   }
 
-  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
-    const events = this.done || this.failure !== null ? [] : this.#render(this.#parser.end());
+  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+    const events = this.done || this.failure !== null ? [] : this.#render(this.#parser.endAnswer());
     if (!this.done)
       this.failure ??= { kind: "truncated", status: null, retryAfter: null, code: null };
     for (const field of this.#renderer.dropped) this.#dropped.add(field);
@@ -124,7 +124,7 @@ export interface EventFilter {
 export function filtered(parser: EventParser, filters: readonly EventFilter[]): EventParser {
   return {
     push: (chunk) => filteredEvents(parser.push(chunk), filters),
-    end: () => filteredEvents(parser.end(), filters),
+    endAnswer: () => filteredEvents(parser.endAnswer(), filters),
   };
 }
 
@@ -241,7 +241,7 @@ export class StopCut implements EventFilter {
       if (this.#ended) break;
       if (event.type === "text") this.#text(event, passed);
       else {
-        if (event.type === "close") this.#release(event.index, this.#held.length, passed);
+        if (event.type === "close") this.#releaseText(event.index, this.#held.length, passed);
         passed.push(event);
       }
       if (this.#ended)
@@ -258,10 +258,10 @@ export class StopCut implements EventFilter {
       .filter(({ at }) => at !== -1)
       .toSorted((one, other) => one.at - other.at)[0];
     if (found === undefined) {
-      this.#release(index, this.#held.length - this.#possibleBeginning(), passed);
+      this.#releaseText(index, this.#held.length - this.#possibleBeginning(), passed);
       return;
     }
-    this.#release(index, found.at, passed);
+    this.#releaseText(index, found.at, passed);
     passed.push(
       { type: "close", index },
       { type: "finish", reason: "stop_sequence", stopSequence: found.stop },
@@ -280,7 +280,7 @@ export class StopCut implements EventFilter {
   }
 
   /** Passes the first `length` characters on. */
-  #release(index: number, length: number, passed: InferenceEvent[]): void {
+  #releaseText(index: number, length: number, passed: InferenceEvent[]): void {
     if (length === 0) return;
     passed.push({
       type: "text",

@@ -89,15 +89,15 @@ export class ConnectionPools {
   }
 
   /**
-   * Connections for every provider that `access` gives a way to. Call `release` once, when they are
-   * no longer used.
+   * Connections for every provider that `access` gives a way to. Call `releaseConnections` once,
+   * when they are no longer used.
    */
   acquire(
     table: RoutingTable,
     access: (provider: ProviderRow) => Access | null,
   ): {
     readonly connections: ReadonlyMap<string, Connection>;
-    readonly release: () => Promise<void>;
+    readonly releaseConnections: () => Promise<void>;
   } {
     const connections = new Map<string, Connection>();
     const taken: Release[] = [];
@@ -112,7 +112,7 @@ export class ConnectionPools {
     }
     return {
       connections,
-      release: async () => void (await Promise.all(taken.map((release) => release()))),
+      releaseConnections: async () => void (await Promise.all(taken.map((release) => release()))),
     };
   }
 

@@ -132,7 +132,7 @@ type HealthListener = (
 ) => void;
 
 /** Receives how calls go. */
-export type CallTracker = Pick<EndpointTracker, "begin" | "answering" | "end">;
+export type CallTracker = Pick<EndpointTracker, "begin" | "answering" | "endCall">;
 
 /**
  * Health and measurements of the endpoints for one kind of calls (`of` gives those of another
@@ -198,7 +198,7 @@ export class EndpointTracker {
     this.#endpoints.get(endpointId)?.health.claimTrial(now);
   }
 
-  /** A call begins. `end` follows, once, whatever becomes of it. */
+  /** A call begins. `endCall` follows, once, whatever becomes of it. */
   begin(endpointId: string, now: number): void {
     const tracked = this.#tracked(endpointId);
     tracked.measures.begin();
@@ -214,10 +214,10 @@ export class EndpointTracker {
   }
 
   /** A call has ended. */
-  end(endpointId: string, outcome: CallOutcome, now: number): void {
+  endCall(endpointId: string, outcome: CallOutcome, now: number): void {
     const tracked = this.#endpoints.get(endpointId);
     if (tracked === undefined) return;
-    tracked.measures.end(outcome, now);
+    tracked.measures.endCall(outcome, now);
     const settings = this.#settingsOf(endpointId);
     const { failure } = outcome;
     if (settings !== null) {
@@ -225,7 +225,7 @@ export class EndpointTracker {
         // Servers that generate often lack the path that counts. Of other calls a 404 is a mistake
         // in the configuration.
         if (this.#kind === "count_tokens" && failure?.kind === "not_found") health.lacksPath(now);
-        else health.end(failure, settings, now);
+        else health.endCall(failure, settings, now);
       });
     }
     this.#dropIfDone(endpointId, tracked);
@@ -369,7 +369,7 @@ export class Measures {
     this.#inFlight += 1;
   }
 
-  end(
+  endCall(
     { firstToken, wholeAnswer, tokensPerSecond }: Omit<CallOutcome, "failure">,
     now: number,
   ): void {

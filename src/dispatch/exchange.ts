@@ -211,7 +211,7 @@ export class Exchange implements CarriedCall {
     if (this.#ended) return;
     // No upgrade to another protocol was requested (RFC 9110 §15.2.2). Every other interim answer
     // is ignored, and does not count as an answer in time.
-    if (status === SWITCHING_PROTOCOLS) return this.#refuse();
+    if (status === SWITCHING_PROTOCOLS) return this.#rejectAnswer();
     if (status < 200) return;
     this.#sawHeaders = true;
     this.#silenceEnds = performance.now() + this.#request.timeouts.idle;
@@ -248,7 +248,7 @@ export class Exchange implements CarriedCall {
   #leaveConnection(): void {
     // A new connection for the second try counts a call that it did not begin; that count is of no
     // use to it.
-    if (this.begun) this.#carrier?.end();
+    if (this.begun) this.#carrier?.endCall();
   }
 
   /**
@@ -264,7 +264,7 @@ export class Exchange implements CarriedCall {
     );
   }
 
-  #refuse(): void {
+  #rejectAnswer(): void {
     const controller = this.#controller;
     this.#fail({ kind: "malformed", status: null, retryAfter: null, code: null });
     controller?.abort(new Error("refused"));

@@ -126,7 +126,7 @@ export class Health {
   }
 
   /** A call has ended; `null`: well. */
-  end(failure: UpstreamFailure | null, settings: HealthSettings, now: number): void {
+  endCall(failure: UpstreamFailure | null, settings: HealthSettings, now: number): void {
     const effect = failure === null ? "well" : effectOf(failure.kind);
     switch (effect) {
       case "well":

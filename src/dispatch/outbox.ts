@@ -60,12 +60,12 @@ export class Outbox {
       this.#heldBytes += event.length;
     }
     const isLong = this.#heldBytes > MAXIMUM_HELD_BYTES || now - this.#heldSince > LONGEST_HOLD;
-    if (isLong && !this.#released) return this.release();
+    if (isLong && !this.#released) return this.releaseAnswer();
     return this.#heldBytes <= MAXIMUM_WAITING_BYTES;
   }
 
   /** The stream has output, or has ended properly. @returns as `add` does. */
-  release(): boolean {
+  releaseAnswer(): boolean {
     this.#released = true;
     if (!this.#durable) this.#recording.needed();
     return this.#flush();
@@ -142,7 +142,7 @@ export class ReadOn {
   /** The provider's bytes have ended. */
   close(): void {
     try {
-      const { ending } = this.#stream.end();
+      const { ending } = this.#stream.endStream();
       this.#end(ending.failure === null ? ending : {});
     } catch {
       this.stop();

@@ -306,7 +306,7 @@ export class PlanWalk<Answer> {
     this.#turns = [turn, hedge];
     const { end, failed } = await settledEnd(first, Promise.resolve(this.#try(other, true, hedge)));
     // The slower call ends at once; its line of the evidence has the reason.
-    for (const each of this.#turns) each.end();
+    for (const each of this.#turns) each.endTurn();
     await Promise.all(this.#turns.flatMap(({ call }) => call ?? []));
     if (failed !== null) this.#failed.push({ endpoint: other.endpoint.id, failure: failed });
     return end;
@@ -444,8 +444,8 @@ export class PlanWalk<Answer> {
           wholeAnswer,
           tokensPerSecond: tokensPerSecond(end, duration),
         };
-        endpoints.end(id, measured, startedAt + duration);
-        trace?.end(end);
+        endpoints.endCall(id, measured, startedAt + duration);
+        trace?.endCall(end);
       }
       const { failure, status } = end;
       const { simulated, proxied } = connection;
@@ -474,7 +474,7 @@ class Turn<Answer> {
   attempt: Attempt<Answer> | null = null;
   call: Promise<CallEnd<Answer>> | null = null;
 
-  end(): void {
+  endTurn(): void {
     this.isOver = true;
     this.attempt?.stop("abandoned");
   }

@@ -99,7 +99,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
       if (this.#errorBytes > MAXIMUM_ERROR_BYTES) {
         // An error answer is known to be one before it ends.
         this.exchange.cancel();
-        return this.#refuse(EMPTY);
+        return this.#failRefused(EMPTY);
       }
     }
     this.#chunks.push(chunk);
@@ -112,7 +112,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
       this.#decompressor === null && this.exchange.ownsChunks,
     );
     if (this.status === 200) this.whole(answer);
-    else this.#refuse(answer.whole);
+    else this.#failRefused(answer.whole);
   }
 
   /** Closes the socket, and fails. */
@@ -136,7 +136,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
     if (!this.ended) this.close();
   }
 
-  #refuse(bytes: Uint8Array): void {
+  #failRefused(bytes: Uint8Array): void {
     const { body, callers, readError } = this.#request;
     const { dialect } = this.#connection.provider;
     const failure = refusedRequest(readError(this.status ?? 0, bytes), { body, callers, dialect });

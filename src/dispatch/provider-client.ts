@@ -80,7 +80,7 @@ export class ProviderClient extends Client {
   }
 
   /** A call that had begun has ended. */
-  end(): void {
+  endCall(): void {
     this.#connection.running -= 1;
   }
 }

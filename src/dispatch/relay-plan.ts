@@ -263,7 +263,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#firstOutputAt = performance.now();
     this.#job.endpoints.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
     this.exchange.outputBegan();
-    if (this.#outbox?.release() === false) this.exchange.pause();
+    if (this.#outbox?.releaseAnswer() === false) this.exchange.pause();
   }
 
   /** The decision is on disk. */
@@ -298,7 +298,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#send(ending, () => {
       this.#outbox?.becomeDurable();
       this.#outbox?.add(events);
-      this.#outbox?.release();
+      this.#outbox?.releaseAnswer();
       this.#client.end();
     });
   }

@@ -174,7 +174,7 @@ export class ChainVerifier {
         : this.#running.get(requestId);
     const cause =
       row.kind === "decision"
-        ? this.#decide(facts, row.position)
+        ? this.#addDecision(facts, row.position)
         : this.#settle(requestId, row.position);
     if (cause !== null || row.columns === undefined) return cause;
     const { lowest, highest, workspaces } = row.columns;
@@ -187,7 +187,7 @@ export class ChainVerifier {
     return (this.#remembered.get(position) ?? []).every((known) => known === hash);
   }
 
-  #decide({ requestId, workspace }: RecordFacts, position: number): ChainCause | null {
+  #addDecision({ requestId, workspace }: RecordFacts, position: number): ChainCause | null {
     if (this.#running.has(requestId) || this.endOf(requestId) !== null) return "duplicate";
     this.#running.set(requestId, { position, workspace });
     return null;

@@ -34,7 +34,7 @@ export interface RequestTrace {
   readonly traceId: Identifier | null;
   readonly call: CallTracer;
   /** Once. Not for requests without a record: their trace is forgotten. */
-  end(request: EndedRequest): void;
+  endRequest(request: EndedRequest): void;
 }
 
 /** Headers of the W3C recommendation, as the client sent them. */

@@ -91,7 +91,7 @@ type SettledShape = Pick<RequestShape, "operation" | "stream">;
 /** @property usage what is known of the request's tokens at its end. */
 export type RelaySettlement = Settlement & Pick<RelayOutcome, "usage">;
 
-/** One request's reservation of its limits. A second `end` does nothing. */
+/** One request's reservation of its limits. A second `settleInFull` does nothing. */
 export interface Admission {
   /** Something counts the request's tokens. */
   readonly countsTokens: boolean;
@@ -103,9 +103,9 @@ export interface Admission {
     answered: readonly AnsweredPart[],
   ) => RelaySettlement;
   /** Nothing was sent to a provider. */
-  readonly release: () => void;
+  readonly releaseReservation: () => void;
   /** Whatever happened, it has ended: what has not been settled counts in full. */
-  readonly end: () => void;
+  readonly settleInFull: () => void;
 }
 
 /** A request that may be sent to providers. */
@@ -139,8 +139,8 @@ function unlimited(estimateFor: Estimator, plan: readonly Candidate[]): Admissio
       const cost = reportedCostOfParts(attempts.map(toEnded), parts);
       return { usage: usageOfParts(parts), estimated: parts !== answered, cost };
     },
-    release: () => {},
-    end: () => {},
+    releaseReservation: () => {},
+    settleInFull: () => {},
   };
 }
 
@@ -237,16 +237,16 @@ class Reserved implements Admission {
     return { usage: usageOfParts(parts), estimated, cost };
   }
 
-  release(): void {
-    this.#quotas.release(this.#reservation);
+  releaseReservation(): void {
+    this.#quotas.releaseReservation(this.#reservation);
   }
 
-  end(): void {
+  settleInFull(): void {
     void this.#quotas.settle(this.#reservation, this.#estimate.amounts);
   }
 
   #settleUsed(used: Used | null): boolean {
-    if (used === null) this.release();
+    if (used === null) this.releaseReservation();
     else void this.#quotas.settle(this.#reservation, used.amounts);
     return this.countsTokens && (used?.estimated ?? false);
   }

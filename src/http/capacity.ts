@@ -19,7 +19,7 @@ export class Capacity {
     this.bytes = new FairShare(bodyMemory);
   }
 
-  /** For one request. {@link RequestHold.end} gives back what it has taken. */
+  /** For one request. {@link RequestHold.releaseAll} gives back what it has taken. */
   hold(
     { workspace, keyId }: Identity,
     { workspaces }: Pick<RoutingTable, "workspaces">,
@@ -80,7 +80,7 @@ export class RequestHold {
   }
 
   /** Safe to call twice. */
-  end(): void {
+  releaseAll(): void {
     this.endReading();
     if (this.#isRunning) this.#capacity.running.giveBack(this.#workspace, null, 1);
     if (this.#bytes > 0) this.#capacity.bytes.giveBack(this.#workspace, this.#keyId, this.#bytes);

@@ -70,7 +70,7 @@ export async function handleInference(
   try {
     const arrival = { incoming, response, snapshot, requestId, common, recorder };
     const end = await handleArrival(served, arrival);
-    if (end.kind === "refused") recorder.refuse(end.error, end.decided);
+    if (end.kind === "refused") recorder.recordRefusal(end.error, end.decided);
     if (end.kind === "aborted") recorder.aborted();
     if ("error" in end) {
       send(end.error);
@@ -128,7 +128,7 @@ async function handleArrival(
     };
     return await decideAndAnswer(call, request, body.bytes);
   } finally {
-    hold.end();
+    hold.releaseAll();
   }
 }
 
@@ -144,7 +144,7 @@ async function decideAndAnswer(
   // Where no policy reads the budget, the request stays as it is.
   const request = budget === undefined ? parsed : { ...parsed, budget };
   const { table } = snapshot.decider;
-  const decision = snapshot.decider.decide(identity, request);
+  const decision = snapshot.decider.decideRequest(identity, request);
   const route = table.routes[decision.route];
   const strange = refusedKind(request, route);
   if (strange !== null) return refused(strange);
@@ -153,7 +153,7 @@ async function decideAndAnswer(
     if (decision.route === "") {
       const counted = await admitToLimits(call, request, NO_ROUTE, { bytes, calls: 1 });
       if ("code" in counted) return refused(counted, decided);
-      counted.end();
+      counted.settleInFull();
     }
     const unrecorded = await onDisk(recorder.decided(decided, bounds.deadline));
     const isUnknown = decision.denial.reason === "model_not_found";
@@ -182,7 +182,7 @@ async function decideAndAnswer(
     const recording = recorder.decided(decided, bounds.deadline);
     const unrecorded = mustPrecedeCalls(call) ? await onDisk(recording) : null;
     if (unrecorded !== null) {
-      admission.release();
+      admission.releaseReservation();
       return endOf(unrecorded);
     }
     const endpoints = runtime.endpoints.of(callKindOf(endpoint.operation));
@@ -195,7 +195,7 @@ async function decideAndAnswer(
       ? await answerUnary(call, admitted, opened)
       : await relay(call, admitted, opened);
   } finally {
-    admission.end();
+    admission.settleInFull();
   }
 }
 

@@ -181,7 +181,7 @@ export class Recorder {
    *
    * @param decided of a request that a limit refuses after its decision
    */
-  refuse(error: ServiceError, decided: DecidedRequest | null = null): ServiceError {
+  recordRefusal(error: ServiceError, decided: DecidedRequest | null = null): ServiceError {
     if (this.#decision === null) {
       this.#decision =
         decided === null
@@ -210,7 +210,7 @@ export class Recorder {
 
   /** The client went away before its request was whole. */
   aborted(): void {
-    this.refuse(invalidRequest("client_closed", "The client closed the connection."));
+    this.recordRefusal(invalidRequest("client_closed", "The client closed the connection."));
     this.#outcome = { ...EMPTY_OUTCOME, status: 499, terminal: "client_closed" };
   }
 
@@ -336,7 +336,7 @@ export class Recorder {
     try {
       const reported = { decision, outcome, traceId: this.#trace?.traceId ?? null };
       this.#observer.ended(decision.operation, reported);
-      this.#trace?.end(reported);
+      this.#trace?.endRequest(reported);
     } catch {
       // The request has ended well, and what it has taken is yet to be given back.
     }
@@ -344,7 +344,7 @@ export class Recorder {
 
   /** An exception of ours. The id in the client's error is the id of the record. */
   crashed(error: ServiceError): void {
-    this.refuse(error);
+    this.recordRefusal(error);
     this.#outcome = {
       ...EMPTY_OUTCOME,
       attempts: this.#attempts,

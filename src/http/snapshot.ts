@@ -14,7 +14,7 @@ export interface Snapshot {
    * Gives the connections back; called once, when the last request that took this snapshot has
    * ended.
    */
-  readonly release: () => Promise<void>;
+  readonly releaseConnections: () => Promise<void>;
 }
 
 /**
@@ -45,7 +45,7 @@ export class SnapshotHolder {
       snapshot: counted.snapshot,
       done: () => {
         counted.users -= 1;
-        if (counted.retired && counted.users === 0) void counted.snapshot.release();
+        if (counted.retired && counted.users === 0) void counted.snapshot.releaseConnections();
       },
     };
   }
@@ -63,7 +63,7 @@ export class SnapshotHolder {
     const old = this.#current;
     this.#current = { snapshot: next, users: 0, retired: false };
     old.retired = true;
-    if (old.users === 0) void old.snapshot.release();
+    if (old.users === 0) void old.snapshot.releaseConnections();
   }
 }
 

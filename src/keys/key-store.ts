@@ -156,7 +156,7 @@ export interface SessionStore {
   /** An earlier time than the stored one, or an unknown session, changes nothing. */
   touch(digest: string, at: number): Promise<void>;
   /** Durable when it resolves. An unknown session changes nothing. */
-  end(digest: string): Promise<void>;
+  endSession(digest: string): Promise<void>;
   /**
    * Deletes those that ended at `now` or earlier, and those last seen at `idleSince` or earlier;
    * gives their number.

@@ -98,7 +98,7 @@ export class Sessions {
     const record = await look.found;
     if (record === null) return null;
     if (now >= record.endsAt || now >= record.seenAt + idle) {
-      await this.#store.end(digest);
+      await this.#store.endSession(digest);
       return this.#forget(digest);
     }
     if (now - record.seenAt < TOUCH_INTERVAL) return record;
@@ -111,9 +111,9 @@ export class Sessions {
   }
 
   /** Ends it here at once, and within a second for every other process. */
-  async end(value: string): Promise<void> {
+  async endSession(value: string): Promise<void> {
     const digest = digestOf(value);
-    await this.#store.end(digest);
+    await this.#store.endSession(digest);
     this.#forget(digest);
   }
 

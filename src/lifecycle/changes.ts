@@ -232,7 +232,7 @@ export function candidateWithdrawal(
   };
 }
 
-export function release(
+export function contentRelease(
   states: PolicyStates,
   { policy, digest, expected, by }: ContentRequest & { readonly expected: Expectation },
   at: number,

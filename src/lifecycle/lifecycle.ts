@@ -249,7 +249,7 @@ export interface PolicyLifecycle {
   promote(request: PromotionRequest): Result;
   rollBack(request: RollbackRequest): Result;
   /** Lifts a hold or a withdrawal of a kept content, or brings back one that stands in no slot. */
-  release(request: {
+  releaseContent(request: {
     readonly policy: string;
     readonly digest: string;
     readonly expected: Expectation;

@@ -121,8 +121,8 @@ class Lifecycle implements PolicyLifecycle {
   withdrawCandidate: PolicyLifecycle["withdrawCandidate"] = (request) =>
     this.#change((states) => changes.candidateWithdrawal(states, request, this.#now()));
 
-  release: PolicyLifecycle["release"] = (request) =>
-    this.#change((states) => changes.release(states, request, this.#now()));
+  releaseContent: PolicyLifecycle["releaseContent"] = (request) =>
+    this.#change((states) => changes.contentRelease(states, request, this.#now()));
 
   promote: PolicyLifecycle["promote"] = (request) => {
     // Counted once for each content: counting takes longer than anything else here.

@@ -56,7 +56,7 @@ export class Accounts {
 
   /** True where more was used than was reserved and at hand: it is owed to the store. */
   settle(account: CounterAccount, reserved: number, used: number, at: number): boolean {
-    account.release(reserved, at);
+    account.releaseAmount(reserved, at);
     const isCurrent = account.holds(at);
     let beyond = used - reserved;
     if (isCurrent) {

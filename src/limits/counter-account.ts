@@ -94,7 +94,7 @@ export class CounterAccount {
   }
 
   /** The end of a reservation. @param at when it was made. */
-  release(amount: number, at: number): void {
+  releaseAmount(amount: number, at: number): void {
     this.open -= 1;
     if (this.holds(at)) this.reserved -= amount;
   }
@@ -211,7 +211,7 @@ export class SlotAccount {
     this.inUse += 1;
   }
 
-  release(): void {
+  releaseSlot(): void {
     this.inUse -= 1;
   }
 

@@ -245,7 +245,8 @@ function demandsOf(waiting: readonly WaitingRequest[]): Demands {
 }
 
 /**
- * The reservation of one request. End it once, by {@link Quotas.settle} or {@link Quotas.release}.
+ * The reservation of one request. End it once, by {@link Quotas.settle} or
+ * {@link Quotas.releaseReservation}.
  */
 export interface Reservation {
   readonly meters: readonly Meters[];
@@ -366,7 +367,7 @@ export class Quotas {
     reservation.ended = true;
     let owes = false;
     for (const { counters, slots } of reservation.meters) {
-      slots?.release();
+      slots?.releaseSlot();
       for (const counter of counters) {
         const beyond = this.#accounts.settle(
           counter,
@@ -387,7 +388,7 @@ export class Quotas {
   }
 
   /** Ends a reservation of which nothing was used: no call was made. */
-  release(reservation: Reservation): void {
+  releaseReservation(reservation: Reservation): void {
     void this.settle(reservation, NOTHING);
   }
 
@@ -454,7 +455,7 @@ export class Quotas {
       if (isDone) this.#resolve(debtors);
       else {
         this.#debtors = [...debtors, ...this.#debtors];
-        this.#refuse(unknown);
+        this.#refuseWaiters(unknown);
       }
       this.#land(unknown !== "all");
     });
@@ -515,7 +516,7 @@ export class Quotas {
   }
 
   /** Refuses those who wait for one of these. */
-  #refuse(unknown: ReadonlySet<Account | null> | "all"): void {
+  #refuseWaiters(unknown: ReadonlySet<Account | null> | "all"): void {
     const waiters = this.#waiters;
     const isMet = ({ counters, slots }: Meters): boolean =>
       unknown === "all" ||

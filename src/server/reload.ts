@@ -133,13 +133,13 @@ export class ReloadRequests {
   };
 
   /** From now on requests are carried out, beginning with one that has waited. */
-  begin(reload: () => void): void {
+  beginReloads(reload: () => void): void {
     this.#reload = reload;
     if (this.#waiting) reload();
   }
 
   /** From now on requests mean nothing. */
-  end(): void {
+  endReloads(): void {
     this.#reload = () => {};
   }
 }

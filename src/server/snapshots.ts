@@ -159,8 +159,12 @@ export function snapshotOf(
   policies: PolicySet,
   pools: ConnectionPools,
 ): Snapshot {
-  const { connections, release } = pools.acquire(table, access);
-  return { decider: createDecider(table, policies, Date.now), connections, release };
+  const { connections, releaseConnections: release } = pools.acquire(table, access);
+  return {
+    decider: createDecider(table, policies, Date.now),
+    connections,
+    releaseConnections: release,
+  };
 }
 
 /**

@@ -76,7 +76,7 @@ export class SideDecider {
     };
   }
 
-  decide(sample: SampleRequest): SideOutcomes {
+  decideSample(sample: SampleRequest): SideOutcomes {
     const { declared, promoted } = this.#views;
     const now = this.#outcome(declared, sample);
     return {

@@ -199,7 +199,7 @@ async function weighed(
   { signal }: SimulationWatch,
 ): Promise<EvidenceTally | null> {
   if (evidence === null) return null;
-  const tally = new EvidenceTally((sample) => runner.decide(sample), tables, renames, zones);
+  const tally = new EvidenceTally((sample) => runner.decideSample(sample), tables, renames, zones);
   await readEvidence(evidence, tally, signal);
   return tally;
 }
@@ -215,7 +215,7 @@ function asserted(
   const inOrder = [...tally.assertions]
     .toSorted(([left], [right]) => left - right)
     .map(([, each]) => each);
-  const cases = judgeCases(found.assertions, (sample) => runner.decide(sample));
+  const cases = judgeCases(found.assertions, (sample) => runner.decideSample(sample));
   // What meets none of the classes that were decided may meet one that was left out.
   const judged =
     cut.length === 0

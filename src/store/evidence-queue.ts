@@ -309,7 +309,7 @@ export class EvidenceQueue {
   /** Answers that wait are refused; all records are tried again, before what has come since. */
   #failed(batch: Batch): void {
     this.#available = false;
-    this.#refuse(batch, "failed", Number.POSITIVE_INFINITY);
+    this.#refuseWaiters(batch, "failed", Number.POSITIVE_INFINITY);
     for (const waiter of batch.waiters) waiter.wasTried = true;
     for (const { reject } of batch.flushes) reject(this.#unavailable("failed"));
     const { decisions, outcomes, waiters, flushes } = this.#gathering;
@@ -345,7 +345,7 @@ export class EvidenceQueue {
     this.#late = this.#sentAt <= since;
     let oldest = this.#late ? Number.POSITIVE_INFINITY : this.#sentAt;
     for (const batch of [flying, this.#gathering]) {
-      oldest = Math.min(oldest, this.#refuse(batch, "late", since));
+      oldest = Math.min(oldest, this.#refuseWaiters(batch, "late", since));
       if (!this.#late) continue;
       for (const { reject } of batch.flushes.splice(0)) reject(this.#unavailable("late"));
     }
@@ -358,7 +358,7 @@ export class EvidenceQueue {
    *
    * @returns since when the longest of the others has waited; infinity where none waits
    */
-  #refuse({ waiters }: Batch, reason: EvidenceUnavailableReason, until: number): number {
+  #refuseWaiters({ waiters }: Batch, reason: EvidenceUnavailableReason, until: number): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (const waiter of waiters) {
       const { neededAt } = waiter;

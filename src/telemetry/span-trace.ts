@@ -162,7 +162,7 @@ class SpanTrace implements RequestTrace {
   readonly call = (candidate: Candidate, provider: ProviderRow): CallTrace => {
     this.#calls += 1;
     if (this.#calls > MOST_CALLS || !this.#span.isRecording()) {
-      return { headers: this.#headers(this.#span, provider), end: () => {} };
+      return { headers: this.#headers(this.#span, provider), endCall: () => {} };
     }
     const name = `${genAiOperation(this.#operation)} ${candidate.endpoint.upstreamModel}`;
     const attributes = callAttributes(this.#operation, candidate, provider);
@@ -173,7 +173,7 @@ class SpanTrace implements RequestTrace {
     );
     return {
       headers: this.#headers(span, provider),
-      end: (end: CallTraceEnd) => {
+      endCall: (end: CallTraceEnd) => {
         span.setAttributes(callEndAttributes(end));
         if (end.failure !== null) span.setStatus({ code: SpanStatusCode.ERROR });
         span.end(now());
@@ -181,7 +181,7 @@ class SpanTrace implements RequestTrace {
     };
   };
 
-  end(request: EndedRequest): void {
+  endRequest(request: EndedRequest): void {
     if (!this.#span.isRecording()) return;
     const { decision, outcome } = request;
     const decide = this.#tracer.startSpan(

@@ -78,9 +78,9 @@ function parseState(header: TraceHeaders["tracestate"]): string | null {
   return members.join(",");
 }
 
-const SILENT: CallTrace = { headers: [], end: () => {} };
+const SILENT: CallTrace = { headers: [], endCall: () => {} };
 
-const NO_TRACE: RequestTrace = { traceId: null, call: () => SILENT, end: () => {} };
+const NO_TRACE: RequestTrace = { traceId: null, call: () => SILENT, endRequest: () => {} };
 
 /**
  * For a router that traces nothing itself: the client's trace headers go unchanged to providers
@@ -90,10 +90,10 @@ export const passTraceOn: BeginTrace = (_, headers) => {
   if (headers.traceparent === undefined) return NO_TRACE;
   const context = parseTraceContext(headers);
   if (context === null) return NO_TRACE;
-  const passed: CallTrace = { headers: formatTraceContext(context), end: () => {} };
+  const passed: CallTrace = { headers: formatTraceContext(context), endCall: () => {} };
   return {
     traceId: asIdentifier(context.traceId),
     call: (_candidate, provider) => (provider.traceContext === true ? passed : SILENT),
-    end: () => {},
+    endRequest: () => {},
   };
 };

@@ -38,7 +38,7 @@ describe("the memo", () => {
         const rows = table();
         const decider = createDecider(rows, sensitive(), () => 0);
         for (const question of requested) {
-          expect(decider.decide(identity, question)).toEqual(
+          expect(decider.decideRequest(identity, question)).toEqual(
             decide(rows, sensitive(), identity, question, 0),
           );
         }
@@ -51,8 +51,8 @@ describe("the memo", () => {
     const policies = fakePolicies();
     const decider = createDecider(table(), policies, () => 0);
     const question = { model: "r", shape: shape(), preferences: null };
-    const first = decider.decide(identity, question);
-    expect(decider.decide({ ...identity }, question)).toBe(first);
+    const first = decider.decideRequest(identity, question);
+    expect(decider.decideRequest({ ...identity }, question)).toBe(first);
     expect(policies.requested).toHaveLength(1);
   });
 
@@ -60,10 +60,10 @@ describe("the memo", () => {
     const policies = fakePolicies();
     const decider = createDecider(table(), policies, () => 0);
     const question = { model: "r", shape: shape(), preferences: null };
-    decider.decide(identity, question);
-    decider.decide({ ...identity, keyId: "k2" }, question);
+    decider.decideRequest(identity, question);
+    decider.decideRequest({ ...identity, keyId: "k2" }, question);
     expect(policies.requested).toHaveLength(1);
-    decider.decide({ ...identity, labels: ["eu"] }, question);
+    decider.decideRequest({ ...identity, labels: ["eu"] }, question);
     expect(policies.requested).toHaveLength(2);
   });
 
@@ -80,7 +80,7 @@ describe("the memo", () => {
   ])("keeps no decision for a request that differs in its shape: %j", (more) => {
     const decider = createDecider(table(), fakePolicies(), () => 0);
     const ask = (other: Partial<RequestShape>) =>
-      decider.decide(identity, { model: "r", shape: shape(other), preferences: null });
+      decider.decideRequest(identity, { model: "r", shape: shape(other), preferences: null });
     expect(ask(more)).not.toBe(ask({}));
   });
 
@@ -92,7 +92,9 @@ describe("the memo", () => {
     const decider = createDecider(table(), policies, () => {
       throw new Error("requested");
     });
-    expect(decider.decide(identity, question)).toBe(decider.decide(identity, question));
+    expect(decider.decideRequest(identity, question)).toBe(
+      decider.decideRequest(identity, question),
+    );
     expect(policies.requested.map(({ time }) => time)).toEqual([
       { day: "weekday", hour: "morning" },
     ]);
@@ -104,7 +106,7 @@ describe("the memo", () => {
     const policies = { ...fakePolicies(), readsTime: true };
     const decider = createDecider(table(), policies, () => time);
     for (const hours of [0.9, 0.05, 0.1, 6, 6, 42]) {
-      decider.decide(identity, question);
+      decider.decideRequest(identity, question);
       time += hours * HOUR;
     }
     expect(policies.requested.map(({ time: { day, hour } }) => `${day} ${hour}`)).toEqual([
@@ -120,7 +122,7 @@ describe("the memo", () => {
     const policies = { ...fakePolicies(), readsTime: true, zones: ["Europe/Berlin"] };
     const decider = createDecider(table(), policies, () => time);
     for (const seconds of [10, 30, 0, 3_600, 3_600]) {
-      decider.decide(identity, question);
+      decider.decideRequest(identity, question);
       time += seconds * 1_000;
     }
     expect(policies.requested.map((input) => input.local_time)).toEqual([
@@ -138,7 +140,7 @@ describe("the memo", () => {
     });
     const decider = createDecider(table(), policies, () => 0);
     const ask = (only: readonly string[]) =>
-      decider.decide(identity, { model: "r", shape: shape(), preferences: { only } });
+      decider.decideRequest(identity, { model: "r", shape: shape(), preferences: { only } });
     ask(["p"]);
     ask(["p"]);
     expect(evaluations).toBe(1);
@@ -150,7 +152,7 @@ describe("the memo", () => {
     const decider = createDecider(table(), policies, () => 0);
     const evaluations = (preferences: Question["preferences"]) => {
       const before = policies.requested.length;
-      decider.decide(identity, { model: "r", shape: shape(), preferences });
+      decider.decideRequest(identity, { model: "r", shape: shape(), preferences });
       return policies.requested.length - before;
     };
     const bound = (index: number) => ({ max_price: { input: 1_000 + index } });

@@ -167,8 +167,8 @@ describe("the holder of a token", () => {
             preferences: null,
             shape: shape({ operation, dimensions: operation === "embeddings" ? 8 : null }),
           };
-          const own = decider.decide(parent, question);
-          const decision = decider.decide(holder, question);
+          const own = decider.decideRequest(parent, question);
+          const decision = decider.decideRequest(holder, question);
           const asNamed = name === "" && operation === "moderations" ? "s" : name;
           const isLeft = allowsOperation(holder, operation) && allowsRoute(holder, asNamed);
           if (isLeft) expect(decision).toEqual(own);

@@ -137,7 +137,7 @@ describe("Azure's addresses", () => {
       'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n',
     );
     expect(stream.push(event)).toEqual([event]);
-    expect(stream.end().ending).toMatchObject({ failure: null, finish: "stop" });
+    expect(stream.endStream().ending).toMatchObject({ failure: null, finish: "stop" });
   });
 
   it("say in the evidence what the provider's flags changed on a relay", () => {

@@ -73,10 +73,10 @@ function streamed(speaker: Speaker, events: readonly Uint8Array[]): readonly Ver
   if (surface !== null) {
     const observer = surface.relay.observe(contextFor(speaker, true));
     for (const event of events) observer.push(event);
-    relayed = observer.end().ending.failure?.kind ?? "success";
+    relayed = observer.endStream().ending.failure?.kind ?? "success";
   }
   const parser = upstream.parseStream(canon(), targetOf(dialect), "a");
-  const last = [...events.flatMap((event) => parser.push(event)), ...parser.end()].at(-1);
+  const last = [...events.flatMap((event) => parser.push(event)), ...parser.endAnswer()].at(-1);
   return [relayed, last?.type === "failure" ? last.failure.kind : "success"];
 }
 

@@ -77,8 +77,8 @@ describe("the record of a translation", () => {
 
   it("reports the first refusal, and every dropped field once", () => {
     const { members, record } = reading({ a: 1, b: 2, c: 3 });
-    members.refuse("a", "first", "is wrong");
-    members.refuse("b", "second", "is wrong");
+    members.refuseMember("a", "first", "is wrong");
+    members.refuseMember("b", "second", "is wrong");
     members.drop(["c", "d"], "hint_dropped");
     members.drop(["c"], "hint_dropped");
     expect(record.result("strip")).toMatchObject({ code: "first", param: "a" });

@@ -342,7 +342,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
     // Nothing is held back, except the counts that the caller did not request.
     const hidden = Buffer.from(event).includes('"usage":{"prompt') ? 1 : 0;
     expect(given).toHaveLength(prelude.length + 1 - hidden);
-    stream.end();
+    stream.endStream();
     expect(stream.hasOutput).toBe(false);
   });
 
@@ -364,7 +364,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
         const stream = after(dialect, [...prelude, ...all.slice(0, count), ...broken]);
         if (broken.length > 0) expect(stream.failure, String(count)).not.toBeNull();
         expect(stream.hasOutput, String(count)).toBe(false);
-        const { ending } = stream.end();
+        const { ending } = stream.endStream();
         expect(ending.failure, String(count)).not.toBeNull();
         expect(stream.hasOutput, String(count)).toBe(false);
       }
@@ -375,7 +375,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
     const stream = after(dialect, prelude);
     expect(stream.push(event.subarray(0, -2))).toEqual([]);
     expect(stream.hasOutput).toBe(false);
-    stream.end();
+    stream.endStream();
     expect(stream.hasOutput).toBe(true);
   });
 
@@ -415,7 +415,7 @@ describe("the ends of empty answers are output", () => {
     expect(stream.hasOutput).toBe(false);
     stream.push(end);
     expect(stream.hasOutput).toBe(true);
-    expect(stream.end().ending.failure).toBeNull();
+    expect(stream.endStream().ending.failure).toBeNull();
   });
 
   it.each<[string, SurfaceDialect, readonly Uint8Array[], string]>([
@@ -486,7 +486,7 @@ describe.skipIf(!present)("recorded streams (skipped where ../shared/recordings 
       let [same, silent] = [0, 0];
       for (const recording of streams) {
         const framer = new SseFramer();
-        const events = [...framer.push(encoder.encode(streamText(recording))), framer.end()];
+        const events = [...framer.push(encoder.encode(streamText(recording))), framer.lastEvent()];
         const relayed = SURFACES[dialect].relay.observe(contextOf(request));
         const parser = upstreamFor("generate", dialect).parseStream(
           canonical.request,

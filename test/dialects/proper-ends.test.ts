@@ -41,9 +41,9 @@ describe("a responses stream whose last event and its resource disagree", () => 
     const observer = responsesSurface.relay.observe(contextOf(request));
     observer.push(bytes);
     const parser = responsesUpstream.parseStream(canon(), targetOf("openai-responses"));
-    const last = [...parser.push(bytes), ...parser.end()].at(-1);
+    const last = [...parser.push(bytes), ...parser.endAnswer()].at(-1);
     return [
-      observer.end().ending.failure?.kind ?? null,
+      observer.endStream().ending.failure?.kind ?? null,
       last?.type === "failure" ? last.failure.kind : null,
     ];
   }
@@ -76,7 +76,7 @@ describe("a relayed messages stream that stops without a reason", () => {
       messagesContext(readMessages(messagesBody(more))),
     );
     for (const one of frames) observer.push(one);
-    return observer.end().ending;
+    return observer.endStream().ending;
   }
 
   it("is as broken as a whole answer without one", () => {
@@ -135,7 +135,7 @@ describe("tool calls in the answer to a prompt", () => {
       ],
     };
     const sent = stream.push(encoder.encode(`data: ${JSON.stringify(delta)}\n\ndata: [DONE]\n\n`));
-    const { ending, events } = stream.end();
+    const { ending, events } = stream.endStream();
     expect(ending).toMatchObject({ failure, finish: null });
     expect(Buffer.concat([...sent, ...events]).toString()).not.toMatch(
       /"finish_reason":"|\[DONE\]/,

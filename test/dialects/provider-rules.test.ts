@@ -335,7 +335,7 @@ describe("the caller's names of tools", () => {
     const stream = plan.stream();
     const bytes = [
       ...stream.push(encoder.encode(`${events}data: [DONE]\n\n`)),
-      ...stream.end().events,
+      ...stream.endStream().events,
     ];
     expect(bytes.map((one) => new TextDecoder().decode(one)).join("")).toContain(
       `"name":"${long}"`,

@@ -65,11 +65,11 @@ describe.each(PROTOCOLS.filter(({ telling }) => telling.calls))(
         decoder.decode(event).replace(/^data: \{/m, `data: {"unheard":${deepJson},`),
       );
       const parser = protocol.upstream.parseStream(request, protocol.target);
-      const read = [...pushed(parser, stream.join("")), ...parser.end()];
+      const read = [...pushed(parser, stream.join("")), ...parser.endAnswer()];
       expect(read.at(-1)).toMatchObject({ type: "failure", failure: { kind: "malformed" } });
       const observer = relay.observe(contextFor(protocol));
       pushed(observer, stream.join(""));
-      expect(observer.end().ending.failure?.kind).toBe("malformed");
+      expect(observer.endStream().ending.failure?.kind).toBe("malformed");
     });
   },
 );
@@ -198,7 +198,7 @@ describe("lists whose length is somebody else's", () => {
     const observer = relay.observe(contextFor(protocol));
     const sent = pushed(observer, ":\n\n".repeat(300_000) + stream.join(""));
     expect(sent.length).toBeGreaterThan(300_000);
-    expect(observer.end().ending.failure).toBeNull();
+    expect(observer.endStream().ending.failure).toBeNull();
   });
 
   it("150,000 deltas that wait for one call's arguments", () => {
@@ -214,7 +214,7 @@ describe("lists whose length is somebody else's", () => {
       chunk({ tool_calls: [{ index: 0, function: { arguments: "}" } }] }, "stop"),
     ].map((one) => decoder.decode(formatSseEvent(JSON.stringify(one))));
     const parser = chat.upstream.parseStream(requestFor(chat), chat.target);
-    const read = [...pushed(parser, `${bytes.join("")}data: [DONE]\n\n`), ...parser.end()];
+    const read = [...pushed(parser, `${bytes.join("")}data: [DONE]\n\n`), ...parser.endAnswer()];
     expect(read.at(-1)).toMatchObject({ type: "finish" });
   });
 
@@ -234,7 +234,7 @@ describe("lists whose length is somebody else's", () => {
     const event = { type: "response.completed", response };
     const parser = responses.upstream.parseStream(requestFor(responses), responses.target);
     const bytes = formatSseEvent(JSON.stringify(event), "response.completed");
-    const read = [...parser.push(bytes), ...parser.end()];
+    const read = [...parser.push(bytes), ...parser.endAnswer()];
     expect(read.at(-1)).toMatchObject({ type: "finish" });
     const whole: WholeAnswer = responses.spoken.surface.relay.readAnswer(
       encoder.encode(JSON.stringify(response)),

@@ -20,7 +20,7 @@ function frame(chunks: readonly Uint8Array[]): {
 } {
   const framer = new SseFramer();
   const events = chunks.flatMap((chunk) => [...framer.push(chunk)]);
-  return { events, rest: framer.end() };
+  return { events, rest: framer.lastEvent() };
 }
 
 const line = fc.constantFrom(
@@ -95,7 +95,7 @@ describe("framing", () => {
     expect(framer.push(encoder.encode("\n")).map((one) => decoder.decode(one))).toEqual([
       "data: 1\n\r\n",
     ]);
-    expect(framer.end()).toHaveLength(0);
+    expect(framer.lastEvent()).toHaveLength(0);
   });
 
   it("cut at every single byte", () => {
@@ -116,7 +116,7 @@ describe("framing", () => {
     const framer = new SseFramer();
     expect(framer.push(encoder.encode("data: half"))).toEqual([]);
     expect(framer.pendingBytes).toBe(10);
-    expect(decoder.decode(framer.end())).toBe("data: half");
+    expect(decoder.decode(framer.lastEvent())).toBe("data: half");
   });
 });
 

@@ -29,7 +29,7 @@ function parserOf(
   atEnd: readonly InferenceEvent[],
 ): EventParser {
   let next = 0;
-  return { push: () => chunks[next++] ?? [], end: () => atEnd };
+  return { push: () => chunks[next++] ?? [], endAnswer: () => atEnd };
 }
 
 /** Prints the name of each event. */
@@ -78,7 +78,7 @@ describe("a translated stream", () => {
     stream.push(new Uint8Array());
     expect(stream.hasOutput).toBe(isOutput);
     stream.push(new Uint8Array());
-    stream.end();
+    stream.endStream();
     expect(stream.hasOutput).toBe(isOutput);
   });
 
@@ -91,7 +91,7 @@ describe("a translated stream", () => {
     expect(text(stream.push(new Uint8Array()))).toBe("start;open;");
     expect(text(stream.push(new Uint8Array()))).toBe("");
     expect(stream.failure).toEqual(failure);
-    expect(stream.end().ending.failure).toEqual(failure);
+    expect(stream.endStream().ending.failure).toEqual(failure);
     expect(stream.hasOutput).toBe(false);
   });
 
@@ -112,7 +112,7 @@ describe("a translated stream", () => {
     expect(text(stream.push(new Uint8Array()))).toBe("start;usage;finish;");
     expect(stream.done).toBe(true);
     expect(text(stream.push(new Uint8Array()))).toBe("");
-    expect(stream.end()).toEqual({
+    expect(stream.endStream()).toEqual({
       events: [],
       ending: {
         failure: null,
@@ -140,7 +140,10 @@ describe("a translated stream", () => {
   it("is truncated where the parser ends without a terminal", () => {
     const stream = new TranslatedStream(parserOf([[start, open]], []), renderer);
     stream.push(new Uint8Array());
-    expect(stream.end().ending).toMatchObject({ failure: { kind: "truncated" }, finish: null });
+    expect(stream.endStream().ending).toMatchObject({
+      failure: { kind: "truncated" },
+      finish: null,
+    });
   });
 });
 
@@ -430,7 +433,7 @@ describe("a response schema requested as a tool", () => {
     const parser = filtered(parserOf([call(0, "json_response", "{}")], [calls]), [
       emulateFormat(request, ENDPOINT).unfold(),
     ]);
-    expect(collectAnswer([...parser.push(new Uint8Array()), ...parser.end()])).toMatchObject({
+    expect(collectAnswer([...parser.push(new Uint8Array()), ...parser.endAnswer()])).toMatchObject({
       blocks: [{ kind: "text", text: "{}" }],
       finish: { reason: "stop" },
     });

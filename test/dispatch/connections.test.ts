@@ -32,9 +32,9 @@ describe("the gate of a provider", () => {
     expect(after.connections.get("p0")?.dispatcher).not.toBe(
       before.connections.get("p0")?.dispatcher,
     );
-    await before.release();
+    await before.releaseConnections();
     expect(acquire([{ maxConcurrency: 9 }]).connections.get("p0")?.limiter).toBe(gate);
-    await after.release();
+    await after.releaseConnections();
     expect(acquire([{ maxConcurrency: 9 }]).connections.get("p0")?.limiter).toBe(gate);
   });
 
@@ -106,7 +106,7 @@ describe("the gates of a table's endpoints", () => {
     releases[0]?.();
     expect(await waiting[2]).not.toBeNull();
     expect(gateTo(second, after).tryEnter()).toBeNull();
-    await first.release();
+    await first.releaseConnections();
     const third = acquireWith([provider("p", { maxConcurrency: 4 })], [after]);
     expect(gateTo(third, after).tryEnter()).toBeNull();
   });
@@ -119,10 +119,10 @@ describe("the gates of a table's endpoints", () => {
     const rows = [provider("p", { maxConcurrency: limit })];
     const [first, second] = [acquireWith(rows, [row]), acquireWith(rows, [row])];
     expect(gateTo(first, row).tryEnter()).not.toBeNull();
-    await first.release();
+    await first.releaseConnections();
     const third = acquireWith(rows, [row]);
     expect(gateTo(third, row).tryEnter()).toBeNull();
-    await Promise.all([second.release(), third.release()]);
+    await Promise.all([second.releaseConnections(), third.releaseConnections()]);
     expect(gateTo(acquireWith(rows, [row]), row).tryEnter()).not.toBeNull();
   });
 

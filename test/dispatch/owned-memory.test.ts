@@ -54,7 +54,7 @@ function answerOf(
     onResponseStart: () => {},
     onResponseData: (_controller, chunk) => void chunks.push(chunk),
     onResponseEnd: () => {
-      carrier?.end();
+      carrier?.endCall();
       resolve({ bytes: Buffer.concat(chunks), isOwned: carrier?.ownsReads === true });
     },
     onResponseError: (_controller, error) => reject(error),

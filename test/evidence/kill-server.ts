@@ -59,12 +59,12 @@ async function serve(): Promise<string> {
     endpoints: [endpoint("a", { provider: "p" })],
     routes: [route("r", "a", [])],
   });
-  const { connections, release } = pools.acquire(rows, () => ({
+  const { connections, releaseConnections: release } = pools.acquire(rows, () => ({
     secret: "",
     simulatedOrigin: null,
   }));
   const decider = createDecider(rows, fakePolicies(), Date.now);
-  const snapshots = new SnapshotHolder({ decider, connections, release });
+  const snapshots = new SnapshotHolder({ decider, connections, releaseConnections: release });
   let requests = 0;
   const runtime = runtimeOver(snapshots, {
     verify: () => ({ ok: true, identity }),

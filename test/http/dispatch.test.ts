@@ -447,7 +447,7 @@ describe("health", () => {
     const failure = { kind: "server_error", status: 500, retryAfter: null, code: null } as const;
     for (let count = 0; count < 2; count += 1) {
       tracker.begin("a", performance.now());
-      tracker.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
+      tracker.endCall("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
     }
     const { decider, connections } = router.snapshots.current;
     const stop = startProber(tracker, () => ({ table: decider.table, connections }));

@@ -167,7 +167,7 @@ describe("requests per minute", () => {
       router.snapshots.swap({
         ...router.snapshots.current,
         decider,
-        release: () => Promise.resolve(),
+        releaseConnections: () => Promise.resolve(),
       });
     };
     reload({ requestsPerMinute: 3 });

@@ -48,7 +48,7 @@ export function candidatesWith(known: Learnings): EndpointTracker {
     )) {
       candidates.begin(id, now - ago - 1);
       const ended = failure === null ? null : failureOf(failure);
-      candidates.end(id, { failure: ended, ...measured }, now - ago);
+      candidates.endCall(id, { failure: ended, ...measured }, now - ago);
     }
     for (let call = 0; call < underWay; call += 1) candidates.begin(id, now);
   }

@@ -109,7 +109,7 @@ describe("simulation", () => {
       ["b", 200, 300],
     ] as const) {
       tracker.begin(id, now - 61_000);
-      tracker.end(
+      tracker.endCall(
         id,
         { failure: null, firstToken, wholeAnswer, tokensPerSecond: null },
         now - 60_000,

@@ -27,7 +27,7 @@ function memory(): SessionStore & {
       const row = rows.get(digest);
       if (row !== undefined) rows.set(digest, { ...row, seenAt: at });
     },
-    end: async (digest) => void rows.delete(digest),
+    endSession: async (digest) => void rows.delete(digest),
     prune: async () => 0,
   };
 }

@@ -160,7 +160,8 @@ async function perform(context: LifecycleContext, one: Step): Promise<void> {
         one.letter === null
           ? [...status.held, ...status.withdrawn][0]
           : digestOf(contentOf(one.policy, one.letter));
-      if (digest !== undefined) await context.lifecycle.release({ ...one, digest, expected });
+      if (digest !== undefined)
+        await context.lifecycle.releaseContent({ ...one, digest, expected });
       return undefined;
     }
   }

@@ -112,7 +112,7 @@ describe("the states", () => {
                 report: null,
               });
             else
-              await context.lifecycle.release({
+              await context.lifecycle.releaseContent({
                 policy: "p",
                 digest: digestOf(one.name),
                 expected,

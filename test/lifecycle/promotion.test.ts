@@ -56,9 +56,9 @@ describe("promotion and rollback", () => {
     await context.rollBack("p");
     expect(await context.promote("p")).toEqual({ fault: "held", revision: 2 });
     const release = { policy: "p", digest: digestOf("b"), by: actor("olga") };
-    await context.lifecycle.release({ ...release, expected: context.expected("p") });
+    await context.lifecycle.releaseContent({ ...release, expected: context.expected("p") });
     expect(
-      await context.lifecycle.release({ ...release, expected: context.expected("p") }),
+      await context.lifecycle.releaseContent({ ...release, expected: context.expected("p") }),
     ).toEqual({
       fault: "not_held",
     });
@@ -145,7 +145,7 @@ describe("promotion and rollback", () => {
     await context.promote("p");
     const seen = context.expected("p");
     await context.rollBack("p");
-    await context.lifecycle.release({
+    await context.lifecycle.releaseContent({
       policy: "p",
       digest: digestOf("b"),
       expected: context.expected("p"),

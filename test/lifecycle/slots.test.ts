@@ -135,7 +135,7 @@ describe("candidates taken out by hand", () => {
     expect(context.slots("p")).toBe("r1 -");
     await context.observe([file("p", "b")]);
     expect(context.slots("p")).toBe("r1 -");
-    await context.lifecycle.release({
+    await context.lifecycle.releaseContent({
       policy: "p",
       digest: digestOf("b"),
       expected: context.expected("p"),
@@ -201,7 +201,7 @@ describe("the end of a policy", () => {
       expected: context.expected("p"),
       by: actor("olga"),
     };
-    expect(await context.lifecycle.release(end)).toEqual({ fault: "not_held" });
+    expect(await context.lifecycle.releaseContent(end)).toEqual({ fault: "not_held" });
     expect(context.slots("p")).toBe("- -");
   });
 });

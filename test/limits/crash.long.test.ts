@@ -116,7 +116,7 @@ function crashLaws(newDatabase: () => Promise<string>): void {
         running.push(result);
       }
       expect(running).toHaveLength(CONCURRENCY);
-      for (const one of running) quotas.release(one);
+      for (const one of running) quotas.releaseReservation(one);
 
       // What is left is given out to the last unit, and not one more.
       for (;;) {

@@ -127,7 +127,7 @@ describe("whatever happens, in whatever order", () => {
             const picked = open[step.pick % Math.max(open.length, 1)];
             if (picked === undefined) continue;
             open = open.filter((each) => each !== picked);
-            if (step.kind === "release") picked.owner.release(picked.reservation);
+            if (step.kind === "release") picked.owner.releaseReservation(picked.reservation);
             else {
               const window = windowOf(picked.reservation.at);
               window.used += step.amount;
@@ -180,7 +180,7 @@ describe("whatever happens, in whatever order", () => {
             const owner = processes[quotas];
             const result = owner === undefined ? null : await reserve(owner, acme, tokens(amount));
             if (owner !== undefined && result !== null && isReservation(result))
-              owner.release(result);
+              owner.releaseReservation(result);
           }
           clock.at += 3_000;
           for (const quotas of processes) await quotas.sweep();

@@ -30,7 +30,7 @@ describe("requests at once", () => {
       refused: "concurrency",
       retryAfter: 1_000,
     });
-    first.release(running);
+    first.releaseReservation(running);
     clock.at += 3_000;
     await first.sweep();
     await reserved(second, acme);
@@ -47,7 +47,7 @@ describe("requests at once", () => {
       limits: { ...NONE, requestsPerMinute: 100 },
     };
     const busy = await Promise.all(Array.from({ length: 10 }, () => reserved(first, acme)));
-    for (const reservation of busy) first.release(reservation);
+    for (const reservation of busy) first.releaseReservation(reservation);
     const answer = Promise.withResolvers<void>();
     store.after = () => answer.promise;
     // Waits for its key's counter; meanwhile others take what its process holds.
@@ -78,18 +78,18 @@ describe("requests at once", () => {
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 2 });
     const running = await reserved(first, acme);
-    first.release(await reserved(first, acme));
+    first.releaseReservation(await reserved(first, acme));
     await first.sweep();
     clock.at += 300;
     expect(isReservation(await reserve(second, acme))).toBe(true);
-    first.release(running);
+    first.releaseReservation(running);
   });
 
   it("are not given out by a process whose own lease is over", async () => {
     const store = new MemoryLimitStore();
     const [asleep, awake] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
-    asleep.release(await reserved(asleep, acme));
+    asleep.releaseReservation(await reserved(asleep, acme));
     clock.at += SLOT_LEASE + 1;
     await reserved(awake, acme);
     expect((await refused(asleep, acme)).refused).toBe("concurrency");
@@ -99,7 +99,7 @@ describe("requests at once", () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
-    first.release(await reserved(first, acme));
+    first.releaseReservation(await reserved(first, acme));
     await first.sweep();
     clock.at += 3_600_000;
     const answer = Promise.withResolvers<void>();

@@ -50,7 +50,7 @@ describe("a store that does not answer", () => {
       const store = new MemoryLimitStore();
       const [first, second] = [quotasOver(store), quotasOver(store)];
       const acme = workspace({ tokensPerMinute: 1_000 });
-      first.release(await reserved(first, acme, tokens(50)));
+      first.releaseReservation(await reserved(first, acme, tokens(50)));
       clock.at += 2_500;
       store.after = () => Promise.reject(error);
       await first.sweep();
@@ -65,7 +65,7 @@ describe("a store that does not answer", () => {
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 2 });
     const both = [await reserved(first, acme, tokens(900)), await reserved(first, acme, tokens(1))];
-    for (const reservation of both) first.release(reservation);
+    for (const reservation of both) first.releaseReservation(reservation);
     clock.at += 2_500;
     store.before = () => Promise.reject(new StoreUnavailableError("locked", { done: "no" }));
     for (let tries = 0; tries < 3; tries += 1) await first.sweep();
@@ -82,7 +82,7 @@ describe("a store that does not answer", () => {
     const store = new MemoryLimitStore();
     const [quotas, other] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ tokensPerMinute: 1_000 });
-    quotas.release(await reserved(quotas, acme, tokens(900)));
+    quotas.releaseReservation(await reserved(quotas, acme, tokens(900)));
     clock.at += 2_500;
     store.before = () => {
       clock.at = TEN + 60_000;

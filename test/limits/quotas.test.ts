@@ -137,7 +137,7 @@ describe("counting", () => {
     clock.at += 60_000;
     void quotas.settle(await reserved(quotas, acme, tokens(900)), tokens(900));
     expect((await refused(quotas, acme, tokens(200))).retryAfter).toBe(60_000);
-    quotas.release(old);
+    quotas.releaseReservation(old);
     expect((await refused(quotas, acme, tokens(200))).retryAfter).toBe(60_000);
   });
 
@@ -289,7 +289,7 @@ describe("what one process holds", () => {
     async (end) => {
       const store = new MemoryLimitStore();
       const quotas = quotasOver(store);
-      quotas.release(
+      quotas.releaseReservation(
         await reserved(quotas, workspace({ budget: { tokens: 1_000, per: "day" } }), tokens(900)),
       );
       clock.at += 2_000;
@@ -304,7 +304,7 @@ describe("what one process holds", () => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
     const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 100 });
-    quotas.release(await reserved(quotas, acme, tokens(1)));
+    quotas.releaseReservation(await reserved(quotas, acme, tokens(1)));
     const closed = quotas.close();
     expect(await refused(quotas, { ...acme, id: "beta" })).toMatchObject({
       refused: "limits_unavailable",

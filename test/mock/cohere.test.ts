@@ -47,7 +47,7 @@ async function ask(
   if (answer.status !== 200) throw new Error(new TextDecoder().decode(bytes));
   if (!request.stream) return collectAnswer(cohereChatUpstream.parseAnswer(bytes, request, base));
   const parser = cohereChatUpstream.parseStream(request, base);
-  return collectAnswer([...parser.push(bytes), ...parser.end()]);
+  return collectAnswer([...parser.push(bytes), ...parser.endAnswer()]);
 }
 
 describe.each([false, true])("through our own reader (stream: %s)", (stream) => {

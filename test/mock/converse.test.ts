@@ -50,7 +50,7 @@ async function ask(
       contentType,
     };
   const parser = converseUpstream.parseStream(request, target);
-  const events = [...parser.push(bytes), ...parser.end()];
+  const events = [...parser.push(bytes), ...parser.endAnswer()];
   return { answer: collectAnswer(events), types: eventTypes(bytes), contentType };
 }
 

@@ -36,7 +36,7 @@ async function travel(server: MockServer, exchange: ExchangePlan, stream: boolea
   const { failure } = machine;
   const end =
     failure === null
-      ? machine.end()
+      ? machine.endStream()
       : { events: [], ending: { failure, finish: null, usage: machine.usage } };
   return {
     status: 200,

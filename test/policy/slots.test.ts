@@ -43,7 +43,7 @@ async function explained(
     time: null,
     promoted: false,
   };
-  return explain(requested, decider.decide(identity, question), {
+  return explain(requested, decider.decideRequest(identity, question), {
     isAvailable: () => true,
     statusOf: () => ({}),
     arrangementOf: () => null,

@@ -315,7 +315,7 @@ describe.skipIf(recordings === null)(
           const events = streamBytes(recording);
           const observer = messagesSurface.relay.observe(contextOf(plain));
           const relayed = events.flatMap((event) => observer.push(event));
-          const { ending, events: closing } = observer.end();
+          const { ending, events: closing } = observer.endStream();
           if (isSpliced(events)) {
             expect(ending.failure?.kind, recording.id).toBe("malformed");
             seen.refused.set("two answers in one", 1);
@@ -328,7 +328,10 @@ describe.skipIf(recordings === null)(
           );
           expect(relayed, recording.id).toEqual(events.slice(0, last + 1));
           const parser = messagesUpstream.parseStream(generating, target);
-          const reported = [...events.flatMap((event) => parser.push(event)), ...parser.end()];
+          const reported = [
+            ...events.flatMap((event) => parser.push(event)),
+            ...parser.endAnswer(),
+          ];
           expect(terminals(reported), recording.id).toBe(1);
           seen.passed += 1;
           const answer = collectAnswer(reported);
@@ -348,13 +351,13 @@ describe.skipIf(recordings === null)(
             cuts += 1;
             const cut = messagesSurface.relay.observe(contextOf(plain));
             for (const event of events.slice(0, kept)) cut.push(event);
-            expect(cut.end().ending.failure?.kind, `${recording.id} cut after ${kept}`).toBe(
+            expect(cut.endStream().ending.failure?.kind, `${recording.id} cut after ${kept}`).toBe(
               "truncated",
             );
             const reader = messagesUpstream.parseStream(generating, target);
             const partial = [
               ...events.slice(0, kept).flatMap((event) => reader.push(event)),
-              ...reader.end(),
+              ...reader.endAnswer(),
             ];
             expect(partial.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
             expect(terminals(partial)).toBe(1);
@@ -369,14 +372,14 @@ describe.skipIf(recordings === null)(
         const events = streamBytes(recording);
         const bytes = Buffer.concat(events);
         const whole = messagesUpstream.parseStream(generating, target);
-        const expected = [...whole.push(bytes), ...whole.end()];
+        const expected = [...whole.push(bytes), ...whole.endAnswer()];
         for (const size of [1, 7, 61]) {
           const parser = messagesUpstream.parseStream(generating, target);
           const reported: InferenceEvent[] = [];
           for (let start = 0; start < bytes.length; start += size) {
             reported.push(...parser.push(bytes.subarray(start, start + size)));
           }
-          reported.push(...parser.end());
+          reported.push(...parser.endAnswer());
           expect(reported, `${recording.id} in pieces of ${size}`).toEqual(expected);
         }
       }

@@ -117,7 +117,7 @@ function play(exchange: ExchangePlan, bytes: Uint8Array) {
   const events = [...stream.push(bytes)];
   const { failure, done } = stream;
   if (failure !== null) return { sent: joined(events), done, ending: { failure, finish: null } };
-  const { ending, events: rest } = stream.end();
+  const { ending, events: rest } = stream.endStream();
   return { sent: joined([...events, ...rest]), done, ending };
 }
 

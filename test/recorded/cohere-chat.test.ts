@@ -149,7 +149,7 @@ function checkEnding(id: string, answer: Answer, ending: unknown): void {
 
 function reported(pieces: readonly Uint8Array[]): readonly InferenceEvent[] {
   const parser = cohereChatUpstream.parseStream(asking(), target);
-  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
+  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.endAnswer()];
 }
 
 describe.skipIf(recordings === null)(
@@ -231,9 +231,10 @@ describe.skipIf(recordings === null)(
       for (const recording of streams) {
         const { id } = recording;
         const framer = new SseFramer();
-        const frames = [...framer.push(encoder.encode(streamText(recording))), framer.end()].filter(
-          ({ length }) => length > 0,
-        );
+        const frames = [
+          ...framer.push(encoder.encode(streamText(recording))),
+          framer.lastEvent(),
+        ].filter(({ length }) => length > 0);
         const datas = frames.map((frame) => parseSseEvent(frame).data);
         const sent = datas.flatMap((data): readonly JsonObject[] => {
           const value: JsonValue = data === null || data === "[DONE]" ? null : JSON.parse(data);

@@ -43,8 +43,10 @@ function usageOf(protocol: (typeof PROTOCOLS)[number], recording: Recording): To
     ).usage;
   }
   const parser = upstream.parseStream(canon({ stream: true }), target);
-  return collectAnswer([...parser.push(encoder.encode(streamText(recording))), ...parser.end()])
-    .usage;
+  return collectAnswer([
+    ...parser.push(encoder.encode(streamText(recording))),
+    ...parser.endAnswer(),
+  ]).usage;
 }
 
 /** Powers of ten per token, added up by hand from the counts in the recording. */

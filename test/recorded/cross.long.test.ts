@@ -202,7 +202,7 @@ function withoutAll(body: JsonObject, patterns: ReadonlySet<string>): JsonObject
 /** Events of a whole stream, or of its first part. */
 function terminalOf(bytes: readonly Uint8Array[], dialect: SurfaceDialect): InferenceEvent["type"] {
   const parser = upstreamFor("generate", dialect).parseStream(REQUESTED, targetOf(dialect));
-  const events = [...bytes.flatMap((one) => parser.push(one)), ...parser.end()];
+  const events = [...bytes.flatMap((one) => parser.push(one)), ...parser.endAnswer()];
   const answer = collectAnswer(events);
   return answer.finish === null ? "failure" : "finish";
 }
@@ -251,7 +251,7 @@ function translate(
     translation.renderStream(context),
   );
   const printed = bytes.flatMap((one) => stream.push(one));
-  const { ending, events } = stream.end();
+  const { ending, events } = stream.endStream();
   const { failure } = ending;
   return {
     printed: [...printed, ...events],
@@ -384,7 +384,7 @@ function eventsOf(recording: Recording): readonly Uint8Array[] {
   const { body, body_type: type } = recording.response;
   if (type === "aws-eventstream") return framesOf(Buffer.from(String(body), "base64"));
   const framer = new SseFramer();
-  return [...framer.push(encoder.encode(streamText(recording))), framer.end()].filter(
+  return [...framer.push(encoder.encode(streamText(recording))), framer.lastEvent()].filter(
     ({ length }) => length > 0,
   );
 }

@@ -278,13 +278,17 @@ describe.skipIf(recordings === null)(
       for (const recording of streams) {
         const events = eventsOf(recording);
         const parser = geminiUpstream.parseStream(hello, target);
-        judge(recording, [...events.flatMap((event) => parser.push(event)), ...parser.end()], seen);
+        judge(
+          recording,
+          [...events.flatMap((event) => parser.push(event)), ...parser.endAnswer()],
+          seen,
+        );
         for (let kept = 0; kept < piecesOf(recording).length; kept += 1) {
           cuts += 1;
           const cut = geminiUpstream.parseStream(hello, target);
           const reported = [
             ...events.slice(0, kept).flatMap((event) => cut.push(event)),
-            ...cut.end(),
+            ...cut.endAnswer(),
           ];
           expect(brokenLaws(reported), `${recording.id} cut after ${kept}`).toEqual([]);
           expect(reported.at(-1)?.type, `${recording.id} cut after ${kept}`).toBe("failure");
@@ -297,14 +301,14 @@ describe.skipIf(recordings === null)(
       for (const recording of (recordings ?? []).filter(isStream)) {
         const bytes = new Uint8Array(Buffer.concat(eventsOf(recording)));
         const whole = geminiUpstream.parseStream(hello, target);
-        const expected = [...whole.push(bytes), ...whole.end()];
+        const expected = [...whole.push(bytes), ...whole.endAnswer()];
         for (const size of [1, 7, 61]) {
           const parser = geminiUpstream.parseStream(hello, target);
           const reported: InferenceEvent[] = [];
           for (let start = 0; start < bytes.length; start += size) {
             reported.push(...parser.push(bytes.subarray(start, start + size)));
           }
-          reported.push(...parser.end());
+          reported.push(...parser.endAnswer());
           expect(reported, `${recording.id} in pieces of ${size}`).toEqual(expected);
         }
       }

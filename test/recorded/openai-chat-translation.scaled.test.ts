@@ -39,7 +39,7 @@ function wants(request: Partial<GenerateRequest>): GenerateRequest {
 
 function parseStream(chunks: readonly Uint8Array[]): readonly InferenceEvent[] {
   const parser = chatUpstream.parseStream(wants({ stream: true }), target);
-  return [...chunks.flatMap((chunk) => [...parser.push(chunk)]), ...parser.end()];
+  return [...chunks.flatMap((chunk) => [...parser.push(chunk)]), ...parser.endAnswer()];
 }
 
 function said(answer: Answer): string {

@@ -65,7 +65,7 @@ function isEmptyList(value: unknown): boolean {
 function jsonEvents(text: string): readonly unknown[] {
   const framer = new SseFramer();
   const bytes = encoder.encode(text);
-  return [...framer.push(bytes), framer.end()].flatMap((event) => {
+  return [...framer.push(bytes), framer.lastEvent()].flatMap((event) => {
     const { data } = parseSseEvent(event);
     return data === null || data === "[DONE]" ? [] : [JSON.parse(data)];
   });
@@ -197,7 +197,7 @@ describe.skipIf(recordings === null)(
           for (const kept of positionsToCut(events.length, 8)) {
             const observer = chatSurface.relay.observe(contextOf(request));
             for (const event of events.slice(0, kept)) observer.push(event);
-            const { ending, events: closing } = observer.end();
+            const { ending, events: closing } = observer.endStream();
             const said = events.slice(0, kept).map((event) => parseSseEvent(event).data ?? "");
             const finished = said.some(
               (data) => data === "[DONE]" || /"finish_reason": ?"/.test(data),
@@ -227,7 +227,7 @@ describe.skipIf(recordings === null)(
           const observer = chatSurface.relay.observe(contextOf(request));
           observer.push(bytes.subarray(0, position));
           expect(
-            observer.end().ending.failure,
+            observer.endStream().ending.failure,
             `${recording.id} cut at byte ${position}`,
           ).not.toBeNull();
         }

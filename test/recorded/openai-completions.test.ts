@@ -164,7 +164,7 @@ describe.skipIf(recordings === null)(
           if (said.some((data) => data === "[DONE]" || /"finish_reason": ?"/.test(data))) continue;
           const observer = completionsSurface.relay.observe(context);
           for (const event of before) observer.push(event);
-          const closing = observer.end();
+          const closing = observer.endStream();
           expect(closing.ending.failure, `${recording.id} cut after ${kept}`).not.toBeNull();
           expect(closing.events, recording.id).toEqual([]);
           expect(upstreamEvents(before).at(-1), `${recording.id} cut after ${kept}`).toMatchObject({
@@ -191,13 +191,13 @@ const CANON = (() => {
 
 function upstreamEvents(pieces: readonly Uint8Array[]) {
   const parser = completionsUpstream.parseStream(CANON, target);
-  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
+  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.endAnswer()];
 }
 
 function relay(bytes: Uint8Array, context: ReturnType<typeof contextOf>) {
   const observer = completionsSurface.relay.observe(context);
   const sent = observer.push(bytes);
-  const { ending, events } = observer.end();
+  const { ending, events } = observer.endStream();
   return [ending.failure, new Uint8Array(Buffer.concat([...sent, ...events]))] as const;
 }
 

@@ -196,7 +196,7 @@ describe.skipIf(recordings === null)(
         if (BROKEN.test(recording.id)) continue;
         const observer = responsesSurface.relay.observe(anyContext);
         const begun = observer.push(encoder.encode(`${text}\n\n`));
-        const { ending, events: closing } = observer.end();
+        const { ending, events: closing } = observer.endStream();
         const recorded = jsonEvents(text);
         const arrived = jsonEvents(textOf([...begun, ...closing]));
         const broke = recorded.findIndex(
@@ -257,8 +257,8 @@ describe.skipIf(recordings === null)(
             ).toBe(false);
             cuts += 1;
           }
-          expect(observer.end().ending.failure, recording.id).not.toBeNull();
-          expect(observer.end().events, recording.id).toEqual([]);
+          expect(observer.endStream().ending.failure, recording.id).not.toBeNull();
+          expect(observer.endStream().events, recording.id).toEqual([]);
         }
         for (const recording of streams.slice(0, 30)) {
           const events = eventsOf(streamText(recording));
@@ -267,10 +267,10 @@ describe.skipIf(recordings === null)(
             const parser = responsesUpstream.parseStream(anyCanon, target);
             const given = Buffer.concat(events.slice(0, kept));
             observer.push(given);
-            const reported = [...parser.push(given), ...parser.end()];
+            const reported = [...parser.push(given), ...parser.endAnswer()];
             if (textOf([given]).includes('"response.completed"')) continue;
             expect(
-              observer.end().ending.failure,
+              observer.endStream().ending.failure,
               `${recording.id} cut after ${kept}`,
             ).not.toBeNull();
             expect(reported.at(-1), `${recording.id} cut after ${kept}`).toMatchObject({
@@ -308,7 +308,10 @@ const anyCanon = (() => {
  */
 function meansItsWhole(recording: Recording, text: string, response: unknown): boolean {
   const parser = responsesUpstream.parseStream(anyCanon, target);
-  const streamed = collectAnswer([...parser.push(encoder.encode(`${text}\n\n`)), ...parser.end()]);
+  const streamed = collectAnswer([
+    ...parser.push(encoder.encode(`${text}\n\n`)),
+    ...parser.endAnswer(),
+  ]);
   const body = encoder.encode(JSON.stringify(response));
   const whole = collectAnswer(responsesUpstream.parseAnswer(body, anyCanon, target));
   if (streamed.failure !== null) {

@@ -85,7 +85,7 @@ function answerOf(one: Case): JsonObject {
   }
   const stream = one.upstream.body === undefined ? plan.stream() : plan.streamOfAnswer(bytes);
   const sent = [...stream.push(bytes)];
-  const { ending, events } = stream.end();
+  const { ending, events } = stream.endStream();
   if (ending.failure !== null) return { error: true, failure: { ...ending.failure } };
   const data = new SseFramer()
     .push(Buffer.concat([...sent, ...events]))

@@ -45,7 +45,7 @@ function relayed(recording: Recording): Ending {
   }
   const observer = chatSurface.relay.observe(contextOf(request));
   observer.push(encoder.encode(streamText(recording)));
-  return observer.end().ending;
+  return observer.endStream().ending;
 }
 
 function translated(recording: Recording): readonly InferenceEvent[] {
@@ -57,7 +57,7 @@ function translated(recording: Recording): readonly InferenceEvent[] {
     );
   }
   const parser = chatUpstream.parseStream(canon({ stream: true }), target);
-  return [...parser.push(encoder.encode(streamText(recording))), ...parser.end()];
+  return [...parser.push(encoder.encode(streamText(recording))), ...parser.endAnswer()];
 }
 
 /** Answers that hold what no other protocol has are whole on a relay only. */

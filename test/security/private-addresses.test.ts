@@ -296,7 +296,7 @@ describe("the router", () => {
     const tracker = new EndpointTracker(healthSettingsOf(router.snapshots));
     tracker.begin("a", performance.now());
     const failure = { kind: "server_error", status: 500, retryAfter: null, code: null } as const;
-    tracker.end("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
+    tracker.endCall("a", { failure, firstToken: null, tokensPerSecond: null }, performance.now());
     const { decider, connections } = router.snapshots.current;
     const probed = vi.spyOn(tracker, "probed");
     const stop = startProber(tracker, () => ({ table: decider.table, connections }));

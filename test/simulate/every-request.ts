@@ -323,7 +323,7 @@ export async function decideBothWays(
   const reachedBy = (sample: SampleRequest, left: SideOutcomes): SideOutcomes | null => {
     const isMisnamed = left.declared.denial?.reason === "unknown_preference";
     const compared = comparedRequest(base.table, sample, isMisnamed, takenBy(head.table, sample));
-    return compared === null ? null : plain.base.decide(compared);
+    return compared === null ? null : plain.base.decideSample(compared);
   };
   const compare = (
     sample: SampleRequest,
@@ -362,9 +362,9 @@ export async function decideBothWays(
   const expected = new Lines(assertions, tables, reached);
   let requests = 0;
   for (const sample of everyRequest(space.universe, [base, head])) {
-    const left = plain.base.decide(sample);
+    const left = plain.base.decideSample(sample);
     expected.add(
-      compare(sample, left, plain.head.decide(sample), reachedBy(sample, left)),
+      compare(sample, left, plain.head.decideSample(sample), reachedBy(sample, left)),
       [sample],
       1n,
     );

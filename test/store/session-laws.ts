@@ -43,8 +43,8 @@ export function sessionLaws(store: () => Store): void {
   it("removes a session that ends, and no other", async () => {
     await store().sessions.create(sessionRecord("a"));
     await store().sessions.create(sessionRecord("b"));
-    await store().sessions.end("a");
-    await store().sessions.end("a");
+    await store().sessions.endSession("a");
+    await store().sessions.endSession("a");
     expect(await store().sessions.find("a")).toBeNull();
     expect(await store().sessions.find("b")).toEqual(sessionRecord("b"));
   });

@@ -101,13 +101,13 @@ export async function startRouter(options: RouterOptions): Promise<Router> {
   const decisions: DecisionRecord[] = [];
   const outcomes: OutcomeRecord[] = [];
   const pools = new ConnectionPools(undefined, options.findProxy);
-  const { connections, release } = pools.acquire(options.table, ({ id }) =>
+  const { connections, releaseConnections: release } = pools.acquire(options.table, ({ id }) =>
     options.disabled?.includes(id) === true
       ? null
       : { secret: `secret-of-${id}`, simulatedOrigin: null },
   );
   const decider = createDecider(options.table, options.policies ?? fakePolicies(), Date.now);
-  const snapshots = new SnapshotHolder({ decider, connections, release });
+  const snapshots = new SnapshotHolder({ decider, connections, releaseConnections: release });
   const caller: Identity = options.identity ?? {
     ...identity,
     scopes: new Set(["inference", "catalogue:read", "route:simulate"]),

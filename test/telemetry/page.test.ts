@@ -49,7 +49,7 @@ describe("endpoints", () => {
     expect(tracker.ejections("a")).toBe(0);
     for (const now of [0, 200, 600]) {
       tracker.begin("a", now);
-      tracker.end(
+      tracker.endCall(
         "a",
         { failure: failureOf("connect"), firstToken: null, tokensPerSecond: null },
         now,
@@ -57,7 +57,7 @@ describe("endpoints", () => {
     }
     expect(tracker.ejections("a")).toBe(3);
     tracker.begin("a", 5_000);
-    tracker.end("a", { failure: null, firstToken: null, tokensPerSecond: null }, 5_100);
+    tracker.endCall("a", { failure: null, firstToken: null, tokensPerSecond: null }, 5_100);
     expect(reported).toEqual([
       ["a", "ejected", 1, "generate"],
       ["a", "ejected", 2, "generate"],

@@ -82,7 +82,7 @@ export function messagesUpstream(): readonly Translated[] {
       ),
     ),
   }));
-  const { ending, events } = stream.end();
+  const { ending, events } = stream.endStream();
   if (ending.failure !== null) throw new Error(ending.failure.kind);
   return [...steps, { received: [], sent: read(events) }].filter(
     ({ received, sent }) => received.length + sent.length > 0,

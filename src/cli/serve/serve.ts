@@ -112,7 +112,7 @@ async function runServe(
       await untilStopped(stopped, server, reloads, secretWatcher(options, reloads.request), io);
       await story;
     } finally {
-      reloads.end();
+      reloads.endReloads();
       await server.close();
     }
     io.stdout("stopped\n");
@@ -276,7 +276,7 @@ async function untilStopped(
   io: MessageIo,
 ): Promise<void> {
   watchSecrets(server.built);
-  reloads.begin(() => {
+  reloads.beginReloads(() => {
     server.reload().then(
       (built) => {
         watchSecrets(built);

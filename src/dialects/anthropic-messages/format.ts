@@ -73,7 +73,7 @@ function formatLimit(
 ): void {
   const limit = maxOutputTokens ?? model.defaultMaxOutputTokens ?? model.maxOutputTokens;
   if (limit === null)
-    draft.refuse(
+    draft.refuseRequest(
       "missing_output_limit",
       "An endpoint that may get the request needs an output limit, and its model has no default; send one",
     );
@@ -243,7 +243,7 @@ function formatFile(source: DataSource, draft: RequestDraft): JsonObject {
   if (essence.trim() !== "text/plain") return formatSource(source);
   const data = base64ToText(source.data);
   if (data === null)
-    draft.refuse("invalid_file_data", "A text file's data must be base64 of UTF-8 text");
+    draft.refuseRequest("invalid_file_data", "A text file's data must be base64 of UTF-8 text");
   return { type: "text", media_type: "text/plain", data };
 }
 

@@ -280,10 +280,10 @@ class InvokeStream implements AnswerStream {
     return events;
   }
 
-  end(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
     const passed: Uint8Array[] = [];
     this.#passEnding(passed);
-    const { ending, events } = this.#inner.end();
+    const { ending, events } = this.#inner.endStream();
     if (this.#failure !== null)
       return { ending: { ...ending, failure: this.#failure }, events: [] };
     return { ending, events: [...passed, ...events] };

@@ -176,7 +176,7 @@ function readFormat(
   ) {
     const sentence =
       "output_format and output_config.format ask for different things; send one of them";
-    reading.refuse(invalidRequest("conflicting_fields", sentence, "output_format"));
+    reading.refuseRequest(invalidRequest("conflicting_fields", sentence, "output_format"));
   }
   const newer = readSchema(format, "output_config.format", reading);
   return newer ?? readSchema(output_format, "output_format", reading);

@@ -206,7 +206,7 @@ function readBlock(
 ): Block | null {
   const type = textOf(block.type);
   if (type === "container_upload") {
-    reading.refuse(storedFile(`${path}.file_id`));
+    reading.refuseRequest(storedFile(`${path}.file_id`));
     return null;
   }
   const facts = blockFacts(type);
@@ -221,7 +221,9 @@ function readBlock(
     if (type === "server_tool_use" && needs !== null) reading.need(needs, path);
     reading.useNative(path);
     if (type === "document" && context === "assistant" && reading.version === VERSIONS[1]) {
-      reading.refuse(removedInVersion(path, "must not be a document in an assistant message"));
+      reading.refuseRequest(
+        removedInVersion(path, "must not be a document in an assistant message"),
+      );
     }
     return null;
   }
@@ -288,7 +290,9 @@ function readText(
   if (Array.isArray(citations) && citations.length > 0) {
     reading.dropped.add("citations_dropped");
     if (context === "user" && reading.version === VERSIONS[1]) {
-      reading.refuse(removedInVersion(`${path}.citations`, "must be empty on a user's text"));
+      reading.refuseRequest(
+        removedInVersion(`${path}.citations`, "must be empty on a user's text"),
+      );
     }
   }
   return { kind: "text", text: textOf(text), cache: cacheMark(block) };
@@ -351,7 +355,7 @@ function readSource(block: JsonObject, path: string, reading: RequestReading): D
   const kind = block.type === "image" ? "image" : "document";
   const source: JsonObject = isJsonObject(block.source) ? block.source : {};
   const { type, url, media_type: mediaType, data } = source;
-  if (isFile(source)) reading.refuse(storedFile(`${path}.source.file_id`));
+  if (isFile(source)) reading.refuseRequest(storedFile(`${path}.source.file_id`));
   if (type === "url") reading.use(kind === "image" ? "image_url" : "file_url", `${path}.source`);
   if (isJsonObject(block.source) && !isPlainSource(source, kind))
     reading.useNative(`${path}.source`);

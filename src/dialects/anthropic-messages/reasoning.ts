@@ -211,7 +211,7 @@ export function formatThinking(
     return;
   }
   if (budget < LEAST_BUDGET)
-    draft.refuse(
+    draft.refuseRequest(
       "invalid_reasoning_budget",
       `The reasoning budget must be at least ${LEAST_BUDGET} tokens for an endpoint that may get the request`,
     );
@@ -222,6 +222,6 @@ export function formatThinking(
   }
   const limit = purpose === "generate" ? limitFor(budget) : null;
   if (limit !== null && limit <= budget)
-    draft.refuse("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
+    draft.refuseRequest("invalid_reasoning_budget", BUDGET_ABOVE_LIMIT);
   members.thinking = { type: "enabled", budget_tokens: budget, display: display?.() };
 }

@@ -219,7 +219,7 @@ class MessagesObserver extends RelayedStream {
   }
 
   protected override close(): void {
-    if (!this.done) this.refuse("truncated");
+    if (!this.done) this.failAnswer("truncated");
   }
 
   override fail(error: ServiceError): Uint8Array {
@@ -233,7 +233,7 @@ class MessagesObserver extends RelayedStream {
     events: Uint8Array[],
   ): void {
     const event = parseJsonText(data);
-    if (!isJsonObject(event)) return this.refuse("malformed");
+    if (!isJsonObject(event)) return this.failAnswer("malformed");
     const type = event.type ?? name;
     if (!this.#take(name, type, event, data)) return;
     const tagged = this.#tagger.tag(type, event);

@@ -246,7 +246,7 @@ function effortOf(
   if (effort !== "unspecified") return effort;
   const found = effortOfBudget(budget, table, EFFORTS);
   if (found === null)
-    draft.refuse(
+    draft.refuseRequest(
       "invalid_reasoning_budget",
       "No endpoint that may get the request takes a reasoning budget",
     );
@@ -380,7 +380,7 @@ function formatBytes(
   const [essence = ""] = source.mediaType.split(";", 1);
   const format = formats.get(essence.trim().toLowerCase());
   if (format !== undefined) return { format, source: { bytes: source.data } };
-  draft.refuse(
+  draft.refuseRequest(
     `unsupported_${kind}_type`,
     `An endpoint that may get the request takes ${kind} content of these types only: ${[...formats.keys()].join(", ")}`,
   );

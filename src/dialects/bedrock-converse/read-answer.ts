@@ -98,7 +98,7 @@ class ConverseParser implements EventParser {
     return reader.drain();
   }
 
-  end(): readonly InferenceEvent[] {
+  endAnswer(): readonly InferenceEvent[] {
     if (this.#reader.over) return [];
     this.#reader.conclude();
     return this.#reader.drain();

@@ -38,7 +38,7 @@ export const formatCohere: Upstream["format"] = (request, target) => {
 function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
   if (format === null) return;
   if (draft.body.tools !== undefined) {
-    draft.refuse(
+    draft.refuseRequest(
       "unsupported_combination",
       "An endpoint that may get the request takes no response format together with tools; leave one of them out",
     );
@@ -75,7 +75,10 @@ function formatReasoning(
     dropped.add("effort_as_budget");
   }
   if (budget !== null && budget < 1) {
-    draft.refuse("invalid_reasoning_budget", "The reasoning budget must be at least 1 token");
+    draft.refuseRequest(
+      "invalid_reasoning_budget",
+      "The reasoning budget must be at least 1 token",
+    );
   }
   if (budget !== null || adaptive)
     body.thinking = { type: "enabled", token_budget: budget ?? undefined };
@@ -122,7 +125,7 @@ function formatSampling(request: GenerateRequest, draft: RequestDraft): void {
 }
 
 function refuseValue(param: string, range: string, draft: RequestDraft): void {
-  draft.refuse(
+  draft.refuseRequest(
     "unsupported_value",
     `An endpoint that may get the request takes \`${param}\` only as ${range}`,
     param,

@@ -52,7 +52,7 @@ class CohereParser extends SseEventParser<MessageReader> {
       case "citation-start":
         return reader.cite(message.citations);
       case "message-end":
-        return reader.end(delta);
+        return reader.endMessage(delta);
     }
     if (type.endsWith("-delta")) reader.skip();
   }
@@ -73,7 +73,7 @@ export const parseCohereAnswer: Upstream["parseAnswer"] = (bytes, request) => {
   else {
     reader.start();
     reader.takeMessage(message, answer.logprobs);
-    reader.end(answer);
+    reader.endMessage(answer);
   }
   return reader.drain();
 };
@@ -174,7 +174,7 @@ class MessageReader extends AnswerEvents {
   }
 
   /** The end of the answer: why it ended, and its usage. */
-  end({ finish_reason: value, error_type: type, usage: counts }: JsonObject): void {
+  endMessage({ finish_reason: value, error_type: type, usage: counts }: JsonObject): void {
     if (!this.#accepts()) return;
     const failure = finishFailure(value);
     const reason = finishReason(value);

@@ -206,7 +206,7 @@ function readRerankRequest(
   for (const name of ["model", "provider"]) members.take(name);
   const query = members.text("query") ?? "";
   if (query === "")
-    record.refuse(invalidRequest("empty_input", "query must not be an empty text", "query"));
+    record.refuseRequest(invalidRequest("empty_input", "query must not be an empty text", "query"));
   const documents = members.list("documents");
   const texts = readDocuments(documents, record);
   refuseChunking(members);
@@ -241,7 +241,7 @@ function resultLimit(members: Members): number | null {
   const topN = members.number("top_n");
   const topK = members.number("top_k");
   if (topN !== null && topK !== null && topN !== topK) {
-    members.refuse(
+    members.refuseMember(
       "top_k",
       "conflicting_fields",
       "and top_n say different limits; send one of them",
@@ -260,10 +260,10 @@ function refuseChunking(members: Members): void {
     !(Array.isArray(fields) && fields.length === 1 && fields[0] === "text")
   ) {
     const fix = 'must be ["text"]: write all that is to be ranked into each document\'s `text`';
-    members.refuse("rank_fields", "unsupported_value", fix);
+    members.refuseMember("rank_fields", "unsupported_value", fix);
   }
   if (members.take("max_chunks_per_doc") !== undefined) {
-    members.refuse(
+    members.refuseMember(
       "max_chunks_per_doc",
       "unsupported_parameter",
       "is not offered: send max_tokens_per_doc instead",
@@ -278,7 +278,7 @@ function refuseChunking(members: Members): void {
 function refuseSpans(members: Members): void {
   const spans = members.take("relevant_spans");
   if (spans === undefined || (isJsonObject(spans) && spans.mode === "disabled")) return;
-  members.refuse("relevant_spans", "unsupported_parameter", "is not offered: leave it out");
+  members.refuseMember("relevant_spans", "unsupported_parameter", "is not offered: leave it out");
 }
 
 /**
@@ -298,7 +298,7 @@ function readDocuments(
   record: TranslationRecord,
 ): readonly string[] {
   if (documents.length === 0) {
-    record.refuse(
+    record.refuseRequest(
       invalidRequest("empty_input", "documents must not be an empty list", "documents"),
     );
   }
@@ -308,7 +308,7 @@ function readDocuments(
 function readDocument(document: JsonValue, path: string, record: TranslationRecord): string {
   if (typeof document === "string") return readText(document, path, record);
   if (!isJsonObject(document) || JSON.isRawJSON(document)) {
-    record.refuse(
+    record.refuseRequest(
       invalidRequest("invalid_type", `${path} must be a text, or an object with a text`, path),
     );
     return "";
@@ -317,7 +317,7 @@ function readDocument(document: JsonValue, path: string, record: TranslationReco
   if (image !== null) {
     const where = `${path}.${image}`;
     const message = `${where} cannot be ranked: documents are texts here; send the document's text without its images`;
-    record.refuse(invalidRequest("unsupported_value", message, where));
+    record.refuseRequest(invalidRequest("unsupported_value", message, where));
     return "";
   }
   const text = memberIn(document, "text");
@@ -325,7 +325,7 @@ function readDocument(document: JsonValue, path: string, record: TranslationReco
     if (hasUnknownMember(document, SENT)) record.drop("document_members_dropped");
     return readText(text, `${path}.text`, record);
   }
-  record.refuse(
+  record.refuseRequest(
     invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`),
   );
   return "";
@@ -333,7 +333,7 @@ function readDocument(document: JsonValue, path: string, record: TranslationReco
 
 function readText(text: string, path: string, record: TranslationRecord): string {
   if (text === "")
-    record.refuse(invalidRequest("empty_input", `${path} must not be an empty text`, path));
+    record.refuseRequest(invalidRequest("empty_input", `${path} must not be an empty text`, path));
   return text;
 }
 

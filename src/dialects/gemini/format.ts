@@ -166,13 +166,13 @@ function formatSampling(request: GenerateRequest, draft: Draft): void {
   const { config, dropped } = draft;
   const { seed, stop, logprobs, maxOutputTokens } = request;
   if (stop.length > MOST_STOPS) {
-    draft.refuse(
+    draft.refuseRequest(
       "too_many_stop_sequences",
       `An endpoint that may get the request takes at most ${MOST_STOPS} stop sequences`,
     );
   }
   if (seed !== null && (seed > GREATEST_SEED || seed < LEAST_SEED)) {
-    draft.refuse(
+    draft.refuseRequest(
       "invalid_seed",
       `An endpoint that may get the request takes seeds from ${LEAST_SEED} to ${GREATEST_SEED}`,
     );
@@ -296,7 +296,7 @@ function formatGroup(
         throw new Error("formatGemini: system text after the first turn, which no feature allows");
     }
   }
-  return results.length > 0 ? formatResults(results, calls, draft) : parts.end();
+  return results.length > 0 ? formatResults(results, calls, draft) : parts.allParts();
 }
 /**
  * Makes the parts of one model turn, and puts signatures back on the parts that they were taken
@@ -331,7 +331,7 @@ class AssistantParts {
    * All parts; a signature without its part is put on an empty text, as the provider itself does at
    * the end of a stream.
    */
-  end(): readonly JsonObject[] {
+  allParts(): readonly JsonObject[] {
     this.#flushNext();
     for (const signature of [...this.#waiting.call, ...this.#waiting.text])
       this.#addEmpty(signature);
@@ -436,7 +436,7 @@ function formatResults(
   return ordered.map((result) => {
     const name = calls.name(result.callId);
     if (name === undefined)
-      draft.refuse(
+      draft.refuseRequest(
         "unknown_tool_call",
         "A tool result answers no tool call of the conversation; an endpoint that may get the request needs the name of the function, which is in the call",
       );

@@ -396,7 +396,7 @@ function readIncludeUsage(
   if (!isJsonObject(options)) return false;
   if (stream === true) return options.include_usage === true;
   const sentence = "stream_options is only allowed when stream is true";
-  reading.refuse(invalidRequest("invalid_stream_options", sentence, "stream_options"));
+  reading.refuseRequest(invalidRequest("invalid_stream_options", sentence, "stream_options"));
   return false;
 }
 

@@ -111,7 +111,7 @@ function readModerationsRequest(
   const input = readInput(members, mode === "forward");
   const strange = unknownPartMember(body.input);
   if (strange !== null && mode === "strip") record.strip("unknown_field");
-  if (strange !== null && mode === "reject") record.refuse(unknownPartError(strange));
+  if (strange !== null && mode === "reject") record.refuseRequest(unknownPartError(strange));
   members.close();
   const refusal = record.result(mode);
   if (refusal !== null) return refusal;
@@ -131,7 +131,11 @@ function readInput(members: Members, forwards: boolean): ModerationInput {
   // The schema accepts lists of texts or of parts; a mixed one must not be judged in part.
   if (items.length > 0 && texts.length === items.length) return { kind: "texts", texts };
   if (items.length === 0 || parts.length !== items.length) {
-    members.refuse("input", "invalid_type", "must be a text, a list of texts, or a list of parts");
+    members.refuseMember(
+      "input",
+      "invalid_type",
+      "must be a text, a list of texts, or a list of parts",
+    );
   }
   return { kind: "parts", parts };
 }

@@ -318,7 +318,7 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
   const type = isJsonObject(tool) ? (tool.type ?? implied) : undefined;
   const capability = typeof type === "string" ? toolNeeds(type) : null;
   if (capability === null) {
-    reading.refuse(unknownTool(textOf(type), `${path}.type`));
+    reading.refuseRequest(unknownTool(textOf(type), `${path}.type`));
     return null;
   }
   reading.need(capability, path);

@@ -287,7 +287,7 @@ class ChatAnswerReader extends ChoiceReader {
     if (!Array.isArray(calls)) this.#tools.settle();
     this.#reasoning.read(delta);
     this.#readContent(delta.content, this.#wantsLogprobs ? choice.logprobs : undefined);
-    this.#refuse(delta.refusal);
+    this.#addRefusal(delta.refusal);
     for (const citation of readCitations(delta.annotations)) this.blocks.citation(citation);
     for (const [position, call] of listOf(calls).entries()) {
       if (this.#tools.add(call, isWhole ? position : null)) continue;
@@ -299,7 +299,7 @@ class ChatAnswerReader extends ChoiceReader {
       this.fail("malformed", "unexpected_output_item");
   }
 
-  #refuse(refusal: JsonValue | undefined): void {
+  #addRefusal(refusal: JsonValue | undefined): void {
     if (typeof refusal !== "string" || refusal === "") return;
     this.#refused = true;
     this.blocks.refusal(refusal);
@@ -325,7 +325,7 @@ class ChatAnswerReader extends ChoiceReader {
       case "output_text":
         return this.blocks.text(textOf(part.text));
       case "refusal":
-        return this.#refuse(part.refusal);
+        return this.#addRefusal(part.refusal);
       case "thinking":
         return this.#readTexts(part.thinking, false);
       case "reasoning":

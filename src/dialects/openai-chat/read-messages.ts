@@ -298,7 +298,7 @@ function noteStoredFile(part: JsonObject, path: string, reading: RequestReading)
     const carrier = part[name];
     if (isJsonObject(carrier)) stored ??= storedFile(carrier, `${path}.${name}`);
   }
-  if (stored !== null) reading.refuse(stored);
+  if (stored !== null) reading.refuseRequest(stored);
 }
 
 const IMAGE_MEMBERS = ["url", "detail"];
@@ -397,7 +397,7 @@ function readArguments(text: string, path: string, reading: RequestReading): str
   }
   if (reading.forTranslation && !isCallable(parseExactJsonText(text))) {
     const sentence = `${path} must be the text of a JSON object: an endpoint that may get the request takes nothing else`;
-    reading.refuse(invalidRequest("invalid_tool_arguments", sentence, path));
+    reading.refuseRequest(invalidRequest("invalid_tool_arguments", sentence, path));
   }
   return text;
 }

@@ -214,7 +214,7 @@ class RelayedChatStream extends RelayedStream {
   }
 
   protected override close(events: Uint8Array[]): void {
-    if (!this.#isWhole()) this.refuse("truncated");
+    if (!this.#isWhole()) this.failAnswer("truncated");
     if (this.failure === null && !this.done) events.push(DONE);
   }
 
@@ -236,12 +236,12 @@ class RelayedChatStream extends RelayedStream {
     events: Uint8Array[],
   ): void {
     if (data === "[DONE]") {
-      this.#end();
+      this.#endChoices();
       if (this.done) events.push(bytes);
       return;
     }
     const chunk = parseJsonText(data);
-    if (!isJsonObject(chunk)) this.refuse("malformed");
+    if (!isJsonObject(chunk)) this.failAnswer("malformed");
     else if (this.#take(event, chunk)) events.push(this.#printed(bytes, event, data, chunk));
   }
 
@@ -288,7 +288,7 @@ class RelayedChatStream extends RelayedStream {
   }
 
   /** The provider has sent `[DONE]`. */
-  #end(): void {
+  #endChoices(): void {
     // `[DONE]` before any choice.
     this.failure =
       this.#choices.size === 0

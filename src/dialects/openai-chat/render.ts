@@ -74,7 +74,7 @@ export class ChunkPrinter {
   }
 
   /** @param last JSON text of the choice with the finish reason. */
-  end(last: string): readonly Uint8Array[] {
+  finalEvents(last: string): readonly Uint8Array[] {
     const usage = this.#context.request.includeUsage ? printUsage(this.usage) : null;
     const counts =
       usage === null ? [] : [formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`)];
@@ -148,7 +148,7 @@ class ChatStreamRenderer implements EventRenderer {
         return [];
       case "finish":
         if (event.stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
-        return this.#chunks.end(printChoice({}, null, formatFinishReason(event.reason)));
+        return this.#chunks.finalEvents(printChoice({}, null, formatFinishReason(event.reason)));
       case "dropped":
       case "failure":
         return [];

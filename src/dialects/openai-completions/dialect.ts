@@ -233,7 +233,7 @@ class CompletionsRenderer implements EventRenderer {
   push(event: InferenceEvent): readonly Uint8Array[] {
     if (event.type === "finish") {
       const reason = this.finishReason(event.reason, event.stopSequence);
-      return this.#chunks.end(JSON.stringify(printChoice("", reason)));
+      return this.#chunks.finalEvents(JSON.stringify(printChoice("", reason)));
     }
     if (event.type === "start") this.#chunks.begin(event.model);
     if (event.type === "usage") this.#chunks.usage = mergeUsage(this.#chunks.usage, event.usage);

@@ -170,7 +170,7 @@ function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest[
   const found = requestedFormat(body);
   if (found === null) return null;
   if ("code" in found) {
-    reading.refuse(found);
+    reading.refuseRequest(found);
     return null;
   }
   const { format, path } = found;
@@ -185,7 +185,7 @@ function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest[
   if (type === "json_object") return { kind: type };
   if (isJsonObject(schema)) return schemaFormat(format, schema);
   const sentence = `${path} must have a schema where its type is json_schema`;
-  reading.refuse(invalidRequest("missing_field", sentence, path));
+  reading.refuseRequest(invalidRequest("missing_field", sentence, path));
   return null;
 }
 

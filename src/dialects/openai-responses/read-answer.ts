@@ -163,7 +163,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
         return this.#annotation(index, content, event.annotation);
       case "response.refusal.delta":
       case "response.refusal.done":
-        return isTextNew ? this.#refuse(index, content, text) : undefined;
+        return isTextNew ? this.#addRefusal(index, content, text) : undefined;
       case "response.content_part.done":
       case "response.reasoning_part.done":
         return isJsonObject(part) ? this.#part(index, content, part) : undefined;
@@ -252,7 +252,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     this.blocks.text(text, readTokenLogprobs(logprobs), `${index} ${content}`);
   }
 
-  #refuse(index: number, content: number, text: string): void {
+  #addRefusal(index: number, content: number, text: string): void {
     this.refusal = true;
     this.#reported(index).texts.add(content);
     this.blocks.refusal(text, `${index} ${content}`);
@@ -290,7 +290,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
       if (type === "output_text" && typeof text === "string")
         this.#text(index, content, text, part.logprobs);
       else if (type === "refusal" && typeof refusal === "string")
-        this.#refuse(index, content, refusal);
+        this.#addRefusal(index, content, refusal);
     }
     if (type === "reasoning_text" && reported.lastReasoning === null)
       this.#reasoning(index, content, textOf(text), false);

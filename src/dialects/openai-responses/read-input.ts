@@ -71,7 +71,7 @@ export function readConversation(
     if (item.role !== "system" && item.role !== "developer") begun = true;
     else if (begun) reading.use("mid_conversation_system", `${path}.role`);
   }
-  builder.end();
+  builder.endTurn();
   // Other protocols continue an answer that stands last; this one does not.
   const last = input.at(-1);
   if (isJsonObject(last) && isOfAssistant(last)) reading.useNative(`input[${input.length - 1}]`);
@@ -110,7 +110,7 @@ function readItem(
   reading: RequestReading,
 ): void {
   const stored = storedItem(item, path);
-  if (stored !== null) reading.refuse(stored);
+  if (stored !== null) reading.refuseRequest(stored);
   if (item.id != null || item.status != null) reading.dropped.add("item_id_dropped");
   const type = typeof item.type === "string" ? item.type : "message";
   switch (type) {
@@ -150,7 +150,7 @@ function readMessage(
     builder.turn({ role: "system", authority: role, content: texts });
   } else {
     const sentence = `${path}.role must be one of ${ROLES.join(", ")}`;
-    reading.refuse(invalidRequest("invalid_value", sentence, `${path}.role`));
+    reading.refuseRequest(invalidRequest("invalid_value", sentence, `${path}.role`));
   }
 }
 
@@ -227,7 +227,7 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
   if (isEmpty) reading.dropped.add("tool_arguments_normalised");
   else if (reading.forTranslation && !isJsonObject(parseJsonText(text))) {
     const sentence = `${path}.arguments must be the JSON text of an object`;
-    reading.refuse(invalidRequest("invalid_tool_arguments", sentence, `${path}.arguments`));
+    reading.refuseRequest(invalidRequest("invalid_tool_arguments", sentence, `${path}.arguments`));
   }
   return { kind: "tool_call", id, name, arguments: isEmpty ? "{}" : text, cache: null };
 }
@@ -328,7 +328,7 @@ function readPart(
     return null;
   }
   const stored = storedFile(part, path);
-  if (stored !== null) reading.refuse(stored);
+  if (stored !== null) reading.refuseRequest(stored);
   reading.useUnknown(part, PARTS[type], path, context);
   if (!isPlainMark(part.prompt_cache_breakpoint)) {
     reading.useNative(`${path}.prompt_cache_breakpoint`);
@@ -452,7 +452,7 @@ function readAudio(
 /** The text of a member that must be one; refused, and empty, where it is none. */
 function requireText(value: JsonValue | undefined, path: string, reading: RequestReading): string {
   if (typeof value === "string") return value;
-  reading.refuse(textFault(value, path));
+  reading.refuseRequest(textFault(value, path));
   return "";
 }
 
@@ -473,27 +473,27 @@ class TurnBuilder {
   }
 
   turn(turn: Turn): void {
-    this.end();
+    this.endTurn();
     this.#turns.push(turn);
   }
 
   message(parts: readonly AssistantPart[]): void {
     const last = this.#answer.at(-1)?.kind;
-    if (last === "text" || last === "refusal") this.end();
+    if (last === "text" || last === "refusal") this.endTurn();
     this.answer(parts);
   }
 
   answer(parts: readonly AssistantPart[]): void {
-    if (this.#results.length > 0) this.end();
+    if (this.#results.length > 0) this.endTurn();
     for (const part of parts) this.#answer.push(part);
   }
 
   result(result: ToolResult): void {
-    if (this.#answer.length > 0) this.end();
+    if (this.#answer.length > 0) this.endTurn();
     this.#results.push(result);
   }
 
-  end(): void {
+  endTurn(): void {
     if (this.#answer.length > 0)
       this.#turns.push({ role: "assistant", name: null, content: this.#answer });
     if (this.#results.length > 0) this.#turns.push({ role: "tool", results: this.#results });

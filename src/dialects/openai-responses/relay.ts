@@ -197,7 +197,7 @@ class ResponsesStreamObserver extends RelayedStream {
   }
 
   protected override close(events: Uint8Array[]): void {
-    if (!this.done) this.refuse("truncated");
+    if (!this.done) this.failAnswer("truncated");
     if (this.failure === null) events.push(DONE);
   }
 
@@ -222,15 +222,15 @@ class ResponsesStreamObserver extends RelayedStream {
     events: Uint8Array[],
   ): void {
     // The end of the transport before the end of the answer.
-    if (data === "[DONE]") return this.refuse("truncated");
+    if (data === "[DONE]") return this.failAnswer("truncated");
     const value = parseJsonText(data);
-    if (!isJsonObject(value)) return this.refuse("malformed");
+    if (!isJsonObject(value)) return this.failAnswer("malformed");
     const type = typeof value.type === "string" ? value.type : event;
     if (type === "error" || (type === null && isJsonObject(value.error))) {
       this.failure = readErrorFrame(value.error ?? value);
       return;
     }
-    if (type === null) return this.refuse("malformed");
+    if (type === null) return this.failAnswer("malformed");
     if (this.#isRepeated(value, data)) return;
     const isPrelude = PRELUDE.includes(type);
     const missing = this.#missing(type, value);
@@ -250,7 +250,7 @@ class ResponsesStreamObserver extends RelayedStream {
       return;
     }
     const { response } = value;
-    if (!isJsonObject(response)) return this.refuse("malformed");
+    if (!isJsonObject(response)) return this.failAnswer("malformed");
     this.#takeResource(type, response, isPrelude);
     // The failure event that follows takes this number.
     if (this.failure !== null) return;

@@ -26,7 +26,7 @@ export class TranslationRecord {
   }
 
   /** Only the first error is kept: it is the one that the caller gets. */
-  refuse(error: ServiceError): void {
+  refuseRequest(error: ServiceError): void {
     this.#refusal ??= error;
   }
 
@@ -113,7 +113,7 @@ export class Members {
     const known = values.find((one) => one === value);
     if (known !== undefined) return known;
     const path = this.pathOf(name);
-    this.#record.refuse(
+    this.#record.refuseRequest(
       invalidRequest("invalid_value", `${path} must be one of ${values.join(", ")}`, path),
     );
     return null;
@@ -143,15 +143,15 @@ export class Members {
     return this.list(name).flatMap((item, index) => {
       const path = `${this.pathOf(name)}[${index}]`;
       if (isJsonObject(item)) return [new Members(item, path, this.#record)];
-      this.#record.refuse(invalidRequest("invalid_type", `${path} must be an object`, path));
+      this.#record.refuseRequest(invalidRequest("invalid_type", `${path} must be an object`, path));
       return [];
     });
   }
 
   /** The 400 for a member whose value this translation cannot carry. */
-  refuse(name: string, code: string, rule: string): void {
+  refuseMember(name: string, code: string, rule: string): void {
     const path = this.pathOf(name);
-    this.#record.refuse(invalidRequest(code, `${path} ${rule}`, path));
+    this.#record.refuseRequest(invalidRequest(code, `${path} ${rule}`, path));
   }
 
   /** Takes members that may be left out, and records the dropped field where one has a value. */
@@ -171,7 +171,7 @@ export class Members {
 
   #wrongType(name: string, expected: string): null {
     const path = this.pathOf(name);
-    this.#record.refuse(invalidRequest("invalid_type", `${path} must be ${expected}`, path));
+    this.#record.refuseRequest(invalidRequest("invalid_type", `${path} must be ${expected}`, path));
     return null;
   }
 }

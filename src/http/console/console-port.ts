@@ -47,7 +47,7 @@ interface Sessions {
     times: Pick<SessionTimes, "idle">,
     address: string,
   ) => Promise<Session | null>;
-  readonly end: (value: string) => Promise<void>;
+  readonly endSession: (value: string) => Promise<void>;
 }
 
 /** The console of a process: its page, and who is signed in. */

@@ -63,7 +63,7 @@ export async function startSignIn({ console, snapshot }: SessionCall): Promise<S
 export async function finishSignIn(call: SessionCall, recorder: Recorder): Promise<SignInAnswer> {
   const { console, snapshot, incoming } = call;
   const refuse = (error: ServiceError): SignInAnswer => ({
-    error: recorder.refuse(error),
+    error: recorder.recordRefusal(error),
   });
   const settings = configured(snapshot);
   if (settings === null) return refuse(notConfigured());
@@ -190,7 +190,7 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   const { runtime, snapshot, incoming } = call;
   const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError => {
     recorder.caller = identity;
-    return recorder.refuse(error);
+    return recorder.recordRefusal(error);
   };
   // A page of another site must not sign its visitors in as another person.
   if (!isFromOurPage(incoming.headers, snapshot)) return refuse(csrfFailed());
@@ -230,7 +230,7 @@ async function beginSession(
   const secure = isOverTls(console, snapshot);
   const earlier = readSessionCookie(incoming.headers, secure);
   const started = await orStoreError(async () => {
-    if (earlier !== null) await console.sessions.end(earlier);
+    if (earlier !== null) await console.sessions.endSession(earlier);
     return console.sessions.start(holder, now, timesOf(snapshot), latest);
   });
   if ("code" in started) return started;
@@ -251,7 +251,7 @@ export async function endSession(call: SessionCall): Promise<SessionAnswer> {
   if (!isFromOurPage(incoming.headers, snapshot) || !hasCsrfToken(incoming.headers, value))
     return csrfFailed();
   const failed = await orStoreError(async () => {
-    await console.sessions.end(value);
+    await console.sessions.endSession(value);
     return null;
   });
   return failed ?? { json: { signed_in: false }, cookie: sessionCookie("", secure, 0) };

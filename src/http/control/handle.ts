@@ -127,7 +127,7 @@ async function answerKey(
   const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
   recorder.caller = admitted.identity;
   const refuse = (refusal: ServiceError): ServiceError =>
-    recorder.refuse(isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
+    recorder.recordRefusal(isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
   if (admitted.error !== null) return refuse(admitted.error);
   const { identity, covered = [identity.workspace] } = admitted;
   const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(change);
@@ -147,7 +147,8 @@ async function answerWorkload(
   recorder: Recorder,
 ): Promise<ControlAnswer | "aborted"> {
   const { runtime, snapshot } = visit;
-  const refuse = (refusal: ServiceError): ServiceError => recorder.refuse(oauthError(refusal));
+  const refuse = (refusal: ServiceError): ServiceError =>
+    recorder.recordRefusal(oauthError(refusal));
   const body = await readVisit(visit, null, undefined);
   if (body === "aborted") {
     recorder.aborted();
@@ -185,7 +186,7 @@ async function answerVisit(
       ? body
       : await callHandler(visit, identity, body, recordChange);
   } finally {
-    hold?.end();
+    hold?.releaseAll();
   }
 }
 

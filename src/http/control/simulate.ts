@@ -202,7 +202,8 @@ export function decideFrom(
   now: () => number,
 ): { readonly policies: PolicySet; readonly decision: Decision } {
   const { table, policies } = decider;
-  if (time === null && !promoted) return { policies, decision: decider.decide(identity, question) };
+  if (time === null && !promoted)
+    return { policies, decision: decider.decideRequest(identity, question) };
   const acting = promoted ? promotedPolicies(policies) : policies;
   const decision = decide(table, acting, identity, question, time ?? now());
   return { policies: acting, decision };

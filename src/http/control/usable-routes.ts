@@ -143,7 +143,7 @@ function withDenial(
     const shape = shapeOf(operation, {
       dimensions: operation === "embeddings" ? (dimensions[0] ?? null) : null,
     });
-    const decision = decider.decide(identity, {
+    const decision = decider.decideRequest(identity, {
       model: route.id,
       shape,
       preferences: null,

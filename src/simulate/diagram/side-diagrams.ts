@@ -422,7 +422,7 @@ export class SideDiagrams {
 
   #decidedOutcome(key: string, sample: SampleRequest): number {
     return remembered(this.#single, key, () => {
-      const made = this.#side.decider.decide(sample);
+      const made = this.#side.decider.decideSample(sample);
       const text = JSON.stringify(
         made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted],
       );

@@ -51,7 +51,7 @@ const MAXIMUM_OPEN = 100_000;
 
 /** Weighs changes by recorded traffic. */
 export class EvidenceTally {
-  readonly #decide: (sample: SampleRequest) => Record<View, OutcomePair>;
+  readonly #decideSample: (sample: SampleRequest) => Record<View, OutcomePair>;
   readonly #tables: OfSides<RoutingTable>;
   /** Former name → name. */
   readonly #endpoints: ReadonlyMap<string, string>;
@@ -77,7 +77,7 @@ export class EvidenceTally {
     zones: readonly string[] = [],
   ) {
     this.#zones = zones;
-    this.#decide = decide;
+    this.#decideSample = decide;
     this.#tables = tables;
     this.#endpoints = new Map(
       renames.flatMap(({ kind, from, to }) => (kind === "endpoint" ? [[from, to]] : [])),
@@ -140,7 +140,7 @@ export class EvidenceTally {
 
   #pairs(sample: SampleRequest): Record<View, OutcomePair> {
     const key = JSON.stringify(sample);
-    const known = this.#known.get(key) ?? this.#decide(sample);
+    const known = this.#known.get(key) ?? this.#decideSample(sample);
     if (this.#known.size >= MAXIMUM_KNOWN) this.#known.clear();
     this.#known.set(key, known);
     return known;

@@ -91,9 +91,9 @@ export class JobRunner {
   }
 
   /** One request on both sides. */
-  decide(sample: SampleRequest): Record<View, OutcomePair> {
+  decideSample(sample: SampleRequest): Record<View, OutcomePair> {
     const { base, head } = this.#loaded();
-    return this.#pairs(base.decider.decide(sample), head.decider.decide(sample));
+    return this.#pairs(base.decider.decideSample(sample), head.decider.decideSample(sample));
   }
 
   /**

@@ -35,7 +35,7 @@ export function postgresSessions(link: PostgresLink): SessionStore {
     async touch(digest, at) {
       await link.query(TOUCH, [digest, Math.trunc(at)]);
     },
-    async end(digest) {
+    async endSession(digest) {
       await link.query(END, [digest]);
     },
     async prune(now, idleSince) {

@@ -80,7 +80,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       create: (record) => link.call("sessions.create", record),
       find: (digest) => link.call("sessions.find", digest),
       touch: (digest, at) => link.call("sessions.touch", digest, at),
-      end: (digest) => link.call("sessions.end", digest),
+      endSession: (digest) => link.call("sessions.end", digest),
       prune: (now, idleSince) => link.call("sessions.prune", now, idleSince),
     },
     async close() {

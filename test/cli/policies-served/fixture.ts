@@ -242,7 +242,7 @@ export class Replica {
     const { lifecycle } = this.server.policies;
     const digest = lifecycle.states.policies.get(policy)?.candidate?.digest ?? "";
     refuseFault(
-      await lifecycle.release({
+      await lifecycle.releaseContent({
         policy,
         digest,
         expected: { etag: await this.#etag(policy) },

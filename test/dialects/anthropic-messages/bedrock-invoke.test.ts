@@ -213,7 +213,7 @@ function play(exchange: ExchangePlan, frames: readonly Uint8Array[]) {
   if (failure !== null)
     return { text: textOf(events), failure, usage, finish: null, done: stream.done };
   const { done } = stream;
-  const { ending, events: rest } = stream.end();
+  const { ending, events: rest } = stream.endStream();
   return { ...ending, text: textOf([...events, ...rest]), done };
 }
 
@@ -317,7 +317,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     for (const bytes of [...chunks(start, open), exception("throttlingException")])
       stream.push(bytes);
     expect(stream).toMatchObject({ hasOutput: false, failure: { code: "rate_limited" } });
-    stream.end();
+    stream.endStream();
     expect(stream.hasOutput).toBe(false);
   });
 

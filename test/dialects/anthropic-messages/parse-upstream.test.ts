@@ -23,7 +23,7 @@ function parseEvents(
   const reported = events.flatMap((event) =>
     parser.push(event instanceof Uint8Array ? event : frame(event)),
   );
-  return [...reported, ...parser.end()];
+  return [...reported, ...parser.endAnswer()];
 }
 
 const start = {

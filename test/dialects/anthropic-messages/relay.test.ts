@@ -213,7 +213,7 @@ describe("the stream on its way back", () => {
     const observer = observe();
     expect(events.flatMap((event) => observer.push(event))).toEqual(events);
     expect(observer.done).toBe(true);
-    expect(observer.end()).toEqual({
+    expect(observer.endStream()).toEqual({
       events: [],
       ending: {
         failure: null,
@@ -231,7 +231,7 @@ describe("the stream on its way back", () => {
     expect(begun.flatMap((event) => observer.push(event))).toEqual(begun);
     expect(observer.push(overloaded)).toEqual([]);
     expect(observer.failure).toMatchObject({ kind: "error_frame", code: "overloaded_error" });
-    expect(observer.end().events).toEqual([]);
+    expect(observer.endStream().events).toEqual([]);
     expect(observer.hasOutput).toBe(false);
   });
 
@@ -239,7 +239,7 @@ describe("the stream on its way back", () => {
     const observer = observe();
     const sent = [start, open, overloaded, delta].flatMap((event) => observer.push(event));
     expect(sent).toEqual([start, open]);
-    expect(observer.end().ending.failure?.kind).toBe("error_frame");
+    expect(observer.endStream().ending.failure?.kind).toBe("error_frame");
   });
 
   it.each([
@@ -252,7 +252,7 @@ describe("the stream on its way back", () => {
   ] as const)("%s: %#", (kind, events) => {
     const observer = observe();
     for (const event of events) observer.push(event);
-    expect(observer.end().ending.failure?.kind).toBe(kind);
+    expect(observer.endStream().ending.failure?.kind).toBe(kind);
   });
 
   it("an event that does not end is too large", () => {
@@ -267,7 +267,7 @@ describe("the stream on its way back", () => {
     const observer = observe();
     for (const event of [start, open, close, change]) observer.push(event);
     observer.push(stop.subarray(0, -2));
-    const { ending, events } = observer.end();
+    const { ending, events } = observer.endStream();
     expect(ending.failure).toBeNull();
     expect(events.map((bytes) => decoder.decode(bytes)).join("")).toBe(decoder.decode(stop));
   });
@@ -287,7 +287,7 @@ describe("the stream on its way back", () => {
       stop,
     ])
       observer.push(event);
-    expect(observer.end().ending).toMatchObject({ failure: null, finish });
+    expect(observer.endStream().ending).toMatchObject({ failure: null, finish });
   });
 
   it("ends with our error where it cannot go on", () => {

@@ -117,7 +117,7 @@ describe("an answer of Vertex AI", () => {
     const stream = relayed(body({ stream: true })).stream();
     const sent = events.flatMap((event) => stream.push(event));
     expect(decoder.decode(joined(sent))).toBe(decoder.decode(joined(events)));
-    expect(stream.end().ending).toMatchObject({ failure: null, finish: "stop" });
+    expect(stream.endStream().ending).toMatchObject({ failure: null, finish: "stop" });
   });
 
   it.each([

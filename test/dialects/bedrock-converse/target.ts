@@ -86,5 +86,5 @@ export function parseEvents(
   target: Target = targetWith(),
 ): readonly InferenceEvent[] {
   const parser = converseUpstream.parseStream(request, target);
-  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
+  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.endAnswer()];
 }

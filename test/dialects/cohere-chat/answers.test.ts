@@ -64,7 +64,7 @@ function reportedOf(
   bytes: readonly Uint8Array[],
 ): readonly InferenceEvent[] {
   const parser = cohereChatUpstream.parseStream(requested, target);
-  const events = [...bytes.flatMap((piece) => parser.push(piece)), ...parser.end()];
+  const events = [...bytes.flatMap((piece) => parser.push(piece)), ...parser.endAnswer()];
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }
@@ -315,7 +315,7 @@ describe("a stream", () => {
     expect([
       ...parser.push(text(0, "more")),
       ...parser.push(end("ERROR")),
-      ...parser.end(),
+      ...parser.endAnswer(),
     ]).toEqual([]);
   });
 

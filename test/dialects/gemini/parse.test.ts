@@ -34,7 +34,7 @@ function stream(
   const reported = pieces.flatMap((item) =>
     parser.push(item instanceof Uint8Array ? item : frame(item)),
   );
-  const events = [...reported, ...parser.end()];
+  const events = [...reported, ...parser.endAnswer()];
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }

@@ -122,7 +122,7 @@ async function ask(
   if (response.status !== 200) throw new Error(new TextDecoder().decode(bytes));
   const parser = geminiUpstream.parseStream(canonical.request, target);
   const events: readonly InferenceEvent[] = stream
-    ? [...parser.push(bytes), ...parser.end()]
+    ? [...parser.push(bytes), ...parser.endAnswer()]
     : geminiUpstream.parseAnswer(bytes, canonical.request, target);
   const answer = collectAnswer(events);
   const context: AnswerContext = {

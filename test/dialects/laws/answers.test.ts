@@ -38,10 +38,10 @@ function read(
   const parser = upstream.parseStream(request, signing);
   const events = bytes.flatMap((piece) => parser.push(piece));
   expect(brokenLaws(events, false)).toEqual([]);
-  events.push(...parser.end());
+  events.push(...parser.endAnswer());
   expect(brokenLaws(events)).toEqual([]);
   // What has ended stays ended.
-  expect([...parser.push(encoder.encode("data: {}\n\n")), ...parser.end()]).toEqual([]);
+  expect([...parser.push(encoder.encode("data: {}\n\n")), ...parser.endAnswer()]).toEqual([]);
   return events;
 }
 

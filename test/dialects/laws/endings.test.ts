@@ -261,7 +261,7 @@ function endings(
   );
   const stream = exchangeFrom(from, surface, true, answerId).stream();
   const sent = wire.stream.flatMap((bytes) => stream.push(bytes));
-  const { ending, events } = stream.end();
+  const { ending, events } = stream.endStream();
   const texts = [whole.bytes, Buffer.concat([...sent, ...events])].map((bytes) =>
     Buffer.from(bytes).toString(),
   );

@@ -113,7 +113,7 @@ function relayed(
     .flatMap(([name, data]) => [
       ...stream.push(formatSseEvent(typeof data === "string" ? data : JSON.stringify(data), name)),
     ]);
-  const { ending, events: last } = stream.end();
+  const { ending, events: last } = stream.endStream();
   expect(ending.failure).toBeNull();
   return carrier.joined(dataOf([...events, ...last]));
 }

@@ -56,14 +56,14 @@ function passed(from: Protocol, to: Protocol, bytes: readonly Uint8Array[]) {
     renderer,
   );
   const sent = bytes.flatMap((piece) => stream.push(piece));
-  const { ending, events } = stream.end();
+  const { ending, events } = stream.endStream();
   return { stream, ending, sent: [...sent, ...events] };
 }
 
 /** What the client understands. */
 function understood(to: Protocol, bytes: readonly Uint8Array[]): readonly InferenceEvent[] {
   const parser = to.upstream.parseStream(requestFor(to), to.signing);
-  const events = [...bytes.flatMap((piece) => parser.push(piece)), ...parser.end()];
+  const events = [...bytes.flatMap((piece) => parser.push(piece)), ...parser.endAnswer()];
   expect(brokenLaws(events)).toEqual([]);
   return events;
 }

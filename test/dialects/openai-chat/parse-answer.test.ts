@@ -43,13 +43,15 @@ function stream(
 ): readonly InferenceEvent[] {
   const bytes = bytesOf(lines);
   const parser = chatUpstream.parseStream(canon({ stream: true, ...more }), at);
-  const events = [...parser.push(bytes), ...parser.end()];
+  const events = [...parser.push(bytes), ...parser.endAnswer()];
   expect(brokenLaws(events)).toEqual([]);
-  expect([...parser.push(bytes), ...parser.end()]).toEqual([]);
+  expect([...parser.push(bytes), ...parser.endAnswer()]).toEqual([]);
   // Cut after every byte, the same is reported.
   const slow = chatUpstream.parseStream(canon({ stream: true, ...more }), at);
   const pieces = Array.from(bytes, (byte) => Uint8Array.of(byte));
-  expect([...pieces.flatMap((piece) => [...slow.push(piece)]), ...slow.end()]).toEqual(events);
+  expect([...pieces.flatMap((piece) => [...slow.push(piece)]), ...slow.endAnswer()]).toEqual(
+    events,
+  );
   return events;
 }
 
@@ -538,7 +540,7 @@ describe("a stream of a chat provider", () => {
       blank,
       bytesOf([done]),
     ].flatMap((bytes) => [...parser.push(bytes)]);
-    expect(finishOf([...events, ...parser.end()])).toBe("stop");
+    expect(finishOf([...events, ...parser.endAnswer()])).toBe("stop");
   });
 
   it("fails with an error event, whatever its data looks like", () => {
@@ -557,7 +559,7 @@ describe("a stream of a chat provider", () => {
   it("reads CRLF, comments, missing spaces and a missing last blank line", () => {
     const text = `: hello\r\n\r\ndata:${JSON.stringify(chunk({ content: "a" }))}\r\n\r\ndata:${JSON.stringify(chunk({}, "stop"))}\r\n`;
     const parser = chatUpstream.parseStream(canon(), target);
-    expect(finishOf([...parser.push(new TextEncoder().encode(text)), ...parser.end()])).toBe(
+    expect(finishOf([...parser.push(new TextEncoder().encode(text)), ...parser.endAnswer()])).toBe(
       "stop",
     );
   });

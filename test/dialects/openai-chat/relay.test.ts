@@ -156,7 +156,7 @@ const text = (events: readonly Uint8Array[]): string =>
 function observe(events: readonly Uint8Array[], more: JsonObject = { stream: true }) {
   const observer = chatSurface.relay.observe(contextOf(parse(more)));
   const relayed = events.flatMap((event) => [...observer.push(event)]);
-  const end = observer.end();
+  const end = observer.endStream();
   return { relayed: text(relayed), closing: text(end.events), ...end.ending };
 }
 
@@ -253,7 +253,10 @@ describe("a relayed stream", () => {
     expect(text(observer.push(late))).toBe(text([done]));
     expect(observer.done).toBe(true);
     expect(text(observer.push(delta("later")))).toBe("");
-    expect(observer.end()).toMatchObject({ ending: { failure: null, finish: "stop" }, events: [] });
+    expect(observer.endStream()).toMatchObject({
+      ending: { failure: null, finish: "stop" },
+      events: [],
+    });
   });
 
   it("never relays a [DONE] that ends nothing", () => {

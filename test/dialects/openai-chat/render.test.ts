@@ -385,7 +385,7 @@ describe("there and back", () => {
           ];
           const { sent } = render(events, included);
           const parser = chatUpstream.parseStream(canon(), targetOf("openai-chat"));
-          const back = [...sent.flatMap((event) => [...parser.push(event)]), ...parser.end()];
+          const back = [...sent.flatMap((event) => [...parser.push(event)]), ...parser.endAnswer()];
           // Calls of one id are one call to everybody.
           const ids = parts.flatMap(([block]) => (block.kind === "tool_call" ? [block.id] : []));
           fc.pre(new Set(ids).size === ids.length);

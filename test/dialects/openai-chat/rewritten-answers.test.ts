@@ -50,7 +50,7 @@ function received(exchange: ExchangePlan, chunks: readonly string[]) {
   const events = [...chunks, "data: [DONE]\n\n"].flatMap((one) =>
     stream.push(new TextEncoder().encode(one)),
   );
-  const { ending, events: last } = stream.end();
+  const { ending, events: last } = stream.endStream();
   const { chunks: given, done } = chunksOf([...events, ...last]);
   const choices = given.flatMap(({ choices: all }) =>
     Array.isArray(all) ? all : [],

@@ -21,7 +21,7 @@ function relay(stream: string): { readonly ending: Ending; readonly sent: string
   );
   const events: Uint8Array[] = [];
   for (const byte of encoder.encode(stream)) events.push(...observer.push(Uint8Array.of(byte)));
-  const end = observer.end();
+  const end = observer.endStream();
   return { ending: end.ending, sent: Buffer.concat([...events, ...end.events]).toString("utf8") };
 }
 
@@ -30,7 +30,7 @@ function translate(stream: string): Answer {
   const events = [...encoder.encode(stream)].flatMap((byte) => [
     ...parser.push(Uint8Array.of(byte)),
   ]);
-  events.push(...parser.end());
+  events.push(...parser.endAnswer());
   expect(brokenLaws(events)).toEqual([]);
   return collectAnswer(events);
 }

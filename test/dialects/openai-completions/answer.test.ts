@@ -44,7 +44,7 @@ const usage = {
 
 function read(stream: string): readonly InferenceEvent[] {
   const parser = completionsUpstream.parseStream(request, target);
-  return [...parser.push(encoder.encode(stream)), ...parser.end()];
+  return [...parser.push(encoder.encode(stream)), ...parser.endAnswer()];
 }
 
 function readWhole(body: unknown): readonly InferenceEvent[] {
@@ -180,7 +180,7 @@ describe("a provider's stream", () => {
     const piece = encoder.encode(`data: ${"x".repeat(1024 * 1024)}`);
     const events = Array.from({ length: 17 }, () => parser.push(piece)).flat();
     expect(last(events)).toMatchObject({ type: "failure", failure: { kind: "too_large" } });
-    expect([...parser.push(encoder.encode(event("[DONE]"))), ...parser.end()]).toEqual([]);
+    expect([...parser.push(encoder.encode(event("[DONE]"))), ...parser.endAnswer()]).toEqual([]);
   });
 });
 
@@ -416,7 +416,7 @@ describe("a relayed stream", () => {
   const relayed = (more: JsonObject, stream: string) => {
     const observer = completionsSurface.relay.observe(contextFor({ stream: true, ...more }));
     const sent = observer.push(encoder.encode(stream));
-    const { ending, events } = observer.end();
+    const { ending, events } = observer.endStream();
     return {
       ending,
       text: [...sent, ...events].map((item) => new TextDecoder().decode(item)).join(""),

@@ -76,7 +76,7 @@ describe("vendors of legacy completions", () => {
     const chunk = JSON.stringify({ choices: [{ index: 0, text: "a", finish_reason: null }] });
     const events = [
       ...parser.push(encoder.encode(`data: ${chunk}\n\ndata: ${error}\n\ndata: [DONE]\n\n`)),
-      ...parser.end(),
+      ...parser.endAnswer(),
     ];
     for (const reported of [
       events,

@@ -175,7 +175,7 @@ const terminal = (status: string, more: JsonObject = {}): JsonObject => ({
 function observe(stream: string): { text: string; ending: Ending; observer: AnswerStream } {
   const observer = relay.observe(context);
   const begun = observer.push(encoder.encode(stream));
-  const { ending, events } = observer.end();
+  const { ending, events } = observer.endStream();
   return { text: textOf([...begun, ...events]), ending, observer };
 }
 
@@ -216,7 +216,7 @@ describe("a relayed stream", () => {
         for (let start = 0; start < bytes.length; start += size) {
           out.push(...observer.push(bytes.subarray(start, start + size)));
         }
-        const { ending, events: closing } = observer.end();
+        const { ending, events: closing } = observer.endStream();
         // What we print has a tag of ours already; the provider that printed it is to get that
         // back.
         expect(textOf([...out, ...closing])).toBe(
@@ -652,7 +652,7 @@ describe("texts of a stream", () => {
     const none = [undefined, undefined];
     const expected = [none, [0], [0, 0], [0, 0], [0, 1], [0, 1], [1], [1, 0], [0], none];
     expect(positions).toEqual(expected.map(([output, content]) => [output, content]));
-    expect(observer.end().ending).toMatchObject({
+    expect(observer.endStream().ending).toMatchObject({
       failure: null,
       edits: editSet("answer_members_filled") | editSet("request_id_added"),
     });

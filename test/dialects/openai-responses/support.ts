@@ -137,7 +137,7 @@ export function parseWire(
   for (let start = 0; start < bytes.length; start += size) {
     events.push(...parser.push(bytes.subarray(start, Math.min(bytes.length, start + size))));
   }
-  events.push(...parser.end());
+  events.push(...parser.endAnswer());
   return events;
 }
 

@@ -485,7 +485,7 @@ describe("a provider's stream", () => {
     expect(parseWire(stream).at(-1)).toMatchObject({ type: "finish", reason: "stop" });
     const parser = responsesUpstream.parseStream(generate(), TARGET);
     parser.push(new TextEncoder().encode(stream));
-    expect(parser.end()).toEqual([]);
+    expect(parser.endAnswer()).toEqual([]);
   });
 
   it("gives up on an event without an end", () => {

@@ -346,7 +346,7 @@ describe("the way to credentials", () => {
     expect(after.connections.get("p")?.authorize).toBe(first);
     const changed = acquire({ makeAuthorize }, { auth: { ...SIGNED, region: "us-east-1" } });
     expect(changed.connections.get("p")?.authorize).not.toBe(first);
-    await before.release();
+    await before.releaseConnections();
     expect(acquire({ makeAuthorize }).connections.get("p")?.authorize).toBe(first);
   });
 });
@@ -363,7 +363,7 @@ describe("the content type of a stream", () => {
     hasOutput: true,
     outputCharacters: 0,
     done: false,
-    end: () => ({
+    endStream: () => ({
       ending: { failure: null, finish: "stop", usage: null, dropped: [] },
       events: [],
     }),
@@ -402,7 +402,7 @@ describe("the content type of a stream", () => {
     const upstream = await answering();
     const streamOfAnswer = (bytes: Uint8Array): AnswerStream => {
       const ending = { failure: null, finish: "stop", usage: null, dropped: [] } as const;
-      return { ...stream(), push: () => [], end: () => ({ ending, events: [bytes] }) };
+      return { ...stream(), push: () => [], endStream: () => ({ ending, events: [bytes] }) };
     };
     const client = new Client();
     const once = exchange({ stream, streamOfAnswer });

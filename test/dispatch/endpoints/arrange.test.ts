@@ -158,8 +158,8 @@ describe("preferred speeds", () => {
   const measures = new Map(
     Object.entries({ a: [2_000, 20], b: [500, 80] }).map(([id, [firstToken = 0, rate = 0]]) => {
       const one = new Measures();
-      for (let call = 0; call < 9; call += 1) one.end({ firstToken, tokensPerSecond: rate }, 0);
-      one.end({ firstToken: firstToken * 10, tokensPerSecond: rate / 10 }, 0);
+      for (let call = 0; call < 9; call += 1) one.endCall({ firstToken, tokensPerSecond: rate }, 0);
+      one.endCall({ firstToken: firstToken * 10, tokensPerSecond: rate / 10 }, 0);
       return [id, one];
     }),
   );
@@ -240,7 +240,7 @@ describe("every arrangement", () => {
       members.map(({ healthState: one, weight, firstToken, inFlight }, at) => {
         const id = `t${index}p${at}`;
         const known = new Measures();
-        known.end(
+        known.endCall(
           { firstToken, tokensPerSecond: firstToken === null ? null : 50_000 / (firstToken + 1) },
           0,
         );

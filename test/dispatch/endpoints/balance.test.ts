@@ -20,7 +20,7 @@ function circumstances(
   const measures = new Map(
     Object.entries(known).map(([id, { firstToken, throughput, inFlight = 0 }]) => {
       const one = new Measures();
-      one.end({ firstToken: firstToken ?? null, tokensPerSecond: throughput ?? null }, 0);
+      one.endCall({ firstToken: firstToken ?? null, tokensPerSecond: throughput ?? null }, 0);
       for (let call = 0; call < inFlight; call += 1) one.begin();
       return [id, one];
     }),

@@ -29,7 +29,7 @@ function orderOf(tracker: EndpointTracker, now: number): string {
 
 function call(tracker: EndpointTracker, id: string, outcome: typeof ILL, now: number): void {
   tracker.begin(id, now);
-  tracker.end(id, outcome, now);
+  tracker.endCall(id, outcome, now);
 }
 
 /** Endpoints whose `a` was ejected at 0. */
@@ -49,7 +49,7 @@ describe("an endpoint that fails", () => {
     expect(orders[0]).toBe("abc");
     tracker.begin("a", 10_000);
     expect(orderOf(tracker, 60_000)).toBe("bca");
-    tracker.end("a", WELL, 61_000);
+    tracker.endCall("a", WELL, 61_000);
     expect(orderOf(tracker, 61_000)).toBe("abc");
     expect(orderOf(tracker, 61_000)).toBe("abc");
   });
@@ -87,7 +87,7 @@ describe("an endpoint that fails", () => {
               ill: ILL,
               nothing: { ...WELL, failure: failure("client_closed") },
             }[what];
-            tracker.end("a", outcome, now);
+            tracker.endCall("a", outcome, now);
             onTrial = false;
             expect(tracker.status("a", now).state).toBe(
               { well: "healthy", ill: "ejected", nothing: "half_open" }[what],
@@ -105,7 +105,7 @@ describe("an endpoint that fails", () => {
     tracker.begin("a", 10_000);
     tracker.answering("a", 11_000);
     expect(orderOf(tracker, 11_000)).toBe("abc");
-    tracker.end("a", WELL, 99_000);
+    tracker.endCall("a", WELL, 99_000);
     expect(tracker.status("a", 99_000)).toMatchObject({ state: "healthy", in_flight: 0 });
   });
 
@@ -263,11 +263,11 @@ describe("a reload", () => {
     tracker.retain([]);
     expect(tracker.status("a", 0).in_flight).toBe(1);
     tracker.begin("a", 10_000);
-    tracker.end("a", ILL, 0);
+    tracker.endCall("a", ILL, 0);
     expect(tracker.status("a", 0)).toMatchObject({ in_flight: 1, consecutive_failures: 1 });
-    tracker.end("a", ILL, 0);
+    tracker.endCall("a", ILL, 0);
     expect(tracker.status("a", 0)).toMatchObject({ in_flight: 0, consecutive_failures: 0 });
-    tracker.end("a", ILL, 0);
+    tracker.endCall("a", ILL, 0);
     expect(tracker.status("a", 0)).toMatchObject({ in_flight: 0, consecutive_failures: 0 });
   });
 
@@ -276,7 +276,7 @@ describe("a reload", () => {
     tracker.begin("a", 10_000);
     tracker.retain([]);
     tracker.retain(["a"]);
-    tracker.end("a", ILL, 0);
+    tracker.endCall("a", ILL, 0);
     expect(tracker.status("a", 0).consecutive_failures).toBe(1);
   });
 
@@ -317,7 +317,7 @@ describe("memory", () => {
           firstToken: 500 * random(),
           tokensPerSecond: 90,
         };
-        tracker.end(first, outcome, now);
+        tracker.endCall(first, outcome, now);
       }
     };
     run(20_000, 0);

@@ -18,7 +18,7 @@ function fail(
   now: number,
   settings: HealthSettings = SETTINGS,
 ): void {
-  for (let time = 0; time < times; time += 1) health.end(bad, settings, now);
+  for (let time = 0; time < times; time += 1) health.endCall(bad, settings, now);
 }
 
 /** An endpoint that was ejected at 0, for the first time. */
@@ -55,7 +55,7 @@ describe("what a failure says of its endpoint", () => {
     "%s: %s",
     (kind, effect) => {
       const health = new Health();
-      for (let call = 0; call < 100; call += 1) health.end(failure(kind), SETTINGS, 0);
+      for (let call = 0; call < 100; call += 1) health.endCall(failure(kind), SETTINGS, 0);
       const state = { ill: "ejected", rate_limited: "rate_limited", nothing: "healthy" }[effect];
       expect(health.healthState(SETTINGS, 1).state).toBe(state);
     },
@@ -66,7 +66,7 @@ describe("an ejection", () => {
   it("follows failures in a row, and a success ends the row", () => {
     const health = new Health();
     fail(health, 2, 0);
-    health.end(null, SETTINGS, 0);
+    health.endCall(null, SETTINGS, 0);
     fail(health, 2, 0);
     expect(health.failuresInARow).toBe(2);
     expect(health.healthState(SETTINGS, 0).state).toBe("healthy");
@@ -77,7 +77,7 @@ describe("an ejection", () => {
   it("is not ended or begun anew by failures that say nothing of the endpoint", () => {
     const health = new Health();
     fail(health, 2, 0);
-    health.end(failure("rejected"), SETTINGS, 0);
+    health.endCall(failure("rejected"), SETTINGS, 0);
     fail(health, 1, 0);
     expect(health.healthState(SETTINGS, 0).state).toBe("ejected");
   });
@@ -104,7 +104,7 @@ describe("an ejection", () => {
   ])("%s", (_, more, calls, isOut) => {
     const settings = { ...SETTINGS, ...more };
     const health = new Health();
-    for (const call of calls) health.end(call === "-" ? bad : null, settings, 0);
+    for (const call of calls) health.endCall(call === "-" ? bad : null, settings, 0);
     expect(health.healthState(settings, 0).state).toBe(isOut ? "ejected" : "healthy");
   });
 
@@ -113,8 +113,8 @@ describe("an ejection", () => {
     const early = new Health();
     const late = new Health();
     for (const health of [early, late]) fail(health, 9, 0, settings);
-    early.end(bad, settings, 26_999);
-    late.end(bad, settings, 30_000);
+    early.endCall(bad, settings, 26_999);
+    late.endCall(bad, settings, 30_000);
     expect(early.healthState(settings, 26_999).state).toBe("ejected");
     expect(late.healthState(settings, 30_000).state).toBe("healthy");
   });
@@ -122,7 +122,7 @@ describe("an ejection", () => {
   it("is one, however many calls fail together, and runs its time whatever ends meanwhile", () => {
     const health = ejected();
     fail(health, 500, 5_000);
-    health.end(null, SETTINGS, 6_000);
+    health.endCall(null, SETTINGS, 6_000);
     health.answering(6_000);
     expect(health.healthState(SETTINGS, 9_999)).toEqual({ state: "ejected", until: 10_000 });
     fail(health, 1, 10_000);
@@ -146,7 +146,7 @@ describe("an ejection", () => {
     const [soon, later, never] = [ejected(), ejected(), ejected()];
     for (const health of [soon, later, never]) {
       fail(health, 1, 10_000);
-      health.end(null, SETTINGS, 30_000);
+      health.endCall(null, SETTINGS, 30_000);
       expect(health.healthState(SETTINGS, 30_000).state).toBe("healthy");
       expect(health.failuresInARow).toBe(0);
     }
@@ -168,7 +168,7 @@ describe("an ejection", () => {
         until: now,
         isTaken: false,
       });
-      health.end(null, settings, now);
+      health.endCall(null, settings, now);
     }
   });
 });
@@ -189,7 +189,7 @@ describe("a trial", () => {
     });
     health.begin(10_000);
     expect(health.healthState(SETTINGS, 9_999_999)).toMatchObject({ isTaken: true });
-    health.end(null, SETTINGS, 9_999_999);
+    health.endCall(null, SETTINGS, 9_999_999);
     expect(health.healthState(SETTINGS, 9_999_999)).toEqual({ state: "healthy" });
     // What failed before the ejection does not count against it.
     fail(health, 2, 9_999_999);
@@ -201,7 +201,7 @@ describe("a trial", () => {
     const health = new Health();
     fail(health, 10, 0, settings);
     expect(health.healthState(settings, 9_999).state).toBe("ejected");
-    health.end(null, settings, 10_000);
+    health.endCall(null, settings, 10_000);
     fail(health, 1, 10_001, settings);
     expect(health.healthState(settings, 10_001)).toEqual({ state: "healthy" });
   });
@@ -219,7 +219,7 @@ describe("a trial", () => {
       const health = ejected();
       health.claimTrial(10_000);
       health.begin(10_000);
-      health.end(failure(kind), SETTINGS, 11_000);
+      health.endCall(failure(kind), SETTINGS, 11_000);
       expect(health.healthState(SETTINGS, 11_000)).toEqual({
         state: "half_open",
         until: 10_000,
@@ -232,7 +232,7 @@ describe("a trial", () => {
     const health = ejected();
     health.claimTrial(10_000);
     health.begin(10_000);
-    health.end(failure("rate_limited", 3_000), SETTINGS, 11_000);
+    health.endCall(failure("rate_limited", 3_000), SETTINGS, 11_000);
     expect(health.healthState(SETTINGS, 11_000)).toEqual({ state: "rate_limited", until: 14_000 });
     expect(health.healthState(SETTINGS, 14_000)).toEqual({
       state: "half_open",
@@ -295,7 +295,7 @@ describe("a rate limit", () => {
     ["no longer than the longest ejection", 3_600_000, 60_000],
   ])("takes the endpoint out %s, and then it is healthy", (_, retryAfter, time) => {
     const health = new Health();
-    health.end(failure("rate_limited", retryAfter), SETTINGS, 100);
+    health.endCall(failure("rate_limited", retryAfter), SETTINGS, 100);
     expect(health.healthState(SETTINGS, 100)).toEqual({ state: "rate_limited", until: 100 + time });
     expect(health.healthState(SETTINGS, 100 + time)).toEqual({ state: "healthy" });
     expect(health.failuresInARow).toBe(0);
@@ -303,9 +303,9 @@ describe("a rate limit", () => {
 
   it("is not shortened by a later, shorter one, nor by a success", () => {
     const health = new Health();
-    health.end(failure("rate_limited", 9_000), SETTINGS, 0);
-    health.end(failure("rate_limited", 1_000), SETTINGS, 10);
-    health.end(null, SETTINGS, 20);
+    health.endCall(failure("rate_limited", 9_000), SETTINGS, 0);
+    health.endCall(failure("rate_limited", 1_000), SETTINGS, 10);
+    health.endCall(null, SETTINGS, 20);
     expect(health.healthState(SETTINGS, 20)).toEqual({ state: "rate_limited", until: 9_000 });
   });
 });

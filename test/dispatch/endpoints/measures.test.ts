@@ -10,16 +10,17 @@ import {
 
 function measured(...samples: readonly (readonly [firstToken: number, now: number])[]): Measures {
   const measures = new Measures();
-  for (const [firstToken, now] of samples) measures.end({ firstToken, tokensPerSecond: null }, now);
+  for (const [firstToken, now] of samples)
+    measures.endCall({ firstToken, tokensPerSecond: null }, now);
   return measures;
 }
 
 describe("the time to the first token", () => {
   it("is nothing where nothing has been measured", () => {
     const measures = new Measures();
-    measures.end({ firstToken: null, tokensPerSecond: null }, 0);
+    measures.endCall({ firstToken: null, tokensPerSecond: null }, 0);
     for (const value of [Number.NaN, Infinity, -1])
-      measures.end({ firstToken: value, tokensPerSecond: value }, 0);
+      measures.endCall({ firstToken: value, tokensPerSecond: value }, 0);
     expect(measures.firstToken.recent(0)).toBeNull();
     expect(measures.firstToken.percentile(0.5, 0)).toBeNull();
     expect(measures.throughput.percentile(0.5, 0)).toBeNull();
@@ -28,9 +29,9 @@ describe("the time to the first token", () => {
   it("rises to a high sample at once and falls to low ones in time", () => {
     const measures = measured([100, 0], [2_000, 1_000]);
     expect(measures.firstToken.recent(1_000)).toBe(2_000);
-    measures.end({ firstToken: 100, tokensPerSecond: null }, 1_000);
+    measures.endCall({ firstToken: 100, tokensPerSecond: null }, 1_000);
     expect(measures.firstToken.recent(1_000)).toBe(2_000);
-    measures.end({ firstToken: 100, tokensPerSecond: null }, 1_000 + FADE);
+    measures.endCall({ firstToken: 100, tokensPerSecond: null }, 1_000 + FADE);
     expect(measures.firstToken.recent(1_000 + FADE)).toBeCloseTo(
       2_000 / Math.E + 100 * (1 - 1 / Math.E),
     );
@@ -45,7 +46,7 @@ describe("the time to the first token", () => {
   it("comes to what the samples say, where they all say it", () => {
     const measures = measured([9_000, 0]);
     for (let now = 1_000; now < 20 * FADE; now += 1_000)
-      measures.end({ firstToken: 300, tokensPerSecond: null }, now);
+      measures.endCall({ firstToken: 300, tokensPerSecond: null }, now);
     expect(measures.firstToken.recent(20 * FADE)).toBeGreaterThan(290);
     expect(measures.firstToken.recent(20 * FADE)).toBeLessThan(310);
   });
@@ -60,7 +61,7 @@ describe("the time to the first token", () => {
         for (const [value, pause] of samples) {
           now += pause;
           most = Math.max(most, value);
-          measures.end({ firstToken: value, tokensPerSecond: null }, now);
+          measures.endCall({ firstToken: value, tokensPerSecond: null }, now);
           expect(measures.firstToken.recent(now)).toBeGreaterThanOrEqual(value);
           expect(measures.firstToken.recent(now)).toBeLessThanOrEqual(most * (1 + 1e-9));
         }
@@ -92,7 +93,7 @@ describe("percentiles", () => {
   it("of a throughput are the lower the higher they are: what most calls have reached", () => {
     const measures = new Measures();
     for (let rate = 1; rate <= 100; rate += 1)
-      measures.end({ firstToken: rate, tokensPerSecond: rate }, 0);
+      measures.endCall({ firstToken: rate, tokensPerSecond: rate }, 0);
     expect([0.5, 0.75, 0.9, 0.99].map((share) => measures.firstToken.percentile(share, 0))).toEqual(
       [50, 75, 90, 99],
     );
@@ -120,7 +121,7 @@ describe("calls in flight", () => {
     const measures = new Measures();
     measures.begin();
     measures.begin();
-    measures.end({ firstToken: null, tokensPerSecond: null }, 0);
+    measures.endCall({ firstToken: null, tokensPerSecond: null }, 0);
     expect(measures.inFlight).toBe(1);
   });
 });

@@ -155,7 +155,7 @@ function relayed(
     sent.push(...stream.push(part));
   }
   if (stream.failure !== null) return { text: "", end: stream.failure.kind };
-  const { ending, events } = stream.end();
+  const { ending, events } = stream.endStream();
   const text = Buffer.concat([...sent, ...events]).toString("latin1");
   return { text: ending.failure === null ? text : "", end: ending.failure?.kind ?? "whole" };
 }

@@ -46,7 +46,7 @@ function framed(parts: readonly Uint8Array[]): {
   const reported = events
     .map((event) => parseSseEvent(event))
     .filter(({ event, data }) => event !== null || data !== null);
-  const rest = Buffer.from(framer.end()).toString("latin1");
+  const rest = Buffer.from(framer.lastEvent()).toString("latin1");
   return {
     bytes: Buffer.concat(events).toString("latin1") + rest,
     reported,

@@ -30,7 +30,7 @@ async function startPage(bundle: () => Promise<Bundle | null>): Promise<string> 
   const unused = (): never => {
     throw new Error("not here");
   };
-  const sessions = { start: unused, find: unused, end: unused };
+  const sessions = { start: unused, find: unused, endSession: unused };
   const console = {
     listener: "public",
     isSecure: false,

@@ -56,7 +56,7 @@ const CONSOLE: Console = {
   bundle: unused,
   sessions: {
     start: unused,
-    end: unused,
+    endSession: unused,
     find: (value) => {
       const holder = PEOPLE.get(value);
       const now = Date.now();

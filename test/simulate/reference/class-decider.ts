@@ -52,7 +52,7 @@ export class ClassDecider {
       decideSample(this.#decider.table, this.#views.declared, sample),
       () => false,
     );
-    const made = this.#decider.decide(sample);
+    const made = this.#decider.decideSample(sample);
     known.set(evaluation, made);
     return made;
   }

@@ -154,7 +154,7 @@ describe("a change that only callers with preferences meet is reported", () => {
     };
     const decide = async (side: "base" | "head", of: ProviderPreferences | null) => {
       const decider = new SideDecider(sides[side].table, await sideViews(sides[side], () => false));
-      return decider.decide({ ...sample, preferences: of }).declared;
+      return decider.decideSample({ ...sample, preferences: of }).declared;
     };
     // It is a change for those who say so, and the router says so itself.
     expect(await decide("base", preferences)).not.toEqual(await decide("head", preferences));
@@ -236,8 +236,8 @@ describe("an added provider and `no_new_access`", () => {
     };
     const own = { order: ["q"], allow_fallbacks: false };
     // Without its order the request is denied: the primary has no tools.
-    expect(decider.decide({ ...requested, preferences: null }).declared.plan).toEqual([]);
-    expect(decider.decide({ ...requested, preferences: own }).declared.plan).toHaveLength(1);
+    expect(decider.decideSample({ ...requested, preferences: null }).declared.plan).toEqual([]);
+    expect(decider.decideSample({ ...requested, preferences: own }).declared.plan).toHaveLength(1);
     const report = await simulate(unchanged, unchanged, { assertions });
     expect(report.assertions?.results.map(({ status }) => status)).toEqual(["PASS"]);
   });

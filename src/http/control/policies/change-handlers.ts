@@ -277,8 +277,8 @@ export const CHANGE_HANDLERS = {
     const expected = expectation(call, start, null, {});
     if ("code" in expected) return expected;
     const request = { policy, digest: body.digest, expected, by };
-    return finish(call, start, changes.release(states, request, Date.now()), () =>
-      lifecycle.release(request),
+    return finish(call, start, changes.contentRelease(states, request, Date.now()), () =>
+      lifecycle.releaseContent(request),
     );
   }),
 } as const satisfies Record<string, ControlHandler>;
