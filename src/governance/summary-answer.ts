@@ -54,6 +54,7 @@ export const SPEND = {
         whole({
           name: TEXT,
           workspace: TEXT,
+          key: described(NULLABLE_TEXT, "Public id; `null` for the budget of the workspace."),
           limit_usd: dollars,
           spent_usd: described(dollars, "As limits count it: with reservations and estimates."),
           window_start: INSTANT,
@@ -65,7 +66,7 @@ export const SPEND = {
               "At the end of the window, if spending continues at the same rate; `null` in its first 5 %.",
           },
         }),
-        "Budgets in money of these workspaces, now.",
+        "Budgets in money of these workspaces, now; with `operations:manage` also of their keys, those that are used, at most 100, the largest used share first.",
       ),
       estimate: { const: true, description: "An estimate from list prices, and not a bill." },
       truncated: {

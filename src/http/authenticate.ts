@@ -121,10 +121,10 @@ function unauthenticated(message: string): ServiceError {
  */
 export type Admitted =
   /**
-   * `covered`: the workspaces that the caller may read with the endpoint's scope; the identity's
-   * own where absent.
+   * `seats`: the caller in each workspace that they may read with the endpoint's scope; the
+   * identity alone where absent.
    */
-  | { readonly error: null; readonly identity: Identity; readonly covered?: readonly string[] }
+  | { readonly error: null; readonly identity: Identity; readonly seats?: readonly Identity[] }
   | { readonly error: ServiceError; readonly identity: Identity | null };
 
 /**

@@ -179,13 +179,17 @@ export class KeyRing {
    */
   readonly expiring = (now: number, before: number): ReadonlyMap<string, number> => {
     const counts = new Map<string, number>();
-    for (const { accepted, expiresAt, revoked, replaced } of this.#entries.values()) {
-      if (!accepted.ok || revoked || replaced || expiresAt <= now || expiresAt >= before) continue;
-      const { workspace } = accepted.identity;
-      counts.set(workspace, (counts.get(workspace) ?? 0) + 1);
+    for (const { workspace, expiresAt } of this.current(now)) {
+      if (expiresAt < before) counts.set(workspace, (counts.get(workspace) ?? 0) + 1);
     }
     return counts;
   };
+
+  /** Valid keys without a replacement. @param now milliseconds since the epoch. */
+  readonly current = (now: number): readonly Identity[] =>
+    [...this.#entries.values()].flatMap(({ accepted, expiresAt, revoked, replaced }) =>
+      !accepted.ok || revoked || replaced || expiresAt <= now ? [] : [accepted.identity],
+    );
 
   readonly isRevoked = (publicId: string): boolean => {
     return this.#entries.get(publicId)?.revoked === true;
@@ -224,7 +228,14 @@ export interface Holder {
 /** A ring that follows a store. */
 export interface OpenKeyRing extends Pick<
   KeyRing,
-  "verify" | "recognise" | "named" | "holder" | "allowsOrigin" | "isRevoked" | "expiring"
+  | "verify"
+  | "recognise"
+  | "named"
+  | "holder"
+  | "allowsOrigin"
+  | "isRevoked"
+  | "expiring"
+  | "current"
 > {
   /**
    * Looks in the store for a key that another process may have made a moment ago. True: the ring
@@ -264,7 +275,7 @@ export async function openKeyRing(
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);
   sweep.unref();
   const lookUpId = lookUpIn(ring, keys);
-  const { verify, recognise, named, holder, allowsOrigin, isRevoked, expiring } = ring;
+  const { verify, recognise, named, holder, allowsOrigin, isRevoked, expiring, current } = ring;
   return {
     verify,
     recognise,
@@ -273,6 +284,7 @@ export async function openKeyRing(
     allowsOrigin,
     isRevoked,
     expiring,
+    current,
     lookUpId,
     lookUp: (keyText) => {
       const publicId = publicIdOf(keyText);

@@ -52,11 +52,8 @@ class ComposedLease {
     this.#accounts = accounts;
     this.#counters = counters;
     this.#slots = slots;
-    const { holder, now, until } = terms;
     this.lease = {
-      holder,
-      now,
-      until,
+      ...terms,
       counters: counters.map(({ row }) => row),
       slots: slots.map(({ row }) => row),
     };
@@ -152,7 +149,7 @@ export function composeLease(
   const isIdle = ({ touchedAt }: CounterAccount | SlotAccount): boolean =>
     why === "close" || now - touchedAt >= IDLE;
   const counters: CounterEntry[] = [];
-  const debts = accounts.takeDebts(why === "request");
+  const debts = accounts.takeDebts(!all);
   const owed = new Set(debts);
   for (const account of all ? accounts.counters.values() : demands.counters.keys()) {
     account.roll(now);
@@ -170,18 +167,8 @@ export function composeLease(
     counters.push({ row, account, debt });
   }
   for (const debt of owed) {
-    const { subject, measure, window, start, amount } = debt;
-    const row = {
-      subject,
-      measure,
-      window,
-      start,
-      ceiling: 0,
-      giveBack: 0,
-      overdraft: amount,
-      need: 0,
-      want: 0,
-    };
+    const { amount: overdraft, ...counter } = debt;
+    const row = { ...counter, ceiling: 0, giveBack: 0, overdraft, need: 0, want: 0 };
     counters.push({ row, account: null, debt });
   }
   const slots: SlotEntry[] = [];
@@ -266,15 +253,9 @@ interface QuotasOptions {
   readonly maxWait?: number;
 }
 
-interface Waiter {
-  readonly meters: readonly Meters[];
-  readonly amounts: Amounts;
+interface Waiter extends WaitingRequest {
   readonly resolve: (result: Reservation | LimitRefusal) => void;
   readonly timer: ReturnType<typeof setTimeout>;
-}
-
-interface Debt {
-  readonly resolve: () => void;
 }
 
 type Account = CounterAccount | SlotAccount;
@@ -297,7 +278,7 @@ export class Quotas {
   readonly #maxWait: number;
   readonly #accounts = new Accounts();
   #waiters: Waiter[] = [];
-  #debtors: Debt[] = [];
+  #debtors: (() => void)[] = [];
   #flight: Promise<void> | null = null;
   #flyingSince = Number.POSITIVE_INFINITY;
   #returning: ReturnType<typeof setTimeout> | null = null;
@@ -381,7 +362,7 @@ export class Quotas {
     }
     if (!owes) return null;
     const durable = new Promise<void>((resolve) => {
-      this.#debtors.push({ resolve });
+      this.#debtors.push(resolve);
     });
     void this.#ask();
     return durable;
@@ -463,9 +444,9 @@ export class Quotas {
   }
 
   /** Debts that the store refuses stay owed, and their requests keep waiting. */
-  #resolve(debtors: readonly Debt[]): void {
+  #resolve(debtors: readonly (() => void)[]): void {
     if (this.#accounts.hasRefusedDebts) this.#debtors = [...debtors, ...this.#debtors];
-    else for (const { resolve } of debtors) resolve();
+    else for (const resolve of debtors) resolve();
   }
 
   /** Gives the accounts whose figures are unknown: none after a success. Never rejects. */

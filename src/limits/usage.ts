@@ -1,17 +1,12 @@
-import {
-  budgetStep,
-  type BudgetStep,
-  type KeyLimits,
-  type WorkspaceLimits,
-  type LimitMeasure,
-  type LimitWindow,
-} from "../canon/limits.ts";
+import { budgetStep, type BudgetStep, type KeyLimits } from "../canon/limits.ts";
+import type { WorkspaceRow } from "../canon/table.ts";
 import {
   counterLimits,
   effectiveLimits,
   type EffectiveLimits,
   type LimitedSubject,
 } from "./accounts.ts";
+import type { CounterLimit } from "./counter-account.ts";
 import { counterId, type LimitStore, type LimitUsage } from "./limit-store.ts";
 import { windowAt } from "./windows.ts";
 
@@ -46,7 +41,7 @@ export class BudgetLevels {
    * The step of the tightest budget of these; `null` where the store does not say. Never rejects.
    */
   stepOf(subjects: readonly LimitedSubject[]): BudgetStep | Promise<BudgetStep | null> {
-    if (!subjects.some((subject) => budgetsOf(subject).length > 0)) return "unlimited";
+    if (!subjects.some(({ limits }) => budgetsOf(limits).length > 0)) return "unlimited";
     if (this.#isReadWithin(FRESH)) return this.#tightest(subjects);
     const reading = this.#read();
     if (this.#isReadWithin(OLDEST)) return this.#tightest(subjects);
@@ -66,8 +61,7 @@ export class BudgetLevels {
   async #readOnce(): Promise<void> {
     const now = this.#now();
     try {
-      const { counters } = await this.#store.read(now);
-      this.#used = new Map(counters.map((counter) => [counterId(counter), counter.used]));
+      this.#used = usedOf(await this.#store.read(now));
       this.#readAt = now;
     } catch {
       // The last reading holds until it is too old; then `stepOf` gives `null`.
@@ -85,163 +79,154 @@ export class BudgetLevels {
 
   #uses(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
     const now = this.#now();
-    return subjects.flatMap((subject) =>
-      budgetsOf(subject).map(({ measure, window, zone, ceiling }) => {
-        const { start } = windowAt(window, now, zone);
-        const counter = counterId({
-          subject: `${subject.kind}:${subject.id}`,
-          measure,
-          window,
-          start,
-        });
-        // A counter that is not there has not been used in its window.
-        const used = this.#used.get(counter) ?? 0;
-        return { id: subject.id, measure, window, ceiling, used };
-      }),
+    return subjects.flatMap(({ kind, id, limits }) =>
+      countedUses(`${kind}:${id}`, budgetsOf(limits), this.#used, now).map((use) => ({
+        id,
+        ...use,
+      })),
     );
   }
 
   #tightest(subjects: readonly LimitedSubject[]): BudgetStep {
-    const left = this.#uses(subjects).map(({ ceiling, used }) =>
-      ceiling === 0 ? 0 : (ceiling - used) / ceiling,
+    const left = this.#uses(subjects).map(({ limit, used }) =>
+      limit === 0 ? 0 : (limit - used) / limit,
     );
     return budgetStep(Math.min(1, ...left));
   }
 }
 
-/** One budget of a workspace or key, and how much of it all replicas have used. */
-export interface BudgetUse {
-  /** Of the workspace or key. */
-  readonly id: string;
-  readonly measure: LimitMeasure;
-  readonly window: LimitWindow;
-  /** In the measure's unit. */
-  readonly ceiling: number;
-  /** Above the ceiling where requests cost more than their estimate. */
-  readonly used: number;
-}
+/** One budget of a workspace or key, by its id. */
+export type BudgetUse = { readonly id: string } & ReturnType<typeof countedUses>[number];
 
-function budgetsOf({ limits }: LimitedSubject) {
+function budgetsOf(limits: EffectiveLimits): readonly CounterLimit[] {
   return counterLimits(limits).filter(({ window }) => window !== "minute");
 }
 
-/** One limit and what is used of it now. */
-export interface LimitRow {
-  readonly workspace: string;
-  /** Public id; `null` for the limits of the workspace. */
-  readonly key: string | null;
-  readonly measure: LimitMeasure | "concurrency";
-  /** `null` for concurrency. */
-  readonly window: LimitWindow | null;
-  /** With what processes hold and have not used yet. Money in millionths of a US dollar. */
-  readonly used: number;
-  readonly limit: number;
-  /** Of the window, milliseconds since the epoch; `null` for concurrency. */
-  readonly startsAt: number | null;
-  readonly resetsAt: number | null;
+/**
+ * Use of counters, over all replicas, in their windows of the moment: with what processes hold and
+ * have not used yet, and above the limit where requests cost more than their estimate. Money is in
+ * millionths of a US dollar, times in milliseconds since the epoch.
+ *
+ * @param used by `counterId`.
+ */
+function countedUses(
+  subject: string,
+  limits: readonly CounterLimit[],
+  used: ReadonlyMap<string, number>,
+  now: number,
+) {
+  return limits.map(({ measure, window, zone, ceiling: limit }) => {
+    const { start: startsAt, end: resetsAt } = windowAt(window, now, zone);
+    // A counter that is not there has not been used in its window.
+    const count = used.get(counterId({ subject, measure, window, start: startsAt })) ?? 0;
+    return { measure, window, used: count, limit, startsAt, resetsAt };
+  });
 }
+
+const usedOf = ({ counters }: LimitUsage) =>
+  new Map(counters.map((counter) => [counterId(counter), counter.used]));
+
+/**
+ * One limit of a workspace, or of a key by its public id, and its use. Concurrency has no window.
+ */
+export type LimitRow = ReturnType<typeof limitRows>[number];
 
 interface LimitedKey {
   readonly id: string;
   readonly workspace: string;
+  /** First key of its rotations, whose counters all of them share; default: the key itself. */
+  readonly lineage?: string | null;
   /** The key's own, beside which those of its workspace's `per_key` hold. */
   readonly limits?: KeyLimits | null;
 }
 
-/**
- * Every limit of the workspaces and of their keys, in the order given, with what is used of it in
- * the window of the moment.
- */
+type LimitedWorkspace = Pick<WorkspaceRow, "id" | "limits">;
+
+/** Every limit of the workspaces and of their keys, in the order given, with its use. */
 export function limitRows(
-  workspaces: readonly { readonly id: string; readonly limits: WorkspaceLimits }[],
+  workspaces: readonly LimitedWorkspace[],
   keys: readonly LimitedKey[],
   usage: LimitUsage,
   now: number,
-): readonly LimitRow[] {
-  const used = new Map(usage.counters.map((counter) => [counterId(counter), counter.used]));
+) {
+  const used = usedOf(usage);
   const held = new Map(usage.slots.map(({ subject, held: count }) => [subject, count]));
   const rowsOf = (
     workspace: string,
     key: string | null,
+    subject: string,
     limits: EffectiveLimits,
-  ): readonly LimitRow[] => {
-    const subject = key === null ? `workspace:${workspace}` : `key:${key}`;
-    const counters = counterLimits(limits).map(({ measure, window, zone, ceiling }): LimitRow => {
-      const { start, end } = windowAt(window, now, zone);
-      const count = used.get(counterId({ subject, measure, window, start })) ?? 0;
-      return {
-        workspace,
-        key,
-        measure,
-        window,
-        used: count,
-        limit: ceiling,
-        startsAt: start,
-        resetsAt: end,
-      };
-    });
-    if (limits.concurrency === null) return counters;
-    const candidates = {
+  ) => {
+    const slots = {
       measure: "concurrency",
       window: null,
-      limit: limits.concurrency,
+      used: held.get(subject) ?? 0,
+      limit: limits.concurrency ?? 0,
       startsAt: null,
       resetsAt: null,
     } as const;
-    return [...counters, { workspace, key, ...candidates, used: held.get(subject) ?? 0 }];
+    return [
+      ...countedUses(subject, counterLimits(limits), used, now),
+      ...(limits.concurrency === null ? [] : [slots]),
+    ].map((row) => ({ workspace, key, ...row }));
   };
   return workspaces.flatMap(({ id, limits }) => [
-    ...rowsOf(id, null, limits),
+    ...rowsOf(id, null, `workspace:${id}`, limits),
     ...keys
       .filter(({ workspace }) => workspace === id)
       .flatMap((key) => {
         const own = effectiveLimits(key.limits ?? null, limits.perKey);
-        return own === null ? [] : rowsOf(id, key.id, own);
+        return own === null ? [] : rowsOf(id, key.id, subjectOf(key), own);
       }),
   ]);
 }
 
-/** A budget in money of a workspace, in the window of the moment. */
-export interface BudgetLine {
-  /** "usd/day". */
-  readonly name: string;
-  readonly workspace: string;
-  readonly limit_usd: number;
-  /** With what processes hold and have not used yet. */
-  readonly spent_usd: number;
-  /** RFC 3339. */
-  readonly window_start: string;
-  readonly window_end: string;
-  /** At the end of the window, by the share of it that is over; `null` in its first 5 %. */
-  readonly projected_usd: number | null;
-}
+const subjectOf = ({ id, lineage }: LimitedKey): string => `key:${lineage ?? id}`;
+
+/** A budget in money of a workspace or key, in the window of the moment. */
+export type BudgetLine = ReturnType<typeof budgetLines>[number];
 
 /** A projection needs at least this share of a window. */
 const LEAST_SHARE = 0.05;
 
+/** Budgets of keys in one answer. */
+const MOST_KEY_BUDGETS = 100;
+
 /**
- * The budgets in money of a workspace, not of its keys. @param now milliseconds since the epoch.
+ * The budgets in money of workspaces, and of keys those that are used in their window: at most a
+ * hundred, the largest used share first. Times are RFC 3339.
+ *
+ * @param now milliseconds since the epoch.
  */
 export function budgetLines(
-  workspace: { readonly id: string; readonly limits: WorkspaceLimits },
+  workspaces: readonly LimitedWorkspace[],
+  keys: readonly LimitedKey[],
   usage: LimitUsage,
   now: number,
-): readonly BudgetLine[] {
-  return limitRows([workspace], [], usage, now).flatMap(
-    ({ measure, window, used, limit, startsAt: start, resetsAt }) => {
-      if (measure !== "micro_usd" || start === null || resetsAt === null) return [];
-      const share = (now - start) / (resetsAt - start);
-      return {
-        name: `usd/${window}`,
-        workspace: workspace.id,
-        limit_usd: limit / MICRO,
-        spent_usd: used / MICRO,
-        window_start: instant(start),
-        window_end: instant(resetsAt),
-        projected_usd: share < LEAST_SHARE ? null : Math.round(used / share) / MICRO,
-      };
-    },
-  );
+) {
+  const spenders = new Set(usage.counters.map(({ subject }) => subject));
+  const usedKeys = keys.filter((key) => spenders.has(subjectOf(key)));
+  const lines = limitRows(workspaces, usedKeys, usage, now).flatMap((row) => {
+    const { workspace, key, measure, window, used, limit, startsAt, resetsAt } = row;
+    if (measure !== "micro_usd" || startsAt === null || resetsAt === null) return [];
+    const share = (now - startsAt) / (resetsAt - startsAt);
+    return {
+      name: `usd/${window}`,
+      workspace,
+      key,
+      limit_usd: limit / MICRO,
+      // With what processes hold and have not used yet.
+      spent_usd: used / MICRO,
+      window_start: instant(startsAt),
+      window_end: instant(resetsAt),
+      // At the end of the window, at the pace so far.
+      projected_usd: share < LEAST_SHARE ? null : Math.round(used / share) / MICRO,
+    };
+  });
+  const ofKeys = lines
+    .filter(({ key, spent_usd }) => key !== null && spent_usd > 0)
+    .toSorted((one, other) => other.spent_usd / other.limit_usd - one.spent_usd / one.limit_usd);
+  return [...lines.filter(({ key }) => key === null), ...ofKeys.slice(0, MOST_KEY_BUDGETS)];
 }
 
 const MICRO = 1_000_000;

@@ -171,8 +171,8 @@ function budgetAlerts({ table, budgets }: AlertSources): readonly Alert[] {
     limits,
   }));
   return (budgets?.usesOf(subjects) ?? []).flatMap(
-    ({ id, measure, window, ceiling, used }): Alert[] => {
-      const share = ceiling === 0 ? 1 : used / ceiling;
+    ({ id, measure, window, limit, used }): Alert[] => {
+      const share = limit === 0 ? 1 : used / limit;
       if (share < NEARLY_SPENT) return [];
       const budget = `budget of ${measure === "micro_usd" ? "dollars" : measure} a ${window}`;
       const summary = `Workspace ${id} has used ${Math.floor(share * 100)} % of its ${budget}.`;

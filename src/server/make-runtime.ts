@@ -77,6 +77,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
       head: () => store.evidence.health().head,
       turns,
       limitUsage: (now) => store.limits.read(now),
+      currentKeys: keys.current,
     },
     policies: {
       ...policies.administration,

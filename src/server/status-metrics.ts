@@ -252,7 +252,7 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
   ];
 }
 
-/** Of workspaces only, whose number routes.yaml bounds; keys have theirs in `GET /v1/spend`. */
+/** Of workspaces only, whose number routes.yaml bounds; those of keys are in `GET /v1/spend`. */
 function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): readonly Family[] {
   const family = (name: string, help: string, read: (use: BudgetUse) => number): Family =>
     new Reading("gauge", { name, help, labels: ["workspace", "measure", "window"] }, () => {
@@ -274,18 +274,18 @@ function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): read
     family(
       "signalbox_budget_limit",
       "Budget of a workspace in its window: US dollars, tokens or requests.",
-      ({ measure, ceiling }) => (measure === "micro_usd" ? ceiling / MICRO : ceiling),
+      ({ measure, limit }) => (measure === "micro_usd" ? limit / MICRO : limit),
     ),
     family(
       "signalbox_budget_used_ratio",
       "Share of the budget that all replicas have used in the running window, as read at the scrape before.",
-      ({ ceiling, used }) => (ceiling === 0 ? 1 : used / ceiling),
+      ({ limit, used }) => (limit === 0 ? 1 : used / limit),
     ),
     family(
       "signalbox_budget_remaining",
       "What is left of the budget in the running window: US dollars, tokens or requests; at least 0.",
-      ({ measure, ceiling, used }) =>
-        Math.max(0, ceiling - used) / (measure === "micro_usd" ? MICRO : 1),
+      ({ measure, limit, used }) =>
+        Math.max(0, limit - used) / (measure === "micro_usd" ? MICRO : 1),
     ),
   ];
 }

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Budget } from "../../src/canon/limits.ts";
+import type { Budget, KeyLimits, LimitMeasure } from "../../src/canon/limits.ts";
 import { cellOf } from "./cell-of.ts";
 import { spendCsv, type SpendAnswer } from "../../src/governance/summary-answer.ts";
 import { spendMeasures } from "../../src/governance/measures.ts";
+import type { LimitUsage } from "../../src/limits/limit-store.ts";
 import { budgetLines, type BudgetLine } from "../../src/limits/usage.ts";
 
 const NONE = {
@@ -106,7 +107,7 @@ describe("a budget's projection", () => {
       start,
       used,
     } as const;
-    return budgetLines({ id: "w", limits }, { counters: [counter], slots: [] }, now);
+    return budgetLines([{ id: "w", limits }], [], { counters: [counter], slots: [] }, now);
   }
 
   it("is what is spent by the share of the window that is over", () => {
@@ -114,6 +115,7 @@ describe("a budget's projection", () => {
       {
         name: "usd/day",
         workspace: "w",
+        key: null,
         limit_usd: 50,
         spent_usd: 3,
         window_start: "2026-11-24T00:00:00Z",
@@ -135,5 +137,47 @@ describe("a budget's projection", () => {
 
   it("is of money only", () => {
     expect(lines({ tokens: 50, per: "day" }, 1, at)).toEqual([]);
+  });
+});
+
+describe("budgets of keys", () => {
+  const now = Date.UTC(2026, 10, 24, 6);
+  const start = Date.UTC(2026, 10, 24);
+  const none = { requestsPerMinute: 5, tokensPerMinute: null, concurrency: 1, budget: null };
+  const budget = { ...none, budget: { usd: 10, per: "day" } } as const;
+  const used = (id: string, usd: number, measure: LimitMeasure = "micro_usd") =>
+    ({ subject: `key:${id}`, measure, window: "day", start, used: usd * 1_000_000 }) as const;
+  const named = (
+    keys: Parameters<typeof budgetLines>[1],
+    counters: LimitUsage["counters"],
+    perKey: KeyLimits | null = null,
+  ): readonly string[] =>
+    budgetLines([{ id: "w", limits: { ...none, perKey } }], keys, { counters, slots: [] }, now).map(
+      ({ key, spent_usd, limit_usd }) => `${key} ${spent_usd}/${limit_usd}`,
+    );
+
+  it("are listed where they are used, the largest share first", () => {
+    const keys = ["a", "b", "c", "d"].map((id) => ({ id, workspace: "w", limits: budget }));
+    const counters = [used("a", 1), used("b", 9), used("c", 0), used("d", 5, "tokens")];
+    expect(named(keys, counters)).toEqual(["b 9/10", "a 1/10"]);
+  });
+
+  it("are also those that the workspace gives each key", () => {
+    expect(named([{ id: "a", workspace: "w" }], [used("a", 2)], budget)).toEqual(["a 2/10"]);
+  });
+
+  it("count what the keys before a rotation used", () => {
+    const rotated = { id: "new", lineage: "old", workspace: "w", limits: budget };
+    expect(named([rotated], [used("old", 3), used("new", 1)])).toEqual(["new 3/10"]);
+  });
+
+  it("are at most a hundred", () => {
+    const ids = Array.from({ length: 130 }, (_, at) => `k${at}`);
+    const keys = ids.map((id) => ({ id, workspace: "w", limits: budget }));
+    const lines = named(
+      keys,
+      ids.map((id, at) => used(id, 1 + at / 100)),
+    );
+    expect([lines.length, lines[0], lines.at(-1)]).toEqual([100, "k129 2.29/10", "k30 1.3/10"]);
   });
 });

@@ -1,13 +1,16 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
+import type { Scope } from "../../src/canon/identity.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { SPEND, type SpendAnswer } from "../../src/governance/summary-answer.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { SummaryTurns } from "../../src/http/control/governance-summary.ts";
+import { publicIdOf } from "../../src/keys/key-text.ts";
 import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.ts";
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { identity, table } from "../support/table.ts";
+import { spendOfKeys, TEN_A_DAY } from "./used-budgets.ts";
 
 const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
 const isSpend = ajv.compile(SPEND);
@@ -173,6 +176,28 @@ describe("GET /v1/spend", () => {
     });
     const body: SpendAnswer = JSON.parse(await response.text());
     expect(body.budgets).toMatchObject([{ name: "usd/month", limit_usd: 50, spent_usd: 2.5 }]);
+  });
+
+  it("has budgets of keys for callers who may list these keys, and of no other workspace", async () => {
+    const test = await startTestServer();
+    const ids: string[] = [];
+    for (const workspace of ["acme-prod", "demo"]) {
+      const text = await test.key(workspace, ["inference"], { limits: TEN_A_DAY });
+      ids.push(publicIdOf(text) ?? "");
+    }
+    await spendOfKeys(test.server.store, ids, 2.5);
+    const budgetsFor = async (scopes: readonly Scope[]): Promise<SpendAnswer["budgets"]> => {
+      const response = await get(test, await test.key("acme-prod", scopes), "workspaces=all");
+      const body: SpendAnswer = JSON.parse(await response.text());
+      expect(isSpend(body), JSON.stringify(isSpend.errors)).toBe(true);
+      return body.budgets.filter(({ key }) => key !== null);
+    };
+    expect(await budgetsFor(["spend:read"])).toEqual([]);
+    for (const scope of ["operations:manage", "platform:manage"] as const) {
+      expect(await budgetsFor(["spend:read", scope])).toMatchObject([
+        { name: "usd/day", workspace: "acme-prod", key: ids[0], limit_usd: 10, spent_usd: 2.5 },
+      ]);
+    }
   });
 
   it("stands in the contract with its own scope", () => {

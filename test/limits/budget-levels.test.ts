@@ -55,7 +55,7 @@ describe("use of budgets for metrics", () => {
     expect(levels.usesOf([WORKSPACE])).toEqual([]);
     await expect
       .poll(() => levels.usesOf([WORKSPACE]))
-      .toEqual([{ id: "w", measure: "tokens", window: "day", ceiling: 1_000, used: 250 }]);
+      .toMatchObject([{ id: "w", measure: "tokens", window: "day", limit: 1_000, used: 250 }]);
     store.fails = true;
     now += 59_000;
     expect(levels.usesOf([WORKSPACE])).toHaveLength(1);

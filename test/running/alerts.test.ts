@@ -94,7 +94,14 @@ async function messagesOf(
 
 describe("the webhook of alerts", () => {
   it("reports each condition once while it holds", async () => {
-    const use = { id: "acme", measure: "micro_usd", window: "day", ceiling: 100 } as const;
+    const use = {
+      id: "acme",
+      measure: "micro_usd",
+      window: "day",
+      limit: 100,
+      startsAt: NOW,
+      resetsAt: NOW + 1,
+    } as const;
     const { messages } = await messagesOf(
       sources({
         budgets: {

@@ -5,6 +5,7 @@ import { onTestFinished } from "vitest";
 import type { RunningServer, ServeOptions } from "../../src/server/running-server.ts";
 import { startServer } from "../../src/server/start.ts";
 import type { ServerLimits } from "../../src/http/capacity.ts";
+import type { NewKey } from "../../src/canon/credentials/service-key.ts";
 import { createKey } from "../../src/keys/key-record.ts";
 import type { Scope } from "../../src/canon/identity.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -34,6 +35,7 @@ export async function addKey(
   store: Store,
   workspace = "large",
   scopes: readonly Scope[] = ["inference", "catalogue:read"],
+  { limits = null }: Pick<NewKey, "limits"> = {},
 ): Promise<{ readonly id: string; readonly text: string }> {
   const expiresAt = Date.now() + 600_000;
   const options = {
@@ -43,6 +45,7 @@ export async function addKey(
     environment: "production",
     expiresAt,
     createdBy: "test",
+    limits,
   };
   const { record, text } = createKey(options, Date.now, randomBytes);
   await store.keys.create(record);

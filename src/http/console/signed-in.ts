@@ -272,11 +272,10 @@ export async function admitSession(
   ) {
     return { error: csrfFailed(), identity };
   }
-  const mayCall = ({ identity: { scopes: own } }: Seat): boolean =>
-    scopes.some((scope) => own.has(scope));
-  if (mayCall(seat)) {
-    const covered = found.seats.filter(mayCall).map((each) => each.identity.workspace);
-    return { error: null, identity, covered };
+  const mayCall = ({ scopes: own }: Identity): boolean => scopes.some((scope) => own.has(scope));
+  if (mayCall(identity)) {
+    const seats = found.seats.map((each) => each.identity).filter(mayCall);
+    return { error: null, identity, seats };
   }
   const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
   return { error: codedError("insufficient_scope", sentence), identity };

@@ -19,6 +19,8 @@ export interface ControlCall {
    * session has; empty without an identity.
    */
   readonly covered: readonly string[];
+  /** Those of them whose keys the caller may list. */
+  readonly managed: readonly string[];
   readonly body: Body | null;
   readonly url: URL;
   /**

@@ -1,5 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { codedError } from "../../canon/error-codes.ts";
+import type { Identity } from "../../canon/identity.ts";
 import {
   GROUPED,
   readGrouping,
@@ -62,6 +63,8 @@ export interface SummarySource {
    * epoch.
    */
   readonly limitUsage?: (now: number) => Promise<LimitUsage>;
+  /** Valid keys without a replacement, of all workspaces. */
+  readonly currentKeys?: (now: number) => readonly Identity[];
   /** The newest row of the evidence log, as this process knows it. */
   readonly head?: () => SummaryContext["head"];
 }

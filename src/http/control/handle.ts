@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceError } from "../../canon/error.ts";
-import type { Identity } from "../../canon/identity.ts";
+import { PLATFORM_SCOPE, type Identity } from "../../canon/identity.ts";
 import { asIdentifier, type DecisionRecord } from "../../evidence/record.ts";
 import { admit } from "../authenticate.ts";
 import { admitSession } from "../console/signed-in.ts";
@@ -44,6 +44,7 @@ interface ControlVisit extends ServedControl {
   readonly incoming: IncomingMessage;
   readonly requestId: string;
   readonly covered: readonly string[];
+  readonly managed: readonly string[];
 }
 
 /** How one of the router's own endpoints is answered. @throws {Error} where it has no handler. */
@@ -75,7 +76,7 @@ async function handleControl(
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers()];
   try {
-    const visit = { ...served, snapshot, incoming, requestId, covered: [] };
+    const visit = { ...served, snapshot, incoming, requestId, covered: [], managed: [] };
     const answer =
       endpoint.scopes.length === 0
         ? await answerVisit(visit, null, NO_CHANGE)
@@ -129,14 +130,19 @@ async function answerKey(
   const refuse = (refusal: ServiceError): ServiceError =>
     recorder.recordRefusal(isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
   if (admitted.error !== null) return refuse(admitted.error);
-  const { identity, covered = [identity.workspace] } = admitted;
+  const { identity, seats = [identity] } = admitted;
+  const covered = seats.map(({ workspace }) => workspace);
+  const managed = seats.filter(managesKeys).map(({ workspace }) => workspace);
   const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(change);
-  const answer = await answerVisit({ ...visit, covered }, identity, recordChange);
+  const answer = await answerVisit({ ...visit, covered, managed }, identity, recordChange);
   if (answer === "aborted") recorder.aborted();
   else if ("code" in answer) return refuse(answer);
   else return (await recorder.answered()) ?? answer;
   return answer;
 }
+
+const managesKeys = ({ scopes }: Identity): boolean =>
+  scopes.has("operations:manage") || scopes.has(PLATFORM_SCOPE);
 
 /**
  * The token endpoint for a caller without a key: who it is stands in the body, which therefore is
@@ -211,7 +217,17 @@ function checked(body: Body, validate: BodyValidator | null): Body | ServiceErro
 }
 
 function callHandler(
-  { runtime, snapshot, endpoint, handler, operations, incoming, requestId, covered }: ControlVisit,
+  {
+    runtime,
+    snapshot,
+    endpoint,
+    handler,
+    operations,
+    incoming,
+    requestId,
+    covered,
+    managed,
+  }: ControlVisit,
   identity: Identity | null,
   body: Body | null,
   recordChange: ControlCall["recordChange"],
@@ -225,6 +241,7 @@ function callHandler(
     snapshot,
     identity,
     covered,
+    managed,
     body,
     url,
     parameter: parameters[0] ?? null,

@@ -20,15 +20,15 @@ export const SPEND_QUERY = {
 } as const;
 
 /**
- * What workspaces that the caller may read spent, and their budgets. With `text/csv` in `Accept`
- * the groups are answered as CSV.
+ * Spend of workspaces that the caller may read, their budgets, and those of keys that the caller
+ * manages. With `text/csv` in `Accept` the groups are answered as CSV.
  *
  * @param now milliseconds since the epoch.
  */
 export async function spend(
   source: SummarySource,
   { decider: { table } }: Pick<Snapshot, "decider">,
-  call: Pick<ControlCall, "identity" | "covered" | "url" | "headers">,
+  call: Pick<ControlCall, "identity" | "covered" | "managed" | "url" | "headers">,
   now: number,
 ): Promise<ControlAnswer> {
   const workspaces = readWorkspaces(call);
@@ -44,10 +44,15 @@ export async function spend(
       most,
     );
     const usage = (await source.limitUsage?.(now)) ?? { counters: [], slots: [] };
-    const budgets = workspaces.flatMap((id) => {
-      const limits = Object.hasOwn(table.workspaces, id) ? table.workspaces[id]?.limits : undefined;
-      return limits === undefined ? [] : budgetLines({ id, limits }, usage, now);
-    });
+    const keys = (source.currentKeys?.(now) ?? []).filter(({ workspace }) =>
+      call.managed.includes(workspace),
+    );
+    const budgets = budgetLines(
+      Object.values(table.workspaces).filter(({ id }) => workspaces.includes(id)),
+      keys.map(({ keyId, ...key }) => ({ ...key, id: keyId })),
+      usage,
+      now,
+    );
     const answer = spendAnswer(workspaces, window, grouping, summary, budgets);
     return isCsv
       ? { page: { contentType: "text/csv; charset=utf-8; header=present", text: spendCsv(answer) } }

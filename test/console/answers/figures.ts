@@ -431,6 +431,7 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
       {
         name: "usd/month",
         workspace: "search",
+        key: null,
         limit_usd: 1_000,
         spent_usd: SPENT_IN_MONTH,
         window_start: "2026-11-01T00:00:00Z",
@@ -440,6 +441,7 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
       {
         name: "usd/day",
         workspace: "search",
+        key: null,
         limit_usd: 50,
         spent_usd: SPENT_TODAY,
         window_start: "2026-11-24T00:00:00Z",

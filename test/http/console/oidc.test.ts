@@ -4,6 +4,7 @@ import { freePort } from "../../support/ports.ts";
 import { addKey, startRunning, writeFixture } from "../../running/running-server.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
 import { CLIENT, startIdentityProvider, type IdentityProvider } from "./identity-provider.ts";
+import { spendOfKeys, TEN_A_DAY } from "../used-budgets.ts";
 import { ask, browserOf, type Answer, type Browser } from "./support.ts";
 
 interface SignedIn {
@@ -240,6 +241,26 @@ describe("signing in at an identity provider", () => {
     );
     const both = await get("/v1/keys?workspaces=all&workspace=large");
     expect([both.status, both.json.error.param]).toEqual([400, "workspaces"]);
+  });
+
+  it("shows budgets of keys only of workspaces whose keys the person manages", async () => {
+    const own = await startOidc((settings) => ({
+      ...settings,
+      roles: [...ROLES, { group: "one", role: "operator", workspaces: ["large"] }],
+    }));
+    const { store } = own.server;
+    const large = await addKey(store, "large", ["inference"], { limits: TEN_A_DAY });
+    const small = await addKey(store, "small", ["inference"], { limits: TEN_A_DAY });
+    await spendOfKeys(store, [large.id, small.id], 4);
+    own.idp.account = { subject: "b", groups: ["one", "readers"], name: "B" };
+    const { get } = await signIn(own);
+    const { json } = await get("/v1/spend?workspaces=all");
+    const ofKeys = json.budgets.filter(({ key }: { readonly key: string | null }) => key !== null);
+    expect([json.workspaces, ofKeys]).toMatchObject([
+      ["large", "small"],
+      [{ workspace: "large", key: large.id, spent_usd: 4 }],
+    ]);
+    expect(ofKeys).toHaveLength(1);
   });
 
   it("names the workspace as which policies are managed, where a role reaches one", async () => {
