@@ -12,7 +12,7 @@ import { finding } from "../policy/codes.ts";
 import { EVALUATION_FUEL } from "../policy/evaluator.ts";
 import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets.ts";
-import { comparePrices, priceNotes } from "../compile/prices.ts";
+import { comparePrices, NOTHING_EXPANDED, priceNotes } from "../compile/prices.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
 import {
   REPORT_FORMATS,
@@ -23,7 +23,6 @@ import {
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./terminal/configuration.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
-import { loadPriceList } from "./prices.ts";
 import { wantsColour } from "./terminal/printing.ts";
 import {
   ENVIRONMENT_HELP,
@@ -119,7 +118,7 @@ async function run(
   const path = resolve(io.cwd, config);
   const files = await loadConfiguration(path, shownPath(io.cwd, path), environment);
   const compiled = await compileConfiguration(files, { cache: await openCache(cache, io) });
-  const { table } = compiled;
+  const { table, expanded = NOTHING_EXPANDED } = compiled;
   const assertions = await loadAssertions(files.routes, path);
   const sources = [
     ...allSources(files),
@@ -139,7 +138,7 @@ async function run(
     accepted,
     revision: table?.revision ?? null,
     colour: wantsColour(io),
-    presets: table === null ? [] : resolvedPresets(table, compiled.presets ?? new Map()),
+    presets: table === null ? [] : resolvedPresets(table, expanded.presets),
   };
   io.stdout(formatDiagnostics(format, diagnostics, context));
   const [first] = diagnostics;
@@ -155,9 +154,7 @@ async function run(
     io.stdout(
       `${context.presets.map(formatPreset).join("")}${describeFiles(files, environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
     );
-    const list = await loadPriceList(path);
-    const compared = comparePrices(table, compiled.presets ?? new Map(), list);
-    io.stdout(priceNotes(compared, list.date).join(""));
+    io.stdout(priceNotes(comparePrices(table, expanded), expanded.list.date).join(""));
   }
   const failed = errors > 0 || (strict && diagnostics.length > 0);
   return failed ? EXIT.failed : EXIT.ok;

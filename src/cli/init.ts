@@ -211,7 +211,7 @@ function providerRows(
   const area = areaOf(region);
   const profile = sample.profiles?.[area];
   const upstream = profile ?? sample.upstream_model ?? "";
-  const price = listedPrice(PRICE_LIST, name, upstream)?.price;
+  const price = listedPrice(PRICE_LIST, name, regions?.[region] ?? address, upstream)?.price;
   const row = {
     id: endpointId(sample.model, id),
     model,
@@ -327,7 +327,7 @@ models:
 ${[...models].map(([id, row]) => `  ${flow(id)}: ${flow(row)}`).join("\n")}
 
 # One model at one provider. Prices are US dollars per million tokens: list prices of ${PRICE_LIST.date}, which \`signalbox prices\` compares.
-# Add \`price: { input: …, output: … }\` where budgets need it and the list has none.
+# An endpoint without \`price\` has the list price of its preset. Add \`price: { input: …, output: … }\` where the list has none and budgets need it.
 endpoints:
 ${endpoints.map((row) => `  - ${flow(row)}`).join("\n")}
 

@@ -1,12 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import {
   comparePrices,
   parsePriceList,
   PRICE_FILE,
-  PRICE_LIST,
   type ComparedPrice,
-  type PriceList,
 } from "../compile/prices.ts";
 import type { Price } from "../canon/table.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
@@ -47,31 +45,21 @@ export const prices = flagCommand(
   async ({ format, environment, update, config }, io) => {
     const json = wantsJson(format);
     if (update !== undefined) await updateList(update, config, io);
-    const { table, presets } = await loadTable(io, config, environment);
-    const list = await loadPriceList(resolve(io.cwd, config));
-    const compared = comparePrices(table, presets, list);
+    const { table, expanded } = await loadTable(io, config, environment);
+    const compared = comparePrices(table, expanded);
     if (json) for (const row of compared) io.stdout(`${JSON.stringify(row)}\n`);
-    else io.stdout(pricesText(compared, list.date));
+    else io.stdout(pricesText(compared, expanded.list.date));
     return EXIT.ok;
   },
 );
-
-/**
- * The price list of a configuration: that of its folder, or that of this release.
- *
- * @param config path of routes.yaml. @throws {CommandError} for a file that is no price list.
- */
-export async function loadPriceList(config: string): Promise<PriceList> {
-  const text = await readFile(join(dirname(config), PRICE_FILE), "utf8").catch(() => null);
-  return text === null ? PRICE_LIST : checkedList(text, PRICE_FILE);
-}
 
 async function updateList(update: string, config: string, io: CommandIo): Promise<void> {
   const source = resolve(io.cwd, update);
   const text = await readFile(source, "utf8").catch(() => {
     throw new CommandError("--update: the file cannot be read; check its path and permissions");
   });
-  checkedList(text, "--update");
+  const list = parsePriceList(text);
+  if (typeof list === "string") throw new CommandError(`--update: ${list}`);
   const folder = dirname(resolve(io.cwd, config));
   const file = fileBelow({ path: folder, shown: shownPath(io.cwd, folder) }, PRICE_FILE, text);
   const isThere = await readFile(file.path).then(
@@ -82,23 +70,22 @@ async function updateList(update: string, config: string, io: CommandIo): Promis
   io.stdout(`wrote ${file.shown}\n`);
 }
 
-function checkedList(text: string, where: string): PriceList {
-  const list = parsePriceList(text);
-  if (typeof list === "string") throw new CommandError(`${where}: ${list}`);
-  return list;
-}
-
 function pricesText(compared: readonly ComparedPrice[], date: string): string {
   if (compared.length === 0) return `no endpoint of a model in the list of ${date}\n`;
-  const rows = compared.map(({ endpoint, model, price, listed, differing }) => [
+  const rows = compared.map(({ endpoint, model, price, listed, differing, fromList }) => [
     endpoint,
     model,
     shown(price),
     shown(listed.price),
-    price === null ? "no price" : differing.length > 0 ? "differs" : "same",
+    fromList ? "from the list" : comparison(price, differing),
     listed.source,
   ]);
   return formatTable([["ENDPOINT", "MODEL", "PRICE", `LIST ${date}`, "", "SOURCE"], ...rows]);
+}
+
+function comparison(price: ComparedPrice["price"], differing: ComparedPrice["differing"]): string {
+  if (price === null) return "no price";
+  return differing.length > 0 ? "differs" : "same";
 }
 
 function shown(price: Partial<Pick<Price, "input" | "output">> | null): string {

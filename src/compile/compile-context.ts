@@ -2,7 +2,7 @@ import { quote, suggest } from "./authored/literal-secrets.ts";
 import { nodeAt, textOf, type ConfigNode, type Path } from "./authored/tree.ts";
 import type { Report } from "./findings/findings.ts";
 import type { NormalisedRoutes } from "./normalised/normalise.ts";
-import type { RoutesFile } from "./routes-schema.ts";
+import type { AuthoredProvider, AuthoredWorkspace, RoutesFile } from "./routes-schema.ts";
 import type { DialectFacts } from "../dialects/dialect.ts";
 
 /**
@@ -13,10 +13,10 @@ export function reportUnknownNames(context: CompileContext): void {
   reportRegionNames(context);
   reportReservedNames(context);
   reportProviderNames(context);
-  for (const id of Object.keys(context.file.workspaces)) reportWorkspaceNames(context, id);
+  for (const [id, row] of Object.entries(context.file.workspaces))
+    reportWorkspaceNames(context, id, row);
   reportPolicyNames(context, "initial_mode", "UNKNOWN_POLICY");
-  // Where the file of a policy is deleted, what its promotion required must go on holding for its
-  // end.
+  // Removing a policy takes what its promotion took, so its row has to stay.
   reportPolicyNames(context, "promotion", "PROMOTION_WITHOUT_POLICY");
 }
 
@@ -58,7 +58,7 @@ function reportProviderNames(context: CompileContext): void {
   const { file } = context;
   for (const [id, provider] of Object.entries(file.providers)) {
     reportRegion(context, provider.region, ["providers", id, "region"]);
-    reportFlags(context, id);
+    reportFlags(context, id, provider);
   }
   for (const [index, endpoint] of file.endpoints.entries()) {
     if (endpoint.region !== undefined)
@@ -66,21 +66,23 @@ function reportProviderNames(context: CompileContext): void {
   }
 }
 
-function reportFlags(context: CompileContext, id: string): void {
+function reportFlags(
+  context: CompileContext,
+  id: string,
+  { dialect, flags = [] }: AuthoredProvider,
+): void {
   const { report } = context;
-  const provider = context.file.providers[id];
-  if (provider?.flags === undefined) return;
-  const facts = context.dialect(provider.dialect)?.flags ?? {};
+  const facts = context.dialect(dialect)?.flags ?? {};
   const known = Object.keys(facts);
   const excludes = (flag: string, other: string): boolean =>
     known.includes(flag) && (facts[flag]?.excludes?.includes(other) ?? false);
-  for (const [index, flag] of provider.flags.entries()) {
+  for (const [index, flag] of flags.entries()) {
     const path = ["providers", id, "flags", index];
     if (!known.includes(flag)) {
-      const message = `the dialect ${quote(provider.dialect)} has no flag ${quote(flag)}`;
+      const message = `the dialect ${quote(dialect)} has no flag ${quote(flag)}`;
       report.value("UNKNOWN_FLAG", path, message, suggest(flag, known));
     }
-    const other = provider.flags
+    const other = flags
       .slice(0, index)
       .find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
     if (other === undefined) continue;
@@ -96,62 +98,43 @@ function reportRegion(
   path: Path,
 ): void {
   if (declared.regions.has(region)) return;
-  if (!declared.regionGroups.has(region)) {
-    report.value(
-      "UNKNOWN_REGION",
-      path,
-      `there is no region ${quote(region)}`,
-      suggest(region, declared.regions),
-    );
-    return;
-  }
   const members = (normalised.regionGroups.get(region) ?? []).map(quote).join(", ");
-  const hint = members === "" ? "" : `name one of its regions: ${members}`;
-  report.value(
-    "UNKNOWN_REGION",
-    path,
-    `${quote(region)} is a region group; a row is in one region`,
-    hint,
-  );
+  const [message, hint] = declared.regionGroups.has(region)
+    ? [
+        `${quote(region)} is a region group; a row is in one region`,
+        members && `name one of its regions: ${members}`,
+      ]
+    : [`there is no region ${quote(region)}`, suggest(region, declared.regions)];
+  report.value("UNKNOWN_REGION", path, message, hint);
 }
 
-function reportWorkspaceNames(context: CompileContext, id: string): void {
-  const { declared, file, report } = context;
-  const workspace = file.workspaces[id];
-  if (workspace === undefined) return;
+function reportWorkspaceNames(
+  context: CompileContext,
+  id: string,
+  { approve, labels = [], default_moderation_route: moderation }: AuthoredWorkspace,
+): void {
+  const { declared, report } = context;
   const where = `workspace ${quote(id)}`;
-  const { routes, providers, regions } = workspace.approve;
   const path = ["workspaces", id, "approve"];
-  for (const [index, name] of routes.entries()) {
-    checkName(context, "routes", name, [...path, "routes", index], `${where} approves the route`);
-  }
-  for (const [index, name] of providers.entries()) {
-    checkName(
-      context,
-      "providers",
-      name,
-      [...path, "providers", index],
-      `${where} approves the provider`,
-    );
+  for (const [noun, list] of [
+    ["route", "routes"],
+    ["provider", "providers"],
+  ] as const) {
+    for (const [index, name] of approve[list].entries())
+      checkName(context, list, name, [...path, list, index], `${where} approves the ${noun}`);
   }
   const known = [...declared.regions, ...declared.regionGroups];
-  for (const [index, name] of regions.entries()) {
+  for (const [index, name] of approve.regions.entries()) {
     if (known.includes(name)) continue;
     const message = `${where} approves ${quote(name)}, which is neither a region nor a region group`;
     report.value("UNKNOWN_REGION", [...path, "regions", index], message, suggest(name, known));
   }
-  for (const [index, label] of (workspace.labels ?? []).entries()) {
+  for (const [index, label] of labels.entries()) {
     checkLabel(context, label, ["workspaces", id, "labels", index], `${where} has the label`);
   }
-  const moderation = workspace.default_moderation_route;
   if (moderation === undefined) return;
-  checkName(
-    context,
-    "routes",
-    moderation,
-    ["workspaces", id, "default_moderation_route"],
-    `${where} names the route`,
-  );
+  const moderationPath = ["workspaces", id, "default_moderation_route"];
+  checkName(context, "routes", moderation, moderationPath, `${where} names the route`);
 }
 
 /**
@@ -209,6 +192,8 @@ export interface CompileContext {
   readonly declared: Declared;
   /** Ids of the policies beside the file; `null` where not read. */
   readonly policies: readonly string[] | null;
+  /** Ids of endpoints whose price is that of the price list. */
+  readonly listed: ReadonlySet<string>;
   dialect(name: string): DialectFacts | undefined;
   readonly report: Report;
 }

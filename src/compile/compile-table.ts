@@ -19,6 +19,13 @@ import { Findings } from "./findings/findings.ts";
 import { mergeOverlay, mergePart } from "./includes.ts";
 import { normalise, type NormalisedRoutes } from "./normalised/normalise.ts";
 import { expandPresets } from "./presets.ts";
+import {
+  expandPrices,
+  NOTHING_EXPANDED,
+  PRICE_LIST,
+  type ExpandedPresets,
+  type PriceList,
+} from "./prices.ts";
 import { resolveEndpoints, type ResolvedEndpoint } from "./resolve/endpoints.ts";
 import { resolveRoutes, type ResolvedContext, type ResolvedRoute } from "./resolve/routes.ts";
 import { resolveWorkloads } from "./resolve/workloads.ts";
@@ -36,7 +43,6 @@ function buildTable(
   routes: ReadonlyMap<string, ResolvedRoute>,
   workloadIdentity: WorkloadIdentity | undefined,
 ): RoutingTable {
-  const { dir, initialMode, promotion, managedBy, denialLink } = normalised.policies;
   const content = withoutPrototypes({
     version: 1 as const,
     regionGroups: Object.fromEntries(normalised.regionGroups),
@@ -45,16 +51,9 @@ function buildTable(
     endpoints: Object.fromEntries([...endpoints].map(([id, { row }]) => [id, row])),
     routes: Object.fromEntries([...routes].map(([id, { row }]) => [id, row])),
     workspaces: Object.fromEntries(normalised.workspaces),
-    // Sections are left out where the file has none, so that the revision of such a file is what it
-    // was before there were any.
-    policies: {
-      dir,
-      initialMode,
-      ...(promotion !== undefined && { promotion }),
-      ...(managedBy !== undefined && { managedBy }),
-      ...(denialLink !== undefined && { denialLink }),
-    },
+    policies: normalised.policies,
     vocabulary: normalised.vocabulary,
+    // Absent sections are left out: a file without them keeps its revision.
     ...(normalised.console !== undefined && { console: normalised.console }),
     ...(workloadIdentity !== undefined && { workloadIdentity }),
     ...(normalised.alerts !== undefined && { alerts: normalised.alerts }),
@@ -118,20 +117,19 @@ export interface FurtherSources {
    * Texts of the files with keys of issuers of workloads, by path from the folder of routes.yaml.
    */
   readonly keySets?: ReadonlyMap<string, string>;
+  /** That of this release unless given. */
+  readonly prices?: PriceList;
 }
 
 /**
- * routes.yaml with what it includes and the overlay overlayTree it, as one tree with its presets followed;
- * `null` where one of the texts has no meaning to go on with.
- *
- * @param presets gets the preset of each provider that names one.
+ * routes.yaml merged with its included files and the overlay into one tree; presets and list prices
+ * are expanded. `null` where one of the texts cannot be read.
  */
 export function readTree(
   source: Source,
-  { parts = [], overlay = null }: FurtherSources,
+  { parts = [], overlay = null, prices: list = PRICE_LIST }: FurtherSources,
   findings: Findings,
-  presets: Map<string, string> = new Map(),
-): ConfigNode | null {
+): { readonly tree: ConfigNode; readonly expanded: ExpandedPresets } | null {
   const text = normaliseText(source.text);
   const tree = readDocument(text, findings);
   reportLiteralSecrets(text, tree, findings);
@@ -145,11 +143,11 @@ export function readTree(
   const overlayTree = overlay === null ? null : readFurther(overlay);
   if (tree === null || read.includes(null) || (overlay !== null && overlayTree === null))
     return null;
-  if (tree.kind !== "map") return tree;
+  if (tree.kind !== "map") return { tree, expanded: NOTHING_EXPANDED };
   for (const part of read) if (part !== null) mergePart(tree, part, source.path, findings);
   if (overlayTree !== null) mergeOverlay(tree, overlayTree, findings);
-  for (const [provider, preset] of expandPresets(tree, findings)) presets.set(provider, preset);
-  return tree;
+  const presets = expandPresets(tree, findings);
+  return { tree, expanded: { presets, listed: expandPrices(tree, presets, list), list } };
 }
 
 export interface TableOptions extends FurtherSources {
@@ -167,8 +165,7 @@ interface CompiledTable {
   readonly table: RoutingTable | null;
   /** Every finding, sorted. */
   readonly diagnostics: readonly Diagnostic<RouteCode>[];
-  /** Provider id → the preset that its row names; absent where the file could not be judged. */
-  readonly presets?: ReadonlyMap<string, string>;
+  readonly expanded: ExpandedPresets;
 }
 
 /**
@@ -178,12 +175,13 @@ interface CompiledTable {
  */
 export function compileTable(source: Source, options: TableOptions = {}): CompiledTable {
   const findings = new Findings(source.path);
-  const presets = new Map<string, string>();
-  const tree = readTree(source, options, findings, presets);
-  if (tree === null) return { table: null, diagnostics: findings.list() };
-  const table = compileTree(tree, options, findings, options.keySets);
-  if (table === undefined) return { table: null, diagnostics: findings.list() };
-  return { table, presets, diagnostics: findings.list() };
+  const { tree, expanded } = readTree(source, options, findings) ?? {
+    tree: null,
+    expanded: NOTHING_EXPANDED,
+  };
+  const table =
+    tree === null ? null : compileTree(tree, options, findings, options.keySets, expanded.listed);
+  return { table, expanded, diagnostics: findings.list() };
 }
 
 /**
@@ -191,25 +189,27 @@ export function compileTable(source: Source, options: TableOptions = {}): Compil
  * what has no valid shape.
  *
  * @param findings gets everything that is wrong. @param keySets those of the issuers of workloads;
- * without them a table has none of their keys.
- * @returns `null` where there is an error; `undefined` where the tree has no shape to judge.
+ * without them a table has none of their keys. @param listed endpoints with a price of the list.
+ * @returns `null` where there is an error.
  */
 export function compileTree(
   tree: ConfigNode,
   options: Omit<TableOptions, keyof FurtherSources>,
   findings: Findings,
   keySets: FurtherSources["keySets"] = new Map(),
-): RoutingTable | null | undefined {
+  listed: ExpandedPresets["listed"] = new Set(),
+): RoutingTable | null {
   const dialects: Readonly<Record<string, DialectFacts>> = options.dialects ?? DIALECTS;
   const declared = declaredNames(tree);
   const file = readShape(tree, Object.keys(dialects).toSorted(), findings);
-  if (file === null) return undefined;
+  if (file === null) return null;
   const normalised = normalise(file);
   const context: CompileContext = {
     file,
     normalised,
     declared,
     policies: options.policies ?? null,
+    listed,
     dialect: (name) => (Object.hasOwn(dialects, name) ? dialects[name] : undefined),
     report: findings.on(tree),
   };

@@ -17,6 +17,7 @@ import {
 import { declaredInputSchema } from "../policy/input-schema.ts";
 import type { ComparedPart } from "../policy/toolchain/protocol.ts";
 import { quote, suggest } from "./authored/literal-secrets.ts";
+import type { ExpandedPresets } from "./prices.ts";
 
 export interface CompileOptions {
   /** Where compiled policies are kept between runs; `null` for nowhere. */
@@ -35,8 +36,8 @@ export interface CompiledConfiguration {
   readonly policies: CompiledPolicies | null;
   /** Of all files, sorted. */
   readonly diagnostics: readonly Diagnostic[];
-  /** Provider id → the preset that its row names. */
-  readonly presets?: ReadonlyMap<string, string>;
+  /** Nothing unless set. */
+  readonly expanded?: ExpandedPresets;
 }
 
 /**
@@ -51,7 +52,7 @@ export async function compileConfiguration(
   if (unreadable.length > 0)
     return { table: null, policies: null, diagnostics: unreadable.toSorted(compareDiagnostics) };
   const compiled = await compilePolicies(files.policies, options);
-  const { table, diagnostics, presets } = compileTable(files.routes, {
+  const { table, diagnostics, expanded } = compileTable(files.routes, {
     policies: policyIds(files),
     ...furtherSources(files),
   });
@@ -66,7 +67,7 @@ export async function compileConfiguration(
   return {
     table,
     policies: failed ? null : compiled,
-    ...(presets !== undefined && { presets }),
+    expanded,
     diagnostics: [...diagnostics, ...compiled.diagnostics, ...regions, ...undeclared].toSorted(
       compareDiagnostics,
     ),

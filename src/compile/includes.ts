@@ -33,37 +33,39 @@ export function mergePart(
   mainFile: string,
   findings: Findings,
 ): void {
-  if (part.kind !== "map") {
-    const message = "an included file must be a mapping of sections";
-    findings.add(
-      "WRONG_TYPE",
-      part.at,
-      message,
-      "begin it with `providers:`, `routes:` or another section",
-    );
-    return;
-  }
-  for (const [name, member] of part.members) {
-    if (name === "version") checkVersion(member, findings);
-    else if (name === "include") {
-      const message = "an included file cannot include others";
-      findings.add("INCLUDE_NESTED", member.keyAt, message, "name them all in routes.yaml");
-    } else mergeMember(main, name, member, [name], { mainFile, findings });
-  }
+  for (const [name, member] of sectionsOf(part, "an included file", findings))
+    mergeMember(main, name, member, [name], { mainFile, findings });
 }
 
-/** `version` may stand in an included file or an overlay, for readers; it has to be the same. */
-function checkVersion({ node }: Member, findings: Findings): void {
-  if (node.kind === "scalar" && node.value === 1) return;
-  findings.add(
-    "VERSION_UNSUPPORTED",
-    node.at,
-    "`version` must be 1",
-    "write `version: 1`, or leave it out here",
-  );
+/**
+ * The sections of an included file or an overlay. `version` is allowed there for readers; it has to
+ * be the same.
+ *
+ * @param kind of file, for messages.
+ */
+function sectionsOf(
+  file: ConfigNode,
+  kind: string,
+  findings: Findings,
+): readonly (readonly [string, Member])[] {
+  if (file.kind !== "map") {
+    const hint = "begin it with `providers:`, `routes:` or another section";
+    findings.add("WRONG_TYPE", file.at, `${kind} must be a mapping of sections`, hint);
+    return [];
+  }
+  return [...file.members].filter(([name, { keyAt, node }]) => {
+    if (name === "version" && (node.kind !== "scalar" || node.value !== 1)) {
+      const hint = "write `version: 1`, or leave it out here";
+      findings.add("VERSION_UNSUPPORTED", node.at, "`version` must be 1", hint);
+    } else if (name === "include") {
+      const hint = "name them all in routes.yaml";
+      findings.add("INCLUDE_NESTED", keyAt, `${kind} cannot include files`, hint);
+    }
+    return name !== "version" && name !== "include";
+  });
 }
 
-/** `policies.dir` is read before anything is merged. @returns whether the member may go on. */
+/** `policies.dir` is read before anything is merged. */
 function isAllowedHere(path: Path, member: Member, findings: Findings): boolean {
   if (path.join(".") !== "policies.dir") return true;
   findings.add(
@@ -151,35 +153,16 @@ function emptyMap(at: Position): MapNode {
 }
 
 /**
- * Lays an overlay over the tree. Mappings merge key by key; any other value replaces the one that
+ * Merges an overlay over the tree. Mappings merge key by key; any other value replaces the one that
  * is there; `null` removes a key, which has to be there. `endpoints` is a mapping by id in an
  * overlay, since one row of a list could not be named.
  *
  * @param main is changed.
  */
 export function mergeOverlay(main: MapNode, overlay: ConfigNode, findings: Findings): void {
-  if (overlay.kind !== "map") {
-    const message = "an overlay must be a mapping of sections";
-    findings.add(
-      "WRONG_TYPE",
-      overlay.at,
-      message,
-      "begin it with `providers:`, `routes:` or another section",
-    );
-    return;
-  }
-  for (const [name, member] of overlay.members) {
+  for (const [name, member] of sectionsOf(overlay, "an overlay", findings)) {
     const own = main.members.get(name)?.node;
-    if (name === "version") checkVersion(member, findings);
-    else if (name === "include") {
-      findings.add(
-        "INCLUDE_NESTED",
-        member.keyAt,
-        "an overlay cannot include files",
-        "name them all in routes.yaml",
-      );
-    } else if (name === "endpoints" && own?.kind === "list")
-      overlayEndpoints(own, member, findings);
+    if (name === "endpoints" && own?.kind === "list") overlayEndpoints(own, member, findings);
     else overlayMember(main, name, member, [name], findings);
   }
 }
@@ -271,8 +254,7 @@ interface IncludeEntry {
 }
 
 /**
- * The tree of a text of which some other reading reports what is wrong; `null` where it has no
- * meaning to go on with.
+ * The tree of a text whose faults another reading reports; `null` where it cannot be read.
  */
 export function treeOf(text: string): ConfigNode | null {
   return readDocument(normaliseText(text), new Findings(""));
@@ -371,12 +353,8 @@ export async function findFurther(
     const others = found.filter((name) => !isMainOrOverlay(path, name));
     // A pattern skips them; a file that is named must be used.
     if (found.length > 0 && others.length === 0) {
-      findings.add(
-        "INCLUDE_SELF",
-        at,
-        `${quote(pattern)} is this file or an overlay of it`,
-        "remove the entry",
-      );
+      const message = `${quote(pattern)} is this file or an overlay of it`;
+      findings.add("INCLUDE_SELF", at, message, "remove the entry");
     } else if (found.length === 0) {
       const what = pattern.includes("*") ? "no file matches" : "there is no file";
       const names = (await tree.namesIn(posix.join(folder, posix.dirname(pattern)))) ?? [];
@@ -386,12 +364,8 @@ export async function findFurther(
       );
       findings.add("INCLUDE_NOT_FOUND", at, `${what} ${quote(pattern)} beside this file`, hint);
     }
-    for (const name of others) {
-      if (await leadsOut(tree, folder, name)) {
-        const message = `${quote(name)} is a link that points out of the folder`;
-        findings.add("INCLUDE_OUTSIDE", at, message, "put the file itself there");
-      } else parts.add(name);
-    }
+    for (const name of others)
+      if (await staysInside(tree, folder, name, at, findings)) parts.add(name);
   }
   const overlay =
     environment === null ? null : await findOverlay(tree, path, environment, findings);
@@ -417,12 +391,19 @@ async function findOverlay(
     return null;
   }
   const name = overlayName(posix.basename(path), environment);
-  if (!(await leadsOut(tree, folder, name))) return name;
-  const message = `${quote(name)} is a link that points out of the folder`;
-  findings.add("INCLUDE_OUTSIDE", start, message, "put the file itself there");
-  return null;
+  return (await staysInside(tree, folder, name, start, findings)) ? name : null;
 }
 
-async function leadsOut(tree: FileTree, folder: string, name: string): Promise<boolean> {
-  return (await tree.leadsOut?.(folder, posix.join(folder, name))) ?? false;
+/** Reports a link that points out of the folder. */
+async function staysInside(
+  tree: FileTree,
+  folder: string,
+  name: string,
+  at: Position,
+  findings: Findings,
+): Promise<boolean> {
+  if ((await tree.leadsOut?.(folder, posix.join(folder, name))) !== true) return true;
+  const message = `${quote(name)} is a link that points out of the folder`;
+  findings.add("INCLUDE_OUTSIDE", at, message, "put the file itself there");
+  return false;
 }

@@ -7,6 +7,7 @@ import { findFurther, treeOf } from "./includes.ts";
 import { nodeAt, textOf } from "./authored/tree.ts";
 import { POLICY_DIRECTORY } from "./authored/schema-use.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "./normalised/defaults.ts";
+import { parsePriceList, PRICE_FILE, PRICE_LIST, type PriceList } from "./prices.ts";
 
 /** Files of one compilation. */
 export interface ConfigurationFiles {
@@ -19,6 +20,8 @@ export interface ConfigurationFiles {
   readonly policies: readonly Source[];
   /** Files with keys of issuers of workloads, sorted by path; none unless set. */
   readonly keySets?: readonly Source[];
+  /** From the file beside routes.yaml; that of this release unless set. */
+  readonly prices?: PriceList;
   /** Files that could not be read; with one of these nothing is compiled. */
   readonly unreadable?: readonly Diagnostic[];
 }
@@ -34,12 +37,13 @@ function tableSources({
 
 /** Inputs of the table's compiler besides routes.yaml. */
 export function furtherSources(files: ConfigurationFiles): Required<FurtherSources> {
-  const { routes, parts = [], overlay = null, keySets = [] } = files;
+  const { routes, parts = [], overlay = null, keySets = [], prices = PRICE_LIST } = files;
   const folder = posix.dirname(routes.path);
   return {
     parts,
     overlay,
     keySets: new Map(keySets.map(({ path, text }) => [posix.relative(folder, path), text])),
+    prices,
   };
 }
 
@@ -98,6 +102,7 @@ export async function loadFromTree(
     [routes, ...parts, ...(overlay === null ? [] : [overlay])].map(({ text }) => text),
   );
   for (const name of named) keySets.push(await beside(name));
+  const prices = await readPrices(tree, posix.dirname(path), posix.dirname(shown), unreadable);
   const { directory, declared } = policyDirectory(routes.text);
   const folder = posix.join(posix.dirname(path), directory);
   const outside = await folderOutside(tree, posix.dirname(path), directory);
@@ -117,9 +122,27 @@ export async function loadFromTree(
     ...(overlay !== null && { overlay }),
     policies,
     ...(keySets.length > 0 && { keySets }),
+    ...(prices !== null && { prices }),
     // Files that are read together fail in any order.
     unreadable: [...findings.list(), ...unreadable].toSorted(compareDiagnostics),
   };
+}
+
+/** The price list beside routes.yaml; `null` where there is none. @param unreadable gets its fault. */
+async function readPrices(
+  tree: FileTree,
+  folder: string,
+  shownFolder: string,
+  unreadable: Diagnostic[],
+): Promise<PriceList | null> {
+  const text = await tree.readText(posix.join(folder, PRICE_FILE), folder);
+  const shown = posix.join(shownFolder, PRICE_FILE);
+  if (typeof text === "string") {
+    const list = parsePriceList(text);
+    if (typeof list !== "string") return list;
+    unreadable.push(unreadableFile(shown, list, "replace it: signalbox prices --update FILE"));
+  } else if (text.unread !== "absent") unreadable.push(unreadFile(shown, text));
+  return null;
 }
 
 /** Name of the assertions' file beside the policies. */

@@ -181,7 +181,8 @@ function withLost(row: MapNode, names: readonly string[]): MapNode {
   return names.length === 0 ? row : { ...row, lost: new Set([...row.lost, ...names]) };
 }
 
-function memberOf(value: JsonValue, at: Position): Member {
+/** A member that is not written in the file. @param at position that findings about it show. */
+export function memberOf(value: JsonValue, at: Position): Member {
   return { keyAt: at, node: nodeOf(value, at) };
 }
 

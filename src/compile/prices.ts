@@ -1,10 +1,11 @@
 import { isJsonObject, parseJsonObject, type JsonObject } from "../canon/json.ts";
 import type { EndpointRow, Price, RoutingTable } from "../canon/table.ts";
-import { PRESETS } from "./presets.ts";
+import { type ConfigNode, nodeAt, textOf } from "./authored/tree.ts";
+import { memberOf, PRESETS, presetOf } from "./presets.ts";
 import builtIn from "./prices.json" with { type: "json" };
 
 /** Rates of a price as routes.yaml has them → as the routing table has them. */
-const RATES = {
+export const RATES = {
   input: "input",
   output: "output",
   request: "request",
@@ -20,6 +21,8 @@ type Rate = keyof typeof RATES;
 interface ListedPrice {
   /** Presets of the providers that charge it. */
   readonly presets: readonly string[];
+  /** Regions of the presets where it is charged; all unless given. */
+  readonly regions?: readonly string[];
   /** The provider's name of the model. */
   readonly model: string;
   /** As `price` of an endpoint in routes.yaml; US dollars. */
@@ -37,6 +40,22 @@ export interface PriceList {
 
 /** The list of this release, from the providers' pages. */
 export const PRICE_LIST: PriceList = builtIn;
+
+/** What presets and the price list gave to a configuration. */
+export interface ExpandedPresets {
+  /** Provider id → the preset that its row names. */
+  readonly presets: ReadonlyMap<string, string>;
+  /** Ids of endpoints that have their price from the list. */
+  readonly listed: ReadonlySet<string>;
+  readonly list: PriceList;
+}
+
+/** Of a configuration that could not be read. */
+export const NOTHING_EXPANDED: ExpandedPresets = {
+  presets: new Map(),
+  listed: new Set(),
+  list: PRICE_LIST,
+};
 
 /** File beside routes.yaml that replaces {@link PRICE_LIST}. */
 export const PRICE_FILE = "prices.json";
@@ -66,32 +85,78 @@ export function parsePriceList(text: string): PriceList | string {
 
 function readRow(row: unknown): ListedPrice | null {
   if (!isJsonObject(row)) return null;
-  const { presets, model, price, source }: JsonObject = row;
-  if (!Array.isArray(presets) || typeof model !== "string" || typeof source !== "string")
-    return null;
-  const names = presets.filter((name) => typeof name === "string");
-  if (!isJsonObject(price) || names.length < presets.length) return null;
-  const isPrice = Object.entries(price).every(
-    ([rate, dollars]) => Object.hasOwn(RATES, rate) && typeof dollars === "number" && dollars >= 0,
-  );
-  return isPrice && "input" in price && "output" in price
-    ? { presets: names, model, source, price: Object.fromEntries(ratesOf(price)) }
-    : null;
+  const { presets, regions, model, price, source }: JsonObject = row;
+  if (!isTexts(presets) || typeof model !== "string" || typeof source !== "string") return null;
+  if (!isPrice(price) || (regions !== undefined && !isTexts(regions))) return null;
+  return { presets, ...(regions !== undefined && { regions }), model, source, price };
 }
 
-function ratesOf(price: JsonObject): readonly (readonly [string, number])[] {
-  return Object.entries(price).flatMap(([rate, dollars]) =>
-    typeof dollars === "number" ? [[rate, dollars] as const] : [],
+function isPrice(value: unknown): value is ListedPrice["price"] {
+  return (
+    isJsonObject(value) &&
+    "input" in value &&
+    "output" in value &&
+    Object.entries(value).every(
+      ([rate, dollars]) =>
+        Object.hasOwn(RATES, rate) && typeof dollars === "number" && dollars >= 0,
+    )
   );
 }
 
-/** The listed price of a provider's model; `null` where the list has none. */
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/**
+ * The listed price of a model; `null` where the list has none.
+ *
+ * @param address of the provider: some prices depend on the region of the preset that has it.
+ */
 export function listedPrice(
   { rows }: PriceList,
   preset: string,
+  address: string,
   model: string,
 ): ListedPrice | null {
-  return rows.find((row) => row.model === model && row.presets.includes(preset)) ?? null;
+  const region = regionAt(preset, address);
+  const isCharged = ({ presets, regions }: ListedPrice): boolean =>
+    presets.includes(preset) &&
+    (regions === undefined || (region !== undefined && regions.includes(region)));
+  return rows.find((row) => row.model === model && isCharged(row)) ?? null;
+}
+
+/** The region of a preset that has this address. */
+function regionAt(preset: string, address: string): string | undefined {
+  const regions = Object.entries(presetOf(preset)?.regions ?? {});
+  return regions.find(([, url]) => url === address)?.[0];
+}
+
+/**
+ * Gives the listed price to endpoints that have none and whose provider has a preset and its
+ * address. Elsewhere, such as at a proxy, nobody but the operator knows the price.
+ *
+ * @param tree is changed; its presets are expanded. @param presets provider id → preset.
+ * @returns ids of those endpoints.
+ */
+export function expandPrices(
+  tree: ConfigNode,
+  presets: ReadonlyMap<string, string>,
+  list: PriceList,
+): ReadonlySet<string> {
+  const endpoints = nodeAt(tree, ["endpoints"]);
+  const expanded = new Set<string>();
+  for (const row of endpoints?.kind === "list" ? endpoints.items : []) {
+    if (row.kind !== "map" || row.members.has("price")) continue;
+    const textAt = (name: string): string => textOf(nodeAt(row, [name])) ?? "";
+    const provider = textAt("provider");
+    const preset = presets.get(provider) ?? "";
+    const address = textOf(nodeAt(tree, ["providers", provider, "base_url"])) ?? "";
+    const listed = listedPrice(list, preset, address, textAt("upstream_model"));
+    if (listed === null || regionAt(preset, address) === undefined) continue;
+    row.members.set("price", memberOf({ ...listed.price }, row.at));
+    expanded.add(textAt("id"));
+  }
+  return expanded;
 }
 
 /** The price of an endpoint in routes.yaml beside the listed one. */
@@ -103,42 +168,53 @@ export interface ComparedPrice {
   readonly listed: ListedPrice;
   /** Rates that differ: those of the list that routes.yaml has otherwise or not at all. */
   readonly differing: readonly Rate[];
+  /** Whether the endpoint has no price of its own, but the listed one. */
+  readonly fromList: boolean;
 }
 
 /**
  * Endpoints whose model the list has. A provider is found by its preset, or by an address that a
  * preset has too.
  *
- * @param presets provider id → preset.
+ * @param expanded of the same configuration.
  */
 export function comparePrices(
   { endpoints, providers }: Pick<RoutingTable, "endpoints" | "providers">,
-  presets: ReadonlyMap<string, string>,
-  list: PriceList,
+  { presets, listed: fromList, list }: ExpandedPresets,
 ): readonly ComparedPrice[] {
-  const presetOf = ({ provider }: EndpointRow): string | undefined =>
-    presets.get(provider) ??
-    Object.entries(PRESETS).find(([, { regions = {} }]) =>
-      Object.values(regions).includes(providers[provider]?.baseUrl ?? ""),
-    )?.[0];
+  const listedFor = ({ provider, upstreamModel }: EndpointRow): ListedPrice | null => {
+    const address = providers[provider]?.baseUrl ?? "";
+    const preset =
+      presets.get(provider) ??
+      Object.keys(PRESETS).find((name) => regionAt(name, address) !== undefined);
+    return listedPrice(list, preset ?? "", address, upstreamModel);
+  };
   return Object.values(endpoints).flatMap((endpoint) => {
     const { id, upstreamModel: model, price } = endpoint;
-    const listed = listedPrice(list, presetOf(endpoint) ?? "", model);
+    const listed = listedFor(endpoint);
     if (listed === null) return [];
-    const differing = ratesIn(listed).filter((rate) => price?.[RATES[rate]] !== listed.price[rate]);
-    return [{ endpoint: id, model, price, listed, differing }];
+    const differing = ratesIn(listed.price).filter(
+      (rate) => price?.[RATES[rate]] !== listed.price[rate],
+    );
+    return [{ endpoint: id, model, price, listed, differing, fromList: fromList.has(id) }];
   });
 }
 
-function ratesIn({ price }: ListedPrice): readonly Rate[] {
+/** Rates that a price has, in the order of {@link RATES}. */
+export function ratesIn(price: object): readonly Rate[] {
   return Object.keys(RATES).filter((name): name is Rate => Object.hasOwn(price, name));
 }
 
 /**
- * A note for each endpoint whose price differs from the list; endpoints without a price have none.
+ * A note for each endpoint whose price is that of the list or differs from it; endpoints without a
+ * price have none.
  */
 export function priceNotes(compared: readonly ComparedPrice[], date: string): readonly string[] {
-  return compared.flatMap(({ endpoint, price, listed, differing }) => {
+  return compared.flatMap(({ endpoint, price, listed, differing, fromList }) => {
+    if (fromList) {
+      const rates = ratesIn(listed.price).map((rate) => `${rate} ${listed.price[rate]}`);
+      return [`${endpoint}: list price of ${date} (${rates.join(", ")})\n`];
+    }
     if (price === null || differing.length === 0) return [];
     const rates = differing.map(
       (rate) => `${rate} ${price[RATES[rate]] ?? "not set"}, listed ${listed.price[rate]}`,

@@ -3,13 +3,14 @@ import { basename, dirname, join, resolve } from "node:path";
 import { directoryTree } from "../compile/file-tree.ts";
 import { expandInclude, includeEntries, overlayName } from "../compile/includes.ts";
 import { policyDirectory } from "../compile/load.ts";
+import { PRICE_FILE } from "../compile/prices.ts";
 
 /** How often the files are looked at, milliseconds. */
 const INTERVAL = 500;
 
 /**
- * Calls back after routes.yaml, a file that it includes, the overlay or a policy has changed. The
- * files are looked at twice a second rather than watched: notifications end with a folder that is
+ * Calls back after routes.yaml, an included file, the overlay, the price list or a policy has
+ * changed. The files are looked at twice a second rather than watched: notifications end with a folder that is
  * removed and made again, are silent when a symbolic link is pointed elsewhere (a mounted
  * Kubernetes ConfigMap), and do not exist on network file systems. A change counts when the next
  * look finds the same, because editors write in several steps.
@@ -93,6 +94,7 @@ function fingerprinter(
     const files = [
       ...included,
       ...overlay,
+      join(folder, PRICE_FILE),
       ...others,
       ...(await regoFiles(policies)),
       ...(await regoFiles(join(policies, "lib"))),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { check } from "../../src/cli/check.ts";
 import { prices } from "../../src/cli/prices.ts";
-import { PRESET_NAMES } from "../../src/compile/presets.ts";
+import { PRESET_NAMES, PRESETS } from "../../src/compile/presets.ts";
 import { parsePriceList, PRICE_LIST } from "../../src/compile/prices.ts";
 import { CLEAN } from "../compile/base.ts";
 import { TEST_CACHE_FOLDER } from "../support/cache.ts";
@@ -54,6 +54,11 @@ describe("signalbox prices", () => {
     expect(stdout).toContain(`LIST ${PRICE_LIST.date}`);
   });
 
+  test("marks a price that comes from the list", async () => {
+    const { stdout } = await run(prices, withPrice(""));
+    expect(stdout).toMatch(/^listed +gpt-5 +1\.25\/10 +1\.25\/10 +from the list /m);
+  });
+
   test("prints JSON lines with the rates that differ", async () => {
     const { stdout } = await run(prices, withPrice(GPT_5), "--format", "json");
     expect(JSON.parse(stdout)).toMatchObject({ endpoint: "listed", differing: [] });
@@ -91,19 +96,36 @@ describe("signalbox prices", () => {
 });
 
 describe("signalbox check", () => {
-  test("has no note about the listed price, and none without a price", async () => {
-    for (const price of [GPT_5, ""]) {
-      const { stdout } = await run(check, withPrice(price), ...CACHE);
-      expect(stdout).not.toContain("price differs");
-    }
+  test("has no note about a price that is the listed one", async () => {
+    const { stdout } = await run(check, withPrice(GPT_5), ...CACHE);
+    expect(stdout).not.toMatch(/price differs|list price/);
+  });
+
+  test("prints the list price that an endpoint without a price gets", async () => {
+    const { stdout } = await run(check, withPrice(""), ...CACHE);
+    expect(stdout).toContain(
+      `listed: list price of ${PRICE_LIST.date} (input 1.25, output 10, cached_input 0.125)\n`,
+    );
+  });
+
+  test("reports a damaged prices.json beside routes.yaml", async () => {
+    writeFileSync(join(folder, "prices.json"), "{}");
+    const { code, stdout } = await run(check, withPrice(""), ...CACHE);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/`date` must be a day.*\n.*prices\.json:1:1/),
+    ]);
+    expect(stdout).toContain("signalbox prices --update FILE");
   });
 });
 
 describe("the price list of this release", () => {
   test("names presets that exist, and a page for each price", () => {
     expect(parsePriceList(JSON.stringify(PRICE_LIST))).toEqual(PRICE_LIST);
-    for (const { presets, source, model } of PRICE_LIST.rows) {
+    for (const { presets, regions = [], source, model } of PRICE_LIST.rows) {
       expect([model, presets.filter((name) => !PRESET_NAMES.includes(name))]).toEqual([model, []]);
+      for (const region of regions)
+        for (const name of presets) expect(PRESETS[name]?.regions).toHaveProperty(region);
       expect(source).toMatch(/^https:\/\//);
     }
   });
@@ -120,6 +142,10 @@ describe("a price list of an operator", () => {
     ],
     [
       '{"date": "2027-01-02", "rows": [{"presets": ["a"], "model": "m", "source": "s", "price": {"input": 1}}]}',
+      "rows[0]",
+    ],
+    [
+      '{"date": "2027-01-02", "rows": [{"presets": ["a"], "regions": "eu", "model": "m", "source": "s", "price": {"input": 1, "output": 1}}]}',
       "rows[0]",
     ],
   ])("%s is refused", (text, fault) => {

@@ -26,6 +26,7 @@ A row of \`providers\` with \`preset: openai\` gets \`dialect\`, \`base_url\`, \
 - A key of the row replaces that of the preset as a whole: \`flags: []\` means none.
 - \`region\` is always the row's own, and selects the address. If your file names the region otherwise, \`preset_region\` selects it.
 - \`retention\` and \`trains_on_data\` are never part of a preset, because your contract decides them.
+- An endpoint without \`price\` has the [list price](limits.md#list-prices) of its model, where the address is the preset's.
 - \`signalbox check\` prints the result of each preset; \`--format json\` has it under \`presets\`.
 - The revision of the table covers the result, so a release that changes a preset shows in \`simulate\`.
 

@@ -5,6 +5,7 @@ import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
 import { readEnvironment, shownPath } from "./command-line.ts";
 import { compileTable } from "../../compile/compile-table.ts";
 import { furtherSources, loadConfiguration } from "../../compile/load.ts";
+import type { ExpandedPresets } from "../../compile/prices.ts";
 import { openCompileCache, type CompileCache } from "../../policy/toolchain/compile-cache.ts";
 
 /** The default of `--cache` in help texts. */
@@ -69,8 +70,7 @@ export async function loadTable(
   environment: string | undefined,
 ): Promise<{
   readonly table: RoutingTable;
-  /** Provider id → the preset that its row names. */
-  readonly presets: ReadonlyMap<string, string>;
+  readonly expanded: ExpandedPresets;
   readonly file: string;
 }> {
   const path = resolve(io.cwd, config);
@@ -82,8 +82,8 @@ export async function loadTable(
   const [unread] = files.unreadable ?? [];
   if (unread !== undefined)
     throw new CommandError(`${unread.file}: ${unread.message}; ${unread.hint}`);
-  const { table, presets = new Map() } = compileTable(files.routes, furtherSources(files));
+  const { table, expanded } = compileTable(files.routes, furtherSources(files));
   if (table === null)
     throw new CommandError(`${files.routes.path} has errors; list them with: signalbox check`);
-  return { table, presets, file: files.routes.path };
+  return { table, expanded, file: files.routes.path };
 }

@@ -393,7 +393,7 @@ export const endpoint = object(
         "What its answers are made for. Policies read it as `candidate.latency_class`; nothing else does.",
     },
     price: object(
-      "US dollars per million tokens, unless a rate says otherwise.",
+      "US dollars per million tokens, unless a rate has another unit. Default: the list price of the preset, if there is one.",
       {
         input: ref("dollars", "Per million input tokens."),
         output: ref("dollars", "Per million output tokens; 0 where there are none."),

@@ -246,22 +246,17 @@ function scalarText(tree: ConfigNode, path: Path): string {
   return node?.kind === "scalar" ? String(node.value) : "";
 }
 
+const TYPE_NAMES: Readonly<Partial<Record<string, string>>> = {
+  object: "a mapping",
+  array: "a list",
+  string: "text",
+  boolean: "true or false",
+  integer: "a whole number",
+};
+
 function typeName(type: unknown): string {
   if (Array.isArray(type)) return type.map(typeName).join(", or ");
-  switch (type) {
-    case "object":
-      return "a mapping";
-    case "array":
-      return "a list";
-    case "string":
-      return "text";
-    case "boolean":
-      return "true or false";
-    case "integer":
-      return "a whole number";
-    default:
-      return "a number";
-  }
+  return TYPE_NAMES[String(type)] ?? "a number";
 }
 
 function foundType(tree: ConfigNode, path: Path): string {

@@ -153,7 +153,11 @@ function checkPrices(context: CompileContext, route: ResolvedRoute): void {
     ({ row }) => row,
   );
   const unpriced = chain.filter(({ price }) => price === null).map(({ id }) => quote(id));
-  if (unpriced.length === 0 || unpriced.length === chain.length) return;
+  // Prices of the list alone are no sign that the operator counts money, except to choose by it.
+  const counts =
+    context.file.routes[route.row.id]?.balance === "price" ||
+    chain.some(({ id, price }) => price !== null && !context.listed.has(id));
+  if (unpriced.length === 0 || unpriced.length === chain.length || !counts) return;
   const message = `route ${quote(route.row.id)} mixes endpoints with and without a price; without: ${unpriced.join(", ")}`;
   const hint = "add the missing prices; cost and price preferences are wrong otherwise";
   context.report.key("PRICE_GAP", ["routes", route.row.id], message, hint);

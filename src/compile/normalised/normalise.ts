@@ -25,6 +25,7 @@ import {
   type Vocabulary,
   type WorkspaceRow,
 } from "../../canon/table.ts";
+import { RATES, ratesIn } from "../prices.ts";
 import * as defaults from "./defaults.ts";
 import { milliseconds } from "./defaults.ts";
 import type {
@@ -404,16 +405,9 @@ function normaliseEndpoint(row: AuthoredEndpoint): NormalisedEndpoint {
 }
 
 function normalisePrice(price: NonNullable<AuthoredEndpoint["price"]>): Price {
-  return {
-    input: price.input,
-    output: price.output,
-    request: price.request ?? 0,
-    ...(price.cached_input !== undefined && { cachedInput: price.cached_input }),
-    ...(price.cache_write !== undefined && { cacheWrite: price.cache_write }),
-    ...(price.cache_write_1h !== undefined && { cacheWriteHour: price.cache_write_1h }),
-    ...(price.reasoning !== undefined && { reasoning: price.reasoning }),
-    ...(price.search !== undefined && { search: price.search }),
-  };
+  const { input, output, request = 0 } = price;
+  const rates = ratesIn(price).map((rate) => [RATES[rate], price[rate]] as const);
+  return { input, output, request, ...Object.fromEntries(rates) };
 }
 
 function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {

@@ -56,7 +56,8 @@ export function memberAt(root: ConfigNode, path: EntryPath): Member | null {
  */
 export function treeOf(files: ConfigurationFiles): ConfigNode | null {
   if (files.routes.text === "") return null;
-  return readTree(files.routes, furtherSources(files), new Findings(files.routes.path));
+  const read = readTree(files.routes, furtherSources(files), new Findings(files.routes.path));
+  return read?.tree ?? null;
 }
 
 /** An entry that differs between two trees; `null` on the side that does not have it. */

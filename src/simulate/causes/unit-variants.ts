@@ -240,5 +240,5 @@ function resultText(
 
 /** The table of a tree; `null` where it has an error, such as a name that is not there. */
 function tableOfTree(tree: ConfigNode, policies: readonly string[]): RoutingTable | null {
-  return compileTree(tree, { policies }, new Findings("routes.yaml")) ?? null;
+  return compileTree(tree, { policies }, new Findings("routes.yaml"));
 }

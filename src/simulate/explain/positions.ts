@@ -35,7 +35,7 @@ export function locationsOf(files: ConfigurationFiles): Locations {
 
 function readLocations(files: ConfigurationFiles): Locations {
   const { routes, policies } = files;
-  const tree = readTree(routes, furtherSources(files), new Findings(routes.path));
+  const tree = readTree(routes, furtherSources(files), new Findings(routes.path))?.tree ?? null;
   const endpoints = endpointIndices(tree);
   const at = (path: Path): SourceLocation | null => {
     if (tree === null || nodeAt(tree, path) === null) return null;
