@@ -133,7 +133,7 @@ function regionAt(preset: string, address: string): string | undefined {
 
 /**
  * Gives the listed price to endpoints that have none and whose provider has a preset and its
- * address. Elsewhere, such as at a proxy, nobody but the operator knows the price.
+ * address. At another address, such as a proxy's, only the operator knows the price.
  *
  * @param tree is changed; its presets are expanded. @param presets provider id → preset.
  * @returns ids of those endpoints.
