@@ -6,11 +6,11 @@ import type { EndpointSelector, RequestSelector } from "./schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./schema.ts";
 import type { SourceLocation } from "../report/report.ts";
 
-/** The tables and contracts in which the names of an assertions file are looked up. */
+/** The table and contracts in which names of an assertions file are looked up. */
 export interface AssertionSide {
   readonly table: RoutingTable;
   /**
-   * `null` where they are not known: names of policies, constraints and reasons are then believed.
+   * `null`: unknown; names of policies, constraints and reasons are then not checked.
    */
   readonly contracts: readonly PolicyContract[] | null;
 }
@@ -26,7 +26,7 @@ interface ForClasses {
   readonly except: RequestSelector | null;
 }
 
-/** What is demanded of the classes or requests that an assertion is about. */
+/** The demand of an assertion on its classes or requests. */
 export type Demand =
   | ({ readonly kind: "no_new_access"; readonly to: EndpointSelector } & ForClasses)
   | ({ readonly kind: "access_not_granted"; readonly to: EndpointSelector } & ForClasses)
@@ -49,14 +49,14 @@ export type Assertion = Demand & {
   readonly view: View | "both";
   readonly waiver: Waiver | null;
   /**
-   * Whether it may meet no request at all; otherwise that is a failure, because a typo must not
-   * read as a pass.
+   * Whether it may select no request at all. Otherwise that is a failure: a typo must not read as a
+   * pass.
    */
   readonly may_be_empty: boolean;
   readonly location: SourceLocation;
 };
 
-/** What can be covered. */
+/** Measures of coverage. */
 export const COVERAGE_MEASURES = ["constraints", "reasons", "routes", "fallback_edges"] as const;
 export type CoverageMeasure = (typeof COVERAGE_MEASURES)[number];
 
@@ -83,7 +83,7 @@ export interface Assertions {
 }
 
 /**
- * Milliseconds since the epoch at which a day (UTC) has ended; `null` for a day that there is not.
+ * End of a day (UTC), milliseconds since the epoch; `null` for a day that does not exist.
  */
 export function lastMoment(day: string): number | null {
   const midnight = Date.parse(`${day}T00:00:00.000Z`);

@@ -9,15 +9,16 @@ import type {
   DenialSelector,
   EndpointSelector,
   RequestSelector,
-  SetCondition,
 } from "./schema-selectors.ts";
 import type { CaseExpectation } from "./schema.ts";
 import type { AssertionCode } from "./codes.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { AssertionSide } from "./assertion.ts";
+import { rowOf } from "../table-rows.ts";
+import { regionNames } from "../space/universe.ts";
 
-/** Denials by the table itself; what they are given as reasons is in `canon/reasons.ts`. */
+/** Policies of denials by the table itself; their reasons are in `canon/reasons.ts`. */
 const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
 /**
  * The reason of a constraint that could not be evaluated, besides those that its policy declares.
@@ -38,16 +39,17 @@ export class NameCheck {
     this.#report = report;
   }
 
-  /** @param either whether names that only base has are valid here. */
-  selector(
-    selector: RequestSelector | EndpointSelector | undefined,
-    path: Path,
-    either: boolean,
-  ): void {
-    for (const [member, condition] of Object.entries(selector ?? {})) {
-      if (!isNameKind(member)) continue;
-      for (const { name, at } of namesOf(condition, [...path, member]))
-        this.#name(member, name, at, either);
+  /**
+   * The names of a selector, of a case's request or of its expectation.
+   *
+   * @param either whether names that only base has are valid here.
+   */
+  row(row: Row | undefined, path: Path, either = false): void {
+    for (const [member, value] of Object.entries(row ?? {})) {
+      const kind = nameKind(member);
+      if (kind === undefined) continue;
+      for (const { name, at } of namesOf(value, [...path, member]))
+        this.#name(kind, name, at, either);
     }
   }
 
@@ -83,41 +85,6 @@ export class NameCheck {
       this.#unknown("reason", reason, [...path, "reason"], all);
   }
 
-  request(request: CaseRequest, path: Path): void {
-    const {
-      workspace,
-      model,
-      environment,
-      workload,
-      owner,
-      key_labels,
-      signature_families,
-      dimensions,
-    } = request;
-    const one = (member: string, kind: NameKind, name: string | undefined): void => {
-      if (name !== undefined) this.#name(kind, name, [...path, member], false);
-    };
-    one("workspace", "workspaces", workspace);
-    one("model", "routes", model);
-    one("environment", "environments", environment);
-    one("workload", "workloads", workload);
-    one("owner", "owners", owner);
-    one("dimensions", "dimensions", dimensions?.toString());
-    this.#list("key_labels", key_labels, path, "key_labels");
-    this.#list("signature_families", signature_families, path, "signature_families");
-    for (const member of ["only", "ignore", "order"] as const)
-      this.#list("providers", request[member], path, member);
-    this.#list("regions", request.region, path, "region");
-  }
-
-  expectation({ plan, primary, contains, lacks, denied_by }: CaseExpectation, path: Path): void {
-    this.#list("endpoints", plan, path, "plan");
-    this.#list("endpoints", contains, path, "contains");
-    this.#list("endpoints", lacks, path, "lacks");
-    if (primary !== undefined) this.#name("endpoints", primary, [...path, "primary"], false);
-    this.denial(denied_by, [...path, "denied_by"]);
-  }
-
   /**
    * Subjects that a coverage gate leaves out: `policy/constraint`, `policy/constraint/REASON`, a
    * route, `route → endpoint`.
@@ -135,107 +102,109 @@ export class NameCheck {
     this.#unknown("subject of coverage", subject, path, known);
   }
 
-  #list(kind: NameKind, names: readonly string[] | undefined, path: Path, member: string): void {
-    for (const [index, name] of (names ?? []).entries())
-      this.#name(kind, name, [...path, member, index], false);
-  }
-
   #name(kind: NameKind, name: string, path: Path, either: boolean): void {
     const head = this.#known.head.of(kind);
     const base = this.#known.base.of(kind);
     if (head.has(name) || (either && base.has(name))) return;
-    if (base.has(name)) {
+    const [title] = TABLE_NAMES[kind];
+    if (!base.has(name)) this.#unknown(title, name, path, either ? [...head, ...base] : head);
+    else {
+      const message = `head has no ${title} ${quote(name)}`;
       const hint = `remove it: ${quote(name)} is in base only`;
-      this.#report.value(
-        "ASSERTION_WORD_GONE",
-        path,
-        `head has no ${NAME_TITLES[kind]} ${quote(name)}`,
-        hint,
-      );
-    } else {
-      this.#unknown(NAME_TITLES[kind], name, path, either ? [...head, ...base] : head);
+      this.#report.value("ASSERTION_WORD_GONE", path, message, hint);
     }
   }
 
-  #unknown(what: string, name: string, path: Path, known: Iterable<string>): void {
-    this.#report.value(
-      "ASSERTION_UNKNOWN_WORD",
-      path,
-      `there is no ${what} ${quote(name)}`,
-      suggest(name, known),
-    );
+  #unknown(title: string, name: string, path: Path, known: Iterable<string>): void {
+    const message = `there is no ${title} ${quote(name)}`;
+    this.#report.value("ASSERTION_UNKNOWN_WORD", path, message, suggest(name, known));
   }
 }
 
-/** Every name of a list, or of all lists of a condition on a set. */
+/** A part of the file with names under its keys. */
+type Row = RequestSelector | EndpointSelector | CaseRequest | CaseExpectation;
+
+/** Every name of a value, of a list, or of all lists of a condition on a set. */
 function namesOf(
-  condition: SetCondition | readonly (string | number)[] | boolean | string | undefined,
+  value: unknown,
   path: Path,
 ): readonly { readonly name: string; readonly at: Path }[] {
-  if (typeof condition !== "object") return [];
-  const lists = isList(condition)
-    ? [{ list: condition, at: path }]
-    : Object.entries(condition).map(([name, list]) => ({ list, at: [...path, name] }));
-  return lists.flatMap(({ list, at }) =>
-    list.map((name, index) => ({ name: String(name), at: [...at, index] })),
-  );
+  if (typeof value !== "object" || value === null) return [{ name: String(value), at: path }];
+  const items: readonly (readonly [string, unknown])[] = Object.entries(value);
+  return items.flatMap(([key, item]) => namesOf(item, [...path, key]));
 }
 
-function isList(condition: object): condition is readonly (string | number)[] {
-  return Array.isArray(condition);
-}
+type NamesOf = (table: RoutingTable) => readonly string[];
 
-/** Lists of an assertions file whose names come from routes.yaml, and how to read them there. */
+/**
+ * Lists of an assertions file whose names come from routes.yaml: the title of one name, for
+ * messages, and how to read all of them.
+ */
 const TABLE_NAMES = {
-  workspaces: ({ workspaces }) => Object.keys(workspaces),
-  tiers: ({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier),
-  labels: ({ workspaces, vocabulary }) => [
-    ...vocabulary.labels,
-    ...Object.values(workspaces).flatMap(({ labels }) => labels),
+  workspaces: ["workspace", ({ workspaces }) => Object.keys(workspaces)],
+  tiers: ["tier", ({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier)],
+  labels: [
+    "workspace label",
+    ({ workspaces, vocabulary }) => [
+      ...vocabulary.labels,
+      ...Object.values(workspaces).flatMap(({ labels }) => labels),
+    ],
   ],
-  routes: ({ routes }) => Object.keys(routes),
-  environments: ({ vocabulary }) => [...vocabulary.environments, "other"],
-  workloads: ({ vocabulary }) => [...vocabulary.workloads, "other"],
-  owners: ({ vocabulary }) => [...(vocabulary.owners ?? []), "other"],
-  key_labels: ({ vocabulary }) => vocabulary.labels,
-  signature_families: ({ models }) =>
-    Object.values(models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
-  dimensions: ({ models }) => [
-    "0",
-    ...Object.values(models).flatMap(({ dimensions }) => dimensions.map(String)),
+  routes: ["route", ({ routes }) => Object.keys(routes)],
+  environments: ["environment", ({ vocabulary }) => [...vocabulary.environments, "other"]],
+  workloads: ["workload", ({ vocabulary }) => [...vocabulary.workloads, "other"]],
+  owners: ["owner", ({ vocabulary }) => [...(vocabulary.owners ?? []), "other"]],
+  key_labels: ["key label", ({ vocabulary }) => vocabulary.labels],
+  signature_families: [
+    "signature family",
+    ({ models }) =>
+      Object.values(models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
   ],
-  providers: ({ providers }) => Object.keys(providers),
-  regions: (table) => [
-    ...Object.entries(table.regionGroups).flatMap(([group, regions]) => [group, ...regions]),
-    ...Object.values(table.providers).map(({ region }) => region),
-    ...Object.values(table.endpoints).map(({ region }) => region),
+  dimensions: [
+    "vector length",
+    ({ models }) => [
+      "0",
+      ...Object.values(models).flatMap(({ dimensions }) => dimensions.map(String)),
+    ],
   ],
-  models: ({ models }) => Object.keys(models),
-  endpoints: ({ endpoints }) => Object.keys(endpoints),
-} as const satisfies Record<string, (table: RoutingTable) => readonly string[]>;
+  providers: ["provider", ({ providers }) => Object.keys(providers)],
+  regions: [
+    "region",
+    (table) => [
+      ...regionNames(table),
+      ...Object.values(table.endpoints).map(({ region }) => region),
+    ],
+  ],
+  models: ["model", ({ models }) => Object.keys(models)],
+  endpoints: ["endpoint", ({ endpoints }) => Object.keys(endpoints)],
+} as const satisfies Record<string, readonly [title: string, of: NamesOf]>;
 
 type NameKind = keyof typeof TABLE_NAMES;
 
-/** The title of one name of a list, for messages. */
-const NAME_TITLES: Readonly<Record<NameKind, string>> = {
-  workspaces: "workspace",
-  tiers: "tier",
-  labels: "workspace label",
-  routes: "route",
-  environments: "environment",
-  workloads: "workload",
-  owners: "owner",
-  key_labels: "key label",
-  signature_families: "signature family",
-  dimensions: "vector length",
-  providers: "provider",
-  regions: "region",
-  models: "model",
-  endpoints: "endpoint",
-};
-
 function isNameKind(member: string): member is NameKind {
   return Object.hasOwn(TABLE_NAMES, member);
+}
+
+/** Members of a case with names of a kind that other members have a list of. */
+const CASE_NAMES = {
+  workspace: "workspaces",
+  model: "routes",
+  environment: "environments",
+  workload: "workloads",
+  owner: "owners",
+  only: "providers",
+  ignore: "providers",
+  order: "providers",
+  region: "regions",
+  plan: "endpoints",
+  primary: "endpoints",
+  contains: "endpoints",
+  lacks: "endpoints",
+} as const satisfies Readonly<Record<string, NameKind>>;
+
+/** The kind of the names under a member of the file; `undefined` for other members. */
+export function nameKind(member: string): NameKind | undefined {
+  return isNameKind(member) ? member : rowOf<NameKind>(CASE_NAMES, member);
 }
 
 /** The names of one side, read once for a whole file. */
@@ -248,7 +217,7 @@ export class KnownNames {
   }
 
   of(kind: NameKind): ReadonlySet<string> {
-    return remembered(this.#names, kind, () => new Set(TABLE_NAMES[kind](this.#side.table)));
+    return remembered(this.#names, kind, () => new Set(TABLE_NAMES[kind][1](this.#side.table)));
   }
 
   /** `null` where the policies are unknown. */

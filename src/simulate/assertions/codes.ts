@@ -45,7 +45,7 @@ export function isAssertionCode(code: string): code is AssertionCode {
   return Object.hasOwn(ASSERTION_CODES, code);
 }
 
-/** What is wrong with one assertions file. */
+/** Findings in one assertions file. */
 export class AssertionFindings extends FindingsOf<AssertionCode> {
   constructor(file: string) {
     super(file, ASSERTION_CODES);

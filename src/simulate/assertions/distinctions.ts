@@ -2,7 +2,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { NARROWED, type Distinctions, type OfSides } from "../sample-request.ts";
 import type { Assertion } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector } from "./schema-selectors.ts";
-import { conditionsOf } from "./select.ts";
+import { conditionsOf, type Condition } from "./select.ts";
 import { rowOf } from "../table-rows.ts";
 
 /**
@@ -36,10 +36,10 @@ const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
 };
 
 /**
- * What the engine must distinguish so that an assertion selects a class as a whole or not at all.
- * Strings are those that the assertions name; unnamed ones are equivalent to each other, but not to
- * a named one, and in a set (needs, features, labels) not to an empty one: `only` depends on
- * whether there is anything else. Cases need no classes.
+ * The distinctions that the engine must make so that an assertion selects a class as a whole or
+ * not at all. Strings are those that the assertions name. Unnamed ones are equivalent to each other,
+ * but not to a named one. In a set (needs, features, labels) they are not equivalent to absence:
+ * `only` depends on whether there is anything else. Cases need no classes.
  *
  * Only requests must be distinguished, not endpoints: an assertion reads the plan of a class, and
  * all its requests have the same plan. The endpoints' names are listed nevertheless, for an engine
@@ -52,10 +52,8 @@ export function distinctionsOf(
   const strings = new Set<string>();
   const reads = new Set<string>();
   const look = (selector: RequestSelector): void => {
-    for (const member of MEMBERS) {
-      const condition = selector[member];
-      if (condition === undefined) continue;
-      reads.add(PATHS[member]);
+    for (const [member, condition] of Object.entries(selector)) {
+      reads.add(rowOf<string>(PATHS, member) ?? "");
       for (const name of stringsOf(condition)) strings.add(name);
     }
   };
@@ -79,23 +77,11 @@ export function distinctionsOf(
   return { strings: [...strings].toSorted(), reads: [...reads].toSorted() };
 }
 
-const MEMBERS: readonly (keyof RequestSelector)[] = Object.keys(PATHS).filter(isMember);
-
-function isMember(name: string): name is keyof RequestSelector {
-  return Object.hasOwn(PATHS, name);
-}
-
-/** The strings of a list or of all lists of a condition; a flag needs none beside its path. */
-function stringsOf(
-  condition: NonNullable<RequestSelector[keyof RequestSelector]>,
-): readonly string[] {
-  if (typeof condition === "boolean" || typeof condition === "string") return [];
-  if (isNumbers(condition)) return condition.map(String);
-  return Object.values(conditionsOf(condition)).flat();
-}
-
-function isNumbers(condition: object): condition is readonly number[] {
-  return Array.isArray(condition) && condition.every((item) => typeof item === "number");
+/** The strings of a list or of all lists of a condition; a flag has none. */
+function stringsOf(condition: Condition): readonly string[] {
+  return typeof condition === "object"
+    ? Object.values(conditionsOf(condition)).flat().map(String)
+    : [];
 }
 
 function selectorsOf(assertion: Assertion): readonly EndpointSelector[] {

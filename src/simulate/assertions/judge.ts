@@ -14,7 +14,7 @@ import { endpointTest } from "./select.ts";
 
 /** The result of an assertion for one view of one class. */
 interface Judgement {
-  /** `false`: the assertion does not speak of such a decision. */
+  /** `false`: the assertion is not about such a decision. */
   readonly met: boolean;
   /** The violation, as text that follows "as declared, "; `null`: none. */
   readonly violation: string | null;
@@ -150,17 +150,12 @@ export function outcomeViolation(
   expected: { readonly outcome?: "route" | "deny"; readonly denied_by?: DenialSelector },
 ): string | null {
   const { denial } = outcome;
-  const denied = expected.outcome === "deny" || expected.denied_by !== undefined;
-  if (denied && denial === null) return "the request is routed";
-  if (expected.outcome === "route" && denial !== null)
-    return `the request is denied by ${formatDenial(denial)}`;
-  if (
-    expected.denied_by !== undefined &&
-    denial !== null &&
-    !isDeniedBy(denial, expected.denied_by)
-  )
-    return `the request is denied by ${formatDenial(denial)} instead`;
-  return null;
+  const { denied_by: by } = expected;
+  if (denial === null)
+    return expected.outcome === "deny" || by !== undefined ? "the request is routed" : null;
+  const denied = `the request is denied by ${formatDenial(denial)}`;
+  if (expected.outcome === "route") return denied;
+  return by === undefined || isDeniedBy(denial, by) ? null : `${denied} instead`;
 }
 
 function outcomeKind({ denial }: Outcome): "route" | "deny" {
@@ -170,9 +165,9 @@ function outcomeKind({ denial }: Outcome): "route" | "deny" {
 function isDeniedBy(denial: OutcomeDenial | null, by: DenialSelector): boolean {
   return (
     denial !== null &&
-    (by.policy === undefined || denial.policy === by.policy) &&
-    (by.constraint === undefined || denial.constraint === by.constraint) &&
-    (by.reason === undefined || denial.reason === by.reason)
+    (["policy", "constraint", "reason"] as const).every(
+      (member) => by[member] === undefined || denial[member] === by[member],
+    )
   );
 }
 

@@ -30,7 +30,6 @@ import {
   type AuthoredAssertions,
   type AuthoredCase,
   type CaseExpectation,
-  type DecisionDemand,
 } from "./schema.ts";
 import type { SourceLocation } from "../report/report.ts";
 import type { OfSides, SampleRequest } from "../sample-request.ts";
@@ -131,18 +130,21 @@ function sampleOf(request: CaseRequest): SampleRequest {
   };
 }
 
+const PREFERENCES = [
+  "order",
+  "only",
+  "ignore",
+  "allow_fallbacks",
+  "region",
+  "data_collection",
+  "zdr",
+] as const;
+
 function preferencesOf(request: CaseRequest): ProviderPreferences | null {
-  const { order, only, ignore, allow_fallbacks, region, data_collection, zdr } = request;
-  const preferences: ProviderPreferences = {
-    ...(order === undefined ? {} : { order }),
-    ...(only === undefined ? {} : { only }),
-    ...(ignore === undefined ? {} : { ignore }),
-    ...(allow_fallbacks === undefined ? {} : { allow_fallbacks }),
-    ...(region === undefined ? {} : { region }),
-    ...(data_collection === undefined ? {} : { data_collection }),
-    ...(zdr === undefined ? {} : { zdr }),
-  };
-  return Object.keys(preferences).length === 0 ? null : preferences;
+  const given = PREFERENCES.filter((member) => request[member] !== undefined);
+  return given.length === 0
+    ? null
+    : Object.fromEntries(given.map((member) => [member, request[member]]));
 }
 
 export interface ParsedAssertions {
@@ -180,7 +182,7 @@ export function parseAssertions(source: Source, sides: OfSides<AssertionSide>): 
   return { assertions, diagnostics: findings.list() };
 }
 
-/** What of the file can be judged further. */
+/** The part of the file that fits the schema. */
 interface Shape {
   readonly authored: AuthoredAssertions;
   /**
@@ -209,13 +211,14 @@ function readShape(tree: ConfigNode, findings: AssertionFindings): Shape | null 
   if (!Array.isArray(assertions)) return null;
   const rest: unknown = {
     version: 1,
-    assertions: assertions.map((row: unknown, index) => (wrong.has(index) ? SAYS_NOTHING : row)),
+    assertions: assertions.map((row: unknown, index) => (wrong.has(index) ? PLACEHOLDER : row)),
     ...(coverageFits && "coverage" in value ? { coverage: value.coverage } : {}),
   };
   return validator.accepts(rest) ? { authored: rest, wrong } : null;
 }
 
-const SAYS_NOTHING = { kind: "equivalent", id: "left-out", title: "Left out" };
+/** Replaces a row that does not fit the schema. */
+const PLACEHOLDER = { kind: "equivalent", id: "left-out", title: "Left out" };
 
 const COMPLAINTS: Complaints<AssertionCode> = {
   // The list of kinds and the missing key give better messages.
@@ -281,22 +284,21 @@ function checkDemand(
     return;
   }
   const either = comparesSides(assertion.kind);
-  names.selector(assertion.for, [...path, "for"], either);
-  names.selector(assertion.except, [...path, "except"], either);
-  if (assertion.kind === "no_new_access" || assertion.kind === "access_not_granted") {
-    names.selector(assertion.to, [...path, "to"], either);
-  } else if (assertion.kind === "implies") {
+  names.row(assertion.for, [...path, "for"], either);
+  names.row(assertion.except, [...path, "except"], either);
+  if ("to" in assertion) names.row(assertion.to, [...path, "to"], either);
+  if (assertion.kind === "implies") {
     const { if: condition, then: demand } = assertion;
-    names.selector(condition.reaches, [...path, "if", "reaches"], false);
+    names.row(condition.reaches, [...path, "if", "reaches"]);
     names.denial(condition.denied_by, [...path, "if", "denied_by"]);
     for (const member of ["every_place", "some_place", "primary"] as const) {
-      names.selector(demand[member], [...path, "then", member], false);
+      names.row(demand[member], [...path, "then", member]);
     }
     names.denial(demand.denied_by, [...path, "then", "denied_by"]);
-    if (isDenial(condition) && condition.reaches !== undefined) contradict(report, [...path, "if"]);
-    if (condition.outcome === "route" && condition.denied_by !== undefined)
+    if (isContradiction(condition, condition.reaches !== undefined))
       contradict(report, [...path, "if"]);
-    checkDemanded(demand, [...path, "then"], report);
+    if (isContradiction(demand, (demand.some_place ?? demand.primary) !== undefined))
+      contradict(report, [...path, "then"]);
   }
 }
 
@@ -306,40 +308,36 @@ function checkCase(
   names: NameCheck,
   report: Report,
 ): void {
-  names.request(request, [...path, "request"]);
-  names.expectation(expect, [...path, "expect"]);
+  names.row(request, [...path, "request"]);
+  names.row(expect, [...path, "expect"]);
+  names.denial(expect.denied_by, [...path, "expect", "denied_by"]);
   if (request.model === undefined && request.operation !== "moderations") {
     const message = "request lacks `model`, which only moderations may leave out";
     report.key("MISSING_KEY", [...path, "request"], message, "name a route");
   }
-  const { outcome, plan, primary, contains } = expect;
-  const denied = isDenial(expect);
-  const unlike = plan !== undefined && primary !== undefined && plan[0] !== primary;
-  const missing =
-    plan !== undefined && contains?.some((endpoint) => !plan.includes(endpoint)) === true;
-  const held = [...(plan ?? []), ...(contains ?? []), ...(primary === undefined ? [] : [primary])];
-  const lacking = expect.lacks?.some((endpoint) => held.includes(endpoint)) === true;
-  const routed = outcome === "route" && (expect.denied_by !== undefined || plan?.length === 0);
-  if ((denied && held.length > 0) || routed || unlike || missing || lacking)
+  const { outcome, plan, primary, contains = [], lacks = [] } = expect;
+  const held = [...(plan ?? []), ...contains, ...(primary === undefined ? [] : [primary])];
+  if (
+    isContradiction(expect, held.length > 0) ||
+    (outcome === "route" && plan?.length === 0) ||
+    (plan !== undefined && primary !== undefined && plan[0] !== primary) ||
+    (plan !== undefined && contains.some((endpoint) => !plan.includes(endpoint))) ||
+    lacks.some((endpoint) => held.includes(endpoint))
+  )
     contradict(report, [...path, "expect"]);
 }
 
-function checkDemanded(demand: DecisionDemand, path: Path, report: Report): void {
-  const namesEndpoints = demand.some_place !== undefined || demand.primary !== undefined;
-  const routed = demand.outcome === "route" && demand.denied_by !== undefined;
-  if ((isDenial(demand) && namesEndpoints) || routed) contradict(report, path);
-}
-
-function isDenial({ outcome, denied_by }: Pick<CaseExpectation, "outcome" | "denied_by">): boolean {
-  return outcome === "deny" || denied_by !== undefined;
+/** Whether a denial is demanded together with endpoints, or with a routed request. */
+function isContradiction(
+  { outcome, denied_by: by }: Pick<CaseExpectation, "outcome" | "denied_by">,
+  namesEndpoints: boolean,
+): boolean {
+  const denied = outcome === "deny" || by !== undefined;
+  return (denied && namesEndpoints) || (outcome === "route" && by !== undefined);
 }
 
 function contradict(report: Report, path: Path): void {
   const message = "no decision can meet both conditions";
-  report.key(
-    "ASSERTION_CONTRADICTION",
-    path,
-    message,
-    "a denial has no endpoints, and a routed request has no denial",
-  );
+  const hint = "a denial has no endpoints, and a routed request has no denial";
+  report.key("ASSERTION_CONTRADICTION", path, message, hint);
 }

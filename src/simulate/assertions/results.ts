@@ -9,31 +9,31 @@ import { formatDenial, outcomeViolation } from "./judge.ts";
 import { VIEW_TITLES, type AssertionCount, type AssertionTally } from "./run.ts";
 import type { CaseExpectation } from "./schema.ts";
 import type { AssertionResult, AssertionsReport, CoverageResult } from "../report/report.ts";
-import type { Outcome, OutcomePair, SampleRequest } from "../sample-request.ts";
+import {
+  VIEWS,
+  type Outcome,
+  type OutcomePair,
+  type SampleRequest,
+  type View,
+} from "../sample-request.ts";
 
-/** What all classes together brought into play of head. */
-export interface CoverageFacts {
-  /** `eu-residency/processed_in_eu`; covered where some request fails it and some passes. */
-  readonly constraints: readonly {
-    readonly id: string;
-    readonly failed: boolean;
-    readonly passed: boolean;
-  }[];
-  /** `eu-residency/processed_in_eu/REGION_NOT_IN_EU` */
-  readonly reasons: readonly { readonly id: string; readonly given: boolean }[];
-  readonly routes: readonly { readonly id: string; readonly chosen: boolean }[];
-  /** `chat-large → gpt-5-eu` */
-  readonly fallback_edges: readonly { readonly id: string; readonly used: boolean }[];
-}
+/**
+ * The subjects of each measure: `eu-residency/processed_in_eu`,
+ * `eu-residency/processed_in_eu/REGION_NOT_IN_EU`, `chat-large`, `chat-large → gpt-5-eu`. A
+ * constraint is covered where some request fails it and some request passes it.
+ */
+export type CoverageFacts = Readonly<
+  Record<CoverageMeasure, readonly { readonly id: string; readonly covered: boolean }[]>
+>;
 
-/** All four measures; those without a gate pass. What nothing is demanded of is covered whole. */
+/** All four measures; those without a gate pass. */
 export function coverageResults(
   { gates, except }: CoverageDemand,
   facts: CoverageFacts,
 ): readonly CoverageResult[] {
   const left = new Set(except);
   return COVERAGE_MEASURES.map((what) => {
-    const subjects = subjectsOf(what, facts).filter(({ id }) => !left.has(id));
+    const subjects = facts[what].filter(({ id }) => !left.has(id));
     const missing = subjects.filter(({ covered }) => !covered).map(({ id }) => id);
     const gate = gates.find((each) => each.what === what);
     const covered = subjects.length - missing.length;
@@ -65,27 +65,11 @@ export function withFailuresOfBase(
   );
 }
 
-function subjectsOf(
-  what: CoverageMeasure,
-  facts: CoverageFacts,
-): readonly { readonly id: string; readonly covered: boolean }[] {
-  switch (what) {
-    case "constraints":
-      return facts.constraints.map(({ id, failed, passed }) => ({ id, covered: failed && passed }));
-    case "reasons":
-      return facts.reasons.map(({ id, given }) => ({ id, covered: given }));
-    case "routes":
-      return facts.routes.map(({ id, chosen }) => ({ id, covered: chosen }));
-    case "fallback_edges":
-      return facts.fallback_edges.map(({ id, used }) => ({ id, covered: used }));
-  }
-}
-
 /** The command line that explains a request on head, without the program's name. */
 export type ExplainArguments = (sample: SampleRequest) => readonly string[];
 
 /**
- * What became of every assertion, in the order of the file.
+ * The results of all assertions, in the order of the file.
  *
  * @param tally of all classes.
  * @param now decides whether a waiver still holds.
@@ -115,15 +99,15 @@ export function assertionsReport(
   results: readonly AssertionResult[],
   coverage: readonly CoverageResult[],
 ): AssertionsReport {
-  const amount = (status: AssertionResult["status"]) =>
+  const count = (status: AssertionResult["status"]) =>
     results.filter((result) => result.status === status).length;
   return {
     file,
     results,
     coverage,
-    passed: amount("PASS"),
-    failed: amount("FAIL"),
-    waived: amount("WAIVED"),
+    passed: count("PASS"),
+    failed: count("FAIL"),
+    waived: count("WAIVED"),
   };
 }
 
@@ -154,7 +138,7 @@ function resultOf(
     kind,
     status: failure === null ? "PASS" : waived ? "WAIVED" : "FAIL",
     fails_in_base: null,
-    view: view,
+    view,
     classes,
     violations,
     message: messageOf(failure, waiver),
@@ -176,18 +160,15 @@ function messageOf(failure: string | null, waiver: AssertionResult["waiver"]): s
   return waiver?.expired === true ? `${failure}; its waiver ended on ${waiver.until}` : failure;
 }
 
-/** Decides one request on both sides, from both views: the engine's part of a case. */
-type DecideSample = (sample: SampleRequest) => {
-  readonly declared: OutcomePair;
-  readonly promoted: OutcomePair;
-};
+/** Decides one request on both sides, in both views. */
+type DecideSample = (sample: SampleRequest) => Readonly<Record<View, OutcomePair>>;
 
 /** One case of one assertion. Plain data. */
 interface CaseResult {
   /** Id of the assertion. */
   readonly assertion: string;
   readonly sample: SampleRequest;
-  /** What is not as expected; `null`: nothing. */
+  /** The violation; `null`: none. */
   readonly message: string | null;
 }
 
@@ -198,8 +179,7 @@ export function judgeCases(
 ): readonly CaseResult[] {
   return assertions.flatMap((assertion) => {
     if (assertion.kind !== "cases") return [];
-    const views =
-      assertion.view === "both" ? (["declared", "promoted"] as const) : [assertion.view];
+    const views = assertion.view === "both" ? VIEWS : [assertion.view];
     return assertion.cases.map(({ name, sample, expect }) => {
       const decided = decide(sample);
       const messages = views.flatMap((view) => {
@@ -215,7 +195,7 @@ function caseViolation(outcome: Outcome, expect: CaseExpectation): string | null
   const wrong = outcomeViolation(outcome, expect);
   if (wrong !== null) return wrong;
   const plan = outcome.plan.map(({ endpoint }) => endpoint);
-  const what =
+  const decided =
     outcome.denial === null
       ? `the plan is ${plan.join(", ")}`
       : `denied by ${formatDenial(outcome.denial)}`;
@@ -223,10 +203,11 @@ function caseViolation(outcome: Outcome, expect: CaseExpectation): string | null
   const same =
     expected?.length === plan.length &&
     expected.every((endpoint, index) => endpoint === plan[index]);
-  if (expected !== undefined && !same) return `${what}, expected ${expected.join(", ") || "none"}`;
-  if (primary !== undefined && plan[0] !== primary) return `${what}, expected ${primary} first`;
+  if (expected !== undefined && !same)
+    return `${decided}, expected ${expected.join(", ") || "none"}`;
+  if (primary !== undefined && plan[0] !== primary) return `${decided}, expected ${primary} first`;
   const missing = contains.find((endpoint) => !plan.includes(endpoint));
-  if (missing !== undefined) return `${what}, expected ${missing} in it`;
+  if (missing !== undefined) return `${decided}, expected ${missing} in it`;
   const unwanted = lacks.find((endpoint) => plan.includes(endpoint));
-  return unwanted === undefined ? null : `${what}, expected no ${unwanted}`;
+  return unwanted === undefined ? null : `${decided}, expected no ${unwanted}`;
 }

@@ -12,10 +12,10 @@ import { type Assertion, comparesSides } from "./assertion.ts";
 import { type Judge, judgeOf } from "./judge.ts";
 import { requestTest } from "./select.ts";
 
-/** What has been seen of one assertion. */
+/** The count of one assertion so far. */
 export interface AssertionCount {
   readonly id: string;
-  /** Classes that it was held against. */
+  /** Classes that it applies to. */
   readonly classes: number;
   readonly violations: number;
   /** The first violation in the order of the classes. */
@@ -103,8 +103,8 @@ function judgeClass(running: Running, comparison: ClassComparison): void {
     if (assertion.view !== "both" && assertion.view !== view) continue;
     const pair = comparison[view];
     const own = judge(pair);
-    // What base makes of a name that it does not have, or of a caller's own order, is not all that
-    // it lets the caller reach.
+    // A name that base lacks, or the caller's own order, hides a part of what base lets the caller
+    // reach.
     const isAll = own.violation === null || reaching === null || assertion.kind !== "no_new_access";
     const judgement = isAll ? own : judge(withReach(pair, reaching[view]));
     met ||= judgement.met;

@@ -21,11 +21,18 @@ const owner = text(OWNER_PATTERN, "an owner as routes.yaml has it");
 
 const name = { $ref: "#/$defs/name" } as const;
 
-/** Several names, of which one must fit. */
-const names = (description: string) => ({ ...list(description, name), minItems: 1 }) as const;
+/** Several items, of which one must fit. */
+const some = <const Item extends Schema>(description: string, item: Item) =>
+  ({ ...list(description, item), minItems: 1 }) as const;
+
+const names = (description: string) => some(description, name);
 
 const oneOf = <const Value extends string>(description: string, values: readonly Value[]) =>
-  ({ ...list(description, { type: "string", enum: values }), minItems: 1 }) as const;
+  some(description, { type: "string", enum: values });
+
+/** A mapping with at least one of its keys. */
+export const given = <const Mapping extends Schema>(mapping: Mapping) =>
+  ({ ...mapping, minProperties: 1 }) as const;
 
 /** One of some values. */
 export const choice = <const Value extends string>(
@@ -38,29 +45,22 @@ const flag = (description: string) => ({ type: "boolean", description }) as cons
 
 /** A condition on a set: a list is short for `any`. */
 function set<const Item extends Schema>(description: string, item: Item) {
-  const some = (meaning: string) => ({ ...list(meaning, item), minItems: 1 }) as const;
-  const conditions = {
-    ...object(`${description} All conditions must be met.`, {
-      all: some("All of these are there."),
-      any: some("At least one of these is there."),
-      none: some("None of these is there."),
+  const conditions = given(
+    object(`${description} All conditions must be met.`, {
+      all: some("All of these are there.", item),
+      any: some("At least one of these is there.", item),
+      none: some("None of these is there.", item),
       only: list("Nothing but these is there; `[]`: nothing at all.", item),
     }),
-    minProperties: 1,
-  } as const;
+  );
   return {
     description,
-    ...choose("object", conditions, some(`${description} At least one of these is there.`)),
+    ...choose("object", conditions, some(`${description} At least one of these is there.`, item)),
   };
 }
 
-const lengths = {
-  ...list("Requested lengths of vectors; 0: the request has none.", range("integer", 0, 65_536)),
-  minItems: 1,
-} as const;
-
-const requestSelector = {
-  ...object(
+const requestSelector = given(
+  object(
     "Which requests are selected: all given members must match, of a list one of its members.",
     {
       workspaces: names("Workspace ids."),
@@ -81,16 +81,16 @@ const requestSelector = {
       signature_families: set("Families whose signed reasoning is in the history.", name),
       environments: names("Environments of the key; `other`: one outside the vocabulary."),
       workloads: names("Workloads of the key; `other`: one outside the vocabulary."),
-      owners: {
-        ...list("Owners of the key; `other`: one outside the vocabulary.", owner),
-        minItems: 1,
-      },
+      owners: some("Owners of the key; `other`: one outside the vocabulary.", owner),
       key_labels: set("Labels of the key.", name),
       stream: flag("Whether the answer is streamed."),
       context: oneOf("Estimated size of the input.", TOKEN_BUCKETS),
       max_output: oneOf("The most output that the request allows.", TOKEN_BUCKETS),
       reasoning_effort: oneOf("Reasoning effort.", REASONING_EFFORTS),
-      dimensions: lengths,
+      dimensions: some(
+        "Requested lengths of vectors; 0: the request has none.",
+        range("integer", 0, 65_536),
+      ),
       allow_fallbacks: flag("Whether the caller accepts fallbacks; default: true."),
       data_collection: choice(
         "Whether the caller accepts providers that train on data; default: `deny`.",
@@ -102,11 +102,10 @@ const requestSelector = {
       hours: oneOf("Hours (UTC) of the decision.", HOUR_BUCKETS),
     },
   ),
-  minProperties: 1,
-};
+);
 
-const endpointSelector = {
-  ...object(
+const endpointSelector = given(
+  object(
     "Which endpoints are selected: all given members must match, of a list one of its members.",
     {
       providers: names("Provider ids."),
@@ -117,17 +116,15 @@ const endpointSelector = {
       trains_on_data: flag("Whether the provider trains on requests and answers."),
     },
   ),
-  minProperties: 1,
-};
+);
 
-const denialSelector = {
-  ...object("What a denial names: all given members must match.", {
+const denialSelector = given(
+  object("What a denial names: all given members must match.", {
     policy: ref("name", "Policy id; `approvals` or `preferences` for denials by the table."),
     constraint: ref("name", "Name of the constraint."),
     reason: ref("name", "Code of the reason."),
   }),
-  minProperties: 1,
-};
+);
 
 const caseRequest = object(
   "One request. Members that are left out have the simplest value: no needs, no features, a small input, no preferences.",
@@ -153,9 +150,7 @@ const caseRequest = object(
     }),
     reasoning_effort: choice("Reasoning effort.", REASONING_EFFORTS, { default: "unspecified" }),
     dimensions: {
-      type: "integer",
-      minimum: 1,
-      maximum: 65_536,
+      ...range("integer", 1, 65_536),
       description: "Requested length of the vectors.",
     },
     allow_fallbacks: flag("`provider.allow_fallbacks` of the request."),
@@ -171,7 +166,7 @@ const caseRequest = object(
   ["workspace", "operation"],
 );
 
-/** What the kinds of assertions are made of, as `$defs` of the schema. */
+/** Parts of the kinds of assertions, as `$defs` of the schema. */
 export const SELECTOR_DEFINITIONS = {
   name: nameSchema,
   request_selector: requestSelector,

@@ -1,9 +1,9 @@
 import { list, object, ref, type Schema, refs, text } from "../../compile/authored/schema.ts";
 import { CHANGE_KINDS } from "../change-kind.ts";
 import { VIEWS } from "../sample-request.ts";
-import { SELECTOR_DEFINITIONS, type Authored, choice } from "./schema-selectors.ts";
+import { SELECTOR_DEFINITIONS, type Authored, choice, given } from "./schema-selectors.ts";
 
-/** `$id` of the schema; a name, not an address that anybody has to reach. */
+/** `$id` of the schema; a name, not an address to fetch. */
 const SCHEMA_ID = "urn:signalbox:assertions:1";
 
 const line = (description: string) =>
@@ -100,17 +100,16 @@ const KINDS = {
     "Every decision of head that meets `if` also meets `then`.",
     {
       ...selection,
-      if: {
-        ...object("The condition that selects decisions.", {
+      if: given(
+        object("The condition that selects decisions.", {
           outcome,
           reaches: ref("place_selector", "Some endpoint of the plan is one of these."),
           denied_by: ref("denial_selector", "The request is denied by this."),
         }),
-        minProperties: 1,
-      },
+      ),
       // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; no code awaits a schema
-      then: {
-        ...object(
+      then: given(
+        object(
           "The condition that they must meet. A denial meets every `every_place`, and no `some_place`.",
           {
             outcome,
@@ -120,8 +119,7 @@ const KINDS = {
             denied_by: ref("denial_selector", "The request is denied by this."),
           },
         ),
-        minProperties: 1,
-      },
+      ),
     },
     ["if", "then"],
   ),
@@ -142,8 +140,8 @@ const KINDS = {
           {
             name: line("What the case is about. Its number unless set."),
             request: ref("case_request", "The request."),
-            expect: {
-              ...object("Its decision; all given members must match. Endpoints by id.", {
+            expect: given(
+              object("Its decision; all given members must match. Endpoints by id.", {
                 outcome,
                 plan: refs("name", "All endpoints in the order of trying."),
                 primary: ref("name", "The first endpoint."),
@@ -151,8 +149,7 @@ const KINDS = {
                 lacks: refs("name", "Endpoints that are not in the plan."),
                 denied_by: ref("denial_selector", "The request is denied by this."),
               }),
-              minProperties: 1,
-            },
+            ),
           },
           ["request", "expect"],
         ),
@@ -179,9 +176,8 @@ const coverage = object("How much of head all classes together must use, in per 
 });
 
 /**
- * The shape of `policies/assertions.yaml`: what is checked, what editors complete
- * (`schemas/assertions.schema.json`) and what `docs/assertions.md` lists are this one value.
- * Whether names exist is checked in `check-names.ts`.
+ * The schema of `policies/assertions.yaml`, from which `schemas/assertions.schema.json` and the
+ * tables of `docs/assertions.md` are generated. `check-names.ts` checks whether names exist.
  */
 export const ASSERTIONS_SCHEMA: Schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",

@@ -12,15 +12,14 @@ import type { Assertion } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector, SetCondition } from "./schema-selectors.ts";
 import { routeName, rowOf } from "../table-rows.ts";
 
-type Test<Value> = (value: Value) => boolean;
+type Test<Subject> = (subject: Subject) => boolean;
 
 /**
- * Whether an assertion means a request. A workspace that a side does not have makes no requests
- * there.
+ * Whether an assertion means a request. A workspace that a side lacks has no requests there.
  *
  * @param sides the sides whose tables define workspaces. With both, a request is selected that is
- * selected on either: what a change does to a tier or a label must not take the workspace out of
- * what guards it.
+ * selected on either: a changed tier or label must not take the workspace out of the assertion that
+ * guards it.
  */
 export function requestTest(
   selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
@@ -49,26 +48,21 @@ export function concernTest(
   tables: OfSides<RoutingTable>,
 ): (member: Member, operation: Operation) => boolean {
   if (assertion.kind === "cases") return () => false;
-  const { workspaces, tiers, labels, routes, operations } = assertion.for;
-  const whose: RequestSelector = {
-    ...(workspaces !== undefined && { workspaces }),
-    ...(tiers !== undefined && { tiers }),
-    ...(labels !== undefined && { labels }),
-    ...(routes !== undefined && { routes }),
-    ...(operations !== undefined && { operations }),
-  };
-  const test = requestTest({ for: whose, except: null }, tables, ["base", "head"]);
+  const selected = membersOf(assertion.for, ROUTING);
+  const test = requestTest({ for: selected, except: null }, tables, ["base", "head"]);
   return (member, operation) => test({ ...PLAIN_SAMPLE, ...member, operation });
 }
 
-/** Members of a selector that look at what a request requires. */
+/** Members of a selector that test workspace, route and operation. */
+const ROUTING = ["workspaces", "tiers", "labels", "routes", "operations"] as const;
+/** Members of a selector that test the features a request requires. */
 const REQUIREMENTS = ["needs", "features", "signature_families"] as const;
-/** Members of a selector that look at its preferences and the length of vectors. */
+/** Members of a selector that test preferences and the length of vectors. */
 const PREFERENCES = ["dimensions", "allow_fallbacks", "data_collection", "zdr"] as const;
 
 /**
- * How an assertion sees parts of a request: each part has to fit all conditions on it. No table has
- * a say in them.
+ * How an assertion sees parts of a request: each part has to meet all conditions on it. They do not
+ * depend on the table.
  */
 export interface SelectionAspects {
   readonly ofRequirements: (sample: SampleRequest) => Aspect;
@@ -100,42 +94,61 @@ function membersOf(
   );
 }
 
-/** A request as one table sees it: every member of the selector must match. */
+type Value = string | number | boolean | readonly string[];
+type Reads<Subject, Name extends string = string> = Readonly<
+  Record<Name, (subject: Subject, table: RoutingTable) => Value>
+>;
+
+/** The value of a request that each member of a selector tests, as one table sees it. */
+const REQUEST: Reads<SampleRequest, keyof RequestSelector> = {
+  workspaces: ({ workspace }) => workspace,
+  tiers: ({ workspace }, { workspaces }) => rowOf(workspaces, workspace)?.tier ?? "",
+  labels: ({ workspace }, { workspaces }) => rowOf(workspaces, workspace)?.labels ?? [],
+  routes: (sample, table) =>
+    sample.operation === "moderations" ? routeName(table, sample) : sample.model,
+  operations: ({ operation }) => operation,
+  needs: ({ needs }) => needs,
+  features: ({ features }) => features,
+  signature_families: ({ signatureFamilies }) => signatureFamilies,
+  environments: ({ key }, { vocabulary }) => listed(key.environment, vocabulary.environments),
+  workloads: ({ key }, { vocabulary }) => listed(key.workload, vocabulary.workloads),
+  owners: ({ key }, { vocabulary }) => listed(key.owner ?? "", vocabulary.owners ?? []),
+  key_labels: ({ key }, { vocabulary }) =>
+    key.labels.filter((label) => vocabulary.labels.includes(label)),
+  stream: ({ stream }) => stream,
+  context: ({ context }) => context,
+  max_output: ({ maxOutput }) => maxOutput,
+  reasoning_effort: ({ reasoningEffort }) => reasoningEffort,
+  dimensions: ({ dimensions }) => dimensions ?? 0,
+  allow_fallbacks: ({ preferences }) => preferences?.allow_fallbacks !== false,
+  data_collection: ({ preferences }) => preferences?.data_collection ?? "deny",
+  zdr: ({ preferences }) => preferences?.zdr === true,
+  budgets: ({ budget }) => budget ?? "unlimited",
+  days: ({ time }) => time.day,
+  hours: ({ time }) => time.hour,
+};
+
+/** The same of a planned endpoint. An unknown fact counts as the strictest one, as in the compiler. */
+const ENDPOINT: Reads<PlannedEndpoint, keyof EndpointSelector> = {
+  providers: ({ provider }) => provider,
+  regions: ({ region }, { regionGroups }) => [
+    region,
+    ...Object.keys(regionGroups).filter((group) => regionGroups[group]?.includes(region)),
+  ],
+  models: ({ model }) => model,
+  endpoints: ({ endpoint }) => endpoint,
+  retention: ({ provider }, { providers }) => rowOf(providers, provider)?.retention ?? "unlimited",
+  trains_on_data: ({ provider }, { providers }) => rowOf(providers, provider)?.trainsOnData ?? true,
+};
+
+/** A name of the key as policies see it. */
+function listed(name: string, vocabulary: readonly string[]): string {
+  return vocabulary.includes(name) ? name : "other";
+}
+
+/** A request as one table sees it. */
 function selectorTest(selector: RequestSelector, table: RoutingTable): Test<SampleRequest> {
-  const workspaceOf = ({ workspace }: SampleRequest) => rowOf(table.workspaces, workspace);
-  const { environments, workloads, owners = [], labels } = table.vocabulary;
-  const tests: readonly (Test<SampleRequest> | null)[] = [
-    valueTest(selector.workspaces, ({ workspace }) => workspace),
-    valueTest(selector.tiers, (sample) => workspaceOf(sample)?.tier ?? ""),
-    setTest(selector.labels, (sample) => workspaceOf(sample)?.labels ?? []),
-    valueTest(selector.routes, (sample) =>
-      sample.operation === "moderations" ? routeName(table, sample) : sample.model,
-    ),
-    valueTest(selector.operations, ({ operation }) => operation),
-    setTest(selector.needs, ({ needs }) => needs),
-    setTest(selector.features, ({ features }) => features),
-    setTest(selector.signature_families, ({ signatureFamilies }) => signatureFamilies),
-    valueTest(selector.environments, ({ key }) => listed(key.environment, environments)),
-    valueTest(selector.workloads, ({ key }) => listed(key.workload, workloads)),
-    valueTest(selector.owners, ({ key }) => listed(key.owner ?? "", owners)),
-    setTest(selector.key_labels, ({ key }) => key.labels.filter((label) => labels.includes(label))),
-    flagTest(selector.stream, ({ stream }) => stream),
-    valueTest(selector.context, ({ context }) => context),
-    valueTest(selector.max_output, ({ maxOutput }) => maxOutput),
-    valueTest(selector.reasoning_effort, ({ reasoningEffort }) => reasoningEffort),
-    valueTest(selector.dimensions, ({ dimensions }) => dimensions ?? 0),
-    flagTest(selector.allow_fallbacks, ({ preferences }) => preferences?.allow_fallbacks !== false),
-    flagTest(
-      selector.data_collection,
-      ({ preferences }): "allow" | "deny" => preferences?.data_collection ?? "deny",
-    ),
-    flagTest(selector.zdr, ({ preferences }) => preferences?.zdr === true),
-    valueTest(selector.budgets, ({ budget }) => budget ?? "unlimited"),
-    valueTest(selector.days, ({ time }) => time.day),
-    valueTest(selector.hours, ({ time }) => time.hour),
-  ];
-  const given = tests.filter((test) => test !== null);
-  return (sample) => given.every((test) => test(sample));
+  return membersTest(selector, REQUEST, table);
 }
 
 /** Endpoints of a plan that a selector matches, in the table that the plan was made with. */
@@ -143,76 +156,51 @@ export function endpointTest(
   selector: EndpointSelector,
   table: RoutingTable,
 ): Test<PlannedEndpoint> {
-  const groups = selector.regions?.flatMap((name) => [
-    name,
-    ...(rowOf(table.regionGroups, name) ?? []),
-  ]);
-  const providerOf = ({ provider }: PlannedEndpoint) => rowOf(table.providers, provider);
-  const tests: readonly (Test<PlannedEndpoint> | null)[] = [
-    valueTest(selector.providers, ({ provider }: PlannedEndpoint) => provider),
-    valueTest(groups, ({ region }: PlannedEndpoint) => region),
-    valueTest(selector.models, ({ model }: PlannedEndpoint) => model),
-    valueTest(selector.endpoints, ({ endpoint }: PlannedEndpoint) => endpoint),
-    // An unknown fact counts as the strictest one, as in the compiler.
-    valueTest(
-      selector.retention,
-      (endpoint: PlannedEndpoint) => providerOf(endpoint)?.retention ?? "unlimited",
-    ),
-    flagTest(
-      selector.trains_on_data,
-      (endpoint: PlannedEndpoint) => providerOf(endpoint)?.trainsOnData ?? true,
-    ),
-  ];
-  const given = tests.filter((test) => test !== null);
-  return (endpoint) => given.every((test) => test(endpoint));
+  return membersTest(selector, ENDPOINT, table);
 }
 
-/** A name of the key as policies see it. */
-function listed(name: string, vocabulary: readonly string[]): string {
-  return vocabulary.includes(name) ? name : "other";
+/** Every member of the selector must match. */
+function membersTest<Subject>(
+  selector: Readonly<Record<string, Condition | undefined>>,
+  reads: Reads<Subject>,
+  table: RoutingTable,
+): Test<Subject> {
+  const tests = Object.entries(selector).flatMap(
+    ([member, condition]): readonly Test<Subject>[] => {
+      const read = reads[member];
+      if (condition === undefined || read === undefined) return [];
+      const test = conditionTest(condition);
+      return [(subject) => test(read(subject, table))];
+    },
+  );
+  return (subject) => tests.every((test) => test(subject));
 }
 
-function valueTest<Subject, Value>(
-  values: readonly Value[] | undefined,
-  read: (subject: Subject) => Value,
-): Test<Subject> | null {
-  if (values === undefined) return null;
-  const known = new Set(values);
-  return (subject) => known.has(read(subject));
-}
+/** The condition of a member: one value, a list of which one must fit, or conditions on a set. */
+export type Condition = string | boolean | readonly (string | number)[] | SetCondition;
 
-function flagTest<Subject, Flag extends boolean | string>(
-  flag: Flag | undefined,
-  read: (subject: Subject) => Flag,
-): Test<Subject> | null {
-  return flag === undefined ? null : (subject) => read(subject) === flag;
-}
-
-function setTest<Subject>(
-  condition: SetCondition | undefined,
-  read: (subject: Subject) => readonly string[],
-): Test<Subject> | null {
-  if (condition === undefined) return null;
-  const { all, any, none, only } = conditionsOf(condition);
-  const allowed = only === undefined ? null : new Set(only);
-  return (subject) => {
-    const present = read(subject);
+function conditionTest(condition: Condition): Test<Value> {
+  if (typeof condition !== "object") return (value) => value === condition;
+  const { all = [], any, none = [], only } = conditionsOf(condition);
+  const [wanted, allowed] = [any, only].map((names) => names && new Set<unknown>(names));
+  return (value) => {
+    const present: readonly unknown[] = isList(value) ? value : [value];
     return (
-      all?.every((name) => present.includes(name)) !== false &&
-      any?.some((name) => present.includes(name)) !== false &&
-      none?.some((name) => present.includes(name)) !== true &&
-      (allowed === null || present.every((name) => allowed.has(name)))
+      all.every((name) => present.includes(name)) &&
+      (wanted === undefined || present.some((name) => wanted.has(name))) &&
+      !none.some((name) => present.includes(name)) &&
+      (allowed === undefined || present.every((name) => allowed.has(name)))
     );
   };
 }
 
-type Conditions = Exclude<SetCondition, readonly string[]>;
+type Conditions = Partial<Record<"all" | "any" | "none" | "only", readonly (string | number)[]>>;
 
 /** A list is short for `any`. */
-export function conditionsOf(condition: SetCondition): Conditions {
+export function conditionsOf(condition: Exclude<Condition, string | boolean>): Conditions {
   return isList(condition) ? { any: condition } : condition;
 }
 
-function isList(condition: SetCondition): condition is readonly string[] {
-  return Array.isArray(condition);
+export function isList(value: unknown): value is readonly (string | number)[] {
+  return Array.isArray(value);
 }

@@ -1,19 +1,14 @@
 import type { Assertion, Demand, SampleCase } from "./assertion.ts";
-import type {
-  DenialSelector,
-  EndpointSelector,
-  RequestSelector,
-  SetCondition,
-} from "./schema-selectors.ts";
+import type { RequestSelector, SetCondition } from "./schema-selectors.ts";
 import type { CaseExpectation, DecisionCondition, DecisionDemand } from "./schema.ts";
 import { canonicalJson } from "../../canon/json.ts";
-import { conditionsOf } from "./select.ts";
+import { conditionsOf, isList } from "./select.ts";
 
 /**
- * The members by which an assertion may accept what it rejected before: a narrower selection, a
- * demand for less, a waiver. Empty where it accepts no more than before. Compared as written, not
- * by the rows of today: a selection by tier also means the workspaces to come. What cannot be
- * compared, such as two kinds, counts as more.
+ * The members by which an assertion may accept changes that it rejected before: a narrower
+ * selection, a demand for less, a waiver. Empty where it accepts no more than before. Compared as
+ * written, not by the rows of today: a selection by tier also selects future workspaces. Values
+ * that cannot be compared, such as two kinds, count as more.
  */
 export function loosenedMembers(was: Assertion, is: Assertion): ReadonlySet<string> {
   if (was.kind !== is.kind) return new Set([...Object.keys(was), ...Object.keys(is)]);
@@ -40,11 +35,7 @@ function selectionMembers(was: Demand, is: Demand): Members {
 }
 
 function demandMembers(was: Demand, is: Demand): Members {
-  if (was.kind === "no_new_access" && is.kind === "no_new_access")
-    return [["to", !coversEndpoints(is.to, was.to)]];
-  if (was.kind === "access_not_granted" && is.kind === "access_not_granted") {
-    return [["to", !coversEndpoints(is.to, was.to)]];
-  }
+  if ("to" in was && "to" in is) return [["to", !covers(is.to, was.to)]];
   if (was.kind === "always_routable" && is.kind === "always_routable") {
     return [["min_places", is.min_places < was.min_places]];
   }
@@ -67,27 +58,27 @@ function demandMembers(was: Demand, is: Demand): Members {
 
 /** Whether one selector means every request that the other means. */
 function coversRequests(wide: RequestSelector, narrow: RequestSelector): boolean {
-  return covers(wide, narrow, (left, right) => {
-    if (Array.isArray(left) && Array.isArray(right)) return isWithin(right, left);
-    return isSetCondition(left) && isSetCondition(right)
-      ? coversSet(left, right)
-      : isSame(left, right);
-  });
+  return covers(wide, narrow, (left, right) =>
+    isSetCondition(left) && isSetCondition(right) ? coversSet(left, right) : isSame(left, right),
+  );
 }
 
 /**
  * Whether every member of the wide selector is met wherever the narrow one is met; a member that is
- * not there is met by everything.
+ * not there is met by everything. A list covers the lists within it.
  */
 function covers<Selector extends object>(
   wide: Selector,
   narrow: Selector,
-  isCovered: (wide: unknown, narrow: unknown) => boolean,
+  isCovered: (wide: unknown, narrow: unknown) => boolean = isSame,
 ): boolean {
   const others = new Map<string, unknown>(Object.entries(narrow));
   return Object.entries(wide).every(([name, value]) => {
     const other = others.get(name);
-    return value === undefined || (other !== undefined && isCovered(value, other));
+    if (value === undefined) return true;
+    return isList(value) && isList(other)
+      ? isWithin(other, value)
+      : other !== undefined && isCovered(value, other);
   });
 }
 
@@ -108,14 +99,12 @@ function coversSet(wide: SetCondition, narrow: SetCondition): boolean {
   );
 }
 
-function coversEndpoints(wide: EndpointSelector, narrow: EndpointSelector): boolean {
-  return covers(wide, narrow, (left, right) =>
-    Array.isArray(left) && Array.isArray(right) ? isWithin(right, left) : isSame(left, right),
-  );
-}
-
-function coversDenial(wide: DenialSelector, narrow: DenialSelector): boolean {
-  return covers(wide, narrow, isSame);
+/** Whether one of the narrow selectors is covered by the wide one; all are where there is none. */
+function isMet<Selector extends object>(
+  wide: Selector | undefined,
+  narrow: readonly (Selector | undefined)[],
+): boolean {
+  return wide === undefined || narrow.some((other) => other !== undefined && covers(wide, other));
 }
 
 /** Whether one condition holds for every decision for which the other holds. */
@@ -123,10 +112,8 @@ function coversCondition(wide: DecisionCondition, narrow: DecisionCondition): bo
   const { outcome, reaches, denied_by: denied } = wide;
   return (
     (outcome === undefined || outcome === outcomeOf(narrow)) &&
-    (reaches === undefined ||
-      (narrow.reaches !== undefined && coversEndpoints(reaches, narrow.reaches))) &&
-    (denied === undefined ||
-      (narrow.denied_by !== undefined && coversDenial(denied, narrow.denied_by)))
+    isMet(reaches, [narrow.reaches]) &&
+    isMet(denied, [narrow.denied_by])
   );
 }
 
@@ -141,26 +128,18 @@ function outcomeOf({
 /** Whether every decision that meets the narrow demand meets the wide one. */
 function coversDemand(wide: DecisionDemand, narrow: DecisionDemand): boolean {
   const some = [narrow.some_place, narrow.primary].filter((selector) => selector !== undefined);
-  const within = (
-    selector: EndpointSelector | undefined,
-    others: readonly (EndpointSelector | undefined)[],
-  ): boolean =>
-    selector === undefined ||
-    others.some((other) => other !== undefined && coversEndpoints(selector, other));
   const isRouted = some.length > 0 ? "route" : narrow.denied_by === undefined ? undefined : "deny";
   return (
     (wide.outcome === undefined || wide.outcome === (narrow.outcome ?? isRouted)) &&
-    within(wide.every_place, [narrow.every_place]) &&
-    within(wide.some_place, some) &&
-    within(wide.primary, [narrow.primary]) &&
-    (wide.denied_by === undefined ||
-      (narrow.denied_by !== undefined && coversDenial(wide.denied_by, narrow.denied_by)))
+    isMet(wide.every_place, [narrow.every_place]) &&
+    isMet(wide.some_place, some) &&
+    isMet(wide.primary, [narrow.primary]) &&
+    isMet(wide.denied_by, [narrow.denied_by])
   );
 }
 
 /**
- * Whether a case demands of the same request at least what another demands. Its name does not
- * matter.
+ * Whether a case demands at least as much of the same request as another. Names do not matter.
  */
 function isAsStrict(before: SampleCase, after: SampleCase): boolean {
   return isSame(before.sample, after.sample) && coversExpectation(before.expect, after.expect);
@@ -180,8 +159,7 @@ function coversExpectation(wide: CaseExpectation, narrow: CaseExpectation): bool
     (wide.lacks ?? []).every(
       (id) => narrow.lacks?.includes(id) === true || plan?.includes(id) === false,
     ) &&
-    (wide.denied_by === undefined ||
-      (narrow.denied_by !== undefined && coversDenial(wide.denied_by, narrow.denied_by)))
+    isMet(wide.denied_by, [narrow.denied_by])
   );
 }
 

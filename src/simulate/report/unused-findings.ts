@@ -100,24 +100,24 @@ export function coverageFacts({ table, contents }: CompiledSide, tally: UsageTal
     contract.constraints.map(({ name, reasons }) => ({ id: `${contract.id}/${name}`, reasons })),
   );
   const routes = Object.values(table.routes);
+  const covered = (ids: readonly string[], met: ReadonlySet<string>) =>
+    ids.map((id) => ({ id, covered: met.has(id) }));
   return {
-    constraints: constraints.map(({ id }) => ({
-      id,
-      failed: tally.failed.has(id),
-      passed: tally.passed.has(id),
-    })),
-    reasons: constraints.flatMap(({ id, reasons }) =>
-      reasons.map((reason) => ({
-        id: `${id}/${reason}`,
-        given: tally.reasons.has(`${id}/${reason}`),
-      })),
+    constraints: covered(
+      constraints.map(({ id }) => id),
+      tally.failed.intersection(tally.passed),
     ),
-    routes: routes.map(({ id }) => ({ id, chosen: tally.routes.has(id) })),
-    fallback_edges: routes.flatMap(({ id, fallbacks }) =>
-      fallbacks.map((fallback) => ({
-        id: `${id} → ${fallback}`,
-        used: tally.fallbacks.has(`${id} → ${fallback}`),
-      })),
+    reasons: covered(
+      constraints.flatMap(({ id, reasons }) => reasons.map((reason) => `${id}/${reason}`)),
+      tally.reasons,
+    ),
+    routes: covered(
+      routes.map(({ id }) => id),
+      tally.routes,
+    ),
+    fallback_edges: covered(
+      routes.flatMap(({ id, fallbacks }) => fallbacks.map((fallback) => `${id} → ${fallback}`)),
+      tally.fallbacks,
     ),
   };
 }

@@ -1,6 +1,7 @@
 import type { Source } from "../../canon/diagnostic.ts";
-import { canonicalJson, type JsonValue, parseJson } from "../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
 import type { Assertion, Assertions } from "../assertions/assertion.ts";
+import { nameKind } from "../assertions/check-names.ts";
 import { loosenedMembers } from "../assertions/strictness.ts";
 import { type RowRename, type RenamedKind, newNames, ROW_KINDS } from "../renamed-table.ts";
 import type { SettingChange, SideLocation, SourceLocation } from "../report/report.ts";
@@ -9,7 +10,7 @@ import { rowOf } from "../table-rows.ts";
 import { textDigest } from "../text-digest.ts";
 
 /**
- * What head has changed of the assertions that it is judged by.
+ * Changes of head to the assertions that it is judged by.
  *
  * @param base and head: `null` where a side has no such file, or it cannot be read. @param renames
  * of base's rows: an assertion that follows a new name demands the same.
@@ -70,9 +71,9 @@ function changedRows(
     const following = renamedAssertion(was, renames);
     const named = membersOf(following);
     const loosened = loosenedMembers(following, is);
-    return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap(
+    return [...new Set([...old.keys(), ...now.keys()])].flatMap(
       (name): readonly SettingChange[] => {
-        const [left, right] = [valueAt(old, name), valueAt(now, name)];
+        const [left, right] = [old.get(name) ?? null, now.get(name) ?? null];
         if (canonicalJson(left) === canonicalJson(right)) return [];
         const texts = [left, right].map((value) => (value === null ? null : flowText(value)));
         const item = change(
@@ -82,7 +83,7 @@ function changedRows(
           location,
           loosened.has(name),
         );
-        if (canonicalJson(valueAt(named, name)) === canonicalJson(right))
+        if (canonicalJson(named.get(name) ?? null) === canonicalJson(right))
           return [{ ...item, effect: "renamed", gate: null }];
         return [name === "title" ? { ...item, effect: "description", gate: null } : item];
       },
@@ -99,7 +100,7 @@ function renamedIds(
   const known = (ids: Assertions, id: string): boolean =>
     ids.assertions.some((one) => one.id === id);
   const textWithout = (assertion: Assertion): string =>
-    canonicalJson({ ...membersOf(assertion), title: null });
+    canonicalJson({ ...assertion, id: null, location: null, title: null });
   const added = new Set(head.assertions.filter(({ id }) => !known(base, id)));
   return new Map(
     base.assertions.flatMap((was): readonly (readonly [string, string])[] => {
@@ -165,36 +166,21 @@ function at(
 }
 
 /** Without its name and location. */
-function membersOf(value: object): Readonly<Record<string, JsonValue>> {
-  const plain = parseJson(canonicalJson(value));
-  if (plain === null || typeof plain !== "object" || Array.isArray(plain)) return {};
-  const members = Object.entries(plain).filter(([name]) => name !== "id" && name !== "location");
-  return Object.fromEntries(members.map(([name, member]) => [name, member ?? null]));
+function membersOf(assertion: Assertion): ReadonlyMap<string, JsonValue> {
+  const { id: _id, location: _location, ...members } = assertion;
+  const plain = parseJson(canonicalJson(members));
+  return new Map(
+    Object.entries(isJsonObject(plain) ? plain : {}).map(([name, member]) => [
+      name,
+      member ?? null,
+    ]),
+  );
 }
 
-function valueAt(members: Readonly<Record<string, JsonValue>>, name: string): JsonValue {
-  return Object.hasOwn(members, name) ? (members[name] ?? null) : null;
-}
-
-function textOf(value: object): string {
-  const members = Object.entries(membersOf(value)).filter(([, member]) => member !== null);
+function textOf(assertion: Assertion): string {
+  const members = [...membersOf(assertion)].filter(([, member]) => member !== null);
   return flowText(Object.fromEntries(members));
 }
-
-/** What the names under a key of an assertion are names of. */
-const KINDS: Readonly<Record<string, RenamedKind>> = {
-  ...ROW_KINDS,
-  workspace: "workspace",
-  model: "route",
-  order: "provider",
-  only: "provider",
-  ignore: "provider",
-  plan: "endpoint",
-  primary: "endpoint",
-  contains: "endpoint",
-  lacks: "endpoint",
-  region: "region_group",
-};
 
 /**
  * An assertion of base with the names that head has for the same rows: one that only follows a new
@@ -209,7 +195,7 @@ function renamedAssertion<Value extends object>(
   return copy;
 }
 
-/** The same for what coverage leaves out: `chat → gpt-5-eu`. */
+/** The same for subjects that coverage leaves out: `chat → gpt-5-eu`. */
 function renamedSubject(subject: string, renames: readonly RowRename[]): string {
   const names = newNames(renames);
   const [route = "", endpoint] = subject.split(" → ");
@@ -227,7 +213,7 @@ function rename(value: object, key: string, names: ReadonlyMap<string, string>):
     // The items of a list are found under the list's key.
     const own = Array.isArray(value) ? key : name;
     if (typeof member === "object" && member !== null) rename(member, own, names);
-    const kind = rowOf(KINDS, own);
+    const kind = rowOf<RenamedKind>(ROW_KINDS, nameKind(own) ?? "");
     const other =
       kind === undefined || typeof member !== "string" ? undefined : names.get(`${kind} ${member}`);
     if (other !== undefined) Reflect.set(value, name, other);

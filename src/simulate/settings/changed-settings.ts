@@ -18,7 +18,7 @@ import { rowOf } from "../table-rows.ts";
 import type { OfSides } from "../sample-request.ts";
 import { textDigest } from "../text-digest.ts";
 
-/** What is known of a side's policies. */
+/** Facts about policies and renames that decide the effect of a setting. */
 interface PolicyFacts {
   /**
    * Those that take their slot from `initial_mode`, because no store has them; `null`: all of them.
@@ -31,12 +31,11 @@ interface PolicyFacts {
 }
 
 /**
- * Every difference of the files that two sides were compiled from, with both values and its
- * location: also what decides nothing about where requests go, so that a report which says "no
- * request goes elsewhere" does not read as "nothing changes". None where a side's files are not
- * known.
+ * Every difference between the files that two sides were compiled from, with both values and its
+ * location. Includes settings that do not decide where requests go, so that "no request goes
+ * elsewhere" does not read as "nothing changes". Empty where a side's files are unknown.
  *
- * @throws {Error} for a setting of which nothing says what it does.
+ * @throws {Error} for a setting without an effect in `setting-effect.ts`.
  */
 export function changedSettings(
   base: ReportedSide,
@@ -174,7 +173,7 @@ function changedSources(
   });
 }
 
-/** The first line of a text that is not that of the other. From 1. */
+/** The first line of `after` that differs from `before`; from 1. */
 function firstDifference(before: string, after: string): number {
   const old = before.split("\n");
   const lines = after.split("\n");

@@ -12,12 +12,12 @@ import type { OfSides } from "../sample-request.ts";
 import { coversClaims, type WorkloadRule } from "../../canon/workload-identity.ts";
 import { canonicalJson } from "../../canon/json.ts";
 
-/** What reviewers fear of a setting: `--fail-on` takes these values. */
+/** Risks of a changed setting; values of `--fail-on`. */
 export type SettingGate = "higher_ceiling" | "weaker_obligation" | "assertions";
 
 /**
- * Whether a changed setting allows more use than before or obliges somebody to less. What cannot be
- * compared, such as a budget for another period, counts as more.
+ * Whether a changed setting allows more use than before, or requires less. Values that cannot be
+ * compared, such as budgets for different periods, count as more.
  *
  * @param before and after as written; `null` where a side does not have it.
  */
@@ -45,7 +45,7 @@ export function gateOf(
   return isWeaker ? "weaker_obligation" : null;
 }
 
-/** A limit that did not hold before is stricter, whatever it is. */
+/** A limit where there was none is stricter. */
 function isRaised(before: unknown, after: unknown): boolean {
   if (before === null) return false;
   return typeof before !== "number" || typeof after !== "number" || after > before;
@@ -148,7 +148,7 @@ function allowsMore(before: WorkloadRule, after: WorkloadRule): boolean {
   const same = ["audience", "workspace", "environment", "workload", "owner"] as const;
   return (
     same.some((name) => before[name] !== after[name]) ||
-    // What policies open for a label, they open for the caller.
+    // Policies may grant access by label.
     canonicalJson(before.labels) !== canonicalJson(after.labels) ||
     !coversClaims(before.claims, after.claims) ||
     after.lifetime > before.lifetime ||

@@ -1,27 +1,23 @@
 import type {
-  AuthoredAlerts,
-  AuthoredConsole,
   AuthoredEndpoint,
   AuthoredModel,
   AuthoredPolicies,
   AuthoredProvider,
   AuthoredRoute,
-  AuthoredWorkloads,
   AuthoredWorkspace,
 } from "../../compile/routes-schema.ts";
-import type { Vocabulary } from "../../canon/table.ts";
 import { rowOf } from "../table-rows.ts";
 
 interface EffectRow {
-  /** Why it decides nothing about where requests go; for `decides` what it does instead. */
+  /** Why it does not decide where requests go; for `decides`: its effect. */
   readonly sentence: string;
   /** Whether `--fail-on any` counts it. */
   readonly matters: boolean;
 }
 
 /**
- * What a changed setting does. Every value but `decides` is the reason why no class of requests
- * shows it.
+ * Effects of changed settings. Every value but `decides` is a reason why no class of requests
+ * shows the change.
  */
 export const SETTING_EFFECTS = {
   decides: { sentence: "decides where requests go; the classes show the effect", matters: true },
@@ -175,33 +171,6 @@ const POLICIES: Effects<AuthoredPolicies> = {
   denial_link: "description",
 };
 
-const CONSOLE: Effects<AuthoredConsole> = {
-  url: "access",
-  idle: "access",
-  absolute: "access",
-  oidc: "access",
-  roles: "access",
-};
-
-const WORKLOADS: Effects<AuthoredWorkloads> = {
-  issuers: "workloads",
-  rules: "workloads",
-};
-
-const ALERTS: Effects<AuthoredAlerts> = {
-  url: "alerts",
-  network: "alerts",
-  secret: "alerts",
-  events: "alerts",
-};
-
-const VOCABULARY: Effects<Vocabulary> = {
-  environments: "vocabulary",
-  workloads: "vocabulary",
-  owners: "vocabulary",
-  labels: "vocabulary",
-};
-
 /** Sections whose members are rows by id. */
 const ROWS: Readonly<Record<string, Readonly<Record<string, SettingEffect>>>> = {
   providers: PROVIDER,
@@ -216,10 +185,10 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, SettingEffect>> 
     include: "layout",
     regions: "decides",
     policies: POLICIES,
-    vocabulary: VOCABULARY,
-    console: CONSOLE,
-    workload_identity: WORKLOADS,
-    alerts: ALERTS,
+    vocabulary: "vocabulary",
+    console: "access",
+    workload_identity: "workloads",
+    alerts: "alerts",
   };
 
 /** Whether the members of a section are rows: one that comes or goes is one change. */
@@ -228,9 +197,9 @@ export function hasRows(section: string): boolean {
 }
 
 /**
- * What a setting of routes.yaml does.
+ * The effect of a setting of routes.yaml.
  *
- * @param path its names from the root; an endpoint goes by its id.
+ * @param path its names from the root; an endpoint is named by its id.
  * @throws {Error} for a setting without a row here: an unclassified change must not count as one
  * without effect.
  */
@@ -249,6 +218,6 @@ function found(
 ): SettingEffect {
   const effect = rowOf(effects ?? {}, name);
   if (effect === undefined)
-    throw new Error(`simulation: nothing says what a change of ${path.join(".")} does`);
+    throw new Error(`simulation: no effect is known for a change of ${path.join(".")}`);
   return effect;
 }

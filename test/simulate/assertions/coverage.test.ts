@@ -5,19 +5,19 @@ import { parse } from "./samples.ts";
 
 const FACTS: CoverageFacts = {
   constraints: [
-    { id: "eu-residency/processed_in_eu", failed: true, passed: true },
-    { id: "b/never_fails", failed: false, passed: true },
-    { id: "a/never_passes", failed: true, passed: false },
+    { id: "eu-residency/processed_in_eu", covered: true },
+    { id: "b/never_fails", covered: false },
+    { id: "a/never_passes", covered: false },
   ],
   reasons: [
-    { id: "eu-residency/processed_in_eu/REGION_NOT_IN_EU", given: true },
-    { id: "eu-residency/processed_in_eu/EU_UNKNOWN", given: false },
+    { id: "eu-residency/processed_in_eu/REGION_NOT_IN_EU", covered: true },
+    { id: "eu-residency/processed_in_eu/EU_UNKNOWN", covered: false },
   ],
-  routes: [{ id: "chat-large", chosen: true }],
+  routes: [{ id: "chat-large", covered: true }],
   fallback_edges: [
-    { id: "chat-large → gpt-5-eu", used: true },
-    { id: "chat-small → mistral-small-eu", used: false },
-    { id: "chat-large → mistral-large-eu", used: true },
+    { id: "chat-large → gpt-5-eu", covered: true },
+    { id: "chat-small → mistral-small-eu", covered: false },
+    { id: "chat-large → mistral-large-eu", covered: true },
   ],
 };
 
@@ -89,11 +89,13 @@ describe("coverage gates", () => {
         fc.array(fc.boolean(), { minLength: 1, maxLength: 40 }),
         fc.integer({ min: 0, max: 100 }),
         (chosen, gate) => {
-          const routes = chosen.map((each, index) => ({ id: `r${index}`, chosen: each }));
+          const routes = chosen.map((each, index) => ({ id: `r${index}`, covered: each }));
           const demand = gatesOf(`coverage: { routes: ${gate} }`);
           const status = (rows: typeof routes) =>
             coverageResults(demand, { ...FACTS, routes: rows })[2]?.status;
-          const worse = routes.map((row, index) => (index === 0 ? { ...row, chosen: false } : row));
+          const worse = routes.map((row, index) =>
+            index === 0 ? { ...row, covered: false } : row,
+          );
           expect([status(routes), status(worse)]).not.toEqual(["FAIL", "PASS"]);
           const share = (100 * chosen.filter(Boolean).length) / chosen.length;
           if (Math.abs(share - gate) > 1e-6)
