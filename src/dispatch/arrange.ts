@@ -16,41 +16,40 @@ import {
 import { PERCENTILES, type EndpointTracker } from "./endpoint-tracker.ts";
 import type { HealthState } from "./health.ts";
 
-/** Headers by which clients name a conversation; the first that is there counts. */
+/** Headers by which clients name a conversation; the first present one counts. */
 const SESSION_HEADERS = ["x-session-id", "session_id", "session-id", "x-claude-code-session-id"];
 
-/** A plan as it is tried. */
+/** A plan in the order of its calls. */
 export interface ArrangedPlan {
   /** In the order to try. */
   readonly plan: readonly Candidate[];
-  /** How many of them, from the first, are in service. */
+  /** Candidates in service, counted from the first. */
   readonly inService: number;
-  /** Candidates that were put last for their health; also such as are not in `plan` for that. */
+  /** Candidates moved to the end for their health, including those left out of `plan` for it. */
   readonly setAside: readonly SetAside[];
 }
 
 /**
- * What the arrangement looks at in a request; `body` is empty where a simulation has only the shape
- * of one.
+ * Members of a request that the order depends on; `body` is empty where a simulation has only a
+ * shape.
  */
 type ArrangedRequest = Pick<InferenceRequest, "preferences" | "body" | "reader"> & {
   readonly shape: Pick<RequestShape, "stream">;
 };
 
-/** The health and measurements for the kind of calls that the request is. */
+/** Health and measurements for the request's kind of calls. */
 type ArrangedEndpoints = Pick<EndpointTracker, "measuresOf" | "healthStateOf" | "claimTrial">;
 
-/** The process's measurements of its endpoints, and the keys of conversations. */
+/** Measurements of endpoints in this process, and the keys of conversations. */
 interface Arranger {
   readonly endpoints: ArrangedEndpoints;
   readonly stickyKeyOf: StickyKeyOf;
 }
 
 /**
- * The plan in the order in which to try it now: what was decided says where a request may go, what
- * is measured says where it goes first. Where the request is to find out whether an endpoint has
- * recovered, others leave that endpoint out meanwhile: do not call this for a request that will not
- * be made.
+ * The plan in the order in which to call it now: the decision limits the candidates, the
+ * measurements order them. A request that tests whether an endpoint has recovered reserves that
+ * trial, so do not call this for a request that will not be made.
  */
 export function arrangedPlan(
   arranger: Arranger,
@@ -81,8 +80,8 @@ export interface ForeseenPlan {
 }
 
 /**
- * What {@link arrangedPlan} would give for a request that is not made: the same measurements and
- * the same function, and nothing is reserved.
+ * The result of {@link arrangedPlan} for a request that is not made: same measurements, same
+ * function, nothing reserved.
  */
 export function foreseenPlan(
   arranger: Arranger,
@@ -126,8 +125,8 @@ function wishesOf(
 }
 
 /**
- * Arranges for a call that is made now. @param now milliseconds, on the clock of the endpoints.
- * @param random from 0 up to, and without, 1.
+ * Arranges a call that is made now. @param now milliseconds, on the clock of the endpoints. @param
+ * random from 0 up to, and without, 1.
  */
 export function arrangeCall(
   endpoints: ArrangedEndpoints,
@@ -157,7 +156,8 @@ export function circumstancesOf(
 }
 
 /**
- * A policy that prefers a region has spoken after the caller; so has the caller who gave an order.
+ * A policy that prefers a region ranks after the caller's wishes; so does a caller's explicit
+ * order.
  */
 function isOrdered({ obligations }: RouteDecision, { preferences }: ArrangedRequest): boolean {
   return (
@@ -178,24 +178,25 @@ function sessionOf(headers: IncomingHttpHeaders): string | null {
 export interface Circumstances extends TierCircumstances {
   readonly healthStateOf: (endpointId: string) => HealthState;
   /**
-   * Largest share of the plan that may be put last for its health, 0 to 1; one candidate never is.
+   * Largest share of the plan that may be moved to the end for its health, 0 to 1; one candidate
+   * always stays.
    */
   readonly maxEjectedShare: number;
   readonly preferences: ProviderPreferences | null;
   /**
-   * A policy or the caller has said which endpoints come first: what the caller prefers acts inside
-   * the tiers only.
+   * A policy or the caller has ordered the endpoints: other preferences of the caller act inside
+   * tiers only.
    */
   readonly isOrdered: boolean;
 }
 
-/** A candidate that was put last. */
+/** A candidate that was moved to the end. */
 export interface SetAside {
   readonly candidate: Candidate;
   readonly why: "ejected" | "rate_limited" | "unsupported";
   /**
-   * When it may come back, on the caller's clock; past where another request or the active probe is
-   * just trying it, or this one has better to do.
+   * Earliest return, on the caller's clock; in the past where another request or the active probe
+   * has its trial, or where this request prefers another candidate.
    */
   readonly until: number;
 }
@@ -205,20 +206,17 @@ interface Arrangement {
   readonly order: readonly Candidate[];
   /** Those at the end of `order`, in that order. */
   readonly out: readonly SetAside[];
-  /**
-   * The first of `order` where this request finds out whether it has recovered; `null` where it
-   * does not.
-   */
+  /** The first of `order` where this request is its trial; `null` where it is not. */
   readonly trial: Candidate | null;
 }
 
 /**
- * Puts a plan in the order in which to try it: each tier by its balance, what misses the caller's
- * preferred speeds behind the rest, what is out for its health last. No candidate is added or lost.
+ * Orders a plan: each tier by its balance, then those that miss the caller's preferred speeds, then
+ * those that are out for their health. No candidate is added or lost.
  */
 export function arrange(plan: readonly Candidate[], circumstances: Circumstances): Arrangement {
   if (plan.length < 2) return { order: plan, out: [], trial: null };
-  // Most routes: a primary with fallbacks, and a caller who prefers nothing.
+  // Most routes: a primary with fallbacks, and a caller without preferences.
   if (circumstances.preferences === null && hasOnePerTier(plan))
     return byHealth(plan, circumstances);
   const tiers = tiersOf(plan).map((tier) => orderTier(tier, circumstances));
@@ -229,10 +227,10 @@ export function arrange(plan: readonly Candidate[], circumstances: Circumstances
 }
 
 /**
- * Whether chance decides a part of the order that {@link arrange} gives: under the same
- * measurements the next call may have another one.
+ * Whether chance decides a part of the order of {@link arrange}: with the same measurements the
+ * next call may differ.
  *
- * @param out of the arrangement: candidates at its end have no part in a draw.
+ * @param out candidates at the end of the order, which have no part in a draw.
  */
 function isArrangedByChance(
   plan: readonly Candidate[],
@@ -264,8 +262,8 @@ function tiersOf(plan: readonly Candidate[]): readonly (readonly Candidate[])[] 
 }
 
 /**
- * Behind all other candidates: where no order is set, a quick fallback is better for the caller
- * than a slow primary.
+ * Behind all other candidates: without a set order, a quick fallback is better for the caller than
+ * a slow primary.
  */
 function byPreferredSpeed(
   plan: readonly Candidate[],
@@ -312,14 +310,14 @@ function isLess(tokensPerSecond: number, required: number): boolean {
 }
 
 /**
- * A half-open endpoint keeps its position: the request that goes there first has its trial. Behind
- * another candidate the trial is not reserved: the first request that gets there has it.
+ * A half-open endpoint keeps its position: the request that calls it first has its trial. Behind
+ * another candidate the trial is not reserved; the first request that gets there has it.
  */
 function byHealth(
   plan: readonly Candidate[],
   { healthStateOf, maxEjectedShare }: Circumstances,
 ): Arrangement {
-  // Nearly always: then there is nothing to put aside.
+  // Nearly always true.
   if (plan.every(({ endpoint }) => healthStateOf(endpoint.id).state === "healthy"))
     return { order: plan, out: [], trial: null };
   const healthStates = new Map(
@@ -343,13 +341,13 @@ function byHealth(
 }
 
 function mostAside(size: number, share: number): number {
-  // A share such as 0.29 of 100 falls just short of the whole number that is meant.
+  // Floating point: a share such as 0.29 of 100 is slightly below the whole number.
   return Math.min(Math.floor(share * size + 1e-9), size - 1);
 }
 
 /**
- * The candidates that are out, as many as may be: those that come back soonest keep their
- * positions, of equals the better ranked.
+ * The candidates to move to the end, up to the allowed count: those that return soonest keep their
+ * positions; ties keep the better rank.
  */
 function longestOut(
   plan: readonly Candidate[],
@@ -364,8 +362,7 @@ function longestOut(
     return healthState.isTaken ? [{ candidate, why: "ejected", until: healthState.until }] : [];
   });
   const longest = out.toReversed().toSorted((left, right) => right.until - left.until);
-  // A rate limit and a missing path are always respected; the share bounds only endpoints that are
-  // out for their failures.
+  // Rate limits and missing paths always apply; the share bounds ejected endpoints only.
   const limited = longest.filter(({ why }) => why !== "ejected").slice(0, plan.length - 1);
   const ill = longest.filter(({ why }) => why === "ejected");
   const left = Math.min(limit, plan.length - 1 - limited.length);

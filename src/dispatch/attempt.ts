@@ -11,13 +11,12 @@ import type { FinishReason, TokenUsage } from "../canon/generate/event.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { ExchangePlan } from "../dialects/exchange-plan.ts";
 
-/** A plan to be tried, and the bounds within which it is. */
+/** A plan to try, and the bounds of doing so. */
 export interface WalkJob {
-  /** In the order to try them; at least one. */
+  /** In the order of calls; at least one. */
   readonly plan: readonly Candidate[];
   /**
-   * How many of them, from the first, are in service: those behind are out for their health, and
-   * tried last.
+   * How many of them, from the first, are in service: those after them are ejected, and tried last.
    */
   readonly inService: number;
   readonly connections: ReadonlyMap<string, Connection>;
@@ -25,52 +24,52 @@ export interface WalkJob {
   readonly deadline: number;
   /** Calls that reach a provider, at least 1. */
   readonly maxAttempts: number;
-  /** A request that its provider may have read is sent to the same provider again. */
+  /** The route allows resending a request that the provider may have read. */
   readonly resends: boolean;
   /**
-   * Milliseconds without an answer after which a second candidate is called as well; never where
-   * `null` or absent.
+   * Milliseconds without an answer after which a second candidate is called too; never where `null`
+   * or absent.
    */
   readonly hedgeAfter?: number | null;
-  /** From 0 to 1; spreads repetitions. */
+  /** From 0 to 1; jitter of retries. */
   readonly random: () => number;
-  /** Counts calls and how they end. */
+  /** Counts calls and their results. */
   readonly endpoints: CallTracker;
-  /** Puts calls into the request's trace. */
+  /** Adds calls to the request's trace. */
   readonly callTracer?: CallTracer | null;
-  /** Ends the request, or keeps it from further calls; absent where nothing does. */
+  /** Ends the request, or prevents further calls; absent where nothing does. */
   readonly stopOrder?: StopSource | undefined;
 }
 
-/** How one candidate fared. */
+/** The end of one candidate's call. */
 export interface CallEnd<Answer> extends CallTraceEnd {
   readonly answer: Answer | null;
   /**
-   * When the client was sent its first byte; after that no other candidate is tried. On the clock
-   * of `performance.now()`.
+   * When the client got its first byte; no other candidate is tried after it. On the clock of
+   * `performance.now()`.
    */
   readonly firstByteAt: number | null;
-  /**
-   * Milliseconds from the request sent to the first output; `null` where there was none to measure.
-   */
+  /** Milliseconds from the request to the first output; `null` where none was measured. */
   readonly firstToken: number | null;
-  /** Milliseconds to the whole answer of a call that is no stream; absent where there was none. */
+  /** Milliseconds to the whole answer of a call without a stream; absent without one. */
   readonly wholeAnswer?: number | undefined;
-  /** It was ended before anything of the request had left: there was no attempt. */
-  readonly unsent?: true;
+  /** It ended before anything was sent: this is no attempt. */
+  readonly notSent?: true;
 }
 
 /** One call to one candidate. */
 export interface Attempt<Answer> {
   /** The candidate speaks another dialect than the caller. */
   readonly translated: boolean;
-  /** Calls once. Rejects only for a bug of ours. @param traceHeaders names and values by turns. */
+  /**
+   * Calls once. Rejects only for our own bugs. @param traceHeaders alternating names and values.
+   */
   run(traceHeaders: readonly string[]): Promise<CallEnd<Answer>>;
   /** Ends the call; `run` resolves soon after. */
   stop(cause: StopCause): void;
 }
 
-/** How one candidate fared, for the evidence. */
+/** The end of one candidate's call, for the evidence. */
 export interface AttemptReport {
   readonly candidate: Candidate;
   readonly simulated: boolean;
@@ -82,7 +81,7 @@ export interface AttemptReport {
   readonly status: number | null;
   /** Milliseconds; the longest where several calls are reported together. */
   readonly duration: number;
-  /** Calls that ended alike, where a request was sent in parts; one where absent. */
+  /** Calls with the same end, where a request was sent in parts; one where absent. */
   readonly calls?: number;
 }
 
@@ -90,13 +89,14 @@ export interface AttemptReport {
 export interface Calls<Answer> {
   prepare(candidate: Candidate, connection: Connection): Attempt<Answer>;
   /**
-   * Each candidate's turn, once it is over. The report's duration is that of the call alone. @param
-   * queued milliseconds before it.
+   * Each candidate's turn, once it is over. The report's duration is that of the call alone.
+   *
+   * @param queued milliseconds before it.
    */
   report(report: AttemptReport, queued: number): void;
 }
 
-/** Of a candidate that was not called. @param code see `UpstreamFailure`. */
+/** For a candidate that was not called. @param code see `UpstreamFailure`. */
 export function notTried(
   kind: FailureKind,
   code: string | null = null,
@@ -113,38 +113,38 @@ export function notTried(
   };
 }
 
-/** Of a call that ended in an exception: nothing is learnt of its candidate. */
+/** For a call that ended in an exception, which proves nothing about its candidate. */
 export const ABANDONED = notTried("abandoned");
 
-/** A request's decision on its way to the disk. */
+/** A request's decision that is being written. */
 export interface Recording {
   /**
    * Resolves with `null` when the decision is on disk; nothing may be sent to the client before.
-   * Where it resolves with an error no answer is sent, calls are given up, and the outcome is
-   * `failed` with that error. Never rejects.
+   * With an error no answer is sent, calls are cancelled, and the outcome is `failed` with that
+   * error. Never rejects.
    */
   readonly result: Promise<ServiceError | null>;
-  /** An answer waits: the decision is written now. */
+  /** An answer waits: write the decision now. */
   needed(): void;
 }
 
-/** One request to be answered by the first candidate of its plan that can. */
+/** One request that the first able candidate of its plan answers. */
 export interface RelayJob extends WalkJob {
   readonly request: InferenceRequest;
-  /** Endpoint id → how to call it and how to read its answer; for every candidate. */
+  /** Endpoint id → how to call it and read its answer; for every candidate. */
   readonly exchangePlans: ReadonlyMap<string, ExchangePlan>;
   /**
-   * The request's tokens count against a limit: a stream whose client disconnects is read on for a
-   * moment, until the provider reports its count.
+   * The request's tokens count against a limit: after its client disconnects, a stream is drained
+   * for a moment, until the provider reports its usage.
    */
   readonly countsTokens: boolean;
-  /** Largest answer that is collected, bytes. A stream may have eight times as many. */
+  /** Largest whole answer, bytes. A stream may have eight times as many. */
   readonly maxAnswerBytes: number;
   readonly recording: Recording;
   /**
-   * Headers of an answer by this candidate at this attempt; names and values by turns.
+   * Headers of an answer by this candidate at this attempt; alternating names and values.
    *
-   * @param known what was changed in its request and, as far as it has been read, in its answer.
+   * @param known changes of its request and, as far as it has been read, of its answer.
    */
   readonly answerHeaders: (
     candidate: Candidate,
@@ -155,21 +155,18 @@ export interface RelayJob extends WalkJob {
 
 export interface RelayOutcome {
   readonly terminal: "completed" | "incomplete" | "failed" | "client_closed";
-  /**
-   * The error that the client must still be sent, where nothing has been sent; `null` where the
-   * answer has been sent.
-   */
+  /** The error that still has to be sent to the client; `null` where the answer was sent. */
   readonly error: ServiceError | null;
   readonly attempts: readonly AttemptReport[];
   readonly finish: FinishReason | null;
   readonly usage: TokenUsage | null;
-  /** Characters of output of a stream; `null` for an answer in one piece and where none arrived. */
+  /** Output characters of a stream; `null` for a whole answer and without any. */
   readonly outputCharacters: number | null;
-  /** Why the router itself has ended the request; absent where it did not. */
+  /** Why the router itself ended the request; absent where it did not. */
   readonly ended?: StopReason;
   /** On the clock of `performance.now()`; `null` where no byte was sent. */
   readonly firstByteAt: number | null;
-  /** Names of members taken out of the request. */
+  /** Members removed from the request. */
   readonly stripped: readonly string[];
   /** Members that translation left out or changed; each once. */
   readonly dropped: readonly DroppedField[];
@@ -178,13 +175,13 @@ export interface RelayOutcome {
 }
 
 /**
- * The client's side of an exchange. One implementation over a node response, one in memory for
+ * The client's side of an exchange: one implementation over a node response, one in memory for
  * tests.
  */
 export interface ClientAnswer {
   /** The client has disconnected, or the answer has ended. */
   readonly closed: boolean;
-  /** Sends status and headers. Once. Names and values by turns. */
+  /** Sends status and headers. Once. Alternating names and values. */
   start(status: number, headers: readonly string[]): void;
   /** Sends bytes; `false`: wait for `onDrain` before sending more. */
   write(bytes: Uint8Array): boolean;
@@ -195,7 +192,7 @@ export interface ClientAnswer {
   onDrain(listener: () => void): void;
 }
 
-/** State that the parts of one request share: their calls under way and ended. */
+/** Shared state of the parts of one request: running and ended calls. */
 export class Siblings {
   /** Provider id → calls of this request under way. */
   readonly #calls = new Map<string, number>();
@@ -204,10 +201,10 @@ export class Siblings {
   #bytes = 0;
   #madeCalls = 0;
   #waiting: (() => void)[] = [];
-  /** The parts together have more bytes than the request may: no further call can help. */
+  /** The parts together exceed the request's bytes: no further call can help. */
   isFull = false;
 
-  /** @param maxBytes most bytes of all answers that are kept or under way. */
+  /** @param maxBytes most bytes of all kept and running answers. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
@@ -218,7 +215,7 @@ export class Siblings {
     return !this.isFull;
   }
 
-  /** Subtracts the bytes of an answer that is not kept. */
+  /** Subtracts the bytes of a discarded answer. */
   discard(count: number): void {
     this.#bytes -= count;
   }
@@ -238,7 +235,7 @@ export class Siblings {
     return (this.#calls.get(provider) ?? 0) > 0;
   }
 
-  /** Resolves when any call of the request has ended; never where none is under way. */
+  /** Resolves when any call of the request has ended; never without one in flight. */
   nextEnd(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -246,8 +243,8 @@ export class Siblings {
   }
 
   /**
-   * Counts calls that ended alike together: a batch of two thousand parts must not become two
-   * thousand lines of evidence.
+   * Sums up calls with the same end: a batch of two thousand parts must not become two thousand
+   * lines of evidence.
    */
   add(report: AttemptReport): void {
     const { candidate, failure, status } = report;
@@ -263,7 +260,7 @@ export class Siblings {
     return this.#madeCalls;
   }
 
-  /** In the order in which each way to end was first met. */
+  /** In the order of the first call of each kind. */
   reports(): readonly AttemptReport[] {
     return [...this.#reports.values()];
   }

@@ -8,10 +8,7 @@ import type { InferenceRequest } from "../canon/request.ts";
 export interface Circumstances {
   /** `null`: nothing is known of the endpoint yet. */
   readonly measuresOf: (endpointId: string) => Measures | null;
-  /**
-   * The request is for a stream: its latency is the time to the first token, else to the whole
-   * answer.
-   */
+  /** For a stream latency means the time to the first token, otherwise to the whole answer. */
   readonly isStream: boolean;
   /** Key that keeps a conversation at one endpoint, or `null`. */
   readonly stickyKey: string | null;
@@ -24,9 +21,9 @@ export interface Circumstances {
 type Ordering = (tier: readonly Candidate[], circumstances: Circumstances) => readonly Candidate[];
 
 /**
- * An endpoint that was not measured counts as good as the best one measured, or it would never be
- * measured. Equals among what is measured share at random, by weight: if the first of them won
- * every tie, it alone would get traffic while nothing is known. Equal prices keep the file's order.
+ * An endpoint without measurements counts as the best measured one, or it would never be measured.
+ * Ties of measurements are drawn by weight: otherwise the first would get all traffic while nothing
+ * is known. Ties of price keep the order of the file.
  */
 const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
   order: (tier) => tier,
@@ -41,8 +38,7 @@ const ORDERINGS: Readonly<Record<Balance, Ordering>> = {
 };
 
 /**
- * Whether chance decides the order of these candidates of a tier: two calls under the same
- * measurements may then go to different ones first.
+ * Whether chance decides the order of these candidates of a tier.
  *
  * @param present those of `tier` that are in service, in any order.
  */
@@ -67,7 +63,7 @@ export function isDrawn(
     case "throughput":
       return hasEquals(present, slownessOf(tier, measuresOf, now));
     case "latency": {
-      // Of three or more, which two are compared is drawn.
+      // With three or more, the pair to compare is drawn.
       if (tier.length > 2) return true;
       const wait = expectedWaits(tier, circumstances);
       return new Set(present.map(wait)).size < present.length;
@@ -75,7 +71,7 @@ export function isDrawn(
   }
 }
 
-/** Whether the draw decides between two of them: their measure is equal, and both have a weight. */
+/** Whether two of them are drawn: equal measures, and both have a weight. */
 function hasEquals(
   present: readonly Candidate[],
   measure: (candidate: Candidate) => number,
@@ -84,7 +80,7 @@ function hasEquals(
   return new Set(drawable.map(measure)).size < drawable.length;
 }
 
-/** The candidates of one tier in the order in which to try them. */
+/** The candidates of one tier in the order of their calls. */
 export function orderTier(
   tier: readonly Candidate[],
   circumstances: Circumstances,
@@ -96,10 +92,10 @@ export function orderTier(
 }
 
 /**
- * Draws by weight without putting back: each candidate's exponential waiting time at the rate of
- * its weight, the shortest first (Efraimidis and Spirakis 2006). With numbers that depend on a key
- * instead of chance, it is weighted rendezvous hashing: a key's order of the others stays when one
- * leaves. A weight of 0 comes after all others.
+ * Weighted draw without replacement: each candidate's exponential waiting time at the rate of its
+ * weight, shortest first (Efraimidis and Spirakis 2006). With numbers derived from a key instead of
+ * chance it is weighted rendezvous hashing: the order of the other candidates stays when one
+ * leaves. Weight 0 sorts last.
  */
 function drawn(
   tier: readonly Candidate[],
@@ -111,20 +107,20 @@ function drawn(
   });
 }
 
-/** How much a key and an endpoint belong together: evenly spread from 0 up to, and without, 1. */
+/** Affinity of a key and an endpoint, uniform from 0 up to, and without, 1. */
 function affinity(key: string, endpointId: string): number {
   const BYTES = 6;
   return hash("sha256", `${key}|${endpointId}`, "buffer").readUIntBE(0, BYTES) / 2 ** (8 * BYTES);
 }
 
-/** Prices of input and output together, as a shop window shows them; unknown prices last. */
+/** Input plus output price; unknown prices last. */
 function totalPrice({ endpoint: { price } }: Candidate): number {
   return price === null ? Infinity : price.input + price.output;
 }
 
 /**
- * Power of two choices: of two at random, the one that will probably answer first. If every request
- * went to the very best, all would be there at once.
+ * Power of two choices: of two at random, the one with the shorter expected wait. If every request
+ * chose the very best, all would go there at once.
  */
 function byLatency(tier: readonly Candidate[], circumstances: Circumstances): readonly Candidate[] {
   const { random } = circumstances;
@@ -144,13 +140,10 @@ function byLatency(tier: readonly Candidate[], circumstances: Circumstances): re
   ];
 }
 
-/**
- * Milliseconds; without this least time, calls in flight would weigh nothing where a peak has faded
- * away.
- */
+/** Milliseconds. Without a minimum, calls in flight would not count once a peak has faded. */
 const LEAST_WAIT = 1;
 
-/** The recent latency, times the calls that would be under way. */
+/** The recent latency times the calls in flight, with this one. */
 function expectedWaits(
   tier: readonly Candidate[],
   { measuresOf, isStream, now }: Circumstances,
@@ -172,7 +165,7 @@ function byThroughput(
   return ascending(drawn(tier, random), slownessOf(tier, measuresOf, now));
 }
 
-/** The negative of the tokens per second. */
+/** The negative of tokens per second. */
 function slownessOf(
   tier: readonly Candidate[],
   measuresOf: Circumstances["measuresOf"],
@@ -194,7 +187,7 @@ function least(values: readonly (number | null)[]): number | null {
   return best;
 }
 
-/** Stable; each candidate is judged once, so that one judged by chance keeps its position. */
+/** Stable. Each candidate is measured once, so that a random measure keeps its value. */
 function ascending(
   tier: readonly Candidate[],
   measure: (candidate: Candidate) => number,
@@ -206,9 +199,8 @@ function ascending(
 }
 
 /**
- * What keeps a conversation at one endpoint: the caller's own name for it, else the session
- * header's value, else what all its requests begin with. `null` where the request has nothing of
- * the kind.
+ * Key that keeps a conversation at one endpoint: the caller's name for it, else the session header,
+ * else the common beginning of its requests. `null` without any.
  *
  * @param session the session header's value; `null` where there is none.
  */
@@ -218,9 +210,9 @@ export type StickyKeyOf = (
 ) => string | null;
 
 /**
- * Makes keys that say nothing of what they were made from: a keyed digest, whose secret dies with
- * the process. Equal requests have equal keys only under one secret; replicas that shall agree
- * where a conversation goes are given the same one.
+ * Makes keys that do not reveal their input: a keyed digest whose secret ends with the process.
+ * Equal requests have equal keys only under one secret; replicas that should agree are given the
+ * same one.
  */
 export function stickyKeys(secret: Uint8Array = randomBytes(32)): StickyKeyOf {
   return ({ body, reader }, session) => {

@@ -1,14 +1,14 @@
 import type { EndpointRow, QueueSettings } from "../canon/table.ts";
 
-/** Gives a slot back. The first call counts; later ones do nothing. */
+/** Releases a slot. Only the first call counts. */
 export type Release = () => void;
 
 /** Ends a wait, with a slot or without one. */
 type Settle = (release: Release | null) => void;
 
 /**
- * A limit on calls under way, with a bounded queue before it. First come, first served: a later
- * call is not let in before those that wait, so no call waits for ever behind a stream of others.
+ * A limit on concurrent calls with a bounded queue, first come, first served: a later call is not
+ * admitted before waiting ones, so none waits for ever behind a stream of others.
  */
 export class ConcurrencyLimiter {
   #limit: number;
@@ -16,13 +16,13 @@ export class ConcurrencyLimiter {
   #inFlight = 0;
   readonly #waiting = new InFlightList<Settle>();
 
-  /** @param limit calls at once, at least 1. */
+  /** @param limit concurrent calls, at least 1. */
   constructor(limit: number, queue: QueueSettings) {
     this.#limit = limit;
     this.#queue = queue;
   }
 
-  /** Calls that have entered and not ended. Above the limit only after it was lowered. */
+  /** Calls in flight. Above the limit only after it was lowered. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -36,20 +36,20 @@ export class ConcurrencyLimiter {
     return this.#queue;
   }
 
-  /** A slot where one is free; `null` otherwise, and always while a call waits in the queue. */
+  /** A free slot; `null` without one, and always while a call waits in the queue. */
   tryEnter(): Release | null {
-    // A call that waits has been given what was free (`#admit`): a free slot means that none waits.
+    // Free slots are given to waiting calls at once (`#admit`): a free slot means that none waits.
     return this.#inFlight >= this.#limit ? null : this.#take();
   }
 
   /**
-   * A free slot at once, or the next one that is this caller's turn. `null` where the queue is
-   * full, at the end of the queue's longest wait or at the deadline, and after an abort: an aborted
-   * signal takes its waiter out of the queue in the same turn.
+   * A free slot at once, or the next one in this caller's turn. `null` where the queue is full, at
+   * the end of the queue's longest wait or at the deadline, and after an abort, which removes the
+   * waiter in the same turn.
    *
    * A free slot is given after the deadline too: the call then fails by the deadline, not by a
-   * limit that was not reached. A signal that is aborted after a slot was given changes nothing:
-   * the slot is the caller's to give back.
+   * limit that was not reached. An abort after a slot was given changes nothing: the caller has to
+   * release it.
    *
    * @param deadline on the clock of `performance.now()`.
    */
@@ -62,8 +62,8 @@ export class ConcurrencyLimiter {
   }
 
   /**
-   * For a reload: applies to calls from now on. Those that have entered or wait stay, with the
-   * longest wait that they came with; a raised limit lets the first of them in at once.
+   * For a reload: applies to later calls. Waiting ones keep their longest wait; a raised limit
+   * admits the first of them at once.
    */
   setLimits(limit: number, queue: QueueSettings): void {
     this.#limit = limit;
@@ -76,7 +76,7 @@ export class ConcurrencyLimiter {
       const settle: Settle = (release) => {
         leave();
         clearTimeout(timer);
-        // The signal may outlive many waits: what stays on it stays in memory.
+        // The signal may outlive many waits; its listeners would stay in memory.
         signal?.removeEventListener("abort", giveUp);
         resolve(release);
       };
@@ -110,7 +110,7 @@ export class ConcurrencyLimiter {
 
 /** Admits calls to one endpoint; a `ConcurrencyLimiter` is one. */
 export interface EndpointLimiter {
-  /** A slot where one is free; `null` otherwise, and always while a call waits in the queue. */
+  /** A free slot; `null` without one, and always while a call waits in the queue. */
   tryEnter(): Release | null;
   /**
    * Waits for a slot as `ConcurrencyLimiter.enter` does.
@@ -123,8 +123,8 @@ export interface EndpointLimiter {
 /**
  * Admits calls to each endpoint of a provider.
  *
- * @param own limits of the endpoints that have one of their own, by endpoint id.
- * @returns a look-up; it throws for a row that is none of these, which is a bug of the caller.
+ * @param own limits of those endpoints that have one, by endpoint id. @returns a lookup; it throws
+ * for a row that is none of these, which is a bug of the caller.
  */
 export function limiterOf(
   provider: ConcurrencyLimiter,
@@ -139,17 +139,14 @@ export function limiterOf(
   );
   return ({ id }) => {
     const found = limiters.get(id);
-    // Let through as one without a limit, it would go unnoticed.
+    // Silently unlimited calls would go unnoticed.
     if (found === undefined)
       throw new Error("connections: an endpoint of another table or provider");
     return found;
   };
 }
 
-/**
- * The way through both limits, or through the provider's alone where the endpoint has none of its
- * own.
- */
+/** Both limits, or the provider's alone where the endpoint has none. */
 export function endpointLimiter(
   provider: ConcurrencyLimiter,
   endpoint: ConcurrencyLimiter | null,
@@ -158,8 +155,8 @@ export function endpointLimiter(
 }
 
 /**
- * The endpoint first: a call that waits for its slot has none of the provider's, which its other
- * endpoints can use. All calls enter in this order, so no two can wait for each other.
+ * The endpoint first: a call that waits for its slot holds none of the provider's, which other
+ * endpoints can use. All calls enter in this order, so there is no deadlock.
  */
 class TwoLimiters implements EndpointLimiter {
   readonly #endpoint: ConcurrencyLimiter;
@@ -176,14 +173,14 @@ class TwoLimiters implements EndpointLimiter {
   }
 
   async enter(deadline: number, signal?: AbortSignal): Promise<Release | null> {
-    // The longest wait is for both queues together: an operator who allows a second means one.
+    // The longest wait covers both queues: an operator who sets a second means one second.
     const end = Math.min(deadline, performance.now() + this.#provider.queue.wait);
     const release = await this.#endpoint.enter(end, signal);
     return release === null ? null : withBoth(release, await this.#provider.enter(end, signal));
   }
 }
 
-/** The endpoint's slot is given back where there is none at the provider. */
+/** Releases the endpoint's slot where the provider has none. */
 function withBoth(releaseEndpoint: Release, releaseProvider: Release | null): Release | null {
   if (releaseProvider === null) {
     releaseEndpoint();
@@ -202,11 +199,10 @@ interface Node<Value> {
 }
 
 /**
- * The values in flight, where thousands come and go each second, or wait: a linked list, in the
- * order of arrival.
+ * A linked list of values in flight, oldest first, for thousands of arrivals a second.
  *
- * Not a Set or a Map: the tables that one of those outgrows keep what stood in them until the
- * engine collects its old space, and with it everything that a request holds.
+ * Not a Set or a Map: the tables they outgrow keep their entries until the engine collects its old
+ * space, and with them everything that a request holds.
  */
 export class InFlightList<Value> {
   readonly #ends: Node<Value> = { value: null, before: null, after: null };
@@ -217,12 +213,12 @@ export class InFlightList<Value> {
     return this.#size;
   }
 
-  /** The one that came before all others; `null` where there is none. */
+  /** The oldest; `null` for an empty list. */
   get first(): Value | null {
     return this.#ends.after?.value ?? null;
   }
 
-  /** @returns takes it out again; safe to call twice. */
+  /** @returns removes it; safe to call twice. */
   enter(value: Value): () => void {
     const node: Node<Value> = { value, before: this.#last, after: null };
     this.#last.after = node;
@@ -231,10 +227,7 @@ export class InFlightList<Value> {
     return () => this.#remove(node);
   }
 
-  /**
-   * Calls with each value, in the order in which they came; not with those that are removed or
-   * added meanwhile.
-   */
+  /** Calls with each value, oldest first; not with those added or removed meanwhile. */
   each(call: (value: Value) => void): void {
     const nodes: Node<Value>[] = [];
     for (let node = this.#ends.after; node !== null; node = node.after) nodes.push(node);
@@ -247,7 +240,7 @@ export class InFlightList<Value> {
     before.after = after;
     if (after === null) this.#last = before;
     else after.before = before;
-    // A removed node must not reference others: it may stay in old space long after.
+    // A removed node must not reference others: it may stay in old space for long.
     node.value = null;
     node.before = null;
     node.after = null;

@@ -6,19 +6,19 @@ import type { FindProxy } from "./egress-proxy.ts";
 import { guardedConnector, ProviderClient, type Reach } from "./provider-client.ts";
 import { ConcurrencyLimiter, limiterOf, type EndpointLimiter } from "./concurrency-limiter.ts";
 
-/** Everything that a call to one provider needs and that does not change from call to call. */
+/** Constants of all calls to one provider. */
 export interface Connection {
   readonly provider: ProviderRow;
   readonly dispatcher: Dispatcher;
-  /** The same, over a connection of its own that is made for the call and closed after it. */
+  /** The same, with a connection for each call that is closed after it. */
   readonly freshDispatcher: Dispatcher;
-  /** Scheme and host that are called. */
+  /** Scheme and host. */
   readonly origin: string;
-  /** Path of the base URL, without a slash at the end. */
+  /** Path of the base URL, without a trailing slash. */
   readonly pathPrefix: string;
-  /** Names and values by turns, credentials included; never logged. */
+  /** Alternating names and values, credentials included; never logged. */
   readonly headers: readonly string[];
-  /** Makes the credentials of each call; absent where they stand in `headers`. */
+  /** Makes the credentials of each call; absent where `headers` has them. */
   readonly authorize?: Authorize;
   /** The simulated upstream answers for this provider. */
   readonly simulated: boolean;
@@ -26,41 +26,39 @@ export interface Connection {
   readonly proxied: boolean;
   /**
    * Shared by every connection to the provider, so that a reload does not double its limit; the
-   * limits are those of the table that came last.
+   * latest table's limits apply.
    */
   readonly limiter: ConcurrencyLimiter;
-  /** Limits of the provider's endpoints that have one of their own, by endpoint id. */
+  /** Limits of those endpoints that have their own, by endpoint id. */
   readonly endpointLimiters: ReadonlyMap<string, ConcurrencyLimiter>;
   /**
-   * What admits calls to an endpoint of the provider: the endpoint's own limit, shared alike, and
-   * the provider's.
+   * The limiter of an endpoint: its own limit, if any, and the provider's.
    *
-   * @throws {Error} for a row that is none of this table's and provider's; that is a bug of the
-   * caller.
+   * @throws {Error} for a row of another table or provider, which is a bug of the caller.
    */
   readonly limiterOf: (endpoint: EndpointRow) => EndpointLimiter;
 }
 
 /**
- * How a provider is reached: its own host with its secret, or the simulated upstream; `null` leaves
+ * How to reach a provider: its own host with its secret, or the simulated upstream; `null` leaves
  * it out.
  */
 export interface Access {
   readonly secret: string | null;
-  /** Scheme and host of the simulated upstream that stands in for the provider. */
+  /** Scheme and host of the simulated upstream that replaces the provider. */
   readonly simulatedOrigin: string | null;
   /**
-   * The way to credentials that are made for each call, where the provider has such; called unless
-   * one is in use already.
+   * Makes credentials for each call, where the provider has such; called unless one is in use
+   * already.
    */
   readonly makeAuthorize?: () => Authorize | null;
 }
 
 /**
  * Connection pools by provider, shared by all tables of a process. Providers at one origin have a
- * pool each, so that none can take another's connections. A table releases its pools when its last
- * request has ended, and a pool is closed when no table uses it. So a reload keeps connections warm
- * and closes none that is in use, which stopped LiteLLM in production (BerriAI/litellm#22247).
+ * pool each, so that none uses up another's connections. A table releases its pools after its last
+ * request, and a pool is closed when no table uses it: a reload keeps connections warm and closes
+ * none in use, which stopped LiteLLM in production (BerriAI/litellm#22247).
  */
 export class ConnectionPools {
   readonly #resolve: LookupFunction | undefined;
@@ -70,18 +68,16 @@ export class ConnectionPools {
   );
   /** By provider id. */
   readonly #limiters = new Shared<ConcurrencyLimiter>();
-  /** By endpoint id; only endpoints with a limit of their own have one. */
+  /** By endpoint id; only for endpoints with their own limit. */
   readonly #endpointLimiters = new Shared<ConcurrencyLimiter>();
   /**
-   * Shared too, so that a reload does not request new tokens, nor lose valid ones while their
-   * issuer is down.
+   * Shared too: a reload requests no new tokens, and keeps valid ones while their issuer is down.
    */
   readonly #authorizers = new Shared<Authorize | null>();
 
   /**
-   * @param resolve looks up the addresses of a provider's host; the machine's resolver unless
-   * given.
-   * @param findProxy forward proxies of calls; none unless given.
+   * @param resolve resolves a provider's host; by default the machine's resolver. @param findProxy
+   * forward proxies of calls; none by default.
    */
   constructor(resolve?: LookupFunction, findProxy: FindProxy | null = null) {
     this.#resolve = resolve;
@@ -89,8 +85,8 @@ export class ConnectionPools {
   }
 
   /**
-   * Connections for every provider that `access` gives a way to. Call `releaseConnections` once,
-   * when they are no longer used.
+   * Connections for every provider that `access` can reach. Call `releaseConnections` once, when
+   * they are no longer used.
    */
   acquire(
     table: RoutingTable,
@@ -151,7 +147,7 @@ export class ConnectionPools {
       limiter,
       endpointLimiters,
       limiterOf: limiterOf(limiter, endpointLimiters, endpoints),
-      // The simulated upstream takes any prefix, so that what is tested is what will be called.
+      // The simulated upstream accepts any prefix, so tests use the same path as production.
       pathPrefix: pathname.replace(/\/$/, ""),
       headers: staticHeaders(provider, way),
       ...(authorize === null ? {} : { authorize }),
@@ -160,7 +156,7 @@ export class ConnectionPools {
     };
   }
 
-  /** Endpoints wait by their provider's row: they have no queue of their own in it. */
+  /** Endpoints have no queue of their own: they use the settings of their provider's row. */
   #takeEndpointLimiters(
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
@@ -177,14 +173,14 @@ export class ConnectionPools {
     return limiters;
   }
 
-  /** A stand-in gets no credentials: they are not its to see. */
+  /** The simulated upstream must not see credentials. */
   #authorize(provider: ProviderRow, way: Access, taken: Release[]): Authorize | null {
     if (way.makeAuthorize === undefined || way.simulatedOrigin !== null) return null;
     const key = `${provider.id}|${provider.baseUrl}|${provider.timeouts.connect}|${canonicalJson(provider.auth)}`;
     return this.#authorizers.take(key, taken, way.makeAuthorize);
   }
 
-  /** Ends every connection, also those in use. For the end of the process. */
+  /** Closes every connection, including those in use. For the end of the process. */
   async destroy(): Promise<void> {
     this.#authorizers.clear();
     await Promise.all(
@@ -195,13 +191,13 @@ export class ConnectionPools {
 
 /** Connections to one provider. */
 interface Pools {
-  /** Kept open between calls. */
+  /** Kept alive between calls. */
   readonly kept: Pool;
-  /** Each carries one call. */
+  /** One call each. */
   readonly fresh: Pool;
 }
 
-/** The limiter under the id. One that is in use already gets these limits. */
+/** The limiter under the id; an existing one gets these limits. */
 function takeLimiter(
   limiters: Shared<ConcurrencyLimiter>,
   id: string,
@@ -215,7 +211,7 @@ function takeLimiter(
 }
 
 /**
- * @param pipelining 1: connections carry one call after the other; 0: each carries one call and is
+ * @param pipelining 1: connections carry one call after another; 0: each carries one call and is
  * closed.
  */
 function openPool(
@@ -228,7 +224,7 @@ function openPool(
     connections: provider.maxConcurrency,
     pipelining,
     factory: (url, options) => new ProviderClient(url, options, connect),
-    // Deadlines are ours (exchange.ts): undici's own timers are half a second coarse.
+    // exchange.ts has its own deadlines: undici's timers have a resolution of half a second.
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 30_000,
@@ -236,8 +232,7 @@ function openPool(
 }
 
 /**
- * Plain http stays inside: what answers to the name outside would get prompts and keys that
- * everybody between could read.
+ * Plain http is for internal networks only: outside, prompts and keys would be readable on the way.
  */
 function reachOf({ network, plaintext }: ProviderRow): Reach {
   return plaintext === true ? "inside" : (network ?? "public");
@@ -252,29 +247,27 @@ function staticHeaders(provider: ProviderRow, way: Access): readonly string[] {
     "user-agent",
     "signalbox",
   ];
-  // A stand-in gets no credentials: they are not its to see.
+  // The simulated upstream must not see credentials.
   if (provider.auth.kind === "header" && way.secret !== null && way.simulatedOrigin === null) {
     headers.push(provider.auth.header, `${provider.auth.prefix}${way.secret}`);
   }
   return headers;
 }
 
-/** Gives a value back, once. */
+/** Releases a value, once. */
 type Release = () => unknown;
 
-/** Values by key that live as long as they are in use. */
+/** Values by key that live while they are in use. */
 class Shared<Value> {
   readonly #entries = new Map<string, { readonly value: Value; users: number }>();
   readonly #close: (value: Value) => unknown;
 
-  /** @param close called with a value that its last user gives back. */
+  /** @param close called with a value when its last user releases it. */
   constructor(close: (value: Value) => unknown = () => undefined) {
     this.#close = close;
   }
 
-  /**
-   * The value under the key, made where none is in use. @param taken gets the way to give it back.
-   */
+  /** The value under the key, made where none is in use. @param taken receives its release. */
   take(key: string, taken: Release[], make: () => Value): Value {
     const known = this.#entries.get(key);
     const entry = known ?? { value: make(), users: 0 };
@@ -289,7 +282,7 @@ class Shared<Value> {
     return entry.value;
   }
 
-  /** Forgets all values, also those in use, and gives them back. */
+  /** Forgets and returns all values, including those in use. */
   clear(): readonly Value[] {
     const values = [...this.#entries.values()].map(({ value }) => value);
     this.#entries.clear();
@@ -297,19 +290,19 @@ class Shared<Value> {
   }
 }
 
-/** A call as it will be sent, as far as a signature covers it. */
+/** A call as sent, as far as a signature covers it. */
 export interface OutgoingRequest {
   readonly method: string;
-  /** With the base URL's path and with the query, as it stands in the request line. */
+  /** The path of the request line: base URL's path and query included. */
   readonly path: string;
-  /** Names and values by turns. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
   readonly body: string;
 }
 
 /**
- * Gives the headers that authenticate a call, names and values by turns. Rejects where there are
- * none; the reason must not be shown.
+ * Returns the headers that authenticate a call, alternating names and values. Rejects where there
+ * are none; the reason must not be shown.
  */
 export type Authorize = (
   request: OutgoingRequest,

@@ -4,23 +4,23 @@ import type { EndpointRow, HealthSettings, ProviderRow, RoutingTable } from "../
 import type { Connection } from "./connections.ts";
 import { HEALTHY, Health, type HealthState } from "./health.ts";
 
-/** Inputs of probes: the table and the connections in force now. */
+/** Inputs of probes: the table and the connections in force. */
 interface ProbeGround {
   readonly table: RoutingTable;
   readonly connections: ReadonlyMap<string, Connection>;
 }
 
-/** How often due probes are looked for, milliseconds: the shortest interval that a row can have. */
-const LOOK = 1_000;
+/** How often due probes are checked, milliseconds: the shortest interval a row can set. */
+const CHECK_INTERVAL = 1_000;
 
-/** Longest time that a probe may take, milliseconds. */
+/** Timeout of one probe, milliseconds. */
 const PROBE_TIME = 5_000;
 
 /**
- * Probes endpoints that are out of service and whose provider has a `health.probe`. Any answer
- * below 500 means that the provider is back; its body is not read.
+ * Probes ejected endpoints whose provider has a `health.probe`. Any answer below 500 means that the
+ * provider is back; its body is not read.
  *
- * @param ground gives what is in force now. @returns stops the probes.
+ * @param ground returns what is in force now. @returns stops the probes.
  */
 export function startProber(endpoints: EndpointTracker, ground: () => ProbeGround): () => void {
   const timer = setInterval(() => {
@@ -29,8 +29,8 @@ export function startProber(endpoints: EndpointTracker, ground: () => ProbeGroun
         endpoints.probed(endpointId, isThere, performance.now()),
       );
     }
-  }, LOOK);
-  // A process that has nothing else to do may end.
+  }, CHECK_INTERVAL);
+  // Must not keep the process alive.
   timer.unref();
   return () => clearInterval(timer);
 }
@@ -60,9 +60,9 @@ async function probe({ table, connections }: ProbeGround, endpointId: string): P
 }
 
 /**
- * `fetch` of one path through the provider's own connections, so that a probe reaches no further
- * than a call, and follows no redirect. undici's own `fetch` would add the headers of a browser,
- * and refuse ports that calls may use.
+ * `fetch` of one path through the provider's own connections: a probe reaches no further than a
+ * call, and follows no redirect. undici's own `fetch` would add browser headers, and refuse ports
+ * that calls may use.
  */
 function fetchOver({ dispatcher, pathPrefix }: Connection, path: string): typeof fetch {
   return async (_origin, { headers } = {}) => {
@@ -72,7 +72,7 @@ function fetchOver({ dispatcher, pathPrefix }: Connection, path: string): typeof
       headers: new Headers(headers),
       signal: AbortSignal.timeout(PROBE_TIME),
     });
-    // Neither read nor parsed: it may be anything, and of any size.
+    // Neither read nor parsed: it may be anything, of any size.
     body.on("error", () => {}).destroy();
     return new Response(null, { status: statusCode });
   };
@@ -90,7 +90,7 @@ async function credentials(connection: Connection, path: string): Promise<[strin
   return [...own, ...pairs(await connection.authorize(request))];
 }
 
-/** Headers of a request with a body. */
+/** Headers that only requests with a body have. */
 const UNSENT: ReadonlySet<string> = new Set(["content-type", "accept-encoding"]);
 
 function pairs(flat: readonly string[]): [string, string][] {
@@ -100,29 +100,27 @@ function pairs(flat: readonly string[]): [string, string][] {
   return made;
 }
 
-/** A call's evidence of its endpoint's health. */
+/** A call's result as far as it concerns its endpoint's health. */
 export interface CallOutcome {
   readonly failure: UpstreamFailure | null;
-  /**
-   * Milliseconds from the request sent to the first output; `null` where there was none to measure.
-   */
+  /** Milliseconds from the request to the first output; `null` where none was measured. */
   readonly firstToken: number | null;
-  /** Milliseconds to the whole answer of a call that is no stream; absent where there was none. */
+  /** Milliseconds to the whole answer of a call without a stream; absent without one. */
   readonly wholeAnswer?: number | undefined;
-  /** Output tokens a second; `null` where the provider did not count. */
+  /** Output tokens per second; `null` where the provider did not count. */
   readonly tokensPerSecond: number | null;
 }
 
 interface TrackedEndpoint {
   readonly health: Health;
   readonly measures: Measures;
-  /** The table has it no longer: it goes with its last call. */
+  /** No longer in the table: removed with its last call. */
   isRetired: boolean;
 }
 
 /**
- * Called when an endpoint is taken out of service and when it is back. @param ejections times that
- * it was taken out.
+ * Called when an endpoint is ejected and when it is readmitted. @param ejections how often it was
+ * ejected.
  */
 type HealthListener = (
   endpointId: string,
@@ -131,28 +129,26 @@ type HealthListener = (
   kind: CallKind,
 ) => void;
 
-/** Receives how calls go. */
+/** Counts calls and their results. */
 export type CallTracker = Pick<EndpointTracker, "begin" | "answering" | "endCall">;
 
 /**
- * Health and measurements of the endpoints for one kind of calls (`of` gives those of another
- * kind), from the calls of this process alone. They outlive tables: an endpoint whose id stays
- * keeps them.
+ * Health and measurements of the endpoints for one kind of calls (`of` returns those of another
+ * kind), from this process only. They outlive tables: an endpoint whose id stays keeps them.
  *
- * All times are milliseconds on one clock that never goes back (`performance.now()`), given with
- * every call.
+ * All times are milliseconds on one monotonic clock (`performance.now()`), passed with every call.
  */
 export class EndpointTracker {
   readonly #endpoints = new Map<string, TrackedEndpoint>();
   readonly #settingsOf: (endpointId: string) => HealthSettings | null;
   readonly #changed: HealthListener;
   readonly #kind: CallKind;
-  /** Every kind that has been used, this one among them; all its trackers share the map. */
+  /** Every kind that has been used, including this one; all its trackers share the map. */
   readonly #byKind: Map<CallKind, EndpointTracker>;
 
   /**
-   * @param settingsOf the settings in force now; `null` for endpoints that the table no longer has,
-   * whose health then means nothing.
+   * @param settingsOf the settings in force; `null` for endpoints that the table no longer has,
+   * whose health is then ignored.
    */
   constructor(
     settingsOf: (endpointId: string) => HealthSettings | null,
@@ -191,14 +187,12 @@ export class EndpointTracker {
     return settings === null ? HEALTHY : tracked.health.healthState(settings, now);
   }
 
-  /**
-   * One request is to find out whether the endpoint has recovered; others leave it out meanwhile.
-   */
+  /** One request tests whether the endpoint has recovered; others leave it out meanwhile. */
   claimTrial(endpointId: string, now: number): void {
     this.#endpoints.get(endpointId)?.health.claimTrial(now);
   }
 
-  /** A call begins. `endCall` follows, once, whatever becomes of it. */
+  /** A call begins. Exactly one `endCall` follows, however it ends. */
   begin(endpointId: string, now: number): void {
     const tracked = this.#tracked(endpointId);
     tracked.measures.begin();
@@ -206,8 +200,8 @@ export class EndpointTracker {
   }
 
   /**
-   * A call has brought its first output; an endpoint on trial is readmitted without waiting for the
-   * end of a long answer.
+   * A call has its first output: an endpoint on trial is readmitted before the end of a long
+   * answer.
    */
   answering(endpointId: string, now: number): void {
     this.#watched(endpointId, (health) => health.answering(now));
@@ -222,8 +216,8 @@ export class EndpointTracker {
     const { failure } = outcome;
     if (settings !== null) {
       this.#watched(endpointId, (health) => {
-        // Servers that generate often lack the path that counts. Of other calls a 404 is a mistake
-        // in the configuration.
+        // Servers that generate often lack the path that counts. For other calls a 404 is a
+        // configuration mistake.
         if (this.#kind === "count_tokens" && failure?.kind === "not_found") health.lacksPath(now);
         else health.endCall(failure, settings, now);
       });
@@ -232,8 +226,8 @@ export class EndpointTracker {
   }
 
   /**
-   * For people to read. Measures are `null` where there are none. @param isStream the kind of
-   * requests whose latency is meant.
+   * For people. Measures are `null` where there are none. @param isStream the kind of requests
+   * whose latency is shown.
    */
   status(endpointId: string, now: number, isStream = true) {
     const { health, measures } = this.#endpoints.get(endpointId) ?? UNUSED;
@@ -243,14 +237,14 @@ export class EndpointTracker {
       state: healthState.state,
       /** When the state ends by itself, on the caller's clock; `null` where it does not. */
       until: "until" in healthState && healthState.state !== "half_open" ? healthState.until : null,
-      /** The latest failure that counted against it; `null` where it is healthy. */
+      /** The latest failure that counted; `null` while healthy. */
       failure: healthState.state === "healthy" ? null : health.latestFailure,
       consecutive_failures: health.failuresInARow,
       /** Milliseconds. */
       latency: {
         p50: latency.percentile(PERCENTILES.p50, now),
         p90: latency.percentile(PERCENTILES.p90, now),
-        /** The figure that `sort: latency` compares (peak EWMA, before the calls under way). */
+        /** The figure that `sort: latency` compares (peak EWMA, without calls in flight). */
         recent: latency.recent(now),
         age: latency.age(now),
       },
@@ -263,14 +257,14 @@ export class EndpointTracker {
     };
   }
 
-  /** Times that the endpoint was ejected since this process knows it. */
+  /** Ejections of the endpoint in this process. */
   ejections(endpointId: string): number {
     return this.#endpoints.get(endpointId)?.health.timesEjected ?? 0;
   }
 
   /**
-   * The endpoints whose active probe is due now. Each is reported with `probed` however its probe
-   * ends: until then no request tries it, and it is not due.
+   * The endpoints whose active probe is due. Each is reported with `probed` however its probe ends;
+   * until then no request tries it, and it is not due again.
    */
   takeProbes(now: number): readonly string[] {
     const due = new Set<string>();
@@ -281,7 +275,7 @@ export class EndpointTracker {
     return [...due];
   }
 
-  /** Decides for each kind of calls that is on trial. */
+  /** Applies to each kind of calls that is on trial. */
   probed(endpointId: string, isThere: boolean, now: number): void {
     const settings = this.#settingsOf(endpointId);
     if (settings === null) return;
@@ -291,8 +285,8 @@ export class EndpointTracker {
   }
 
   /**
-   * Forgets every endpoint but these; one with calls under way once they have ended, so that they
-   * are not counted to a namesake.
+   * Forgets all other endpoints; those with calls in flight after their last, so that the calls do
+   * not count for a new endpoint of the same id.
    */
   retain(endpointIds: Iterable<string>): void {
     const kept = new Set(endpointIds);
@@ -339,18 +333,15 @@ export class EndpointTracker {
 
 /**
  * Milliseconds in which a peak falls to a third (1/e). Answers of models take seconds and come by
- * the minute: what fades faster is forgotten before the next request can use it, and what does not
- * fade keeps an endpoint from ever being tried again.
+ * the minute: a faster fade is forgotten before the next request, and without a fade a slow
+ * endpoint would never be tried again.
  */
 export const FADE = 60_000;
 
-/** Percentiles that callers may set bounds for, as shares. */
+/** Percentiles that callers may bound, as shares. */
 export const PERCENTILES = { p50: 0.5, p75: 0.75, p90: 0.9, p99: 0.99 } as const;
 
-/**
- * What has been measured at one endpoint. A value that was not measured is `null`, never a number
- * that could be taken for one.
- */
+/** Measurements of one endpoint. Without a measurement a value is `null`, never a number. */
 export class Measures {
   /** Milliseconds to the first token. */
   readonly firstToken = new Latencies();
@@ -360,7 +351,7 @@ export class Measures {
   readonly throughput = new RecentSamples("higher");
   #inFlight = 0;
 
-  /** Calls under way. */
+  /** Calls in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -379,41 +370,38 @@ export class Measures {
     if (isSample(tokensPerSecond)) this.throughput.add(tokensPerSecond, now);
   }
 
-  /** Of streams, or of other requests: their times are not comparable. */
+  /** Latencies of streams, or of other requests: the two are not comparable. */
   latency(isStream: boolean): Latencies {
     return isStream ? this.firstToken : this.wholeAnswer;
   }
 }
 
-/**
- * A call that took no time at all has no rate, and one bad number would stand in every average
- * after it.
- */
+/** A call that took no time has no rate, and one bad number would stay in every average. */
 function isSample(value: number | null | undefined): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
-/** Samples that are kept. */
+/** Samples kept. */
 export const CAPACITY = 256;
 
 /**
- * Milliseconds after which a sample no longer counts. Without an end, an endpoint that was slow
- * once and therefore is not called would be slow for ever.
+ * Age after which a sample no longer counts, milliseconds. Without it, an endpoint that was slow
+ * once would never be called again.
  */
 export const OLDEST = 600_000;
 
-/** The latest samples of one measure, in memory that does not grow. */
+/** The latest samples of one measure, in bounded memory. */
 export class RecentSamples {
   readonly #better: "lower" | "higher";
   readonly #values = new Float64Array(CAPACITY);
   readonly #times = new Float64Array(CAPACITY);
   #added = 0;
-  /** From the best to the worst; `null` where a sample has come since. */
+  /** Best first; `null` after a new sample. */
   #sorted: Float64Array | null = null;
-  /** When the oldest sample among the sorted ones stops counting. */
+  /** When the oldest of the sorted samples expires. */
   #sortedUntil = 0;
 
-  /** @param better which of two samples is the better one. */
+  /** @param better which of two samples ranks higher. */
   constructor(better: "lower" | "higher") {
     this.#better = better;
   }
@@ -427,9 +415,9 @@ export class RecentSamples {
   }
 
   /**
-   * The value that this share of the samples is at least as good as (nearest rank): the 0.9 of a
-   * latency is a high one, the 0.9 of a throughput a low one, so that a higher percentile is the
-   * stricter promise either way. `null`: nothing has been measured lately.
+   * The value that this share of the samples reaches or betters (nearest rank): for latency 0.9 is
+   * a high value, for throughput a low one, so a higher percentile is always the stricter promise.
+   * `null`: no recent sample.
    *
    * @param share above 0, up to 1.
    */
@@ -440,7 +428,7 @@ export class RecentSamples {
     return sorted[Math.max(Math.ceil(share * sorted.length), 1) - 1] ?? null;
   }
 
-  /** Milliseconds since the latest sample, however old; `null`: there never was one. */
+  /** Milliseconds since the latest sample, of any age; `null`: none ever. */
   age(now: number): number | null {
     return this.#added === 0 ? null : Math.max(now - this.#timeOf(this.#added - 1), 0);
   }
@@ -479,8 +467,8 @@ class Latencies extends RecentSamples {
   }
 
   /**
-   * Milliseconds: an average over time that a higher sample raises at once and that fades while
-   * none comes, so that an endpoint that was slow is called again some day.
+   * Milliseconds: a moving average that a higher sample raises at once and that fades without
+   * samples, so that a slow endpoint is called again eventually.
    */
   recent(now: number): number | null {
     return this.#peak === null ? null : this.#peak * this.#remaining(now);
@@ -491,7 +479,7 @@ class Latencies extends RecentSamples {
   }
 }
 
-/** Of an endpoint that was never called. */
+/** For an endpoint that was never called. */
 const UNUSED: TrackedEndpoint = {
   health: new Health(),
   measures: new Measures(),

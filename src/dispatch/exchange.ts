@@ -8,13 +8,13 @@ import { failureOfTransport } from "./failures.ts";
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * Receives the events of one upstream call. Every call ends with exactly one of `end` and `fail`;
- * nothing is called after it.
+ * Events of one upstream call. Every call ends with exactly one of `end` and `fail`, and nothing
+ * after it.
  */
 export interface ExchangeListener {
   /**
-   * @param endsWithConnection nothing but the end of the connection marks the end of the answer
-   * (RFC 9112 §6.3, item 8): a lost one looks the same.
+   * @param endsWithConnection only the end of the connection marks the end of the answer (RFC 9112
+   * §6.3, item 8): a lost connection looks the same.
    */
   headers(status: number, headers: ResponseHeaders, endsWithConnection: boolean): void;
   data(chunk: Uint8Array): void;
@@ -27,33 +27,33 @@ export interface ExchangeRequest {
   readonly headers: readonly string[];
   readonly body: string;
   readonly timeouts: Timeouts;
-  /** When the whole request must have ended, on the clock of `performance.now()`. */
+  /** Deadline of the whole request, on the clock of `performance.now()`. */
   readonly deadline: number;
   /**
    * The answer is a stream whose first output is due in time (`Timeouts.firstToken`); the listener
-   * calls `outputBegan` when it has come.
+   * calls `outputBegan` with it.
    */
   readonly awaitsOutput: boolean;
 }
 
 /**
- * How long an answer whose last event has been read may take to end before its connection is given
- * up, milliseconds.
+ * How long an answer may take to end after its last event before its connection is closed,
+ * milliseconds.
  */
 const DRAIN_TIME = 100;
 
 const METHOD = "POST";
 
 /**
- * A request that was sent over a connection that had been idle, and that was lost within this time
- * without a byte of an answer, is taken to have met a connection that the provider had closed: the
- * provider has not read it. Later than a round trip could take it may have been read. Milliseconds.
+ * A request over an idle connection that is lost within this time without a byte of an answer met a
+ * connection that the provider had already closed, so the provider has not read it. After longer
+ * than a round trip it may have been read. Milliseconds.
  */
 const STALE_TIME = 2_000;
 
 const SWITCHING_PROTOCOLS = 101;
 
-/** One upstream call: its socket, its deadlines, its one end. */
+/** One upstream call: its socket, its deadlines, its single end. */
 export class Exchange implements CarriedCall {
   readonly #listener: ExchangeListener;
   readonly #connection: Connection;
@@ -62,7 +62,7 @@ export class Exchange implements CarriedCall {
   #carrier: ProviderClient | null = null;
   /** Credentials included. */
   #headers: readonly string[] = [];
-  /** The connection had been idle when the request was sent over it. */
+  /** The connection had been idle before the request. */
   #overIdle = false;
   #sentAt = 0;
   #sawByte = false;
@@ -70,21 +70,15 @@ export class Exchange implements CarriedCall {
   #timer: NodeJS.Timeout | null = null;
   #sawHeaders = false;
   #ended = false;
-  /**
-   * The next moment at which silence becomes a failure. Moved by every chunk; the timer only looks
-   * at it.
-   */
+  /** When silence becomes a failure. Every chunk moves it; the timer only checks it. */
   #silenceEnds: number;
-  /** When the first output of the stream is due; `Infinity` where none is waited for. */
+  /** When the first output of the stream is due; `Infinity` where none is awaited. */
   #outputDue: number;
-  /**
-   * When the provider's own time for one attempt has passed. The request's deadline may come
-   * before.
-   */
+  /** End of the provider's time for one attempt. The request's deadline may come before. */
   #attemptEnds: number;
   /**
-   * Since when the client does not read: the provider's silence is not its fault. `null` while it
-   * does.
+   * Start of a pause in which the client does not read: silence is then not the provider's fault.
+   * `null` while it reads.
    */
   #pausedAt: number | null = null;
 
@@ -98,7 +92,7 @@ export class Exchange implements CarriedCall {
     this.#attemptEnds = now + request.timeouts.total;
   }
 
-  /** @param traceHeaders sent besides the request's; names and values by turns. */
+  /** @param traceHeaders additional headers; alternating names and values. */
   start(traceHeaders: readonly string[] = []): void {
     this.#watch();
     const { headers } = this.#request;
@@ -115,8 +109,7 @@ export class Exchange implements CarriedCall {
     try {
       credentials = await authorize({ method: METHOD, path, headers, body });
     } catch {
-      // The error may hold a token or the name of a file. The kind of failure is enough for an
-      // operator.
+      // The error may hold a token or a file name; the kind of failure is enough.
       return this.#fail({ kind: "auth", status: null, retryAfter: null, code: null });
     }
     if (this.#ended) return;
@@ -137,15 +130,15 @@ export class Exchange implements CarriedCall {
     }
   }
 
-  /** Gives the call up; the socket is closed at once. Nothing is reported. */
+  /** Closes the socket at once. Nothing is reported. */
   cancel(): void {
     this.#finish();
     this.#controller?.abort(new Error("given up"));
   }
 
   /**
-   * Nothing more is wanted, but the answer is about to end: reads its rest away, so that the
-   * connection can be used again, and cancels it where it goes on. Nothing is reported.
+   * The answer is complete except for its end: reads it to its end, so that the connection can be
+   * reused, and cancels it where more comes. Nothing is reported.
    */
   drain(): void {
     if (this.#ended) return;
@@ -154,7 +147,7 @@ export class Exchange implements CarriedCall {
     if (this.#pausedAt !== null) this.#controller?.resume();
   }
 
-  /** The stream has output: from here on only its silence and its whole time are watched. */
+  /** The stream has output: only its silence and total time are checked from now on. */
   outputBegan(): void {
     this.#outputDue = Infinity;
   }
@@ -171,17 +164,17 @@ export class Exchange implements CarriedCall {
     this.#outputDue += now - this.#pausedAt;
     this.#attemptEnds += now - this.#pausedAt;
     this.#pausedAt = null;
-    // The timer has not looked at it while the client did not read.
+    // The timer skipped this deadline during the pause.
     this.#rearm(now);
     this.#controller?.resume();
   }
 
-  /** The chunks that the listener has got are in memory that nothing else uses. */
+  /** Nothing else uses the memory of the chunks that the listener got. */
   get ownsChunks(): boolean {
     return this.#carrier?.ownsReads === true;
   }
 
-  /** Something of the request may have reached the provider. */
+  /** A part of the request may have reached the provider. */
   get begun(): boolean {
     return this.#controller !== null;
   }
@@ -194,11 +187,11 @@ export class Exchange implements CarriedCall {
     this.#controller = controller;
     this.#overIdle = this.#carrier?.begin() ?? false;
     this.#sentAt = performance.now();
-    // Given up while it waited for a free connection.
+    // Cancelled while it waited for a free connection.
     if (this.#ended) controller.abort(new Error("given up"));
   }
 
-  /** The first byte of an answer has come, or of an interim one. */
+  /** The first byte of an answer, or of an interim one. */
   onResponseStarted(): void {
     this.#sawByte = true;
   }
@@ -209,8 +202,8 @@ export class Exchange implements CarriedCall {
     headers: ResponseHeaders,
   ): void {
     if (this.#ended) return;
-    // No upgrade to another protocol was requested (RFC 9110 §15.2.2). Every other interim answer
-    // is ignored, and does not count as an answer in time.
+    // No upgrade to another protocol was requested (RFC 9110 §15.2.2). Other interim answers are
+    // ignored, and do not count as an answer in time.
     if (status === SWITCHING_PROTOCOLS) return this.#rejectAnswer();
     if (status < 200) return;
     this.#sawHeaders = true;
@@ -238,7 +231,7 @@ export class Exchange implements CarriedCall {
     if (this.#ended) return this.#finish();
     const failure = failureOfTransport(error, this.#sawHeaders);
     if (failure.kind !== "reset") return this.#fail(failure);
-    // Nothing of the request was sent: it failed before it had a connection.
+    // Nothing was sent: it failed before it had a connection.
     if (!this.begun) return this.#fail({ ...failure, kind: "connect" });
     if (!this.#metClosedConnection) return this.#fail(failure);
     this.#resent = true;
@@ -246,14 +239,13 @@ export class Exchange implements CarriedCall {
   }
 
   #leaveConnection(): void {
-    // A new connection for the second try counts a call that it did not begin; that count is of no
-    // use to it.
+    // A new connection for the second try counts a call that it did not begin; that count is
+    // unused.
     if (this.begun) this.#carrier?.endCall();
   }
 
   /**
-   * The request was lost on a connection that its other end had closed before, as far as can be
-   * seen; once for one call.
+   * The connection was apparently closed by the other end before the request; true once per call.
    */
   get #metClosedConnection(): boolean {
     return (
@@ -271,7 +263,7 @@ export class Exchange implements CarriedCall {
   }
 
   /** One function for all calls: a closure for each would live as long as its timer. */
-  static #look(this: void, exchange: Exchange): void {
+  static #check(this: void, exchange: Exchange): void {
     exchange.#watch();
   }
 
@@ -281,9 +273,9 @@ export class Exchange implements CarriedCall {
     else this.#rearm(now);
   }
 
-  /** The first moment at which something has taken too long. */
+  /** The earliest deadline. */
   #due(): number {
-    // While the client does not read, nothing that takes long is the provider's fault.
+    // While the client does not read, delays are not the provider's fault.
     if (this.#pausedAt !== null) return this.#request.deadline;
     return Math.min(this.#silenceEnds, this.#outputDue, this.#attemptEnds, this.#request.deadline);
   }
@@ -292,7 +284,7 @@ export class Exchange implements CarriedCall {
     if (this.#ended) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     const wait = Math.max(Math.min(this.#due() - now, this.#request.timeouts.idle), 1);
-    this.#timer = setTimeout(Exchange.#look, wait, this);
+    this.#timer = setTimeout(Exchange.#check, wait, this);
   }
 
   #expire(now: number): void {
@@ -302,7 +294,7 @@ export class Exchange implements CarriedCall {
     controller?.abort(new Error(kind));
   }
 
-  /** The request's deadline ends the plan; the provider's own time ends one attempt of it. */
+  /** The request's deadline ends the plan; the provider's own time ends one attempt. */
   #expiredKind(now: number): FailureKind {
     if (now >= this.#request.deadline) return "timeout_total";
     if (now >= this.#attemptEnds) return "timeout_attempt";
@@ -323,7 +315,7 @@ export class Exchange implements CarriedCall {
   }
 }
 
-/** A whole answer begins when it is finished: only its whole time can be too long. */
+/** A whole answer arrives when it is finished: only the total time applies. */
 export function timeoutsFor(timeouts: Timeouts, isStream: boolean): Timeouts {
   return isStream ? timeouts : { ...timeouts, firstByte: timeouts.total };
 }

@@ -18,7 +18,7 @@ import { errors } from "undici";
 import { PROXY_ERRORS } from "./egress-proxy.ts";
 import { ADDRESS_REFUSED } from "./provider-client.ts";
 
-/** An attempt as an error message names it: ids and kinds of failure, no text of a provider. */
+/** An attempt as error messages name it: ids and kinds of failure, no provider text. */
 export interface FailedAttempt {
   readonly endpoint: string;
   readonly failure: UpstreamFailure;
@@ -30,8 +30,8 @@ export function hasCalledProvider(failure: UpstreamFailure): boolean {
 }
 
 /**
- * The client's error for a plan whose attempts all failed; the last cause decides it, and every
- * attempt is named.
+ * The client's error for a plan whose attempts all failed: decided by the last cause, naming every
+ * attempt.
  */
 export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   const last = attempts.findLast(({ failure }) => hasCalledProvider(failure));
@@ -48,54 +48,54 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
     .map((attempt) => `${attempt.endpoint} (${attempt.failure.kind})`)
     .join(", ");
   const message = `Upstream failure: ${sentenceOf(failure)}. Tried: ${named}.${longWait(retryAfter)}`;
-  // A later try begins with the first endpoint again: one failure that may pass is enough.
-  const retryable = attempts.some((attempt) => mayPassLater(attempt.failure));
+  // A later try begins with the first endpoint again, so one transient failure is enough.
+  const retryable = attempts.some((attempt) => isTransient(attempt.failure));
   const more = { retryable, retryAfter };
   if (isTimeout(kind)) return codedError(`upstream_${kind}`, message, more);
-  // The code is of our parsers' closed lists, and is more precise than the kind.
-  const said = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};
+  // The code is from our parsers' closed lists, and more precise than the kind.
+  const parsed = kind === "malformed" && failure.code !== null ? { code: failure.code } : {};
   const endpoints = new Set(attempts.map(({ endpoint }) => endpoint)).size;
   const called = attempts.filter((attempt) => hasCalledProvider(attempt.failure));
-  // Clients wait after a 429 as they do at the provider, which only helps where every endpoint
-  // reported it.
+  // After a 429 clients wait as for the provider, which helps only where every endpoint reported
+  // one.
   const isAlike = endpoints === 1 || called.every((attempt) => attempt.failure.kind === kind);
   const code = isAlike && kind === "rate_limited" ? "upstream_rate_limited" : null;
   if (endpoints > 1 && code === null) return codedError("upstream_exhausted", message, more);
-  const error = codedError(code ?? `upstream_${kind}`, message, { ...more, ...said });
+  const error = codedError(code ?? `upstream_${kind}`, message, { ...more, ...parsed });
   const stated = retryAfter !== null && retryAfter <= LONGEST_STATED ? retryAfter : null;
   return { ...error, retryAfter: error.retryAfter ?? stated };
 }
 
-/** Codes of accounts at the provider that are used up: their rate limit does not pass by itself. */
+/** Codes of exhausted accounts: their rate limit does not pass by itself. */
 const SPENT_ACCOUNTS: ReadonlySet<string> = new Set(["insufficient_quota", "billing_error"]);
 
-function mayPassLater({ kind, code, final }: UpstreamFailure): boolean {
+function isTransient({ kind, code, final }: UpstreamFailure): boolean {
   return (
     final !== true && !hasTrait(kind, "lasting") && (code === null || !SPENT_ACCOUNTS.has(code))
   );
 }
 
 /**
- * Longest wait that a provider requests and that is passed on where no retry is worth its while,
+ * Longest `Retry-After` of a provider that is forwarded where a retry cannot succeed soon,
  * milliseconds.
  */
 const LONGEST_STATED = 600_000;
 
-/** A wait that is too long for `retry-after` stands in the message. */
+/** Names a wait in the message that is too long for `retry-after`. */
 function longWait(retryAfter: number | null): string {
   if (retryAfter === null || retryAfter <= LONGEST_WAIT) return "";
   return ` The provider requests a wait of ${Math.ceil(retryAfter / 1000)} seconds.`;
 }
 
 function sentenceOf({ kind, code }: UpstreamFailure): string {
-  const said =
+  const ofCode =
     code !== null && Object.hasOwn(FAILURE_CODE_SENTENCES, code)
       ? FAILURE_CODE_SENTENCES[code]
       : undefined;
-  return said ?? FAILURES[kind].sentence;
+  return ofCode ?? FAILURES[kind].sentence;
 }
 
-/** A limit of ours, and a passing one: clients may try again soon. */
+/** Our own transient limit: clients may retry soon. */
 function saturated(): ServiceError {
   return codedError(
     "saturated",
@@ -104,8 +104,8 @@ function saturated(): ServiceError {
 }
 
 /**
- * Of a request that was let in and that the router itself has ended. Another one, or the same in a
- * moment, can be answered where the server stops.
+ * For an admitted request that the router itself has ended. Where the server stops, a retry can be
+ * answered.
  */
 export function stoppedError(reason: StopReason): ServiceError {
   if (reason === "server_stopping") {
@@ -122,7 +122,7 @@ export function stoppedError(reason: StopReason): ServiceError {
   );
 }
 
-/** Meaning of a provider's closed code for the member that it names. */
+/** Message for a provider's closed code about a named member. */
 const MEMBER_FAULTS: Readonly<Record<string, string>> = {
   unsupported_parameter: "the model does not support it",
   unknown_parameter: "the provider does not have it",
@@ -134,7 +134,7 @@ const MEMBER_FAULTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The vendors' own wording: agents shorten their conversation because of it, and not because of the
+ * The vendors' own wording: agents shorten their conversation because of this text, not of the
  * code.
  */
 const TOO_LONG = "the prompt is too long, this model's maximum context length is exceeded";
@@ -166,10 +166,7 @@ function addedBy(flag: string | undefined): string {
   return `The router added this member; for the operator: ${fix}.`;
 }
 
-/**
- * Codes for a faulty request, of the dialects' closed lists, besides those of
- * {@link MEMBER_FAULTS}.
- */
+/** Codes for a faulty request, from the dialects' closed lists, besides {@link MEMBER_FAULTS}. */
 const REQUEST_FAULTS = [
   "context_length_exceeded",
   "max_tokens_exceeded",
@@ -183,7 +180,7 @@ const REQUEST_FAULTS = [
   ...REQUEST_FAILURES,
 ];
 
-/** The kind of failure of an error that a provider reports inside an answer. */
+/** The kind of failure for an error that a provider reports inside an answer. */
 const REPORTED_KINDS: ReadonlyMap<string | null, FailureKind> = new Map<string, FailureKind>([
   ...[...Object.keys(MEMBER_FAULTS), ...REQUEST_FAULTS].map((code) => [code, "rejected"] as const),
   ["rate_limit_exceeded", "rate_limited"],
@@ -196,21 +193,21 @@ const REPORTED_KINDS: ReadonlyMap<string | null, FailureKind> = new Map<string, 
   ["unavailable", "overloaded"],
 ]);
 
-/** A failed call's request, and its caller. */
+/** A failed call's request, and its caller's. */
 interface SentRequest {
-  /** The body as it was sent. */
+  /** The body as sent. */
   readonly body: string;
   /** The body as the caller sent it. */
   readonly callers: JsonObject;
-  /** Of the provider. */
+  /** The provider's dialect. */
   readonly dialect: string;
 }
 
 /**
- * An error status whose cause is the request and not the endpoint: otherwise one caller's mistake
- * would be sent to every endpoint, and eject them all for all callers. A code for a faulty request
- * shows it, or a member of the request that is named; `model` is the operator's. The member's name
- * is kept where the caller has sent it, or where the router added it.
+ * Finds out whether the request, and not the endpoint, is the cause of an error status: otherwise
+ * one caller's mistake would be sent to every endpoint, and eject them all for all callers.
+ * Evidence is a code for a faulty request, or a named member of the request; `model` is the
+ * operator's. The member's name is kept where the caller sent it, or where the router added it.
  */
 export function refusedRequest(
   failure: UpstreamFailure,
@@ -218,7 +215,7 @@ export function refusedRequest(
 ): UpstreamFailure {
   const { param, ...bare } = failure;
   const { kind, status, code } = bare;
-  // Some providers report an empty account as the caller's mistake.
+  // Some providers report an exhausted account as the caller's mistake.
   if (kind === "rejected" && code !== null && SPENT_ACCOUNTS.has(code))
     return { ...bare, kind: "auth" };
   const name = param?.replace(/\[\d+\]$/, "") ?? "model";
@@ -245,7 +242,7 @@ export function refusedRequest(
   return isFault ? { ...bare, ...named, kind: "rejected" } : bare;
 }
 
-/** Codes that mean that a provider lacks a member. */
+/** Codes for a member that the provider does not support. */
 const MEMBER_CODES: ReadonlySet<string> = new Set(["unsupported_parameter", "unknown_parameter"]);
 
 function flagThatOmits(member: string, dialect: string): string | undefined {
@@ -261,9 +258,8 @@ function isMemberOf(body: string, name: string): boolean {
 }
 
 /**
- * An error event for what an error status would have said: by its code, or by the status that it
- * reports itself. Otherwise one caller's prompt that is too long would be sent to every endpoint,
- * and eject them all.
+ * Reads an error event like the error status it stands for: by its code, or by the status inside
+ * it. Otherwise one caller's too long prompt would be sent to every endpoint, and eject them all.
  */
 export function reportedFailure(failure: UpstreamFailure): UpstreamFailure {
   const { kind, code, status } = failure;
@@ -294,8 +290,8 @@ const TRANSPORT_KINDS: Readonly<Record<string, FailureKind>> = {
 };
 
 /**
- * Makes a failure of an error of the HTTP client. Only its code is read: messages hold host names
- * and what the other side said.
+ * Classifies an error of the HTTP client by its code alone: messages hold host names and text of
+ * the other side.
  *
  * @param sawHeaders whether the answer had begun; a lost connection then means a cut answer.
  */
@@ -314,10 +310,9 @@ function kindOf(code: string, sawHeaders: boolean): FailureKind {
 
 function codeOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return "";
-  // The client leaves the code out where the answer does not even begin like HTTP.
+  // The client has no code for an answer that does not begin like HTTP.
   if (error instanceof errors.HTTPParserError) return "HPE_";
-  // An answer with status 101 and the headers of an upgrade; the code is that of every lost
-  // connection.
+  // An answer with status 101 and upgrade headers; its code is that of every lost connection.
   if (error instanceof errors.SocketError && error.message === "bad upgrade") return "HPE_";
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   const code = "code" in error ? error.code : undefined;

@@ -18,12 +18,12 @@ import type { StopCause, StopReason } from "./stop-order.ts";
 interface PartAnswer {
   readonly candidate: Candidate;
   readonly result: UnaryResult;
-  /** As they came. */
+  /** As received. */
   readonly bytes: AnswerBytes;
   readonly dropped: readonly DroppedField[];
 }
 
-/** One call to one endpoint whose whole answer is wanted before anything is done with it. */
+/** One call to one endpoint whose whole answer is needed before it is used. */
 class UnaryAttempt extends ProviderCall<PartAnswer> {
   readonly translated: boolean;
   readonly #candidate: Candidate;
@@ -86,8 +86,7 @@ class UnaryAttempt extends ProviderCall<PartAnswer> {
     try {
       read = this.#call.read(bytes);
     } catch {
-      // Whatever an upstream can send that a reader of ours cannot bear must not end more than its
-      // own request.
+      // A parser bug must fail this request only.
       return this.fail(failureOf("malformed"));
     }
     if ("kind" in read) this.fail(read);
@@ -102,8 +101,8 @@ class UnaryAttempt extends ProviderCall<PartAnswer> {
 
   #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {
     if (answer === null && !this.ended) this.#siblings.discard(this.#collected);
-    // The whole answer is the first output that there is to see; a call that was given up for a
-    // quicker one took at least so long.
+    // The whole answer is the first visible output. A call that was ended for a quicker one took at
+    // least this long.
     const isTimed = failure === null || failure.kind === "abandoned";
     const firstToken = isTimed ? performance.now() - this.#startedAt : null;
     const ended = {
@@ -119,9 +118,9 @@ class UnaryAttempt extends ProviderCall<PartAnswer> {
 }
 
 /**
- * One request whose parts are to be answered, each by the first candidate of the plan that can. The
- * bound of attempts is each part's. A stop order only keeps calls from beginning: those under way
- * are ended by {@link Gathering.cancel}.
+ * One request in parts, each answered by the first candidate that can. `maxAttempts` applies to
+ * each part. A stop order only prevents new calls; running ones are ended by {@link
+ * Gathering.cancel}.
  */
 export interface GatherJob extends WalkJob {
   readonly task: UnaryTask;
@@ -132,8 +131,8 @@ export interface GatherJob extends WalkJob {
   /** By endpoint id. */
   readonly targets: ReadonlyMap<string, Target>;
   /**
-   * Largest answer to one part, bytes; all parts together may have {@link PARTS_AT_ONCE} times as
-   * many.
+   * Largest answer to one part, bytes; all parts together may have {@link PARTS_AT_ONCE} times
+   * that.
    */
   readonly maxAnswerBytes: number;
 }
@@ -142,41 +141,35 @@ export interface GatherJob extends WalkJob {
 interface PartUsage {
   readonly endpoint: EndpointRow;
   readonly inputTokens: number | null;
-  /** Searches that it bills for a rerank; 0 for other operations. */
+  /** Searches billed for a rerank; 0 for other operations. */
   readonly searches: number | null;
 }
 
 export interface Gathered {
   /** In the order of the parts; `null` where the request failed. */
   readonly ends: readonly PartEnd[] | null;
-  /** The caller's error where there is no answer; `null` too where the request was given up. */
+  /** The caller's error; `null` with an answer, and where the request was cancelled. */
   readonly error: ServiceError | null;
-  /** One line for each endpoint and way to end. */
+  /** One entry per endpoint and kind of end. */
   readonly attempts: readonly AttemptReport[];
-  /** How many calls were made. */
+  /** Calls made. */
   readonly calls: number;
-  /**
-   * The candidates that gave the answers which are kept, each once, in the order of the first part
-   * that each gave.
-   */
+  /** The candidates whose answers are kept, each once, in the order of the first part of each. */
   readonly answeredBy: readonly Candidate[];
   readonly dropped: readonly DroppedField[];
   /** Providers' counts of each answered part, kept or not. */
   readonly answered: readonly PartUsage[];
-  /** Why some parts were not got, where the router itself kept them from it. */
+  /** Why parts are missing, where the router itself stopped their calls. */
   readonly ended: StopReason | null;
 }
 
-/**
- * Parts of one request under way at once: enough to hide latency, too few to keep other requests
- * from a provider.
- */
+/** Concurrent parts of one request: enough to hide latency, too few to starve other requests. */
 const PARTS_AT_ONCE = 4;
 
 /**
- * Gets the parts of one request, each by itself: a part that fails is tried again or elsewhere
- * while the others keep what they have. All-or-nothing unless the caller takes gaps: the first part
- * that has failed for good ends the others.
+ * Fetches the parts of one request independently: a failed part is retried while the others keep
+ * their answers. All or nothing unless the caller accepts gaps: the first part that has failed for
+ * good ends the others.
  */
 export class Gathering {
   readonly #job: GatherJob;
@@ -189,7 +182,7 @@ export class Gathering {
   #next = 0;
   #failure: { readonly index: number; readonly error: ServiceError } | null = null;
   #cancelled = false;
-  /** Why no call begins any more. */
+  /** Why no new call begins. */
   #stopped: StopReason | null = null;
 
   constructor(job: GatherJob) {
@@ -231,7 +224,7 @@ export class Gathering {
     return { ...common, ends: null, error: this.#error() };
   }
 
-  /** The answer is not wanted any more: every call ends, and its socket is closed. */
+  /** The answer is no longer needed: every call ends, and its socket is closed. */
   cancel(cause: StopCause): void {
     this.#cancelled = true;
     this.#endAll(cause);
@@ -298,7 +291,7 @@ export class Gathering {
     );
   }
 
-  /** The request has no answer; the first such error counts. */
+  /** The request fails; the first such error counts. */
   #fail(index: number, error: ServiceError): void {
     if (this.#failure !== null) return;
     this.#failure = { index, error };
@@ -310,7 +303,7 @@ export class Gathering {
   }
 
   /**
-   * The error of the part that failed first, with its inputs; where the caller took gaps, of the
+   * The error of the part that failed first, with its inputs; where the caller accepts gaps, of the
    * first part: all have failed.
    */
   #error(): ServiceError {
@@ -325,7 +318,7 @@ export class Gathering {
       throw new Error("gather: a failure without an error");
     const total = end.first + end.count;
     if (total === 1) return error;
-    // Where gaps were allowed, nothing at all has come.
+    // Where gaps were allowed, every part has failed.
     const [from, to] =
       this.#failure === null ? [0, total - 1] : [part.first, part.first + part.count - 1];
     const inputs = from === to ? `Input ${from}` : `Inputs ${from} to ${to}`;

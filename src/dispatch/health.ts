@@ -6,8 +6,8 @@ export type HealthState =
   | { readonly state: "healthy" }
   | { readonly state: "ejected" | "rate_limited" | "unsupported"; readonly until: number }
   /**
-   * Its time out is over since `until`, and one call shall find out whether it has recovered.
-   * `isTaken`: another request has that call, or the active probe's.
+   * Its ejection ended at `until`, and one call tests whether it has recovered. `isTaken`: another
+   * request, or the active probe, is that test.
    */
   | { readonly state: "half_open"; readonly until: number; readonly isTaken: boolean };
 
@@ -21,40 +21,32 @@ export const HEALTH_STATES = [
 
 export const HEALTHY: HealthState = { state: "healthy" };
 
-/**
- * How long an endpoint is left alone that is out of quota and does not say for how long,
- * milliseconds.
- */
+/** Pause after a rate limit without a `Retry-After`, milliseconds. */
 export const DEFAULT_RATE_LIMIT = 5_000;
 
 /**
- * How long a server is taken to lack a path that it answered with `not_found`, milliseconds: an
- * update may bring the path.
+ * How long a `not_found` means that the server lacks the path, milliseconds: an update may add it.
  */
 export const UNSUPPORTED_TIME = 3_600_000;
 
 /**
- * How long a trial is kept for a request that has not begun it, milliseconds: a request may end
- * before it gets there.
+ * How long a trial is reserved for a request that has not begun it, milliseconds: the request may
+ * end before its call.
  */
 export const TRIAL_CLAIM = 5_000;
 
-/** Good calls in a row that take an endpoint back before its time. */
+/** Consecutive successes that readmit an endpoint early. */
 const SUCCESSES_TO_READMIT = 3;
 
-/**
- * Beyond so many ejections in a row a longer one is always the longest; the power of two stays a
- * finite number.
- */
+/** Later ejections in a row have the longest time anyway; the power of two stays finite. */
 const MOST_DOUBLINGS = 30;
 
 /**
- * The health of one endpoint, from its calls: outlier ejection with a trial before readmission. A
+ * Health of one endpoint, from its calls: outlier ejection with a trial before readmission. A state
  * machine without a clock.
  *
- * While its time out runs, no call that ends there shortens or lengthens it: what ends then mostly
- * began before, and a hundred calls that fail together are one outage, not a hundred. Afterwards
- * the first call or probe to end decides, by either.
+ * Calls that end during an ejection do not change its time: most began before it, and a hundred
+ * calls that fail together are one outage. Afterwards the first call or probe to end decides.
  */
 export class Health {
   #failuresInARow = 0;
@@ -63,11 +55,11 @@ export class Health {
   #ejectedUntil: number | null = null;
   #rateLimitedUntil = 0;
   #unsupportedUntil = 0;
-  /** Ejections in a row; a long healthy time takes them back one by one. */
+  /** Consecutive ejections; each long healthy time subtracts one. */
   #ejections = 0;
   #timesEjected = 0;
   #readmittedAt = 0;
-  /** Until then the trial is taken; without end once it has begun. */
+  /** The trial is reserved until then; infinite once it has begun. */
   #trialUntil = 0;
   #probedAt = -Infinity;
   #successesWhileOut = 0;
@@ -82,12 +74,12 @@ export class Health {
     return this.#failuresInARow;
   }
 
-  /** Out of service, or on trial. */
+  /** Ejected, or on trial. */
   get isOut(): boolean {
     return this.#ejectedUntil !== null;
   }
 
-  /** Ejections since the beginning. */
+  /** Ejections since the start. */
   get timesEjected(): number {
     return this.#timesEjected;
   }
@@ -105,27 +97,22 @@ export class Health {
     return { state: "half_open", until: ejectedUntil, isTaken };
   }
 
-  /** Keeps the trial for one request, which has a moment to begin it. */
+  /** Reserves the trial for one request for a moment. */
   claimTrial(now: number): void {
     this.#trialUntil = now + TRIAL_CLAIM;
   }
 
-  /**
-   * A call begins. To an endpoint whose time out is over it is the trial, for as long as it takes.
-   */
+  /** A call begins. On a half-open endpoint it is the trial, however long it takes. */
   begin(now: number): void {
     if (this.#isHalfOpen(now)) this.#trialUntil = Infinity;
   }
 
-  /**
-   * A call has brought output: enough to readmit the endpoint, though the answer may go on for
-   * minutes.
-   */
+  /** A call has output: enough to readmit the endpoint, though the answer may take minutes. */
   answering(now: number): void {
     if (this.#isHalfOpen(now)) this.#readmit(now);
   }
 
-  /** A call has ended; `null`: well. */
+  /** A call has ended; `null`: without a failure. */
   endCall(failure: UpstreamFailure | null, settings: HealthSettings, now: number): void {
     const effect = failure === null ? "well" : effectOf(failure.kind);
     switch (effect) {
@@ -133,8 +120,8 @@ export class Health {
         this.#failuresInARow = 0;
         if (this.#ejectedUntil === null) return this.#windowFor(settings).add(false, now);
         this.#successesWhileOut += 1;
-        // It is called although it is out where no other candidate is left. A success that began
-        // before the ejection looks alike, so a few together are needed.
+        // Ejected endpoints are called where no other candidate is left. A success may have begun
+        // before the ejection, so several are needed.
         if (this.#isHalfOpen(now) || this.#successesWhileOut >= SUCCESSES_TO_READMIT)
           this.#readmit(now);
         return;
@@ -153,14 +140,14 @@ export class Health {
     }
   }
 
-  /** The server has answered that it does not have the path. It works otherwise. */
+  /** The server answered that it lacks the path. It works otherwise. */
   lacksPath(now: number): void {
     this.#latestFailure = "not_found";
     this.#unsupportedUntil = now + UNSUPPORTED_TIME;
     this.#readmit(now);
   }
 
-  /** Whether the active probe is due now; if so it has the trial until it reports with `probed`. */
+  /** Whether the active probe is due now; if so it holds the trial until `probed`. */
   takeProbe(settings: HealthSettings, now: number): boolean {
     const { probe } = settings;
     if (probe === null || !this.#isHalfOpen(now) || this.#trialUntil > now) return false;
@@ -197,8 +184,8 @@ export class Health {
   }
 
   /**
-   * One ejection is forgotten for each of the longest that the endpoint has been well: who falls
-   * ill every minute stays out longer each time.
+   * Each longest ejection time without an ejection subtracts one, so an endpoint that fails every
+   * minute stays out longer each time.
    */
   #forgiveEjections(settings: HealthSettings, now: number): void {
     const spans = Math.floor((now - this.#readmittedAt) / Math.max(settings.longestEjection, 1));
@@ -209,12 +196,12 @@ export class Health {
     this.#ejectedUntil = null;
     this.#readmittedAt = now;
     this.#failuresInARow = 0;
-    // Failures from before would eject it again at the first new one.
+    // Earlier failures would eject it again at the next one.
     this.#window = null;
     this.#trialUntil = 0;
   }
 
-  /** A call that decides nothing passes the trial on to the next request. */
+  /** A call that proves nothing passes the trial to the next request. */
   #giveTrialBack(now: number): void {
     if (this.#isHalfOpen(now)) this.#trialUntil = 0;
   }
@@ -239,13 +226,10 @@ function isTooMuch(
   return failureRatio > 0 && calls >= minimumCalls && failures >= failureRatio * calls;
 }
 
-/**
- * Into so many pieces the window is cut: it slides by a tenth of itself, and its memory does not
- * depend on the traffic.
- */
+/** Buckets per window: it slides by a tenth, and its memory does not depend on traffic. */
 const BUCKETS = 10;
 
-/** Calls and failures of the last while. */
+/** Calls and failures in a sliding window. */
 export class FailureWindow {
   /** Milliseconds. */
   readonly span: number;
@@ -257,7 +241,7 @@ export class FailureWindow {
   /** Number of the newest bucket, counted from the clock's zero. */
   #newest = 0;
 
-  /** @param span milliseconds that are remembered; the oldest tenth of them goes at once. */
+  /** @param span of the window, milliseconds; the oldest tenth goes at once. */
   constructor(span: number) {
     this.span = span;
     this.#width = Math.max(span, 1) / BUCKETS;
@@ -280,8 +264,8 @@ export class FailureWindow {
 
   #slide(now: number): void {
     const current = Math.floor(now / this.#width);
-    // A bucket is forgotten once, however long no call came; a clock that stands still or steps
-    // back forgets nothing.
+    // Each bucket is cleared once, however long the pause; a clock that stops or steps back clears
+    // none.
     const from = Math.max(this.#newest + 1, current - BUCKETS + 1);
     for (let bucket = from; bucket <= current; bucket += 1) {
       const slot = bucket % BUCKETS;

@@ -5,14 +5,13 @@ import type { AnswerStream, Ending } from "../dialects/dialect.ts";
 const MAXIMUM_WAITING_BYTES = 256 * 1024;
 
 /**
- * Events without output that may wait for the first that has some; beyond them the answer is taken
- * to have begun. Bytes.
+ * Events without output that are held until the first output; beyond them the answer counts as
+ * begun. Bytes.
  */
 const MAXIMUM_HELD_BYTES = 64 * 1024;
 
 /**
- * How long events without output are held while more of them arrive: a client behind a proxy needs
- * the keep-alives. Milliseconds.
+ * How long events without output are held, milliseconds: a client behind a proxy needs keep-alives.
  */
 const LONGEST_HOLD = 10_000;
 
@@ -34,7 +33,7 @@ export class Outbox {
   #committed = false;
 
   /**
-   * @param isDurable the decision is on disk already. @param commit sends status and headers;
+   * @param isDurable the decision is already on disk. @param commit sends status and headers;
    * called once, before the first byte.
    */
   constructor(client: ClientAnswer, recording: Recording, isDurable: boolean, commit: () => void) {
@@ -45,7 +44,7 @@ export class Outbox {
   }
 
   /**
-   * Takes events in their order.
+   * Takes events in order.
    *
    * @returns false where the upstream should pause until `onDrain`, or until the decision is on
    * disk.
@@ -64,14 +63,14 @@ export class Outbox {
     return this.#heldBytes <= MAXIMUM_WAITING_BYTES;
   }
 
-  /** The stream has output, or has ended properly. @returns as `add` does. */
+  /** The stream has output, or has ended properly. @returns like `add`. */
   releaseAnswer(): boolean {
     this.#released = true;
     if (!this.#durable) this.#recording.needed();
     return this.#flush();
   }
 
-  /** The decision is on disk. @returns as `add` does. */
+  /** The decision is on disk. @returns like `add`. */
   becomeDurable(): boolean {
     this.#durable = true;
     return this.#flush();
@@ -102,30 +101,30 @@ export class Outbox {
 }
 
 /**
- * How long a stream is read after its client has disconnected. Its slot of `concurrency` is taken
- * as long, and its refusals have a `Retry-After` of one second. Milliseconds.
+ * How long a stream is drained after its client disconnected. It keeps its slot of `concurrency`
+ * meanwhile, whose refusals have a `Retry-After` of one second. Milliseconds.
  */
-const READ_ON_TIME = 1_000;
+const DRAIN_TIME = 1_000;
 
-/** How much of it. Bytes. */
-const READ_ON_BYTES = 256 * 1024;
+/** The same bound in bytes. */
+const DRAIN_BYTES = 256 * 1024;
 
 /**
- * Reads a stream whose client has disconnected, until the provider gives its usage or a bound is
- * reached. Providers count at the end: without this, a client that closes the connection before the
- * last event would not be charged for what it took.
+ * Drains a stream whose client has disconnected, until the provider reports its usage or a bound is
+ * reached. Providers count at the end: without this, a client that disconnects before the last
+ * event would not be charged.
  */
-export class ReadOn {
+export class DrainAfterDisconnect {
   readonly #stream: AnswerStream;
   readonly #onEnd: (ending: Partial<Ending>) => void;
   readonly #timer: NodeJS.Timeout;
   #bytes = 0;
 
-  /** @param onEnd ends the call, with how the answer ended where that is known. Called once. */
+  /** @param onEnd ends the call, with the end of the answer where it is known. Called once. */
   constructor(stream: AnswerStream, onEnd: (ending: Partial<Ending>) => void) {
     this.#stream = stream;
     this.#onEnd = onEnd;
-    this.#timer = setTimeout(() => this.stop(), READ_ON_TIME);
+    this.#timer = setTimeout(() => this.stop(), DRAIN_TIME);
   }
 
   take(chunk: Uint8Array): void {
@@ -136,7 +135,7 @@ export class ReadOn {
       return this.stop();
     }
     if (this.#stream.done) this.close();
-    else if (this.#stream.failure !== null || this.#bytes > READ_ON_BYTES) this.stop();
+    else if (this.#stream.failure !== null || this.#bytes > DRAIN_BYTES) this.stop();
   }
 
   /** The provider's bytes have ended. */

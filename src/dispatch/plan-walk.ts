@@ -16,14 +16,14 @@ import { hasCalledProvider, type FailedAttempt } from "./failures.ts";
 import type { Stop, StopCause, StopReason } from "./stop-order.ts";
 
 /**
- * Code of a candidate that was passed over because its calls were taken and another candidate was
- * fresh: its queue has not been tried yet.
+ * Code of a candidate that was skipped because all its slots were in use and another candidate was
+ * still untried. Its queue has not been tried yet.
  */
 const NOT_WAITED = "not_waited";
 
 /**
- * Codes of answers that the same provider would give again: what it makes of the request has no
- * form in the caller's protocol.
+ * Codes of answers that a repeated call would get again: the provider's output has no form in the
+ * caller's protocol.
  */
 const GIVEN_AGAIN: ReadonlySet<string> = new Set([
   "unexpected_output_item",
@@ -33,10 +33,9 @@ const GIVEN_AGAIN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A timeout that the provider itself reported (408) was quick.
+ * A timeout that the provider itself reported (408) was quick, so it is retried.
  *
- * @param resends the route allows that a request which the provider may have read is sent to it
- * again.
+ * @param resends the route allows resending a request that the provider may have read.
  */
 export function retryActionFor(
   { kind, status, code, final, added }: UpstreamFailure,
@@ -50,30 +49,30 @@ export function retryActionFor(
   return kind === "timeout_first_byte" && status !== null ? "again" : FAILURES[kind].next;
 }
 
-/** Where to go next, and after how many milliseconds. */
+/** The next candidate, and the pause before it in milliseconds. */
 export interface Step {
   /** Index in the plan. */
   readonly destination: number;
   readonly pause: number;
 }
 
-/** How often one candidate is called for one request. */
+/** Calls to one candidate per request. */
 const TRIES = 2;
 
-/** Full jitter between nothing and this, doubled with every attempt: milliseconds. */
+/** Full jitter between zero and this, doubled after every attempt. Milliseconds. */
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5_000;
 
 /**
- * A longer `Retry-After` is not waited for: the caller gets an error with it instead. Milliseconds.
+ * A longer `Retry-After` is not waited for; the caller gets an error with it instead. Milliseconds.
  */
 const LONGEST_WAIT = 30_000;
 
 interface Destination {
   tries: number;
-  /** Nothing of this request goes there any more. */
+  /** This request does not call it again. */
   closed: boolean;
-  /** Not before this, on the caller's clock. */
+  /** Earliest next call, on the caller's clock. */
   readyAt: number;
 }
 
@@ -82,13 +81,13 @@ function isFresh(destination: Destination | undefined): boolean {
 }
 
 /**
- * The way of one request, or of one part of a batch, through its plan: every candidate once, in
- * order; then once more those whose failures may have passed, the one that is ready first before
- * the others. A machine: no clock, no timer, no randomness of its own.
+ * Order of the candidates for one request, or for one part of a batch: each once in plan order,
+ * then once more those whose failure may have passed, earliest ready first. A state machine without
+ * clock, timer or randomness.
  */
 export class Itinerary {
   readonly #count: number;
-  /** Empty until something has to be remembered of one: nearly every request ends at its first. */
+  /** Empty until a candidate fails: nearly every request ends at its first. */
   readonly #known: Destination[] = [];
   readonly #maxAttempts: number;
   readonly #deadline: number;
@@ -110,8 +109,7 @@ export class Itinerary {
   }
 
   /**
-   * Whether a candidate that is worth trying has not been tried yet: the request does not wait in a
-   * queue while there is one.
+   * Whether an untried candidate is worth trying: the request does not queue while there is one.
    */
   hasFresh(isWorthTrying: (destination: number) => boolean): boolean {
     for (let destination = 0; destination < this.#count; destination += 1) {
@@ -128,8 +126,8 @@ export class Itinerary {
   }
 
   /**
-   * Takes the next fresh candidate for a call beside the one that is under way; it is not tried
-   * again. `null` where there is none to spare.
+   * Takes the next untried candidate for a hedge; it is not tried again. `null` where there is none
+   * to spare.
    */
   takeFresh(isWorthTrying: (destination: number) => boolean): number | null {
     if (this.#attempts + 1 >= this.#maxAttempts) return null;
@@ -145,8 +143,8 @@ export class Itinerary {
   }
 
   /**
-   * The candidate after the failure of the one that was last given; the first candidate is 0.
-   * `null`: the request has failed.
+   * The next candidate after a failure of the current one; the first candidate is 0. `null`: the
+   * request has failed.
    *
    * @param now milliseconds. @param random from 0 to 1.
    */
@@ -158,7 +156,7 @@ export class Itinerary {
     const action = retryActionFor(failure, this.#resends);
     if (action === "stop" || this.#attempts >= this.#maxAttempts) return null;
     failed.closed = action === "elsewhere" || failed.tries >= TRIES;
-    // The queue lets the request in as soon as a slot is free; a pause could only be longer.
+    // The queue admits the request as soon as a slot is free; a pause could only be longer.
     const pause =
       failure.kind === "saturated" ? 0 : (failure.retryAfter ?? random * this.#longestPause());
     failed.readyAt = now + pause;
@@ -170,7 +168,7 @@ export class Itinerary {
     const chosen = destination === null ? undefined : this.#destinations[destination];
     if (destination === null || chosen === undefined) return null;
     const pause = chosen.tries === 0 ? 0 : Math.max(chosen.readyAt - now, 0);
-    // The wait would end at the deadline. The failure itself, at once, is the better answer.
+    // The pause would end after the deadline; the failure at once is the better answer.
     if (pause > LONGEST_WAIT || (pause > 0 && now + pause >= this.#deadline)) return null;
     this.#at = destination;
     return { destination, pause };
@@ -190,14 +188,14 @@ export class Itinerary {
   }
 }
 
-/** Why a walk makes no further call. */
+/** The reason why a walk makes no further call. */
 export interface WalkStop {
   readonly cause: StopCause;
-  /** The router's own reason. It stays when the client disconnects later. */
+  /** The router's own reason; kept when the client disconnects later. */
   readonly ended: StopReason | null;
 }
 
-/** A cause replaces one of a lower rank: an answer can be sent after the first rank only. */
+/** A cause replaces one of lower rank. Only the first rank still allows an answer. */
 const RANKS: Readonly<Record<StopCause, number>> = {
   server_stopping: 0,
   key_revoked: 0,
@@ -208,17 +206,17 @@ const RANKS: Readonly<Record<StopCause, number>> = {
 const NO_HEADERS: readonly string[] = [];
 
 /**
- * Tries the candidates of a plan in the order of its itinerary: pauses between attempts, waits in
- * queues, and calls a second candidate beside a slow one where the route allows it.
+ * Tries the candidates of a plan in the order of its itinerary: pauses between attempts, queues,
+ * and calls a second candidate beside a slow one where the route allows it.
  */
 export class PlanWalk<Answer> {
   readonly #job: WalkJob;
   readonly #calls: Calls<Answer>;
   readonly #siblings: Siblings | null;
   readonly #failed: FailedAttempt[] = [];
-  /** Under way: one, or two where the second is a hedge. */
+  /** Running turns: one, or two with a hedge. */
   #turns: readonly Turn<Answer>[] = [];
-  /** Ends a pause, or a wait in a queue; made where there is one. */
+  /** Ends a pause or a wait in a queue; created when one begins. */
   #exit: AbortController | null = null;
   #stop: WalkStop | null = null;
 
@@ -238,7 +236,7 @@ export class PlanWalk<Answer> {
     return this.#failed;
   }
 
-  /** No call begins any more. @param running what becomes of one that has begun. */
+  /** No new call begins. @param running whether calls that have begun end or finish. */
   stop(cause: StopCause, running: Stop["running"]): void {
     const before = this.#stop;
     if (before === null || RANKS[cause] > RANKS[before.cause]) {
@@ -249,7 +247,7 @@ export class PlanWalk<Answer> {
     if (running === "end") for (const turn of this.#turns) turn.attempt?.stop(cause);
   }
 
-  /** Walks to the first answer, or to the end. @returns how the last candidate fared. */
+  /** Walks to the first answer, or to the end. @returns the end of the last call. */
   async run(): Promise<CallEnd<Answer>> {
     const { plan, maxAttempts, deadline, resends, random } = this.#job;
     const itinerary = new Itinerary(plan.length, maxAttempts, deadline, resends);
@@ -272,7 +270,7 @@ export class PlanWalk<Answer> {
     }
   }
 
-  /** Nothing of the provider's answer is sent to the client. */
+  /** The client gets nothing of the provider's answer. */
   get #isUnanswered(): boolean {
     return this.#stop !== null && RANKS[this.#stop.cause] > 0;
   }
@@ -287,7 +285,7 @@ export class PlanWalk<Answer> {
     return turn;
   }
 
-  /** The first answer of two candidates, where the first is slow; otherwise the one candidate's. */
+  /** The first answer of two candidates where the first is slow; otherwise the one candidate's. */
   async #hedged(
     candidate: Candidate,
     itinerary: Itinerary,
@@ -305,14 +303,14 @@ export class PlanWalk<Answer> {
     const hedge = new Turn<Answer>();
     this.#turns = [turn, hedge];
     const { end, failed } = await settledEnd(first, Promise.resolve(this.#try(other, true, hedge)));
-    // The slower call ends at once; its line of the evidence has the reason.
+    // The slower call ends at once; its attempt in the evidence has the reason.
     for (const each of this.#turns) each.endTurn();
     await Promise.all(this.#turns.flatMap(({ call }) => call ?? []));
     if (failed !== null) this.#failed.push({ endpoint: other.endpoint.id, failure: failed });
     return end;
   }
 
-  /** A queue is not passed by for a candidate that is out, or that cannot be called at all. */
+  /** Ejected candidates, and those without a connection, are no reason to skip a queue. */
   readonly #isWorthTrying = (destination: number): boolean => {
     const { plan, inService, connections } = this.#job;
     const candidate = plan[destination];
@@ -323,7 +321,7 @@ export class PlanWalk<Answer> {
     );
   };
 
-  /** @param hasOther another candidate is fresh: then this one's queue is not waited in. */
+  /** @param hasOther another candidate is untried: then this one's queue is skipped. */
   #try(
     candidate: Candidate,
     hasOther: boolean,
@@ -331,7 +329,7 @@ export class PlanWalk<Answer> {
   ): CallEnd<Answer> | Promise<CallEnd<Answer>> {
     if (this.#stop !== null) return notTried(this.#stop.cause);
     const startedAt = performance.now();
-    // It would be too late: that is no call, and no line of the evidence.
+    // Past the deadline there is no call, and no attempt in the evidence.
     if (startedAt >= this.#job.deadline) return notTried("timeout_total");
     const connection = this.#job.connections.get(candidate.endpoint.provider);
     if (connection === undefined)
@@ -340,7 +338,7 @@ export class PlanWalk<Answer> {
     const release = limiter.tryEnter();
     if (release === null)
       return this.#tryLater(candidate, connection, limiter, hasOther, turn, startedAt);
-    // In the turn in which the slot is taken: siblings that find it taken must see by whom.
+    // In the same turn as the slot is taken: siblings that find no slot must see who has it.
     this.#siblings?.callBegins(connection.provider.id);
     return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
   }
@@ -362,7 +360,7 @@ export class PlanWalk<Answer> {
       return why === null ? this.#passBy(candidate, connection.simulated, end, startedAt) : end;
     if (why === null)
       return (turn.call = this.#call(candidate, connection, turn, startedAt, release));
-    // It was ended in the moment in which a slot became free: no provider was called.
+    // The walk ended just as a slot became free: no provider was called.
     release();
     this.#siblings?.callEnds(provider);
     return end;
@@ -389,8 +387,8 @@ export class PlanWalk<Answer> {
   }
 
   /**
-   * A slot among the endpoint's calls, by its queue; `null` where there is none. Calls of this very
-   * request are waited for without a queue: one of them will end in a moment.
+   * A slot among the endpoint's calls, by its queue; `null` where there is none. While this very
+   * request has calls there, it waits for one of them to end instead of queueing.
    */
   async #waitFor(
     limiter: EndpointLimiter,
@@ -458,7 +456,7 @@ export class PlanWalk<Answer> {
         status,
         duration,
       };
-      if (end.unsent !== true) this.#calls.report(report, startedAt - turnStartedAt);
+      if (end.notSent !== true) this.#calls.report(report, startedAt - turnStartedAt);
       return end;
     } finally {
       release();
@@ -467,10 +465,10 @@ export class PlanWalk<Answer> {
   }
 }
 
-/** A candidate's turn, which another candidate may end by answering sooner. */
+/** One candidate's turn. Another candidate ends it by answering sooner. */
 class Turn<Answer> {
   isOver = false;
-  /** The call that is under way. */
+  /** The running call. */
   attempt: Attempt<Answer> | null = null;
   call: Promise<CallEnd<Answer>> | null = null;
 
@@ -486,8 +484,8 @@ function waitFor(milliseconds: number, exit: AbortSignal): Promise<void> {
 }
 
 /**
- * The first of two that settles the matter: an answer, or a failure after which nothing helps;
- * otherwise the first one's. `failed`: how the second went wrong, where it did.
+ * Of two ends the first that decides: an answer, or a failure that no retry helps; otherwise the
+ * first one's. `failed`: the failure of the second, where it failed.
  */
 async function settledEnd<End extends CallEnd<unknown>>(
   first: Promise<End>,
@@ -509,7 +507,7 @@ async function settledEnd<End extends CallEnd<unknown>>(
  */
 function tokensPerSecond({ firstToken, usage }: CallEnd<unknown>, duration: number): number | null {
   const tokens = usage?.output ?? 0;
-  // A whole answer shows its tokens at once: its time is all that there is.
+  // A whole answer brings its tokens at once, so its whole time counts.
   const span = duration - (firstToken ?? 0);
   return tokens > 0 && span > 0 ? (tokens * 1000) / span : null;
 }

@@ -13,22 +13,19 @@ import {
 import type { StopCause } from "./stop-order.ts";
 import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 
-/** Most of an error answer that is read; only its machine code is wanted. Bytes. */
+/** Bytes of an error answer that are read; only its code is needed. */
 const MAXIMUM_ERROR_BYTES = 64 * 1024;
 
 const EMPTY = new Uint8Array(0);
 
-/** A call's request, and the reader of an answer with an error status. */
+/** A call's request, and the reader of error answers. */
 interface ProviderRequest extends ExchangeRequest {
   /** The body as the caller sent it: an error may name a member of it. */
   readonly callers: JsonObject;
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
-/**
- * One call to an endpoint, whatever is done with its answer: the answer without its encoding,
- * bounded in size, and the reading of error answers.
- */
+/** One call to an endpoint: decodes the answer, bounds its size, and reads error answers. */
 export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<Answer> {
   abstract readonly translated: boolean;
   protected readonly exchange: Exchange;
@@ -38,7 +35,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
   readonly #request: ProviderRequest;
   readonly #connection: Connection;
   readonly #end = Promise.withResolvers<CallEnd<Answer>>();
-  /** Takes off an encoding that we did not request; `null` where there is none. */
+  /** Removes a content encoding that was not requested; `null` without one. */
   #decompressor: Decompressor | null = null;
   #retryAfter: number | null = null;
   #chunks: Uint8Array[] = [];
@@ -81,13 +78,13 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
     else this.#decompressor.end();
   }
 
-  /** The call has failed. Nothing happens where it has ended. */
+  /** The call has failed. Ignored after its end. */
   abstract fail(failure: UpstreamFailure): void;
 
-  /** Whether an answer in one piece may have these bytes more. */
+  /** Whether a whole answer may have these additional bytes. */
   protected abstract mayCollect(count: number): boolean;
 
-  /** An answer in one piece, with status 200. */
+  /** A whole answer with status 200. */
   protected abstract whole(answer: AnswerBytes): void;
 
   /** Bytes of the answer. */
@@ -97,7 +94,7 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
     } else {
       this.#errorBytes += chunk.length;
       if (this.#errorBytes > MAXIMUM_ERROR_BYTES) {
-        // An error answer is known to be one before it ends.
+        // The status alone makes it an error answer.
         this.exchange.cancel();
         return this.#failRefused(EMPTY);
       }
@@ -144,13 +141,13 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
   }
 }
 
-/** Longest wait that is believed, milliseconds: a longer one is taken as an hour. */
+/** Longest accepted wait, milliseconds: an hour. */
 const MAXIMUM = 3_600_000;
 
 /**
- * Reads how long an upstream wants its clients to wait, in milliseconds from `now` (milliseconds
- * since the epoch): `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 §10.2.3).
- * `null` without a usable value.
+ * Reads an upstream's retry time in milliseconds from `now` (milliseconds since the epoch):
+ * `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 §10.2.3). `null` without a
+ * usable value.
  */
 export function readRetryAfter(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -162,14 +159,14 @@ export function readRetryAfter(
   if (value === null) return null;
   const seconds = numberOf(value);
   if (seconds !== null) return bounded(seconds * 1000);
-  // The engine reads nearly anything as a date, `-1` among it.
+  // `Date.parse` reads nearly anything as a date, including `-1`.
   if (!HTTP_DATE.test(value)) return null;
-  // The oldest form names no zone, and means this one.
+  // The oldest form names no zone, and means GMT.
   const date = Date.parse(value.endsWith("GMT") ? value : `${value} GMT`);
   return Number.isNaN(date) ? null : bounded(date - now);
 }
 
-/** The form that servers send, and the two obsolete ones (RFC 9110 §5.6.7). */
+/** The current form, and the two obsolete ones (RFC 9110 §5.6.7). */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]+day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
@@ -188,46 +185,45 @@ function bounded(milliseconds: number): number {
   return Math.min(Math.max(Math.round(milliseconds), 0), MAXIMUM);
 }
 
-/** Takes an answer's encoding off. Its owner gets plain bytes, one end, or one failure. */
+/** Decodes an answer. Its listener gets plain bytes, and one end or one failure. */
 interface Decompressor {
   write(chunk: Uint8Array): void;
   /** The compressed bytes have ended. */
   end(): void;
-  /** Nothing more is wanted. */
+  /** Discards the rest. */
   destroy(): void;
 }
 
 interface Listener {
   data(chunk: Uint8Array): void;
   end(): void;
-  /**
-   * `malformed`: the bytes are not what the header said; `too_large`: they say far more than was
-   * sent (a decompression bomb).
-   */
+  /** `malformed`: not the encoding of the header; `too_large`: a decompression bomb. */
   broken(kind: "malformed" | "too_large"): void;
 }
 
-// An event must come out as soon as it is in, and a cut answer is judged by its own protocol, not
-// by its compression.
+// Every event must come out as soon as it is in, and a cut answer is judged by its protocol, not by
+// its compression.
 const GZIP = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const BROTLI = {
   flush: constants.BROTLI_OPERATION_FLUSH,
   finishFlush: constants.BROTLI_OPERATION_FLUSH,
 };
 
-/** Bytes that any answer may become. The largest event that is waited for has as many. */
+/**
+ * Decoded size that every answer may have. The largest event that is waited for has as many bytes.
+ */
 const FREE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Bytes that each compressed byte may become beyond that. Answers of models have ten at the most; a
- * bomb has a thousand (gzip) or a million (Brotli).
+ * Decoded bytes per compressed byte beyond that. Answers of models reach ten; a bomb has a thousand
+ * (gzip) or a million (Brotli).
  */
 const MOST_EXPANSION = 100;
 
 /**
- * For answers that come compressed although we requested none (RFC 9110 §8.4 lets a server do so).
+ * For answers that are encoded although no encoding was requested (RFC 9110 §8.4 allows it).
  *
- * @returns `null` for no encoding at all, `undefined` for one that we cannot take off.
+ * @returns `null` without an encoding, `undefined` for an unknown one.
  */
 export function decompressorFor(
   encoding: string | readonly string[] | undefined,

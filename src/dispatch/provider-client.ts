@@ -16,7 +16,7 @@ interface ConnectionState {
   ownsReads: boolean;
 }
 
-/** One connection to a provider, made anew when it was lost. */
+/** One connection to a provider, reopened after a loss. */
 export class ProviderClient extends Client {
   readonly #connection: ConnectionState;
 
@@ -45,15 +45,12 @@ export class ProviderClient extends Client {
     this.#connection = connection;
   }
 
-  /** The connection marks where an answer ends, whatever its headers are: it speaks HTTP/2. */
+  /** HTTP/2 marks the end of an answer itself, whatever its headers are. */
   get framesAnswers(): boolean {
     return this.#connection.multiplexed;
   }
 
-  /**
-   * Whatever has been read of the connection since the call began is in memory that nothing else
-   * uses.
-   */
+  /** All data read since the call began is in memory that nothing else uses. */
   get ownsReads(): boolean {
     return this.#connection.ownsReads;
   }
@@ -67,14 +64,14 @@ export class ProviderClient extends Client {
   }
 
   /**
-   * A call begins. @returns whether the connection had been idle after earlier calls: its other end
-   * may have closed it meanwhile.
+   * A call begins. @returns whether the connection was idle after earlier calls: its other end may
+   * have closed it.
    */
   begin(): boolean {
     const { used, running } = this.#connection;
     this.#connection.used = true;
     this.#connection.running += 1;
-    // A connection of HTTP/2 reads the answers of several calls into one piece of memory.
+    // HTTP/2 reads the answers of several calls into shared memory.
     this.#connection.ownsReads = !this.#connection.multiplexed;
     return used && running === 0;
   }
@@ -93,7 +90,7 @@ function isCarried(handler: Dispatcher.DispatchHandler): handler is CarriedCall 
   return "carriedBy" in handler;
 }
 
-/** A status line up to its status; the digit after the dot of the version may be any. */
+/** A status line up to its status; any digit may follow the dot of the version. */
 const STATUS_LINE = Buffer.from("HTTP/1.1 100");
 const VERSION_DIGIT = 7;
 const HUNDREDS_DIGIT = 9;
@@ -119,14 +116,14 @@ function followReads(socket: Socket, connection: ConnectionState): void {
   socket.read = (size?: number): unknown => {
     const chunk: unknown = read(size);
     if (!(chunk instanceof Uint8Array)) return chunk;
-    // Node joins small pieces in memory that it shares out.
+    // Node joins small pieces in a shared pool.
     if (chunk.length < Buffer.poolSize >>> 1 && chunk.length !== chunk.buffer.byteLength)
       connection.ownsReads = false;
     if (heads.expected) heads.pass(chunk);
     return chunk;
   };
-  // Calls do not share a connection of HTTP/1.1: what is written is a request, and what is read
-  // next is the head of its answer.
+  // HTTP/1.1 connections are not shared by calls: a write is a request, and the next read begins
+  // its answer.
   const expecting = (...parameters: Parameters<typeof write>): boolean => {
     heads.expect();
     return write(...parameters);
@@ -134,16 +131,16 @@ function followReads(socket: Socket, connection: ConnectionState): void {
   Object.defineProperty(socket, "write", { value: expecting, configurable: true, writable: true });
 }
 
-/** Follows heads of answers through chunks that may be cut anywhere. */
+/** Follows heads of answers through arbitrary chunks. */
 class InterimHeads {
   #expected = false;
-  /** Bytes of the status line that have come, up to its status. */
+  /** Bytes of the status line so far, up to its status. */
   #seen = 0;
   #interim = false;
-  /** Bytes of the empty line that ends a head. */
+  /** The current line is empty so far: its end ends the head. */
   #lineIsEmpty = false;
 
-  /** The head of a final answer has not come yet. */
+  /** The head of the final answer has not come yet. */
   get expected(): boolean {
     return this.#expected;
   }
@@ -154,7 +151,7 @@ class InterimHeads {
     this.#begin();
   }
 
-  /** Makes 102 of every 100 in heads before the final one, in place. */
+  /** Turns every 100 before the final head into 102, in place. */
   pass(chunk: Uint8Array): void {
     for (let index = 0; index < chunk.length && this.#expected; index += 1) {
       if (this.#seen < STATUS_LINE.length) this.#readStatus(chunk, index);
@@ -174,7 +171,7 @@ class InterimHeads {
     this.#seen += 1;
     if (position === VERSION_DIGIT) return;
     if (position < HUNDREDS_DIGIT) {
-      // Anything else is no answer of HTTP/1: the parser judges it.
+      // Not HTTP/1: left to the parser.
       if (byte !== STATUS_LINE[position]) this.#expected = false;
     } else if (position === HUNDREDS_DIGIT) {
       if (byte !== ONE) this.#expected = false;
@@ -186,7 +183,7 @@ class InterimHeads {
     }
   }
 
-  /** The rest of an interim head, to the empty line after which the next head begins. */
+  /** The rest of an interim head, up to its empty line. */
   #readHead(byte: number): void {
     if (byte === LF && this.#lineIsEmpty) return this.#begin();
     if (byte === LF) this.#lineIsEmpty = true;
@@ -195,15 +192,15 @@ class InterimHeads {
 }
 
 /**
- * How far connections may reach: `public`: into the internet alone; `private`: into networks of
- * one's own too; `inside`: into these alone; `any`: where the router itself has chosen the address.
+ * Allowed addresses: `public`: the internet only; `private`: also internal networks; `inside`:
+ * internal networks only; `any`: for addresses chosen by the router itself.
  */
 export type Reach = "public" | "private" | "inside" | "any";
 
-/** Code of the error of a connection that was not made because of where it would have led. */
+/** Error code of a connection to an address that is not allowed. */
 export const ADDRESS_REFUSED = "SBX_ADDRESS_REFUSED";
 
-/** The host's name or one of its addresses is none that the provider's row allows. */
+/** The host's name, or one of its addresses, is not allowed by the provider's row. */
 class AddressRefusedError extends Error {
   readonly code = ADDRESS_REFUSED;
 }
@@ -235,7 +232,7 @@ export function guardedConnector(
   const connect =
     findProxy === null || reach === "any" ? direct : throughProxy(findProxy, direct, timeout);
   return (options, callback) => {
-    // An address that is written out is connected to without a look-up, so it is judged here.
+    // A literal address is connected to without a lookup, so it is checked here.
     const kind = hostKind(options.hostname);
     if (kind !== null && !mayReach(reach, kind))
       callback(new AddressRefusedError("address refused"), null);
@@ -244,8 +241,8 @@ export function guardedConnector(
 }
 
 /**
- * A look-up that answers addresses within reach only. One address beyond it refuses all: a name
- * that resolves to both is taken for an attack.
+ * A lookup that returns allowed addresses only. One other address refuses all: a name that resolves
+ * to both is treated as an attack.
  */
 export function guardedLookup(reach: Reach, resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {

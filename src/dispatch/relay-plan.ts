@@ -22,14 +22,13 @@ import type {
 import type { Connection } from "./connections.ts";
 import { timeoutsFor, type ResponseHeaders } from "./exchange.ts";
 import { failureError, hasCalledProvider, reportedFailure, stoppedError } from "./failures.ts";
-import { Outbox, ReadOn } from "./outbox.ts";
+import { Outbox, DrainAfterDisconnect } from "./outbox.ts";
 import { PlanWalk, type WalkStop } from "./plan-walk.ts";
 import { ProviderCall } from "./provider-call.ts";
 import type { StopCause, StopReason } from "./stop-order.ts";
 
 /**
- * A stream has a frame around every few characters: it may have this many times the bytes of an
- * answer in one piece.
+ * A stream frames every few characters: it may have this many times the bytes of a whole answer.
  */
 const STREAM_FACTOR = 8;
 
@@ -49,14 +48,11 @@ interface RelayedAnswer {
   readonly dropped: readonly DroppedField[];
   /** Edits of the answer besides dropped fields. */
   readonly edits: EditSet;
-  /**
-   * Characters of output of a stream, as far as it was read; `null` for an answer in one piece and
-   * where none arrived.
-   */
+  /** Output characters of a stream that were read; `null` for a whole answer and without any. */
   readonly outputCharacters: number | null;
 }
 
-/** Brings one candidate's answer to the client, relayed or translated, and reports its end. */
+/** Sends one candidate's answer to the client, relayed or translated, and reports its end. */
 class RelayAttempt extends ProviderCall<RelayedAnswer> {
   readonly translated: boolean;
   readonly #job: RelayJob;
@@ -67,12 +63,10 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   readonly #exchangePlan: ExchangePlan;
   readonly #client: ClientAnswer;
   #stream: AnswerStream | null = null;
-  /**
-   * A stream that ends without its protocol's mark may have been cut, unless its usage has come.
-   */
+  /** A stream without its protocol's end mark may have been cut, unless its usage has come. */
   #mayBeCut = false;
   #collected = 0;
-  /** The bytes of a stream on their way to the client; made with the stream. */
+  /** Stream bytes on their way to the client; created with the stream. */
   #outbox: Outbox | null = null;
   readonly #startedAt = performance.now();
   /** Time of a stream's first output. */
@@ -80,14 +74,11 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   /** Milliseconds to the whole answer that is no stream. */
   #wholeAnswer: number | undefined;
   #firstByteAt: number | null = null;
-  /**
-   * An answer that is whole: its end, and the way to send it. It waits for the decision to be on
-   * disk.
-   */
+  /** A whole answer: its end, and how to send it. It waits until the decision is on disk. */
   #answered: { readonly ending: Ending; readonly send: () => void } | null = null;
-  #unsent = false;
-  /** Of a stream whose client has left; `null` while the client is there. */
-  #readOn: ReadOn | null = null;
+  #notSent = false;
+  /** Drains a stream whose client has disconnected; `null` while the client is connected. */
+  #drain: DrainAfterDisconnect | null = null;
 
   constructor(
     job: RelayJob,
@@ -121,13 +112,13 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /**
-   * What has begun is ended in its own grammar, what has not is answered with an error. A whole
-   * answer only waits for the disk.
+   * A begun answer ends in its own grammar; otherwise the client gets an error. A whole answer only
+   * waits for the disk.
    */
   stop(cause: StopCause): void {
     if (cause === "client_closed") this.#clientLeft();
     else if (cause === "abandoned") this.#abandon();
-    else if (this.#readOn !== null) this.#readOn.stop();
+    else if (this.#drain !== null) this.#drain.stop();
     else if (this.#answered === null) this.break(cause);
   }
 
@@ -135,18 +126,20 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     const stream =
       this.#job.countsTokens && this.#answered === null && !this.ended ? this.#stream : null;
     if (stream === null || !stream.hasOutput) return this.#giveUp("client_closed");
-    this.#readOn = new ReadOn(stream, (ending) => this.#giveUp("client_closed", ending));
+    this.#drain = new DrainAfterDisconnect(stream, (ending) =>
+      this.#giveUp("client_closed", ending),
+    );
     this.exchange.resume();
   }
 
   /**
-   * The decision is not on disk in time: nothing may be sent. What the provider has answered by now
-   * is reported nevertheless.
+   * The decision is not on disk in time: nothing may be sent. The provider's answer so far is still
+   * reported.
    */
   #abandon(): void {
     if (this.ended) return;
-    if (this.#readOn !== null) return this.#readOn.stop();
-    this.#unsent = !this.exchange.begun;
+    if (this.#drain !== null) return this.#drain.stop();
+    this.#notSent = !this.exchange.begun;
     this.exchange.cancel();
     const answered = this.#answered;
     if (answered === null) return this.#finish(failureOf("abandoned"), this.#stream?.usage ?? null);
@@ -173,7 +166,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /**
-   * Some providers name another content type than that of their stream
+   * Some providers send streams with another content type
    * (https://github.com/ollama/ollama/issues/8991).
    */
   #isUnnamedStream(chunk: Uint8Array): boolean {
@@ -192,7 +185,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   protected override take(chunk: Uint8Array): void {
-    if (this.#readOn !== null) return this.#readOn.take(chunk);
+    if (this.#drain !== null) return this.#drain.take(chunk);
     if (this.#stream === null && this.#isUnnamedStream(chunk))
       this.#begin(this.#exchangePlan.stream());
     if (this.#stream === null) return super.take(chunk);
@@ -202,22 +195,21 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     try {
       events = this.#stream.push(chunk);
     } catch {
-      // Whatever an upstream can send that a machine of ours cannot bear must not end more than its
-      // own request.
+      // A parser bug must fail this request only.
       return this.break("malformed");
     }
     this.#relayEvents(this.#stream, events);
   }
 
   protected override close(): void {
-    if (this.#readOn !== null) this.#readOn.close();
+    if (this.#drain !== null) this.#drain.close();
     else if (this.#stream !== null) this.#endStream(this.#stream);
     else super.close();
   }
 
   protected whole(answer: AnswerBytes): void {
     if (!this.#job.request.shape.stream) return this.#endAnswer(answer.whole);
-    // A stream was requested, and the provider gave its answer at once: whole JSON is not cut.
+    // The provider answered a streaming request with whole JSON, which cannot have been cut.
     this.#mayBeCut = false;
     try {
       this.#begin(this.#exchangePlan.streamOfAnswer(answer.whole));
@@ -231,7 +223,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     const { ending, bytes } = readableAnswer(this.#exchangePlan, received);
     if (ending.failure === null) this.#wholeAnswer = performance.now() - this.#startedAt;
     const failure = ending.failure && reportedFailure(ending.failure);
-    if (!isPassedOn(failure, bytes)) return this.#finish(failure, ending.usage);
+    if (!isForClient(failure, bytes)) return this.#finish(failure, ending.usage);
     this.#send({ ...ending, failure }, () => {
       this.#commit(
         ["content-type", "application/json", "content-length", String(bytes.length)],
@@ -243,16 +235,15 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
 
   #relayEvents(stream: AnswerStream, events: readonly Uint8Array[]): void {
     if (this.#outbox?.add(events) === false) this.exchange.pause();
-    // Before the output is let go: where both came at once, another candidate may still give the
-    // answer.
+    // Before any output is sent: if the failure came with it, another candidate may still answer.
     if (stream.failure !== null) {
       this.exchange.cancel();
       return this.fail(stream.failure);
     }
     if (stream.hasOutput) this.#outputBegins();
     if (stream.done) {
-      // The client need not wait for the upstream to hang up, and nothing that still comes is part
-      // of the answer.
+      // The client need not wait until the upstream closes, and later bytes are not part of the
+      // answer.
       this.exchange.drain();
       this.#endStream(stream);
     }
@@ -269,7 +260,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   /** The decision is on disk. */
   becomeDurable(): void {
     this.#isDurable = true;
-    if (this.ended || this.#readOn !== null) return;
+    if (this.ended || this.#drain !== null) return;
     if (this.#answered !== null) return this.#sendAnswered(this.#answered);
     // It may have been paused because too much was waiting.
     this.exchange.resume();
@@ -309,15 +300,15 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /**
-   * After the first byte the failure is sent in the stream's own grammar; before it the plan goes
-   * on.
+   * After the first byte the failure is sent in the stream's own grammar; before it the next
+   * candidate is tried.
    */
   fail(reported: UpstreamFailure): void {
     if (this.ended) return;
-    if (this.#readOn !== null) return this.#readOn.stop();
+    if (this.#drain !== null) return this.#drain.stop();
     if (reported.kind === "timeout_idle" && this.#stream !== null) {
-      // Some providers keep the connection open after the end of a protocol without a last mark;
-      // the counts prove it.
+      // Some providers keep the connection open after the end where the protocol has no end mark;
+      // the usage proves that the stream is complete.
       const end = checkedEnd(this.#stream, true);
       this.exchange.cancel();
       if (end.ending.failure === null) return this.#sendEnd(end);
@@ -330,7 +321,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     this.#finish(failure, this.#stream?.usage ?? null);
   }
 
-  /** @param answer what is known of changes in the answer by now. */
+  /** @param answer changes in the answer that are known so far. */
   #commit(
     headers: readonly string[],
     answer: Partial<Pick<Ending, "dropped" | "edits">> = {},
@@ -343,7 +334,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     );
   }
 
-  /** @param answered the end of an answer that is whole. */
+  /** @param answered the end of a whole answer. */
   #finish(
     failure: UpstreamFailure | null,
     usage: TokenUsage | null,
@@ -363,20 +354,20 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
       firstByteAt: this.#firstByteAt,
       firstToken: this.#firstOutputAt === null ? null : this.#firstOutputAt - this.#startedAt,
       wholeAnswer: this.#wholeAnswer,
-      ...(this.#unsent ? { unsent: true } : {}),
+      ...(this.#notSent ? { notSent: true } : {}),
     });
   }
 }
 
 /**
- * Whether a whole answer goes to the client: one that has failed does where the failure is the
- * answer. @param bytes what there is to pass on.
+ * Whether a whole answer goes to the client. A failed one does where the failure is the answer.
+ * @param bytes of the answer.
  */
-function isPassedOn(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
+function isForClient(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
   return failure === null || (failure.final === true && bytes.length > 0);
 }
 
-/** The edits of a request together with those of its answer, as far as they are known. */
+/** The edits of a request joined with those of its answer, as far as they are known. */
 function withAnswer(
   { edits, stripped, dropped }: AnswerEdits,
   answer: { readonly edits?: EditSet; readonly dropped?: readonly DroppedField[] },
@@ -398,7 +389,7 @@ export function relayPlan(job: RelayJob, client: ClientAnswer): Promise<RelayOut
   return new RelayRun(job, client).run();
 }
 
-/** One request whose answer goes to the client as it comes. */
+/** One request whose answer is sent to the client as it arrives. */
 class RelayRun implements Calls<RelayedAnswer> {
   readonly #job: RelayJob;
   readonly #client: ClientAnswer;
@@ -411,7 +402,7 @@ class RelayRun implements Calls<RelayedAnswer> {
   #isDurable = false;
   /** The decision could not be recorded in time. */
   #unrecorded: ServiceError | null = null;
-  /** The latest; one that has ended ignores `resume`. */
+  /** The latest attempt; an ended one ignores `resume`. */
   #attempt: RelayAttempt | null = null;
 
   constructor(job: RelayJob, client: ClientAnswer) {
@@ -451,7 +442,7 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#stripped = union(this.#stripped, plan.stripped);
     this.#dropped = union(this.#dropped, plan.dropped);
     this.#edits |= plan.edits;
-    // Candidates that were not called are no attempts.
+    // Candidates that were not called do not count as attempts.
     const number =
       1 +
       this.#attempts.filter(({ failure }) => failure === null || hasCalledProvider(failure)).length;
@@ -471,10 +462,10 @@ class RelayRun implements Calls<RelayedAnswer> {
     this.#attempts.push({ ...report, duration: queued + report.duration });
   }
 
-  /** The client has an answer, or a part of one, or gets none. */
+  /** The client got an answer, a part of one, or nothing. */
   #ended(end: CallEnd<RelayedAnswer>, stopped: WalkStop | null): RelayOutcome {
     const { failure, finish } = end;
-    // A stream that was let run on can fail for a reason of its own.
+    // A stream that was allowed to finish can fail for its own reason.
     const reason = stopped !== null && failure?.kind === stopped.ended ? stopped.ended : null;
     if (stopped?.cause === "client_closed")
       return this.#outcome("client_closed", null, reason, end);
@@ -484,9 +475,9 @@ class RelayRun implements Calls<RelayedAnswer> {
     return this.#outcome(isIncomplete ? "incomplete" : "completed", null, null, end);
   }
 
-  /** Nothing has been sent. The client may leave while the decision is written. */
+  /** Nothing was sent. The client may disconnect while the decision is being written. */
   async #failed(): Promise<RelayOutcome> {
-    // An error is an answer too.
+    // Errors wait for the record too.
     this.#job.recording.needed();
     await this.#job.recording.result;
     const stopped = this.#walk.stopped;

@@ -1,19 +1,16 @@
 import type { Identity } from "../canon/identity.ts";
 import { InFlightList } from "./concurrency-limiter.ts";
 
-/** Why the router ends a request that it has let in. */
+/** Why the router ends an admitted request. */
 export type StopReason = "server_stopping" | "key_revoked";
 
 /**
- * Why no provider is called for a request any more: the router ends it, another part of it has
- * failed or it cannot be recorded, or its client has left.
+ * Why no further provider is called for a request: the router ended it, another part of it failed,
+ * it cannot be recorded, or its client disconnected.
  */
 export type StopCause = StopReason | "abandoned" | "client_closed";
 
-/**
- * The end of requests under way. Nothing new is begun for them; `running` says what becomes of a
- * call that has begun.
- */
+/** The end of running requests. No new call begins; `running` decides about calls in flight. */
 export interface Stop {
   readonly reason: StopReason;
   readonly running: "end" | "finish";
@@ -23,10 +20,10 @@ export interface Stop {
 export interface StopSource {
   readonly given: boolean;
   /**
-   * Calls back when an order is given; at once where one has been given. A request with several
-   * sources gets each of their orders.
+   * Subscribes to orders; calls back at once where one was given. A request with several sources
+   * gets each of their orders.
    *
-   * @returns its end; call it when the request has ended.
+   * @returns unsubscribes; call it when the request has ended.
    */
   onGiven(listener: (stop: Stop) => void): () => void;
 }
@@ -34,8 +31,8 @@ export interface StopSource {
 const SERVER_STOPPING: Stop = Object.freeze({ reason: "server_stopping", running: "end" });
 
 /**
- * Ends the requests of a server, or of a key. What still runs when the order is given has had its
- * time, and ends at once.
+ * Ends the requests of a server, or of a key. Those that still run when the order is given had
+ * their time, and end at once.
  */
 export class StopOrder implements StopSource {
   readonly #listeners = new InFlightList<(stop: Stop) => void>();
@@ -86,23 +83,17 @@ class EitherStop implements StopSource {
 }
 
 /**
- * Ends the requests under way of a key that is revoked. Exchanged tokens carry the id of their key,
- * so that their requests end with those of the key. A key's expiry ends nothing: it was known when
- * the request was let in.
+ * Ends the running requests of a revoked key. Exchanged tokens carry the id of their key, so their
+ * requests end with it. The expiry of a key ends nothing: it was known when the request was
+ * admitted.
  */
 export class Revocations {
-  /**
-   * One for each key that has been used and is not revoked; as many as the key ring has keys, at
-   * most.
-   */
+  /** One per used key that is not revoked; at most as many as the key ring has keys. */
   readonly #orders = new Map<string, StopOrder>();
   readonly #isRevoked: (keyId: string) => boolean;
   readonly #runningOf: (workspace: string) => Stop["running"];
 
-  /**
-   * @param runningOf what becomes of a workspace's running answers; called at a revocation, so that
-   * the setting of that moment counts.
-   */
+  /** @param runningOf the workspace's setting for running answers; read at the revocation. */
   constructor(
     isRevoked: (keyId: string) => boolean,
     runningOf: (workspace: string) => Stop["running"],
@@ -111,19 +102,18 @@ export class Revocations {
     this.#runningOf = runningOf;
   }
 
-  /** How a request that came with the key hears of the key's revocation. */
+  /** The order that reports the key's revocation to its requests. */
   orderOf(keyId: string): StopOrder {
     const known = this.#orders.get(keyId);
     if (known !== undefined) return known;
     const order = new StopOrder();
-    // Between the look at the key and this call it may have been revoked: the request would not be
-    // notified.
+    // The key may have been revoked after its check: this request would not be notified.
     if (this.#isRevoked(keyId)) order.give({ reason: "key_revoked", running: "end" });
     else this.#orders.set(keyId, order);
     return order;
   }
 
-  /** The key has been revoked, here or on another replica. */
+  /** The key was revoked, here or on another replica. */
   revoked(keyId: string, workspace: string): void {
     const order = this.#orders.get(keyId);
     if (order === undefined) return;

@@ -16,7 +16,7 @@ export const GRACE = 100;
  * Node keeps one list for all timers of the same time: with each request's own deadline it would
  * make a list a request. Milliseconds.
  */
-const LOOK = 10_000;
+const LONGEST_TIMER = 10_000;
 
 /**
  * Calls `end` at a deadline, at the earliest in the next turn of the event loop.
@@ -26,11 +26,15 @@ const LOOK = 10_000;
  */
 export function atDeadline(deadline: number, end: () => void): () => void {
   let timer: NodeJS.Timeout;
-  const look = (least: number): void => {
+  const arm = (least: number): void => {
     const left = deadline - performance.now();
-    timer = setTimeout(left > LOOK ? look : end, Math.max(least, Math.min(left, LOOK)), 0);
+    timer = setTimeout(
+      left > LONGEST_TIMER ? arm : end,
+      Math.max(least, Math.min(left, LONGEST_TIMER)),
+      0,
+    );
   };
-  look(1);
+  arm(1);
   return () => clearTimeout(timer);
 }
 

@@ -23,7 +23,7 @@ export interface Listening {
    * Stops accepting, lets requests in flight end, closes idle connections; after `grace`
    * milliseconds closes the rest.
    *
-   * @param onGraceOver called when the grace is over: requests that still run then have `FAREWELL`
+   * @param onGraceOver called when the grace is over: requests that still run then have `FORCE_CLOSE_DELAY`
    * milliseconds to end with an error.
    */
   close(grace: number, onGraceOver?: () => void): Promise<void>;
@@ -57,7 +57,7 @@ const HEADER_BYTES = 16 * 1024;
  * looked at every few seconds.
  */
 const HEADERS_TIME = 15_000;
-const LOOK = 5_000;
+const CHECK_INTERVAL = 5_000;
 
 /**
  * How long a connection is kept without a request, milliseconds: longer than balancers keep theirs
@@ -66,7 +66,7 @@ const LOOK = 5_000;
 const IDLE_TIME = 75_000;
 
 /** How long answers may take to end after they were requested to, milliseconds. */
-const FAREWELL = 1_000;
+const FORCE_CLOSE_DELAY = 1_000;
 
 /**
  * Listens. Resolves when connections are accepted.
@@ -91,7 +91,7 @@ export async function listen(
       requireHostHeader: false,
       exclusive: false,
       maxHeaderSize: HEADER_BYTES,
-      connectionsCheckingInterval: LOOK,
+      connectionsCheckingInterval: CHECK_INTERVAL,
       ...(tls !== undefined && { ...secure(tls), handshakeTimeout: HEADERS_TIME, http2: false }),
     },
   });
@@ -148,16 +148,16 @@ async function drain(
   server.closeIdleConnections();
   // A keep-alive connection becomes idle only when its request has ended, so look again.
   const sweep = setInterval(() => server.closeIdleConnections(), 50);
-  let farewell: NodeJS.Timeout | undefined;
+  let forceClose: NodeJS.Timeout | undefined;
   const force = setTimeout(() => {
     if (onGraceOver === undefined) return server.closeAllConnections();
     onGraceOver();
-    farewell = setTimeout(() => server.closeAllConnections(), FAREWELL);
+    forceClose = setTimeout(() => server.closeAllConnections(), FORCE_CLOSE_DELAY);
   }, grace);
   await ended;
   clearInterval(sweep);
   clearTimeout(force);
-  clearTimeout(farewell);
+  clearTimeout(forceClose);
 }
 
 interface OpenAnswer {
