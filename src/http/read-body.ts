@@ -18,7 +18,7 @@ export interface Body {
 type Unreadable = "aborted";
 
 /** How an endpoint wants its bodies read. */
-export interface BodyReading {
+interface BodyReading {
   /** A form is read too, as an object of texts. */
   readonly acceptsForm?: boolean | undefined;
   /** A JSON object that names a member twice is refused. */

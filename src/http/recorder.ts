@@ -181,7 +181,7 @@ export class Recorder {
    *
    * @param decided of a request that a limit refuses after its decision
    */
-  recordRefusal(error: ServiceError, decided: DecidedRequest | null = null): ServiceError {
+  recordRefusal(error: ServiceError, decided: DecidedRequest | null = null): void {
     if (this.#decision === null) {
       this.#decision =
         decided === null
@@ -195,7 +195,6 @@ export class Recorder {
       this.#evidence.begin(this.#decision, ignore);
     }
     this.#outcome = withoutCalls(error.status);
-    return error;
   }
 
   #decidedRecord({ request, decision }: DecidedRequest): DecisionRecord {

@@ -146,15 +146,6 @@ export function sendError(
   ]);
 }
 
-export function sendJson(
-  response: ServerResponse,
-  status: number,
-  value: unknown,
-  headers: readonly string[],
-): void {
-  sendText(response, status, JSON.stringify(value), headers);
-}
-
 export function sendText(
   response: ServerResponse,
   status: number,

@@ -1,9 +1,10 @@
-import type {
-  ExistingKey,
-  KeyFault,
-  KeyManagement,
-  PreparedKey,
-  ServiceKey,
+import {
+  KeyFaultError,
+  type ExistingKey,
+  type KeyFault,
+  type KeyManagement,
+  type PreparedKey,
+  type ServiceKey,
 } from "../canon/credentials/service-key.ts";
 import {
   DuplicateKeyError,
@@ -30,14 +31,12 @@ import { canonicalJson } from "../canon/json.ts";
  */
 export const MAXIMUM_ACTIVE_KEYS = 10_000;
 
-/**
- * Making and changing keys for callers who want reasons and not exceptions; what http serves under
- * `/v1/keys`.
- */
+/** Making and changing keys for callers who want reasons; what http serves under `/v1/keys`. */
 export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes): KeyManagement {
-  const isFull = async (workspace: string): Promise<boolean> =>
-    (await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS)) >=
-    MAXIMUM_ACTIVE_KEYS;
+  const checkSpace = async (workspace: string): Promise<void> => {
+    const active = await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS);
+    if (active >= MAXIMUM_ACTIVE_KEYS) throw new KeyFaultError({ fault: "too_many" });
+  };
   /**
    * A key that was rotated works until its overlap ends, so all good keys of the name change; the
    * newest last: who tries again finds what is left.
@@ -47,78 +46,69 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
       const grants = isLive(key, Math.trunc(clock())) ? changedGrants(key, wanted) : [];
       return grants.length === 0 ? [] : [{ id: key.id, grants }];
     });
-  const changeLine = async (name: string, wanted: KeyRecord): Promise<ServiceKey | KeyFault> => {
+  const changeLine = async (name: string, wanted: KeyRecord): Promise<ServiceKey> => {
     // Twice: a rotation may have copied the former grants to one more key meanwhile. A later one
     // copies the new ones.
     for (let look = 0; look < 2; look += 1) {
       const { line } = await findNamed(keys, wanted.workspace, name);
       for (const { id } of differing(line, wanted)) await keys.change(id, wanted);
     }
-    const newest = (await findNamed(keys, wanted.workspace, name)).line.at(-1);
-    return newest === undefined ? ABSENT : withoutDigest(newest);
+    return withoutDigest(existing((await findNamed(keys, wanted.workspace, name)).line.at(-1)));
   };
-  const prepared = async ({ text, record }: CreatedKey): Promise<PreparedKey | KeyFault> => {
-    if (await isFull(record.workspace)) return TOO_MANY;
-    const store: PreparedKey["store"] = () =>
-      orFault(async () => {
-        await keys.create(record);
-        return { previous: null };
-      });
-    return { text, key: withoutDigest(record), previous: null, store };
+  const prepared = async ({ text, record }: CreatedKey): Promise<PreparedKey> => {
+    await checkSpace(record.workspace);
+    const store = async (): Promise<null> => {
+      await keys.create(record);
+      return null;
+    };
+    return { text, key: withoutDigest(record), previous: null, store: () => orFault(store) };
   };
   return {
     get: (id) =>
       orFault(async () => {
         const record = await keys.get(id);
-        return record === null ? ABSENT : withoutDigest(record);
+        return record === null ? null : withoutDigest(record);
       }),
     page: (query) => orFault(async () => (await keys.page(query)).map(withoutDigest)),
     create: (options) => orFault(() => prepared(createKey(options, clock, randomBytes))),
     named: (workspace, name) =>
       orFault(async () => (await findNamed(keys, workspace, name)).line.map(withoutDigest)),
     put: (name, options) =>
-      orFault(async (): Promise<PreparedKey | ExistingKey | KeyFault> => {
+      orFault(async (): Promise<PreparedKey | ExistingKey> => {
         const { line, nextId } = await findNamed(keys, options.workspace, name);
         const newest = line.at(-1);
         if (newest !== undefined && isLive(newest, Math.trunc(clock()))) {
           const wanted = createKey(options, clock, randomBytes).record;
           const field = differingField(newest, wanted, line.length > 1);
-          if (field !== null) return { fault: "differs", field, fix: IS_KEPT };
+          if (field !== null) throw new KeyFaultError({ fault: "differs", field, fix: IS_KEPT });
           const grants = [...new Set(differing(line, wanted).flatMap((one) => one.grants))];
-          const store = (): Promise<ServiceKey | KeyFault> =>
-            orFault(() => changeLine(name, wanted));
+          const store = (): Promise<ServiceKey> => orFault(() => changeLine(name, wanted));
           return {
             existing: withoutDigest(newest),
             change: grants.length === 0 ? null : { grants, store },
           };
         }
         if (nextId === null)
-          return {
-            fault: "option",
-            field: "name",
-            fix: "take another one; it has been used too often",
-          };
+          throw new KeyOptionError("name", "take another one; it has been used too often");
         return prepared(createKey({ ...options, name, publicId: nextId }, clock, randomBytes));
       }),
     rotate: (id, options) =>
       orFault(async () => {
-        const old = await keys.get(id);
-        if (old === null) return ABSENT;
+        const old = existing(await keys.get(id));
         const { text, record, previous } = prepareRotation(old, options, clock, randomBytes);
         // A key that ends at once no longer counts beside the one that replaces it.
-        if (previous.expiresAt > record.createdAt && (await isFull(old.workspace))) return TOO_MANY;
-        const store: PreparedKey["store"] = () =>
-          orFault(async () => {
-            const replaced = await keys.rotate(id, record, previous.expiresAt);
-            return replaced === null ? ABSENT : { previous: withoutDigest(replaced) };
-          });
-        return { text, key: withoutDigest(record), previous: withoutDigest(previous), store };
+        if (previous.expiresAt > record.createdAt) await checkSpace(old.workspace);
+        const store = async (): Promise<ServiceKey> =>
+          withoutDigest(existing(await keys.rotate(id, record, previous.expiresAt)));
+        return {
+          text,
+          key: withoutDigest(record),
+          previous: withoutDigest(previous),
+          store: () => orFault(store),
+        };
       }),
     revoke: (id) =>
-      orFault(async () => {
-        const record = await keys.revoke(id, Math.trunc(clock()));
-        return record === null ? ABSENT : withoutDigest(record);
-      }),
+      orFault(async () => withoutDigest(existing(await keys.revoke(id, Math.trunc(clock()))))),
   };
 }
 
@@ -129,26 +119,29 @@ function isLive({ status, expiresAt }: ServiceKey, now: number): boolean {
 const IS_KEPT =
   "is not that of the key, which keeps it; delete the name first, or take another one";
 
-const ABSENT = { fault: "absent" } as const;
-const TOO_MANY = { fault: "too_many" } as const;
-
-async function orFault<Result>(work: () => Promise<Result>): Promise<Result | KeyFault> {
+/** @throws {KeyFaultError} and errors that are no answer for a caller. */
+async function orFault<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    return faultOf(error);
+    const fault = faultOf(error);
+    throw fault === null ? error : new KeyFaultError(fault);
   }
 }
 
-/** @throws errors that are no answer for a caller */
-function faultOf(error: unknown): KeyFault {
+function faultOf(error: unknown): KeyFault | null {
   if (error instanceof KeyOptionError)
     return { fault: "option", field: error.field, fix: error.fix };
   if (error instanceof KeyNotActiveError) return { fault: "not_active" };
   if (error instanceof KeyRotatedError) return { fault: "rotated" };
   if (error instanceof DuplicateKeyError) return { fault: "taken" };
-  if (error instanceof StoreUnavailableError) return { fault: "unavailable" };
-  throw error;
+  return error instanceof StoreUnavailableError ? { fault: "unavailable" } : null;
+}
+
+/** @throws {KeyFaultError} where there is no such key. */
+function existing(record: KeyRecord | null | undefined): KeyRecord {
+  if (record == null) throw new KeyFaultError({ fault: "absent" });
+  return record;
 }
 
 function withoutDigest(record: KeyRecord): ServiceKey {

@@ -1,4 +1,4 @@
-import type { ServiceKey } from "../canon/credentials/service-key.ts";
+import type { KeyPage, ServiceKey } from "../canon/credentials/service-key.ts";
 import type { SessionHolder } from "../canon/identity.ts";
 
 /**
@@ -29,7 +29,7 @@ export interface KeyStore {
    * The same, some keys of one workspace at a time, without reading the others; those that expire
    * soonest first where only expiring ones are wanted.
    */
-  page(query: KeyPageQuery): Promise<readonly KeyRecord[]>;
+  page(query: KeyPage): Promise<readonly KeyRecord[]>;
   /**
    * How many keys of a workspace are good at a moment; `most` where there are as many or more.
    *
@@ -74,19 +74,6 @@ export interface KeyStore {
    * and never undone. Gives back a function that ends it.
    */
   watch(listener: (records: readonly KeyRecord[]) => void): Promise<() => void>;
-}
-
-export interface KeyPageQuery {
-  readonly workspace: string;
-  /**
-   * Only active keys without a replacement that expire between these times, milliseconds since the
-   * epoch; `null`: all keys.
-   */
-  readonly expiring: { readonly after: number; readonly before: number } | null;
-  /** The key that the page comes after; `null` for the first page. */
-  readonly after: Pick<KeyRecord, "id" | "createdAt" | "expiresAt"> | null;
-  /** At least 1. */
-  readonly limit: number;
 }
 
 export interface KeyUse {

@@ -8,6 +8,7 @@ import type { CREATE_KEY_SCHEMA } from "../../src/http/contract/key-schemas.ts";
 import { readNewKey, readRotation } from "../../src/http/control/service-keys/key-page.ts";
 import { NO_HEADERS } from "../dialects/laws/target.ts";
 import { requestFaults } from "./contract.ts";
+import { refusedOr } from "../support/refusals.ts";
 
 /**
  * What the server answers to a body before it looks at routes, policies or what is stored; `null`
@@ -25,7 +26,7 @@ function refusalOf(
     const request = endpoint.surface.parse(body, 100, NO_HEADERS);
     return "code" in request ? request : endpoint.surface.refuseUnknown(body, "reject");
   }
-  const read =
+  const read = refusedOr(() =>
     id === "createKey"
       ? readNewKey(
           bodyOf<typeof CREATE_KEY_SCHEMA>({ body: { value: body, bytes: 0 } }),
@@ -33,7 +34,8 @@ function refusalOf(
           "k",
           0,
         )
-      : readRotation(body, "k", 0);
+      : readRotation(body, "k", 0),
+  );
   return "code" in read ? read : null;
 }
 

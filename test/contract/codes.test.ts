@@ -29,7 +29,8 @@ const ELSEWHERE = new Set([
 
 /** Codes that stand as literals where errors are made. */
 function codesOf(text: string): readonly string[] {
-  const calls = /\b(?:invalidRequest|serviceError|codedError)\(\s*(?:\d{3},\s*"\w+",\s*)?"(\w+)"/g;
+  const calls =
+    /\b(?:invalidRequest|serviceError|codedError|policyError|refusal|badRequest)\(\s*(?:\d{3},\s*"\w+",\s*)?"(\w+)"/g;
   return [...text.matchAll(calls)].map(([, code = ""]) => code);
 }
 

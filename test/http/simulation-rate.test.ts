@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { SimulationRate } from "../../src/http/control/simulate.ts";
 import { startTestServer } from "../support/server.ts";
+import { refusedOr } from "../support/refusals.ts";
 
 describe("simulations of a minute", () => {
   it("are counted by workspace, and anew each minute", () => {
     const rate = new SimulationRate();
     const now = Date.UTC(2026, 0, 1, 12, 0, 50);
     const take = (workspace: string, at: number): number | null =>
-      rate.take(workspace, 2, at)?.retryAfter ?? null;
+      refusedOr(() => rate.take(workspace, 2, at))?.retryAfter ?? null;
     expect([take("a", now), take("a", now), take("a", now)]).toEqual([null, null, 10_000]);
     expect(take("b", now)).toBeNull();
     expect(take("a", now + 10_000)).toBeNull();

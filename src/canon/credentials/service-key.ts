@@ -51,7 +51,17 @@ export type KeyFault =
   | { readonly fault: "option" | "differs"; readonly field: string; readonly fix: string }
   | { readonly fault: "absent" | "not_active" | "rotated" | "too_many" | "taken" | "unavailable" };
 
-/** A key that is not stored yet: it exists once `store` has resolved without a fault. */
+/** Methods of {@link KeyManagement} reject with it, and with bugs. */
+export class KeyFaultError extends Error {
+  override readonly name = "KeyFaultError";
+  readonly fault: KeyFault;
+  constructor(fault: KeyFault) {
+    super(fault.fault);
+    this.fault = fault;
+  }
+}
+
+/** A key that is not stored yet: it exists once `store` has resolved. */
 export interface PreparedKey {
   /** The whole key, to be shown once. */
   readonly text: string;
@@ -59,10 +69,10 @@ export interface PreparedKey {
   /** The key that it replaces, in its new state. */
   readonly previous: ServiceKey | null;
   /** Resolves to the replaced key, when the change is durable. */
-  readonly store: () => Promise<{ readonly previous: ServiceKey | null } | KeyFault>;
+  readonly store: () => Promise<ServiceKey | null>;
 }
 
-interface KeyPage {
+export interface KeyPage {
   readonly workspace: string;
   /**
    * Only active keys without a replacement that expire between these times, milliseconds since the
@@ -70,7 +80,8 @@ interface KeyPage {
    */
   readonly expiring: { readonly after: number; readonly before: number } | null;
   /** The last key of the page before; `null` for the first page. */
-  readonly after: ServiceKey | null;
+  readonly after: Pick<ServiceKey, "id" | "createdAt" | "expiresAt"> | null;
+  /** At least 1. */
   readonly limit: number;
 }
 
@@ -82,34 +93,36 @@ export interface ExistingKey {
     /** Names of the grants that change. */
     readonly grants: readonly string[];
     /** Resolves to the key, when the change is durable and in effect in this process. */
-    readonly store: () => Promise<ServiceKey | KeyFault>;
+    readonly store: () => Promise<ServiceKey>;
   } | null;
 }
 
 /**
- * The keys as http needs them; `keys/key-management.ts` over the store. Nothing here throws or
- * rejects unless there is a bug.
+ * The keys as http needs them; `keys/key-management.ts` over the store.
+ *
+ * @throws {KeyFaultError}
  */
 export interface KeyManagement {
-  readonly get: (id: string) => Promise<ServiceKey | KeyFault>;
+  /** `null` where there is no such key. */
+  readonly get: (id: string) => Promise<ServiceKey | null>;
   /**
    * At most `limit` keys: newest first, or those that expire soonest where only expiring ones are
    * wanted.
    */
-  readonly page: (query: KeyPage) => Promise<readonly ServiceKey[] | KeyFault>;
-  readonly create: (options: NewKey) => Promise<PreparedKey | KeyFault>;
+  readonly page: (query: KeyPage) => Promise<readonly ServiceKey[]>;
+  readonly create: (options: NewKey) => Promise<PreparedKey>;
   /**
    * The key of a name, after those that rotations have replaced; empty if the workspace never had
    * the name.
    */
-  readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[] | KeyFault>;
+  readonly named: (workspace: string, name: string) => Promise<readonly ServiceKey[]>;
   /** The key of a name: the existing one, or one that is not stored yet. */
-  readonly put: (name: string, options: NewKey) => Promise<PreparedKey | ExistingKey | KeyFault>;
-  readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey | KeyFault>;
+  readonly put: (name: string, options: NewKey) => Promise<PreparedKey | ExistingKey>;
+  readonly rotate: (id: string, options: Rotation) => Promise<PreparedKey>;
   /**
    * Durable, and refused by this process, when it resolves. Revoking twice keeps the first time.
    */
-  readonly revoke: (id: string) => Promise<ServiceKey | KeyFault>;
+  readonly revoke: (id: string) => Promise<ServiceKey>;
 }
 
 /**

@@ -3,7 +3,8 @@ import type { ServiceError } from "../../canon/error.ts";
 import { Recorder } from "../recorder.ts";
 import type { Runtime } from "../runtime.ts";
 import { commonHeaders, readClientRequestId } from "../heads.ts";
-import { internalError, printerAt, sendError, sendJson, sendText } from "../send.ts";
+import { RefusalError } from "../refusal.ts";
+import { internalError, printerAt, sendError, sendText } from "../send.ts";
 import type { BundleFile } from "./bundle.ts";
 import type { Console } from "./console-port.ts";
 import {
@@ -125,7 +126,10 @@ interface Visit {
   readonly requestId: string;
 }
 
-/** @param isRecorded the request signs somebody in. @param fail sends an error. */
+/**
+ * @param isRecorded the request signs somebody in. @param answer throws {@link RefusalError}.
+ * @param fail sends an error.
+ */
 async function answerVisit(
   { runtime, console, incoming, requestId }: Visit,
   isRecorded: boolean,
@@ -138,9 +142,12 @@ async function answerVisit(
     : null;
   try {
     await answer({ runtime, console, snapshot, incoming }, recorder);
-  } catch {
-    const error = internalError();
-    recorder?.crashed(error);
+  } catch (cause) {
+    const isRefusal = cause instanceof RefusalError;
+    const error = isRefusal ? cause.answer : internalError();
+    if (error === null) return;
+    if (isRefusal) recorder?.recordRefusal(error);
+    else recorder?.crashed(error);
     fail(error);
   } finally {
     recorder?.close();
@@ -155,15 +162,13 @@ function answerSession(visit: Visit): Promise<void> {
   const fail = (error: ServiceError): void =>
     sendError(response, printerAt("/console"), error, requestId, common);
   const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
-    const answer = await (recorder !== null
+    const { json, cookie } = await (recorder !== null
       ? startSession(call, recorder)
       : isEnd && isPost
         ? endSession(call)
         : showSession(call));
-    if (answer === "aborted") return;
-    if ("code" in answer) return fail(answer);
-    const cookie = answer.cookie === undefined ? [] : ["set-cookie", answer.cookie];
-    sendJson(response, 200, answer.json, [...common, ...cookie]);
+    const headers = cookie === undefined ? common : [...common, "set-cookie", cookie];
+    sendText(response, 200, JSON.stringify(json), headers);
   };
   return answerVisit(visit, isPost && !isEnd, answerCall, fail);
 }
@@ -181,10 +186,11 @@ function answerSignIn(visit: Visit): Promise<void> {
       "text/plain; charset=utf-8",
     );
   const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
-    const answer = recorder === null ? await startSignIn(call) : await finishSignIn(call, recorder);
-    if ("error" in answer) return fail(answer.error);
-    const cookies = answer.cookies.flatMap((cookie) => ["set-cookie", cookie]);
-    sendText(response, 302, "", [...common, ...cookies, "location", answer.location], "text/plain");
+    const { location, cookies } = await (recorder === null
+      ? startSignIn(call)
+      : finishSignIn(call, recorder));
+    const set = cookies.flatMap((cookie) => ["set-cookie", cookie]);
+    sendText(response, 302, "", [...common, ...set, "location", location], "text/plain");
   };
   return answerVisit(visit, isReturn, answerCall, fail);
 }

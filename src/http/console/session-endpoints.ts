@@ -1,6 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import { codedError } from "../../canon/error-codes.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { Identity, Person, SessionHolder, SignInFault } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { ConsoleSettings, OidcSettings } from "../../canon/table.ts";
@@ -25,16 +23,18 @@ import {
   type Seat,
   type SignedIn,
 } from "./signed-in.ts";
-import { managementError } from "../control/policies/policy-call.ts";
+import { managesPolicies } from "../control/policies/policy-call.ts";
 import { readBody } from "../read-body.ts";
+import { RefusalError, badRequest, orRefuse, refusal } from "../refusal.ts";
 import type { Recorder } from "../recorder.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Runtime } from "../runtime.ts";
 
-/** A redirect with cookies, or the text of a page that explains the failure. */
-type SignInAnswer =
-  | { readonly location: string; readonly cookies: readonly string[] }
-  | { readonly error: ServiceError };
+/** A redirect with cookies. */
+interface SignInAnswer {
+  readonly location: string;
+  readonly cookies: readonly string[];
+}
 
 const CALLBACK = "/console/oidc/callback";
 
@@ -43,61 +43,56 @@ const PATIENCE = 600;
 
 /**
  * `GET /console/oidc/start`: sends the browser to the provider, with a cookie that its return is
- * checked with.
+ * checked with. @throws {RefusalError}
  */
 export async function startSignIn({ console, snapshot }: SessionCall): Promise<SignInAnswer> {
   const settings = configured(snapshot);
-  if (settings === null) return { error: notConfigured() };
   const client = await console.oidcClient(settings.oidc);
   const begun = await client.begin(`${settings.url}${CALLBACK}`);
-  if ("fault" in begun) return { error: faultError(begun) };
-  const sealed = await orStoreError(() => console.sealSignIn(begun.check, PATIENCE));
-  if (typeof sealed !== "string") return { error: sealed };
+  if ("fault" in begun) throw faultError(begun);
+  const sealed = await orStoreError(console.sealSignIn(begun.check, PATIENCE));
   return {
     location: begun.url,
     cookies: [checkCookie(sealed, isOverTls(console, snapshot), PATIENCE)],
   };
 }
 
-/** `GET /console/oidc/callback`: the browser's return. */
+/** `GET /console/oidc/callback`: the browser's return. @throws {RefusalError} */
 export async function finishSignIn(call: SessionCall, recorder: Recorder): Promise<SignInAnswer> {
   const { console, snapshot, incoming } = call;
-  const refuse = (error: ServiceError): SignInAnswer => ({
-    error: recorder.recordRefusal(error),
-  });
   const settings = configured(snapshot);
-  if (settings === null) return refuse(notConfigured());
   const secure = isOverTls(console, snapshot);
   const cookie = readCookie(incoming.headers.cookie, checkName(secure));
   // A cookie that somebody made up causes no call of the provider.
   const check = cookie === null ? null : await console.openSignIn(cookie);
-  if (check === null) return refuse(faultError({ fault: "invalid" }));
+  if (check === null) throw faultError({ fault: "invalid" });
   const { search } = new URL(incoming.url ?? "/", settings.url);
   const client = await console.oidcClient(settings.oidc);
   const found = await client.finish(new URL(`${settings.url}${CALLBACK}${search}`), check);
-  if ("fault" in found) return refuse(faultError(found));
+  if ("fault" in found) throw faultError(found);
   const named = new Set(settings.roles.map(({ group }) => group));
   const person: Person = { ...found, groups: found.groups.filter((group) => named.has(group)) };
   const now = Date.now();
   const seats = personSeats(snapshot, person, now + timesOf(snapshot).absolute);
-  if (seats === null) return refuse(noRole(settings, found));
+  if (seats === null) throw noRole(settings, found);
   recorder.caller = seats[0].identity;
-  const unrecorded = await recorder.answered();
-  if (unrecorded !== null) return { error: unrecorded };
-  const started = await beginSession(call, person, now);
-  if ("code" in started) return { error: started };
-  return { location: "/console/", cookies: [started.cookie, checkCookie("", secure, 0)] };
+  orRefuse(await recorder.answered());
+  const { cookie: started } = await beginSession(call, person, now);
+  return { location: "/console/", cookies: [started, checkCookie("", secure, 0)] };
 }
 
 interface Configured extends ConsoleSettings {
   readonly oidc: OidcSettings;
 }
 
-function configured({ decider }: SessionCall["snapshot"]): Configured | null {
+/** @throws {RefusalError} without an identity provider. */
+function configured({ decider }: SessionCall["snapshot"]): Configured {
   const settings = decider.table.console;
-  return settings === undefined || settings.oidc === null
-    ? null
-    : { ...settings, oidc: settings.oidc };
+  if (settings !== undefined && settings.oidc !== null) return { ...settings, oidc: settings.oidc };
+  throw refusal(
+    "unknown_path",
+    "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.",
+  );
 }
 
 const CHECK = "signalbox_sign_in";
@@ -114,16 +109,10 @@ function checkCookie(value: string, secure: boolean, seconds: number): string {
   return secure ? `${own}; Secure` : own;
 }
 
-function notConfigured(): ServiceError {
-  const message =
-    "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.";
-  return codedError("unknown_path", message);
-}
-
-function faultError({ fault }: SignInFault): ServiceError {
+function faultError({ fault }: SignInFault): RefusalError {
   switch (fault) {
     case "unavailable":
-      return codedError(
+      return refusal(
         "sign_in_unavailable",
         "The identity provider cannot be reached, or fails. Try again later.",
       );
@@ -140,17 +129,17 @@ function faultError({ fault }: SignInFault): ServiceError {
   }
 }
 
-function signInFailed(sentence: string): ServiceError {
-  return codedError("sign_in_failed", `${sentence} Start again at /console/.`);
+function signInFailed(sentence: string): RefusalError {
+  return refusal("sign_in_failed", `${sentence} Start again at /console/.`);
 }
 
-function noRole({ roles, oidc }: Configured, { groups }: Person): ServiceError {
+function noRole({ roles, oidc }: Configured, { groups }: Person): RefusalError {
   const wanted = [...new Set(roles.map(({ group, role }) => `${group} (${role})`))].join(", ");
   const found =
     groups.length === 0
       ? `the claim ${oidc.groupsClaim} lists no groups`
       : "none of your groups has a role";
-  return codedError(
+  return refusal(
     "no_role",
     `You are signed in at the identity provider, but ${found} here. Ask for one of these groups: ${wanted}.`,
   );
@@ -164,77 +153,67 @@ export interface SessionCall {
   readonly incoming: IncomingMessage;
 }
 
-/** @param cookie `set-cookie`; none where absent. */
-type SessionAnswer =
-  | { readonly json: JsonObject; readonly cookie?: string }
-  | ServiceError
-  | "aborted";
+/** @property cookie `set-cookie`; absent: none. */
+interface SessionAnswer {
+  readonly json: JsonObject;
+  readonly cookie?: string;
+}
 
 /** Bytes; a key or a code is all that is sent. */
 const BODY = 4 * 1024;
 
-/** `GET /console/session`: who is signed in, and how one signs in. */
+/** `GET /console/session`: who is signed in, and how one signs in. @throws {RefusalError} */
 export async function showSession(call: SessionCall): Promise<SessionAnswer> {
   const { console, snapshot, incoming } = call;
   const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null || found === "ended") return { json: signedOut(snapshot) };
-  if ("code" in found) return found;
-  const seat = chosenSeat(found.seats, incoming.headers);
-  return "code" in seat ? seat : { json: describe(call, found, seat) };
+  return { json: describe(call, found, chosenSeat(found.seats, incoming.headers)) };
 }
 
 /**
  * `POST /console/session`: exchanges a key, or a code for one, for a session. The key is not kept.
+ *
+ * @throws {RefusalError}
  */
 export async function startSession(call: SessionCall, recorder: Recorder): Promise<SessionAnswer> {
   const { runtime, snapshot, incoming } = call;
-  const refuse = (error: ServiceError, identity: Identity | null = null): ServiceError => {
-    recorder.caller = identity;
-    return recorder.recordRefusal(error);
-  };
   // A page of another site must not sign its visitors in as another person.
-  if (!isFromOurPage(incoming.headers, snapshot)) return refuse(csrfFailed());
+  if (!isFromOurPage(incoming.headers, snapshot)) throw csrfFailed();
   const limits = { ...runtime.limits, bodyBytes: BODY };
   const body = await readBody(incoming, limits, {
     uniqueMembers: true,
     stopOrder: runtime.stopOrder,
   });
-  if (body === "aborted") return body;
-  if ("code" in body) return refuse(body);
+  if (body === "aborted") throw new RefusalError(null);
+  const { value: sent } = orRefuse(body);
+  recorder.caller = recognised(runtime, sent);
   const now = Date.now();
-  const identity = await holderOfBody(call, body.value, now);
-  if ("code" in identity) return refuse(identity, recognised(runtime, body.value));
-  const seats = keySeats(snapshot, identity);
-  if (seats === null) return refuse(nothingToSee(identity), identity);
+  const identity = await holderOfBody(call, sent, now);
   recorder.caller = identity;
-  const unrecorded = await recorder.answered();
-  if (unrecorded !== null) return unrecorded;
-  const started = await beginSession(call, { key: identity.keyId }, now, identity.expiresAt);
-  if ("code" in started) return started;
-  const { value, record, cookie } = started;
+  const seats = keySeats(snapshot, identity);
+  if (seats === null) throw nothingToSee(identity);
+  orRefuse(await recorder.answered());
+  const holder = { key: identity.keyId };
+  const { value, record, cookie } = await beginSession(call, holder, now, identity.expiresAt);
   return { json: describe(call, { value, session: record, seats }, seats[0]), cookie };
 }
 
 /**
  * A session instead of the browser's earlier one, and its `set-cookie`. @param latest when it ends
- * at the latest, milliseconds since the epoch.
+ * at the latest, milliseconds since the epoch. @throws {RefusalError}
  */
 async function beginSession(
   { console, snapshot, incoming }: SessionCall,
   holder: SessionHolder,
   now: number,
   latest?: number,
-): Promise<
-  { readonly value: string; readonly record: Session; readonly cookie: string } | ServiceError
-> {
+): Promise<{ readonly value: string; readonly record: Session; readonly cookie: string }> {
   const secure = isOverTls(console, snapshot);
   const earlier = readSessionCookie(incoming.headers, secure);
-  const started = await orStoreError(async () => {
-    if (earlier !== null) await console.sessions.endSession(earlier);
-    return console.sessions.start(holder, now, timesOf(snapshot), latest);
-  });
-  if ("code" in started) return started;
-  const { value, record } = started;
+  if (earlier !== null) await orStoreError(console.sessions.endSession(earlier));
+  const { value, record } = await orStoreError(
+    console.sessions.start(holder, now, timesOf(snapshot), latest),
+  );
   return {
     value,
     record,
@@ -242,55 +221,50 @@ async function beginSession(
   };
 }
 
-/** `POST /console/session/end`: for every replica. */
+/** `POST /console/session/end`: for every replica. @throws {RefusalError} */
 export async function endSession(call: SessionCall): Promise<SessionAnswer> {
   const { console, snapshot, incoming } = call;
   const secure = isOverTls(console, snapshot);
   const value = readSessionCookie(incoming.headers, secure);
-  if (value === null) return sessionEnded();
+  if (value === null) throw sessionEnded();
   if (!isFromOurPage(incoming.headers, snapshot) || !hasCsrfToken(incoming.headers, value))
-    return csrfFailed();
-  const failed = await orStoreError(async () => {
-    await console.sessions.endSession(value);
-    return null;
-  });
-  return failed ?? { json: { signed_in: false }, cookie: sessionCookie("", secure, 0) };
+    throw csrfFailed();
+  await orStoreError(console.sessions.endSession(value));
+  return { json: { signed_in: false }, cookie: sessionCookie("", secure, 0) };
 }
 
-/** The good key that a body has, or that its code stands for. */
+/** The good key that a body has, or that its code stands for. @throws {RefusalError} */
 async function holderOfBody(
   { runtime, console }: SessionCall,
   { key, code, ...others }: JsonObject,
   now: number,
-): Promise<Identity | ServiceError> {
+): Promise<Identity> {
   if (Object.keys(others).length > 0 || (key === undefined) === (code === undefined)) {
-    return invalidRequest("invalid_body", "Send one member: `key` or `code`.");
+    throw badRequest("invalid_body", "Send one member: `key` or `code`.");
   }
   if (typeof code === "string") {
     const keyId = console.takeCode(code, now);
     const identity = keyId === null ? null : await console.holderOf(keyId, now);
-    return (
-      identity ??
-      refused("The link has been used, or is older than ten minutes; sign in with a key.")
-    );
+    if (identity !== null) return identity;
+    throw refused("The link has been used, or is older than ten minutes; sign in with a key.");
   }
-  if (typeof key !== "string") return invalidRequest("invalid_body", "`key` and `code` are texts.");
+  if (typeof key !== "string") throw badRequest("invalid_body", "`key` and `code` are texts.");
   let verified = runtime.verify(key, now);
   if (!verified.ok && (await runtime.lookUp(key))) verified = runtime.verify(key, now);
   if (verified.ok) return verified.identity;
-  return refused("The service key is not valid: it is mistyped, unknown, expired or revoked.");
+  throw refused("The service key is not valid: it is mistyped, unknown, expired or revoked.");
 }
 
 function recognised({ recognise }: Runtime, { key }: JsonObject): Identity | null {
   return typeof key === "string" ? (recognise?.(key) ?? null) : null;
 }
 
-function refused(message: string): ServiceError {
-  return codedError("invalid_api_key", message);
+function refused(message: string): RefusalError {
+  return refusal("invalid_api_key", message);
 }
 
-function nothingToSee({ scopes }: Identity): ServiceError {
-  return codedError(
+function nothingToSee({ scopes }: Identity): RefusalError {
+  return refusal(
     "insufficient_scope",
     `The console needs a key of a workspace that exists, with one of ${FOR_PEOPLE.join(", ")}; this one has ${[...scopes].toSorted().join(", ")}.`,
   );
@@ -334,7 +308,7 @@ function describe(
  * workspaces manage them. `null`: none of the holder's does.
  */
 function policySeat(snapshot: Snapshot, seats: SignedIn["seats"]): JsonObject | null {
-  const managing = seats.filter(({ identity }) => managementError({ snapshot }, identity) === null);
+  const managing = seats.filter(({ identity }) => managesPolicies(snapshot, identity));
   // The one where the holder may do most.
   const [best] = managing.toSorted(
     (left, right) => right.identity.scopes.size - left.identity.scopes.size,

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { codedError } from "../../canon/error-codes.ts";
-import { StoreUnavailableError, type ServiceError } from "../../canon/error.ts";
+import { StoreUnavailableError } from "../../canon/error.ts";
 import {
   PLATFORM_SCOPE,
   SCOPES,
@@ -16,6 +16,7 @@ import { SESSION_TIMES, type Role } from "../../canon/table.ts";
 import type { Admitted } from "../authenticate.ts";
 import type { Console, Session } from "./console-port.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
+import { RefusalError, refusal } from "../refusal.ts";
 import type { Snapshot } from "../snapshot.ts";
 
 const NAME = "signalbox_session";
@@ -134,21 +135,20 @@ export function isOverTls(
 
 /**
  * @returns `null` where the request has no session, `"ended"` where it has one that is not good any
- * more.
+ * more. @throws {RefusalError}
  */
 export async function signedIn(
   console: Console,
   snapshot: Snapshot,
   { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
   now: number,
-): Promise<SignedIn | "ended" | ServiceError | null> {
+): Promise<SignedIn | "ended" | null> {
   const value = readSessionCookie(headers, isOverTls(console, snapshot));
   if (value === null) return null;
-  const session = await orStoreError(() =>
+  const session = await orStoreError(
     console.sessions.find(value, now, timesOf(snapshot), socket.remoteAddress ?? ""),
   );
   if (session === null) return "ended";
-  if ("code" in session) return session;
   const seats = await seatsOf(console, snapshot, session, now);
   return seats === null ? "ended" : { value, session, seats };
 }
@@ -230,19 +230,16 @@ export function personSeats(
 
 /**
  * @param headers `x-signalbox-workspace` names one of the workspaces; without it the first one is
- * meant.
+ * meant. @throws {RefusalError}
  */
-export function chosenSeat(
-  [first, ...rest]: Seats,
-  headers: IncomingHttpHeaders,
-): Seat | ServiceError {
-  const workspace = headers["x-signalbox-workspace"];
-  const chosen =
-    workspace === undefined
-      ? first
-      : [first, ...rest].find(({ identity }) => identity.workspace === workspace);
-  const message = "The session may not see the workspace that x-signalbox-workspace names.";
-  return chosen ?? codedError("workspace_not_allowed", message);
+export function chosenSeat(seats: Seats, headers: IncomingHttpHeaders): Seat {
+  const workspace = headers["x-signalbox-workspace"] ?? seats[0].identity.workspace;
+  const chosen = seats.find(({ identity }) => identity.workspace === workspace);
+  if (chosen !== undefined) return chosen;
+  throw refusal(
+    "workspace_not_allowed",
+    "The session may not see the workspace that x-signalbox-workspace names.",
+  );
 }
 
 /**
@@ -250,6 +247,7 @@ export function chosenSeat(
  * (docs/console.md#access).
  *
  * @returns `null` where the request has no session, or has a key: that counts then.
+ * @throws {RefusalError}
  */
 export async function admitSession(
   console: Console,
@@ -261,16 +259,14 @@ export async function admitSession(
   if (headers.authorization !== undefined) return null;
   const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null) return null;
-  if (found === "ended") return { error: sessionEnded(), identity: null };
-  if ("code" in found) return { error: found, identity: null };
+  if (found === "ended") throw sessionEnded();
   const seat = chosenSeat(found.seats, headers);
-  if ("code" in seat) return { error: seat, identity: null };
   const { identity } = seat;
   if (
     !isFromOurPage(headers, snapshot) ||
     (method !== "GET" && !hasCsrfToken(headers, found.value))
   ) {
-    return { error: csrfFailed(), identity };
+    throw csrfFailed(identity);
   }
   const mayCall = ({ scopes: own }: Identity): boolean => scopes.some((scope) => own.has(scope));
   if (mayCall(identity)) {
@@ -278,31 +274,23 @@ export async function admitSession(
     return { error: null, identity, seats };
   }
   const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
-  return { error: codedError("insufficient_scope", sentence), identity };
+  throw new RefusalError(codedError("insufficient_scope", sentence), identity);
 }
 
-export function sessionEnded(): ServiceError {
-  return codedError("session_ended", "The session has ended; sign in again.");
+export function sessionEnded(): RefusalError {
+  return refusal("session_ended", "The session has ended; sign in again.");
 }
 
-export function csrfFailed(): ServiceError {
-  return codedError(
-    "csrf_failed",
-    "The request does not come from a page of this console, or lacks the header x-signalbox-csrf of its session.",
-  );
+export function csrfFailed(caller: Identity | null = null): RefusalError {
+  const sentence =
+    "The request does not come from a page of this console, or lacks the header x-signalbox-csrf of its session.";
+  return new RefusalError(codedError("csrf_failed", sentence), caller);
 }
 
-/** The result, or a 503 where the store was unavailable. */
-export async function orStoreError<Result>(
-  work: () => Promise<Result>,
-): Promise<Result | ServiceError> {
-  try {
-    return await work();
-  } catch (error) {
+/** The result; a 503 where the store is unavailable. @throws {RefusalError} */
+export function orStoreError<Result>(work: Promise<Result>): Promise<Result> {
+  return work.catch((error: unknown) => {
     if (!(error instanceof StoreUnavailableError)) throw error;
-    return codedError(
-      "store_unavailable",
-      "Sessions cannot be read or written now. Try again later.",
-    );
-  }
+    throw refusal("store_unavailable", "Sessions cannot be read or written now. Try again later.");
+  });
 }

@@ -1,9 +1,10 @@
-import { invalidRequest, serviceError, type Denial, type ServiceError } from "../../canon/error.ts";
+import { serviceError, type Denial } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { modelInfo } from "../../dialects/anthropic-messages/contract.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./usable-routes.ts";
 import { callerBudget } from "../admission.ts";
+import { RefusalError, badRequest, orRefuse } from "../refusal.ts";
 import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
 import { readCount } from "./query.ts";
 
@@ -59,10 +60,8 @@ export function page<Item extends { readonly id: string }>(
   items: readonly Item[],
   query: URLSearchParams,
   print: (item: Item) => JsonObject,
-): { readonly json: JsonObject } | ServiceError {
-  const bounds = readBounds(query);
-  if ("code" in bounds) return bounds;
-  const { limit, after, before, isEmpty } = bounds;
+): { readonly json: JsonObject } {
+  const { limit, after, before, isEmpty } = readBounds(query);
   const wanted = items.filter(
     ({ id }) => !isEmpty && (after === null || id > after) && (before === null || id < before),
   );
@@ -77,12 +76,12 @@ export function page<Item extends { readonly id: string }>(
   };
 }
 
-function readBounds(query: URLSearchParams): PageBounds | ServiceError {
+function readBounds(query: URLSearchParams): PageBounds {
   const limit = readCount(query, "limit", PAGE_QUERY);
   const after = query.get("after_id");
   const before = query.get("before_id");
   if (after !== null && before !== null) {
-    return invalidRequest(
+    throw badRequest(
       "invalid_cursor",
       "after_id and before_id exclude each other; send one of them",
       "before_id",
@@ -90,7 +89,7 @@ function readBounds(query: URLSearchParams): PageBounds | ServiceError {
   }
   const lifecycles = [...query.getAll("lifecycle[]"), ...query.getAll("lifecycle")];
   if (lifecycles.some((lifecycle) => !LIFECYCLES.some((known) => known === lifecycle))) {
-    return invalidRequest(
+    throw badRequest(
       "invalid_value",
       `lifecycle[] must be one of ${LIFECYCLES.join(", ")}`,
       "lifecycle[]",
@@ -102,14 +101,11 @@ function readBounds(query: URLSearchParams): PageBounds | ServiceError {
 /** Routes as models, in the two shapes that clients list models in (docs/api.md#models). */
 export const CATALOGUE_HANDLERS = {
   listModels: async (call) => {
-    const routes = await listed(call);
-    return "code" in routes ? routes : { json: { object: "list", data: routes.map(openAiModel) } };
+    return { json: { object: "list", data: (await listed(call)).map(openAiModel) } };
   },
   retrieveModel: (call) => oneOf(call, openAiModel),
   listAnthropicModels: async (call) => {
-    const routes = await listed(call);
-    if ("code" in routes) return routes;
-    const items = routes.map((usable) => ({ id: usable.route.id, usable }));
+    const items = (await listed(call)).map((usable) => ({ id: usable.route.id, usable }));
     return page(items, call.url.searchParams, ({ usable }) => anthropicModel(usable));
   },
   retrieveAnthropicModel: (call) => oneOf(call, anthropicModel),
@@ -119,11 +115,10 @@ export const CATALOGUE_HANDLERS = {
  * What a plain request of the key gets through with; with `all=true` the workspace's other routes
  * too.
  */
-async function listed(call: ControlCall): Promise<readonly ListedRoute[] | ServiceError> {
+async function listed(call: ControlCall): Promise<readonly ListedRoute[]> {
   const { runtime, snapshot, identity, operations, url } = call;
   if (identity === null) return [];
-  const budget = await callerBudget(runtime, snapshot, identity);
-  if (typeof budget === "object") return budget;
+  const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
   const routes = listedRoutes(snapshot.decider, identity, servedOperations(operations), budget);
   return url.searchParams.get("all") === "true"
     ? routes
@@ -136,21 +131,14 @@ async function oneOf(
   print: (listed: ListedRoute) => JsonObject,
 ): Promise<ControlAnswer> {
   const { runtime, snapshot, identity, parameter, operations } = call;
-  const budget = identity === null ? undefined : await callerBudget(runtime, snapshot, identity);
-  if (typeof budget === "object") return budget;
-  const found =
-    identity === null || parameter === null
-      ? null
-      : listedRoute(snapshot.decider, identity, servedOperations(operations), parameter, budget);
+  if (identity === null) throw new Error("catalogue: a call without an identity");
+  const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
+  const served = servedOperations(operations);
+  const found = listedRoute(snapshot.decider, identity, served, parameter, budget);
   if (found !== null) return { json: print(found) };
-  return serviceError(
-    404,
-    "not_found",
-    "model_not_found",
-    "No route of this name is available to the workspace.",
-    {
-      param: "model",
-    },
+  const message = "No route of this name is available to the workspace.";
+  throw new RefusalError(
+    serviceError(404, "not_found", "model_not_found", message, { param: "model" }),
   );
 }
 

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonValue } from "../../canon/json.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
@@ -23,33 +22,32 @@ export interface ControlCall {
   readonly managed: readonly string[];
   readonly body: Body | null;
   readonly url: URL;
-  /**
-   * What the path has for the first `{name}`; `null` where it has none, or one that cannot be
-   * decoded.
-   */
-  readonly parameter: string | null;
-  /** All of them, in their order; an undecodable one is empty. */
+  /** The path's value for the first `{name}`; empty where it has none or it cannot be decoded. */
+  readonly parameter: string;
+  /** All of them in their order. */
   readonly parameters: readonly string[];
   readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   /**
-   * Puts on disk who is about to change what; resolves with an error where it cannot be, and then
-   * nothing may be changed. Without it the call is recorded when it has been answered.
+   * Records on disk who is about to change what. Without it the call is recorded when it has been
+   * answered.
+   *
+   * @throws {RefusalError} where it cannot be recorded; nothing may be changed then.
    */
-  readonly recordChange: (change: ChangeRecord) => Promise<ServiceError | null>;
+  readonly recordChange: (change: ChangeRecord) => Promise<void>;
 }
 
 /**
- * A JSON value to answer, with headers by name and value in turns; text that is JSON already; a
- * page of another kind; or an error.
+ * A JSON value to answer, with headers by name and value in turns; text that is JSON already; or a
+ * page of another kind.
  */
 export type ControlAnswer =
   | { readonly json: JsonValue; readonly headers?: readonly string[] }
-  | { readonly text: string; readonly headers?: readonly string[] }
-  | { readonly page: MetricsPage }
-  | ServiceError;
+  | { readonly text: string }
+  | { readonly page: MetricsPage };
 
+/** @throws {RefusalError} with the error to answer. */
 export type ControlHandler = (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>;
 
 /**

@@ -1,8 +1,6 @@
 import type { Decision } from "../../canon/decision.ts";
-import { codedError } from "../../canon/error-codes.ts";
 import type { RefusingLimit } from "../../canon/limits.ts";
 import { formatTime } from "../../canon/rfc3339.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { OPERATIONS, isOperation } from "../../canon/operation.ts";
 import { decide } from "../../decide/decide.ts";
@@ -25,6 +23,7 @@ import {
   type DecisionLine,
   type DecisionListAnswer,
 } from "../contract/decision-schemas.ts";
+import { badRequest, refusal, type RefusalError } from "../refusal.ts";
 import { WORKSPACES_QUERY, ownWorkspace, readCount, readWorkspaces } from "./query.ts";
 import { type ControlCall, type ControlHandler } from "./control-call.ts";
 import { takeSimulation } from "./simulate.ts";
@@ -147,14 +146,12 @@ export const DECISION_HANDLERS = {
     try {
       found = await runtime.decisions.search(search);
     } catch (error) {
-      if (error instanceof RangeError) {
-        return invalidRequest(
-          "invalid_cursor",
-          "cursor must be the next_cursor of a page of the same search",
-          "cursor",
-        );
-      }
-      return unavailable();
+      if (!(error instanceof RangeError)) throw unavailable();
+      throw badRequest(
+        "invalid_cursor",
+        "cursor must be the next_cursor of a page of the same search",
+        "cursor",
+      );
     }
     const answer: DecisionListAnswer = {
       object: "list",
@@ -166,52 +163,42 @@ export const DECISION_HANDLERS = {
   },
   retrieveDecision: async (call) => {
     const entry = await foundEntry(call);
-    return "code" in entry
-      ? entry
-      : { json: decisionAnswer(entry, call.snapshot.decider.policies.zones) };
+    return { json: decisionAnswer(entry, call.snapshot.decider.policies.zones) };
   },
   explainDecision: async (call) => {
-    const entry = await foundEntry(call);
-    if ("code" in entry) return entry;
+    const { decision } = await foundEntry(call);
     const { runtime, snapshot } = call;
-    const refused = takeSimulation(
-      runtime.simulationRate,
-      snapshot.decider.table,
-      ownWorkspace(call),
-    );
-    return refused ?? { json: explanationAnswer(snapshot.decider, entry.decision) };
+    takeSimulation(runtime.simulationRate, snapshot.decider.table, ownWorkspace(call));
+    return { json: explanationAnswer(snapshot.decider, decision) };
   },
 } as const satisfies Record<string, ControlHandler>;
 
 /** The decision that the path names, of the workspaces that the caller reads. */
-async function foundEntry(call: ControlCall): Promise<EvidenceEntry | ServiceError> {
+async function foundEntry(call: ControlCall): Promise<EvidenceEntry> {
   const { runtime, parameter } = call;
-  const digits = ID.exec(parameter ?? "")?.[1];
-  if (digits === undefined) return notFound();
-  try {
-    const [entry] = await runtime.decisions.read({
-      after: 0,
-      limit: 1,
-      requestId: `req_${digits}`,
-    });
-    const { workspace = null } = entry?.decision ?? {};
-    return entry === undefined || workspace === null || !readWorkspaces(call).includes(workspace)
-      ? notFound()
-      : entry;
-  } catch {
-    return unavailable();
+  const digits = ID.exec(parameter)?.[1];
+  const [entry] =
+    digits === undefined
+      ? []
+      : await runtime.decisions
+          .read({ after: 0, limit: 1, requestId: `req_${digits}` })
+          .catch(() => {
+            throw unavailable();
+          });
+  const { workspace = null } = entry?.decision ?? {};
+  if (entry === undefined || workspace === null || !readWorkspaces(call).includes(workspace)) {
+    throw refusal(
+      "decision_not_found",
+      "The workspace has no decision of this id. It is `req_` or `dec_` and 32 hexadecimal digits, as x-request-id has it; pruned decisions are not available.",
+    );
   }
+  return entry;
 }
 
-function unavailable(): ServiceError {
-  const message = "The server cannot read the decisions from the store now. Try again later.";
-  return codedError("decisions_unavailable", message);
-}
-
-function notFound(): ServiceError {
-  return codedError(
-    "decision_not_found",
-    "The workspace has no decision of this id. It is `req_` or `dec_` and 32 hexadecimal digits, as x-request-id has it; pruned decisions are not available.",
+function unavailable(): RefusalError {
+  return refusal(
+    "decisions_unavailable",
+    "The server cannot read the decisions from the store now. Try again later.",
   );
 }
 

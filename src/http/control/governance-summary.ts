@@ -1,5 +1,3 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { codedError } from "../../canon/error-codes.ts";
 import type { Identity } from "../../canon/identity.ts";
 import {
   GROUPED,
@@ -22,6 +20,7 @@ import {
   type Window,
 } from "../../governance/roll-up.ts";
 import type { LimitUsage } from "../../limits/limit-store.ts";
+import { badRequest, refusal } from "../refusal.ts";
 import type { Snapshot } from "../snapshot.ts";
 import {
   WORKSPACES_QUERY,
@@ -75,11 +74,9 @@ export async function governanceSummary(
   { decider }: Pick<Snapshot, "decider">,
   call: ReadingCall,
   now: number,
-): Promise<{ readonly text: string } | ServiceError> {
+): Promise<{ readonly text: string }> {
   const workspaces = readWorkspaces(call);
-  const requested = readQuery(call.url.searchParams, now, "summary");
-  if ("code" in requested) return requested;
-  const { window, grouping } = requested;
+  const { window, grouping } = readQuery(call.url.searchParams, now, "summary");
   return source.turns.take(ownWorkspace(call), async () => {
     const stored = await source.policies();
     const summary = await summarise(
@@ -100,24 +97,19 @@ export async function governanceSummary(
   });
 }
 
-function summaryUnavailable(): ServiceError {
-  const message = "The server cannot read the counts from the store now. Try again later.";
-  return codedError("summary_unavailable", message);
-}
-
-/** @param of what is grouped. */
+/** @param of the answer whose groups are meant. @throws {RefusalError} */
 export function readQuery(
   query: URLSearchParams,
   now: number,
   of: keyof typeof GROUPED,
-): { window: Window; grouping: Grouping } | ServiceError {
+): { window: Window; grouping: Grouping } {
   const grouping = readGrouping(
     query.getAll("group_by").flatMap((list) => list.split(",")),
     of,
   );
-  if ("problem" in grouping) return invalidRequest("invalid_value", grouping.problem, "group_by");
+  if ("problem" in grouping) throw badRequest("invalid_value", grouping.problem, "group_by");
   const window = readWindow(query.get("start"), query.get("end"), now, grouping.time);
-  if ("problem" in window) return invalidRequest("invalid_value", window.problem, window.member);
+  if ("problem" in window) throw badRequest("invalid_value", window.problem, window.member);
   return { window, grouping };
 }
 
@@ -135,25 +127,30 @@ export class SummaryTurns {
   readonly #turns = new Map<string, { last: Promise<unknown>; count: number }>();
 
   /**
-   * Runs `work` after the earlier calls of the workspace; the error where too many wait already, or
-   * it fails, as it does without the store.
+   * Runs `work` after the earlier calls of the workspace.
+   *
+   * @throws {RefusalError} where too many wait already, or `work` fails, as it does without the
+   * store.
    */
-  async take<Result>(
-    workspace: string,
-    work: () => Promise<Result>,
-  ): Promise<Result | ServiceError> {
+  async take<Result>(workspace: string, work: () => Promise<Result>): Promise<Result> {
     const turns = this.#turns.get(workspace) ?? { last: Promise.resolve(), count: 0 };
     if (turns.count > MOST_WAITING) {
-      const message =
-        "Other summaries of this workspace are being made. Send one request after the other.";
-      return codedError("summaries_waiting", message);
+      throw refusal(
+        "summaries_waiting",
+        "Other summaries of this workspace are being made. Send one request after the other.",
+      );
     }
     this.#turns.set(workspace, turns);
     turns.count += 1;
-    const result = turns.last.then(work).catch(summaryUnavailable);
-    turns.last = result;
+    const result = turns.last.then(work);
+    turns.last = result.catch(() => undefined);
     try {
       return await result;
+    } catch {
+      throw refusal(
+        "summary_unavailable",
+        "The server cannot read the counts from the store now. Try again later.",
+      );
     } finally {
       turns.count -= 1;
       if (turns.count === 0) this.#turns.delete(workspace);

@@ -8,7 +8,8 @@ import type { Console } from "../console/console-port.ts";
 import { isTokenEndpoint, type ControlEndpoint } from "../contract/endpoint.ts";
 import type { Capacity, RequestHold, ServerLimits } from "../capacity.ts";
 import { type BodyValidator } from "../validate-body.ts";
-import { readBody, type Body, type BodyReading } from "../read-body.ts";
+import { readBody, type Body } from "../read-body.ts";
+import { RefusalError, orRefuse } from "../refusal.ts";
 import { varyHeaders } from "../cross-origin.ts";
 import { NOT_STORED, internalError, oauthError, printerAt, sendError, sendText } from "../send.ts";
 import { stopsOf } from "../../dispatch/stop-order.ts";
@@ -75,28 +76,32 @@ async function handleControl(
   );
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers()];
+  const send = (error: ServiceError): void =>
+    sendError(response, printerAt(endpoint.path), error, requestId, headers());
+  const isKeyed = endpoint.scopes.length > 0;
   try {
     const visit = { ...served, snapshot, incoming, requestId, covered: [], managed: [] };
-    const answer =
-      endpoint.scopes.length === 0
-        ? await answerVisit(visit, null, NO_CHANGE)
-        : await answerKey(visit, response, recorder);
-    if (answer === "aborted") return;
-    if ("code" in answer)
-      sendError(response, printerAt(endpoint.path), answer, requestId, headers());
-    else {
-      const stored = [...headers(), ...cacheHeaders(endpoint)];
-      if ("page" in answer)
-        sendText(response, 200, answer.page.text, stored, answer.page.contentType);
-      else {
-        const text = "text" in answer ? answer.text : JSON.stringify(answer.json);
-        sendText(response, 200, text, [...stored, ...(answer.headers ?? [])]);
-      }
+    const answer = isKeyed
+      ? await answerKey(visit, response, recorder)
+      : await answerVisit(visit, null, NO_CHANGE);
+    const stored = [...headers(), ...cacheHeaders(endpoint)];
+    if ("page" in answer)
+      sendText(response, 200, answer.page.text, stored, answer.page.contentType);
+    else if ("text" in answer) sendText(response, 200, answer.text, stored);
+    else
+      sendText(response, 200, JSON.stringify(answer.json), [...stored, ...(answer.headers ?? [])]);
+  } catch (cause) {
+    if (cause instanceof RefusalError) {
+      recorder.caller ??= cause.caller;
+      if (cause.answer === null) return recorder.aborted();
+      const error = isTokenEndpoint(endpoint.path) ? oauthError(cause.answer) : cause.answer;
+      if (isKeyed) recorder.recordRefusal(error);
+      send(error);
+    } else {
+      const error = internalError();
+      if (isKeyed) recorder.crashed(error);
+      send(error);
     }
-  } catch {
-    const error = internalError();
-    if (endpoint.scopes.length > 0) recorder.crashed(error);
-    sendError(response, printerAt(endpoint.path), error, requestId, headers());
   } finally {
     recorder.close();
     done();
@@ -116,61 +121,35 @@ async function answerKey(
   visit: ControlVisit,
   response: ServerResponse,
   recorder: Recorder,
-): Promise<ControlAnswer | "aborted"> {
+): Promise<ControlAnswer> {
   const { runtime, snapshot, endpoint, incoming, console } = visit;
-  if (endpoint.scopes.length === 0)
-    throw new Error("control: an endpoint without a scope required a key");
+  const recordChange: ControlCall["recordChange"] = async (change) => {
+    orRefuse(await recorder.answered(change));
+  };
   if (isTokenEndpoint(endpoint.path) && mayBeWorkload(snapshot, incoming)) {
-    return answerWorkload(visit, recorder);
+    // The body shows who calls: it is read first, up to a bound of its own.
+    const body = await readVisit(visit, null, undefined);
+    const { identity, subject } = await admitWorkload(runtime, snapshot, body.value);
+    recorder.caller = identity;
+    return callHandler(visit, identity, body, (change) =>
+      recordChange({ ...change, subject: asIdentifier(subject) }),
+    );
   }
   const bySession =
     console === null ? null : await admitSession(console, snapshot, incoming, endpoint);
   const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
   recorder.caller = admitted.identity;
-  const refuse = (refusal: ServiceError): ServiceError =>
-    recorder.recordRefusal(isTokenEndpoint(endpoint.path) ? oauthError(refusal) : refusal);
-  if (admitted.error !== null) return refuse(admitted.error);
+  if (admitted.error !== null) throw new RefusalError(admitted.error);
   const { identity, seats = [identity] } = admitted;
   const covered = seats.map(({ workspace }) => workspace);
   const managed = seats.filter(managesKeys).map(({ workspace }) => workspace);
-  const recordChange: ControlCall["recordChange"] = (change) => recorder.answered(change);
   const answer = await answerVisit({ ...visit, covered, managed }, identity, recordChange);
-  if (answer === "aborted") recorder.aborted();
-  else if ("code" in answer) return refuse(answer);
-  else return (await recorder.answered()) ?? answer;
+  orRefuse(await recorder.answered());
   return answer;
 }
 
 const managesKeys = ({ scopes }: Identity): boolean =>
   scopes.has("operations:manage") || scopes.has(PLATFORM_SCOPE);
-
-/**
- * The token endpoint for a caller without a key: who it is stands in the body, which therefore is
- * read first, up to a bound of its own.
- */
-async function answerWorkload(
-  visit: ControlVisit,
-  recorder: Recorder,
-): Promise<ControlAnswer | "aborted"> {
-  const { runtime, snapshot } = visit;
-  const refuse = (refusal: ServiceError): ServiceError =>
-    recorder.recordRefusal(oauthError(refusal));
-  const body = await readVisit(visit, null, undefined);
-  if (body === "aborted") {
-    recorder.aborted();
-    return body;
-  }
-  if ("code" in body) return refuse(body);
-  const admitted = await admitWorkload(runtime, snapshot, body.value);
-  if ("code" in admitted) return refuse(admitted);
-  const { identity } = admitted;
-  recorder.caller = identity;
-  const subject = asIdentifier(admitted.subject);
-  const answer = await callHandler(visit, identity, body, (change) =>
-    recorder.answered({ ...change, subject }),
-  );
-  return "code" in answer ? refuse(answer) : answer;
-}
 
 /** An endpoint without a key must not change anything. */
 const NO_CHANGE: ControlCall["recordChange"] = () => {
@@ -181,16 +160,13 @@ async function answerVisit(
   visit: ControlVisit,
   identity: Identity | null,
   recordChange: ControlCall["recordChange"],
-): Promise<ControlAnswer | "aborted"> {
-  const { snapshot } = visit;
+): Promise<ControlAnswer> {
   if (visit.validate === null) return callHandler(visit, identity, null, recordChange);
   const hold =
-    identity === null ? undefined : visit.capacity.hold(identity, snapshot.decider.table);
+    identity === null ? undefined : visit.capacity.hold(identity, visit.snapshot.decider.table);
   try {
     const body = await readVisit(visit, identity, hold);
-    return body === "aborted" || "code" in body
-      ? body
-      : await callHandler(visit, identity, body, recordChange);
+    return await callHandler(visit, identity, body, recordChange);
   } finally {
     hold?.releaseAll();
   }
@@ -200,20 +176,23 @@ async function readVisit(
   { runtime, endpoint, validate, incoming }: ControlVisit,
   identity: Identity | null,
   hold: RequestHold | undefined,
-): Promise<Body | ServiceError | "aborted"> {
-  if (endpoint.isBodyOptional === true && hasNoBody(incoming)) return checked(EMPTY, validate);
+): Promise<Body> {
+  const { acceptsForm, uniqueMembers, isBodyOptional } = endpoint;
   // A key that is revoked while its body is on the way changes nothing any more.
   const stopOrder = identity === null ? runtime.stopOrder : stopsOf(runtime, identity);
-  const read = await readBody(incoming, bodyLimits(runtime, endpoint, identity), {
-    ...bodyReading(endpoint),
-    stopOrder,
-    hold,
-  });
-  return read === "aborted" || "code" in read ? read : checked(read, validate);
-}
-
-function checked(body: Body, validate: BodyValidator | null): Body | ServiceError {
-  return validate?.(body.value) ?? body;
+  const read =
+    isBodyOptional === true && hasNoBody(incoming)
+      ? EMPTY
+      : await readBody(incoming, bodyLimits(runtime, endpoint, identity), {
+          acceptsForm,
+          uniqueMembers,
+          stopOrder,
+          hold,
+        });
+  if (read === "aborted") throw new RefusalError(null);
+  const body = orRefuse(read);
+  orRefuse(validate?.(body.value));
+  return body;
 }
 
 function callHandler(
@@ -233,8 +212,7 @@ function callHandler(
   recordChange: ControlCall["recordChange"],
 ): ReturnType<ControlHandler> {
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
-  const wrong = checkQuery(url.searchParams, endpoint);
-  if (wrong !== null) return wrong;
+  checkQuery(url.searchParams, endpoint);
   const parameters = parametersOf(endpoint.path, url.pathname);
   return handler({
     runtime,
@@ -244,8 +222,8 @@ function callHandler(
     managed,
     body,
     url,
-    parameter: parameters[0] ?? null,
-    parameters: parameters.map((one) => one ?? ""),
+    parameter: parameters[0] ?? "",
+    parameters,
     headers: incoming.headers,
     requestId,
     operations,
@@ -268,28 +246,24 @@ function bodyLimits(
   return { ...limits, bodyBytes: Math.min(most, limits.bodyBytes) };
 }
 
-function bodyReading({ acceptsForm, uniqueMembers }: ControlEndpoint): BodyReading {
-  return { acceptsForm, uniqueMembers };
-}
-
 const EMPTY: Body = { value: {}, bytes: 0 };
 
 function hasNoBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
 }
 
-/** Path parameters by position; `null` for one that cannot be decoded. */
-function parametersOf(template: string, pathname: string): readonly (string | null)[] {
+/** Path parameters by position; one that cannot be decoded is empty. */
+function parametersOf(template: string, pathname: string): readonly string[] {
   const segments = pathname.split("/");
   return template
     .split("/")
     .flatMap((segment, at) => (segment.startsWith("{") ? [decoded(segments[at] ?? "")] : []));
 }
 
-function decoded(segment: string): string | null {
+function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return null;
+    return "";
   }
 }

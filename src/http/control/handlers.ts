@@ -1,5 +1,4 @@
 import type { RouteDecision } from "../../canon/decision.ts";
-import { codedError } from "../../canon/error-codes.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { callKindOf } from "../../canon/operation.ts";
 import type { RoutingTable } from "../../canon/table.ts";
@@ -9,6 +8,7 @@ import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 import { callerBudget } from "../admission.ts";
 import type { HealthAnswer } from "../contract/service-schemas.ts";
 import { CATALOGUE_HANDLERS } from "./catalogue-handlers.ts";
+import { orRefuse, refusal } from "../refusal.ts";
 import { readWorkspaces } from "./query.ts";
 import { type ControlHandler } from "./control-call.ts";
 import { DECISION_HANDLERS } from "./decision-handlers.ts";
@@ -120,20 +120,13 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     if (operation === undefined || body === null || identity === null) {
       throw new Error("control: simulate without an operation, a body or an identity");
     }
-    const refused = takeSimulation(
-      runtime.simulationRate,
-      snapshot.decider.table,
-      identity.workspace,
-    );
-    if (refused !== null) return refused;
+    const { table } = snapshot.decider;
+    takeSimulation(runtime.simulationRate, table, identity.workspace);
     const requested = simulationQuestion(body.value, operation);
-    if ("code" in requested) return requested;
-    const budget = await callerBudget(runtime, snapshot, identity);
-    if (typeof budget === "object") return budget;
+    const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
     const { request } = requested;
     const question = { ...requested.question, budget };
     const view = simulationView(body.value);
-    const { table } = snapshot.decider;
     const { policies, decision: decided } = decideFrom(
       snapshot.decider,
       identity,
@@ -142,7 +135,6 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       Date.now,
     );
     const decision = simulatedDecision(request, operation, table, decided);
-    if ("code" in decision) return decision;
     const explained = {
       table,
       policies,
@@ -205,7 +197,7 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
   getReadiness: ({ runtime }) => {
     if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence"))
       return { json: { status: "ready" } };
-    return codedError("not_ready", "The server is starting, draining, or cannot write evidence.");
+    throw refusal("not_ready", "The server is starting, draining, or cannot write evidence.");
   },
 };
 

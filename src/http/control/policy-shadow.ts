@@ -1,4 +1,3 @@
-import type { ServiceError } from "../../canon/error.ts";
 import type { SummaryStore } from "../../governance/increments.ts";
 import {
   shadowCountReport,
@@ -45,7 +44,7 @@ export async function policyShadow(
   reader: ShadowReader,
   examples: number,
   now: number,
-): Promise<{ readonly text: string } | ServiceError> {
+): Promise<{ readonly text: string }> {
   const { id: policy, revision } = line;
   const { zones = [], reads, firstSeen = line.since } = line;
   const requested = { policy, revision, firstSeen, zones, ...(reads && { reads }) };

@@ -1,9 +1,9 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { NO_INSTANT, readInstant } from "../../governance/roll-up.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
+import { badRequest, type RefusalError } from "../refusal.ts";
 
 /** Query parameter of readings that can be of several workspaces, for /openapi.json. */
 export const WORKSPACES_QUERY = {
@@ -53,6 +53,8 @@ export async function* cellsOf(
  * value than its schema, or that is required and missing; for readings of keys, policies and
  * evidence an unknown parameter too. The items of lists are left to the handlers, as some may be
  * separated by commas.
+ *
+ * @throws {RefusalError}
  */
 export function checkQuery(
   given: URLSearchParams,
@@ -62,19 +64,18 @@ export function checkQuery(
     query,
     optionalQuery = {},
   }: Pick<ControlEndpoint, "tag" | "body" | "query" | "optionalQuery">,
-): ServiceError | null {
+): void {
   const schemas: Readonly<Record<string, JsonObject>> = { ...query, ...optionalQuery };
   if (body === null && READINGS.has(tag)) {
     for (const name of given.keys())
-      if (!Object.hasOwn(schemas, name)) return unknown(name, Object.keys(schemas));
+      if (!Object.hasOwn(schemas, name)) throw unknown(name, Object.keys(schemas));
   }
   for (const [name, schema] of Object.entries(schemas)) {
     const values = given.getAll(name);
     if (schema.type === "array" || (values.length === 0 && !Object.hasOwn(query, name))) continue;
     const rule = values.length > 1 ? "must be given once" : brokenRule(values[0] ?? "", schema);
-    if (rule !== null) return invalidRequest("invalid_value", `${name} ${rule}`, name);
+    if (rule !== null) throw badRequest("invalid_value", `${name} ${rule}`, name);
   }
-  return null;
 }
 
 /**
@@ -83,11 +84,11 @@ export function checkQuery(
  */
 export const READINGS: ReadonlySet<string> = new Set(["Service keys", "Policies", "Governance"]);
 
-function unknown(name: string, known: readonly string[]): ServiceError {
+function unknown(name: string, known: readonly string[]): RefusalError {
   const shown = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name) ? ` ${name}` : "";
   const fix = known.length === 0 ? "leave it out" : `give ${known.join(", ")}`;
   const param = shown === "" ? undefined : name;
-  return invalidRequest("unknown_parameter", `Unknown query parameter${shown}; ${fix}`, param);
+  return badRequest("unknown_parameter", `Unknown query parameter${shown}; ${fix}`, param);
 }
 
 function brokenRule(value: string, schema: JsonObject): string | null {

@@ -1,7 +1,6 @@
 import { isCapability, isFeature } from "../../canon/capability.ts";
 import type { Decision } from "../../canon/decision.ts";
-import { codedError } from "../../canon/error-codes.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type { Identity } from "../../canon/identity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
@@ -13,6 +12,7 @@ import type { Decider } from "../../decide/decider.ts";
 import { parsePreferences } from "../../dialects/body-reader.ts";
 import { refusedKind } from "../../dialects/request-reading.ts";
 import type { InferenceEndpoint } from "../contract/endpoint.ts";
+import { badRequest, isServiceError, refusal } from "../refusal.ts";
 import type { BodyValidator } from "../validate-body.ts";
 import { openUnary, prepareTranslations } from "../translation.ts";
 import { promotedPolicies } from "../../simulate/explain/promoted.ts";
@@ -39,9 +39,9 @@ export class SimulationRate {
   /**
    * Counts one more simulation of the workspace.
    * @param now milliseconds since the epoch. Windows are minutes of UTC, as for all limits.
-   * @returns the refusal where the minute's simulations are used up.
+   * @throws {RefusalError} where the minute's simulations are used up.
    */
-  take(workspace: string, perMinute: number, now: number): ServiceError | null {
+  take(workspace: string, perMinute: number, now: number): void {
     const minute = Math.floor(now / MINUTE);
     if (minute !== this.#minute) {
       this.#minute = minute;
@@ -49,29 +49,28 @@ export class SimulationRate {
     }
     const count = this.#counts.get(workspace) ?? 0;
     if (count >= perMinute) {
-      return codedError(
+      throw refusal(
         "requests_per_minute",
         "Limit of the workspace (simulations_per_minute): the simulations of this minute are used up. Try again after the seconds in retry-after.",
         { retryAfter: (minute + 1) * MINUTE - now },
       );
     }
     this.#counts.set(workspace, count + 1);
-    return null;
   }
 }
 
 /**
- * Counts a simulation against the workspace's limit. @returns the refusal where none is left in
+ * Counts a simulation against the workspace's limit. @throws {RefusalError} where none is left in
  * this minute.
  */
 export function takeSimulation(
   rate: SimulationRate,
   { workspaces }: Pick<RoutingTable, "workspaces">,
   workspace: string,
-): ServiceError | null {
+): void {
   const perMinute =
     workspaces[workspace]?.limits.simulationsPerMinute ?? DEFAULT_SIMULATIONS_PER_MINUTE;
-  return rate.take(workspace, perMinute, Date.now());
+  rate.take(workspace, perMinute, Date.now());
 }
 
 /**
@@ -94,18 +93,20 @@ interface SimulatedQuestion {
  * Makes the question that a real call would ask. With `request`, its body is validated and read by
  * the operation's own surface; otherwise the shape is what the body says of it, and a plain
  * request's where it says nothing.
+ *
+ * @throws {RefusalError}
  */
 export function simulationQuestion(
   body: JsonObject,
   operation: SimulatedOperation,
-): SimulatedQuestion | ServiceError {
+): SimulatedQuestion {
   const { request, model } = body;
   if (
     model === undefined &&
     operation.operation !== "moderations" &&
     !(isJsonObject(request) && "model" in request)
   ) {
-    return invalidRequest("missing_field", "model is required", "model");
+    throw badRequest("missing_field", "model is required", "model");
   }
   if (!isJsonObject(request))
     return { question: plainQuestion(body, operation.operation), request: null };
@@ -115,8 +116,7 @@ export function simulationQuestion(
     ...(model === undefined ? {} : { model }),
     ...(provider === undefined ? {} : { provider }),
   };
-  const invalid = nested(operation.validate(whole));
-  if (invalid !== null) return invalid;
+  orNested(operation.validate(whole));
   // A simulated request has a body only, and speaks the protocol's oldest version.
   // The size that the call's body would have, not that of the simulation around it.
   const parsed = operation.surface.parse(
@@ -124,30 +124,31 @@ export function simulationQuestion(
     Buffer.byteLength(JSON.stringify(request)),
     NO_HEADERS,
   );
-  return "code" in parsed ? (nested(parsed) ?? parsed) : { question: parsed, request: parsed };
+  const question = orNested(parsed);
+  return { question, request: question };
 }
 
 /**
  * What a real call does between decision and dispatch: the 400 for members which the route does not
  * take or another protocol cannot express, or the decision as it will be carried out.
+ *
+ * @throws {RefusalError} with that 400.
  */
 export function simulatedDecision(
   request: InferenceRequest | null,
   { surface }: SimulatedOperation,
   table: RoutingTable,
   decision: Decision,
-): Decision | ServiceError {
+): Decision {
   const route = table.routes[decision.route];
-  const strange = request === null ? null : nested(refusedKind(request, route));
-  if (strange !== null) return strange;
+  if (request !== null) orNested(refusedKind(request, route));
   if (request === null || decision.outcome === "deny" || route === undefined) return decision;
-  const unknown = nested(surface.refuseUnknown(request.body, route.unknownFields));
-  if (unknown !== null) return unknown;
+  orNested(surface.refuseUnknown(request.body, route.unknownFields));
   const prepared =
     surface.kind === "unary"
       ? openUnary(table, surface, request, route, decision, null)
       : prepareTranslations(table, surface, request, route, decision);
-  return "code" in prepared ? (nested(prepared) ?? prepared) : prepared.decision;
+  return orNested(prepared).decision;
 }
 
 function plainQuestion(body: JsonObject, operation: Operation): Question {
@@ -209,9 +210,9 @@ export function decideFrom(
   return { policies: acting, decision };
 }
 
-/** An error inside `request` names its member from the outside. */
-function nested(error: ServiceError | null): ServiceError | null {
-  if (error === null) return null;
-  const param = error.param === null ? "request" : `request.${error.param}`;
-  return invalidRequest(error.code, error.message, param);
+/** As `orRefuse`; an error inside `request` names its member from the outside. */
+function orNested<Value>(value: Value | ServiceError): Value {
+  if (!isServiceError(value)) return value;
+  const param = value.param === null ? "request" : `request.${value.param}`;
+  throw badRequest(value.code, value.message, param);
 }

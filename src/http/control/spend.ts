@@ -32,9 +32,7 @@ export async function spend(
   now: number,
 ): Promise<ControlAnswer> {
   const workspaces = readWorkspaces(call);
-  const requested = readQuery(call.url.searchParams, now, "spend");
-  if ("code" in requested) return requested;
-  const { window, grouping } = requested;
+  const { window, grouping } = readQuery(call.url.searchParams, now, "spend");
   const isCsv = wantsCsv(call.headers.accept);
   const most = isCsv ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS;
   return source.turns.take(ownWorkspace(call), async () => {

@@ -1,3 +1,4 @@
+import type { KeyPage } from "../../canon/credentials/service-key.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoreFailure } from "../../canon/error.ts";
 import type { StoredContent } from "../../canon/policy.ts";
@@ -6,7 +7,6 @@ import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type {
   IssuerRecord,
   KeyGrants,
-  KeyPageQuery,
   KeyRecord,
   KeyUse,
   SessionRecord,
@@ -112,7 +112,7 @@ export class StoreEngine {
     "keys.create": (record: KeyRecord) => this.#published(() => this.#keys.create(record)),
     "keys.get": (id: string) => this.#keys.get(id),
     "keys.list": (workspace: string | null) => this.#keys.list(workspace),
-    "keys.page": (query: KeyPageQuery) => this.#keys.page(query),
+    "keys.page": (query: KeyPage) => this.#keys.page(query),
     "keys.count_active": (workspace: string, now: number, most: number) =>
       this.#keys.countActive(workspace, now, most),
     "keys.revoke": (id: string, at: number) => this.#published(() => this.#keys.revoke(id, at)),

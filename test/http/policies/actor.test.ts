@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ServiceKey } from "../../../src/canon/credentials/service-key.ts";
+import { KeyFaultError, type ServiceKey } from "../../../src/canon/credentials/service-key.ts";
 import { LONGEST_WAY, actorOf } from "../../../src/http/control/policies/policy-call.ts";
 import { digestOf } from "../../lifecycle/lifecycle-context.ts";
 import { keyRecord } from "../../store/records.ts";
 import { Fixture, type MadeKey } from "./fixture.ts";
+import { refusedOrResolved } from "../../support/refusals.ts";
 
 /** Makes a key with another one over HTTP. */
 async function makeWith(
@@ -130,12 +131,14 @@ describe("the way from a key to its origin", () => {
       records.map((record, index) => [id(index), { ...keyRecord(id(index)), ...record }]),
     );
     return {
-      get: (requested: string): Promise<ServiceKey | { readonly fault: "absent" }> =>
-        Promise.resolve(known.get(requested) ?? { fault: "absent" }),
+      get: (requested: string): Promise<ServiceKey | null> =>
+        Promise.resolve(known.get(requested) ?? null),
     };
   };
   const from = (index: number, records: readonly Partial<ServiceKey>[]) =>
-    actorOf({ keyId: id(index), workspace: "w", labels: [] }, "req_1", keysOf(records));
+    refusedOrResolved(
+      actorOf({ keyId: id(index), workspace: "w", labels: [] }, "req_1", keysOf(records)),
+    );
 
   it("ends at one key for all keys of one tree, and no key has a role that the origin lacks", async () => {
     const labels = fc.subarray(["a", "b", "c"]);
@@ -220,9 +223,8 @@ describe("the way from a key to its origin", () => {
   });
 
   it("is a 503 where the keys cannot be read", async () => {
-    const keys = { get: () => Promise.resolve({ fault: "unavailable" } as const) };
-    expect(
-      await actorOf({ keyId: id(0), workspace: "w", labels: [] }, "req_1", keys),
-    ).toMatchObject({ status: 503 });
+    const keys = { get: () => Promise.reject(new KeyFaultError({ fault: "unavailable" })) };
+    const reading = actorOf({ keyId: id(0), workspace: "w", labels: [] }, "req_1", keys);
+    expect(await refusedOrResolved(reading)).toMatchObject({ status: 503 });
   });
 });

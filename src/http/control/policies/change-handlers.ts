@@ -1,6 +1,4 @@
-import { codedError } from "../../../canon/error-codes.ts";
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { canonicalJson, isJsonObject } from "../../../canon/json.ts";
+import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
 import { type ChangeRecord, asIdentifier } from "../../../evidence/record.ts";
 import {
   entityTag,
@@ -21,7 +19,7 @@ import {
   actorOf,
   revokedApprovers,
   candidateFigures,
-  managementError,
+  checkManagement,
   missingFor,
   newestStates,
   orUnavailable,
@@ -29,6 +27,7 @@ import {
   viewOf,
 } from "./policy-call.ts";
 import type { PolicyAdministration } from "./administration.ts";
+import { RefusalError, badRequest, refusal } from "../../refusal.ts";
 import type { ValueOf } from "../../../canon/json/schema.ts";
 import { parseRevision } from "../../../canon/policy.ts";
 import type {
@@ -95,11 +94,11 @@ export const TRANSITIONS_QUERY = {
 } as const;
 
 /** The revision whose content is requested; `null`: the content is named otherwise. */
-export function readRevision(query: URLSearchParams): number | null | ServiceError {
+export function readRevision(query: URLSearchParams): number | null {
   const written = query.get("revision");
   if (written === null) return null;
   if (query.has("digest"))
-    return invalidRequest("invalid_value", "Give digest or revision, not both", "revision");
+    throw badRequest("invalid_value", "Give digest or revision, not both", "revision");
   return Number(written.slice(1));
 }
 
@@ -127,22 +126,18 @@ function readBodyRevision(value: string | null | undefined): number | null | und
   return typeof value === "string" ? (parseRevision(value) ?? undefined) : value;
 }
 
-/**
- * Why a withdrawal is rejected by its body: that of an approval and that of a candidate have
- * different members.
- */
-function withdrawalError(body: ValueOf<typeof WITHDRAW_SCHEMA>): ServiceError | null {
+/** Withdrawals of approvals and of candidates have different members. @throws {RefusalError} */
+function checkWithdrawal(body: ValueOf<typeof WITHDRAW_SCHEMA>): void {
   const isApproval = body.what === "approval";
   const [needed, other] = isApproval
     ? (["digest", "expected"] as const)
     : (["expected", "digest"] as const);
   if (body[other] !== undefined) {
     const message = `${other} has no meaning for the withdrawal of ${isApproval ? "an approval" : "a candidate"}; leave it out`;
-    return invalidRequest("invalid_value", message, other);
+    throw badRequest("invalid_value", message, other);
   }
-  return body[needed] === undefined
-    ? invalidRequest("missing_field", `${needed} is required`, needed)
-    : null;
+  if (body[needed] === undefined)
+    throw badRequest("missing_field", `${needed} is required`, needed);
 }
 
 /** One entity tag of RFC 9110 §8.8.3, with `W/` where it is weak. */
@@ -156,11 +151,11 @@ const MOST_TAGS = 16;
  * otherwise one that does not fit.
  *
  * @param present the policy's tag now. @param header node joins several headers of the name with
- * commas, as RFC 9110 §5.3 has it.
+ * commas, as RFC 9110 §5.3 has it. @throws {RefusalError}
  */
-export function readIfMatch(header: string | undefined, present: string): string | ServiceError {
+export function readIfMatch(header: string | undefined, present: string): string {
   if (header === undefined || header.trim() === "" || header.trim() === "*") {
-    return codedError(
+    throw refusal(
       "precondition_required",
       "Send If-Match with the ETag of GET /v1/policies/{id}; * is not accepted, because it does not identify a state.",
       { param: "If-Match" },
@@ -169,7 +164,7 @@ export function readIfMatch(header: string | undefined, present: string): string
   const tags = readTags(header);
   if (tags === null) {
     const message = 'If-Match must be an entity tag with its quotation marks, such as "0123abcd"';
-    return invalidRequest("invalid_value", message, "If-Match");
+    throw badRequest("invalid_value", message, "If-Match");
   }
   // Strong comparison: a weak tag fits nothing.
   return tags.find((tag) => tag === present) ?? tags[0] ?? "";
@@ -201,7 +196,6 @@ export const CHANGE_HANDLERS = {
     const { digest, report: claimed } = body;
     const report =
       claimed === undefined ? null : await verifiedReport(administration, policy, digest, claimed);
-    if (report !== null && "code" in report) return report;
     const request = { policy, digest, by, report };
     const verdict = changes.approval(states, request, Date.now());
     return withMissing(
@@ -213,18 +207,15 @@ export const CHANGE_HANDLERS = {
   promotePolicy: change<typeof PROMOTE_SCHEMA>(async (call, start) => {
     const { states, lifecycle, administration, policy, by, body } = start;
     const expected = expectation(call, start, "candidate", body.expected);
-    if ("code" in expected) return expected;
     const found = changes.promotable(states, { policy, expected });
-    if (isFault(found)) return faultError(found);
+    if (isFault(found)) throw faultError(found);
     const { table } = call.snapshot.decider;
     const { status } = found;
     const figures =
       status.candidate !== null && changes.isJudged(status)
         ? await orUnavailable(candidateFigures(administration, status, status.candidate))
         : null;
-    if (figures !== null && "code" in figures) return figures;
     const revoked = await revokedApprovers(status, call.runtime.keys);
-    if ("code" in revoked) return revoked;
     const request = {
       policy,
       expected,
@@ -242,7 +233,6 @@ export const CHANGE_HANDLERS = {
   rollBackPolicy: change<typeof ROLL_BACK_SCHEMA>(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
     const expected = expectation(call, start, "enforced", body.expected);
-    if ("code" in expected) return expected;
     const toRevision = readBodyRevision(body.to_revision);
     const request = {
       policy,
@@ -258,16 +248,20 @@ export const CHANGE_HANDLERS = {
   }),
   withdrawPolicy: change<typeof WITHDRAW_SCHEMA>(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
-    const wrong = withdrawalError(body);
-    if (wrong !== null) return wrong;
+    checkWithdrawal(body);
     if (body.what === "approval") {
       const request = { policy, digest: body.digest ?? "", by };
       const verdict = changes.approvalWithdrawal(states, request, Date.now());
       return finish(call, start, verdict, () => lifecycle.withdrawApproval(request));
     }
-    if (call.identity?.scopes.has("operations:manage") !== true) return approvalsOnly();
+    // Who may approve may take that back, and nothing else.
+    if (call.identity?.scopes.has("operations:manage") !== true) {
+      throw refusal(
+        "insufficient_scope",
+        "Withdrawing a candidate needs the scope operations:manage; policies:approve is for approvals.",
+      );
+    }
     const expected = expectation(call, start, "candidate", body.expected);
-    if ("code" in expected) return expected;
     const request = { policy, expected, by };
     const verdict = changes.candidateWithdrawal(states, request, Date.now());
     return finish(call, start, verdict, () => lifecycle.withdrawCandidate(request));
@@ -275,20 +269,12 @@ export const CHANGE_HANDLERS = {
   releasePolicy: change<typeof RELEASE_SCHEMA>(async (call, start) => {
     const { states, lifecycle, policy, by, body } = start;
     const expected = expectation(call, start, null, {});
-    if ("code" in expected) return expected;
     const request = { policy, digest: body.digest, expected, by };
     return finish(call, start, changes.contentRelease(states, request, Date.now()), () =>
       lifecycle.releaseContent(request),
     );
   }),
 } as const satisfies Record<string, ControlHandler>;
-
-/** Who may approve may take that back, and nothing else. */
-function approvalsOnly(): ServiceError {
-  const message =
-    "Withdrawing a candidate needs the scope operations:manage; policies:approve is for approvals.";
-  return codedError("insufficient_scope", message);
-}
 
 interface Start<Body = unknown> {
   readonly administration: PolicyAdministration;
@@ -299,50 +285,41 @@ interface Start<Body = unknown> {
   readonly body: Body;
 }
 
-/** The caller, its permission, and the policy of the call. */
-async function begin(call: ControlCall): Promise<Omit<Start, "body"> | ServiceError> {
-  const { identity, administration } = parts(call);
-  const refused = managementError(call, identity);
-  if (refused !== null) return refused;
-  const states = await newestStates(administration);
-  if ("code" in states) return states;
-  const policy = states.policies.get(call.parameter ?? "")?.id;
-  if (policy === undefined) return noSuchPolicy();
-  const by = await actorOf(identity, call.requestId, call.runtime.keys);
-  if ("code" in by) return by;
-  const { lifecycle } = administration;
-  return { administration, lifecycle, states, policy, by };
-}
-
 /** A handler that changes the policy which the path names. @typeParam Schema of its row's body. */
 function change<Schema>(
   answer: (call: ControlCall, start: Start<ValueOf<Schema>>) => Promise<ControlAnswer>,
 ): ControlHandler {
   return async (call) => {
-    const start = await begin(call);
-    return "code" in start ? start : answer(call, { ...start, body: bodyOf<Schema>(call) });
+    const { identity, administration } = parts(call);
+    checkManagement(call, identity);
+    const { lifecycle } = administration;
+    const states = await newestStates(administration);
+    const policy = states.policies.get(call.parameter)?.id;
+    if (policy === undefined) throw noSuchPolicy();
+    const by = await actorOf(identity, call.requestId, call.runtime.keys);
+    const body = bodyOf<Schema>(call);
+    return answer(call, { administration, lifecycle, states, policy, by, body });
   };
 }
 
 /**
  * The state that the caller has read: the header's entity tag and the body's revisions. @param slot
- * which the change is about; `null`: none.
+ * which the change is about; `null`: none. @throws {RefusalError}
  */
 function expectation(
   call: ControlCall,
   { states, policy }: Pick<Start, "states" | "policy">,
   slot: "candidate" | "enforced" | null,
   revisions: ExpectedRevisions | undefined,
-): Expectation | ServiceError {
+): Expectation {
   const status = states.policies.get(policy);
-  if (status === undefined) return noSuchPolicy();
+  if (status === undefined) throw noSuchPolicy();
   const present = entityTag(status);
   const etag = readIfMatch(call.headers["if-match"], present);
-  if (typeof etag !== "string") return etag;
   // Who knows how it is has not missed anything: whatever revision of an empty slot they name,
   // looking again would not help.
   if (etag === present && slot !== null && status[slot] === null) {
-    return faultError({ fault: slot === "candidate" ? "no_candidate" : "nothing_to_roll_back_to" });
+    throw faultError({ fault: slot === "candidate" ? "no_candidate" : "nothing_to_roll_back_to" });
   }
   return { etag, ...readExpected(revisions) };
 }
@@ -357,17 +334,16 @@ async function finish(
   { administration, policy }: Start,
   verdict: changes.Verdict,
   perform: () => Promise<LifecycleChange | Parameters<typeof faultError>[0]>,
-): Promise<ControlAnswer> {
+): Promise<{ readonly json: JsonObject; readonly headers: readonly string[] }> {
   if (verdict !== null) {
-    if (isFault(verdict)) return faultError(verdict);
-    const unrecorded = await call.recordChange(changeOf(verdict));
-    if (unrecorded !== null) return unrecorded;
+    if (isFault(verdict)) throw faultError(verdict);
+    await call.recordChange(changeOf(verdict));
     const done = await perform();
-    if (isFault(done)) return faultError(done);
+    if (isFault(done)) throw faultError(done);
     try {
       await administration.apply();
     } catch {
-      return notApplied();
+      throw notApplied();
     }
   }
   const status = administration.lifecycle.states.policies.get(policy);
@@ -384,15 +360,17 @@ async function finish(
 async function withMissing(
   { runtime }: ControlCall,
   { administration, policy }: Start,
-  answer: ControlAnswer,
+  answer: { readonly json: JsonObject },
 ): Promise<ControlAnswer> {
   const status = administration.lifecycle.states.policies.get(policy);
-  if (!("json" in answer) || !isJsonObject(answer.json) || status === undefined) return answer;
-  const missing = await missingFor(runtime, { origin: "" }, administration, status);
-  return {
-    ...answer,
-    json: { ...answer.json, missing: missing !== null && "code" in missing ? null : missing },
-  };
+  if (status === undefined) return answer;
+  const missing = await missingFor(runtime, { origin: "" }, administration, status).catch(
+    (error: unknown) => {
+      if (error instanceof RefusalError) return null;
+      throw error;
+    },
+  );
+  return { ...answer, json: { ...answer.json, missing } };
 }
 
 /** A change as the evidence has it. */
@@ -423,11 +401,11 @@ async function verifiedReport(
   policy: string,
   digest: string,
   { sha256, table_revision: tableRevision, complete, assertions }: ClaimedReport,
-): Promise<ReportReference | ServiceError> {
+): Promise<ReportReference> {
   const claimed = { sha256, tableRevision, complete, assertions };
   const made = await simulate(policy, digest);
-  if (made === "busy") return simulationBusy();
-  if (made === "unavailable") return storeUnavailable();
+  if (made === "busy") throw simulationBusy();
+  if (made === "unavailable") throw storeUnavailable();
   if (typeof made === "string") return { ...claimed, verification: { result: "not_computed" } };
   const isSame =
     canonicalJson(claimed) ===

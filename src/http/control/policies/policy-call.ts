@@ -1,6 +1,4 @@
 import type { KeyManagement } from "../../../canon/credentials/service-key.ts";
-import { codedError } from "../../../canon/error-codes.ts";
-import type { ServiceError } from "../../../canon/error.ts";
 import { isPersonId, type Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import type { ValueOf } from "../../../canon/json/schema.ts";
@@ -13,7 +11,9 @@ import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
+import { refusal } from "../../refusal.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { Snapshot } from "../../snapshot.ts";
 import {
   rollBackTarget,
   isJudged,
@@ -246,12 +246,14 @@ const KEY_ID = /^[0-9A-Za-z]{12}$/;
  *
  * Roles are the labels that all keys on the way have: a key cannot give a role that it does not
  * have to a key that it creates.
+ *
+ * @throws {RefusalError}
  */
 export async function actorOf(
   identity: Pick<Identity, "keyId" | "workspace" | "person" | "labels">,
   requestId: string,
   keys: Pick<KeyManagement, "get">,
-): Promise<Actor | ServiceError> {
+): Promise<Actor> {
   const { keyId, workspace, person } = identity;
   if (person != null) {
     const { issuer, subject, name } = person;
@@ -268,9 +270,8 @@ export async function actorOf(
   let roles: ReadonlySet<string> | null = null;
   let id = keyId;
   for (let steps = 0; steps < LONGEST_WAY; steps += 1) {
-    const key = await keys.get(id);
-    if ("fault" in key) {
-      if (key.fault !== "absent") return storeUnavailable();
+    const key = await orUnavailable(keys.get(id));
+    if (key === null) {
       // A key that is gone still was one person; which labels it had is not known.
       return { keyId, workspace, origin: id, roles: [], requestId };
     }
@@ -285,7 +286,7 @@ export async function actorOf(
     id = next;
   }
   // Any key on the way, taken for the origin, would make several people of one.
-  return codedError(
+  throw refusal(
     "origin_too_far",
     "The chain of keys that created this key is too long to identify its owner; create a key at the terminal (signalbox keys create).",
   );
@@ -298,13 +299,12 @@ export async function actorOf(
 export async function revokedApprovers(
   status: PolicyStatus,
   keys: Pick<KeyManagement, "get">,
-): Promise<ReadonlySet<string> | ServiceError> {
+): Promise<ReadonlySet<string>> {
   const revoked = new Set<string>();
   for (const { by } of status.approvals.get(status.candidate?.digest ?? "") ?? []) {
     if (isPersonId(by.keyId)) continue;
-    const key = await keys.get(by.keyId);
-    if ("fault" in key && key.fault !== "absent") return storeUnavailable();
-    if ("fault" in key || key.status === "revoked") revoked.add(by.keyId);
+    const key = await orUnavailable(keys.get(by.keyId));
+    if (key === null || key.status === "revoked") revoked.add(by.keyId);
   }
   return revoked;
 }
@@ -320,44 +320,48 @@ export function parts({ identity, runtime }: ControlCall): PolicyParts {
   return { identity, administration: runtime.policies };
 }
 
-/** Why the caller may not manage policies; `null` where it may. */
-export function managementError(
-  { snapshot }: Pick<ControlCall, "snapshot">,
+/**
+ * Whether the workspace may manage policies. They concern all workspaces: by default the only one
+ * may change them, and no tenant may of several.
+ */
+export function managesPolicies(
+  { decider }: Pick<Snapshot, "decider">,
   { workspace }: Pick<Identity, "workspace">,
-): ServiceError | null {
-  const { policies, workspaces } = snapshot.decider.table;
-  // Policies concern all workspaces: by default the only workspace may change them,
-  // and no tenant may of several.
-  const managers = policies.managedBy ?? (Object.keys(workspaces).length === 1 ? [workspace] : []);
-  return managers.includes(workspace) ? null : notManagedHere(managers.length > 0);
+): boolean {
+  const { policies, workspaces } = decider.table;
+  return policies.managedBy?.includes(workspace) ?? Object.keys(workspaces).length === 1;
+}
+
+/** @throws {RefusalError} where the caller may not manage policies. */
+export function checkManagement({ snapshot }: ControlCall, identity: Identity): void {
+  if (!managesPolicies(snapshot, identity))
+    throw notManagedHere(snapshot.decider.table.policies.managedBy !== undefined);
 }
 
 /** The log as it is now, for this process too. */
-export async function newestStates({
-  lifecycle,
-}: PolicyAdministration): Promise<PolicyStates | ServiceError> {
+export function newestStates({ lifecycle }: PolicyAdministration): Promise<PolicyStates> {
   return orUnavailable(lifecycle.refresh());
 }
 
-/** A failed read is not the caller's fault; the store's error text does not leave the server. */
-export async function orUnavailable<Result>(
-  reading: Promise<Result>,
-): Promise<Result | ServiceError> {
-  try {
-    return await reading;
-  } catch {
-    return storeUnavailable();
-  }
+/**
+ * A failed read is not the caller's fault; the store's error text does not leave the server.
+ *
+ * @throws {RefusalError}
+ */
+export function orUnavailable<Result>(reading: Promise<Result>): Promise<Result> {
+  return reading.catch(() => {
+    throw storeUnavailable();
+  });
 }
 
-/** The policy that the path names. */
+/** The policy that the path names. @throws {RefusalError} */
 export async function namedStatus(
   administration: PolicyAdministration,
-  parameter: string | null,
-): Promise<PolicyStatus | ServiceError> {
-  const states = await newestStates(administration);
-  if ("code" in states) return states;
-  return states.policies.get(parameter ?? "") ?? noSuchPolicy();
+  parameter: string,
+): Promise<PolicyStatus> {
+  const status = (await newestStates(administration)).policies.get(parameter);
+  if (status === undefined) throw noSuchPolicy();
+  return status;
 }
 
 /** A handler about the policy that the path names. */
@@ -370,7 +374,7 @@ export function ofPolicy(
   return async (call) => {
     const found = parts(call);
     const status = await namedStatus(found.administration, call.parameter);
-    return "code" in status ? status : answer(call, { ...found, status });
+    return answer(call, { ...found, status });
   };
 }
 
@@ -446,17 +450,15 @@ export async function missingFor(
   by: Pick<Actor, "origin">,
   administration: PolicyAdministration,
   status: PolicyStatus,
-): Promise<readonly JsonObject[] | ServiceError | null> {
+): Promise<readonly JsonObject[] | null> {
   const { candidate } = status;
   if (candidate === null) return null;
   const figures = isJudged(status)
     ? await orUnavailable(candidateFigures(administration, status, candidate))
     : null;
-  if (figures !== null && "code" in figures) return figures;
   const { table } = snapshots.current.decider;
   const required = { ...promotionRequirements(table, status.id), tableRevision: table.revision };
   const revoked = await revokedApprovers(status, keys);
-  if ("code" in revoked) return revoked;
   return missingRequirements(status, { ...required, revoked }, by, figures, Date.now()).map(
     missingJson,
   );

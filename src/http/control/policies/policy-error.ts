@@ -1,6 +1,5 @@
 import { formatRevision } from "../../../canon/policy.ts";
-import type { ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/error-codes.ts";
+import type { codedError } from "../../../canon/error-codes.ts";
 import {
   REQUIREMENTS,
   type LifecycleFault,
@@ -8,6 +7,7 @@ import {
   type RequirementFacts,
   type RequirementName,
 } from "../../../lifecycle/lifecycle.ts";
+import { refusal, type RefusalError } from "../../refusal.ts";
 import type { PromotionSimulationFault } from "./administration.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { CONTROL_ERRORS, type PROMOTION_ERRORS } from "../../../canon/control-errors.ts";
@@ -17,12 +17,12 @@ function policyError(
   code: keyof typeof CONTROL_ERRORS,
   message: string,
   { facts, ...more }: NonNullable<Parameters<typeof codedError>[2]> = {},
-): ServiceError {
-  return codedError(code, message, { ...more, facts: { fix: CONTROL_ERRORS[code].fix, ...facts } });
+): RefusalError {
+  return refusal(code, message, { ...more, facts: { fix: CONTROL_ERRORS[code].fix, ...facts } });
 }
 
-/** Why nothing was done, as an error of the API. No value of the request is repeated. */
-export function faultError(fault: LifecycleFault): ServiceError {
+/** Why nothing was done, as an error to throw. No value of the request is repeated. */
+export function faultError(fault: LifecycleFault): RefusalError {
   switch (fault.fault) {
     case "unknown_policy":
       return noSuchPolicy();
@@ -80,18 +80,18 @@ export function faultError(fault: LifecycleFault): ServiceError {
   }
 }
 
-export function noSuchPolicy(): ServiceError {
+export function noSuchPolicy(): RefusalError {
   const message = "There is no policy with this id.";
   return policyError("policy_not_found", message);
 }
 
-export function noSuchContent(): ServiceError {
+export function noSuchContent(): RefusalError {
   const message = "The policy has no content with this digest, or it is no longer stored.";
   return policyError("content_not_found", message, { param: "digest" });
 }
 
 /** Why the server has no simulation of a promotion. */
-export function simulationError(fault: PromotionSimulationFault): ServiceError {
+export function simulationError(fault: PromotionSimulationFault): RefusalError {
   switch (fault) {
     case "busy":
       return simulationBusy();
@@ -117,15 +117,15 @@ export function simulationError(fault: PromotionSimulationFault): ServiceError {
   }
 }
 
-export function simulationBusy(): ServiceError {
+export function simulationBusy(): RefusalError {
   return policyError(
     "simulation_busy",
     "Other simulations of promotions are waiting already; nothing was done.",
   );
 }
 
-export function storeUnavailable(): ServiceError {
-  return codedError(
+export function storeUnavailable(): RefusalError {
+  return refusal(
     "store_unavailable",
     "The policy log cannot be read or written now; the change may or may not have been made. Read the policy before you try again.",
   );
@@ -135,7 +135,7 @@ export function storeUnavailable(): ServiceError {
  * The change is in the log, and this process decides as before it. Nothing to try again: the change
  * stands.
  */
-export function notApplied(): ServiceError {
+export function notApplied(): RefusalError {
   return policyError(
     "policies_not_applied",
     "The change is stored, but this server could not load it yet and decides as before. It keeps trying.",
@@ -146,7 +146,7 @@ export function notApplied(): ServiceError {
  * @param isManaged whether `policies.managed_by` of routes.yaml names a workspace. It does not name
  * the caller's workspace.
  */
-export function notManagedHere(isManaged: boolean): ServiceError {
+export function notManagedHere(isManaged: boolean): RefusalError {
   return policyError(
     "not_managed_here",
     isManaged

@@ -1,18 +1,18 @@
 import { type JsonObject, isJsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
 import type { Identity } from "../../../canon/identity.ts";
-import type { ServiceError } from "../../../canon/error.ts";
 import {
   contentOf,
   entityTag,
   type KnownContent,
   type PolicyStatus,
 } from "../../../lifecycle/lifecycle.ts";
+import { RefusalError } from "../../refusal.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ControlCall, ControlHandler, ControlAnswer } from "../control-call.ts";
 import {
   actorOf,
   describeRules,
-  managementError,
+  checkManagement,
   missingFor,
   namedStatus,
   newestStates,
@@ -34,19 +34,17 @@ import { readCount } from "../query.ts";
 const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
   const requested = url.searchParams.get("digest");
   const revision = readRevision(url.searchParams);
-  if (revision !== null && typeof revision !== "number") return revision;
   const content =
     revision === null
       ? contentNamed(status, requested)
       : (status.contents.values().find((each) => each.revision === revision) ?? null);
-  if (content === null) return noSuchContent();
+  if (content === null) throw noSuchContent();
   const kept =
     content.content === "rules"
       ? await orUnavailable(administration.content(content.digest))
       : null;
-  if (kept !== null && "code" in kept) return kept;
   // Numbered by an older version, which did not keep what it numbered.
-  if (kept === null && content.content === "rules") return noSuchContent();
+  if (kept === null && content.content === "rules") throw noSuchContent();
   return {
     json: {
       object: "policy.content",
@@ -95,7 +93,6 @@ const policyTransitions = ofPolicy(async ({ url }, { administration, status }) =
   const after = readCount(url.searchParams, "after", TRANSITIONS_QUERY);
   const limit = readCount(url.searchParams, "limit", TRANSITIONS_QUERY);
   const rows = await orUnavailable(rowsAbout(administration, status.id, after, limit + 1));
-  if ("code" in rows) return rows;
   const data = rows.slice(0, limit);
   return { json: { object: "list", data, has_more: rows.length > limit } };
 });
@@ -132,7 +129,6 @@ export const POLICY_HANDLERS = {
     const { administration } = parts(call);
     const showsEnded = call.url.searchParams.get("ended") === "true";
     const states = await newestStates(administration);
-    if ("code" in states) return states;
     const lines = [...states.policies.values()];
     // A policy that is in the files is shown, whatever its state.
     const isOver = (status: PolicyStatus): boolean =>
@@ -150,9 +146,7 @@ export const POLICY_HANDLERS = {
   },
   retrievePolicy: ofPolicy(async (call, { identity, administration, status }) => {
     const by = await originOf(call.runtime, identity, call.requestId);
-    if ("code" in by) return by;
     const missing = await missingFor(call.runtime, by, administration, status);
-    if (missing !== null && "code" in missing) return missing;
     const view = await viewOf(call.runtime, administration, status);
     return { json: { ...view, missing }, headers: ["etag", entityTag(status)] };
   }),
@@ -160,7 +154,7 @@ export const POLICY_HANDLERS = {
   /** Verdicts of the candidate in shadow. */
   retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
     const examples = readCount(call.url.searchParams, "examples", SHADOW_QUERY);
-    if (status.candidate === null) return faultError({ fault: "no_candidate" });
+    if (status.candidate === null) throw faultError({ fault: "no_candidate" });
     const { table, policies } = call.snapshot.decider;
     const { workspace } = identity;
     const reader = shadowReader(
@@ -196,9 +190,12 @@ async function originOf(
   { keys }: Pick<Runtime, "keys">,
   identity: Identity,
   requestId: string,
-): Promise<{ readonly origin: string } | ServiceError> {
-  const actor = await actorOf(identity, requestId, keys);
-  return "code" in actor && actor.status === 403 ? { origin: identity.keyId } : actor;
+): Promise<{ readonly origin: string }> {
+  return actorOf(identity, requestId, keys).catch((error: unknown) => {
+    if (error instanceof RefusalError && error.answer?.status === 403)
+      return { origin: identity.keyId };
+    throw error;
+  });
 }
 
 /** GET /v1/policies/{id}/simulation: the server's own report on the promotion of one content. */
@@ -206,14 +203,13 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   const { identity, administration } = parts(call);
   // A report names every workspace that the promotion concerns, and making one costs up to a
   // minute.
-  const refused = managementError(call, identity);
-  if (refused !== null) return refused;
+  checkManagement(call, identity);
   const line = await namedStatus(administration, call.parameter);
-  if ("code" in line) return line;
   const name = call.url.searchParams.get("digest") ?? "candidate";
   const content = contentNamed(line, name);
   if (content === null)
-    return name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
+    throw name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
   const made = await administration.simulate(line.id, content.digest);
-  return typeof made === "string" ? simulationError(made) : { text: made.text };
+  if (typeof made === "string") throw simulationError(made);
+  return { text: made.text };
 }

@@ -1,13 +1,16 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
-import { codedError } from "../../../canon/error-codes.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import { ruleOfCaller, type AdmittedWorkload } from "../../../canon/workload-identity.ts";
+import {
+  ruleOfCaller,
+  type AdmittedWorkload,
+  type WorkloadFault,
+} from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { ExchangeFault, TokenRequest } from "../../../canon/credentials/narrowing.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import type { IncomingMessage } from "node:http";
 import type { Snapshot } from "../../snapshot.ts";
+import { badRequest, refusal, type RefusalError } from "../../refusal.ts";
 import type { Runtime } from "../../runtime.ts";
 
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
@@ -26,32 +29,29 @@ export async function exchangeKey({
     throw new Error("exchange: a call without an identity or a body");
   }
   if ((identity.narrowed ?? null) !== null) {
-    return codedError("insufficient_scope", "A token cannot be exchanged; send the service key.");
+    throw refusal("insufficient_scope", "A token cannot be exchanged; send the service key.");
   }
   const isWorkload = ruleOfCaller(identity.keyId) !== null;
   const { subject_token: subject, subject_token_type: type } = body.value;
   if (type === JWT_TYPE && !isWorkload) {
-    return invalidRequest(
+    throw badRequest(
       "invalid_value",
       "subject_token_type: a JWT is exchanged without an Authorization header, by a rule of routes.yaml",
       "subject_token_type",
     );
   }
   if (!isWorkload && typeof subject === "string" && !isKeyOf(runtime, subject, identity)) {
-    return invalidRequest(
+    throw badRequest(
       "invalid_value",
       "subject_token must be the key in the Authorization header of the request",
       "subject_token",
     );
   }
-  const requested = readTokenRequest(body.value);
-  if ("code" in requested) return requested;
-  const prepared = runtime.tokens.prepare(identity, requested);
-  if ("fault" in prepared) return faultError(prepared);
-  const unrecorded = await recordChange({ what: "token_issued", id: asIdentifier(prepared.id) });
-  if (unrecorded !== null) return unrecorded;
+  const prepared = runtime.tokens.prepare(identity, readTokenRequest(body.value));
+  if ("fault" in prepared) throw faultError(prepared);
+  await recordChange({ what: "token_issued", id: asIdentifier(prepared.id) });
   const signed = await prepared.sign();
-  if ("fault" in signed) return faultError(signed);
+  if ("fault" in signed) throw faultError(signed);
   return {
     json: {
       access_token: signed.token,
@@ -71,33 +71,28 @@ function isKeyOf(runtime: Runtime, subject: string, { keyId }: Identity): boolea
 }
 
 /** Reads a body that matches `EXCHANGE_SCHEMA`: lists and numbers are text in a form. */
-function readTokenRequest(body: JsonObject): TokenRequest | ServiceError {
-  const lifetime = readNumber(body, "lifetime");
-  const requests = readNumber(body, "max_requests");
-  const tokens = readNumber(body, "max_tokens");
-  for (const count of [lifetime, requests, tokens])
-    if (count !== null && typeof count !== "number") return count;
+function readTokenRequest(body: JsonObject): TokenRequest {
   const { origin } = body;
   return {
     scopes: readList(body.scope),
     operations: readList(body.operations),
     routes: readList(body.routes),
     origin: typeof origin === "string" ? origin : null,
-    lifetime: typeof lifetime === "number" ? lifetime : null,
+    lifetime: readNumber(body, "lifetime"),
     ceilings: {
-      requests: typeof requests === "number" ? requests : null,
-      tokens: typeof tokens === "number" ? tokens : null,
+      requests: readNumber(body, "max_requests"),
+      tokens: readNumber(body, "max_tokens"),
     },
   };
 }
 
-function readNumber(body: JsonObject, name: string): number | null | ServiceError {
+/** @throws {RefusalError} */
+function readNumber(body: JsonObject, name: string): number | null {
   const value = body[name];
   if (value === undefined) return null;
   if (typeof value === "number") return value;
-  return typeof value === "string" && /^\d{1,12}$/.test(value)
-    ? Number(value)
-    : invalidRequest("invalid_type", `${name} must be a whole number`, name);
+  if (typeof value === "string" && /^\d{1,12}$/.test(value)) return Number(value);
+  throw badRequest("invalid_type", `${name} must be a whole number`, name);
 }
 
 /**
@@ -109,23 +104,19 @@ function readList(value: JsonValue | undefined): readonly string[] | null {
   return typeof value === "string" ? value.split(" ").filter((item) => item !== "") : null;
 }
 
-function faultError(fault: ExchangeFault): ServiceError {
+function faultError(fault: ExchangeFault): RefusalError {
   switch (fault.fault) {
     case "option":
-      return invalidRequest("invalid_value", `${fault.field}: ${fault.fix}`, fault.field);
+      return badRequest("invalid_value", `${fault.field}: ${fault.fix}`, fault.field);
     case "too_large":
-      return invalidRequest(
-        "invalid_value",
-        "routes: too many for one token; request fewer",
-        "routes",
-      );
+      return badRequest("invalid_value", "routes: too many for one token; request fewer", "routes");
     case "not_granted":
-      return codedError(
+      return refusal(
         "exchange_not_granted",
         "The key may not be exchanged; make one with an exchange grant.",
       );
     case "unavailable":
-      return codedError(
+      return refusal(
         "store_unavailable",
         "The public key of new tokens cannot be published now. Try again later.",
       );
@@ -149,45 +140,49 @@ export function mayBeWorkload({ decider }: Snapshot, { headers }: IncomingMessag
   return headers.authorization === undefined && decider.table.workloadIdentity !== undefined;
 }
 
-/** The workload whose JWT the body has. */
+/** The workload whose JWT the body has. @throws {RefusalError} */
 export async function admitWorkload(
   { workloads }: Runtime,
   { decider }: Snapshot,
   body: JsonObject,
-): Promise<AdmittedWorkload | ServiceError> {
+): Promise<AdmittedWorkload> {
   const { workloadIdentity } = decider.table;
   const { subject_token: jwt, subject_token_type: type } = body;
   if (workloadIdentity === undefined || type !== JWT_TYPE || typeof jwt !== "string") {
-    return codedError(
+    throw refusal(
       "invalid_api_key",
       `No service key: send it as \`Authorization: Bearer sbx_…\`, or a JWT in subject_token with subject_token_type=${JWT_TYPE}.`,
     );
   }
   const admitted = await workloads.admit(jwt, workloadIdentity);
-  if (!("fault" in admitted)) return admitted;
-  switch (admitted.fault) {
+  if ("fault" in admitted) throw workloadError(admitted);
+  return admitted;
+}
+
+function workloadError(fault: WorkloadFault): RefusalError {
+  switch (fault.fault) {
     case "invalid":
-      return codedError(
+      return refusal(
         "subject_token_invalid",
         "subject_token is malformed, its issuer is none of routes.yaml, or its issuer has not signed it.",
       );
     case "expired":
-      return codedError(
+      return refusal(
         "subject_token_expired",
         "subject_token has expired, or is not valid yet; send a new one.",
       );
     case "not_granted":
-      return codedError(
+      return refusal(
         "workload_not_granted",
         "No rule of `workload_identity` in routes.yaml has the audience and the claims of subject_token.",
       );
     case "ambiguous":
-      return codedError(
+      return refusal(
         "workload_ambiguous",
-        `Several rules of \`workload_identity\` match subject_token: ${admitted.rules.join(", ")}. Their claims have to exclude each other.`,
+        `Several rules of \`workload_identity\` match subject_token: ${fault.rules.join(", ")}. Their claims have to exclude each other.`,
       );
     case "unavailable":
-      return codedError(
+      return refusal(
         "issuer_unavailable",
         "The keys of the issuer of subject_token cannot be fetched now.",
       );

@@ -1,9 +1,8 @@
-import { invalidRequest, type ServiceError } from "../../../canon/error.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { readInstant } from "../../../governance/roll-up.ts";
+import { badRequest } from "../../refusal.ts";
 import { readCount, WORKSPACES_QUERY } from "../query.ts";
 import type {
-  KeyFault,
   KeyManagement,
   NewExchange,
   NewKey,
@@ -70,17 +69,17 @@ export function statusOf(key: ServiceKey, now: number): "active" | "expired" | "
 type CreateKeyBody = ValueOf<typeof CREATE_KEY_SCHEMA>;
 type RotateKeyBody = ValueOf<typeof ROTATE_KEY_SCHEMA>;
 
+/** @throws {RefusalError} */
 export function readNewKey(
   body: CreateKeyBody,
   workspace: string,
   createdBy: string,
   now: number,
-): NewKey | ServiceError {
+): NewKey {
   const expiresAt = readExpiry(body, now);
   if (expiresAt === null) {
-    return invalidRequest("missing_field", "expires_at or expires_in is required", "expires_at");
+    throw badRequest("missing_field", "expires_at or expires_in is required", "expires_at");
   }
-  if (typeof expiresAt !== "number") return expiresAt;
   const { name, scopes, owner, environment, workload, labels, exchange, limits } = body;
   return {
     workspace,
@@ -97,13 +96,9 @@ export function readNewKey(
   };
 }
 
-export function readRotation(
-  body: RotateKeyBody,
-  createdBy: string,
-  now: number,
-): Rotation | ServiceError {
+/** @throws {RefusalError} */
+export function readRotation(body: RotateKeyBody, createdBy: string, now: number): Rotation {
   const expiresAt = readExpiry(body, now);
-  if (expiresAt !== null && typeof expiresAt !== "number") return expiresAt;
   const { overlap_seconds: overlap } = body;
   return {
     createdBy,
@@ -112,13 +107,13 @@ export function readRotation(
   };
 }
 
-/** Milliseconds since the epoch; `null` where the body names no expiry. */
+/** Milliseconds since the epoch; `null` where the body names no expiry. @throws {RefusalError} */
 function readExpiry(
   { expires_at: at, expires_in: seconds }: RotateKeyBody,
   now: number,
-): number | null | ServiceError {
+): number | null {
   if (at !== undefined && seconds !== undefined) {
-    return invalidRequest(
+    throw badRequest(
       "invalid_value",
       "expires_at and expires_in exclude each other; send one",
       "expires_in",
@@ -126,13 +121,12 @@ function readExpiry(
   }
   if (seconds !== undefined) return now + seconds * 1_000;
   if (at === undefined) return null;
-  return (
-    readTime(at) ??
-    invalidRequest(
-      "invalid_value",
-      "expires_at must be an RFC 3339 time, such as 2027-01-31T00:00:00Z",
-      "expires_at",
-    )
+  const time = readTime(at);
+  if (time !== null) return time;
+  throw badRequest(
+    "invalid_value",
+    "expires_at must be an RFC 3339 time, such as 2027-01-31T00:00:00Z",
+    "expires_at",
   );
 }
 
@@ -197,14 +191,14 @@ export const KEY_PAGE_QUERY = {
  * One page of the keys of some workspaces, newest first. Keys are never deleted, so a cursor stays
  * good.
  *
- * @param now milliseconds since the epoch.
+ * @param now milliseconds since the epoch. @throws {RefusalError}
  */
 export async function pageOfKeys(
   keys: Pick<KeyManagement, "get" | "page">,
   workspaces: readonly string[],
   query: URLSearchParams,
   now: number,
-): Promise<{ readonly json: JsonObject } | KeyFault | ServiceError> {
+): Promise<{ readonly json: JsonObject }> {
   const limit = readCount(query, "limit", KEY_PAGE_QUERY);
   const end = query.get("expires_before");
   const before = end === null ? null : readInstant(end);
@@ -212,23 +206,19 @@ export async function pageOfKeys(
   const after = query.get("after");
   let last: ServiceKey | null = null;
   if (after !== null) {
-    const known = await keys.get(after);
-    if ("fault" in known && known.fault !== "absent") return known;
-    if ("fault" in known || !workspaces.includes(known.workspace)) {
-      return invalidRequest(
+    last = await keys.get(after);
+    if (last === null || !workspaces.includes(last.workspace)) {
+      throw badRequest(
         "invalid_cursor",
         "after must be the id of a key of this workspace",
         "after",
       );
     }
-    last = known;
   }
   const found: ServiceKey[] = [];
   for (const workspace of workspaces) {
     // The cursor is a position in the order of all keys, so it is one in each workspace's, too.
-    const page = await keys.page({ workspace, expiring, after: last, limit: limit + 1 });
-    if ("fault" in page) return page;
-    found.push(...page);
+    found.push(...(await keys.page({ workspace, expiring, after: last, limit: limit + 1 })));
   }
   const shown = found.toSorted(expiring === null ? newestFirst : soonestFirst).slice(0, limit);
   return {

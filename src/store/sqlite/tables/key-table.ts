@@ -1,9 +1,9 @@
+import type { KeyPage } from "../../../canon/credentials/service-key.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { holderText } from "../../../canon/identity.ts";
 import type {
   IssuerRecord,
   KeyGrants,
-  KeyPageQuery,
   KeyRecord,
   KeyUse,
   SessionRecord,
@@ -90,7 +90,7 @@ export class KeyTable {
     );
   }
 
-  page({ workspace, expiring, after, limit }: KeyPageQuery): readonly KeyRecord[] {
+  page({ workspace, expiring, after, limit }: KeyPage): readonly KeyRecord[] {
     if (expiring !== null) {
       const { expiresAt, id } = after ?? { expiresAt: 0, id: "" };
       return this.#expiring
