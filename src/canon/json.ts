@@ -1,9 +1,12 @@
 /** Any JSON value (RFC 8259). */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 
+/** The value of a member; `undefined` where it is absent. */
+export type JsonMember = JsonValue | undefined;
+
 /** A JSON object. Look names from outside up with `Object.hasOwn`: `constructor` is a name too. */
 export interface JsonObject {
-  readonly [name: string]: JsonValue | undefined;
+  readonly [name: string]: JsonMember;
 }
 
 /** @example isJsonObject([]) // false */
@@ -220,7 +223,7 @@ function restoreNames(value: JsonValue, originalName: (name: string) => string):
   const stack: JsonValue[] = [value];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     if (typeof next !== "object" || next === null) continue;
-    const members: readonly (JsonValue | undefined)[] = isArray(next) ? next : Object.values(next);
+    const members: readonly JsonMember[] = isArray(next) ? next : Object.values(next);
     for (const member of members)
       if (typeof member === "object" && member !== null) stack.push(member);
     if (!isArray(next) && Object.keys(next).some((name) => name.startsWith(MARK)))

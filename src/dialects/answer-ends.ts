@@ -1,6 +1,6 @@
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import type { FinishReason } from "../canon/generate/event.ts";
-import type { JsonValue } from "../canon/json.ts";
+import type { JsonMember } from "../canon/json.ts";
 import { ownValue } from "./json.ts";
 
 /** A failure that showed in the answer itself. `code` is one of ours. */
@@ -13,7 +13,7 @@ export function answerFailure(kind: FailureKind, code: string | null = null): Up
  * `messages.2.content`): its name, and its position in a list. The rest may be the caller's own
  * text (names of a schema) and is omitted. `null` without such a path.
  */
-export function namedMember(path: JsonValue | undefined): { readonly param: string } | null {
+export function namedMember(path: JsonMember): { readonly param: string } | null {
   const match =
     typeof path === "string"
       ? /^([a-z][a-z0-9_]{0,63})(?:\.?\[(\d{1,6})\]|\.(\d{1,6})(?!\w))?(?!\w)/i.exec(path)
@@ -140,14 +140,14 @@ const FAILURES: Readonly<Record<string, readonly [FailureKind, string | null]>> 
  * The reason that a value stands for; `other` for an unknown one, `null` where there is none (no
  * text, empty, or `"null"`, which DashScope sends).
  */
-export function finishReason(value: JsonValue | undefined): FinishReason | null {
+export function finishReason(value: JsonMember): FinishReason | null {
   if (typeof value !== "string" || value === "" || value === "null") return null;
   const known = value.toLowerCase();
   return ownValue(ENDS, known) ?? "other";
 }
 
 /** The failure that a value stands for; `null` for every other value. */
-export function finishFailure(value: JsonValue | undefined): UpstreamFailure | null {
+export function finishFailure(value: JsonMember): UpstreamFailure | null {
   if (typeof value !== "string") return null;
   const known = value.toLowerCase();
   const failure = ownValue(FAILURES, known);

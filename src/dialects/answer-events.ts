@@ -9,7 +9,7 @@ import type {
   OpenBlock,
   TokenLogprob,
 } from "../canon/generate/event.ts";
-import { isJsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember } from "../canon/json.ts";
 import { answerFailure } from "./answer-ends.ts";
 import { mergeUsage } from "./json.ts";
 
@@ -445,7 +445,7 @@ const NO_LOGPROBS: readonly TokenLogprob[] = Object.freeze([]);
  * Log probabilities in the form of chat completions and responses; entries without a token or a
  * number are omitted. `bytes` is `null` where there are none.
  */
-export function readTokenLogprobs(value: JsonValue | undefined): readonly TokenLogprob[] {
+export function readTokenLogprobs(value: JsonMember): readonly TokenLogprob[] {
   if (!Array.isArray(value)) return NO_LOGPROBS;
   return value.flatMap((entry) => {
     if (!isJsonObject(entry)) return [];

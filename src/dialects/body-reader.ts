@@ -1,5 +1,5 @@
 import type { Capability } from "../canon/capability.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
 import {
   SORT_KEYS,
   type BodyReader,
@@ -32,16 +32,13 @@ function conversationName({ prompt_cache_key: name }: JsonObject): string | null
  *
  * @param turns a list, or one text. @param instructions of the whole conversation.
  */
-export function turnsOpening(
-  turns: JsonValue | undefined,
-  instructions?: JsonValue,
-): string | null {
+export function turnsOpening(turns: JsonMember, instructions?: JsonValue): string | null {
   const opening = Array.isArray(turns) ? firstTurn(turns) : headOf(turns);
   return summaryOf(instructions === undefined ? opening : [...opening, instructions]);
 }
 
 /** The beginning of a prompt without turns. */
-export function promptOpening(prompt: JsonValue | undefined): string | null {
+export function promptOpening(prompt: JsonMember): string | null {
   return summaryOf(headOf(prompt));
 }
 
@@ -59,7 +56,7 @@ function firstTurn(turns: readonly JsonValue[]): readonly JsonValue[] {
 }
 
 /** The beginning of a prompt: a text, the first of several, or tokens. */
-function headOf(prompt: JsonValue | undefined): readonly JsonValue[] {
+function headOf(prompt: JsonMember): readonly JsonValue[] {
   if (typeof prompt === "string") return [prompt.slice(0, PROMPT_HEAD)];
   if (!Array.isArray(prompt)) return [];
   const items: readonly JsonValue[] = prompt;
@@ -93,7 +90,7 @@ class Summary {
     return this.#text;
   }
 
-  add(value: JsonValue | undefined, depth: number): void {
+  add(value: JsonMember, depth: number): void {
     if (this.#text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
     if (typeof value === "string") {
       // With its length before it, one text cannot be confused with two.
@@ -171,14 +168,14 @@ const MEDIA: ReadonlySet<Capability> = new Set([
   "file_input",
 ]);
 
-function mediaAllowance(value: JsonValue | undefined): number {
+function mediaAllowance(value: JsonMember): number {
   if (typeof value !== "object" || value === null) return 0;
   let sum = isJsonObject(value) ? allowanceOf(value.type) : 0;
   for (const each of Object.values(value)) sum += mediaAllowance(each);
   return sum;
 }
 
-function allowanceOf(type: JsonValue | undefined): number {
+function allowanceOf(type: JsonMember): number {
   if (typeof type !== "string") return 0;
   if (PICTURES.includes(type)) return PICTURE;
   return DOCUMENTS.includes(type) ? DOCUMENT : 0;
@@ -226,7 +223,7 @@ export const INPUT_BODY: BodyReader = {
 };
 
 /** Normalises a validated `provider` member; `null` where it requests nothing. */
-export function parsePreferences(value: JsonValue | undefined): ProviderPreferences | null {
+export function parsePreferences(value: JsonMember): ProviderPreferences | null {
   if (!isJsonObject(value)) return null;
   const {
     sort,
@@ -255,7 +252,7 @@ function parseSort(value: JsonValue): NonNullable<ProviderPreferences["sort"]> {
   return { by: sortKey(value.by), partition: value.partition === "none" ? "none" : "model" };
 }
 
-function sortKey(value: JsonValue | undefined): SortKey {
+function sortKey(value: JsonMember): SortKey {
   return SORT_KEYS.find((key) => key === value) ?? "price";
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { NULLABLE_TEXT, TEXT, complete } from "../canon/json/schema.ts";
 import { SORT_KEYS } from "../canon/request.ts";
 import { textOf } from "./json.ts";
@@ -63,7 +63,7 @@ function publishedObject(schema: JsonObject): JsonObject {
   );
 }
 
-function publishedValue(value: JsonValue | undefined): JsonValue | undefined {
+function publishedValue(value: JsonMember): JsonMember {
   if (Array.isArray(value)) return value.map((item: JsonValue) => publishedValue(item) ?? null);
   return isJsonObject(value) ? publishedSchema(value) : value;
 }

@@ -1,5 +1,5 @@
 import type { DroppedField } from "../canon/generate/edit.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { listOf } from "./json.ts";
 
 /** Requirements of a protocol for schemas of answers and arguments. */
@@ -28,7 +28,7 @@ type Change = (schema: JsonObject) => JsonObject;
 
 /** A schema after a change to each schema in it; the same object where nothing changed. */
 function changed(schema: JsonObject, change: Change): JsonObject {
-  let copy: Record<string, JsonValue | undefined> | null = null;
+  let copy: Record<string, JsonMember> | null = null;
   for (const name in schema) {
     const value = schema[name];
     const fitted = NAMED.includes(name)
@@ -41,16 +41,16 @@ function changed(schema: JsonObject, change: Change): JsonObject {
   return change(copy ?? schema);
 }
 
-function changedValue(value: JsonValue | undefined, change: Change): JsonValue | undefined {
+function changedValue(value: JsonMember, change: Change): JsonMember {
   if (isJsonObject(value)) return changed(value, change);
   if (!Array.isArray(value)) return value;
   const fitted = value.map((one: JsonValue) => (isJsonObject(one) ? changed(one, change) : one));
   return fitted.some((one, index) => one !== value[index]) ? fitted : value;
 }
 
-function changedMembers(value: JsonValue | undefined, change: Change): JsonValue | undefined {
+function changedMembers(value: JsonMember, change: Change): JsonMember {
   if (!isJsonObject(value)) return value;
-  let copy: Record<string, JsonValue | undefined> | null = null;
+  let copy: Record<string, JsonMember> | null = null;
   for (const name in value) {
     const fitted = changedValue(value[name], change);
     if (fitted !== value[name]) (copy ??= { ...value })[name] = fitted;
@@ -115,7 +115,7 @@ export function closedSchema(
 }
 
 /** Of the bounds of lists, the least may be 0 or 1. */
-function isAcceptedBound(name: string, value: JsonValue | undefined): boolean {
+function isAcceptedBound(name: string, value: JsonMember): boolean {
   return name === "minItems" && (value === 0 || value === 1);
 }
 

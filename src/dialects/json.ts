@@ -1,5 +1,11 @@
 import type { TokenUsage } from "../canon/generate/event.ts";
-import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../canon/json.ts";
+import {
+  isJsonObject,
+  parseJson,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../canon/json.ts";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
@@ -7,7 +13,7 @@ const strict = new TextDecoder("utf-8", { fatal: true });
  * Parses a caller's bytes as JSON, as `parseExactJsonText` does; `undefined` where they are not
  * UTF-8 or not JSON.
  */
-export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
+export function parseJsonBytes(bytes: Uint8Array): JsonMember {
   try {
     return parseExactJsonText(strict.decode(bytes));
   } catch {
@@ -21,7 +27,7 @@ export function parseJsonBytes(bytes: Uint8Array): JsonValue | undefined {
  * is kept as its text in a raw JSON object: it is printed again as it came, and has no type that a
  * schema accepts.
  */
-export function parseExactJsonText(text: string): JsonValue | undefined {
+export function parseExactJsonText(text: string): JsonMember {
   try {
     const value = parseJson(text);
     // Reviving recurses; every contract refuses deeper values.
@@ -45,7 +51,7 @@ export function parseExactJsonText(text: string): JsonValue | undefined {
  * Parses an upstream's bytes as JSON, as `parseJsonText` does; `undefined` where they are not UTF-8
  * either.
  */
-export function parseAnswerBytes(bytes: Uint8Array): JsonValue | undefined {
+export function parseAnswerBytes(bytes: Uint8Array): JsonMember {
   try {
     return parseJsonText(strict.decode(bytes));
   } catch {
@@ -118,7 +124,7 @@ function significantDigits(number: string): string {
  * Parses text as JSON, to be read and not to be sent on; numbers are doubles. `undefined` where it
  * is not JSON, or is nested more deeply than any answer.
  */
-export function parseJsonText(text: string): JsonValue | undefined {
+export function parseJsonText(text: string): JsonMember {
   try {
     const value = parseJson(text);
     // Short text cannot be deep: the walk is left out for nearly all events of a stream.
@@ -132,7 +138,7 @@ export function parseJsonText(text: string): JsonValue | undefined {
  * Whether a value is nested more deeply than `limit`; serialising or walking such a value would
  * overflow the stack.
  */
-export function isDeeperThan(value: JsonValue | undefined, limit: number): boolean {
+export function isDeeperThan(value: JsonMember, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (limit === 0) return true;
   if (isArray(value)) {
@@ -152,7 +158,7 @@ function isArray(value: JsonObject | readonly JsonValue[]): value is readonly Js
  * The member that an object itself has, never one of its prototype; `undefined` where it has none,
  * or the value is no object.
  */
-export function memberIn(value: JsonValue | undefined, name: string): JsonValue | undefined {
+export function memberIn(value: JsonMember, name: string): JsonMember {
   return isJsonObject(value) ? ownValue(value, name) : undefined;
 }
 
@@ -165,15 +171,15 @@ export function ownValue<Value>(
 }
 
 /** The items of a list; none where the value is no list. */
-export function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+export function listOf(value: JsonMember): readonly JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
 /** A list with its objects changed; the value itself where nothing changes or it is no list. */
 export function mapObjects(
-  list: JsonValue | undefined,
+  list: JsonMember,
   change: (object: JsonObject) => JsonValue,
-): JsonValue | undefined {
+): JsonMember {
   if (!Array.isArray(list)) return list;
   const changed = list.map((item: JsonValue) => (isJsonObject(item) ? change(item) : item));
   return changed.every((item, index) => item === list[index]) ? list : changed;
@@ -183,7 +189,7 @@ export function mapObjects(
 export function withMember(
   object: JsonObject,
   name: string,
-  change: (value: JsonValue | undefined) => JsonValue | undefined,
+  change: (value: JsonMember) => JsonMember,
 ): JsonObject {
   const value = object[name];
   const changed = change(value);
@@ -200,7 +206,7 @@ export function withObject(
 }
 
 /** A list of an answer; `null` where it is none. */
-export function listIn(value: JsonValue | undefined, name: string): readonly JsonValue[] | null {
+export function listIn(value: JsonMember, name: string): readonly JsonValue[] | null {
   const list = memberIn(value, name);
   return Array.isArray(list) ? list : null;
 }
@@ -208,34 +214,34 @@ export function listIn(value: JsonValue | undefined, name: string): readonly Jso
 /**
  * A count of an answer; `null` where it is absent or invalid: Bedrock sends -1 for unknown counts.
  */
-export function readCount(value: JsonValue | undefined): number | null {
+export function readCount(value: JsonMember): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
-export function countIn(value: JsonValue | undefined, name: string): number | null {
+export function countIn(value: JsonMember, name: string): number | null {
   return readCount(memberIn(value, name));
 }
 
 /** Empty where the value is no text. */
-export function textOf(value: JsonValue | undefined): string {
+export function textOf(value: JsonMember): string {
   return typeof value === "string" ? value : "";
 }
 
-export function textOrNull(value: JsonValue | undefined): string | null {
+export function textOrNull(value: JsonMember): string | null {
   return typeof value === "string" ? value : null;
 }
 
 /** `null` where the value is absent, or a number too large for a double. */
-export function numberOrNull(value: JsonValue | undefined): number | null {
+export function numberOrNull(value: JsonMember): number | null {
   return typeof value === "number" ? value : null;
 }
 
-export function flagOrNull(value: JsonValue | undefined): boolean | null {
+export function flagOrNull(value: JsonMember): boolean | null {
   return typeof value === "boolean" ? value : null;
 }
 
 /** A text of an answer; `null` where it is none or empty. */
-export function textIn(value: JsonValue | undefined, name: string): string | null {
+export function textIn(value: JsonMember, name: string): string | null {
   const text = memberIn(value, name);
   return typeof text === "string" && text !== "" ? text : null;
 }

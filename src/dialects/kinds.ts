@@ -1,6 +1,6 @@
 import type { Capability } from "../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { ownValue } from "./json.ts";
 import {
   isEmptyValue,
@@ -191,7 +191,7 @@ class KindsWalk {
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index += 1) {
         this.#path.push(index);
-        const item: JsonValue | undefined = value[index];
+        const item: JsonMember = value[index];
         if (typeof item === "object" && item !== null) this.#value(item, owner, isDefinition);
         else if (isDefinition) this.#refuseKind(this.#kinds.unknownTool("?", this.#print()));
         this.#path.pop();

@@ -1,5 +1,5 @@
 import type { UpstreamFailure } from "../canon/failure.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { kindOfStatus, namedMember } from "./answer-ends.ts";
 import { memberIn } from "./json.ts";
 
@@ -407,7 +407,7 @@ function ofMessage(message: string): Partial<Refusal> | null {
 }
 
 /** Types of the validator that many Python servers have; all others are about a value. */
-const VALIDATOR_CODES: ReadonlyMap<JsonValue | undefined, string> = new Map<JsonValue, string>([
+const VALIDATOR_CODES: ReadonlyMap<JsonMember, string> = new Map<JsonValue, string>([
   ["extra_forbidden", "unknown_parameter"],
   ["missing", "missing_required_parameter"],
   ["value_error.missing", "missing_required_parameter"],
@@ -427,7 +427,7 @@ function ofValidator(detail: readonly JsonValue[]): Partial<Refusal> | null {
  * list, or another server's error inside (`error`, `detail`, OpenRouter's `metadata.raw`). Codes
  * are of closed lists; `param` is untrusted (`UpstreamFailure.param`). Nothing else of it is kept.
  */
-function readRefusal(error: JsonValue | undefined, depth = 0): Partial<Refusal> | null {
+function readRefusal(error: JsonMember, depth = 0): Partial<Refusal> | null {
   if (typeof error === "string") return ofMessage(error);
   if (Array.isArray(error))
     return ofValidator(error) ?? (depth > 3 ? null : readRefusal(error[0], depth + 1));
@@ -460,14 +460,14 @@ function reportedStatus({ code, status, status_code: other }: JsonObject): numbe
  */
 export function refusedAnswer(
   status: number,
-  error: JsonValue | undefined,
+  error: JsonMember,
   code: string | null,
 ): UpstreamFailure {
   return { kind: kindOfStatus(status), status, retryAfter: null, code, ...readRefusal(error) };
 }
 
 /** The same for an error inside a stream, or in an answer with status 200. */
-export function refusedFrame(error: JsonValue | undefined, code: string | null): UpstreamFailure {
+export function refusedFrame(error: JsonMember, code: string | null): UpstreamFailure {
   const status = isJsonObject(error) ? reportedStatus(error) : null;
   return { kind: "error_frame", status, retryAfter: null, code: readRefusal(error)?.code ?? code };
 }

@@ -3,7 +3,7 @@ import type { ServiceError } from "../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
 import { NO_EDITS, editSet, type EditSet } from "../canon/generate/edit.ts";
 import type { FinishReason, TokenUsage } from "../canon/generate/event.ts";
-import { isJsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember } from "../canon/json.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
 import { answerFailure } from "./answer-ends.ts";
@@ -108,7 +108,7 @@ const LABELS = [
  * Providers open streams, blocks and items with every member that there could be, empty; 0 means
  * that there is no output yet.
  */
-export function outputCharacters(value: JsonValue | undefined, members: readonly string[]): number {
+export function outputCharacters(value: JsonMember, members: readonly string[]): number {
   if (!isJsonObject(value)) return 0;
   let sum = 0;
   for (const name of members) sum += charactersIn(value[name]);
@@ -116,7 +116,7 @@ export function outputCharacters(value: JsonValue | undefined, members: readonly
 }
 
 /** The same for one value, with everything beneath it. */
-export function charactersIn(value: JsonValue | undefined): number {
+export function charactersIn(value: JsonMember): number {
   if (typeof value === "string") return value.length;
   let sum = 0;
   if (Array.isArray(value)) {
@@ -129,7 +129,7 @@ export function charactersIn(value: JsonValue | undefined): number {
 
 /** A body for a provider of the same protocol, after the edits that all protocols share. */
 interface EditedBody {
-  readonly body: Record<string, JsonValue | undefined>;
+  readonly body: Record<string, JsonMember>;
   readonly stripped: string[];
   readonly edits: EditSet;
 }
@@ -148,7 +148,7 @@ export function editedBody(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedBody {
-  const body: Record<string, JsonValue | undefined> = {};
+  const body: Record<string, JsonMember> = {};
   const stripped: string[] = [];
   const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
@@ -176,7 +176,7 @@ export function editedBody(
  * A route that refuses unknown members accepts empty ones; providers refuse some of them, so they
  * are removed.
  */
-function isLeftOut(value: JsonValue | undefined, mode: UnknownFields): boolean {
+function isLeftOut(value: JsonMember, mode: UnknownFields): boolean {
   return mode === "strip" || (mode === "reject" && isEmptyValue(value));
 }
 
@@ -185,11 +185,7 @@ function isLeftOut(value: JsonValue | undefined, mode: UnknownFields): boolean {
  * three times as slowly. So `__proto__` is defined, to travel as a member and not to become the
  * prototype.
  */
-function setMember(
-  body: Record<string, JsonValue | undefined>,
-  name: string,
-  value: JsonValue | undefined,
-): void {
+function setMember(body: Record<string, JsonMember>, name: string, value: JsonMember): void {
   if (name !== "__proto__") body[name] = value;
   else
     Object.defineProperty(body, name, {

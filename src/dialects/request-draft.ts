@@ -6,11 +6,11 @@ import type {
   ToolCallPart,
   ToolChoice,
 } from "../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject } from "../canon/json.ts";
 import { parseExactJsonText } from "./json.ts";
 
 /** Members of a body while it is written; `undefined` is not printed. */
-export type Members = Record<string, JsonValue | undefined>;
+export type Members = Record<string, JsonMember>;
 
 /**
  * A request while it is printed for a provider: its body, dropped fields, and the refusal if it
@@ -44,7 +44,7 @@ export class RequestDraft {
  * @example membersWithValue({ seed: 7, stop: null }) // { seed: 7 }
  */
 export function membersWithValue(
-  members: Readonly<Record<string, JsonValue | undefined>>,
+  members: Readonly<Record<string, JsonMember>>,
 ): JsonObject | undefined {
   const kept = Object.entries(members).filter(([, value]) => value != null);
   return kept.length === 0 ? undefined : Object.fromEntries(kept);

@@ -1,7 +1,13 @@
 import type { Capability, Feature } from "../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../canon/json.ts";
 import { editDistance } from "../canon/nearest-name.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
 import type { RouteRow } from "../canon/table.ts";
@@ -89,7 +95,7 @@ function nearestField(registry: FieldRegistry, name: string): string | null {
  * nothing but such members. Client libraries that know the members of many vendors send back what
  * they made of an answer (LiteLLM: `provider_specific_fields: {"refusal": null}`).
  */
-export function isEmptyValue(value: JsonValue | undefined): boolean {
+export function isEmptyValue(value: JsonMember): boolean {
   if (value == null) return true;
   if (!isJsonObject(value)) return Array.isArray(value) && value.length === 0;
   let isEmpty = true;
@@ -122,14 +128,14 @@ function repeats(object: JsonObject, name: string, role: JsonValue): boolean {
   return sources?.some((source) => isParsedFrom(object[source], value)) === true;
 }
 
-function isParsedFrom(text: JsonValue | undefined, copy: JsonValue | undefined): boolean {
+function isParsedFrom(text: JsonMember, copy: JsonMember): boolean {
   const parsed = typeof text === "string" ? parseExactJsonText(text) : undefined;
   if (parsed === undefined || isDeeperThan(parsed, MAXIMUM_DEPTH)) return false;
   return canonicalJson(parsed) === canonicalJson(copy);
 }
 
 /** Replaced members by object; `undefined` removes one. */
-type MemberChanges = Map<JsonObject, Map<string, JsonValue | undefined>>;
+type MemberChanges = Map<JsonObject, Map<string, JsonMember>>;
 
 /** A value with changed members; the value itself where nothing in it changes. */
 function withChanges(value: JsonValue, changes: MemberChanges): JsonValue {
@@ -335,15 +341,10 @@ export class RequestReading {
    * Replaces a member of the history, for providers of every protocol. @param value `undefined`:
    * not at all.
    */
-  replace(
-    object: JsonObject,
-    name: string,
-    value: JsonValue | undefined,
-    field: DroppedField,
-  ): void {
+  replace(object: JsonObject, name: string, value: JsonMember, field: DroppedField): void {
     this.dropped.add(field);
     const changes = (this.#changes ??= new Map());
-    const own = changes.get(object) ?? new Map<string, JsonValue | undefined>();
+    const own = changes.get(object) ?? new Map<string, JsonMember>();
     changes.set(object, own.set(name, value));
     if (!this.#replaced.includes(field)) this.#replaced.push(field);
   }

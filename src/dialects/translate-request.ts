@@ -3,7 +3,7 @@ import { emulatesFormat, type RequestEdits } from "../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
 import type { GenerateRequest, Hints } from "../canon/generate/generate-request.ts";
-import type { JsonObject, JsonValue } from "../canon/json.ts";
+import type { JsonMember, JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, UnknownFields } from "../canon/table.ts";
 import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
@@ -197,7 +197,7 @@ const STOPS: ReadonlySet<Feature> = new Set<Feature>([
 ]);
 
 /** Feature that a named tool choice requires: with one tool it is the same as forcing a call. */
-export function namedToolFeature(tools: JsonValue | undefined): Feature {
+export function namedToolFeature(tools: JsonMember): Feature {
   return isOne(tools) ? "tool_choice_required" : "tool_choice_named";
 }
 
@@ -205,11 +205,11 @@ export function namedToolFeature(tools: JsonValue | undefined): Feature {
  * Feature that switching parallel calls off requires: with one tool, the router can drop further
  * calls of an answer.
  */
-export function singleCallFeature(tools: JsonValue | undefined): Feature {
+export function singleCallFeature(tools: JsonMember): Feature {
   return isOne(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";
 }
 
-function isOne(tools: JsonValue | undefined): boolean {
+function isOne(tools: JsonMember): boolean {
   return Array.isArray(tools) && tools.length === 1;
 }
 

@@ -8,7 +8,12 @@ import type {
   SystemTurn,
   Turn,
 } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
@@ -148,7 +153,7 @@ function formatTools(request: GenerateRequest, { body, dropped }: RequestDraft):
 }
 
 /** One plain text as a string, other content as blocks. */
-function formatSystem(turns: readonly SystemTurn[]): JsonValue | undefined {
+function formatSystem(turns: readonly SystemTurn[]): JsonMember {
   const blocks = turns.flatMap(formatSystemTurn);
   return blocks.length === 0 ? undefined : plain(blocks);
 }

@@ -1,6 +1,12 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, OutputFormat, Tool } from "../../canon/generate/generate-request.ts";
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type {
   BodyReader,
   InferenceRequest,
@@ -134,7 +140,7 @@ function noteValues(body: JsonObject, reading: RequestReading): void {
 }
 
 /** Agents always send an edit that keeps all thinking, which changes no conversation. */
-function editsNothing(management: JsonValue | undefined): boolean {
+function editsNothing(management: JsonMember): boolean {
   if (!isJsonObject(management)) return true;
   return Object.entries(management).every(([name, value]) => {
     if (value === null) return true;
@@ -151,7 +157,7 @@ function keepsAll(edit: JsonValue): boolean {
   );
 }
 
-function readStop(stops: JsonValue | undefined, reading: RequestReading): readonly string[] {
+function readStop(stops: JsonMember, reading: RequestReading): readonly string[] {
   if (!Array.isArray(stops) || stops.length === 0) return [];
   reading.use("stop_sequences", "stop_sequences");
   if (stops.length > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop_sequences");
@@ -183,7 +189,7 @@ function readFormat(
 }
 
 function readSchema(
-  format: JsonValue | undefined,
+  format: JsonMember,
   path: string,
   reading: RequestReading,
 ): OutputFormat | null {
@@ -281,7 +287,7 @@ const TOOL_MEMBERS = ["type", "name", "description", "input_schema", "strict", "
 const HINTS = ["eager_input_streaming", "defer_loading", "input_examples"];
 
 /** The tools that the caller runs. */
-function readTools(tools: JsonValue | undefined, reading: RequestReading): readonly Tool[] {
+function readTools(tools: JsonMember, reading: RequestReading): readonly Tool[] {
   const read: Tool[] = [];
   if (!Array.isArray(tools)) return read;
   for (const [index, value] of tools.entries()) {
@@ -340,8 +346,8 @@ const CHOICE_MEMBERS = ["type", "name", "disable_parallel_tool_use"];
  * judges a choice of others.
  */
 function readToolChoice(
-  choice: JsonValue | undefined,
-  all: JsonValue | undefined,
+  choice: JsonMember,
+  all: JsonMember,
   tools: readonly Tool[],
   reading: RequestReading,
 ): Pick<GenerateRequest, "toolChoice" | "parallelToolCalls"> {

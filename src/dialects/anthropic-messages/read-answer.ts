@@ -1,7 +1,12 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { Citation, FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import { finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
@@ -69,7 +74,7 @@ class MessageReader extends AnswerEvents {
     this.#addUsage(message.usage, begins);
   }
 
-  openBlock(block: JsonValue | undefined): void {
+  openBlock(block: JsonMember): void {
     // Blocks do not overlap; one that was never closed ends here.
     this.closeBlock();
     const kind = isJsonObject(block) ? KINDS.find((known) => known === block.type) : undefined;
@@ -108,7 +113,7 @@ class MessageReader extends AnswerEvents {
   /**
    * Unknown kinds of hasPieces are dropped; a known one that its block cannot have is a broken answer.
    */
-  addDelta(delta: JsonValue | undefined): void {
+  addDelta(delta: JsonMember): void {
     if (!isJsonObject(delta)) return this.fail("malformed");
     const type = textOf(delta.type);
     // Some servers send a first piece without opening its block.
@@ -160,12 +165,12 @@ class MessageReader extends AnswerEvents {
   }
 
   /** Reads the stop reason, and the usage so far. */
-  change(delta: JsonValue | undefined, usage: JsonValue | undefined): void {
+  change(delta: JsonMember, usage: JsonMember): void {
     this.#readEnd(delta);
     this.#addUsage(usage);
   }
 
-  #readEnd(delta: JsonValue | undefined): void {
+  #readEnd(delta: JsonMember): void {
     if (!isJsonObject(delta)) return;
     this.#finish = finishReason(delta.stop_reason) ?? this.#finish;
     const sequence = delta.stop_sequence;
@@ -180,12 +185,12 @@ class MessageReader extends AnswerEvents {
     this.finish(this.#finish, this.#stopSequence);
   }
 
-  #addUsage(usage: JsonValue | undefined, begins = false): void {
+  #addUsage(usage: JsonMember, begins = false): void {
     if (this.over || !this.#tally.add(usage, begins) || this.#tally.usage === null) return;
     this.emit({ type: "usage", usage: this.#tally.usage });
   }
 
-  #cite(citation: JsonValue | undefined, key: string): void {
+  #cite(citation: JsonMember, key: string): void {
     const read = isJsonObject(citation) ? readCitation(citation) : null;
     if (read === null) this.emit({ type: "dropped", field: "citations_dropped" });
     else this.blocks.citation(read, key);
@@ -327,7 +332,7 @@ export class UsageTally {
    * @param begins at the beginning of a stream: the output count there is ignored.
    * @returns whether `usage` is one.
    */
-  add(usage: JsonValue | undefined, begins = false): boolean {
+  add(usage: JsonMember, begins = false): boolean {
     if (!isJsonObject(usage)) return false;
     this.#isCounted = true;
     for (const name of COUNTS) {
@@ -391,7 +396,7 @@ export function readMessagesError(status: number, bytes: Uint8Array): UpstreamFa
 }
 
 /** An error object inside a stream, or in an answer with status 200. */
-export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
+export function readErrorFrame(error: JsonMember): UpstreamFailure {
   return refusedFrame(error, safeCode(error));
 }
 
@@ -400,7 +405,7 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
  * instead of content. `null` where it reports none. Results of tools have types of their own
  * (`web_search_tool_result_error`) and are content.
  */
-function innerFailure(part: JsonValue | undefined): UpstreamFailure | null {
+function innerFailure(part: JsonMember): UpstreamFailure | null {
   if (!isJsonObject(part)) return null;
   const { type, error } = part;
   return type === "error" || error != null ? readErrorFrame(error) : null;
@@ -426,7 +431,7 @@ export function eventFailure({
   return failed ?? innerFailure(block) ?? innerFailure(delta);
 }
 
-function safeCode(error: JsonValue | undefined): string | null {
+function safeCode(error: JsonMember): string | null {
   if (!isJsonObject(error)) return null;
   const { details, type } = error;
   for (const code of [memberIn(details, "error_code"), type]) {

@@ -12,7 +12,12 @@ import type {
   ToolResult,
   Turn,
 } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import { isSummary, readSigned, redactedSignature } from "./reasoning.ts";
 import {
@@ -79,7 +84,7 @@ function readMessage(
 }
 
 function readAssistant(
-  content: JsonValue | undefined,
+  content: JsonMember,
   path: string,
   reading: RequestReading,
 ): readonly AssistantPart[] {
@@ -88,21 +93,12 @@ function readAssistant(
 }
 
 /** A text or a list of text blocks; an empty text has none. */
-function readTexts(
-  value: JsonValue | undefined,
-  path: string,
-  reading: RequestReading,
-): readonly TextPart[] {
+function readTexts(value: JsonMember, path: string, reading: RequestReading): readonly TextPart[] {
   if (typeof value === "string") return value === "" ? [] : [plainText(value)];
   return readBlocks(value, "system", path, reading).filter(isText);
 }
 
-function readUser(
-  content: JsonValue | undefined,
-  path: string,
-  turns: Turn[],
-  reading: RequestReading,
-): void {
+function readUser(content: JsonMember, path: string, turns: Turn[], reading: RequestReading): void {
   const blocks = readBlocks(content, "user", path, reading);
   if (blocks.length === 0) reading.dropped.add("empty_text_dropped");
   let parts: InputPart[] = [];
@@ -134,7 +130,7 @@ function conversationMember(body: JsonObject, messages: readonly JsonValue[]): s
     : "messages[0]";
 }
 
-function isOneText(content: JsonValue | undefined): boolean {
+function isOneText(content: JsonMember): boolean {
   if (typeof content === "string") return true;
   if (!Array.isArray(content) || content.length !== 1) return false;
   const [block] = content;
@@ -177,7 +173,7 @@ const isAssistantPart = (block: Block): block is TextPart | ReasoningPart | Tool
 
 /** The blocks of a list that canon can hold; a list may be absent. */
 function readBlocks(
-  blocks: JsonValue | undefined,
+  blocks: JsonMember,
   context: BlockContext,
   path: string,
   reading: RequestReading,
@@ -387,7 +383,7 @@ function isFile(source: JsonObject): boolean {
   return source.type === "file" || source.file_id != null;
 }
 
-function isOn(citations: JsonValue | undefined): boolean {
+function isOn(citations: JsonMember): boolean {
   return isJsonObject(citations) && citations.enabled === true;
 }
 
@@ -399,7 +395,7 @@ export function cacheMark({ cache_control: mark }: JsonObject): CacheMark | null
 }
 
 /** Whether a cache mark is one that canon has. */
-export function isPlainMark(mark: JsonValue | undefined): boolean {
+export function isPlainMark(mark: JsonMember): boolean {
   if (!isJsonObject(mark)) return true;
   for (const name in mark) {
     const value = mark[name];

@@ -1,6 +1,6 @@
 import type { GenerateRequest, ReasoningRequest } from "../../canon/generate/generate-request.ts";
 import { readSignature, tagSignature } from "../../canon/generate/signature.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
 import { memberIn, numberOrNull, ownValue, textOf } from "../json.ts";
@@ -165,7 +165,7 @@ export function readReasoning(
 }
 
 function readDisplay(
-  display: JsonValue | undefined,
+  display: JsonMember,
   reading: RequestReading,
 ): "summarized" | "omitted" | null {
   if (display === "summarized" || display === "omitted") return display;

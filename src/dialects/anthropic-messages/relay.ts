@@ -3,7 +3,12 @@ import type { UpstreamFailure } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { relayedSignature } from "../../canon/generate/signature.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { BETA_HEADER, type ProtocolHeaders } from "../../canon/request.ts";
 import type { ProviderRow } from "../../canon/table.ts";
 import { answerFailure, finishReason } from "../answer-ends.ts";
@@ -40,7 +45,7 @@ import {
 import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
 import { formatSseEvent } from "../sse.ts";
 
-type Body = Record<string, JsonValue | undefined>;
+type Body = Record<string, JsonMember>;
 
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
@@ -109,7 +114,7 @@ function capOutput(body: Body, cap: number): boolean {
 }
 
 interface BareMessages {
-  readonly messages: JsonValue | undefined;
+  readonly messages: JsonMember;
   /** Whether unsigned reasoning of another protocol was left out. */
   readonly dropped: boolean;
 }
@@ -119,7 +124,7 @@ interface BareMessages {
  * protocols' answers. The decision has made sure that the endpoint can read the signatures.
  * Messages that need no change are the same objects.
  */
-function bareMessages(messages: JsonValue | undefined): BareMessages {
+function bareMessages(messages: JsonMember): BareMessages {
   let dropped = false;
   const bare = mapObjects(messages, (message) =>
     message.role === "assistant"
@@ -139,7 +144,7 @@ function bareMessages(messages: JsonValue | undefined): BareMessages {
  * refuses ("final assistant content cannot end with trailing whitespace"); `null` where there is
  * none.
  */
-function withTrimmedPrefill(messages: JsonValue | undefined): JsonValue[] | null {
+function withTrimmedPrefill(messages: JsonMember): JsonValue[] | null {
   const last = Array.isArray(messages) ? messages.at(-1) : undefined;
   if (!Array.isArray(messages) || !isJsonObject(last) || last.role !== "assistant") return null;
   const { content } = last;
@@ -242,12 +247,7 @@ class MessagesObserver extends RelayedStream {
   }
 
   /** Reads one event with data; returns whether it is relayed. */
-  #take(
-    name: string | null,
-    type: JsonValue | undefined,
-    event: JsonObject,
-    data: string,
-  ): boolean {
+  #take(name: string | null, type: JsonMember, event: JsonObject, data: string): boolean {
     if (type === "error" || name === "error") return this.#rejects(readErrorFrame(event.error));
     if (this.#isRepeated(type, data)) return false;
     const inner = eventFailure(event);
@@ -361,7 +361,7 @@ class EventTagger {
    * The event as the client gets it; the event itself where nothing changes. Each event once, in
    * their order.
    */
-  tag(type: JsonValue | undefined, event: JsonObject): JsonObject {
+  tag(type: JsonMember, event: JsonObject): JsonObject {
     if (type === "message_start")
       return withObject(event, "message", (message) => tagMessage(message, this.#family));
     let tagged = event;

@@ -6,7 +6,12 @@ import type {
   TokenUsage,
 } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import { redactedSignature } from "../anthropic-messages/reasoning.ts";
@@ -262,13 +267,13 @@ class MessageReader extends AnswerEvents {
     this.flush();
   }
 
-  addUsage(usage: JsonValue | undefined): void {
+  addUsage(usage: JsonMember): void {
     const read = readUsage(usage);
     if (read !== null) this.emit({ type: "usage", usage: read });
   }
 
   /** The stop reason has arrived. Counts may follow, so `conclude` reports the end. */
-  stop(reason: JsonValue | undefined): void {
+  stop(reason: JsonMember): void {
     this.closeBlock();
     const unknown = answerFailure("malformed", "unknown_finish_reason");
     this.#ending = finishFailure(reason) ?? finishReason(reason) ?? unknown;
@@ -345,7 +350,7 @@ function joinBase64(pieces: readonly string[]): string | null {
  * Reads the counts of an answer; `null` where there are none. The protocol's input excludes cached
  * tokens; canon's includes them.
  */
-export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+export function readUsage(usage: JsonMember): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
   const fresh = readCount(usage.inputTokens);
   const cacheRead = readCount(usage.cacheReadInputTokens);
@@ -362,7 +367,7 @@ export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
 }
 
 /** Tokens. The list has an entry for each duration for which something was written. */
-function writtenForAnHour(details: JsonValue | undefined): number {
+function writtenForAnHour(details: JsonMember): number {
   if (!Array.isArray(details)) return 0;
   return details.reduce<number>(
     (sum, one) =>
@@ -411,7 +416,7 @@ export function bedrockErrorIn(answer: JsonObject): UpstreamFailure | null {
 /** The failure that a frame reports: an exception, or an error; `null` for an event. */
 export function frameFailure(
   headers: Frame["headers"],
-  payload: JsonValue | undefined,
+  payload: JsonMember,
 ): UpstreamFailure | null {
   const kind = headers.get(":message-type");
   if (kind === "event") return null;
@@ -420,7 +425,7 @@ export function frameFailure(
   return refusedFrame(payload, codeOf(type));
 }
 
-function codeOf(type: JsonValue | undefined): string | null {
+function codeOf(type: JsonMember): string | null {
   return typeof type === "string"
     ? (CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null)
     : null;

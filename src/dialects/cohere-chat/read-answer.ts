@@ -1,7 +1,12 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { Citation, TokenLogprob, TokenUsage } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, type BlockSequencer } from "../answer-events.ts";
 import type { Upstream } from "../dialect.ts";
@@ -83,7 +88,7 @@ function failureOf(object: JsonObject): ReturnType<typeof answerFailure> {
 }
 
 function memberOf(object: JsonObject, name: string): JsonObject {
-  const value: JsonValue | undefined = object[name];
+  const value: JsonMember = object[name];
   return isJsonObject(value) ? value : EMPTY;
 }
 
@@ -115,7 +120,7 @@ class MessageReader extends AnswerEvents {
   }
 
   /** A whole message. */
-  takeMessage(message: JsonObject, logprobs: JsonValue | undefined): void {
+  takeMessage(message: JsonObject, logprobs: JsonMember): void {
     const { content, tool_calls: calls, citations } = message;
     const parts: readonly JsonValue[] = listOf(content);
     const cited: readonly JsonValue[] = listOf(citations);
@@ -138,24 +143,24 @@ class MessageReader extends AnswerEvents {
     this.#takePart(index, part, NO_LOGPROBS);
   }
 
-  addContent(index: number, part: JsonObject, logprobs: JsonValue | undefined): void {
+  addContent(index: number, part: JsonObject, logprobs: JsonMember): void {
     this.#addContent(index, part, this.#wantsLogprobs ? readLogprobs(logprobs) : NO_LOGPROBS);
   }
 
-  addPlan(plan: JsonValue | undefined): void {
+  addPlan(plan: JsonMember): void {
     if (typeof plan !== "string" || plan === "" || !this.#accepts()) return;
     this.#text = null;
     this.blocks.text(plan, [], "plan");
   }
 
-  openCall(index: number, call: JsonValue | undefined): void {
+  openCall(index: number, call: JsonMember): void {
     if (!this.#accepts()) return;
     this.#text = null;
     const failure = this.#calls.open(index, call);
     if (failure !== null) this.fail(failure);
   }
 
-  addArguments(index: number, json: JsonValue | undefined): void {
+  addArguments(index: number, json: JsonMember): void {
     if (typeof json !== "string" || !this.#accepts()) return;
     if (!this.#calls.add(index, json)) this.fail("malformed");
   }
@@ -164,7 +169,7 @@ class MessageReader extends AnswerEvents {
     if (this.#accepts()) this.#calls.close(index);
   }
 
-  cite(value: JsonValue | undefined): void {
+  cite(value: JsonMember): void {
     if (!this.#accepts()) return;
     const { content, citations, incomplete } = readCitation(value);
     const text = this.#text;
@@ -230,7 +235,7 @@ class MessageReader extends AnswerEvents {
 const NO_LOGPROBS: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });
 
 /** Our code for an `error_type` beside ERROR that helps a caller and reveals no content. */
-function errorCode(type: JsonValue | undefined): string | null {
+function errorCode(type: JsonMember): string | null {
   return type === "INVALID_TOOL_GENERATION" ? "tool_use_failed" : null;
 }
 
@@ -239,7 +244,7 @@ function errorCode(type: JsonValue | undefined): string | null {
  * `billed_units` exclude text that the provider adds to every prompt, so they are a price and not a
  * count. Cached tokens are part of the input, reasoning is part of the output.
  */
-function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+function readUsage(usage: JsonMember): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
   const { tokens } = usage;
   const counts: TokenUsage = {
@@ -263,7 +268,7 @@ interface ReadLogprobs {
  * several tokens it is unknown which letters belong to which, so the sum of their logarithms is
  * reported for the piece.
  */
-function readLogprobs(value: JsonValue | undefined): ReadLogprobs {
+function readLogprobs(value: JsonMember): ReadLogprobs {
   const entries: readonly JsonValue[] = Array.isArray(value)
     ? value
     : isJsonObject(value)
@@ -323,7 +328,7 @@ class CallReader {
   }
 
   /** @returns the failure of a malformed call; `null` for a sound one. */
-  open(index: number, value: JsonValue | undefined): UpstreamFailure | null {
+  open(index: number, value: JsonMember): UpstreamFailure | null {
     const called = isJsonObject(value) ? value.function : null;
     if (!isJsonObject(value) || !isJsonObject(called))
       return answerFailure("malformed", "unexpected_output_item");
@@ -384,7 +389,7 @@ interface ReadCitation {
 /**
  * Positions count code points of one part's text, as canon's do (checked against recorded answers).
  */
-function readCitation(value: JsonValue | undefined): ReadCitation {
+function readCitation(value: JsonMember): ReadCitation {
   const cited = isJsonObject(value) ? value : {};
   const { start, end, sources, type, content_index: content } = cited;
   const isText = type === undefined || type === "TEXT_CONTENT";

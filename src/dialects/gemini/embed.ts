@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { JsonMember, JsonObject } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest } from "../../canon/unary.ts";
 import type { Dialect, Target } from "../dialect.ts";
 import { countIn, listIn, memberIn } from "../json.ts";
@@ -93,7 +93,7 @@ const EMBED_CONTENT: EmbedMethod = {
       : { entries: valuesOf([body.embedding]), inputTokens: tokensOf(body) },
 };
 
-function valuesOf(embeddings: readonly (JsonValue | undefined)[]): FoundVectors["entries"] {
+function valuesOf(embeddings: readonly JsonMember[]): FoundVectors["entries"] {
   return embeddings.map((item) => memberIn(item, "values"));
 }
 

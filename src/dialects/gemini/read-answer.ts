@@ -6,7 +6,12 @@ import type {
   TokenUsage,
 } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
-import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { finishFailure, finishReason as readFinish, namedMember } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
 import type { Target, Upstream } from "../dialect.ts";
@@ -115,7 +120,7 @@ class AnswerReader extends AnswerEvents {
     this.#takeCandidate(candidate, piece.responseId);
   }
 
-  #begin(model: JsonValue | undefined): void {
+  #begin(model: JsonMember): void {
     if (this.#hasStarted) return;
     this.#hasStarted = true;
     this.emit({ type: "start", model: textOrNull(model) });
@@ -131,7 +136,7 @@ class AnswerReader extends AnswerEvents {
     this.emit({ type: "usage", usage });
   }
 
-  #takeCandidate(candidate: JsonObject, answerId: JsonValue | undefined): void {
+  #takeCandidate(candidate: JsonObject, answerId: JsonMember): void {
     const { content, finishReason } = candidate;
     const parts = memberIn(content, "parts");
     let logprobs = this.#wantsLogprobs ? readLogprobs(candidate.logprobsResult) : NO_LOGPROBS;
@@ -160,11 +165,7 @@ class AnswerReader extends AnswerEvents {
   }
 
   /** @returns whether the part was a text, which the piece's log probabilities belong to. */
-  #takePart(
-    part: JsonValue,
-    answerId: JsonValue | undefined,
-    logprobs: readonly TokenLogprob[],
-  ): boolean {
+  #takePart(part: JsonValue, answerId: JsonMember, logprobs: readonly TokenLogprob[]): boolean {
     if (!isJsonObject(part)) {
       this.fail("malformed");
       return false;
@@ -208,10 +209,7 @@ class AnswerReader extends AnswerEvents {
     return isRepeated;
   }
 
-  #call(
-    { id, name, args, partialArgs, willContinue }: JsonObject,
-    answerId: JsonValue | undefined,
-  ): void {
+  #call({ id, name, args, partialArgs, willContinue }: JsonObject, answerId: JsonMember): void {
     // Calls in pieces are never requested.
     if (partialArgs !== undefined || willContinue === true) {
       return this.fail("malformed", "unexpected_output_item");
@@ -280,7 +278,7 @@ function isSame(left: TokenUsage, right: TokenUsage): boolean {
  * Reads `logprobsResult`: the chosen tokens, and the alternatives of each. The protocol does not
  * give a token's bytes.
  */
-function readLogprobs(result: JsonValue | undefined): readonly TokenLogprob[] {
+function readLogprobs(result: JsonMember): readonly TokenLogprob[] {
   if (!isJsonObject(result)) return [];
   const alternatives = objectsOf(result.topCandidates).map((token) => objectsOf(token.candidates));
   return objectsOf(result.chosenCandidates).map((chosen, index) => ({
@@ -304,7 +302,7 @@ function readToken({ token, logProbability }: JsonObject): {
   };
 }
 
-function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
+function objectsOf(value: JsonMember): readonly JsonObject[] {
   return listOf(value).filter(isJsonObject);
 }
 
@@ -314,7 +312,7 @@ function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
  * thoughts beside the answer. Counts of zero are left out on the wire, so a missing output follows
  * from the total where there is one.
  */
-function readUsage(metadata: JsonValue | undefined): TokenUsage | null {
+function readUsage(metadata: JsonMember): TokenUsage | null {
   if (!isJsonObject(metadata)) return null;
   const prompt = readCount(metadata.promptTokenCount);
   const cacheRead = readCount(metadata.cachedContentTokenCount);
@@ -357,7 +355,7 @@ class AnswerCallIds {
    * @param answer the provider's id of the answer, which keeps the calls of different answers
    * apart.
    */
-  take(given: JsonValue | undefined, answer: JsonValue | undefined): string {
+  take(given: JsonMember, answer: JsonMember): string {
     const id =
       typeof given === "string" && given !== "" && !this.#used.has(given)
         ? given
@@ -366,7 +364,7 @@ class AnswerCallIds {
     return id;
   }
 
-  #mint(answer: JsonValue | undefined): string {
+  #mint(answer: JsonMember): string {
     const answerId = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
     const prefix = answerId === "" ? "call_" : `call_${answerId}_`;
     for (let number = this.#used.size; ; number += 1) {
@@ -444,7 +442,7 @@ export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFail
 }
 
 /** An error inside a stream, or in an answer with status 200. */
-export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
+export function readErrorFrame(error: JsonMember): UpstreamFailure {
   return refusedFrame(error, safeCode(isJsonObject(error) ? error : null));
 }
 
@@ -452,8 +450,8 @@ export function readErrorFrame(error: JsonValue | undefined): UpstreamFailure {
  * The error object of a body; streams that are requested as one JSON array have their error in one
  * as well.
  */
-export function errorOf(body: JsonValue | undefined): JsonObject | null {
-  const holder: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
+export function errorOf(body: JsonMember): JsonObject | null {
+  const holder: JsonMember = Array.isArray(body) ? body[0] : body;
   const error = memberIn(holder, "error");
   return isJsonObject(error) ? error : null;
 }

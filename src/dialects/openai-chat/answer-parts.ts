@@ -1,5 +1,10 @@
 import type { Citation, InferenceEvent } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
 import { markSignature, type SignedPart } from "../gemini/signatures.ts";
 import { memberIn, numberOrNull, readCount, textIn, textOf, textOrNull } from "../json.ts";
@@ -165,7 +170,7 @@ function argumentsOf(called: JsonValue): string {
  * `annotations` of a message or a delta: those that cite a page. Others, such as a parsed file's
  * text, are no part of the answer.
  */
-export function readCitations(annotations: JsonValue | undefined): readonly Citation[] {
+export function readCitations(annotations: JsonMember): readonly Citation[] {
   if (!Array.isArray(annotations)) return [];
   return annotations.flatMap((annotation) => {
     const cited = isJsonObject(annotation) ? annotation.url_citation : null;
@@ -313,7 +318,7 @@ export class ReasoningReader {
   }
 }
 
-function firstText(...values: readonly (JsonValue | undefined)[]): string {
+function firstText(...values: readonly JsonMember[]): string {
   for (const value of values) if (typeof value === "string" && value !== "") return value;
   return "";
 }

@@ -2,7 +2,7 @@ import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
-import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { JsonMember, JsonObject, JsonValue } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
@@ -89,7 +89,7 @@ const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) =>
  * Providers refuse an empty text among a thousand without its index; some answer it with a
  * meaningless vector.
  */
-function emptyInput(input: JsonValue | undefined): ServiceError | null {
+function emptyInput(input: JsonMember): ServiceError | null {
   if (input === "")
     return invalidRequest("empty_input", "input must not be an empty text", "input");
   const index = Array.isArray(input) ? input.indexOf("") : -1;
@@ -146,7 +146,7 @@ function purposeOf(value: string): EmbedRequest["purpose"] | undefined {
 }
 
 /** One input for each vector: a list of numbers is the tokens of one. */
-function inputsOf(input: JsonValue | undefined): readonly EmbedInput[] {
+function inputsOf(input: JsonMember): readonly EmbedInput[] {
   if (typeof input === "string") return [input];
   if (!Array.isArray(input)) return [];
   const items: readonly JsonValue[] = input;

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { JsonObject, JsonValue } from "../../canon/json.ts";
+import type { JsonMember, JsonObject } from "../../canon/json.ts";
 import type { EmbedRequest, EmbedResult, Vector, VectorEncoding } from "../../canon/unary.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
 import type { FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
@@ -129,7 +129,7 @@ function isVerbatim(
   );
 }
 
-function encodingOf(embedding: JsonValue | undefined): VectorEncoding {
+function encodingOf(embedding: JsonMember): VectorEncoding {
   return typeof embedding === "string" ? "base64" : "float";
 }
 
@@ -149,7 +149,7 @@ export function readOpenAiList(
   bytes: AnswerBytes,
   request: EmbedRequest,
   target: Target,
-  read: (value: JsonValue | undefined, vectorAt: CutAnswer["vectorAt"]) => Vector | AnswerFault,
+  read: (value: JsonMember, vectorAt: CutAnswer["vectorAt"]) => Vector | AnswerFault,
 ): OpenAiList | UpstreamFailure {
   const answer = readObject(bytes);
   if (answer === null) return faultyAnswer("not_json");

@@ -12,7 +12,12 @@ import type {
   Tool,
   ToolChoice,
 } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { BodyReader, RequestShape } from "../../canon/request.ts";
 import { PLAIN_BODY } from "../body-reader.ts";
@@ -240,7 +245,7 @@ export function readTextSettings(
 export function noteFormat(
   type: "json_object" | "json_schema",
   path: string,
-  tools: JsonValue | undefined,
+  tools: JsonMember,
   forcesTool: boolean,
   reading: RequestReading,
 ): void {
@@ -301,10 +306,7 @@ type ForcedChoice =
  * @param isNested whether names stand in a member `function` and lists in `allowed_tools`, as in
  *   chat completions; in responses both stand beside `type`.
  */
-export function readToolChoice(
-  choice: JsonValue | undefined,
-  isNested: boolean,
-): ForcedChoice | null {
+export function readToolChoice(choice: JsonMember, isNested: boolean): ForcedChoice | null {
   if (choice === "required") return { mode: choice };
   const name = functionName(choice, isNested);
   if (name !== null) return { mode: "named", name };
@@ -320,7 +322,7 @@ export function readToolChoice(
   return { mode: "allowed", names, required: mode === "required" };
 }
 
-function functionName(tool: JsonValue | undefined, isNested: boolean): string | null {
+function functionName(tool: JsonMember, isNested: boolean): string | null {
   const known = CHOICE_MEMBERS[isNested ? "nested" : "flat"].function;
   if (!isJsonObject(tool) || tool.type !== "function" || hasUnknownMember(tool, known)) return null;
   if (!isNested) return textOrNull(tool.name);
@@ -338,7 +340,7 @@ function functionName(tool: JsonValue | undefined, isNested: boolean): string | 
  */
 export function readForcedChoice(
   choice: JsonValue,
-  all: JsonValue | undefined,
+  all: JsonMember,
   tools: readonly Tool[],
   isNested: boolean,
   reading: RequestReading,
@@ -405,7 +407,7 @@ function readIncludeUsage(
  * that forwards unknown members accepts it.
  */
 export function partType<Known extends object>(
-  part: JsonValue | undefined,
+  part: JsonMember,
   known: Known,
   path: string,
   reading: RequestReading,

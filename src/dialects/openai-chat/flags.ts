@@ -1,5 +1,10 @@
 import { NO_EDITS, editSet, type DroppedField, type EditSet } from "../../canon/generate/edit.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { FlagFacts } from "../dialect.ts";
 import { ownValue } from "../json.ts";
@@ -165,7 +170,7 @@ function idsOf(message: JsonValue): readonly string[] {
 function withIds(message: JsonValue, shorten: (id: string) => string): JsonValue {
   if (!isJsonObject(message)) return message;
   const { tool_calls: calls, tool_call_id: answered } = message;
-  const copy: Record<string, JsonValue | undefined> = { ...message };
+  const copy: Record<string, JsonMember> = { ...message };
   if (Array.isArray(calls)) copy.tool_calls = calls.map((call: JsonValue) => withId(call, shorten));
   if (typeof answered === "string") copy.tool_call_id = shorten(answered);
   return copy;
@@ -272,7 +277,7 @@ function dropChoice(body: EditableBody, changes: Changes): void {
  * A body of this protocol that may still be changed; the objects inside it are shared, so they are
  * copied.
  */
-export type EditableBody = Record<string, JsonValue | undefined>;
+export type EditableBody = Record<string, JsonMember>;
 
 /** Changes made for a provider's flags. */
 export interface Changes {

@@ -1,6 +1,11 @@
 import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
@@ -69,10 +74,7 @@ const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) =
   return inferenceRequest(reading, parsed);
 };
 
-function readImageParts(
-  input: JsonValue | undefined,
-  reading: RequestReading,
-): ServiceError | null {
+function readImageParts(input: JsonMember, reading: RequestReading): ServiceError | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {
@@ -159,7 +161,7 @@ const MEMBERS = {
 /**
  * Path of the first unknown member of a part; `null` where there is none. Null counts as absent.
  */
-function unknownPartMember(input: JsonValue | undefined): string | null {
+function unknownPartMember(input: JsonMember): string | null {
   if (!Array.isArray(input)) return null;
   const items: readonly JsonValue[] = input;
   for (const [index, item] of items.entries()) {

@@ -1,7 +1,12 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import {
   MODERATION_CATEGORIES,
   type CategoryMapping,
@@ -125,7 +130,7 @@ function parseModerations(
 }
 
 function readVerdicts(
-  results: JsonValue | undefined,
+  results: JsonMember,
   input: ModerationInput,
   mapping: Target["model"]["moderationCategories"],
 ): readonly ReadVerdict[] | AnswerFault {
@@ -303,16 +308,13 @@ class CategoryReader {
   }
 
   /** A category that the model says nothing of may still have a score, which then has to be one. */
-  #unjudged(
-    score: JsonValue | undefined,
-    appliedTo: CategoryVerdict["appliedTo"],
-  ): CategoryVerdict {
+  #unjudged(score: JsonMember, appliedTo: CategoryVerdict["appliedTo"]): CategoryVerdict {
     const number = scoreOf(score);
     if (number === null && score != null) return this.#fail("score_invalid");
     return { flagged: null, score: number, appliedTo };
   }
 
-  #appliedTo(name: string, flagged: JsonValue | undefined): CategoryVerdict["appliedTo"] {
+  #appliedTo(name: string, flagged: JsonMember): CategoryVerdict["appliedTo"] {
     const types = this.#applied === null ? undefined : memberIn(this.#applied, name);
     if (types == null) {
       if (KNOWN.has(name)) this.isWhole = false;
@@ -357,6 +359,6 @@ export function categoryRecord<Value>(
 }
 
 /** A score as all protocols have it, 0 to 1; `null` for anything else. */
-function scoreOf(value: JsonValue | undefined): number | null {
+function scoreOf(value: JsonMember): number | null {
   return typeof value === "number" && value >= 0 && value <= 1 ? value : null;
 }

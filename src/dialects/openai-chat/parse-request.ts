@@ -1,7 +1,12 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, Tool } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { REASONING_EFFORTS } from "../../canon/request.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
 import { turnsOpening } from "../body-reader.ts";
@@ -228,7 +233,7 @@ function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject): {
 
 const EFFORT_MEMBER = ["effort"];
 
-function noteModalities(modalities: JsonValue | undefined, reading: RequestReading): void {
+function noteModalities(modalities: JsonMember, reading: RequestReading): void {
   if (!Array.isArray(modalities)) return;
   if (modalities.includes("audio")) reading.need("audio_output", "modalities");
   if (modalities.includes("image")) reading.need("image_output", "modalities");
@@ -238,7 +243,7 @@ function noteModalities(modalities: JsonValue | undefined, reading: RequestReadi
 export const STREAM_OPTION_MEMBERS = ["include_usage", "include_obfuscation"];
 
 /** The renderer reads `include_usage`; it adds no padding against traffic analysis. */
-function noteStreamOptions(options: JsonValue | undefined, reading: RequestReading): void {
+function noteStreamOptions(options: JsonMember, reading: RequestReading): void {
   if (!isJsonObject(options)) return;
   reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
   if (options.include_obfuscation === true) reading.dropped.add("hint_dropped");
@@ -266,7 +271,7 @@ function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest[
 }
 
 /** Whether the model has to call some tool. */
-function forcesTool(choice: JsonValue | undefined): boolean {
+function forcesTool(choice: JsonMember): boolean {
   const parsed = readToolChoice(choice, true);
   return parsed !== null && (parsed.mode !== "allowed" || parsed.required);
 }
@@ -291,8 +296,8 @@ function readTools(body: JsonObject, reading: RequestReading): ToolsRequest {
 }
 
 function readChoice(
-  choice: JsonValue | undefined,
-  all: JsonValue | undefined,
+  choice: JsonMember,
+  all: JsonMember,
   tools: readonly Tool[],
   reading: RequestReading,
 ): GenerateRequest["toolChoice"] {

@@ -1,7 +1,12 @@
 import type { Capability } from "../../canon/capability.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { FinishReason, InferenceEvent, TokenUsage } from "../../canon/generate/event.ts";
-import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
 import { AnswerEvents, readTokenLogprobs } from "../answer-events.ts";
 import type { EventParser, Relay, Target } from "../dialect.ts";
@@ -299,13 +304,13 @@ class ChatAnswerReader extends ChoiceReader {
       this.fail("malformed", "unexpected_output_item");
   }
 
-  #addRefusal(refusal: JsonValue | undefined): void {
+  #addRefusal(refusal: JsonMember): void {
     if (typeof refusal !== "string" || refusal === "") return;
     this.#refused = true;
     this.blocks.refusal(refusal);
   }
 
-  #readContent(content: JsonValue | undefined, logprobs: JsonValue | undefined): void {
+  #readContent(content: JsonMember, logprobs: JsonMember): void {
     if (typeof content === "string") {
       this.blocks.text(content, readTokenLogprobs(memberIn(logprobs, "content")));
     } else if (Array.isArray(content)) {
@@ -337,7 +342,7 @@ class ChatAnswerReader extends ChoiceReader {
     this.drop("unknown_content_dropped");
   }
 
-  #readTexts(pieces: JsonValue | undefined, summary: boolean): void {
+  #readTexts(pieces: JsonMember, summary: boolean): void {
     for (const piece of Array.isArray(pieces) ? pieces : [pieces]) {
       this.#reasoning.text(textOf(isJsonObject(piece) ? piece.text : piece), summary);
     }
@@ -467,7 +472,7 @@ export function choiceFailure(choice: JsonObject): UpstreamFailure | null {
 }
 
 /** The code or the type of an error, at the top of a body or below `error`. */
-function safeCode(body: JsonValue | undefined): string | null {
+function safeCode(body: JsonMember): string | null {
   if (!isJsonObject(body)) return null;
   const error = isJsonObject(body.error) ? body.error : body;
   const { code, type } = error;

@@ -10,7 +10,12 @@ import type {
   ToolResult,
   Turn,
 } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
 import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, textOf, textOrNull } from "../json.ts";
@@ -42,7 +47,7 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
   /** Results of the turn that is last; `null` where another kind of turn is. */
   let results: ToolResult[] | null = null;
   let begun = false;
-  let role: JsonValue | undefined;
+  let role: JsonMember;
   // An iterator of entries costs more than the rest of reading a plain message.
   for (let index = 0; index < messages.length; index += 1) {
     const message = messages[index];
@@ -71,7 +76,7 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
 }
 
 /** One user's text, which a prompt without turns can hold. */
-function isPlainPrompt(message: JsonValue | undefined): boolean {
+function isPlainPrompt(message: JsonMember): boolean {
   if (!isJsonObject(message) || message.role !== "user") return false;
   const content = message.content;
   return (
@@ -305,11 +310,7 @@ const IMAGE_MEMBERS = ["url", "detail"];
 const AUDIO_MEMBERS = ["data", "format"];
 const FILE_MEMBERS = ["file_data", "filename"];
 
-function readImage(
-  image: JsonValue | undefined,
-  path: string,
-  reading: RequestReading,
-): ImagePart | null {
+function readImage(image: JsonMember, path: string, reading: RequestReading): ImagePart | null {
   if (!isJsonObject(image) || !reading.useUnknown(image, IMAGE_MEMBERS, path)) return null;
   const { url, detail = null } = image;
   if (typeof url !== "string") return null;
@@ -323,11 +324,7 @@ function readImage(
   return { kind: "image", source, detail, cache: null };
 }
 
-function readAudio(
-  audio: JsonValue | undefined,
-  path: string,
-  reading: RequestReading,
-): AudioPart | null {
+function readAudio(audio: JsonMember, path: string, reading: RequestReading): AudioPart | null {
   if (!isJsonObject(audio) || !reading.useUnknown(audio, AUDIO_MEMBERS, path)) return null;
   const { data, format } = audio;
   return typeof data === "string" && typeof format === "string"
@@ -335,11 +332,7 @@ function readAudio(
     : null;
 }
 
-function readFile(
-  file: JsonValue | undefined,
-  path: string,
-  reading: RequestReading,
-): FilePart | null {
+function readFile(file: JsonMember, path: string, reading: RequestReading): FilePart | null {
   if (!isJsonObject(file) || !reading.useUnknown(file, FILE_MEMBERS, path)) return null;
   const { file_data: data, filename } = file;
   const source = typeof data === "string" ? readDataUrl(data) : null;
@@ -352,7 +345,7 @@ function readFile(
 
 /** The calls of an assistant message in the history. */
 function readCalls(
-  calls: JsonValue | undefined,
+  calls: JsonMember,
   path: string,
   reading: RequestReading,
 ): readonly ToolCallPart[] {
@@ -402,6 +395,6 @@ function readArguments(text: string, path: string, reading: RequestReading): str
   return text;
 }
 
-function isCallable(value: JsonValue | undefined): boolean {
+function isCallable(value: JsonMember): boolean {
   return isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH);
 }

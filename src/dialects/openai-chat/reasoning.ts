@@ -1,6 +1,11 @@
 import type { ReasoningPart } from "../../canon/generate/generate-request.ts";
 import { NO_FAMILY, readSignature, relayedSignature } from "../../canon/generate/signature.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { UNSIGNED_CALL } from "../gemini/signatures.ts";
 import { listOf, mapObjects, textOf, withMember, withObject } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
@@ -52,7 +57,7 @@ function mayBeSigned(choice: JsonValue): boolean {
   return isJsonObject(choice) && (hasSignedMember(choice.delta) || hasSignedMember(choice.message));
 }
 
-function hasSignedMember(message: JsonValue | undefined): boolean {
+function hasSignedMember(message: JsonMember): boolean {
   if (!isJsonObject(message)) return false;
   return (
     message.extra_content !== undefined ||
@@ -149,7 +154,7 @@ export function pieceName(number: number): string {
   return `reasoning_${number}`;
 }
 
-export function isPieceName(value: JsonValue | undefined): boolean {
+export function isPieceName(value: JsonMember): boolean {
   return typeof value === "string" && /^reasoning_\d+$/.test(value);
 }
 
@@ -215,7 +220,7 @@ function hasValidText(detail: JsonObject, kind: Kind): boolean {
   );
 }
 
-export function isFilledText(value: JsonValue | undefined): boolean {
+export function isFilledText(value: JsonMember): boolean {
   return typeof value === "string" && value !== "";
 }
 
@@ -254,7 +259,7 @@ function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
    * Name of the piece that the last detail is of; details without a name are distinguished by their
    * order alone.
    */
-  let last: JsonValue | undefined;
+  let last: JsonMember;
   for (const detail of details) {
     const kind = isJsonObject(detail) ? kindOf(detail) : null;
     if (!isJsonObject(detail) || kind === null) continue;

@@ -2,7 +2,12 @@ import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet, type EditSet } from "../../canon/generate/edit.ts";
 import type { FinishReason, TokenUsage } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { answerFailure, finishReason } from "../answer-ends.ts";
 import type { AnswerContext, AnswerStream, Ending, Relay, WholeAnswer } from "../dialect.ts";
 import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../json.ts";
@@ -98,7 +103,7 @@ function isWithoutParts(message: JsonValue): boolean {
 }
 
 /** Messages with signatures as their provider wrote them; the decision has chosen that provider. */
-function untagged(messages: JsonValue | undefined): JsonValue | undefined {
+function untagged(messages: JsonMember): JsonMember {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message: JsonValue) =>
     isJsonObject(message) ? untagMessage(message) : message,
@@ -112,7 +117,7 @@ const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
  * Lowers the limit in whichever member the caller set it; where there is none, it is set in the one
  * that the caller names. Returns whether it changed.
  */
-function capOutput(body: Record<string, JsonValue | undefined>, limit: number): boolean {
+function capOutput(body: Record<string, JsonMember>, limit: number): boolean {
   let limited = false;
   let changed = false;
   for (const name of LIMIT_FIELDS) {
@@ -156,7 +161,7 @@ const COMPLETION = ["text"] as const;
  */
 type ChoiceEnd = "finished" | "resumed" | "unfinished" | "missing";
 
-function choiceEnd(value: JsonValue | undefined): ChoiceEnd {
+function choiceEnd(value: JsonMember): ChoiceEnd {
   if (value === null || value === "null") return "unfinished";
   return finishReason(value) === null ? "missing" : "finished";
 }
@@ -272,7 +277,7 @@ class RelayedChatStream extends RelayedStream {
     return !(this.#hideUsage && usage !== null && choices === 0);
   }
 
-  #takeOutput(choices: JsonValue | undefined): void {
+  #takeOutput(choices: JsonMember): void {
     if (!Array.isArray(choices)) return;
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
@@ -340,7 +345,7 @@ function withoutNullUsage(data: string): string {
 }
 
 /** @param message a delta, or a message. */
-function charactersOf(message: JsonValue | undefined): number {
+function charactersOf(message: JsonMember): number {
   if (!isJsonObject(message)) return 0;
   let output = 0;
   let reasoning = 0;
@@ -352,11 +357,11 @@ function charactersOf(message: JsonValue | undefined): number {
   return output + reasoning;
 }
 
-function hasOutput(message: JsonValue | undefined): boolean {
+function hasOutput(message: JsonMember): boolean {
   return charactersOf(message) > 0 || hasMedia(message);
 }
 
-function hasMedia(delta: JsonValue | undefined): boolean {
+function hasMedia(delta: JsonMember): boolean {
   return isJsonObject(delta) && outputCharacters(delta, MEDIA) > 0;
 }
 
@@ -393,7 +398,7 @@ export function readChatAnswer(
 }
 
 /** Values of `finish_reason` that official clients know. */
-const OWN_REASONS: ReadonlySet<JsonValue | undefined> = new Set<JsonValue>([
+const OWN_REASONS: ReadonlySet<JsonMember> = new Set<JsonValue>([
   "stop",
   "length",
   "tool_calls",
@@ -431,14 +436,14 @@ function hasForeignReason(choice: JsonValue): choice is JsonObject {
   );
 }
 
-function ownReason(value: JsonValue | undefined): string | null {
+function ownReason(value: JsonMember): string | null {
   const reason = finishReason(value);
   return reason === null ? null : formatFinishReason(reason);
 }
 
 const FINISH_MAPPED = editSet("finish_reason_mapped");
 
-function judge(answer: JsonValue | undefined, expectedChoices: number): Ending {
+function judge(answer: JsonMember, expectedChoices: number): Ending {
   if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);
   const usage = readUsage(answer);
   const reported = failureIn(answer);

@@ -5,7 +5,12 @@ import type {
   Tool,
   ToolChoice,
 } from "../../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { REASONING_EFFORTS } from "../../canon/request.ts";
 import { turnsOpening } from "../body-reader.ts";
 import type { Translation } from "../dialect.ts";
@@ -154,7 +159,7 @@ function readReasoning(
   return { effort, budget: null, adaptive: false, display };
 }
 
-function readVerbosity(text: JsonValue | undefined, reading: RequestReading): string | null {
+function readVerbosity(text: JsonMember, reading: RequestReading): string | null {
   if (!isJsonObject(text)) return null;
   reading.useUnknown(text, TEXT_MEMBERS, "text");
   const { verbosity } = text;
@@ -217,8 +222,8 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): reado
 }
 
 function readChoice(
-  choice: JsonValue | undefined,
-  all: JsonValue | undefined,
+  choice: JsonMember,
+  all: JsonMember,
   tools: readonly Tool[],
   reading: RequestReading,
 ): ToolChoice | null {
@@ -228,7 +233,7 @@ function readChoice(
 }
 
 /** Whether the model must call some tool, of whatever type. */
-function forcesTool(choice: JsonValue | undefined): boolean {
+function forcesTool(choice: JsonMember): boolean {
   const mode = readToolChoice(choice, false)?.mode;
   if (mode === "required" || mode === "named") return true;
   return isJsonObject(choice) && choice.type === "allowed_tools" && choice.mode === "required";

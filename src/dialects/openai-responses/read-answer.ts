@@ -5,7 +5,12 @@ import type {
   InferenceEvent,
   TokenUsage,
 } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { answerFailure } from "../answer-ends.ts";
 import { AnswerEvents, countedTokens, readTokenLogprobs } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
@@ -86,7 +91,7 @@ class ResponsesStreamParser extends SseEventParser<ResponseReader> {
     }
   }
 
-  #terminal(type: string, response: JsonValue | undefined): void {
+  #terminal(type: string, response: JsonMember): void {
     this.reader.start(response);
     if (!isJsonObject(response)) return this.reader.fail("malformed");
     this.reader.conclude(response, (held) =>
@@ -130,7 +135,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   }
 
   /** @param response the resource of the first event. */
-  start(response: JsonValue | undefined): void {
+  start(response: JsonMember): void {
     if (this.#started || this.over) return;
     this.#started = true;
     this.emit({ type: "start", model: textOrNull(memberIn(response, "model")) });
@@ -247,7 +252,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     }
   }
 
-  #text(index: number, content: number, text: string, logprobs: JsonValue | undefined): void {
+  #text(index: number, content: number, text: string, logprobs: JsonMember): void {
     this.#reported(index).texts.add(content);
     this.blocks.text(text, readTokenLogprobs(logprobs), `${index} ${content}`);
   }
@@ -274,7 +279,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     this.blocks.arguments(String(index), json);
   }
 
-  #annotation(index: number, content: number, annotation: JsonValue | undefined): void {
+  #annotation(index: number, content: number, annotation: JsonMember): void {
     const { annotations } = this.#reported(index);
     annotations.set(content, (annotations.get(content) ?? 0) + 1);
     const citation = readCitation(annotation);
@@ -310,7 +315,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     else this.blocks.signature(sealed, this.#family, key);
   }
 
-  #texts(index: number, parts: JsonValue | undefined, summary: boolean): void {
+  #texts(index: number, parts: JsonMember, summary: boolean): void {
     for (const [position, part] of listOf(parts).entries())
       this.#reasoning(index, position, textOf(memberIn(part, "text")), summary);
   }
@@ -346,7 +351,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
 }
 
 /** `null` for other citations than URLs. An empty span is no position. */
-function readCitation(annotation: JsonValue | undefined): Citation | null {
+function readCitation(annotation: JsonMember): Citation | null {
   if (!isJsonObject(annotation) || annotation.type !== "url_citation") return null;
   const { url, title, start_index: start, end_index: end } = annotation;
   if (typeof url !== "string") return null;
@@ -374,10 +379,7 @@ export interface OutputSummary {
  * Reasons of incomplete answers (docs/protocols.md#responses); other values are `other`, which ends
  * relayed answers only.
  */
-const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new Map<
-  JsonValue,
-  FinishReason
->([
+const INCOMPLETE_REASONS: ReadonlyMap<JsonMember, FinishReason> = new Map<JsonValue, FinishReason>([
   ["max_output_tokens", "length"],
   ["content_filter", "content_filter"],
 ]);
@@ -389,7 +391,7 @@ const INCOMPLETE_REASONS: ReadonlyMap<JsonValue | undefined, FinishReason> = new
  * @param status of the resource, or of the event that carries it.
  */
 export function terminalOf(
-  status: JsonValue | undefined,
+  status: JsonMember,
   response: JsonObject,
   held: OutputSummary,
 ): Terminal {
@@ -445,7 +447,7 @@ export function wholeTerminal(response: JsonObject, held: OutputSummary): Termin
 }
 
 /** Summary of an output list. */
-export function summarizeOutput(output: JsonValue | undefined): OutputSummary {
+export function summarizeOutput(output: JsonMember): OutputSummary {
   const items = Array.isArray(output) ? output.filter(isJsonObject) : [];
   return {
     calls: items.some(({ type }) => type === "function_call" || type === "custom_tool_call"),
@@ -458,7 +460,7 @@ function isRefusal(part: JsonValue): boolean {
 }
 
 /** Reads the `usage` of a response resource; `null` where it has none. */
-export function readUsage(usage: JsonValue | undefined): TokenUsage | null {
+export function readUsage(usage: JsonMember): TokenUsage | null {
   if (!isJsonObject(usage)) return null;
   const { input_tokens_details: inputs, output_tokens_details: outputs } = usage;
   const cacheRead = countIn(inputs, "cached_tokens");

@@ -12,7 +12,12 @@ import type {
   Turn,
 } from "../../canon/generate/generate-request.ts";
 import { readSignature } from "../../canon/generate/signature.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { isWebUrl } from "../data-url.ts";
 import { parseJsonText, textOf, textOrNull } from "../json.ts";
 import { storedState } from "../kinds.ts";
@@ -193,8 +198,8 @@ const TEXT_MEMBERS = ["type", "text"];
 
 /** Whether a list, which may be absent, holds texts of these types alone. */
 function areTexts(
-  parts: JsonValue | undefined,
-  types: readonly (JsonValue | undefined)[],
+  parts: JsonMember,
+  types: readonly JsonMember[],
   reading: RequestReading,
 ): boolean {
   if (parts == null) return true;
@@ -211,7 +216,7 @@ function areTexts(
 }
 
 /** Texts of several parts, a paragraph each. */
-function joinedTexts(parts: JsonValue | undefined): string {
+function joinedTexts(parts: JsonMember): string {
   if (!Array.isArray(parts)) return "";
   return parts.map((part) => (isJsonObject(part) ? textOf(part.text) : "")).join("\n\n");
 }
@@ -296,7 +301,7 @@ type PartContext = "user" | "assistant" | "system" | "tool_result";
  *   protocol's own.
  */
 function readContent<Part extends ContentPart>(
-  content: JsonValue | undefined,
+  content: JsonMember,
   context: PartContext,
   canHold: (part: ContentPart) => part is Part,
   path: string,
@@ -317,7 +322,7 @@ function readContent<Part extends ContentPart>(
 
 /** `null` where canon cannot hold the part. */
 function readPart(
-  part: JsonValue | undefined,
+  part: JsonMember,
   context: PartContext,
   path: string,
   reading: RequestReading,
@@ -355,7 +360,7 @@ function readPart(
 }
 
 /** Whether a breakpoint has no settings beside its mode. */
-function isPlainMark(mark: JsonValue | undefined): boolean {
+function isPlainMark(mark: JsonMember): boolean {
   if (mark == null) return true;
   return isJsonObject(mark) && mark.mode === "explicit" && Object.keys(mark).length === 1;
 }
@@ -450,13 +455,13 @@ function readAudio(
 }
 
 /** The text of a member that must be one; refused, and empty, where it is none. */
-function requireText(value: JsonValue | undefined, path: string, reading: RequestReading): string {
+function requireText(value: JsonMember, path: string, reading: RequestReading): string {
   if (typeof value === "string") return value;
   reading.refuseRequest(textFault(value, path));
   return "";
 }
 
-function textFault(value: JsonValue | undefined, path: string): ServiceError {
+function textFault(value: JsonMember, path: string): ServiceError {
   return value == null
     ? invalidRequest("missing_field", `${path} is required`, path)
     : invalidRequest("invalid_type", `${path} must be a string`, path);

@@ -1,7 +1,12 @@
 import type { ServiceError } from "../../canon/error.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Relay, WholeAnswer } from "../dialect.ts";
 import {
   listOf,
@@ -97,7 +102,7 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
  * @returns whether the caller had not requested it. A model that does not reason refuses the
  * option.
  */
-function requestEncryptedReasoning(body: Record<string, JsonValue | undefined>): boolean {
+function requestEncryptedReasoning(body: Record<string, JsonMember>): boolean {
   const { include } = body;
   const wishes: readonly JsonValue[] = listOf(include);
   if (wishes.includes(ENCRYPTED_REASONING)) return false;
@@ -106,10 +111,7 @@ function requestEncryptedReasoning(body: Record<string, JsonValue | undefined>):
 }
 
 /** Removes encrypted reasoning from `include`; other values stay. */
-function dropEncryptedReasoning(
-  body: Record<string, JsonValue | undefined>,
-  stripped: string[],
-): void {
+function dropEncryptedReasoning(body: Record<string, JsonMember>, stripped: string[]): void {
   const { include } = body;
   if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
   const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);

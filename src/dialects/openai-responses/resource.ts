@@ -1,7 +1,12 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { FinishReason } from "../../canon/generate/event.ts";
 import { readSignature, relayedSignature, tagSignature } from "../../canon/generate/signature.ts";
-import { type JsonObject, type JsonValue, isJsonObject } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { mapObjects, withMember, withObject } from "../json.ts";
@@ -161,7 +166,7 @@ export function failureObject(
  *
  * @param error the provider's.
  */
-export function failedObject(error: JsonValue | undefined, requestId: string): JsonObject {
+export function failedObject(error: JsonMember, requestId: string): JsonObject {
   const code = isJsonObject(error) ? error.code : null;
   return {
     code: typeof code === "string" && CODES.includes(code) ? code : "server_error",
@@ -267,7 +272,7 @@ const PART = /^response\.(?:content_part|output_text|refusal|reasoning_text)\./;
  */
 export class EventPositions {
   /** Item id → its position. */
-  readonly #items = new Map<JsonValue | undefined, number>();
+  readonly #items = new Map<JsonMember, number>();
   #part = 0;
 
   /** Missing positions; `null` for a complete event. Call once per event, in order. */
@@ -293,7 +298,7 @@ export class EventPositions {
 }
 
 /** Whether every item of an output has what the surface promises. */
-function isFullOutput(output: JsonValue | undefined): boolean {
+function isFullOutput(output: JsonMember): boolean {
   return !Array.isArray(output) || output.every(isFullItem);
 }
 
@@ -303,11 +308,11 @@ export function fillItem(item: JsonValue): JsonValue {
   return { ...item, content: item.content.map(fillPart) };
 }
 
-function isFullItem(item: JsonValue | undefined): boolean {
+function isFullItem(item: JsonMember): boolean {
   return !isJsonObject(item) || !Array.isArray(item.content) || item.content.every(isFullPart);
 }
 
-function isFullPart(part: JsonValue | undefined): boolean {
+function isFullPart(part: JsonMember): boolean {
   return (
     !isJsonObject(part) ||
     part.type !== "output_text" ||

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../canon/json.ts";
+import type { JsonMember, JsonValue } from "../../canon/json.ts";
 import type { Vector } from "../../canon/unary.ts";
 import type { AnswerFault } from "../answer-ends.ts";
 import { listOf, parseJsonText } from "../json.ts";
@@ -18,7 +18,7 @@ export interface CutAnswer {
   /** The text that `body` was made of: the answer's own, but for its arrays of numbers. */
   readonly skeleton: string;
   /** The vector of a value of `body` that should be an array of numbers. */
-  readonly vectorAt: (value: JsonValue | undefined) => Vector | AnswerFault;
+  readonly vectorAt: (value: JsonMember) => Vector | AnswerFault;
 }
 
 /**
@@ -118,17 +118,14 @@ function isEscaped(bytes: Uint8Array, quote: number): boolean {
   return (quote - offset) % 2 === 0;
 }
 
-function markedVector(
-  vectors: readonly Vector[],
-  value: JsonValue | undefined,
-): Vector | undefined {
+function markedVector(vectors: readonly Vector[], value: JsonMember): Vector | undefined {
   if (!Array.isArray(value) || value.length !== 1) return undefined;
   const [ordinal]: readonly unknown[] = value;
   return typeof ordinal === "number" ? vectors[ordinal] : undefined;
 }
 
 /** Fault of a value that is no vector. */
-function faultOf(value: JsonValue | undefined): AnswerFault {
+function faultOf(value: JsonMember): AnswerFault {
   const numbers: readonly unknown[] = listOf(value);
   const isOverflow = numbers.length > 0 && numbers.every((number) => typeof number === "number");
   return isOverflow ? "vector_not_finite" : "vector_malformed";

@@ -1,7 +1,12 @@
 import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import { isEmptyValue, shownName, unknownFields, type FieldRegistry } from "../request-reading.ts";
 import { untranslatable } from "../translate-request.ts";
@@ -80,7 +85,7 @@ export class Members {
   }
 
   /** The member's value; `undefined` where it is absent or null. It counts as read. */
-  take(name: string): JsonValue | undefined {
+  take(name: string): JsonMember {
     this.#read.add(name);
     if (!Object.hasOwn(this.#object, name)) return undefined;
     return this.#object[name] ?? undefined;
@@ -193,7 +198,7 @@ export function takeExtras(
   for (const name of edits.stripFields) strip(members, name);
   if (mode !== "forward") return NONE;
   // Without a prototype, so that a member `__proto__` is sent as a member.
-  const extras: Record<string, JsonValue | undefined> = Object.create(null);
+  const extras: Record<string, JsonMember> = Object.create(null);
   const stripFields: readonly string[] = edits.stripFields;
   for (const name of unknownFields(registry, body)) {
     if (stripFields.includes(name)) continue;

@@ -1,7 +1,12 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary.ts";
 import { faultyAnswer } from "../answer-ends.ts";
 import type { UnaryUpstream } from "../dialect.ts";
@@ -11,7 +16,7 @@ import { refuseExtras } from "./members.ts";
 /** Result as the answer has it, before it is checked against the request. */
 export interface FoundRanking extends Pick<RerankResult, "inputTokens" | "searchUnits" | "model"> {
   /** The answer's list of results. */
-  readonly results: JsonValue | undefined;
+  readonly results: JsonMember;
 }
 
 /**
@@ -65,7 +70,7 @@ function readRanking(
   return { operation: "rerank", results, ...facts };
 }
 
-function isIndex(index: JsonValue | undefined, documents: number): index is number {
+function isIndex(index: JsonMember, documents: number): index is number {
   return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < documents;
 }
 

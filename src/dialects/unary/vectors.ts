@@ -1,7 +1,12 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  type JsonMember,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest, EmbedResult, Vector } from "../../canon/unary.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
 import type { Target, UnaryUpstream } from "../dialect.ts";
@@ -19,7 +24,7 @@ interface ObjectAnswer {
 /** Result as the answer has it, before it is checked against the request. */
 export interface FoundVectors {
   /** Where the vectors should be, in the order of the inputs. */
-  readonly entries: readonly (JsonValue | undefined)[];
+  readonly entries: readonly JsonMember[];
   readonly inputTokens: number | null;
   readonly model: string | null;
 }
@@ -59,8 +64,8 @@ export function vectorReader(
  * @param read makes a vector of an entry.
  */
 export function checkedVectors(
-  entries: readonly (JsonValue | undefined)[],
-  read: (value: JsonValue | undefined) => Vector | AnswerFault,
+  entries: readonly JsonMember[],
+  read: (value: JsonMember) => Vector | AnswerFault,
   { inputs, dimensions }: EmbedRequest,
   { model }: Target,
 ): readonly Vector[] | AnswerFault {
