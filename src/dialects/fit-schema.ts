@@ -1,6 +1,6 @@
 import type { DroppedField } from "../canon/generate/edit.ts";
 import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
-import { listOf } from "./json.ts";
+import { listOf, type Members } from "./json.ts";
 
 /** Requirements of a protocol for schemas of answers and arguments. */
 export interface SchemaRules {
@@ -28,7 +28,7 @@ type Change = (schema: JsonObject) => JsonObject;
 
 /** A schema after a change to each schema in it; the same object where nothing changed. */
 function changed(schema: JsonObject, change: Change): JsonObject {
-  let copy: Record<string, JsonMember> | null = null;
+  let copy: Members | null = null;
   for (const name in schema) {
     const value = schema[name];
     const fitted = NAMED.includes(name)
@@ -50,7 +50,7 @@ function changedValue(value: JsonMember, change: Change): JsonMember {
 
 function changedMembers(value: JsonMember, change: Change): JsonMember {
   if (!isJsonObject(value)) return value;
-  let copy: Record<string, JsonMember> | null = null;
+  let copy: Members | null = null;
   for (const name in value) {
     const fitted = changedValue(value[name], change);
     if (fitted !== value[name]) (copy ??= { ...value })[name] = fitted;

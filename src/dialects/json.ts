@@ -7,6 +7,9 @@ import {
   type JsonValue,
 } from "../canon/json.ts";
 
+/** Members of an object while it is written; `undefined` is not printed. */
+export type Members = Record<string, JsonMember>;
+
 const strict = new TextDecoder("utf-8", { fatal: true });
 
 /**

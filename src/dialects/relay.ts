@@ -8,7 +8,7 @@ import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
 import { answerFailure } from "./answer-ends.ts";
 import type { AnswerStream, Ending, WholeAnswer } from "./dialect.ts";
-import { ownValue } from "./json.ts";
+import { ownValue, type Members } from "./json.ts";
 import { isEmptyValue, type FieldRegistry } from "./request-reading.ts";
 import { MAXIMUM_EVENT_BYTES, SseFramer, parseSseEvent } from "./sse.ts";
 
@@ -129,7 +129,7 @@ export function charactersIn(value: JsonMember): number {
 
 /** A body for a provider of the same protocol, after the edits that all protocols share. */
 interface EditedBody {
-  readonly body: Record<string, JsonMember>;
+  readonly body: Members;
   readonly stripped: string[];
   readonly edits: EditSet;
 }
@@ -148,7 +148,7 @@ export function editedBody(
   mode: UnknownFields,
   edits: RequestEdits,
 ): EditedBody {
-  const body: Record<string, JsonMember> = {};
+  const body: Members = {};
   const stripped: string[] = [];
   const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
@@ -185,7 +185,7 @@ function isLeftOut(value: JsonMember, mode: UnknownFields): boolean {
  * three times as slowly. So `__proto__` is defined, to travel as a member and not to become the
  * prototype.
  */
-function setMember(body: Record<string, JsonMember>, name: string, value: JsonMember): void {
+function setMember(body: Members, name: string, value: JsonMember): void {
   if (name !== "__proto__") body[name] = value;
   else
     Object.defineProperty(body, name, {

@@ -6,11 +6,8 @@ import type {
   ToolCallPart,
   ToolChoice,
 } from "../canon/generate/generate-request.ts";
-import { isJsonObject, type JsonMember, type JsonObject } from "../canon/json.ts";
-import { parseExactJsonText } from "./json.ts";
-
-/** Members of a body while it is written; `undefined` is not printed. */
-export type Members = Record<string, JsonMember>;
+import { isJsonObject, type JsonObject } from "../canon/json.ts";
+import { parseExactJsonText, type Members } from "./json.ts";
 
 /**
  * A request while it is printed for a provider: its body, dropped fields, and the refusal if it
@@ -43,9 +40,7 @@ export class RequestDraft {
  *
  * @example membersWithValue({ seed: 7, stop: null }) // { seed: 7 }
  */
-export function membersWithValue(
-  members: Readonly<Record<string, JsonMember>>,
-): JsonObject | undefined {
+export function membersWithValue(members: JsonObject): JsonObject | undefined {
   const kept = Object.entries(members).filter(([, value]) => value != null);
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }

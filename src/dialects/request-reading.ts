@@ -10,7 +10,7 @@ import {
 } from "../canon/json.ts";
 import { editDistance } from "../canon/nearest-name.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
-import type { RouteRow } from "../canon/table.ts";
+import type { RouteRow, UnknownFields } from "../canon/table.ts";
 import { parsePreferences } from "./body-reader.ts";
 import type { RequestReader } from "./dialect.ts";
 import { MAXIMUM_DEPTH, isDeeperThan, ownValue, parseExactJsonText, textOf } from "./json.ts";
@@ -238,14 +238,31 @@ export class RequestReading {
   unforwardable: ServiceError | null = null;
   /** The feature of what only the surface's protocol has. */
   readonly native: Feature;
-  /** The body is going to an endpoint of another protocol. */
-  readonly forTranslation: boolean;
+  /** Treatment of unknown members in a translation; `null` before the decision. */
+  readonly mode: UnknownFields | null;
+  /** Registered names of members that were taken out; `unknown_field` for all others. */
+  readonly stripped: string[] = [];
   /** Version of the protocol that the caller speaks; `null` where it has none. */
   version: string | null = null;
 
-  constructor(native: Feature, forTranslation = false) {
+  constructor(native: Feature, mode: UnknownFields | null = null) {
     this.native = native;
-    this.forTranslation = forTranslation;
+    this.mode = mode;
+  }
+
+  /** The body is going to an endpoint of another protocol. */
+  get forTranslation(): boolean {
+    return this.mode !== null;
+  }
+
+  strip(name: string): void {
+    if (!this.stripped.includes(name)) this.stripped.push(name);
+  }
+
+  /** An unknown member of a translated body: recorded where the route strips it, else refused. */
+  unknown(path: string): void {
+    if (this.mode === "strip") this.strip("unknown_field");
+    else this.refuseRequest(untranslatable(path, this.mode));
   }
 
   need(capability: Capability, path: string): void {
@@ -285,13 +302,21 @@ export class RequestReading {
     const calls = this.#calls.get(id) ?? 0;
     this.#calls.set(id, calls - 1);
     if (calls > 0) return;
-    const sentence = `${path} must name a tool call that stands before it and has no other result; send the call too, or leave the result out`;
-    this.refuseRequest(invalidRequest("unknown_tool_call", sentence, path));
+    this.refuseMember(
+      "unknown_tool_call",
+      path,
+      "must name a tool call that stands before it and has no other result; send the call too, or leave the result out",
+    );
   }
 
   /** Only the first error is kept: it is the one that the caller gets. */
   refuseRequest(error: ServiceError): void {
     this.refusal ??= error;
+  }
+
+  /** Refuses the member at a path. @param rule the rest of the sentence that begins with it. */
+  refuseMember(code: string, path: string, rule: string): void {
+    this.refuseRequest(invalidRequest(code, `${path} ${rule}`, path));
   }
 
   /** The first unknown member with a value; `null` where there is none. */
@@ -370,9 +395,7 @@ export class RequestReading {
       const facts = ownValue(registry, name);
       if (facts === undefined) continue;
       if (typeof value === "object" && JSON.isRawJSON(value)) {
-        this.refuseRequest(
-          invalidRequest("invalid_type", `${name} must not be a number of this size`, name),
-        );
+        this.refuseMember("invalid_type", name, "must not be a number of this size");
       }
       if (Array.isArray(value) && value.length === 0) continue;
       if (facts.needs !== undefined) this.need(facts.needs, name);
@@ -395,6 +418,15 @@ export class RequestReading {
   get signatureFamilies(): readonly string[] {
     return this.#families.length === 0 ? NOTHING : this.#families.toSorted();
   }
+}
+
+/** The 400 for a member that canon does not hold. */
+export function untranslatable(path: string, mode: UnknownFields | null): ServiceError {
+  const sentence =
+    mode === "forward"
+      ? `${path} cannot be forwarded: an endpoint that may get the request speaks another protocol`
+      : `${path} cannot be translated for an endpoint of another protocol that may get the request`;
+  return invalidRequest("unknown_field", sentence, path);
 }
 
 /** Not frozen: see {@link NONE}. */

@@ -7,6 +7,7 @@ import type { JsonMember, JsonObject } from "../canon/json.ts";
 import type { InferenceRequest, RequestShape } from "../canon/request.ts";
 import type { EndpointRow, RouteRow, UnknownFields } from "../canon/table.ts";
 import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
+import { ownValue, type Members } from "./json.ts";
 import { RequestReading, isEmptyValue, shownName, type FieldRegistry } from "./request-reading.ts";
 import { emulateFormat, type FormatEmulation } from "./translated-stream.ts";
 
@@ -32,56 +33,46 @@ export function canonicalRequest(
 ): CanonicalRequest | ServiceError {
   const refused = nativeMember(request, native);
   if (refused !== null) return refused;
-  const reading = new RequestReading(native, true);
+  const reading = new RequestReading(native, mode);
   for (const field of request.dropped ?? []) reading.dropped.add(field);
-  const { body, stripped } = keptMembers(registry, request.body, mode, edits, reading);
+  const body = keptMembers(registry, request.body, edits, reading);
   const made = read(body, reading);
   const maxOutputTokens =
     made.purpose === "count" ? null : cappedLimit(made.maxOutputTokens, edits);
   const canon = { ...made, maxOutputTokens, hints: hints(body, reading) };
   if (reading.refusal !== null) return reading.refusal;
-  return { request: canon, stripped, dropped: [...reading.dropped].toSorted() };
-}
-
-/** A body without the members that no endpoint of another protocol gets. */
-interface KeptMembers {
-  readonly body: JsonObject;
-  /** Registered names of members that were taken out; `unknown_field` for all others. */
-  readonly stripped: readonly string[];
+  return { request: canon, stripped: reading.stripped, dropped: [...reading.dropped].toSorted() };
 }
 
 /**
- * Takes out members that identify the user, those that a policy takes out, and unknown ones on a
- * route that strips them. Other unknown members are refused by name: a route that forwards them
- * cannot forward them to another protocol.
+ * A body without members that identify the user and those that a policy takes out. Unknown members
+ * are recorded on a route that strips them and refused by name elsewhere: a route that forwards
+ * them cannot forward them to another protocol.
+ *
+ * @param forwarded gets the unknown members of a route that forwards them, for endpoints of the
+ *   surface's own protocol.
  */
-function keptMembers(
+export function keptMembers(
   registry: FieldRegistry,
   body: JsonObject,
-  mode: UnknownFields,
-  edits: RequestEdits,
+  { stripFields }: RequestEdits,
   reading: RequestReading,
-): KeptMembers {
-  const stripFields: readonly string[] = edits.stripFields;
-  const kept: Record<string, JsonObject[string]> = { ...body };
-  const stripped: string[] = [];
-  for (const name in registry) {
-    if (registry[name]?.class !== "identity" && !stripFields.includes(name)) continue;
-    if (isAbsent(body, name)) continue;
-    stripped.push(name);
-    kept[name] = null;
+  forwarded?: Members,
+): JsonObject {
+  const taken: readonly string[] = stripFields;
+  const kept: Members = { ...body };
+  for (const [name, value] of Object.entries(body)) {
+    if (value == null) continue;
+    const facts = ownValue(registry, name);
+    if (facts?.class === "identity" || taken.includes(name)) {
+      reading.strip(name);
+      kept[name] = null;
+    } else if (facts !== undefined) continue;
+    else if (forwarded !== undefined && reading.mode === "forward") forwarded[name] = value;
+    else if (isEmptyValue(value)) reading.dropped.add("empty_member_dropped");
+    else reading.unknown(shownName(name));
   }
-  for (const name of Object.keys(body)) {
-    if (Object.hasOwn(registry, name) || isAbsent(body, name)) continue;
-    if (isEmptyValue(body[name])) reading.dropped.add("empty_member_dropped");
-    else if (mode !== "strip") reading.refuseRequest(untranslatable(shownName(name), mode));
-    else if (!stripped.includes("unknown_field")) stripped.push("unknown_field");
-  }
-  return { body: kept, stripped };
-}
-
-function isAbsent(body: JsonObject, name: string): boolean {
-  return !Object.hasOwn(body, name) || body[name] == null;
+  return kept;
 }
 
 /**
@@ -94,15 +85,6 @@ function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceErr
   if (path === undefined) return null;
   const sentence = `${path} uses ${FEATURES[feature]}, and the request would be translated for its endpoint`;
   return invalidRequest("feature_not_supported", sentence, path);
-}
-
-/** The 400 for a member that canon does not hold. */
-export function untranslatable(path: string, mode: UnknownFields): ServiceError {
-  const sentence =
-    mode === "forward"
-      ? `${path} cannot be forwarded: an endpoint that may get the request speaks another protocol`
-      : `${path} cannot be translated for an endpoint of another protocol that may get the request`;
-  return invalidRequest("unknown_field", sentence, path);
 }
 
 /**

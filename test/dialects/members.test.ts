@@ -1,87 +1,78 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/canon/json.ts";
-import { Members, TranslationRecord } from "../../src/dialects/unary/members.ts";
+import type { UnknownFields } from "../../src/canon/table.ts";
+import type { Members } from "../../src/dialects/json.ts";
+import { RequestReading } from "../../src/dialects/request-reading.ts";
+import { keptMembers } from "../../src/dialects/translate-request.ts";
+import { NO_EDITS } from "../support/dialects.ts";
 
-function reading(body: JsonObject): {
-  readonly members: Members;
-  readonly record: TranslationRecord;
-} {
-  const record = new TranslationRecord();
-  return { members: new Members(body, "", record), record };
+const REGISTRY = { input: {}, user: { class: "identity" } } as const;
+
+function reading(body: JsonObject, mode: UnknownFields, forwarded?: Members): RequestReading {
+  const made = new RequestReading("native_chat", mode);
+  keptMembers(REGISTRY, body, NO_EDITS, made, forwarded);
+  return made;
 }
 
-describe("the record of a translation", () => {
-  it("names a member that was not read, wherever it stands", () => {
-    const { members, record } = reading({
-      known: { inner: 1, other: 2 },
-      list: [{ a: 1 }, { b: null }, { c: true }],
+describe("the members of a body that is translated", () => {
+  it("null counts as absent", () => {
+    const { refusal, stripped, dropped } = reading({ a: null, user: null }, "reject");
+    expect({ refusal, stripped, dropped: [...dropped] }).toEqual({
+      refusal: null,
+      stripped: [],
+      dropped: [],
     });
-    const known = members.object("known");
-    known?.number("inner");
-    known?.close();
-    for (const item of members.objects("list")) {
-      item.take("a");
-      item.close();
+  });
+
+  it("an unknown member is recorded on a route that strips, and refused by name elsewhere", () => {
+    const body = { surprise: 1, other: 2 };
+    expect(reading(body, "strip")).toMatchObject({ refusal: null, stripped: ["unknown_field"] });
+    for (const mode of ["reject", "forward"] as const)
+      expect(reading(body, mode).refusal).toMatchObject({
+        code: "unknown_field",
+        param: "surprise",
+        status: 400,
+      });
+  });
+
+  it("an unknown member is forwarded only where the surface can, `__proto__` too", () => {
+    const forwarded: Members = Object.create(null);
+    const body: JsonObject = JSON.parse('{"__proto__": 1, "empty": []}');
+    expect(reading(body, "forward", forwarded).refusal).toBeNull();
+    expect(Object.entries(forwarded)).toEqual([
+      ["__proto__", 1],
+      ["empty", []],
+    ]);
+    expect(reading(body, "reject", forwarded).refusal).not.toBeNull();
+  });
+
+  it("an identity member is taken out and recorded on every route", () => {
+    for (const mode of ["reject", "strip", "forward"] as const) {
+      const made = new RequestReading("native_chat", mode);
+      const kept = keptMembers(REGISTRY, { input: "a", user: "b" }, NO_EDITS, made);
+      expect(kept).toEqual({ input: "a", user: null });
+      expect(made.stripped).toEqual(["user"]);
     }
-    members.close();
-    expect(record.result("reject")).toMatchObject({
-      code: "unknown_field",
-      param: "known.other",
-      status: 400,
+  });
+
+  it("an empty unknown member is dropped and recorded once", () => {
+    const { refusal, dropped } = reading({ a: [], b: { c: null } }, "reject");
+    expect({ refusal, dropped: [...dropped] }).toEqual({
+      refusal: null,
+      dropped: ["empty_member_dropped"],
     });
   });
 
-  it("counts null as absent", () => {
-    const { members, record } = reading({ a: null, b: null });
-    expect(members.text("a")).toBeNull();
-    members.close();
-    expect(record.result("reject")).toBeNull();
+  it("a refusal never repeats a name that does not look like one", () => {
+    const { refusal } = reading({ "a secret sentence": 1 }, "reject");
+    expect(refusal).not.toBeNull();
+    expect(JSON.stringify(refusal)).not.toContain("secret");
   });
 
-  it("records stripped members on a route that strips, and refuses what cannot be forwarded", () => {
-    const { members, record } = reading({ surprise: 1 });
-    members.close();
-    expect(record.result("strip")).toBeNull();
-    expect([...record.stripped]).toEqual(["unknown_field"]);
-    expect(record.result("forward")).toMatchObject({ code: "unknown_field", param: "surprise" });
-  });
-
-  it.each([
-    ["text", { a: 1 }, "must be a string"],
-    ["number", { a: "1" }, "must be a number"],
-    ["flag", { a: "true" }, "must be a boolean"],
-    ["object", { a: [] }, "must be an object"],
-    ["list", { a: {} }, "must be a list"],
-  ] as const)("refuses a %s of another type by its name", (kind, body, sentence) => {
-    const { members, record } = reading(body);
-    members[kind]("a");
-    const error = record.result("reject");
-    expect(error).toMatchObject({ code: "invalid_type", param: "a" });
-    expect(error?.message).toContain(sentence);
-  });
-
-  it("refuses an item of a list that is not an object, and a value outside its list", () => {
-    const { members, record } = reading({ list: [{}, 7], mode: "maybe" });
-    expect(members.objects("list")).toHaveLength(1);
-    expect(record.result("reject")).toMatchObject({ param: "list[1]" });
-    const other = reading({ mode: "maybe" });
-    expect(other.members.oneOf("mode", ["yes", "no"])).toBeNull();
-    expect(other.record.result("reject")?.message).toBe("mode must be one of yes, no");
-  });
-
-  it("never repeats a name that does not look like one", () => {
-    const { members, record } = reading({ "a secret sentence": 1 });
-    members.close();
-    expect(JSON.stringify(record.result("reject"))).not.toContain("secret");
-  });
-
-  it("reports the first refusal, and every dropped field once", () => {
-    const { members, record } = reading({ a: 1, b: 2, c: 3 });
-    members.refuseMember("a", "first", "is wrong");
-    members.refuseMember("b", "second", "is wrong");
-    members.drop(["c", "d"], "hint_dropped");
-    members.drop(["c"], "hint_dropped");
-    expect(record.result("strip")).toMatchObject({ code: "first", param: "a" });
-    expect([...record.dropped]).toEqual(["hint_dropped"]);
+  it("only the first refusal counts", () => {
+    const made = new RequestReading("native_chat", "reject");
+    made.refuseMember("first", "a", "is wrong");
+    made.refuseMember("second", "b", "is wrong");
+    expect(made.refusal).toMatchObject({ code: "first", message: "a is wrong", param: "a" });
   });
 });

@@ -1,17 +1,17 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
-import { isJsonObject, type JsonMember, type JsonObject } from "../../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
 import { BETA_HEADER } from "../../canon/request.ts";
 import { answerFailure } from "../answer-ends.ts";
 import { readMessagesError } from "./read-answer.ts";
 import { COUNT_PATH } from "./request-facts.ts";
 import { FrameReader, type Frame } from "../bedrock-converse/event-stream-frames.ts";
-import { readConverseError, frameFailure } from "../bedrock-converse/read-answer.ts";
+import { frameFailure, readConverseError } from "../bedrock-converse/read-answer.ts";
 import type { AnswerStream, Ending, HostedRequest, OutgoingRequest, Target } from "../dialect.ts";
 import { readGeminiError } from "../gemini/read-answer.ts";
-import { memberIn, parseAnswerBytes, parseExactJsonText, textOf } from "../json.ts";
+import { memberIn, parseAnswerBytes, parseExactJsonText, textOf, type Members } from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../sse.ts";
 
 /** The wrappings that a provider may require by a flag; the compiler allows at most one of them. */
@@ -70,7 +70,7 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
  * counts of the protocol do not have. A limit has no tokens of its own; it must only be above the
  * budget for thinking.
  */
-function countedBody(body: Readonly<Record<string, JsonMember>>): JsonObject {
+function countedBody(body: JsonObject): JsonObject {
   const { thinking } = body;
   const budget = isJsonObject(thinking) ? thinking.budget_tokens : null;
   const limit = typeof budget === "number" ? budget + 1 : 1;
@@ -138,7 +138,7 @@ const OURS = ["anthropic_version", "anthropic_beta"];
 
 /** A body for a cloud, and the registered names of members that were taken out. */
 interface HostedBody {
-  readonly body: Record<string, JsonMember>;
+  readonly body: Members;
   readonly stripped: readonly string[];
 }
 
@@ -149,7 +149,7 @@ interface HostedBody {
  */
 function hostedBody(body: JsonObject, version: string, elsewhere: readonly string[]): HostedBody {
   // Without a prototype, so that a member `__proto__` is sent as a member.
-  const kept: Record<string, JsonMember> = Object.create(null);
+  const kept: Members = Object.create(null);
   const stripped: string[] = [];
   for (const name in body) {
     if (body[name] === undefined) continue;
@@ -197,7 +197,7 @@ function withoutMarks(marked: JsonObject): {
   readonly intervened: boolean;
 } {
   // Without a prototype, as in every copy of members that come from outside.
-  const plain: Record<string, JsonMember> = Object.create(null);
+  const plain: Members = Object.create(null);
   for (const name in marked) if (!name.startsWith(PREFIX)) plain[name] = marked[name];
   return { plain, intervened: marked[ACTION] === INTERVENED };
 }

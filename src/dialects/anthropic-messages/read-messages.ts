@@ -21,13 +21,13 @@ import {
 import { textToBase64 } from "../../canon/json/text-base64.ts";
 import { isSummary, readSigned, redactedSignature } from "./reasoning.ts";
 import {
+  VERSIONS,
   blockFacts,
   blocksOf,
   removedInVersion,
   serverToolNeeds,
   storedFile,
   type BlockContext,
-  VERSIONS,
 } from "./request-facts.ts";
 import { flagOrNull, textOf, textOrNull } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";

@@ -3,9 +3,9 @@ import { readSignature, tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonMember, type JsonObject } from "../../canon/json.ts";
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
-import { memberIn, numberOrNull, ownValue, textOf } from "../json.ts";
+import { memberIn, numberOrNull, ownValue, textOf, type Members } from "../json.ts";
 import { budgetOfEffort, continuesWithoutSignedReasoning } from "../reasoning-effort.ts";
-import type { Members, RequestDraft } from "../request-draft.ts";
+import type { RequestDraft } from "../request-draft.ts";
 import type { RequestReading } from "../request-reading.ts";
 
 /** The family whose signatures have no tag: the protocol's own provider. */

@@ -15,8 +15,8 @@ import { answerFailure, finishReason } from "../answer-ends.ts";
 import {
   CONTENT_EVENTS,
   UsageTally,
-  isCacheWarmup,
   eventFailure,
+  isCacheWarmup,
   messageFailure,
   readErrorFrame,
 } from "./read-answer.ts";
@@ -41,11 +41,10 @@ import {
   textOf,
   withMember,
   withObject,
+  type Members,
 } from "../json.ts";
 import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
 import { formatSseEvent } from "../sse.ts";
-
-type Body = Record<string, JsonMember>;
 
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 const SIGNATURES_RESTORED = editSet("signatures_restored");
@@ -100,7 +99,7 @@ function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow): stri
 }
 
 /** Lowers the limit, and the budget for thinking with it. Returns whether it changed. */
-function capOutput(body: Body, cap: number): boolean {
+function capOutput(body: Members, cap: number): boolean {
   const { max_tokens, thinking } = body;
   const requested = numberOrNull(max_tokens);
   const limit = Math.min(requested ?? cap, cap);

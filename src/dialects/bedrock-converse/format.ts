@@ -27,8 +27,8 @@ import {
   argumentsOf,
   isForced,
   membersWithValue,
-  type Members,
 } from "../request-draft.ts";
+import type { Members } from "../json.ts";
 
 /** A request for Converse while it is printed. */
 class Draft extends RequestDraft {

@@ -27,7 +27,7 @@ import {
 } from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { MAXIMUM_EVENT_BYTES } from "../sse.ts";
-import { type Frame, FrameReader } from "./event-stream-frames.ts";
+import { FrameReader, type Frame } from "./event-stream-frames.ts";
 import { offeredTools } from "./format.ts";
 
 /** A whole answer of Converse, or of CountTokens, as the events of a stream of it. */

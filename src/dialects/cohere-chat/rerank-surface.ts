@@ -1,10 +1,8 @@
-import type { RequestEdits } from "../../canon/decision.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import type { BodyReader, InferenceRequest } from "../../canon/request.ts";
-import type { UnknownFields } from "../../canon/table.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary.ts";
 import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
 import {
@@ -16,30 +14,25 @@ import {
   PREFERENCES,
   nullableInteger,
 } from "../contract-schemas.ts";
-import type { AnswerContext, RequestReader } from "../dialect.ts";
+import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
-import { memberIn } from "../json.ts";
-import { readKinds } from "../kinds.ts";
+import { flagOrNull, listOf, memberIn, numberOrNull, textOf } from "../json.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
-import { CHAT_KINDS } from "../openai-chat/parse-request.ts";
+import type { RequestReading } from "../request-reading.ts";
 import {
   CORE,
   HINT,
   IDENTITY,
   OURS,
-  RequestReading,
-  UNSPECIFIED,
   hasUnknownMember,
-  inferenceRequest,
   refusingUnknown,
   type FieldRegistry,
 } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
-import { Members, TranslationRecord, takeExtras } from "../unary/members.ts";
 import {
+  resultOf,
   singlePartTask,
-  type PartEnd,
-  type ReadRequest,
+  unaryRequests,
   type UnaryAnswer,
   type UnaryOptions,
   type UnarySurface,
@@ -154,131 +147,45 @@ const RERANK_FIELDS: FieldRegistry = {
   provider: OURS,
 };
 
-/**
- * A route's mode and a policy's edits are unknown before the decision; both only remove members.
- */
-const NO_EDITS: RequestEdits = Object.freeze({ maxOutputTokens: null, stripFields: [] });
+/** Reads validated rerank bodies. */
+const REQUESTS = unaryRequests({
+  operation: "rerank",
+  registry: RERANK_FIELDS,
+  reader: RERANK_BODY,
+  read: readRerank,
+});
 
-/**
- * Reads a validated rerank body: its requirements, size and preferences. Values that no endpoint
- * accepts are refused here, so that a simulated decision is that of a call.
- */
-const parseRerankRequest: RequestReader["parse"] = (body, bytes, headers) => {
-  const read = readRerankRequest(body, "strip", NO_EDITS);
-  if ("code" in read) return read;
-  const reading = new RequestReading("native_chat");
-  if (read.request.maxTokensPerDocument !== null)
-    reading.use("document_limit", "max_tokens_per_doc");
-  readKinds(body, RERANK_FIELDS, CHAT_KINDS, reading);
-  return inferenceRequest(reading, {
-    ...UNSPECIFIED,
-    operation: "rerank",
-    body,
-    bytes,
-    headers,
-    reader: RERANK_BODY,
-  });
-};
-
-/** Requested form of the answer. */
-interface AnswerForm {
-  /** The caller's documents, unchanged, for the results; `null`: not requested. */
-  readonly documents: readonly JsonValue[] | null;
-  /** The request has members of Voyage's clients, which read other members of the answer. */
-  readonly isVoyage: boolean;
-  /** The caller may be such a client: the request has no member that only other clients send. */
-  readonly mayBeVoyage: boolean;
-}
-
-interface ReadRerankRequest extends ReadRequest<RerankRequest> {
-  readonly form: AnswerForm;
-}
-
-/** A rerank body in canon, every leaf of it. */
-function readRerankRequest(
-  body: JsonObject,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): ReadRerankRequest | ServiceError {
-  const record = new TranslationRecord();
-  const members = new Members(body, "", record);
-  const extras = takeExtras(members, body, RERANK_FIELDS, mode, edits);
-  for (const name of ["model", "provider"]) members.take(name);
-  const query = members.text("query") ?? "";
-  if (query === "")
-    record.refuseRequest(invalidRequest("empty_input", "query must not be an empty text", "query"));
-  const documents = members.list("documents");
-  const texts = readDocuments(documents, record);
-  refuseChunking(members);
-  refuseSpans(members);
-  const request: RerankRequest = {
-    query,
-    documents: texts,
-    topN: resultLimit(members),
-    maxTokensPerDocument: members.number("max_tokens_per_doc"),
-    mayTruncate: members.flag("truncation"),
-    priority: members.number("priority"),
+function readRerank(body: JsonObject, reading: RequestReading, extras: JsonObject): RerankRequest {
+  const { query, documents, top_n: topN, top_k: topK, rank_fields: fields } = body;
+  if (query === "") reading.refuseMember("empty_input", "query", "must not be an empty text");
+  if (typeof topN === "number" && typeof topK === "number" && topN !== topK) {
+    const rule = "and top_n say different limits; send one of them";
+    reading.refuseMember("conflicting_fields", "top_k", rule);
+  }
+  // The chunking of the protocol's first version, which no current provider has.
+  if (fields != null && !(Array.isArray(fields) && fields.length === 1 && fields[0] === "text")) {
+    const fix = 'must be ["text"]: write all that is to be ranked into each document\'s `text`';
+    reading.refuseMember("unsupported_value", "rank_fields", fix);
+  }
+  if (body.max_chunks_per_doc != null) {
+    const fix = "is not offered: send max_tokens_per_doc instead";
+    reading.refuseMember("unsupported_parameter", "max_chunks_per_doc", fix);
+  }
+  // No other protocol returns the passages that counted; forwarded, they would miss in the answer.
+  const { relevant_spans: spans } = body;
+  if (spans != null && memberIn(spans, "mode") !== "disabled")
+    reading.refuseMember("unsupported_parameter", "relevant_spans", "is not offered: leave it out");
+  return {
+    query: textOf(query),
+    documents: listOf(documents).map((document, index) =>
+      readDocument(document, `documents[${index}]`, reading),
+    ),
+    topN: numberOrNull(topN ?? topK),
+    maxTokensPerDocument: numberOrNull(body.max_tokens_per_doc),
+    mayTruncate: flagOrNull(body.truncation),
+    priority: numberOrNull(body.priority),
     extras,
   };
-  const form: AnswerForm = {
-    documents: members.flag("return_documents") === true ? documents : null,
-    // Voyage's clients for Python send both members always, as `null` by default.
-    isVoyage: Object.hasOwn(body, "top_k") || Object.hasOwn(body, "truncation"),
-    mayBeVoyage: !Object.hasOwn(body, "top_n"),
-  };
-  members.close();
-  return (
-    record.result(mode) ?? {
-      request,
-      form,
-      stripped: [...record.stripped],
-      dropped: [...record.dropped],
-    }
-  );
-}
-
-function resultLimit(members: Members): number | null {
-  const topN = members.number("top_n");
-  const topK = members.number("top_k");
-  if (topN !== null && topK !== null && topN !== topK) {
-    members.refuseMember(
-      "top_k",
-      "conflicting_fields",
-      "and top_n say different limits; send one of them",
-    );
-  }
-  return topN ?? topK;
-}
-
-/**
- * Refuses the chunking of documents of the protocol's first version, which no current provider has.
- */
-function refuseChunking(members: Members): void {
-  const fields = members.take("rank_fields");
-  if (
-    fields !== undefined &&
-    !(Array.isArray(fields) && fields.length === 1 && fields[0] === "text")
-  ) {
-    const fix = 'must be ["text"]: write all that is to be ranked into each document\'s `text`';
-    members.refuseMember("rank_fields", "unsupported_value", fix);
-  }
-  if (members.take("max_chunks_per_doc") !== undefined) {
-    members.refuseMember(
-      "max_chunks_per_doc",
-      "unsupported_parameter",
-      "is not offered: send max_tokens_per_doc instead",
-    );
-  }
-}
-
-/**
- * Refuses passages in the results, which no other protocol has; if forwarded, they would be left
- * out of the answer.
- */
-function refuseSpans(members: Members): void {
-  const spans = members.take("relevant_spans");
-  if (spans === undefined || (isJsonObject(spans) && spans.mode === "disabled")) return;
-  members.refuseMember("relevant_spans", "unsupported_parameter", "is not offered: leave it out");
 }
 
 /**
@@ -290,50 +197,33 @@ const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
 const SENT = ["text"];
 
 /**
- * The text of each document, in their order. A document without one is refused with its position: a
- * document that is left out would shift the indices of all that follow.
+ * The text of a document. One without a text is refused with its position: a document that is left
+ * out would shift the indices of all that follow.
  */
-function readDocuments(
-  documents: readonly JsonValue[],
-  record: TranslationRecord,
-): readonly string[] {
-  if (documents.length === 0) {
-    record.refuseRequest(
-      invalidRequest("empty_input", "documents must not be an empty list", "documents"),
-    );
-  }
-  return documents.map((document, index) => readDocument(document, `documents[${index}]`, record));
-}
-
-function readDocument(document: JsonValue, path: string, record: TranslationRecord): string {
-  if (typeof document === "string") return readText(document, path, record);
+function readDocument(document: JsonValue, path: string, reading: RequestReading): string {
+  if (typeof document === "string") return readText(document, path, reading);
   if (!isJsonObject(document) || JSON.isRawJSON(document)) {
-    record.refuseRequest(
-      invalidRequest("invalid_type", `${path} must be a text, or an object with a text`, path),
-    );
+    reading.refuseMember("invalid_type", path, "must be a text, or an object with a text");
     return "";
   }
   const image = imageIn(document);
   if (image !== null) {
-    const where = `${path}.${image}`;
-    const message = `${where} cannot be ranked: documents are texts here; send the document's text without its images`;
-    record.refuseRequest(invalidRequest("unsupported_value", message, where));
+    const rule =
+      "cannot be ranked: documents are texts here; send the document's text without its images";
+    reading.refuseMember("unsupported_value", `${path}.${image}`, rule);
     return "";
   }
   const text = memberIn(document, "text");
   if (typeof text === "string") {
-    if (hasUnknownMember(document, SENT)) record.drop("document_members_dropped");
-    return readText(text, `${path}.text`, record);
+    if (hasUnknownMember(document, SENT)) reading.dropped.add("document_members_dropped");
+    return readText(text, `${path}.text`, reading);
   }
-  record.refuseRequest(
-    invalidRequest("missing_field", `${path}.text is required and must be a text`, `${path}.text`),
-  );
+  reading.refuseMember("missing_field", `${path}.text`, "is required and must be a text");
   return "";
 }
 
-function readText(text: string, path: string, record: TranslationRecord): string {
-  if (text === "")
-    record.refuseRequest(invalidRequest("empty_input", `${path} must not be an empty text`, path));
+function readText(text: string, path: string, reading: RequestReading): string {
+  if (text === "") reading.refuseMember("empty_input", path, "must not be an empty text");
   return text;
 }
 
@@ -394,7 +284,7 @@ const RERANK_EXAMPLES = {
 export const rerankSurface: UnarySurface = {
   kind: "unary",
   dialect: "cohere-chat",
-  parse: parseRerankRequest,
+  parse: REQUESTS.parse,
   refuseUnknown: refusingUnknown(RERANK_FIELDS, "rerank"),
   open: openRerank,
   family: OPENAI_FAMILY,
@@ -403,23 +293,16 @@ export const rerankSurface: UnarySurface = {
 
 /** Always one part: only documents that were ranked together have one order. */
 function openRerank({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
-  const read = readRerankRequest(body, options.unknownFields, options.edits);
+  const read = REQUESTS.toCanon(body, options);
   if ("code" in read) return read;
-  const { form } = read;
   // All documents are one input.
   return singlePartTask(
     read,
     1,
     options.targets,
     ({ endpoint }) => upstreamFor("rerank", endpoint.dialect),
-    (ends, context) => renderRerank(resultOf(ends), form, context),
+    ([end], context) => renderRerank(resultOf(end, "rerank"), body, context),
   );
-}
-
-function resultOf([end]: readonly PartEnd[]): RerankResult {
-  if (end === undefined || "failure" in end) throw new Error("rerank: an answer without a result");
-  if (end.result.operation !== "rerank") throw new Error("rerank: the result of another operation");
-  return end.result;
 }
 
 /** Version of Cohere's protocol. */
@@ -429,9 +312,16 @@ const API_VERSION = "2";
  * Cohere's answer with the members of Jina's that it lacks; callers that may be Voyage's clients
  * also get the members that those read. Documents are the caller's own, if requested.
  */
-function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerContext): UnaryAnswer {
-  const { results, inputTokens, searchUnits } = result;
-  const { documents, isVoyage, mayBeVoyage } = form;
+function renderRerank(
+  { results, inputTokens, searchUnits, model }: RerankResult,
+  request: JsonObject,
+  context: AnswerContext,
+): UnaryAnswer {
+  const documents = request.return_documents === true ? listOf(request.documents) : null;
+  // Voyage's clients for Python send both members always, as `null` by default.
+  const isVoyage = Object.hasOwn(request, "top_k") || Object.hasOwn(request, "truncation");
+  // Clients that send this member do not read Voyage's.
+  const mayBeVoyage = !Object.hasOwn(request, "top_n");
   const dropped: DroppedField[] = [];
   // Voyage's client for Python reads the count without asking whether there is one.
   if (isVoyage && inputTokens === null) dropped.push("usage_unknown");
@@ -439,20 +329,18 @@ function renderRerank(result: RerankResult, form: AnswerForm, context: AnswerCon
   const body: JsonObject = {
     id: `rerank_${context.answerId}`,
     object: mayBeVoyage ? "list" : undefined,
-    model: result.model ?? context.model,
+    model: model ?? context.model,
     results: results.map((ranked) => entryOf(ranked, documents, asObject)),
     data: mayBeVoyage ? results.map((ranked) => entryOf(ranked, documents, asText)) : undefined,
     meta: {
       api_version: { version: API_VERSION },
-      ...(searchUnits === null ? {} : { billed_units: { search_units: searchUnits } }),
-      ...(inputTokens === null ? {} : { tokens: { input_tokens: inputTokens } }),
+      billed_units: searchUnits === null ? undefined : { search_units: searchUnits },
+      tokens: inputTokens === null ? undefined : { input_tokens: inputTokens },
     },
-    ...(totalTokens === null ? {} : { usage: { total_tokens: totalTokens } }),
+    usage: totalTokens === null ? undefined : { total_tokens: totalTokens },
   };
-  return { bytes: new AnswerBytes([encoder.encode(JSON.stringify(body))]), dropped, gaps: 0 };
+  return { bytes: AnswerBytes.of(JSON.stringify(body)), dropped, gaps: 0 };
 }
-
-const encoder = new TextEncoder();
 
 function entryOf(
   { index, score }: RankedDocument,
@@ -463,7 +351,7 @@ function entryOf(
   return {
     index,
     relevance_score: score,
-    ...(document === undefined ? {} : { document: print(document) }),
+    document: document === undefined ? undefined : print(document),
   };
 }
 

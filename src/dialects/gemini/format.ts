@@ -17,7 +17,8 @@ import type { ModelReasoning } from "../../canon/table.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { UNSIGNED_CALL, readMarked } from "./signatures.ts";
 import { dropCacheHints, dropSchemaName, sentTier, splitSystem } from "../reasoning-effort.ts";
-import { RequestDraft, argumentsOf, membersWithValue, type Members } from "../request-draft.ts";
+import { RequestDraft, argumentsOf, membersWithValue } from "../request-draft.ts";
+import type { Members } from "../json.ts";
 
 /** A request for generateContent while it is printed. */
 class Draft extends RequestDraft {

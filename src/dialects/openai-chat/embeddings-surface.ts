@@ -1,11 +1,9 @@
-import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { JsonMember, JsonObject, JsonValue } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
-import type { UnknownFields } from "../../canon/table.ts";
 import {
   EMBED_PURPOSES,
   VECTOR_ENCODINGS,
@@ -18,26 +16,21 @@ import {
 import { faultyAnswer } from "../answer-ends.ts";
 import { INPUT_BODY } from "../body-reader.ts";
 import { MODEL, NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES, TOKEN } from "../contract-schemas.ts";
-import type { AnswerContext, RequestReader, Target } from "../dialect.ts";
+import type { AnswerContext, Target } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
-import { numberOrNull } from "../json.ts";
-import { readKinds } from "../kinds.ts";
+import { flagOrNull, numberOrNull, ownValue, textOf } from "../json.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { itemsByFirst } from "./moderations-surface.ts";
-import { CHAT_KINDS } from "./parse-request.ts";
-import {
-  RequestReading,
-  UNSPECIFIED,
-  inferenceRequest,
-  refusingUnknown,
-  type FieldRegistry,
-} from "../request-reading.ts";
+import type { RequestReading } from "../request-reading.ts";
+import { refusingUnknown, type FieldRegistry } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
-import { Members, TranslationRecord, refuseExtras, takeExtras } from "../unary/members.ts";
 import {
   callTo,
+  refuseExtras,
+  resultOf,
+  settled,
+  unaryRequests,
   type PartEnd,
-  type ReadRequest,
   type UnaryAnswer,
   type UnaryCall,
   type UnaryOptions,
@@ -62,87 +55,54 @@ const EMBEDDINGS_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/** Reads a validated embeddings body for the decision. */
-const parseEmbeddingsRequest: RequestReader["parse"] = (body, bytes, headers) => {
-  const reading = new RequestReading("native_chat");
-  const problem = emptyInput(body.input) ?? contradictedLength(body);
-  if (problem !== null) return problem;
-  const { input, dimensions, output_dimension: outputDimension } = body;
-  if (Array.isArray(input) && typeof input[0] !== "string") {
-    reading.use("token_inputs", typeof input[0] === "number" ? "input" : "input[0]");
+/** Reads validated embeddings bodies. */
+export const EMBEDDINGS_REQUESTS = unaryRequests({
+  operation: "embeddings",
+  registry: EMBEDDINGS_FIELDS,
+  reader: INPUT_BODY,
+  read: readEmbeddings,
+});
+
+function readEmbeddings(
+  body: JsonObject,
+  reading: RequestReading,
+  extras: JsonObject,
+): EmbedRequest {
+  const { input, dimensions, output_dimension: other, encoding_format: encoding } = body;
+  noteEmptyInput(input, reading);
+  if (typeof dimensions === "number" && typeof other === "number" && dimensions !== other) {
+    const message = "dimensions and output_dimension say different lengths; send one of them";
+    reading.refuseRequest(invalidRequest("invalid_value", message, "output_dimension"));
   }
-  if (typeof body.input_type === "string") reading.use("input_purpose", "input_type");
-  const length = dimensions ?? outputDimension;
-  const parsed = { ...UNSPECIFIED, dimensions: numberOrNull(length) };
-  readKinds(body, EMBEDDINGS_FIELDS, CHAT_KINDS, reading);
-  return inferenceRequest(reading, {
-    ...parsed,
-    operation: "embeddings",
-    body,
-    bytes,
-    headers,
-    reader: INPUT_BODY,
-  });
-};
+  const isTokens = Array.isArray(input) && typeof input[0] === "number";
+  if (Array.isArray(input) && typeof input[0] !== "string")
+    reading.use("token_inputs", isTokens ? "input" : "input[0]");
+  return {
+    // A batch of tokens is long, and the decision does not read it.
+    inputs: reading.forTranslation ? inputsOf(input) : [],
+    isScalar: typeof input === "string" || isTokens,
+    dimensions: numberOrNull(dimensions ?? other),
+    encoding: VECTOR_ENCODINGS.find((known) => known === encoding) ?? null,
+    purpose: purposeOf(textOf(body.input_type)),
+    mayTruncate: flagOrNull(body.truncation),
+    extras,
+  };
+}
 
 /**
  * Providers refuse an empty text among a thousand without its index; some answer it with a
  * meaningless vector.
  */
-function emptyInput(input: JsonMember): ServiceError | null {
-  if (input === "")
-    return invalidRequest("empty_input", "input must not be an empty text", "input");
+function noteEmptyInput(input: JsonMember, reading: RequestReading): void {
   const index = Array.isArray(input) ? input.indexOf("") : -1;
-  if (index === -1) return null;
-  return invalidRequest(
-    "empty_input",
-    `input[${index}] must not be an empty text`,
-    `input[${index}]`,
-  );
+  if (input !== "" && index === -1) return;
+  const path = index === -1 ? "input" : `input[${index}]`;
+  reading.refuseMember("empty_input", path, "must not be an empty text");
 }
 
-function contradictedLength({
-  dimensions,
-  output_dimension: other,
-}: JsonObject): ServiceError | null {
-  if (typeof dimensions !== "number" || typeof other !== "number" || dimensions === other)
-    return null;
-  const message = "dimensions and output_dimension say different lengths; send one of them";
-  return invalidRequest("invalid_value", message, "output_dimension");
-}
-
-/** An embeddings body in canon, every leaf of it. */
-export function readEmbeddingsRequest(
-  body: JsonObject,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): ReadRequest<EmbedRequest> | ServiceError {
-  const record = new TranslationRecord();
-  const members = new Members(body, "", record);
-  const extras = takeExtras(members, body, EMBEDDINGS_FIELDS, mode, edits);
-  for (const name of ["model", "provider", "on_partial", "output_dtype"]) members.take(name);
-  const input = members.take("input");
-  const outputDimension = members.number("output_dimension");
-  const purpose = members.text("input_type");
-  const request: EmbedRequest = {
-    inputs: inputsOf(input),
-    isScalar: typeof input === "string" || (Array.isArray(input) && typeof input[0] === "number"),
-    dimensions: members.number("dimensions") ?? outputDimension,
-    encoding: members.oneOf("encoding_format", VECTOR_ENCODINGS),
-    purpose: purpose === null ? null : (purposeOf(purpose) ?? null),
-    mayTruncate: members.flag("truncation"),
-    extras,
-  };
-  members.close();
-  return (
-    record.result(mode) ?? { request, stripped: [...record.stripped], dropped: [...record.dropped] }
-  );
-}
-
-function purposeOf(value: string): EmbedRequest["purpose"] | undefined {
-  const aliases: Readonly<Record<string, string>> = PURPOSE_ALIASES;
-  const name = Object.hasOwn(aliases, value) ? aliases[value] : value;
-  return EMBED_PURPOSES.find((purpose) => purpose === name);
+function purposeOf(value: string): EmbedRequest["purpose"] {
+  const name = ownValue(PURPOSE_ALIASES, value) ?? value;
+  return EMBED_PURPOSES.find((purpose) => purpose === name) ?? null;
 }
 
 /** One input for each vector: a list of numbers is the tokens of one. */
@@ -269,7 +229,7 @@ const OWN_DIALECT = "openai-chat";
 export const embeddingsSurface: UnarySurface = {
   kind: "unary",
   dialect: OWN_DIALECT,
-  parse: parseEmbeddingsRequest,
+  parse: EMBEDDINGS_REQUESTS.parse,
   refuseUnknown: refusingUnknown(EMBEDDINGS_FIELDS, "embeddings"),
   open: openEmbeddings,
   family: OPENAI_FAMILY,
@@ -280,7 +240,7 @@ function openEmbeddings(
   { body }: InferenceRequest,
   options: UnaryOptions,
 ): UnaryTask | ServiceError {
-  const read = readEmbeddingsRequest(body, options.unknownFields, options.edits);
+  const read = EMBEDDINGS_REQUESTS.toCanon(body, options);
   if ("code" in read) return read;
   const { request, stripped, dropped } = read;
   const takesGaps = body.on_partial === "report";
@@ -355,12 +315,6 @@ function simulatedLength({ model }: Target): readonly string[] {
   return model.defaultDimensions === null
     ? []
     : ["x-mock", `dimensions=${model.defaultDimensions}`];
-}
-
-function settled(call: UnaryCall | ServiceError): UnaryCall {
-  if ("code" in call)
-    throw new Error("embeddings: a call to an endpoint whose protocol cannot express the request");
-  return call;
 }
 
 /** Many models with a single length refuse `dimensions`. */
@@ -455,7 +409,7 @@ function renderEmbeddings(
   takesGaps: boolean,
   context: AnswerContext,
 ): UnaryAnswer {
-  const results = ends.map((end) => ("result" in end ? embedResult(end) : null));
+  const results = ends.map((end) => ("result" in end ? resultOf(end, "embed") : null));
   const [only] = results;
   const [end] = ends;
   const inputTokens = total(results);
@@ -474,7 +428,7 @@ function renderEmbeddings(
     const partEnd = ends[index];
     if (partEnd === undefined) throw new Error("embeddings: a part without an end");
     if ("failure" in partEnd) errors.push(...gapsOf(part, partEnd.failure));
-    else addVectors(pieces, part, embedResult(partEnd));
+    else addVectors(pieces, part, resultOf(partEnd, "embed"));
   }
   const known = results.find((result) => result !== null);
   const dropped: DroppedField[] = inputTokens === null ? ["usage_unknown"] : [];
@@ -484,14 +438,7 @@ function renderEmbeddings(
     errors: takesGaps ? errors : undefined,
   };
   const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
-  return { bytes: new AnswerBytes([encoder.encode(text)]), dropped, gaps: errors.length };
-}
-
-const encoder = new TextEncoder();
-
-function embedResult({ result }: Extract<PartEnd, { readonly bytes: AnswerBytes }>): EmbedResult {
-  if (result.operation !== "embed") throw new Error("embeddings: the result of another operation");
-  return result;
+  return { bytes: AnswerBytes.of(text), dropped, gaps: errors.length };
 }
 
 function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: EmbedResult): void {

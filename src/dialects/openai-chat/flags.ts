@@ -1,13 +1,8 @@
 import { NO_EDITS, editSet, type DroppedField, type EditSet } from "../../canon/generate/edit.ts";
-import {
-  isJsonObject,
-  type JsonMember,
-  type JsonObject,
-  type JsonValue,
-} from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import type { FlagFacts } from "../dialect.ts";
-import { ownValue } from "../json.ts";
+import { ownValue, type Members } from "../json.ts";
 import { CHAT_FLAGS } from "./facts.ts";
 import { readToolChoice } from "./family.ts";
 import { toolName } from "./parse-request.ts";
@@ -24,7 +19,7 @@ const FITS: readonly (readonly [flag: string, fit: Fit])[] = [
   ["no_reasoning_history", withoutReasoning],
 ];
 
-function fitMessages(body: EditableBody, flags: readonly string[], changes: Changes): void {
+function fitMessages(body: Members, flags: readonly string[], changes: Changes): void {
   const { messages } = body;
   const fits = FITS.flatMap(([flag, fit]) => (flags.includes(flag) ? fit : []));
   if (fits.length === 0 || !Array.isArray(messages)) return;
@@ -113,7 +108,7 @@ function isSigned(detail: JsonValue): boolean {
 }
 
 /** Moves the effort to the provider's own member, unless the caller has set that one. */
-function fitReasoning(body: EditableBody, flags: readonly string[], changes: Changes): void {
+function fitReasoning(body: Members, flags: readonly string[], changes: Changes): void {
   const effort = body.reasoning_effort;
   if (!flags.includes("reasoning_object") || typeof effort !== "string") return;
   // Providers refuse both members together; the caller wrote `reasoning` for this provider.
@@ -136,7 +131,7 @@ const NUMBER_LENGTH = 5;
  * numbered in the order in which they first appear. Histories grow at their end, so the next
  * request of the conversation has the same ids and prompt caches keep working.
  */
-function shortenCallIds(body: EditableBody, changes: Changes): void {
+function shortenCallIds(body: Members, changes: Changes): void {
   const { messages } = body;
   if (!Array.isArray(messages)) return;
   const kept = new Set(messages.flatMap(idsOf).filter((id) => SHORT.test(id)));
@@ -170,7 +165,7 @@ function idsOf(message: JsonValue): readonly string[] {
 function withIds(message: JsonValue, shorten: (id: string) => string): JsonValue {
   if (!isJsonObject(message)) return message;
   const { tool_calls: calls, tool_call_id: answered } = message;
-  const copy: Record<string, JsonMember> = { ...message };
+  const copy: Members = { ...message };
   if (Array.isArray(calls)) copy.tool_calls = calls.map((call: JsonValue) => withId(call, shorten));
   if (typeof answered === "string") copy.tool_call_id = shorten(answered);
   return copy;
@@ -189,7 +184,7 @@ const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
  * "Unexpected role 'user' after role 'tool'", code 3230
  * (github.com/charmbracelet/crush/issues/279).
  */
-function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
+function partUsersFromTools(body: Members, { dropped }: Changes): void {
   const { messages } = body;
   if (!Array.isArray(messages)) return;
   const roles = messages.map((message: JsonValue) => (isJsonObject(message) ? message.role : null));
@@ -207,7 +202,7 @@ function partUsersFromTools(body: EditableBody, { dropped }: Changes): void {
  * both use it, so that a flag means the same for both. Requests with withdrawn features have been
  * refused before; other members are rewritten, or dropped and recorded.
  */
-export function applyFlags(body: EditableBody, flags: readonly string[]): Changes {
+export function applyFlags(body: Members, flags: readonly string[]): Changes {
   const changes: Changes = { stripped: [], dropped: new Set(), edits: NO_EDITS };
   if (flags.length === 0) return changes;
   omitMembers(body, flags, changes);
@@ -222,14 +217,14 @@ export function applyFlags(body: EditableBody, flags: readonly string[]): Change
 }
 
 /** Tools and the choice among them. */
-function fitTools(body: EditableBody, flags: readonly string[], changes: Changes): void {
+function fitTools(body: Members, flags: readonly string[], changes: Changes): void {
   if (flags.includes("no_tool_strict")) dropStrictness(body, changes);
   if (flags.includes("no_allowed_tools")) filterAllowed(body, changes);
   if (flags.includes("no_tool_choice")) dropChoice(body, changes);
 }
 
 /** `strict: false` is the default. */
-function dropStrictness(body: EditableBody, changes: Changes): void {
+function dropStrictness(body: Members, changes: Changes): void {
   const { tools } = body;
   if (!Array.isArray(tools)) return;
   body.tools = tools.map((tool: JsonValue) => {
@@ -244,7 +239,7 @@ function dropStrictness(body: EditableBody, changes: Changes): void {
 }
 
 /** Replaces a choice among some of the tools by a request with those tools only. */
-function filterAllowed(body: EditableBody, changes: Changes): void {
+function filterAllowed(body: Members, changes: Changes): void {
   const { tools, tool_choice: choice } = body;
   const allowed = readToolChoice(choice, true);
   if (allowed?.mode !== "allowed" || !Array.isArray(tools)) return;
@@ -260,7 +255,7 @@ function filterAllowed(body: EditableBody, changes: Changes): void {
  * `auto` is the default; `none` is kept by sending no tools. Other choices stay, for the provider
  * to refuse.
  */
-function dropChoice(body: EditableBody, changes: Changes): void {
+function dropChoice(body: Members, changes: Changes): void {
   const choice = body.tool_choice;
   if (choice === "none") {
     if (body.tools !== undefined) changes.dropped.add("tools_withheld");
@@ -272,12 +267,6 @@ function dropChoice(body: EditableBody, changes: Changes): void {
     changes.edits |= MEMBER_REWRITTEN;
   }
 }
-
-/**
- * A body of this protocol that may still be changed; the objects inside it are shared, so they are
- * copied.
- */
-export type EditableBody = Record<string, JsonMember>;
 
 /** Changes made for a provider's flags. */
 export interface Changes {
@@ -314,7 +303,7 @@ const OMITTING: Readonly<Partial<Record<keyof typeof CHAT_FLAGS, DroppedField | 
   no_prompt_cache_fields: "cache_hint_dropped",
 };
 
-export function omitMembers(body: EditableBody, flags: readonly string[], changes: Changes): void {
+export function omitMembers(body: Members, flags: readonly string[], changes: Changes): void {
   for (const flag of flags) {
     const dropped = ownValue(OMITTING, flag);
     if (dropped === undefined) continue;
@@ -329,7 +318,7 @@ export function omitMembers(body: EditableBody, flags: readonly string[], change
 }
 
 /** Renames members to the provider's names. */
-function rename(body: EditableBody, flags: readonly string[], changes: Changes): void {
+function rename(body: Members, flags: readonly string[], changes: Changes): void {
   if (flags.includes("max_tokens_field"))
     renameLimit(body, "max_completion_tokens", "max_tokens", changes);
   if (flags.includes("max_completion_tokens_field"))
@@ -346,7 +335,7 @@ function rename(body: EditableBody, flags: readonly string[], changes: Changes):
 }
 
 /** With both set, the lower one applies. */
-function renameLimit(body: EditableBody, from: string, to: string, changes: Changes): void {
+function renameLimit(body: Members, from: string, to: string, changes: Changes): void {
   const value = body[from];
   if (value === undefined) return;
   delete body[from];
@@ -358,7 +347,7 @@ function renameLimit(body: EditableBody, from: string, to: string, changes: Chan
 
 /** Requests token counts of a stream, or removes the options where the provider refuses them. */
 export function requestUsage(
-  body: EditableBody,
+  body: Members,
   { body: { stream_options: options }, includeUsage, shape }: InferenceRequest,
   flags: readonly string[],
   stripped: string[],
@@ -373,7 +362,7 @@ export function requestUsage(
 }
 
 /** Removes a member that the provider refuses, and records it where the caller had sent it. */
-export function takeOut(body: EditableBody, name: string, stripped: string[]): void {
+export function takeOut(body: Members, name: string, stripped: string[]): void {
   if (!Object.hasOwn(body, name)) return;
   delete body[name];
   stripped.push(name);

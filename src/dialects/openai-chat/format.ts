@@ -23,9 +23,10 @@ import { printDataUrl, urlOf } from "../data-url.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { readMarked } from "../gemini/signatures.ts";
 import { SERVICE_TIERS } from "./family.ts";
-import { applyFlags, type EditableBody } from "./flags.ts";
+import { applyFlags } from "./flags.ts";
 import { reasoningDetails } from "./reasoning.ts";
 import { effortOfBudget, sentTier } from "../reasoning-effort.ts";
+import type { Members } from "../json.ts";
 
 /** Formats a canonical request for providers of this protocol. */
 export function formatChat(
@@ -38,7 +39,7 @@ export function formatChat(
   const dropped = new Set<DroppedField>();
   const messages = formatTurns(request.turns, target, dropped);
   if ("code" in messages) return messages;
-  const body: EditableBody = { model: target.endpoint.upstreamModel, messages: messages.list };
+  const body: Members = { model: target.endpoint.upstreamModel, messages: messages.list };
   writeTools(body, request);
   writeSettings(body, request, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
@@ -93,7 +94,7 @@ const SETTINGS = {
 
 /** @param settings member → setting; settings without a value are left out. */
 export function writeSettings(
-  body: EditableBody,
+  body: Members,
   request: GenerateRequest,
   settings: Readonly<Record<string, Setting>>,
 ): void {
@@ -105,7 +106,7 @@ export function writeSettings(
 }
 
 export function writeCacheHints(
-  body: EditableBody,
+  body: Members,
   { promptCacheKey, promptCacheRetention }: GenerateRequest["hints"],
 ): void {
   if (promptCacheKey !== null) body.prompt_cache_key = promptCacheKey;
@@ -114,7 +115,7 @@ export function writeCacheHints(
 
 /** Streams end with token counts, unless the provider refuses the option. */
 export function writeStream(
-  body: EditableBody,
+  body: Members,
   { stream }: GenerateRequest,
   flags: readonly string[],
 ): void {
@@ -127,7 +128,7 @@ export function writeStream(
 const CHAT_TIERS = { ...SERVICE_TIERS, standard_only: "default" };
 
 function writeTools(
-  body: EditableBody,
+  body: Members,
   { tools, toolChoice, parallelToolCalls }: GenerateRequest,
 ): void {
   if (tools.length === 0) return;
@@ -176,7 +177,7 @@ export function schemaMembers(
 }
 
 function writeReasoning(
-  body: EditableBody,
+  body: Members,
   reasoning: GenerateRequest["reasoning"],
   { model, provider }: Target,
   dropped: Set<DroppedField>,

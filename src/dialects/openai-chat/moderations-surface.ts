@@ -1,4 +1,3 @@
-import type { RequestEdits } from "../../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import {
   isJsonObject,
@@ -20,26 +19,19 @@ import type {
 import { INPUT_BODY } from "../body-reader.ts";
 import { NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES, arrayOf, objectOf } from "../contract-schemas.ts";
 import { isWebUrl } from "../data-url.ts";
-import type { AnswerContext, RequestReader } from "../dialect.ts";
+import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
-import { listOf, memberIn } from "../json.ts";
-import { readKinds } from "../kinds.ts";
+import { listOf, memberIn, textOf } from "../json.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { categoryRecord, verdictsOf } from "./moderations-upstream.ts";
-import { CHAT_KINDS } from "./parse-request.ts";
-import {
-  RequestReading,
-  UNSPECIFIED,
-  inferenceRequest,
-  refusingUnknown,
-  type FieldRegistry,
-} from "../request-reading.ts";
+import type { RequestReading } from "../request-reading.ts";
+import { refusingUnknown, type FieldRegistry } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
-import { Members, TranslationRecord, takeExtras } from "../unary/members.ts";
 import {
+  resultOf,
   singlePartTask,
+  unaryRequests,
   type PartEnd,
-  type ReadRequest,
   type UnaryAnswer,
   type UnaryOptions,
   type UnarySurface,
@@ -54,90 +46,55 @@ const MODERATIONS_FIELDS: FieldRegistry = {
   provider: { class: "ours" },
 };
 
-/**
- * Reads a validated moderations body as far as the decision needs it. Without a model, the
- * workspace's default route is meant.
- */
-const parseModerationsRequest: RequestReader["parse"] = (body, bytes, headers) => {
-  const reading = new RequestReading("native_chat");
-  const problem = readImageParts(body.input, reading);
-  if (problem !== null) return problem;
-  const parsed = {
-    ...UNSPECIFIED,
-    operation: "moderations",
-    body,
-    bytes,
-    headers,
-    reader: INPUT_BODY,
-  } as const;
-  readKinds(body, MODERATIONS_FIELDS, CHAT_KINDS, reading, true);
-  return inferenceRequest(reading, parsed);
-};
+/** Reads validated moderations bodies. Without a model, the workspace's default route is meant. */
+const REQUESTS = unaryRequests({
+  operation: "moderations",
+  registry: MODERATIONS_FIELDS,
+  reader: INPUT_BODY,
+  read: readModerations,
+  isNative: true,
+});
 
-function readImageParts(input: JsonMember, reading: RequestReading): ServiceError | null {
-  if (!Array.isArray(input)) return null;
-  const items: readonly JsonValue[] = input;
-  for (const [index, item] of items.entries()) {
-    const image = isJsonObject(item) && item.type === "image_url" ? item.image_url : undefined;
-    if (!isJsonObject(image)) continue;
-    reading.need("image_input", `input[${index}]`);
-    const path = `input[${index}].image_url.url`;
-    const { url } = image;
-    if (typeof url === "string" && isDataUrl(url)) continue;
-    if (typeof url !== "string" || !isWebUrl(url)) {
-      return invalidRequest(
-        "invalid_value",
-        `${path} must be a data URL or begin with http:// or https://`,
-        path,
-      );
-    }
-    reading.use("image_url", path);
-  }
-  return null;
+function readModerations(
+  { input }: JsonObject,
+  reading: RequestReading,
+  extras: JsonObject,
+): ModerateRequest {
+  for (const [index, item] of listOf(input).entries()) noteImage(item, `input[${index}]`, reading);
+  const strange = unknownPartMember(input);
+  if (strange !== null && reading.mode === "strip") reading.strip("unknown_field");
+  if (strange !== null && reading.mode === "reject")
+    reading.refuseRequest(unknownPartError(strange));
+  return { input: readInput(input, reading), extras };
+}
+
+function noteImage(item: JsonValue, path: string, reading: RequestReading): void {
+  const image = isJsonObject(item) && item.type === "image_url" ? item.image_url : undefined;
+  if (!isJsonObject(image)) return;
+  reading.need("image_input", path);
+  const member = `${path}.image_url.url`;
+  const url = textOf(image.url);
+  if (isDataUrl(url)) return;
+  if (isWebUrl(url)) return reading.use("image_url", member);
+  const rule = "must be a data URL or begin with http:// or https://";
+  reading.refuseMember("invalid_value", member, rule);
 }
 
 function isDataUrl(url: string): boolean {
   return /^data:/i.test(url);
 }
 
-/** A moderations body in canon, every leaf of it. */
-function readModerationsRequest(
-  body: JsonObject,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): ReadRequest<ModerateRequest> | ServiceError {
-  const record = new TranslationRecord();
-  const members = new Members(body, "", record);
-  const extras = takeExtras(members, body, MODERATIONS_FIELDS, mode, edits);
-  for (const name of ["model", "provider"]) members.take(name);
-  const input = readInput(members, mode === "forward");
-  const strange = unknownPartMember(body.input);
-  if (strange !== null && mode === "strip") record.strip("unknown_field");
-  if (strange !== null && mode === "reject") record.refuseRequest(unknownPartError(strange));
-  members.close();
-  const refusal = record.result(mode);
-  if (refusal !== null) return refusal;
-  return {
-    request: { input, extras },
-    stripped: [...record.stripped],
-    dropped: [...record.dropped],
-  };
-}
-
-function readInput(members: Members, forwards: boolean): ModerationInput {
-  const input = members.take("input");
+function readInput(input: JsonMember, reading: RequestReading): ModerationInput {
   if (typeof input === "string") return { kind: "text", text: input, isScalar: true };
-  const items: readonly JsonValue[] = listOf(input);
+  const items = listOf(input);
   const texts = items.filter((item) => typeof item === "string");
-  const parts = items.map((item) => readPart(item, forwards)).filter((part) => part !== null);
   // The schema accepts lists of texts or of parts; a mixed one must not be judged in part.
   if (items.length > 0 && texts.length === items.length) return { kind: "texts", texts };
+  const forwards = reading.mode === "forward";
+  const parts = items.map((item) => readPart(item, forwards)).filter((part) => part !== null);
   if (items.length === 0 || parts.length !== items.length) {
-    members.refuseMember(
-      "input",
-      "invalid_type",
-      "must be a text, a list of texts, or a list of parts",
-    );
+    const rule = "must be a text, a list of texts, or a list of parts";
+    reading.refuseMember("invalid_type", "input", rule);
   }
   return { kind: "parts", parts };
 }
@@ -321,7 +278,7 @@ const refuseUnknownFields = refusingUnknown(MODERATIONS_FIELDS, "moderations");
 export const moderationsSurface: UnarySurface = {
   kind: "unary",
   dialect: "openai-chat",
-  parse: parseModerationsRequest,
+  parse: REQUESTS.parse,
   refuseUnknown,
   open: openModerations,
   family: OPENAI_FAMILY,
@@ -339,7 +296,7 @@ function openModerations(
   { body }: InferenceRequest,
   options: UnaryOptions,
 ): UnaryTask | ServiceError {
-  const read = readModerationsRequest(body, options.unknownFields, options.edits);
+  const read = REQUESTS.toCanon(body, options);
   if ("code" in read) return read;
   const inputs = verdictsOf(read.request.input);
   return singlePartTask(
@@ -354,22 +311,16 @@ function openModerations(
 /** OpenAI's answer; one in this form already is sent unchanged. */
 function renderModerations(ends: readonly PartEnd[], context: AnswerContext): UnaryAnswer {
   const [end] = ends;
-  if (end === undefined || ends.length > 1 || "failure" in end) {
-    throw new Error("moderations: an answer of anything but one whole part");
-  }
-  const { result, bytes } = end;
-  if (result.operation !== "moderate")
-    throw new Error("moderations: the result of another operation");
+  const result = resultOf(end, "moderate");
   return {
-    bytes: result.isVerbatim
-      ? bytes
-      : new AnswerBytes([encoder.encode(JSON.stringify(printAnswer(result, context)))]),
+    bytes:
+      result.isVerbatim && end !== undefined && "bytes" in end
+        ? end.bytes
+        : AnswerBytes.of(JSON.stringify(printAnswer(result, context))),
     dropped: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
     gaps: 0,
   };
 }
-
-const encoder = new TextEncoder();
 
 function printAnswer(
   { id, model, verdicts }: ModerateResult,

@@ -10,7 +10,13 @@ import {
 } from "../../canon/json.ts";
 import { answerFailure, finishReason } from "../answer-ends.ts";
 import type { AnswerContext, AnswerStream, Ending, Relay, WholeAnswer } from "../dialect.ts";
-import { parseAnswerBytes, parseExactJsonText, parseJsonBytes, parseJsonText } from "../json.ts";
+import {
+  parseAnswerBytes,
+  parseExactJsonText,
+  parseJsonBytes,
+  parseJsonText,
+  type Members,
+} from "../json.ts";
 import {
   MISSING_FINISH_REASON,
   choiceFailure,
@@ -19,7 +25,7 @@ import {
   readUsage,
 } from "./read-answer.ts";
 import { renderOpenAiStreamFailure } from "./family.ts";
-import { MEMBER_REWRITTEN, applyFlags, requestUsage, takeOut, type EditableBody } from "./flags.ts";
+import { MEMBER_REWRITTEN, applyFlags, requestUsage, takeOut } from "./flags.ts";
 import { tagAnswer, untagMessage } from "./reasoning.ts";
 import { formatFinishReason } from "./render.ts";
 import { CHAT_FIELDS } from "./parse-request.ts";
@@ -72,7 +78,7 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode
  * Rewrites values that every provider refuses to equivalent ones: two output limits, an empty list
  * of tools, an empty list of parts. The rest is sent unchanged.
  */
-function fitRelayed(body: EditableBody, stripped: string[]): EditSet {
+function fitRelayed(body: Members, stripped: string[]): EditSet {
   let made = NO_EDITS;
   const { max_tokens: old, max_completion_tokens: limit, tools, messages } = body;
   if (typeof old === "number" && typeof limit === "number") {
@@ -117,7 +123,7 @@ const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
  * Lowers the limit in whichever member the caller set it; where there is none, it is set in the one
  * that the caller names. Returns whether it changed.
  */
-function capOutput(body: Record<string, JsonMember>, limit: number): boolean {
+function capOutput(body: Members, limit: number): boolean {
   let limited = false;
   let changed = false;
   for (const name of LIMIT_FIELDS) {

@@ -29,7 +29,7 @@ import type {
   Translation,
 } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
-import { mergeUsage, numberOrNull, textOf } from "../json.ts";
+import { mergeUsage, numberOrNull, textOf, type Members } from "../json.ts";
 import { CHAT_COMPLETION, CHAT_STREAM, chunkSchema } from "../openai-chat/dialect.ts";
 import {
   ChoiceReader,
@@ -46,25 +46,15 @@ import {
   readTextSettings,
   textPart,
 } from "../openai-chat/family.ts";
-import {
-  omitMembers,
-  requestUsage,
-  type Changes,
-  type EditableBody,
-} from "../openai-chat/flags.ts";
+import { omitMembers, requestUsage, type Changes } from "../openai-chat/flags.ts";
 import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
 import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat/parse-request.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay.ts";
 import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
 import { editedBody } from "../relay.ts";
-import {
-  RequestReading,
-  refusingUnknown,
-  shownName,
-  type FieldRegistry,
-} from "../request-reading.ts";
-import { untranslatable } from "../translate-request.ts";
+import type { RequestReading } from "../request-reading.ts";
+import { refusingUnknown, shownName, type FieldRegistry } from "../request-reading.ts";
 import { OPENAI_COMPLETIONS } from "./facts.ts";
 
 /**
@@ -123,7 +113,11 @@ function readCompletionsBody(
   reading: RequestReading,
 ): Omit<GenerateRequest, "hints"> {
   reading.dropped.add("prompt_as_message");
-  const { prompt } = body;
+  const { prompt, stream_options: options } = body;
+  if (reading.forTranslation && isJsonObject(options)) {
+    const unknown = reading.unknownIn(options, STREAM_OPTION_MEMBERS);
+    if (unknown !== null) reading.unknown(`stream_options.${shownName(unknown)}`);
+  }
   const text = textOf(Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : prompt);
   // No other protocol continues tokens, nothing, or several texts at once.
   if (text === "") reading.useNative("prompt");
@@ -153,18 +147,6 @@ function readCompletionsBody(
     stream: body.stream === true,
   };
 }
-
-/** A parsed request in canon (docs/protocols.md#completions). */
-const completionsToCanon: Translation["toCanon"] = (request, mode, edits) => {
-  const made = REQUESTS.toCanon(request, mode, edits);
-  const { stream_options: options } = request.body;
-  if ("code" in made || !isJsonObject(options)) return made;
-  const reading = new RequestReading("native_completions");
-  const unknown = reading.unknownIn(options, STREAM_OPTION_MEMBERS);
-  if (unknown === null) return made;
-  if (mode !== "strip") return untranslatable(`stream_options.${shownName(unknown)}`, mode);
-  return { ...made, stripped: [...made.stripped, "unknown_field"] };
-};
 
 const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 
@@ -323,7 +305,7 @@ function formatCompletionsRequest(
     dropped.add("reasoning_display_dropped");
   const limit = request.maxOutputTokens ?? model.defaultMaxOutputTokens;
   if (request.maxOutputTokens === null && limit !== null) dropped.add("output_limit_defaulted");
-  const body: EditableBody = { model: endpoint.upstreamModel, prompt };
+  const body: Members = { model: endpoint.upstreamModel, prompt };
   writeSettings(body, { ...request, maxOutputTokens: limit }, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
   writeStream(body, request, flags);
@@ -418,7 +400,7 @@ export const completionsSurface: Surface = {
     readAnswer: (bytes, context) => readChatAnswer(bytes, context, requestedChoices(context)),
   },
   translation: {
-    toCanon: completionsToCanon,
+    toCanon: REQUESTS.toCanon,
     // A prompt brings no tools: text that a call cut off must not read as a whole one.
     impossibleEnds: ["tool_calls"],
     omittedBlocks: ["reasoning", "tool_call"],

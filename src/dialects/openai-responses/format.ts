@@ -18,7 +18,6 @@ import type { ModelRow } from "../../canon/table.ts";
 import { urlOf } from "../data-url.ts";
 import type { FormattedRequest, Target } from "../dialect.ts";
 import { SERVICE_TIERS } from "../openai-chat/family.ts";
-import type { EditableBody } from "../openai-chat/flags.ts";
 import {
   SAMPLING_SETTINGS,
   fileMembers,
@@ -30,6 +29,7 @@ import {
 } from "../openai-chat/format.ts";
 import { sentTier } from "../reasoning-effort.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "./request-facts.ts";
+import type { Members } from "../json.ts";
 
 /**
  * Formats a canonical request for providers of this protocol. Nothing is stored (`store: false`);
@@ -42,7 +42,7 @@ export function formatResponsesRequest(
   const unsupportedSetting = unsupportedMember(request);
   if (unsupportedSetting !== null) return unsupportedSetting;
   const dropped = new Set<DroppedField>();
-  const body: EditableBody = { model: target.endpoint.upstreamModel };
+  const body: Members = { model: target.endpoint.upstreamModel };
   const { instructions, input, signed } = formatInput(request.turns, dropped);
   body.input = input;
   if (instructions !== null) body.instructions = instructions;

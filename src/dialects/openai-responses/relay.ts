@@ -1,12 +1,7 @@
 import type { ServiceError } from "../../canon/error.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
-import {
-  isJsonObject,
-  type JsonMember,
-  type JsonObject,
-  type JsonValue,
-} from "../../canon/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { AnswerContext, AnswerStream, Relay, WholeAnswer } from "../dialect.ts";
 import {
   listOf,
@@ -17,6 +12,7 @@ import {
   parseExactJsonText,
   parseJsonBytes,
   parseJsonText,
+  type Members,
 } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-answer.ts";
 import { printPart } from "./render.ts";
@@ -102,7 +98,7 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
  * @returns whether the caller had not requested it. A model that does not reason refuses the
  * option.
  */
-function requestEncryptedReasoning(body: Record<string, JsonMember>): boolean {
+function requestEncryptedReasoning(body: Members): boolean {
   const { include } = body;
   const wishes: readonly JsonValue[] = listOf(include);
   if (wishes.includes(ENCRYPTED_REASONING)) return false;
@@ -111,7 +107,7 @@ function requestEncryptedReasoning(body: Record<string, JsonMember>): boolean {
 }
 
 /** Removes encrypted reasoning from `include`; other values stay. */
-function dropEncryptedReasoning(body: Record<string, JsonMember>, stripped: string[]): void {
+function dropEncryptedReasoning(body: Members, stripped: string[]): void {
   const { include } = body;
   if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
   const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);

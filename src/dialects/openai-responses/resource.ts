@@ -9,7 +9,7 @@ import {
 } from "../../canon/json.ts";
 import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { mapObjects, withMember, withObject } from "../json.ts";
+import { mapObjects, withMember, withObject, type Members } from "../json.ts";
 import { RESPONSE_FAILURES } from "../refusals.ts";
 import { formatLastSseEvent } from "../sse.ts";
 import { NATIVE_FAMILY, requestedFormat } from "./request-facts.ts";
@@ -224,7 +224,7 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
     error: null,
     usage: null,
   };
-  const filled: Record<string, JsonObject[string]> = { ...response };
+  const filled: Members = { ...response };
   for (const name of RESOURCE_MEMBERS)
     if (!Object.hasOwn(response, name)) filled[name] = defaults[name] ?? null;
   const { output } = filled;

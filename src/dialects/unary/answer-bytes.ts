@@ -1,6 +1,7 @@
 /** Bytes that are joined in shared memory; a longer answer gets memory of its own. */
 const SCRATCH_BYTES = 4 * 1_048_576;
 
+const encoder = new TextEncoder();
 let scratch: Uint8Array | null = null;
 
 /**
@@ -24,6 +25,10 @@ export class AnswerBytes {
     let length = 0;
     for (const piece of pieces) length += piece.length;
     this.length = length;
+  }
+
+  static of(text: string): AnswerBytes {
+    return new AnswerBytes([encoder.encode(text)]);
   }
 
   /** In one piece, to keep. */

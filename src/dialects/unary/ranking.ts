@@ -11,7 +11,7 @@ import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/un
 import { faultyAnswer } from "../answer-ends.ts";
 import type { UnaryUpstream } from "../dialect.ts";
 import { parseAnswerBytes } from "../json.ts";
-import { refuseExtras } from "./members.ts";
+import { refuseExtras } from "./surface.ts";
 
 /** Result as the answer has it, before it is checked against the request. */
 export interface FoundRanking extends Pick<RerankResult, "inputTokens" | "searchUnits" | "model"> {

@@ -1,8 +1,22 @@
 import type { RequestEdits } from "../../canon/decision.ts";
+import type { JsonObject } from "../../canon/json.ts";
+import type { BodyReader, InferenceRequest } from "../../canon/request.ts";
+import type { Members } from "../json.ts";
+import { readKinds } from "../kinds.ts";
+import { CHAT_KINDS } from "../openai-chat/parse-request.ts";
+import {
+  RequestReading,
+  UNSPECIFIED,
+  inferenceRequest,
+  isEmptyValue,
+  shownName,
+  untranslatable,
+  type FieldRegistry,
+} from "../request-reading.ts";
+import { keptMembers } from "../translate-request.ts";
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
-import type { InferenceRequest } from "../../canon/request.ts";
 import type { UnknownFields } from "../../canon/table.ts";
 import type {
   AnswerContext,
@@ -113,16 +127,64 @@ export function callTo<Request, Result extends UnaryResult>(
 }
 
 /** A request in canon, with its dropped fields. */
-export interface ReadRequest<Request> {
+interface ReadRequest<Request> {
   readonly request: Request;
   readonly stripped: readonly string[];
   readonly dropped: readonly DroppedField[];
 }
 
+/** How one of these endpoints reads its bodies. */
+interface UnaryReader<Request> {
+  readonly operation: "embeddings" | "rerank" | "moderations";
+  readonly registry: FieldRegistry;
+  /** Estimates for limits. */
+  readonly reader: BodyReader;
+  /**
+   * The walk over a validated body: its canonical request, and in `reading` its requirements.
+   *
+   * @param extras unknown members for endpoints of the surface's own protocol.
+   */
+  readonly read: (body: JsonObject, reading: RequestReading, extras: JsonObject) => Request;
+  /** As the parameter of `readKinds`. */
+  readonly isNative?: boolean;
+}
+
+/** Parses validated bodies, and makes canonical requests of them. */
+export function unaryRequests<
+  Request extends { readonly extras: JsonObject; readonly dimensions?: number | null },
+>({ operation, registry, reader, read, isNative }: UnaryReader<Request>) {
+  const parse: RequestReader["parse"] = (body, bytes, headers) => {
+    const reading = new RequestReading("native_chat");
+    reading.noteFields(body, registry);
+    const { dimensions = null } = read(body, reading, {});
+    readKinds(body, registry, CHAT_KINDS, reading, isNative);
+    const parsed = { ...UNSPECIFIED, operation, dimensions, body, bytes, headers, reader };
+    return inferenceRequest(reading, parsed);
+  };
+  const toCanon = (
+    body: JsonObject,
+    { unknownFields, edits }: Pick<UnaryOptions, "unknownFields" | "edits">,
+  ): ReadRequest<Request> | ServiceError => {
+    const reading = new RequestReading("native_chat", unknownFields);
+    // Without a prototype, so that a member `__proto__` is sent as a member.
+    const extras: Members = Object.create(null);
+    const request = read(keptMembers(registry, body, edits, reading, extras), reading, extras);
+    const { refusal, stripped, dropped } = reading;
+    return refusal ?? { request, stripped, dropped: [...dropped] };
+  };
+  return { parse, toCanon };
+}
+
+/** The 400 of an endpoint of another protocol for forwarded members; `null` if there are none. */
+export function refuseExtras(extras: JsonObject): ServiceError | null {
+  const name = Object.keys(extras).find((known) => !isEmptyValue(extras[known]));
+  return name === undefined ? null : untranslatable(shownName(name), "forward");
+}
+
 /** A request that is answered as a whole or not at all. */
 export function singlePartTask<Request, Result extends UnaryResult>(
   { request, stripped, dropped }: ReadRequest<Request>,
-  inputs: number,
+  count: number,
   targets: readonly Target[],
   upstreamOf: (target: Target) => UnaryUpstream<Request, Result>,
   answer: UnaryTask["answer"],
@@ -134,13 +196,34 @@ export function singlePartTask<Request, Result extends UnaryResult>(
     if ("code" in call) refusals.set(target.endpoint.id, call);
     else calls.set(target.endpoint.id, call);
   }
-  const part: UnaryPart = { first: 0, count: inputs, callTo: (target) => callOf(calls, target) };
+  const part = {
+    first: 0,
+    count,
+    callTo: ({ endpoint }: Target) => settled(calls.get(endpoint.id)),
+  };
   return { parts: [part], stripped, dropped, refusals, takesGaps: false, answer };
 }
 
-function callOf(calls: ReadonlyMap<string, UnaryCall>, { endpoint }: Target): UnaryCall {
-  const call = calls.get(endpoint.id);
-  if (call === undefined)
+/** The call to an endpoint whose refusal is not among the task's. */
+export function settled(call: UnaryCall | ServiceError | undefined): UnaryCall {
+  if (call === undefined || "code" in call)
     throw new Error("unary: a call to an endpoint whose protocol cannot express the request");
   return call;
+}
+
+/** The result of a part that has succeeded. */
+export function resultOf<Operation extends UnaryResult["operation"]>(
+  end: PartEnd | undefined,
+  operation: Operation,
+): Extract<UnaryResult, { readonly operation: Operation }> {
+  if (end === undefined || "failure" in end || !isOf(end.result, operation))
+    throw new Error(`unary: an answer without a result of ${operation}`);
+  return end.result;
+}
+
+function isOf<Operation extends UnaryResult["operation"]>(
+  result: UnaryResult,
+  operation: Operation,
+): result is Extract<UnaryResult, { readonly operation: Operation }> {
+  return result.operation === operation;
 }

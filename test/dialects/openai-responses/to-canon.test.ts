@@ -78,7 +78,7 @@ describe("reasoning of another protocol", () => {
     };
     const turns = readConversation(
       { input: [user, item] },
-      new RequestReading("native_responses", true),
+      new RequestReading("native_responses", "reject"),
     );
     expect(turns[1]).toMatchObject({
       content: [{ kind: "reasoning", text: "\n\nreal\n\n", summary: true }],

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../../src/canon/json.ts";
 import type { EmbedRequest } from "../../../../src/canon/unary.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
-import { readEmbeddingsRequest } from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
+import { EMBEDDINGS_REQUESTS } from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
 import { NO_EDITS } from "../../../support/dialects.ts";
 import { asking, embedderOf, targetFor, type TargetOptions } from "./target.ts";
 
@@ -408,7 +408,10 @@ describe("requests for embeddings", () => {
 
   it("keep what the caller says about cutting, and that it says nothing", () => {
     const permission = (more: object): unknown => {
-      const read = readEmbeddingsRequest({ model: "r", input: "a", ...more }, "reject", NO_EDITS);
+      const read = EMBEDDINGS_REQUESTS.toCanon(
+        { model: "r", input: "a", ...more },
+        { unknownFields: "reject", edits: NO_EDITS },
+      );
       return "code" in read ? read : read.request.mayTruncate;
     };
     expect(
