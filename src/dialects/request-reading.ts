@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../canon/json.ts";
-import { editDistance } from "../canon/nearest-name.ts";
+import { nearestName } from "../canon/nearest-name.ts";
 import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/request.ts";
 import type { RouteRow, UnknownFields } from "../canon/table.ts";
 import { parsePreferences } from "./body-reader.ts";
@@ -56,39 +56,6 @@ export const HINT: FieldFacts = { class: "hint" };
 export const IDENTITY: FieldFacts = { class: "identity" };
 export const OURS: FieldFacts = { class: "ours" };
 export const STATE: FieldFacts = { class: "state" };
-
-/**
- * Top-level members of a body that the registry does not know, in the body's order.
- * `undefined`-free, so cheap on the hot path.
- */
-export function unknownFields(registry: FieldRegistry, body: object): readonly string[] {
-  let unknown: string[] | null = null;
-  for (const name in body) {
-    if (!Object.hasOwn(registry, name)) (unknown ??= []).push(name);
-  }
-  return unknown ?? NONE;
-}
-
-/**
- * Not frozen, as all lists that stand in records: the engine serialises an object with a frozen
- * list in twice the time.
- */
-const NONE: readonly string[] = [];
-
-/** The registered name nearest to a mistyped one (at most two edits away), or `null`. */
-function nearestField(registry: FieldRegistry, name: string): string | null {
-  let best: string | null = null;
-  let bestDistance = 3;
-  for (const known of Object.keys(registry)) {
-    if (Math.abs(known.length - name.length) > 2) continue;
-    const distance = editDistance(known, name);
-    if (distance < bestDistance) {
-      best = known;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
 
 /**
  * Whether a value means the same as its absence: null, an empty list, or an object that holds
@@ -187,18 +154,25 @@ export function refusingUnknown(
 ): RequestReader["refuseUnknown"] {
   return (body, mode) => {
     if (mode !== "reject") return null;
-    const name = unknownFields(registry, body).find((unknown) => !isEmptyValue(body[unknown]));
-    if (name === undefined) return null;
+    const name = unknownMember(body, registry);
+    if (name === null) return null;
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
       return invalidRequest(
         "unknown_field",
         `The request has a member that ${protocol} requests do not have`,
       );
     }
-    const near = nearestField(registry, name);
+    const near = nearestName(name, Object.keys(registry));
     const hint = near === null ? "" : `; did you mean ${near}?`;
     return invalidRequest("unknown_field", `Unknown field ${name}${hint}`, name);
   };
+}
+
+/** The first member with a value that the registry does not know. */
+function unknownMember(body: JsonObject, registry: FieldRegistry): string | null {
+  for (const name in body)
+    if (!Object.hasOwn(registry, name) && !isEmptyValue(body[name])) return name;
+  return null;
 }
 
 /**
@@ -429,7 +403,7 @@ export function untranslatable(path: string, mode: UnknownFields | null): Servic
   return invalidRequest("unknown_field", sentence, path);
 }
 
-/** Not frozen: see {@link NONE}. */
+/** Not frozen: the engine serialises a record with a frozen list in twice the time. */
 const NOTHING: readonly never[] = [];
 
 function sorted<Name extends string>(names: readonly Name[]): readonly Name[] {

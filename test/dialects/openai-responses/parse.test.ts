@@ -494,7 +494,7 @@ describe("the contract", () => {
 
   it.each([
     [{ temprature: 1 }, "Unknown field temprature; did you mean temperature?", "temprature"],
-    [{ stop: ["x"] }, "Unknown field stop; did you mean store?", "stop"],
+    [{ stop: ["x"] }, "Unknown field stop", "stop"],
     [{ "my secret": 1 }, "The request has a member that responses requests do not have", null],
   ])("refuses unknown members: %j", (more, message, param) => {
     expect(responsesSurface.refuseUnknown({ ...body, ...more }, "reject")).toMatchObject({
