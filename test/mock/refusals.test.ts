@@ -138,16 +138,90 @@ test.each(["", "{", "[]", "null", '"text"'])("400 for the body %j", async (body)
   });
 });
 
-test("401 without a key, where a test requests one", async () => {
+const GEMINI = "/v1beta/models/m:generateContent";
+const contents = [{ role: "user", parts: [{ text: "hello" }] }];
+const conversation = { messages: [{ role: "user", content: [{ text: "hello" }] }] };
+const invoked = { anthropic_version: "bedrock-2023-05-31", max_tokens: 9, messages: HELLO };
+const bearer = { authorization: "Bearer k" };
+const signed4 = { authorization: "AWS4-HMAC-SHA256 Credential=a" };
+
+test.each<[string, object, number, Record<string, string>]>([
+  ["/v1/chat/completions", { messages: HELLO }, 401, bearer],
+  ["/v1/messages", { messages: HELLO, max_tokens: 9 }, 401, { "x-api-key": "k" }],
+  ["/v2/chat", { messages: HELLO }, 401, bearer],
+  [GEMINI, { contents }, 401, { "x-goog-api-key": "k" }],
+  [GEMINI, { contents }, 401, bearer],
+  ["/model/m/converse", conversation, 403, signed4],
+  ["/model/claude/invoke", invoked, 403, bearer],
+  [
+    "/models/claude:rawPredict",
+    { ...invoked, anthropic_version: "vertex-2023-10-16" },
+    401,
+    bearer,
+  ],
+])("without a key where one is required: %s", async (path, body, status, credentials) => {
   const server = await mockForTest();
-  const body = { model: "m", messages: HELLO };
-  const without = await post(server, body, { "x-mock": "require-auth" });
-  expect(without.status).toBe(401);
-  expect(await without.json()).toMatchObject({ error: { code: "invalid_api_key" } });
-  const other = await post(server, body, { "x-mock": "require-auth", authorization: "Basic eDp5" });
-  expect(other.status).toBe(401);
-  const withKey = await post(server, body, { "x-mock": "require-auth", authorization: "Bearer k" });
-  expect(withKey.status).toBe(200);
+  const send = (headers: Record<string, string>): Promise<Response> =>
+    postTo(
+      server,
+      path,
+      { model: "m", ...body },
+      { "x-mock": "require-auth", "anthropic-version": "2023-06-01", ...headers },
+    );
+  expect((await send({})).status).toBe(status);
+  expect((await send({ authorization: "Basic eDp5" })).status).toBe(status);
+  expect((await send(credentials)).status).toBe(200);
+});
+
+const errorTypes: [string, object, object][] = [
+  ["/v1/completions", {}, { error: { param: "prompt" } }],
+  ["/v1/completions", { prompt: [] }, { error: { param: "prompt" } }],
+  [
+    "/v2/chat",
+    { messages: [] },
+    { message: expect.stringMatching(/^messages: invalid request: /) },
+  ],
+  [GEMINI, { contents: [] }, { error: { message: expect.stringContaining("not specified") } }],
+  ["/model/m/converse", { messages: [] }, { message: expect.stringContaining("at least one") }],
+  [
+    "/model/claude/count-tokens",
+    { input: { invokeModel: { body: "*" } } },
+    { message: expect.stringMatching(/^input\.invokeModel\.body: /) },
+  ],
+];
+
+test.each(errorTypes)("400 in the protocol's own form: %s %j", async (path, body, expected) => {
+  const response = await postTo(await mockForTest(), path, { model: "m", ...body });
+  expect([response.status, await response.json()]).toMatchObject([400, expected]);
+  expect(response.headers.get("x-amzn-errortype")).toBe(
+    path.startsWith("/model/") ? "ValidationException" : null,
+  );
+});
+
+test("a stream of Gemini is refused unless it is requested as events", async () => {
+  const path = "/v1beta/models/m:streamGenerateContent";
+  expect((await postTo(await mockForTest(), path, { contents })).status).toBe(400);
+});
+
+test("a signature of Gemini is worth nothing on another part than its own", async () => {
+  const server = await mockForTest();
+  const tools = [{ functionDeclarations: [{ name: "f" }, { name: "g" }] }];
+  const path = "/v1beta/models/gemini-3-x:generateContent";
+  const first = await (await postTo(server, path, { contents, tools })).json();
+  const [part] = Object(first).candidates[0].content.parts;
+  const answered = {
+    role: "user",
+    parts: [{ functionResponse: { name: "f", response: { output: "1" } } }],
+  };
+  const again = async (moved: object): Promise<number> => {
+    const model = { role: "model", parts: [{ ...part, ...moved }] };
+    const body = { tools, contents: [...contents, model, answered] };
+    return (await postTo(server, path, body)).status;
+  };
+  expect(await again({})).toBe(200);
+  expect(await again({ functionCall: { name: "g" } })).toBe(400);
+  expect(await again({ thoughtSignature: undefined })).toBe(400);
+  expect(await again({ thoughtSignature: "AAAA" })).toBe(400);
 });
 
 test("404 and 405 with what would be right", async () => {

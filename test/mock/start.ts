@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { onTestFinished } from "vitest";
 import { startMock, type MockServer } from "../../mock/server.ts";
+import { codec } from "../dialects/bedrock-converse/wire.ts";
 
 /** A simulated provider that stops with the test. */
 export async function mockForTest(log?: (line: string) => void): Promise<MockServer> {
@@ -123,15 +124,6 @@ export function parts(answer: Pick<RawAnswer, "bytes">): {
   }
 }
 
-/** The data of each event in the body of a stream. */
-export function events(body: Buffer | string): string[] {
-  return body
-    .toString()
-    .split("\n\n")
-    .filter((event) => event.startsWith("data: "))
-    .map((event) => event.slice("data: ".length));
-}
-
 /** One event of a stream. */
 export interface SentEvent {
   /** `null` where it has no name. */
@@ -140,8 +132,8 @@ export interface SentEvent {
 }
 
 /** The events of a stream that keeps to LF and one space; comments are omitted. */
-export function namedEvents(body: Buffer | string): SentEvent[] {
-  return body
+export function eventsOf(body: Uint8Array | string): SentEvent[] {
+  return Buffer.from(body)
     .toString()
     .split("\n\n")
     .map((event) => event.split("\n"))
@@ -152,6 +144,20 @@ export function namedEvents(body: Buffer | string): SentEvent[] {
         ? []
         : [{ name: name?.slice("event: ".length) ?? null, data: data.slice(6) }];
     });
+}
+
+/** The whole frames of an AWS event stream, as the maintained codec reads them. */
+export function framesOf(bytes: Uint8Array): SentEvent[] {
+  const frames: SentEvent[] = [];
+  for (let offset = 0; offset + 4 <= bytes.length;) {
+    const length = new DataView(bytes.buffer, bytes.byteOffset + offset).getUint32(0);
+    if (offset + length > bytes.length) break;
+    const { headers, body } = codec.decode(bytes.subarray(offset, offset + length));
+    const name = headers[":event-type"] ?? headers[":exception-type"];
+    frames.push({ name: String(name?.value), data: Buffer.from(body).toString() });
+    offset += length;
+  }
+  return frames;
 }
 
 /** POST of a chat request with fetch. */

@@ -67,12 +67,12 @@ test("the official client reads a verdict for every text, in order", async () =>
   expect(results[0]?.category_scores).not.toEqual(results[3]?.category_scores);
 });
 
-test.each(CATEGORIES)("one keyword flags %s alone", async (category) => {
+test("each category is flagged by a keyword, alone", async () => {
   const openai = await client();
   const { results } = await openai.moderations.create({
-    input: `simulated-${category.replaceAll("/", "-")}`,
+    input: CATEGORIES.map((category) => `simulated-${category.replaceAll("/", "-")}`),
   });
-  expect(results.map(flaggedIn)).toEqual([[category]]);
+  expect(results.map(flaggedIn)).toEqual(CATEGORIES.map((category) => [category]));
 });
 
 test("parts are judged together, pictures in some categories only", async () => {
