@@ -3,35 +3,39 @@ import type { RoutingTable } from "../canon/table.ts";
 import { readsPath } from "../policy/policy-set.ts";
 import type { CompiledSides } from "./side-contents.ts";
 import { AmbiguousNames, policyReader, type Reader } from "./space/readers.ts";
-import { RENAMED_KINDS, renamedTable, type RenamedKind, type RowRename } from "./renamed-table.ts";
+import {
+  RENAMED_KINDS,
+  mapRows,
+  renamedTable,
+  withoutRoutes,
+  type RenamedKind,
+  type RowRename,
+} from "./renamed-table.ts";
 
 /**
  * A rename, and the policies that can distinguish the two names: for them it is a change like any
  * other.
  */
 export interface FoundRename extends RowRename {
-  /**
-   * Ids, sorted; empty where requests are decided under the new name as they were under the former
-   * one.
-   */
+  /** Ids, sorted; empty where requests are decided alike under both names. */
   readonly distinguished_by: readonly string[];
 }
 
 /**
- * Rows of base that have another name and the same content in head. Content is everything that the
- * compiled row says, once the rows that it refers to are renamed: a row that changes in any other
- * way too is one that goes, and one that comes.
+ * Rows of base that have another name and the same content in head. Content is the whole compiled
+ * row, once the rows that it refers to are renamed. A row that changes in any other way too is a
+ * removed row and an added one.
  */
 export function renamesOf(base: RoutingTable, head: RoutingTable): readonly RowRename[] {
   const found: RowRename[] = [];
   let table = base;
   for (const kind of RENAMED_KINDS) {
-    const [before, after] = [contents(table, kind), contents(head, kind)];
-    const added = new Set([...after.keys()].filter((id) => !before.has(id)));
     const former = found.flatMap((rename) => (rename.kind === "route" ? [rename.from] : []));
+    const [before, after] = [contents(table, kind, former), contents(head, kind)];
+    const added = new Set([...after.keys()].filter((id) => !before.has(id)));
     for (const [from, content] of before) {
       if (after.has(from)) continue;
-      const to = [...added].find((id) => after.get(id)?.([]) === content(former));
+      const to = [...added].find((id) => after.get(id) === content);
       if (to === undefined) continue;
       added.delete(to);
       const rename = { kind, from, to };
@@ -69,7 +73,7 @@ export function renamedSides(sides: CompiledSides): {
   return { sides: { base: { ...base, table: withRenames(base.table, renames) }, head }, renames };
 }
 
-/** Where policies find a name of each kind. */
+/** Paths at which policies read a name of each kind. */
 const PATHS: Readonly<Record<RenamedKind, readonly string[]>> = {
   region_group: ["data.regions"],
   provider: ["input.candidates", "data.approved.providers"],
@@ -118,39 +122,26 @@ function distinguishing(
 }
 
 /**
- * What a row says besides its own name. @param former routes that stand in its lists beside their
- * new names.
+ * The rows of a kind as text, without their own names.
+ *
+ * @param former routes that workspaces list beside their new names.
  */
-type Content = (former: readonly string[]) => string;
-
-function contents(table: RoutingTable, kind: RenamedKind): ReadonlyMap<string, Content> {
+function contents(
+  table: RoutingTable,
+  kind: RenamedKind,
+  former: readonly string[] = [],
+): ReadonlyMap<string, string> {
   const { regionGroups, providers, models, endpoints, routes, workspaces } = table;
-  const of = <Row extends object>(
-    rows: Readonly<Record<string, Row>>,
-    content: (row: Row, former: readonly string[]) => object,
-  ) =>
-    new Map(
-      Object.entries(rows).map(([id, row]): [string, Content] => [
-        id,
-        (former) => canonicalJson({ ...content(row, former), id: undefined }),
-      ]),
-    );
-  switch (kind) {
-    case "region_group":
-      return of(regionGroups, (regions) => ({ regions }));
-    case "provider":
-      return of(providers, (row) => row);
-    case "model":
-      return of(models, (row) => row);
-    case "endpoint":
-      return of(endpoints, (row) => row);
-    case "route":
-      // A route without a title has its name for one.
-      return of(routes, (row) => ({ ...row, title: row.title === row.id ? null : row.title }));
-    case "workspace":
-      return of(workspaces, (row, former) => {
-        const listed = row.approve.routes.filter((name) => !former.includes(name));
-        return { ...row, approve: { ...row.approve, routes: listed } };
-      });
-  }
+  const rows: Readonly<Record<RenamedKind, Readonly<Record<string, object>>>> = {
+    region_group: regionGroups,
+    provider: providers,
+    model: models,
+    endpoint: endpoints,
+    // A route without a title has its name for one.
+    route: mapRows(routes, (row) => ({ ...row, title: row.title === row.id ? null : row.title })),
+    workspace: mapRows(workspaces, (row) => withoutRoutes(row, former)),
+  };
+  return new Map(
+    Object.entries(rows[kind]).map(([id, row]) => [id, canonicalJson({ ...row, id: undefined })]),
+  );
 }

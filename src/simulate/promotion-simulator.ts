@@ -24,11 +24,7 @@ interface SimulatorBounds {
 
 const BOUNDS: SimulatorBounds = { time: 60_000, memory: 1_024, waiting: 4 };
 
-/** One result, under the key of its input. */
-interface Made {
-  readonly key: string;
-  readonly result: Promise<SimulatedPromotion | SimulationFault>;
-}
+type Result = Promise<SimulatedPromotion | SimulationFault>;
 
 /**
  * Simulates promotions away from the thread that serves: one at a time, bounded in time and memory.
@@ -37,7 +33,8 @@ interface Made {
  */
 export class PromotionSimulator {
   readonly #bounds: SimulatorBounds;
-  readonly #made: Made[] = [];
+  /** By the keys of their inputs, oldest first. */
+  readonly #results = new Map<string, Result>();
   #turn: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -48,12 +45,9 @@ export class PromotionSimulator {
   /**
    * @param key equal for equal inputs only. @param input called when it is this simulation's turn.
    */
-  simulate(
-    key: string,
-    input: () => Promise<PromotionInput>,
-  ): Promise<SimulatedPromotion | SimulationFault> {
-    const known = this.#made.find((made) => made.key === key);
-    if (known !== undefined) return known.result;
+  simulate(key: string, input: () => Promise<PromotionInput>): Result {
+    const known = this.#results.get(key);
+    if (known !== undefined) return known;
     if (this.#waiting > this.#bounds.waiting) return Promise.resolve("busy");
     this.#waiting += 1;
     const result = this.#turn
@@ -62,25 +56,21 @@ export class PromotionSimulator {
         this.#waiting -= 1;
       });
     this.#turn = result.catch(() => undefined);
-    const made = { key, result };
-    this.#made.push(made);
+    this.#results.set(key, result);
     void result.then(
       (simulated) =>
-        typeof simulated === "string" ? this.#forget(made) : this.#forgetOthers(made),
-      () => this.#forget(made),
+        typeof simulated === "string" ? this.#results.delete(key) : this.#forgetOlder(key),
+      () => this.#results.delete(key),
     );
     return result;
   }
 
-  /** Reports may be large: the newest one stays. */
-  #forgetOthers(newest: Made): void {
-    const index = this.#made.indexOf(newest);
-    if (index > 0) this.#made.splice(0, index);
-  }
-
-  #forget(made: Made): void {
-    const index = this.#made.indexOf(made);
-    if (index !== -1) this.#made.splice(index, 1);
+  /** Reports may be large: only the newest one is kept. */
+  #forgetOlder(newest: string): void {
+    for (const key of this.#results.keys()) {
+      if (key === newest) return;
+      this.#results.delete(key);
+    }
   }
 
   async #run(input: PromotionInput): Promise<SimulatedPromotion | SimulationFault> {

@@ -41,40 +41,50 @@ export function renamedTable(
   { kind, from, to }: RowRename,
   earlier: readonly RowRename[] = [],
 ): RoutingTable {
-  const name = (own: string): string => (own === from ? to : own);
+  const name = <Own>(own: Own): Own | string => (own === from ? to : own);
   const names = (list: readonly string[]): readonly string[] => list.map(name);
   const both = (list: readonly string[]): readonly string[] =>
     list.flatMap((own) => (own === from ? [from, to] : [own]));
+  const moved = <Row extends object>(rows: Rows<Row>): Rows<Row> =>
+    flatMapRows(rows, (row, id) => [id === from ? renamedRow(row, to) : [id, row]]);
+  const copied = <Row extends object>(
+    rows: Rows<Row>,
+    change: (row: Row) => Row = (row) => row,
+  ): Rows<Row> =>
+    flatMapRows(rows, (row, id) => [
+      [id, row],
+      ...(id === from ? [renamedRow(change(row), to)] : []),
+    ]);
   switch (kind) {
     case "region_group":
-      return { ...table, regionGroups: copied(table.regionGroups, from, to, (regions) => regions) };
+      return { ...table, regionGroups: copied(table.regionGroups) };
     case "provider": {
-      const endpoints = mapped(table.endpoints, (row) => ({
-        ...row,
-        provider: name(row.provider),
-      }));
-      const providers = moved(table.providers, from, to);
-      const approving = withApproved(table, (approve) => ({
-        ...approve,
-        providers: names(approve.providers).toSorted(),
-      }));
-      return withFormerProvider({ ...approving, providers, endpoints }, from, to);
+      const renamed: TableWithFormerProviders = {
+        ...withApproved(table, (approve) => ({
+          ...approve,
+          providers: names(approve.providers).toSorted(),
+        })),
+        providers: moved(table.providers),
+        endpoints: mapRows(table.endpoints, (row) => ({ ...row, provider: name(row.provider) })),
+        formerProviders: { ...Object.fromEntries(formerProviders(table)), [from]: to },
+      };
+      return renamed;
     }
     case "model":
       return {
         ...table,
-        models: moved(table.models, from, to),
-        endpoints: mapped(table.endpoints, (row) => ({ ...row, model: name(row.model) })),
+        models: moved(table.models),
+        endpoints: mapRows(table.endpoints, (row) => ({ ...row, model: name(row.model) })),
       };
     case "endpoint": {
       const tierOf = (tier: TierRow): TierRow => ({ ...tier, endpoints: names(tier.endpoints) });
-      const routes = mapped(table.routes, (row) => ({
+      const routes = mapRows(table.routes, (row) => ({
         ...row,
         primary: name(row.primary),
         fallbacks: names(row.fallbacks),
         tiers: row.tiers.map(tierOf),
       }));
-      return { ...table, endpoints: moved(table.endpoints, from, to), routes };
+      return { ...table, endpoints: moved(table.endpoints), routes };
     }
     case "route": {
       const approving = withApproved(table, (approve) => ({
@@ -83,14 +93,10 @@ export function renamedTable(
       }));
       return {
         ...approving,
-        routes: copied(table.routes, from, to, (row) => ({
+        routes: copied(table.routes, (row) => ({ ...row, title: name(row.title) })),
+        workspaces: mapRows(approving.workspaces, (row) => ({
           ...row,
-          title: row.title === from ? to : row.title,
-        })),
-        workspaces: mapped(approving.workspaces, (row) => ({
-          ...row,
-          defaultModerationRoute:
-            row.defaultModerationRoute === null ? null : name(row.defaultModerationRoute),
+          defaultModerationRoute: name(row.defaultModerationRoute),
         })),
         ...withRules(table, ({ routes, ...rule }) => ({
           ...rule,
@@ -101,29 +107,23 @@ export function renamedTable(
     case "workspace": {
       const { policies, console } = table;
       const { managedBy } = policies;
-      const roles = console?.roles.map(({ workspaces, ...role }) => {
-        return { ...role, workspaces: workspaces === null ? null : both(workspaces) };
-      });
       const routes = earlier.filter((rename) => rename.kind === "route");
-      const without = (row: WorkspaceRow, left: readonly string[]): WorkspaceRow => {
-        return {
-          ...row,
-          approve: {
-            ...row.approve,
-            routes: row.approve.routes.filter((id) => !left.includes(id)),
-          },
-        };
-      };
-      const [former, now] = [
-        routes.map((rename) => rename.from),
-        routes.map((rename) => rename.to),
-      ];
-      const workspaces = copied(table.workspaces, from, to, (row) => without(row, former));
+      const former = routes.map((rename) => rename.from);
+      const now = routes.map((rename) => rename.to);
+      const workspaces = copied(table.workspaces, (row) => withoutRoutes(row, former));
       return {
         ...table,
-        workspaces: mapped(workspaces, (row) => (row.id === from ? without(row, now) : row)),
+        workspaces: mapRows(workspaces, (row) => (row.id === from ? withoutRoutes(row, now) : row)),
         policies: managedBy === undefined ? policies : { ...policies, managedBy: both(managedBy) },
-        ...(console !== undefined && { console: { ...console, roles: roles ?? [] } }),
+        ...(console !== undefined && {
+          console: {
+            ...console,
+            roles: console.roles.map((role) => ({
+              ...role,
+              workspaces: role.workspaces === null ? null : both(role.workspaces),
+            })),
+          },
+        }),
         ...withRules(table, (rule) => ({ ...rule, workspace: name(rule.workspace) })),
       };
     }
@@ -131,46 +131,39 @@ export function renamedTable(
 }
 
 type Rows<Row> = Readonly<Record<string, Row>>;
+type Entry<Row> = readonly [id: string, row: Row];
 
-function mapped<Row>(rows: Rows<Row>, change: (row: Row) => Row): Rows<Row> {
-  return sorted(Object.entries(rows).map(([id, row]) => [id, change(row)]));
-}
-
-function moved<Row extends { readonly id: string }>(
+/** Each row as other rows, the way the compiler makes them: without a prototype, by id. */
+function flatMapRows<Row, Changed>(
   rows: Rows<Row>,
-  from: string,
-  to: string,
-): Rows<Row> {
-  return sorted(
-    Object.entries(rows).map(([id, row]) => (id === from ? [to, { ...row, id: to }] : [id, row])),
-  );
-}
-
-/** With the row under both names. */
-function copied<Row extends object>(
-  rows: Rows<Row>,
-  from: string,
-  to: string,
-  change: (row: Row) => Row,
-): Rows<Row> {
-  return sorted(
-    Object.entries(rows).flatMap(([id, row]): (readonly [string, Row])[] => {
-      if (id !== from) return [[id, row]];
-      const copy = change(row);
-      return [
-        [id, row],
-        [to, "id" in copy ? { ...copy, id: to } : copy],
-      ];
-    }),
-  );
-}
-
-/** As the compiler makes them: without a prototype, by id. */
-function sorted<Row>(entries: readonly (readonly [string, Row])[]): Rows<Row> {
-  const rows: Record<string, Row> = Object.create(null);
+  change: (row: Row, id: string) => readonly Entry<Changed>[],
+): Rows<Changed> {
+  const entries = Object.entries(rows).flatMap(([id, row]) => change(row, id));
+  const made: Record<string, Changed> = Object.create(null);
   for (const [id, row] of entries.toSorted(([left], [right]) => (left < right ? -1 : 1)))
-    rows[id] = row;
-  return rows;
+    made[id] = row;
+  return made;
+}
+
+export function mapRows<Row, Changed>(
+  rows: Rows<Row>,
+  change: (row: Row) => Changed,
+): Rows<Changed> {
+  return flatMapRows(rows, (row, id) => [[id, change(row)]]);
+}
+
+/** A row under another name; only some kinds of rows have their name in them. */
+function renamedRow<Row extends object>(row: Row, id: string): Entry<Row> {
+  return [id, "id" in row ? { ...row, id } : row];
+}
+
+/** A workspace that does not approve some routes. */
+export function withoutRoutes(
+  { approve, ...row }: WorkspaceRow,
+  routes: readonly string[],
+): WorkspaceRow {
+  const left = approve.routes.filter((id) => !routes.includes(id));
+  return { ...row, approve: { ...approve, routes: left } };
 }
 
 function withApproved(
@@ -179,7 +172,7 @@ function withApproved(
 ): RoutingTable {
   return {
     ...table,
-    workspaces: mapped(table.workspaces, (row) => ({ ...row, approve: change(row.approve) })),
+    workspaces: mapRows(table.workspaces, (row) => ({ ...row, approve: change(row.approve) })),
   };
 }
 
@@ -191,7 +184,7 @@ function withRules(
 ): Pick<RoutingTable, "workloadIdentity"> {
   if (workloadIdentity === undefined) return {};
   return {
-    workloadIdentity: { ...workloadIdentity, rules: mapped(workloadIdentity.rules, change) },
+    workloadIdentity: { ...workloadIdentity, rules: mapRows(workloadIdentity.rules, change) },
   };
 }
 
@@ -202,17 +195,6 @@ function withRules(
 interface TableWithFormerProviders extends RoutingTable {
   /** Former name → name. */
   readonly formerProviders: Readonly<Record<string, string>>;
-}
-
-function withFormerProvider(
-  table: RoutingTable,
-  former: string,
-  name: string,
-): TableWithFormerProviders {
-  return {
-    ...table,
-    formerProviders: { ...Object.fromEntries(formerProviders(table)), [former]: name },
-  };
 }
 
 /** Former name and name of each; none in a table that the compiler made. */

@@ -12,7 +12,6 @@ import { EvidenceTally } from "./evidence/evidence-tally.ts";
 import { readEvidence } from "./evidence/read-evidence.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";
-import type { JobInput } from "./jobs/job-input.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
 import { latentChanges, type RuleLocation } from "./latent/latent-changes.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
@@ -77,20 +76,27 @@ export async function simulateSides(
 ): Promise<SimulationReport> {
   const { sides: compiled, renames } = renamedSides(written);
   const base: ReportedSide = { ...files, table: compiled.base.table };
-  const plan = planned(compiled, request);
-  const { tally, cut } = await decideJobs(plan.input, plan.runner, request, watch, true);
-  await plan.runner.load();
-  const evidence = await weighed(
-    plan.runner,
-    { base: base.table, head: head.table },
-    renames,
-    zonesOfSides([compiled.base, compiled.head]),
-    request,
-    watch,
-  );
+  const tables = { base: base.table, head: head.table };
+  const runner = runnerFor(compiled, request);
+  const { plan } = runner;
+  const { tally, cut } = await decideJobs(runner, request, watch, true);
+  await runner.load();
+  const evidence =
+    request.evidence === null
+      ? null
+      : await readEvidence(
+          request.evidence,
+          new EvidenceTally(
+            (sample) => runner.decideSample(sample),
+            tables,
+            renames,
+            zonesOfSides([compiled.base, compiled.head]),
+          ),
+          watch.signal,
+        );
   const context = (view: View): ComparisonContext => ({
-    universe: plan.runner.plan.space.universe,
-    tables: { base: base.table, head: head.table },
+    universe: plan.space.universe,
+    tables,
     locations: { base: locationsOf(base.files), head: locationsOf(head.files) },
     hostOf: { base: hostIn(base), head: hostIn(head) },
     explain,
@@ -103,17 +109,13 @@ export async function simulateSides(
   };
   const declared = comparisonReport(tally.declared, context("declared"));
   const promoted = comparisonReport(tally.promoted, context("promoted"));
-  const latent = latentChanges(
-    plan.runner.views,
-    { base: base.table, head: head.table },
-    ruleLocation(base, head),
-  );
+  const latent = latentChanges(runner.views, tables, ruleLocation(base, head));
   const promotedIds = promotedPolicies(
     sides.base,
     sides.head,
     request.promote?.map(({ id }) => id) ?? null,
   );
-  const report: SimulationReport = {
+  return {
     format: "signalbox.simulation.v4",
     ...sides,
     fresh: request.fresh,
@@ -122,7 +124,7 @@ export async function simulateSides(
     space: {
       classes: tally.classes,
       shapes: String(tally.shapes),
-      dimensions: dimensionReports(plan.runner.plan, tally.matters),
+      dimensions: dimensionReports(plan, tally.matters),
     },
     declared,
     promoted,
@@ -163,49 +165,28 @@ export async function simulateSides(
     ],
     evidence: evidence?.report() ?? null,
     assertions: await withBase(
-      asserted(plan, { tally, cut }, request, explain),
+      asserted(runner, { tally, cut }, request, explain),
       compiled,
       request,
       watch,
     ),
   };
-  return report;
 }
 
-interface Plan {
-  readonly input: JobInput;
-  readonly runner: JobRunner;
-}
-
-function planned(
+function runnerFor(
   sides: CompiledSides,
   { promote, assertions, timeLimit }: SimulationRequest,
-): Plan {
-  const input: JobInput = {
+): JobRunner {
+  return new JobRunner({
     ...sides,
     promoted: promote?.map(({ id }) => id) ?? null,
     assertions: assertions?.assertions.assertions ?? [],
     deadline: Date.now() + timeLimit,
-  };
-  return { input, runner: new JobRunner(input) };
-}
-
-async function weighed(
-  runner: JobRunner,
-  tables: ConstructorParameters<typeof EvidenceTally>[1],
-  renames: ConstructorParameters<typeof EvidenceTally>[2],
-  zones: readonly string[],
-  { evidence }: SimulationRequest,
-  { signal }: SimulationWatch,
-): Promise<EvidenceTally | null> {
-  if (evidence === null) return null;
-  const tally = new EvidenceTally((sample) => runner.decideSample(sample), tables, renames, zones);
-  await readEvidence(evidence, tally, signal);
-  return tally;
+  });
 }
 
 function asserted(
-  { input, runner }: Plan,
+  runner: JobRunner,
   { tally, cut }: DecidedJobs,
   { assertions, now }: SimulationRequest,
   explain: ExplainArguments,
@@ -216,23 +197,20 @@ function asserted(
     .toSorted(([left], [right]) => left - right)
     .map(([, each]) => each);
   const cases = judgeCases(found.assertions, (sample) => runner.decideSample(sample));
-  // What meets none of the classes that were decided may meet one that was left out.
+  // An assertion that selects none of the decided classes may select one that was cut.
   const judged =
     cut.length === 0
       ? found.assertions
       : found.assertions.map((each) => ({ ...each, may_be_empty: true }));
   const results = assertionResults(judged, mergeTallies(inOrder), cases, new Date(now), explain);
   const coverage = withFailuresOfBase(
-    coverageResults(found.coverage, coverageFacts(input.head, tally.headUsage)),
-    coverageResults(found.coverage, coverageFacts(input.base, tally.baseUsage)),
+    coverageResults(found.coverage, coverageFacts(runner.input.head, tally.headUsage)),
+    coverageResults(found.coverage, coverageFacts(runner.input.base, tally.baseUsage)),
   );
   return assertionsReport(file, results, coverage);
 }
 
-/**
- * Says of each failed assertion whether base's own files fail it: base is held against it as if it
- * were the change.
- */
+/** Adds to each failed assertion whether base fails it too, simulated as if base were the change. */
 async function withBase(
   report: AssertionsReport | null,
   { base }: CompiledSides,
@@ -249,11 +227,11 @@ async function withBase(
     ...request,
     assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } },
   };
-  const plan = planned({ base, head: base }, own);
-  const found = await decideJobs(plan.input, plan.runner, own, watch, false);
-  await plan.runner.load();
-  const before = asserted(plan, found, own, () => []);
-  // What was not decided may fail too.
+  const runner = runnerFor({ base, head: base }, own);
+  const found = await decideJobs(runner, own, watch, false);
+  await runner.load();
+  const before = asserted(runner, found, own, () => []);
+  // A class that was not decided may fail too.
   const known = (violations: number): boolean | null =>
     violations > 0 ? true : found.cut.length > 0 ? null : false;
   const inBase = new Map(before?.results.map(({ id, violations }) => [id, known(violations)]));
@@ -263,7 +241,7 @@ async function withBase(
   };
 }
 
-/** Those that a store which has seen base does not have yet. */
+/** Policies that a store of base does not have yet. */
 function newPolicies({ base, head }: CompiledSides): readonly string[] {
   const known = new Set(base.contents.map(({ contract }) => contract.id));
   return head.contents.map(({ contract }) => contract.id).filter((id) => !known.has(id));
@@ -286,7 +264,7 @@ function compiledOf({ table, policies: { policies, modules } }: Side): CompiledT
 }
 
 /**
- * Policies of which head enforces base's content. @param promotions what is promoted; `null`: every
+ * Policies of which head enforces base's content. @param promotions `null`: every
  * candidate.
  */
 function keptPolicies(
@@ -317,7 +295,7 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
   return (sample) => explainArguments(sample, files);
 }
 
-/** In head's files; in base's for what head no longer has. */
+/** In head's files; for a rule that head removed, in base's. */
 function ruleLocation(base: ReportedSide, head: ReportedSide): RuleLocation {
   const [before, after] = [locationsOf(base.files), locationsOf(head.files)];
   return (policy, rule) => {

@@ -78,7 +78,6 @@ describe("jobs that nothing changes", () => {
           for (const index of whole.plan.jobs.keys()) whole.run(index);
           const all = whole.takeTally();
           const { tally, cut } = await decideJobs(
-            input,
             new JobRunner(input),
             { workers: 1 },
             WATCH,

@@ -11,7 +11,7 @@ export class EvidenceFileError extends Error {
 }
 
 /**
- * Reads an export of any size line by line, and adds its decisions.
+ * Adds the decisions of an export of any size, line by line. @returns the tally.
  *
  * @throws {EvidenceFileError}
  */
@@ -19,7 +19,7 @@ export async function readEvidence(
   path: string,
   tally: EvidenceTally,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<EvidenceTally> {
   const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
   let isFirst = true;
   try {
@@ -45,6 +45,7 @@ export async function readEvidence(
     throw new EvidenceFileError(
       "--evidence: the file is empty; write one with signalbox evidence export",
     );
+  return tally;
 }
 
 function addLine(line: string, tally: EvidenceTally): void {

@@ -2,7 +2,6 @@ import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts
 import type { DimensionCut, CostliestPolicy, WidestRoute } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { jobsTogether, shapesOfJob, type Job, type Space } from "../space/job-space.ts";
-import type { JobInput } from "./job-input.ts";
 import { JobPool, pause } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
 import { SkippedJobs, UnchangedJobs } from "./skipped-jobs.ts";
@@ -14,7 +13,7 @@ import type { CompiledSides, SideContent } from "../side-contents.ts";
 
 export interface DecidedJobs {
   readonly tally: SimulationTally;
-  /** What was not decided in time. */
+  /** Jobs that were not decided in time. */
   readonly cut: readonly DimensionCut[];
 }
 
@@ -27,26 +26,26 @@ export interface DecidedJobs {
  * @throws the signal's reason.
  */
 export async function decideJobs(
-  input: JobInput,
   runner: JobRunner,
   { workers, threadsAfter }: Pick<SimulationRequest, "workers" | "threadsAfter">,
   { onProgress, signal }: SimulationWatch,
   needsUsage: boolean,
 ): Promise<DecidedJobs> {
-  const of = runner.plan.jobs.length;
-  const { first, skipped } = jobsInOrder(input, runner);
+  const { input, plan } = runner;
+  const of = plan.jobs.length;
+  const { first, skipped } = jobsInOrder(runner);
   await runner.load();
-  const pool = new JobPool(input, runner, { threads: workers, threadsAfter }, signal);
+  const pool = new JobPool(runner, { threads: workers, threadsAfter }, signal);
   try {
     const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
     tally.assertions.set(-1, runner.noAssertions());
-    const needed = new SkippedJobs(runner.plan, input.head, skipped).needed(tally, needsUsage);
+    const needed = new SkippedJobs(plan, input.head, skipped).needed(tally, needsUsage);
     const decided = await decideSkipped(runner, tally, needed, signal);
     addShapes(tally, runner, skipped, decided ?? new Set());
     const missing = decided === null ? of - done : first.length - done;
     if (missing === 0) return { tally, cut: [] };
-    const costliest = costliestPolicy(tally, input, runner.plan.space);
-    const widest = widestRoute(runner.plan.jobs, input.head.table, costliest);
+    const costliest = costliestPolicy(tally, input, plan.space);
+    const widest = widestRoute(plan.jobs, input.head.table, costliest);
     const decidedJobs: DimensionCut = {
       dimension: "workspaces_and_routes",
       values: of,
@@ -65,10 +64,10 @@ export async function decideJobs(
  * Jobs to decide at once, and those of which nothing changes and no assertion demands anything of
  * head alone.
  */
-function jobsInOrder(
-  input: JobInput,
-  { plan: { jobs, space } }: JobRunner,
-): { readonly first: readonly number[]; readonly skipped: readonly number[] } {
+function jobsInOrder({ input, plan: { jobs, space } }: JobRunner): {
+  readonly first: readonly number[];
+  readonly skipped: readonly number[];
+} {
   const unchanged = new UnchangedJobs(input, input.promoted);
   const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
   const isDemanded = ({ pair, operation }: Job): boolean =>
@@ -118,7 +117,7 @@ function addShapes(
   }
 }
 
-/** What a simulation used its time for; `null` where no policy was evaluated. */
+/** The policy that took most of the time; `null` where none was evaluated. */
 export function costliestPolicy(
   { evaluations }: Pick<SimulationTally, "evaluations">,
   { base, head }: CompiledSides,

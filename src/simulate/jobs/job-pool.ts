@@ -94,15 +94,13 @@ interface PoolOptions {
  * do, from the last one on.
  */
 export class JobPool {
-  readonly #input: JobInput;
   readonly #runner: JobRunner;
   readonly #options: PoolOptions;
   readonly #signal: AbortSignal;
   readonly #threads: JobThread[] = [];
   readonly #abort = (): void => this.#threads.forEach((thread) => thread.fail(this.#signal.reason));
 
-  constructor(input: JobInput, runner: JobRunner, options: PoolOptions, signal: AbortSignal) {
-    this.#input = input;
+  constructor(runner: JobRunner, options: PoolOptions, signal: AbortSignal) {
     this.#runner = runner;
     this.#options = options;
     this.#signal = signal;
@@ -143,7 +141,7 @@ export class JobPool {
     const failures: unknown[] = [];
     const start = (): void => {
       for (let index = 1; index < this.#options.threads; index += 1) {
-        const thread = new JobThread(this.#input);
+        const thread = new JobThread(this.#runner.input);
         this.#threads.push(thread);
         helping.set(
           thread,

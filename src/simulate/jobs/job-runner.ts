@@ -30,8 +30,8 @@ interface LoadedSides extends OfSides<LoadedSide> {
 
 /** Enumerates and decides jobs, one after the other, in this thread. */
 export class JobRunner {
-  readonly #input: JobInput;
-  readonly #plan: PlannedSpace;
+  readonly input: JobInput;
+  readonly plan: PlannedSpace;
   readonly #budget: Budget;
   readonly #destinations: OfSides<Destinations>;
   readonly #compared = new WeakMap<
@@ -42,17 +42,13 @@ export class JobRunner {
   #sides: LoadedSides | null = null;
 
   constructor(input: JobInput) {
-    this.#input = input;
-    this.#plan = planJobs(input);
+    this.input = input;
+    this.plan = planJobs(input);
     this.#budget = new Budget(input.deadline);
     this.#destinations = {
       base: destinationsOf(input.base.table),
       head: destinationsOf(input.head.table),
     };
-  }
-
-  get plan(): PlannedSpace {
-    return this.#plan;
   }
 
   /** The loaded policies of both sides. */
@@ -63,7 +59,7 @@ export class JobRunner {
 
   /** Loads the policies; before it nothing can be decided. */
   async load(): Promise<void> {
-    const { base, head, promoted } = this.#input;
+    const { base, head, promoted } = this.input;
     const evaluations = new TracedPolicies();
     const [before, after] = await Promise.all([
       loadedSide(base, () => promoted === null, evaluations),
@@ -71,7 +67,7 @@ export class JobRunner {
     ]);
     const isIgnored = { base: keptTest(base), head: keptTest(head) };
     const classes = new DecidedClasses(
-      this.#plan.space,
+      this.plan.space,
       { base: before, head: after },
       this.#budget,
       isIgnored,
@@ -136,7 +132,7 @@ export class JobRunner {
       for (const [side, outcomes] of [["base", base] as const, ["head", head] as const]) {
         const candidates = new JobCandidates();
         candidates.add(outcomes.declared);
-        candidates.writeTo(usage[side], this.#input[side].table, pair.members);
+        candidates.writeTo(usage[side], this.input[side].table, pair.members);
         for (const view of VIEWS) {
           const paths = new JobPaths(this.#destinations[side]);
           paths.add(outcomes[view], sample, index * CLASSES_PER_JOB);
@@ -148,7 +144,7 @@ export class JobRunner {
   }
 
   #space(index: number, tally: SimulationTally): JobSpace {
-    const space = new JobSpace(this.#plan.space, this.#job(index), () => this.#budget.check());
+    const space = new JobSpace(this.plan.space, this.#job(index), () => this.#budget.check());
     for (const name of space.matters) tally.matters.add(name);
     if (space.states.some(({ sides }) => sides[1]?.denied === null)) tally.live.add(index);
     return space;
@@ -176,8 +172,8 @@ export class JobRunner {
     const { members } = pair;
     const space = this.#space(index, tally);
     const named = namedMembers(members, {
-      base: this.#input.base.table,
-      head: this.#input.head.table,
+      base: this.input.base.table,
+      head: this.input.head.table,
     });
     const comparisons = {
       declared: new JobComparison(tally.declared, this.#destinations, members, named),
@@ -207,8 +203,8 @@ export class JobRunner {
     } finally {
       comparisons.declared.end(operation);
       comparisons.promoted.end(operation);
-      candidates.base.writeTo(tally.baseUsage, this.#input.base.table, members);
-      candidates.head.writeTo(tally.headUsage, this.#input.head.table, members);
+      candidates.base.writeTo(tally.baseUsage, this.input.base.table, members);
+      candidates.head.writeTo(tally.headUsage, this.input.head.table, members);
       if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
     }
   }
@@ -242,14 +238,14 @@ export class JobRunner {
   }
 
   #assertions(): AssertionRun | null {
-    const { assertions, base, head } = this.#input;
+    const { assertions, base, head } = this.input;
     return assertions.length === 0
       ? null
       : new AssertionRun(assertions, { base: base.table, head: head.table });
   }
 
   #job(index: number): PlannedSpace["jobs"][number] {
-    const job = this.#plan.jobs[index];
+    const job = this.plan.jobs[index];
     if (job === undefined) throw new RangeError(`simulation: there is no job ${index}`);
     return job;
   }

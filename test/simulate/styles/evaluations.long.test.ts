@@ -45,7 +45,7 @@ async function decided(
     assertions: [],
     deadline: Date.now() + 600_000,
   };
-  return await decideJobs(input, new JobRunner(input), { workers: 1 }, WATCH, needsUsage);
+  return await decideJobs(new JobRunner(input), { workers: 1 }, WATCH, needsUsage);
 }
 
 describe("policies as people write them", () => {
