@@ -1,10 +1,14 @@
 import { type Person, isScope } from "../canon/identity.ts";
 import { isJsonObject, parseJson } from "../canon/json.ts";
 import type { StoredContent } from "../canon/policy.ts";
+import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../canon/limits.ts";
 import { type ChainLink, GENESIS } from "../evidence/chain.ts";
+import type { EvidenceAnchor } from "../evidence/evidence-store.ts";
 import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
-import type { KeyRecord, SessionRecord } from "../keys/key-store.ts";
+import type { IssuerRecord, KeyRecord, SessionRecord } from "../keys/key-store.ts";
 import type { PolicyLogRow } from "../lifecycle/records.ts";
+import type { LimitUsage, LimitUse } from "../limits/limit-store.ts";
+import type { Abandoned, StoredBatch } from "./batch/batch-lines.ts";
 import { parseExchange, parseLimits } from "./stored-grants.ts";
 
 /**
@@ -140,11 +144,61 @@ export async function* rollUpPages(
   }
 }
 
-/** The newest row of the log of policies. */
-export function readPolicyHead(row: Row | undefined): ChainLink {
+/** Position and hash of a row of a log; {@link GENESIS} where there is none. */
+export function readLink(row: Row | undefined): ChainLink {
   return row === undefined
     ? GENESIS
     : { position: readNumber(row, "position"), hash: readText(row, "hash") };
+}
+
+export function readAnchor(row: Row): EvidenceAnchor {
+  return { ...readLink(row), at: readNumber(row, "at") };
+}
+
+export function readBatch(row: Row): StoredBatch {
+  return {
+    first: readNumber(row, "first"),
+    last: readNumber(row, "last"),
+    hash: readText(row, "hash"),
+    lowest: readText(row, "lowest"),
+    highest: readText(row, "highest"),
+    workspaces: readTexts(row, "workspaces"),
+    records: readBytes(row, "records"),
+  };
+}
+
+/** Requests of dead processes. */
+export function readAbandoned(rows: readonly Row[]): Abandoned {
+  return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
+}
+
+/** A counter of a limit. @throws {TypeError} for a measure or window that is none */
+export function readLimitUse(row: Row): LimitUse {
+  const [measure, window] = [readText(row, "measure"), readText(row, "period")];
+  const knownMeasure = LIMIT_MEASURES.find((one) => one === measure);
+  const knownWindow = LIMIT_WINDOWS.find((one) => one === window);
+  if (knownMeasure === undefined || knownWindow === undefined)
+    throw new TypeError("limit_counters: an unknown measure or window");
+  return {
+    subject: readText(row, "subject"),
+    measure: knownMeasure,
+    window: knownWindow,
+    start: readNumber(row, "start"),
+    used: readNumber(row, "used"),
+  };
+}
+
+/** Slots of a limit that are held. */
+export function readSlots(row: Row): LimitUsage["slots"][number] {
+  return { subject: readText(row, "subject"), held: readNumber(row, "held") };
+}
+
+export function readIssuer(row: Row): IssuerRecord {
+  return {
+    kid: readText(row, "kid"),
+    publicKey: readText(row, "public_key"),
+    expiresAt: readNumber(row, "expires_at"),
+  };
 }
 
 /** A row of the log from its columns; their names are the same in every engine. */

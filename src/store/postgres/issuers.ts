@@ -1,7 +1,7 @@
 import { watchIssuers } from "../watchers.ts";
 import type { IssuerStore } from "../../keys/key-store.ts";
 import type { PostgresLink } from "./link.ts";
-import { readNumber, readText } from "../rows.ts";
+import { readIssuer, readNumber } from "../rows.ts";
 
 const PUBLISH =
   "INSERT INTO signalbox.issuers (kid, public_key, expires_at) VALUES ($1, $2, $3) ON CONFLICT (kid) DO NOTHING";
@@ -13,11 +13,7 @@ WITH gone AS (DELETE FROM signalbox.issuers WHERE expires_at <= $1 RETURNING kid
 /** Who signs exchanged tokens, each change one statement. */
 export function postgresIssuers(link: PostgresLink): IssuerStore {
   const list: IssuerStore["list"] = async (now) =>
-    (await link.query(LIST, [Math.trunc(now)])).map((row) => ({
-      kid: readText(row, "kid"),
-      publicKey: readText(row, "public_key"),
-      expiresAt: readNumber(row, "expires_at"),
-    }));
+    (await link.query(LIST, [Math.trunc(now)])).map(readIssuer);
   return {
     async publish({ kid, publicKey, expiresAt }) {
       await link.query(PUBLISH, [kid, publicKey, expiresAt]);

@@ -1,15 +1,10 @@
-import {
-  type LimitLease,
-  type LimitLeased,
-  type LimitStore,
-  type LimitUse,
-} from "../../limits/limit-store.ts";
-import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../../canon/limits.ts";
+import { type LimitLease, type LimitLeased, type LimitStore } from "../../limits/limit-store.ts";
+import { LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { KEPT, windowBounds } from "../../limits/windows.ts";
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";
-import { readNumber, readText } from "../rows.ts";
+import { readLimitUse, readNumber, readSlots } from "../rows.ts";
 
 const LEASE = `
 SELECT counters_leased, slots_leased
@@ -56,11 +51,8 @@ export function postgresLimits(link: PostgresLink): LimitStore {
       const counters = await link.query(COUNTERS, [...windowBounds(at), at]);
       const slots = await link.query(SLOTS, [at]);
       return {
-        counters: counters.map(toUse),
-        slots: slots.map((row) => ({
-          subject: readText(row, "subject"),
-          held: readNumber(row, "held"),
-        })),
+        counters: counters.map(readLimitUse),
+        slots: slots.map(readSlots),
       };
     },
     async prune(now, limit) {
@@ -120,19 +112,4 @@ function readPairs(row: Row, column: string): readonly (readonly [number, number
       throw new TypeError(`column ${column} holds no pairs`);
     return [first, second] as const;
   });
-}
-
-function toUse(row: Row): LimitUse {
-  const [measure, window] = [readText(row, "measure"), readText(row, "period")];
-  const knownMeasure = LIMIT_MEASURES.find((one) => one === measure);
-  const knownWindow = LIMIT_WINDOWS.find((one) => one === window);
-  if (knownMeasure === undefined || knownWindow === undefined)
-    throw new TypeError("limit_counters: an unknown measure or window");
-  return {
-    subject: readText(row, "subject"),
-    measure: knownMeasure,
-    window: knownWindow,
-    start: readNumber(row, "start"),
-    used: readNumber(row, "used"),
-  };
 }

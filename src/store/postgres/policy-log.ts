@@ -1,6 +1,6 @@
 import { policyLogOver } from "../policy-log.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
-import { readPolicyContent, readPolicyHead, readPolicyRow } from "../rows.ts";
+import { readPolicyContent, readLink, readPolicyRow } from "../rows.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 
@@ -25,7 +25,7 @@ const CONTENT =
 export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
   return policyLogOver({
     page: PAGE,
-    head: async () => readPolicyHead((await link.query(HEAD))[0]),
+    head: async () => readLink((await link.query(HEAD))[0]),
     rows: async (after, limit) => (await link.query(READ, [after, limit])).map(readPolicyRow),
     append: ({ position, hash }, rows) => appendRows(link, position, hash, JSON.stringify(rows)),
     async keep({ policy, digest, description, module }) {

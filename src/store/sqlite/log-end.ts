@@ -1,9 +1,9 @@
 import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type ChainLink, GENESIS } from "../../evidence/chain.ts";
+import type { ChainLink } from "../../evidence/chain.ts";
 import type { EvidenceFaultCause } from "../../evidence/evidence-store.ts";
-import { type Row, readNumber, readText } from "../rows.ts";
+import { readLink, readNumber, readText } from "../rows.ts";
 import { UnusableDatabaseError } from "./database.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
@@ -145,8 +145,7 @@ function readEnd(
   database: DatabaseSync,
   known: ChainLink,
 ): { readonly head: ChainLink; readonly judged: ChainLink | EvidenceFaultCause } {
-  const newest = database.prepare(NEWEST).get() ?? database.prepare(START).get();
-  const head = newest === undefined ? GENESIS : readLink(newest);
+  const head = readLink(database.prepare(NEWEST).get() ?? database.prepare(START).get());
   return { head, judged: judge(known, rowAt(database, known.position), head) };
 }
 
@@ -175,8 +174,4 @@ export function judge(
   if ((kept ?? known).hash !== known.hash) return "log_differs";
   if (head.position === known.position && head.hash !== known.hash) return "log_differs";
   return head;
-}
-
-function readLink(row: Row): ChainLink {
-  return { position: readNumber(row, "position"), hash: readText(row, "hash") };
 }

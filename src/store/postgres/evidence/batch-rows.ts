@@ -1,9 +1,8 @@
 import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
 import { readRows, type Abandoned, type StoredBatch } from "../../batch/batch-lines.ts";
-import { readBytes, readNumber, readText, readTexts } from "../../rows.ts";
+import { readAbandoned, readBatch, readNumber, readText } from "../../rows.ts";
 import type { ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
-import type { Row } from "../pool.ts";
 
 /**
  * Bytes of records as stored that are read at a time, so that no statement is long; one batch at
@@ -116,18 +115,5 @@ async function find(
 
 /** Running requests of processes that are gone. @throws {StoreUnavailableError} */
 export async function abandonedRequests(link: PostgresLink): Promise<Abandoned> {
-  const rows = await link.query(ABANDONED);
-  return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
-}
-
-function readBatch(row: Row): StoredBatch {
-  return {
-    first: readNumber(row, "first"),
-    last: readNumber(row, "last"),
-    hash: readText(row, "hash"),
-    lowest: readText(row, "lowest"),
-    highest: readText(row, "highest"),
-    workspaces: readTexts(row, "workspaces"),
-    records: readBytes(row, "records"),
-  };
+  return readAbandoned(await link.query(ABANDONED));
 }

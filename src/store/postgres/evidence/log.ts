@@ -6,8 +6,7 @@ import {
 } from "../../../evidence/evidence-store.ts";
 import { prunableThrough, readLog, type ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
-import type { Row } from "../pool.ts";
-import { readNumber, readText } from "../../rows.ts";
+import { readAnchor, readLink, readNumber, readText } from "../../rows.ts";
 import type { EvidenceSealer } from "./sealer.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */
@@ -104,7 +103,7 @@ export function postgresLog(
 
 /** The newest row of the log. @throws {StoreUnavailableError} */
 export async function readLogHead(link: PostgresLink): Promise<EvidenceHead> {
-  return readHead((await link.query(HEAD))[0] ?? {});
+  return readLink((await link.query(HEAD))[0] ?? {});
 }
 
 /** Ends of batches, so that about {@link STEP} rows are between two. */
@@ -115,12 +114,4 @@ function stepEnds(ends: readonly number[]): readonly number[] {
     if (next === undefined || next - (steps.at(-1) ?? ends[0] ?? 0) > STEP) steps.push(end);
   }
   return steps;
-}
-
-function readHead(row: Row): EvidenceHead {
-  return { position: readNumber(row, "position"), hash: readText(row, "hash") };
-}
-
-function readAnchor(row: Row): EvidenceAnchor {
-  return { ...readHead(row), at: readNumber(row, "at") };
 }

@@ -5,7 +5,7 @@ import {
   decompressedRecords,
   sealBatch,
 } from "../../batch/batch-lines.ts";
-import { readBytes, readNumber, readText, readTexts } from "../../rows.ts";
+import { readBytes, readLink, readNumber, readText, readTexts } from "../../rows.ts";
 import { textArray } from "../array-text.ts";
 import { StatementFailure } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
@@ -106,7 +106,7 @@ export class EvidenceSealer {
   }> {
     const known = this.#head ?? GENESIS;
     const row = (await this.#link.query(HEAD, [known.position, known.hash]))[0] ?? {};
-    const head = toLink(row);
+    const head = readLink(row);
     if (row.continues !== true) {
       return { head, cause: head.position < known.position ? "log_behind" : "log_differs" };
     }
@@ -129,7 +129,7 @@ export class EvidenceSealer {
     const rows = await this.#link.query(WRITTEN, [newest]);
     const [first] = rows;
     if (first === undefined) return false;
-    const head = toLink(first);
+    const head = readLink(first);
     const listed = rows.flatMap((row) => readTexts(row, "workspaces"));
     const { last, hash, lowest, highest, workspaces, records } = sealBatch(
       head,
@@ -176,8 +176,4 @@ function readWritten(row: Row): readonly Pick<NewRecord, "kind" | "requestId" | 
     const record = line.slice(`${kind} ${requestId} `.length);
     return { kind: kind === "decision" ? "decision" : "outcome", requestId, record };
   });
-}
-
-function toLink(row: Row): ChainLink {
-  return { position: readNumber(row, "position"), hash: readText(row, "hash") };
 }

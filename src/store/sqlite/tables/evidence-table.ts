@@ -1,6 +1,6 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 
-import { GENESIS, type ChainKind, type ChainLink } from "../../../evidence/chain.ts";
+import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceProcess } from "../../../evidence/evidence-store.ts";
 import { LOST_IS_LISTED } from "../../../evidence/evidence-store.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
@@ -15,9 +15,17 @@ import {
   toRecords,
 } from "../../batch/batch-lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
-import { readBytes, readNumber, readText, readTexts, type Row } from "../../rows.ts";
+import {
+  readAbandoned,
+  readAnchor,
+  readBatch,
+  readLink,
+  readNumber,
+  readText,
+  type Row,
+} from "../../rows.ts";
 import { unknownOutcome } from "../../stored-evidence.ts";
-import type { Transaction } from "./transaction.ts";
+import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
 
 /**
  * The log as batches: a row holds many records as lines (`batch/batch-lines.ts`); `lowest` and `highest`
@@ -70,56 +78,43 @@ const OF_WORKSPACE = "(? IS NULL OR EXISTS (SELECT 1 FROM json_each(workspaces) 
 /** Stored bytes of records read at a time: writing waits for a few milliseconds at most. */
 const PAGE = 64 * 1024;
 
-/** The batches of the log; runs in the worker. */
-export class BatchTable {
-  readonly #newest: StatementSync;
-  readonly #start: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #after: StatementSync;
-  readonly #before: StatementSync;
-  readonly #position: StatementSync;
-  readonly #range: StatementSync;
-
-  constructor(database: DatabaseSync) {
-    this.#newest = database.prepare(
-      "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1",
-    );
-    this.#start = database.prepare("SELECT position, hash FROM evidence_start");
-    this.#insert = database.prepare("INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?)");
-    this.#after = database.prepare("SELECT * FROM evidence_batches WHERE last > ? ORDER BY last");
-    this.#before = database.prepare(
-      `SELECT * FROM evidence_batches WHERE last < ? AND last > ? AND ${OF_WORKSPACE} ORDER BY last DESC`,
-    );
-    this.#position = database.prepare(
-      "SELECT last FROM evidence_batches WHERE highest >= ? ORDER BY highest, last LIMIT 1",
-    );
-    this.#range = database.prepare(
-      `SELECT batch.* FROM evidence_batches AS batch JOIN (
+const BATCH_SQL = {
+  newest: "SELECT last AS position, hash FROM evidence_batches ORDER BY last DESC LIMIT 1",
+  start: "SELECT position, hash FROM evidence_start",
+  insert: "INSERT INTO evidence_batches VALUES (?, ?, ?, ?, ?, ?, ?)",
+  after: "SELECT * FROM evidence_batches WHERE last > ? ORDER BY last",
+  before: `SELECT * FROM evidence_batches WHERE last < ? AND last > ? AND ${OF_WORKSPACE} ORDER BY last DESC`,
+  position: "SELECT last FROM evidence_batches WHERE highest >= ? ORDER BY highest, last LIMIT 1",
+  range: `SELECT batch.* FROM evidence_batches AS batch JOIN (
          SELECT last, highest FROM evidence_batches WHERE highest >= ? AND lowest <= ?) AS found ON found.last = batch.last
        ORDER BY found.highest, found.last`,
-    );
+};
+
+/** The batches of the log; runs in the worker. */
+export class BatchTable {
+  readonly #sql: Statements<typeof BATCH_SQL>;
+
+  constructor(database: DatabaseSync) {
+    this.#sql = prepareAll(database, BATCH_SQL);
   }
 
   /** The newest row of any process; after a prune of everything, the row that it ended at. */
   head(): ChainLink {
-    const row = this.#newest.get() ?? this.#start.get();
-    return row === undefined
-      ? GENESIS
-      : { position: readNumber(row, "position"), hash: readText(row, "hash") };
+    return readLink(this.#sql.newest.get() ?? this.#sql.start.get());
   }
 
   insert({ last, first, hash, lowest, highest, workspaces, records }: StoredBatch): void {
-    this.#insert.run(last, first, hash, lowest, highest, JSON.stringify(workspaces), records);
+    this.#sql.insert.run(last, first, hash, lowest, highest, JSON.stringify(workspaces), records);
   }
 
   /** Batches after a position, in order. */
   after(position: number): readonly StoredBatch[] {
-    return pageOf(this.#after.iterate(position));
+    return pageOf(this.#sql.after.iterate(position));
   }
 
   /** Batches with a last position between the two, the newest first. @param workspace `null`: any */
   before(before: number, after: number, workspace: string | null): readonly StoredBatch[] {
-    return pageOf(this.#before.iterate(before, after, workspace, workspace));
+    return pageOf(this.#sql.before.iterate(before, after, workspace, workspace));
   }
 
   /**
@@ -130,7 +125,7 @@ export class BatchTable {
   find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
     const wanted = new Set(kinds);
     const found: StoredBatch[] = [];
-    for (const row of this.#range.iterate(requestId, requestId)) {
+    for (const row of this.#sql.range.iterate(requestId, requestId)) {
       const batch = readBatch(row);
       const size = wanted.size;
       for (const one of readRows(batch)) if (one.requestId === requestId) wanted.delete(one.kind);
@@ -142,7 +137,7 @@ export class BatchTable {
 
   /** See {@link SearchedLog.positionOf}. */
   positionOf(requestId: string): number {
-    const row = this.#position.get(requestId);
+    const row = this.#sql.position.get(requestId);
     return row === undefined ? this.head().position : readNumber(row, "last");
   }
 }
@@ -157,18 +152,6 @@ function pageOf(rows: Iterable<Row>): readonly StoredBatch[] {
     if (bytes >= PAGE) break;
   }
   return batches;
-}
-
-function readBatch(row: Row): StoredBatch {
-  return {
-    first: readNumber(row, "first"),
-    last: readNumber(row, "last"),
-    hash: readText(row, "hash"),
-    lowest: readText(row, "lowest"),
-    highest: readText(row, "highest"),
-    workspaces: readTexts(row, "workspaces"),
-    records: readBytes(row, "records"),
-  };
 }
 
 /** How often a process renews its lease, milliseconds. */
@@ -197,30 +180,44 @@ interface EvidenceParts {
   readonly appended: (first: number, records: readonly NewRecord[]) => void;
 }
 
+const EVIDENCE_SQL = {
+  begin: `INSERT INTO evidence_requests (position, process, request_id, workspace)
+       SELECT ?1 + key, ?2, value ->> 0, value ->> 1 FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING`,
+  undo: "DELETE FROM evidence_requests WHERE position > ?",
+  running:
+    "SELECT request_id FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?))",
+  end: "DELETE FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?)) RETURNING request_id, workspace",
+  open: "SELECT request_id FROM evidence_requests",
+  abandoned: `SELECT request.request_id, holder.seen_at FROM evidence_requests AS request
+       JOIN processes AS holder ON request.process = holder.id
+       WHERE holder.ended_at IS NOT NULL OR holder.seen_at < ? ORDER BY request.position LIMIT ?`,
+  startProcess: "INSERT INTO processes (started_at, seen_at) VALUES (?, ?)",
+  renew: "UPDATE processes SET seen_at = ? WHERE id = ?",
+  endProcess: "UPDATE processes SET ended_at = ?, seen_at = ? WHERE id = ?",
+  processes:
+    "SELECT started_at, seen_at FROM processes WHERE ended_at IS NULL AND seen_at > ? ORDER BY id",
+  // The beginning that an interrupted prune left is no anchor.
+  anchors: `SELECT position, hash, at FROM evidence_anchors
+       UNION ALL SELECT position, hash, at FROM evidence_start WHERE position NOT IN (SELECT position FROM evidence_anchors)
+       ORDER BY position`,
+  insertAnchor:
+    "INSERT INTO evidence_anchors (position, hash, at) VALUES (?, ?, ?) ON CONFLICT (position) DO NOTHING",
+  oldest: "SELECT first, last FROM evidence_batches WHERE last <= ? ORDER BY last",
+  hashAt: "SELECT hash FROM evidence_batches WHERE last = ?",
+  moveStart: `INSERT INTO evidence_start (only, position, hash, at) VALUES (1, ?, ?, ?)
+       ON CONFLICT (only) DO UPDATE SET position = excluded.position, hash = excluded.hash, at = excluded.at`,
+  delete: "DELETE FROM evidence_batches WHERE last <= ?",
+};
+
 /**
  * Appends batches to the log, with the requests that begin and end by them, and prunes it. Runs in
  * the worker.
  */
 export class EvidenceTable {
+  readonly #sql: Statements<typeof EVIDENCE_SQL>;
   readonly #transaction: Transaction;
   readonly #batches: BatchTable;
   readonly #appended: EvidenceParts["appended"];
-  readonly #begin: StatementSync;
-  readonly #undo: StatementSync;
-  readonly #running: StatementSync;
-  readonly #end: StatementSync;
-  readonly #open: StatementSync;
-  readonly #abandoned: StatementSync;
-  readonly #startProcess: StatementSync;
-  readonly #renew: StatementSync;
-  readonly #endProcess: StatementSync;
-  readonly #processes: StatementSync;
-  readonly #anchors: StatementSync;
-  readonly #insertAnchor: StatementSync;
-  readonly #oldest: StatementSync;
-  readonly #hashAt: StatementSync;
-  readonly #moveStart: StatementSync;
-  readonly #delete: StatementSync;
   /** Number of this process in `processes`: the lease by which others know that it runs. */
   #process: number | null = null;
   #renewedAt = 0;
@@ -228,54 +225,10 @@ export class EvidenceTable {
   #endedBefore: ReadonlySet<string> = new Set();
 
   constructor({ database, transaction, batches, appended }: EvidenceParts) {
+    this.#sql = prepareAll(database, EVIDENCE_SQL);
     this.#transaction = transaction;
     this.#batches = batches;
     this.#appended = appended;
-    this.#begin = database.prepare(
-      `INSERT INTO evidence_requests (position, process, request_id, workspace)
-       SELECT ?1 + key, ?2, value ->> 0, value ->> 1 FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING`,
-    );
-    this.#undo = database.prepare("DELETE FROM evidence_requests WHERE position > ?");
-    this.#running = database.prepare(
-      "SELECT request_id FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?))",
-    );
-    this.#end = database.prepare(
-      "DELETE FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?)) RETURNING request_id, workspace",
-    );
-    this.#open = database.prepare("SELECT request_id FROM evidence_requests");
-    this.#abandoned = database.prepare(
-      `SELECT request.request_id, holder.seen_at FROM evidence_requests AS request
-       JOIN processes AS holder ON request.process = holder.id
-       WHERE holder.ended_at IS NOT NULL OR holder.seen_at < ? ORDER BY request.position LIMIT ?`,
-    );
-    this.#startProcess = database.prepare(
-      "INSERT INTO processes (started_at, seen_at) VALUES (?, ?)",
-    );
-    this.#renew = database.prepare("UPDATE processes SET seen_at = ? WHERE id = ?");
-    this.#endProcess = database.prepare(
-      "UPDATE processes SET ended_at = ?, seen_at = ? WHERE id = ?",
-    );
-    this.#processes = database.prepare(
-      "SELECT started_at, seen_at FROM processes WHERE ended_at IS NULL AND seen_at > ? ORDER BY id",
-    );
-    // The beginning that an interrupted prune left is no anchor.
-    this.#anchors = database.prepare(
-      `SELECT position, hash, at FROM evidence_anchors
-       UNION ALL SELECT position, hash, at FROM evidence_start WHERE position NOT IN (SELECT position FROM evidence_anchors)
-       ORDER BY position`,
-    );
-    this.#insertAnchor = database.prepare(
-      "INSERT INTO evidence_anchors (position, hash, at) VALUES (?, ?, ?) ON CONFLICT (position) DO NOTHING",
-    );
-    this.#oldest = database.prepare(
-      "SELECT first, last FROM evidence_batches WHERE last <= ? ORDER BY last",
-    );
-    this.#hashAt = database.prepare("SELECT hash FROM evidence_batches WHERE last = ?");
-    this.#moveStart = database.prepare(
-      `INSERT INTO evidence_start (only, position, hash, at) VALUES (1, ?, ?, ?)
-       ON CONFLICT (only) DO UPDATE SET position = excluded.position, hash = excluded.hash, at = excluded.at`,
-    );
-    this.#delete = database.prepare("DELETE FROM evidence_batches WHERE last <= ?");
   }
 
   /** This process has written evidence. A command that only reads leaves no trace. */
@@ -295,7 +248,7 @@ export class EvidenceTable {
       records,
       () => {
         if (this.#process !== null) return this.#process;
-        return Number(this.#startProcess.run(now, now).lastInsertRowid);
+        return Number(this.#sql.startProcess.run(now, now).lastInsertRowid);
       },
       now,
     );
@@ -303,13 +256,13 @@ export class EvidenceTable {
 
   /** The batches of a request: of its decision, then of its outcome. */
   find(requestId: string): readonly StoredBatch[] {
-    const runs = this.#running.get(JSON.stringify([requestId])) !== undefined;
+    const runs = this.#sql.running.get(JSON.stringify([requestId])) !== undefined;
     return this.#batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);
   }
 
   /** Request ids of the decisions without an outcome. */
   open(): readonly string[] {
-    return this.#open.all().map((row) => readText(row, "request_id"));
+    return this.#sql.open.all().map((row) => readText(row, "request_id"));
   }
 
   /**
@@ -330,7 +283,7 @@ export class EvidenceTable {
 
   /** Running processes, and those that were lost in the last hour. */
   processes(now: number): readonly EvidenceProcess[] {
-    return this.#processes.all(now - LOST_IS_LISTED).map((row) => ({
+    return this.#sql.processes.all(now - LOST_IS_LISTED).map((row) => ({
       startedAt: readNumber(row, "started_at"),
       seenAt: readNumber(row, "seen_at"),
       state: now - readNumber(row, "seen_at") > LEASE ? "lost" : "running",
@@ -339,27 +292,24 @@ export class EvidenceTable {
 
   renewLeaseWhenDue(now: number): void {
     if (this.#process === null || now - this.#renewedAt < RENEWAL) return;
-    this.#renew.run(now, this.#process);
+    this.#sql.renew.run(now, this.#process);
     this.#renewedAt = now;
   }
 
   endLease(now: number): void {
-    if (this.#process !== null) this.#endProcess.run(now, now, this.#process);
+    if (this.#process !== null) this.#sql.endProcess.run(now, now, this.#process);
   }
 
   anchors(): readonly EvidenceAnchor[] {
-    return this.#anchors.all().map((row) => ({
-      position: readNumber(row, "position"),
-      hash: readText(row, "hash"),
-      at: readNumber(row, "at"),
-    }));
+    return this.#sql.anchors.all().map(readAnchor);
   }
 
   anchor(now: number): EvidenceAnchor | null {
     return this.#transaction.run(() => {
       const { position, hash } = this.#batches.head();
       // After a prune of everything the head's row is gone, and the head is an anchor already.
-      if (this.#hashAt.get(position) !== undefined) this.#insertAnchor.run(position, hash, now);
+      if (this.#sql.hashAt.get(position) !== undefined)
+        this.#sql.insertAnchor.run(position, hash, now);
       return this.anchors().find((anchor) => anchor.position === position) ?? null;
     });
   }
@@ -373,7 +323,7 @@ export class EvidenceTable {
   deleteThrough(through: number, limit: number, now: number): number {
     return this.#transaction.run(() => {
       let [rows, end] = [0, 0];
-      for (const row of this.#oldest.iterate(through)) {
+      for (const row of this.#sql.oldest.iterate(through)) {
         const last = readNumber(row, "last");
         const count = last - readNumber(row, "first") + 1;
         if (end > 0 && rows + count > limit) break;
@@ -381,21 +331,20 @@ export class EvidenceTable {
         end = last;
       }
       if (end === 0) return 0;
-      this.#insertAnchor.run(through, this.#readHash(through), now);
-      this.#moveStart.run(end, this.#readHash(end), now);
-      this.#delete.run(end);
+      this.#sql.insertAnchor.run(through, this.#readHash(through), now);
+      this.#sql.moveStart.run(end, this.#readHash(end), now);
+      this.#sql.delete.run(end);
       return rows;
     });
   }
 
   #readHash(position: number): string {
-    return readText(this.#hashAt.get(position) ?? {}, "hash");
+    return readText(this.#sql.hashAt.get(position) ?? {}, "hash");
   }
 
   /** Requests of dead processes, the oldest first. */
   abandoned(now: number, limit = MOST_ABANDONED): Abandoned {
-    const rows = this.#abandoned.all(now - LEASE, limit);
-    return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
+    return readAbandoned(this.#sql.abandoned.all(now - LEASE, limit));
   }
 
   /**
@@ -456,11 +405,11 @@ export class EvidenceTable {
     }
     while (decisions.length > 0) {
       const rows = decisions.map(({ requestId, workspace }) => [requestId, workspace]);
-      const { changes } = this.#begin.run(position + 1, process, JSON.stringify(rows));
+      const { changes } = this.#sql.begin.run(position + 1, process, JSON.stringify(rows));
       if (changes === decisions.length) break;
-      this.#undo.run(position);
+      this.#sql.undo.run(position);
       const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
-      const running = new Set(this.#running.all(ids).map((row) => row.request_id));
+      const running = new Set(this.#sql.running.all(ids).map((row) => row.request_id));
       for (const one of decisions) if (running.has(one.requestId)) refused.add(one);
       decisions = decisions.filter((one) => !refused.has(one));
     }
@@ -470,7 +419,7 @@ export class EvidenceTable {
   /** @returns the workspaces of the requests that ran, by request id */
   #endRequests(requestIds: readonly string[]): Map<string, string> {
     if (requestIds.length === 0) return new Map();
-    const rows = this.#end.all(JSON.stringify(requestIds));
+    const rows = this.#sql.end.all(JSON.stringify(requestIds));
     return new Map(rows.map((row) => [readText(row, "request_id"), readText(row, "workspace")]));
   }
 

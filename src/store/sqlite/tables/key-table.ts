@@ -1,5 +1,5 @@
 import type { KeyPage } from "../../../canon/credentials/service-key.ts";
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { holderText } from "../../../canon/identity.ts";
 import type {
   IssuerRecord,
@@ -8,9 +8,9 @@ import type {
   KeyUse,
   SessionRecord,
 } from "../../../keys/key-store.ts";
-import { holderColumns, readKeyRecord, readNumber, readSession, readText } from "../../rows.ts";
+import { holderColumns, readIssuer, readKeyRecord, readNumber, readSession } from "../../rows.ts";
 import { KeyRefusal, isUniqueViolation } from "../sqlite-failure.ts";
-import type { Transaction } from "./transaction.ts";
+import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
 
 const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at, created_by,
   last_used_at, rotated_from, replaced_by, status, revoked_at, exchange, limits, lineage, name`;
@@ -21,57 +21,32 @@ const COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, la
  */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
 
+const KEY_SQL = {
+  insert: `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
+  get: `SELECT ${COLUMNS} FROM keys WHERE id = ?`,
+  listAll: `SELECT ${COLUMNS} FROM keys ORDER BY created_at DESC, id`,
+  listWorkspace: `SELECT ${COLUMNS} FROM keys WHERE workspace = ? ORDER BY created_at DESC, id`,
+  page: `SELECT ${COLUMNS} FROM keys WHERE workspace = ? AND created_at <= ? AND (created_at < ? OR id > ?) ORDER BY created_at DESC, id LIMIT ?`,
+  expiring: `SELECT ${COLUMNS} FROM keys WHERE workspace = ? AND status = 'active' AND replaced_by IS NULL AND expires_at > ? AND expires_at < ?
+        AND expires_at >= ? AND (expires_at > ? OR id > ?) ORDER BY expires_at, id LIMIT ?`,
+  countActive:
+    "SELECT count(*) AS count FROM (SELECT 1 FROM keys WHERE workspace = ? AND status = 'active' AND expires_at > ? LIMIT ?)",
+  revoke: `UPDATE keys SET status = 'revoked', revoked_at = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
+  change: `UPDATE keys SET scopes = ?, owner = ?, workload = ?, labels = ?, limits = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
+  replace: `UPDATE keys SET replaced_by = ?, expires_at = min(expires_at, ?), version = ${NEXT_VERSION} WHERE id = ?`,
+  touch:
+    "UPDATE keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
+  changedSince: `SELECT ${COLUMNS}, version FROM keys WHERE version > ? ORDER BY version`,
+};
+
 /** The statements over the `keys` table; runs in the worker. */
 export class KeyTable {
+  readonly #sql: Statements<typeof KEY_SQL>;
   readonly #transaction: Transaction;
-  readonly #insert: StatementSync;
-  readonly #get: StatementSync;
-  readonly #listAll: StatementSync;
-  readonly #listWorkspace: StatementSync;
-  readonly #page: StatementSync;
-  readonly #expiring: StatementSync;
-  readonly #countActive: StatementSync;
-  readonly #revoke: StatementSync;
-  readonly #change: StatementSync;
-  readonly #replace: StatementSync;
-  readonly #touch: StatementSync;
-  readonly #changedSince: StatementSync;
 
   constructor(database: DatabaseSync, transaction: Transaction) {
+    this.#sql = prepareAll(database, KEY_SQL);
     this.#transaction = transaction;
-    this.#insert = database.prepare(
-      `INSERT INTO keys (${COLUMNS}, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${NEXT_VERSION})`,
-    );
-    this.#get = database.prepare(`SELECT ${COLUMNS} FROM keys WHERE id = ?`);
-    this.#listAll = database.prepare(`SELECT ${COLUMNS} FROM keys ORDER BY created_at DESC, id`);
-    this.#listWorkspace = database.prepare(
-      `SELECT ${COLUMNS} FROM keys WHERE workspace = ? ORDER BY created_at DESC, id`,
-    );
-    this.#page = database.prepare(
-      `SELECT ${COLUMNS} FROM keys WHERE workspace = ? AND created_at <= ? AND (created_at < ? OR id > ?) ORDER BY created_at DESC, id LIMIT ?`,
-    );
-    this.#expiring = database.prepare(
-      `SELECT ${COLUMNS} FROM keys WHERE workspace = ? AND status = 'active' AND replaced_by IS NULL AND expires_at > ? AND expires_at < ?
-        AND expires_at >= ? AND (expires_at > ? OR id > ?) ORDER BY expires_at, id LIMIT ?`,
-    );
-    this.#countActive = database.prepare(
-      "SELECT count(*) AS count FROM (SELECT 1 FROM keys WHERE workspace = ? AND status = 'active' AND expires_at > ? LIMIT ?)",
-    );
-    this.#revoke = database.prepare(
-      `UPDATE keys SET status = 'revoked', revoked_at = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
-    );
-    this.#change = database.prepare(
-      `UPDATE keys SET scopes = ?, owner = ?, workload = ?, labels = ?, limits = ?, version = ${NEXT_VERSION} WHERE id = ? AND status = 'active'`,
-    );
-    this.#replace = database.prepare(
-      `UPDATE keys SET replaced_by = ?, expires_at = min(expires_at, ?), version = ${NEXT_VERSION} WHERE id = ?`,
-    );
-    this.#touch = database.prepare(
-      "UPDATE keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)",
-    );
-    this.#changedSince = database.prepare(
-      `SELECT ${COLUMNS}, version FROM keys WHERE version > ? ORDER BY version`,
-    );
   }
 
   /** @throws {KeyRefusal} where the id exists */
@@ -80,33 +55,33 @@ export class KeyTable {
   }
 
   get(id: string): KeyRecord | null {
-    const row = this.#get.get(id);
+    const row = this.#sql.get.get(id);
     return row === undefined ? null : readKeyRecord(row);
   }
 
   list(workspace: string | null): readonly KeyRecord[] {
-    return (workspace === null ? this.#listAll.all() : this.#listWorkspace.all(workspace)).map(
-      readKeyRecord,
-    );
+    return (
+      workspace === null ? this.#sql.listAll.all() : this.#sql.listWorkspace.all(workspace)
+    ).map(readKeyRecord);
   }
 
   page({ workspace, expiring, after, limit }: KeyPage): readonly KeyRecord[] {
     if (expiring !== null) {
       const { expiresAt, id } = after ?? { expiresAt: 0, id: "" };
-      return this.#expiring
+      return this.#sql.expiring
         .all(workspace, expiring.after, expiring.before, expiresAt, expiresAt, id, limit)
         .map(readKeyRecord);
     }
     const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
-    return this.#page.all(workspace, createdAt, createdAt, id, limit).map(readKeyRecord);
+    return this.#sql.page.all(workspace, createdAt, createdAt, id, limit).map(readKeyRecord);
   }
 
   countActive(workspace: string, now: number, most: number): number {
-    return readNumber(this.#countActive.get(workspace, now, most) ?? {}, "count");
+    return readNumber(this.#sql.countActive.get(workspace, now, most) ?? {}, "count");
   }
 
   revoke(id: string, at: number): KeyRecord | null {
-    this.#transaction.run(() => this.#revoke.run(at, id));
+    this.#transaction.run(() => this.#sql.revoke.run(at, id));
     return this.get(id);
   }
 
@@ -120,7 +95,7 @@ export class KeyTable {
       JSON.stringify(labels),
       jsonOrNull(limits),
     ];
-    const { changes } = this.#transaction.run(() => this.#change.run(...values, id));
+    const { changes } = this.#transaction.run(() => this.#sql.change.run(...values, id));
     const record = this.get(id);
     if (record !== null && changes === 0) throw new KeyRefusal("not_active", id);
     return record;
@@ -138,7 +113,7 @@ export class KeyTable {
       if (previous.expiresAt <= replacement.createdAt) throw new KeyRefusal("not_active", id);
       const { scopes, owner, workload, labels, limits } = previous;
       this.#add({ ...replacement, scopes, owner, workload, labels, limits });
-      this.#replace.run(replacement.id, expiresAt, id);
+      this.#sql.replace.run(replacement.id, expiresAt, id);
       return {
         ...previous,
         replacedBy: replacement.id,
@@ -149,7 +124,7 @@ export class KeyTable {
 
   touch(uses: readonly KeyUse[]): void {
     this.#transaction.run(() => {
-      for (const use of uses) this.#touch.run(use.at, use.id, use.at);
+      for (const use of uses) this.#sql.touch.run(use.at, use.id, use.at);
     });
   }
 
@@ -158,7 +133,7 @@ export class KeyTable {
     readonly records: readonly KeyRecord[];
     readonly version: number;
   } {
-    const rows = this.#changedSince.all(version);
+    const rows = this.#sql.changedSince.all(version);
     const last = rows.at(-1);
     return {
       records: rows.map(readKeyRecord),
@@ -168,7 +143,7 @@ export class KeyTable {
 
   #add(record: KeyRecord): void {
     try {
-      this.#insert.run(
+      this.#sql.insert.run(
         record.id,
         record.digest,
         record.workspace,
@@ -200,31 +175,26 @@ function jsonOrNull(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
+const SESSION_SQL = {
+  insert:
+    "INSERT INTO sessions (digest, holder, key_id, person, created_at, seen_at, ends_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  find: "SELECT digest, key_id, person, created_at, seen_at, ends_at FROM sessions WHERE digest = ?",
+  touch: "UPDATE sessions SET seen_at = max(seen_at, ?) WHERE digest = ?",
+  end: "DELETE FROM sessions WHERE digest = ?",
+  prune: "DELETE FROM sessions WHERE ends_at <= ? OR seen_at <= ?",
+};
+
 /** The statements over `sessions`; runs in the worker. Each is a transaction of its own. */
 export class SessionTable {
-  readonly #insert: StatementSync;
-  readonly #find: StatementSync;
-  readonly #touch: StatementSync;
-  readonly #end: StatementSync;
-  readonly #prune: StatementSync;
+  readonly #sql: Statements<typeof SESSION_SQL>;
 
   constructor(database: DatabaseSync) {
-    this.#insert = database.prepare(
-      "INSERT INTO sessions (digest, holder, key_id, person, created_at, seen_at, ends_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-    );
-    this.#find = database.prepare(
-      "SELECT digest, key_id, person, created_at, seen_at, ends_at FROM sessions WHERE digest = ?",
-    );
-    this.#touch = database.prepare(
-      "UPDATE sessions SET seen_at = max(seen_at, ?) WHERE digest = ?",
-    );
-    this.#end = database.prepare("DELETE FROM sessions WHERE digest = ?");
-    this.#prune = database.prepare("DELETE FROM sessions WHERE ends_at <= ? OR seen_at <= ?");
+    this.#sql = prepareAll(database, SESSION_SQL);
   }
 
   create(record: SessionRecord): void {
     const { digest, holder, createdAt, seenAt, endsAt } = record;
-    this.#insert.run(
+    this.#sql.insert.run(
       digest,
       holderText(holder),
       ...holderColumns(record),
@@ -235,55 +205,50 @@ export class SessionTable {
   }
 
   find(digest: string): SessionRecord | null {
-    const row = this.#find.get(digest);
+    const row = this.#sql.find.get(digest);
     return row === undefined ? null : readSession(row);
   }
 
   touch(digest: string, at: number): void {
-    this.#touch.run(at, digest);
+    this.#sql.touch.run(at, digest);
   }
 
   end(digest: string): void {
-    this.#end.run(digest);
+    this.#sql.end.run(digest);
   }
 
   prune(now: number, idleSince: number): number {
-    return Number(this.#prune.run(now, idleSince).changes);
+    return Number(this.#sql.prune.run(now, idleSince).changes);
   }
 }
+
+const ISSUER_SQL = {
+  insert:
+    "INSERT INTO issuers (kid, public_key, expires_at) VALUES (?, ?, ?) ON CONFLICT (kid) DO NOTHING",
+  list: "SELECT kid, public_key, expires_at FROM issuers WHERE expires_at > ? ORDER BY kid",
+  prune: "DELETE FROM issuers WHERE expires_at <= ?",
+};
 
 /**
  * The statements over `issuers`; runs in the worker. Each is one row's, so each is a transaction of
  * its own.
  */
 export class IssuerTable {
-  readonly #insert: StatementSync;
-  readonly #list: StatementSync;
-  readonly #prune: StatementSync;
+  readonly #sql: Statements<typeof ISSUER_SQL>;
 
   constructor(database: DatabaseSync) {
-    this.#insert = database.prepare(
-      "INSERT INTO issuers (kid, public_key, expires_at) VALUES (?, ?, ?) ON CONFLICT (kid) DO NOTHING",
-    );
-    this.#list = database.prepare(
-      "SELECT kid, public_key, expires_at FROM issuers WHERE expires_at > ? ORDER BY kid",
-    );
-    this.#prune = database.prepare("DELETE FROM issuers WHERE expires_at <= ?");
+    this.#sql = prepareAll(database, ISSUER_SQL);
   }
 
   publish({ kid, publicKey, expiresAt }: IssuerRecord): void {
-    this.#insert.run(kid, publicKey, expiresAt);
+    this.#sql.insert.run(kid, publicKey, expiresAt);
   }
 
   list(now: number): readonly IssuerRecord[] {
-    return this.#list.all(now).map((row) => ({
-      kid: readText(row, "kid"),
-      publicKey: readText(row, "public_key"),
-      expiresAt: readNumber(row, "expires_at"),
-    }));
+    return this.#sql.list.all(now).map(readIssuer);
   }
 
   prune(before: number): number {
-    return Number(this.#prune.run(before).changes);
+    return Number(this.#sql.prune.run(before).changes);
   }
 }

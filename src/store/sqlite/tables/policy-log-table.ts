@@ -1,47 +1,37 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 
 import type { ChainLink } from "../../../evidence/chain.ts";
 import { refuseUnchained } from "../../policy-log.ts";
 import type { PolicyLogRow } from "../../../lifecycle/records.ts";
 import type { StoredContent } from "../../../canon/policy.ts";
-import { readPolicyContent, readPolicyHead, readPolicyRow } from "../../rows.ts";
-import type { Transaction } from "./transaction.ts";
+import { readPolicyContent, readLink, readPolicyRow } from "../../rows.ts";
+import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
+
+const SQL = {
+  newest: "SELECT position, hash FROM policy_log ORDER BY position DESC LIMIT 1",
+  read: "SELECT position, previous, hash, record FROM policy_log WHERE position > ? ORDER BY position LIMIT ?",
+  insert: "INSERT INTO policy_log (position, previous, hash, record) VALUES (?, ?, ?, ?)",
+  // Node 22 binds an array of no bytes as NULL.
+  keep: "INSERT INTO policy_contents (digest, policy, description, module) VALUES (?, ?, ?, coalesce(?, zeroblob(0))) ON CONFLICT (digest) DO NOTHING",
+  content: "SELECT digest, policy, description, module FROM policy_contents WHERE digest = ?",
+};
 
 /** The statements over `policy_log` and `policy_contents`; runs in the worker. */
 export class PolicyLogTable {
+  readonly #sql: Statements<typeof SQL>;
   readonly #transaction: Transaction;
-  readonly #newest: StatementSync;
-  readonly #read: StatementSync;
-  readonly #insert: StatementSync;
-  readonly #keep: StatementSync;
-  readonly #content: StatementSync;
 
   constructor(database: DatabaseSync, transaction: Transaction) {
+    this.#sql = prepareAll(database, SQL);
     this.#transaction = transaction;
-    this.#newest = database.prepare(
-      "SELECT position, hash FROM policy_log ORDER BY position DESC LIMIT 1",
-    );
-    this.#read = database.prepare(
-      "SELECT position, previous, hash, record FROM policy_log WHERE position > ? ORDER BY position LIMIT ?",
-    );
-    this.#insert = database.prepare(
-      "INSERT INTO policy_log (position, previous, hash, record) VALUES (?, ?, ?, ?)",
-    );
-    // Node 22 binds an array of no bytes as NULL.
-    this.#keep = database.prepare(
-      "INSERT INTO policy_contents (digest, policy, description, module) VALUES (?, ?, ?, coalesce(?, zeroblob(0))) ON CONFLICT (digest) DO NOTHING",
-    );
-    this.#content = database.prepare(
-      "SELECT digest, policy, description, module FROM policy_contents WHERE digest = ?",
-    );
   }
 
   head(): ChainLink {
-    return readPolicyHead(this.#newest.get());
+    return readLink(this.#sql.newest.get());
   }
 
   read(after: number, limit: number): readonly PolicyLogRow[] {
-    return this.#read.all(after, limit).map(readPolicyRow);
+    return this.#sql.read.all(after, limit).map(readPolicyRow);
   }
 
   /**
@@ -56,17 +46,18 @@ export class PolicyLogTable {
     return this.#transaction.run(() => {
       const { position, hash } = this.head();
       if (position !== expected.position || hash !== expected.hash) return false;
-      for (const row of rows) this.#insert.run(row.position, row.previous, row.hash, row.record);
+      for (const row of rows)
+        this.#sql.insert.run(row.position, row.previous, row.hash, row.record);
       return true;
     });
   }
 
   /** The first content under a digest stays. */
   keep({ digest, policy, description, module }: StoredContent): void {
-    this.#keep.run(digest, policy, description, module);
+    this.#sql.keep.run(digest, policy, description, module);
   }
 
   content(digest: string): StoredContent | null {
-    return readPolicyContent(this.#content.get(digest));
+    return readPolicyContent(this.#sql.content.get(digest));
   }
 }

@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { ByteReader, ByteWriter } from "../../../governance/cell.ts";
 import {
   Increments,
@@ -10,7 +10,7 @@ import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
 import { type NewRecord, readLines } from "../../batch/batch-lines.ts";
 import { type RowFields, readBytes, readNumber, readRollUp, readText } from "../../rows.ts";
 import type { BatchTable } from "./evidence-table.ts";
-import type { Transaction } from "./transaction.ts";
+import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
 
 /** One page of cells: after a position in the order of hour and labels. */
 export interface RollUpPage extends RollUpQuery {
@@ -30,21 +30,25 @@ interface AppendedRecords {
   readonly records: readonly NewRecord[];
 }
 
+const SQL = {
+  checkpoint: "SELECT position FROM evidence_checkpoint",
+  move: "UPDATE evidence_checkpoint SET position = ?",
+  get: "SELECT cell FROM roll_ups WHERE workspace = ? AND facet = ? AND hour = ? AND labels = ?",
+  put: "INSERT INTO roll_ups (workspace, facet, hour, labels, cell) VALUES (?, ?, ?, ?, ?) ON CONFLICT (workspace, facet, hour, labels) DO UPDATE SET cell = excluded.cell",
+  prune: "DELETE FROM roll_ups WHERE workspace = ? AND facet = 'minute' AND hour < ?",
+  page: "SELECT hour, labels, cell FROM roll_ups WHERE workspace = ? AND facet = ? AND (hour, labels) > (?, ?) AND hour < ? ORDER BY hour, labels LIMIT ?",
+  nextWorkspace: "SELECT workspace FROM roll_ups WHERE workspace > ? ORDER BY workspace LIMIT 1",
+  withoutWorkspace: "SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1",
+};
+
 /**
  * The hourly counts: the cells of `roll_ups` up to the checkpoint's position, and in memory what is
  * to be added to them. Runs in the worker.
  */
 export class RollUpTable {
+  readonly #sql: Statements<typeof SQL>;
   readonly #transaction: Transaction;
   readonly #batches: BatchTable;
-  readonly #checkpoint: StatementSync;
-  readonly #move: StatementSync;
-  readonly #get: StatementSync;
-  readonly #put: StatementSync;
-  readonly #prune: StatementSync;
-  readonly #page: StatementSync;
-  readonly #nextWorkspace: StatementSync;
-  readonly #withoutWorkspace: StatementSync;
   #counter = new BatchCounter();
   #increments = new Increments();
   /** Position of the checkpoint that the increments follow; `null` where nothing is counted. */
@@ -57,28 +61,9 @@ export class RollUpTable {
   #appended: AppendedRecords[] = [];
 
   constructor({ database, transaction, batches }: RollUpParts) {
+    this.#sql = prepareAll(database, SQL);
     this.#transaction = transaction;
     this.#batches = batches;
-    this.#checkpoint = database.prepare("SELECT position FROM evidence_checkpoint");
-    this.#move = database.prepare("UPDATE evidence_checkpoint SET position = ?");
-    this.#get = database.prepare(
-      "SELECT cell FROM roll_ups WHERE workspace = ? AND facet = ? AND hour = ? AND labels = ?",
-    );
-    this.#put = database.prepare(
-      "INSERT INTO roll_ups (workspace, facet, hour, labels, cell) VALUES (?, ?, ?, ?, ?) ON CONFLICT (workspace, facet, hour, labels) DO UPDATE SET cell = excluded.cell",
-    );
-    this.#prune = database.prepare(
-      "DELETE FROM roll_ups WHERE workspace = ? AND facet = 'minute' AND hour < ?",
-    );
-    this.#page = database.prepare(
-      "SELECT hour, labels, cell FROM roll_ups WHERE workspace = ? AND facet = ? AND (hour, labels) > (?, ?) AND hour < ? ORDER BY hour, labels LIMIT ?",
-    );
-    this.#nextWorkspace = database.prepare(
-      "SELECT workspace FROM roll_ups WHERE workspace > ? ORDER BY workspace LIMIT 1",
-    );
-    this.#withoutWorkspace = database.prepare(
-      "SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1",
-    );
   }
 
   /** Keeps records for the next {@link count}, so that they are not read back to be counted. */
@@ -103,7 +88,7 @@ export class RollUpTable {
    */
   write(least = Number.POSITIVE_INFINITY): void {
     const newest = this.#batches.head().position;
-    if (readNumber(this.#checkpoint.get() ?? {}, "position") >= Math.min(least, newest)) return;
+    if (readNumber(this.#sql.checkpoint.get() ?? {}, "position") >= Math.min(least, newest)) return;
     try {
       this.#countAppended();
       while (this.#countPage());
@@ -124,16 +109,16 @@ export class RollUpTable {
 
   /** Cells after a position in the order of hour and labels; at most `limit`. */
   read({ workspace, facet, until, after, limit }: RollUpPage): readonly RowFields[] {
-    return this.#page
+    return this.#sql.page
       .all(workspace ?? "", facet, after.hour, after.labels, until, limit)
       .map(readRollUp);
   }
 
   /** Sorted; `null` first. */
   workspaces(): readonly (string | null)[] {
-    const found: (string | null)[] = this.#withoutWorkspace.get() === undefined ? [] : [null];
+    const found: (string | null)[] = this.#sql.withoutWorkspace.get() === undefined ? [] : [null];
     for (let last = ""; ;) {
-      const row = this.#nextWorkspace.get(last);
+      const row = this.#sql.nextWorkspace.get(last);
       if (row === undefined) return found;
       last = readText(row, "workspace");
       found.push(last);
@@ -165,7 +150,7 @@ export class RollUpTable {
 
   #counted(): number {
     if (this.#base === null)
-      this.#base = this.#end = readNumber(this.#checkpoint.get() ?? {}, "position");
+      this.#base = this.#end = readNumber(this.#sql.checkpoint.get() ?? {}, "position");
     return this.#end;
   }
 
@@ -180,14 +165,14 @@ export class RollUpTable {
 
   /** Whether the checkpoint is still the one that the increments follow. */
   #writeCells(): boolean {
-    if (readNumber(this.#checkpoint.get() ?? {}, "position") !== this.#base) return false;
+    if (readNumber(this.#sql.checkpoint.get() ?? {}, "position") !== this.#base) return false;
     for (const { workspace, facet, hour, labels, cell } of this.#increments.entries()) {
-      const stored = this.#get.get(workspace ?? "", facet, hour, labels);
+      const stored = this.#sql.get.get(workspace ?? "", facet, hour, labels);
       if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
-      this.#put.run(workspace ?? "", facet, hour, labels, cell.encode());
+      this.#sql.put.run(workspace ?? "", facet, hour, labels, cell.encode());
     }
     this.#pruneMinutes();
-    this.#move.run(this.#end);
+    this.#sql.move.run(this.#end);
     return true;
   }
 
@@ -196,7 +181,7 @@ export class RollUpTable {
     if (newest <= this.#newestMinute) return;
     this.#newestMinute = newest;
     const written = new Set(this.#increments.entries().map(({ workspace }) => workspace ?? ""));
-    for (const workspace of written) this.#prune.run(workspace, newest - KEPT_MINUTES);
+    for (const workspace of written) this.#sql.prune.run(workspace, newest - KEPT_MINUTES);
   }
 
   #reset(): void {

@@ -33,3 +33,16 @@ export class Transaction {
     }
   }
 }
+
+/** Prepared statements by name. */
+export type Statements<Sql> = { readonly [Name in keyof Sql]: StatementSync };
+
+/** Prepares every statement of a table. */
+export function prepareAll<Sql extends Readonly<Record<string, string>>>(
+  database: DatabaseSync,
+  sql: Sql,
+): Statements<Sql> {
+  const statements = Object.entries(sql).map(([name, text]) => [name, database.prepare(text)]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same names
+  return Object.fromEntries(statements) as Statements<Sql>;
+}
