@@ -5,6 +5,7 @@ import {
   type EvidenceFound,
   type EvidenceQuery,
   type EvidenceSearch,
+  type EvidenceStore,
   type LogRow,
 } from "../evidence/evidence-store.ts";
 import {
@@ -14,6 +15,7 @@ import {
   type BatchRow,
   type StoredBatch,
 } from "./batch/batch-lines.ts";
+import type { EvidenceQueue } from "./evidence-queue.ts";
 import { readEntry } from "./stored-evidence.ts";
 
 /** The batches of an engine's log. Both engines read entries, rows and searches from it. */
@@ -41,6 +43,50 @@ export interface ReadableLog {
   abandoned(): Promise<Abandoned>;
 }
 
+/** An engine's part of the evidence, beside its batches. */
+interface EvidenceEngine extends Pick<
+  EvidenceStore,
+  "anchor" | "anchors" | "health" | "missing" | "notedHead" | "processes"
+> {
+  readonly batches: ReadableLog;
+  /** Ends the requests of processes that are gone. */
+  readonly endAbandoned: () => Promise<void>;
+  /**
+   * Counts the rows up to the end of a batch, writes an anchor there and deletes them.
+   *
+   * @returns how many rows
+   */
+  readonly deleteThrough: (through: number, now: number) => Promise<number>;
+}
+
+/** The evidence over a queue that writes it and an engine that has it. */
+export function evidenceOver(
+  queue: EvidenceQueue,
+  { batches, endAbandoned, deleteThrough, ...engine }: EvidenceEngine,
+): EvidenceStore {
+  return {
+    ...engine,
+    begin: (record, settled) => queue.begin(record, settled),
+    settle: (record) => queue.settle(record),
+    flush: () => queue.flush(),
+    read: (query) => readEntries(batches, query),
+    search: (query) => searchEvidence(batches, query),
+    log: (query) => readLog(batches, query),
+    head: batches.head,
+    openRequests: batches.openRequests,
+    async prune(before, now) {
+      // Requests of dead processes have ended too, possibly without a record yet.
+      await endAbandoned();
+      await batches.head();
+      const through = await prunableThrough(batches, before);
+      if (through === 0) return { anchor: null, rows: 0 };
+      const rows = await deleteThrough(through, now);
+      const anchors = await engine.anchors();
+      return { anchor: anchors.find(({ position }) => position === through) ?? null, rows };
+    },
+  };
+}
+
 /** @throws {RangeError} for a limit or a position out of range */
 function refuseRange({ after, limit }: Pick<EvidenceQuery, "after" | "limit">): void {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > LARGEST_LOG_PAGE) {
@@ -52,7 +98,7 @@ function refuseRange({ after, limit }: Pick<EvidenceQuery, "after" | "limit">): 
 }
 
 /** Rows after a position. @throws {RangeError} {@link StoreUnavailableError} */
-export async function readLog(
+async function readLog(
   log: ReadableLog,
   query: { readonly after: number; readonly limit: number },
 ): Promise<readonly LogRow[]> {
@@ -73,7 +119,7 @@ export async function readLog(
 }
 
 /** Entries, the newest last. @throws {RangeError} {@link StoreUnavailableError} */
-export async function readEntries(
+async function readEntries(
   log: ReadableLog,
   query: EvidenceQuery,
 ): Promise<readonly EvidenceEntry[]> {
@@ -103,14 +149,36 @@ async function readRequest(
 }
 
 /**
- * Puts each decision together with its outcome, which stands after it: so it goes from the newest
- * batch to older ones.
+ * Pairs decisions with their outcomes, which stand after them: batches are taken from the newest to
+ * older ones.
  */
+class OutcomePairing {
+  readonly #outcomes = new Map<string, string>();
+
+  /** The accepted decisions of the next older batch, the newest first. */
+  *take(
+    batch: StoredBatch,
+    accepts: (row: BatchRow) => boolean,
+  ): Generator<readonly [decision: BatchRow, outcome: string | null], void> {
+    const decisions: BatchRow[] = [];
+    for (const row of readRows(batch)) {
+      if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
+      else if (accepts(row)) decisions.push(row);
+      else this.#outcomes.delete(row.requestId);
+    }
+    for (const decision of decisions.toReversed()) {
+      yield [decision, this.#outcomes.get(decision.requestId) ?? null];
+      this.#outcomes.delete(decision.requestId);
+    }
+  }
+}
+
+/** Entries of a query, gathered from the newest batch to older ones. */
 class EntryCollector {
   readonly #query: EvidenceQuery;
   readonly #abandoned: Abandoned;
   readonly #newestFirst: EvidenceEntry[] = [];
-  readonly #outcomes = new Map<string, string>();
+  readonly #pairing = new OutcomePairing();
 
   constructor(query: EvidenceQuery, abandoned: Abandoned) {
     this.#query = query;
@@ -125,18 +193,15 @@ class EntryCollector {
   /** Takes the next older batch; false when no more are wanted. */
   take(batch: StoredBatch): boolean {
     const { after, limit, workspace, requestId: wanted } = this.#query;
-    const decisions: BatchRow[] = [];
-    for (const row of readRows(batch)) {
-      if (wanted !== undefined && row.requestId !== wanted) continue;
-      if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
-      else if (workspace !== undefined && row.workspace !== workspace)
-        this.#outcomes.delete(row.requestId);
-      else if (row.position > after) decisions.push(row);
-    }
-    for (const { position, requestId, record } of decisions.toReversed()) {
+    const decisions = this.#pairing.take(
+      batch,
+      (row) =>
+        (wanted ?? row.requestId) === row.requestId &&
+        (workspace ?? row.workspace) === row.workspace &&
+        row.position > after,
+    );
+    for (const [{ position, requestId, record }, outcome] of decisions) {
       if (this.#newestFirst.length === limit) return false;
-      const outcome = this.#outcomes.get(requestId) ?? null;
-      this.#outcomes.delete(requestId);
       this.#newestFirst.push(
         readEntry(position, record, outcome, this.#abandoned.get(requestId) ?? null),
       );
@@ -173,10 +238,7 @@ const CURSOR = /^([1-9][0-9]{0,14})-([1-9][0-9]{0,14})$/;
  * The newest entries of some workspaces that a query accepts. @throws {RangeError} for a limit or
  * cursor that is none
  */
-export async function searchEvidence(
-  log: ReadableLog,
-  query: EvidenceSearch,
-): Promise<EvidenceFound> {
+async function searchEvidence(log: ReadableLog, query: EvidenceSearch): Promise<EvidenceFound> {
   if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 100) {
     throw new RangeError("limit: give a whole number from 1 to 100");
   }
@@ -243,7 +305,7 @@ class Page {
   readonly #first: number;
   readonly #abandoned: Abandoned;
   readonly #workspaces: ReadonlySet<string | null>;
-  readonly #outcomes = new Map<string, string>();
+  readonly #pairing = new OutcomePairing();
   readonly #entries: EvidenceEntry[] = [];
   #next: string | null = null;
   #lookUps = 0;
@@ -260,47 +322,36 @@ class Page {
 
   /** Takes the next older batch; false when no more are wanted. */
   async take(batch: StoredBatch): Promise<boolean> {
-    const decisions = this.#read(batch);
     const { from, limit } = this.#query;
-    for (const decision of decisions.toReversed()) {
+    let newest = Number.POSITIVE_INFINITY;
+    const decisions = this.#pairing.take(batch, (row) => {
+      this.bytes += row.record.length;
+      return this.#workspaces.has(row.workspace) && row.position < this.#first;
+    });
+    for (const [decision, outcome] of decisions) {
       const { position, at } = decision;
+      if (newest === Number.POSITIVE_INFINITY) newest = at;
       this.#searchedTo = Math.min(this.#searchedTo ?? at, at);
-      const entry = await this.#entry(decision);
+      const entry = await this.#entry(decision, outcome);
       if (entry === null || !this.#query.accepts(entry)) continue;
       this.#entries.push(entry);
       if (this.#entries.length < limit && this.#lookUps < MOST_LOOK_UPS) continue;
       this.#next = `${batch.last}-${position}`;
       return false;
     }
-    const newest = decisions.at(-1);
-    return from === null || newest === undefined || newest.at >= from - LATEST;
+    return from === null || newest >= from - LATEST;
   }
 
-  /** Decisions in order; outcomes are kept for those of this batch and of older ones. */
-  #read(batch: StoredBatch): readonly BatchRow[] {
-    const decisions: BatchRow[] = [];
-    for (const row of readRows(batch)) {
-      this.bytes += row.record.length;
-      if (row.kind === "outcome") this.#outcomes.set(row.requestId, row.record);
-      else if (!this.#workspaces.has(row.workspace)) this.#outcomes.delete(row.requestId);
-      else if (row.position < this.#first) decisions.push(row);
-    }
-    return decisions;
-  }
-
-  async #entry({ position, at, requestId, record }: BatchRow): Promise<EvidenceEntry | null> {
+  async #entry(
+    { position, at, requestId, record }: BatchRow,
+    outcome: string | null,
+  ): Promise<EvidenceEntry | null> {
     const { from, to, contains } = this.#query;
-    const outcome = this.#outcomes.get(requestId);
-    this.#outcomes.delete(requestId);
     if ((from !== null && at < from) || (to !== null && at > to)) return null;
     if (!contains.every((part) => record.includes(part))) return null;
     // On a later page the outcome may stand on an earlier one.
-    if (
-      outcome !== undefined ||
-      (this.#first === Number.MAX_SAFE_INTEGER && this.#query.to === null)
-    ) {
-      return readEntry(position, record, outcome ?? null, this.#abandoned.get(requestId) ?? null);
-    }
+    if (outcome !== null || (this.#first === Number.MAX_SAFE_INTEGER && to === null))
+      return readEntry(position, record, outcome, this.#abandoned.get(requestId) ?? null);
     this.#lookUps += 1;
     return (await readRequest(this.#log, requestId))[0] ?? readEntry(position, record, null, null);
   }
@@ -316,7 +367,7 @@ class Page {
  *
  * @param before rows younger than this are kept, milliseconds since the epoch
  */
-export async function prunableThrough(log: ReadableLog, before: number): Promise<number> {
+async function prunableThrough(log: ReadableLog, before: number): Promise<number> {
   const open = new Set(await log.openRequests());
   const scan = new PruneScan(before);
   for (let more = true; more;) {

@@ -3,13 +3,7 @@ import type { KeyStore, IssuerStore } from "../../keys/key-store.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import type { SummaryStore } from "../../governance/increments.ts";
 import type { Store } from "../port.ts";
-import {
-  prunableThrough,
-  readEntries,
-  readLog,
-  searchEvidence,
-  type ReadableLog,
-} from "../evidence-reading.ts";
+import { evidenceOver, type ReadableLog } from "../evidence-reading.ts";
 import { policyLogOver } from "../policy-log.ts";
 import { rollUpPages } from "../rows.ts";
 import { KeyWatchers, watchIssuers } from "../watchers.ts";
@@ -118,7 +112,7 @@ const REAPED = 1_000;
 const DELETED_AT_ONCE = 500;
 
 function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
-  const log: ReadableLog = {
+  const batches: ReadableLog = {
     head: () => link.call("evidence.head"),
     after: (position) => link.call("evidence.after", position),
     before: (before, after, workspace) => link.call("evidence.before", before, after, workspace),
@@ -127,37 +121,28 @@ function evidenceStore(link: WorkerLink, queue: EvidenceQueue): EvidenceStore {
     openRequests: () => link.call("evidence.open"),
     abandoned: () => link.call("evidence.abandoned"),
   };
-  return {
-    begin: (record, settled) => queue.begin(record, settled),
-    settle: (record) => queue.settle(record),
-    flush: () => queue.flush(),
+  return evidenceOver(queue, {
+    batches,
     health: () =>
       link.fault === null
         ? queue.health()
         : { ...queue.health(), state: "unavailable", fault: link.fault },
-    read: (query) => readEntries(log, query),
-    search: (query) => searchEvidence(log, query),
-    head: log.head,
     notedHead: () => link.call("evidence.noted_head"),
-    log: (query) => readLog(log, query),
-    openRequests: log.openRequests,
     // Written records are rows at once.
     missing: () => Promise.resolve([]),
     processes: () => link.call("evidence.processes"),
     anchors: () => link.call("evidence.anchors"),
     anchor: (now) => link.call("evidence.anchor", now),
-    async prune(before, now) {
-      // Requests of dead processes have ended too, possibly without a record yet.
+    async endAbandoned() {
       while ((await link.call("evidence.reap", REAPED)) === REAPED);
-      const through = await prunableThrough(log, before);
+    },
+    async deleteThrough(through, now) {
       let rows = 0;
-      if (through === 0) return { anchor: null, rows };
       for (let step = 1; step > 0; rows += step)
         step = await link.call("evidence.delete", through, DELETED_AT_ONCE, now);
-      const anchors = await link.call("evidence.anchors");
-      return { anchor: anchors.find(({ position }) => position === through) ?? null, rows };
+      return rows;
     },
-  };
+  });
 }
 
 function issuerStore(link: WorkerLink): IssuerStore {

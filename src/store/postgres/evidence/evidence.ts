@@ -1,10 +1,10 @@
 import type { EvidenceHealth, EvidenceStore } from "../../../evidence/evidence-store.ts";
 import { EvidenceQueue, type EvidenceLimits } from "../../evidence-queue.ts";
 import type { PostgresLink } from "../link.ts";
-import { postgresLog } from "./log.ts";
+import { deleteThrough, postgresLog } from "./log.ts";
 import type { RollUpFolder } from "../roll-ups.ts";
 import { EvidenceWriter, type ProcessLease } from "./writer.ts";
-import { readEntries, searchEvidence } from "../../evidence-reading.ts";
+import { evidenceOver } from "../../evidence-reading.ts";
 import { postgresBatches } from "./batch-rows.ts";
 import { forgetEnded, reapAbandoned } from "./reaper.ts";
 import type { EvidenceSealer } from "./sealer.ts";
@@ -92,20 +92,18 @@ export function openPostgresEvidence({
       ...(fault !== null && { fault }),
     };
   };
-  const batches = postgresBatches(link, () => sealer.seal());
   return {
-    port: {
-      begin: (record, settled) => queue.begin(record, settled),
-      settle: (record) => queue.settle(record),
-      flush: () => queue.flush(),
-      read: (query) => readEntries(batches, query),
-      search: (query) => searchEvidence(batches, query),
+    port: evidenceOver(queue, {
+      batches: postgresBatches(link, () => sealer.seal()),
       health,
-      ...postgresLog(link, batches, sealer, {
-        endAbandoned: () => reapAbandoned(link, writer),
-        countTo: (position) => folder.foldTo(position),
-      }),
-    },
+      ...postgresLog(link, sealer),
+      endAbandoned: () => reapAbandoned(link, writer),
+      async deleteThrough(through, now) {
+        // The counts outlive the rows.
+        await folder.foldTo(through);
+        return await deleteThrough(link, through, now);
+      },
+    }),
     tend,
     async close() {
       clearInterval(timer);

@@ -1,12 +1,10 @@
 import {
   LOST_IS_LISTED,
-  type EvidenceAnchor,
   type EvidenceHead,
   type EvidenceLog,
 } from "../../../evidence/evidence-store.ts";
-import { prunableThrough, readLog, type ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
-import { readAnchor, readLink, readNumber, readText } from "../../rows.ts";
+import { readAnchor, readLink, readNumber } from "../../rows.ts";
 import type { EvidenceSealer } from "./sealer.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */
@@ -29,32 +27,19 @@ WHERE process.number > process.sealed AND NOT EXISTS (
   SELECT FROM signalbox.evidence_written AS written WHERE written.process = process.id AND written.number = process.number)
 ORDER BY process, first`;
 const ENDS = "SELECT last FROM signalbox.evidence_batches WHERE last <= $1 ORDER BY last";
-const PRUNE = "SELECT hash, at, removed FROM signalbox.prune_evidence($1, $2)";
+const PRUNE = "SELECT removed FROM signalbox.prune_evidence($1, $2)";
 
-/** Runs before rows are deleted. */
-interface PruneSteps {
-  /** Ends the requests of processes that are gone. */
-  readonly endAbandoned: () => Promise<void>;
-  /** Counts every row up to a position: the counts outlive the rows. */
-  readonly countTo: (position: number) => Promise<void>;
-}
-
-/** Reading, anchoring and pruning the chained log. */
+/** Anchors of the log and the processes that write it. */
 export function postgresLog(
   link: PostgresLink,
-  batches: ReadableLog,
   sealer: EvidenceSealer,
-  steps: PruneSteps,
-): EvidenceLog {
+): Pick<EvidenceLog, "anchor" | "anchors" | "missing" | "notedHead" | "processes"> {
   return {
-    head: () => sealer.seal(),
     async notedHead() {
       const head = await readLogHead(link);
       // The row is there before the first batch too.
       return head.position === 0 ? null : { ...head, file: "signalbox.evidence_head" };
     },
-    log: (query) => readLog(batches, query),
-    openRequests: batches.openRequests,
     async missing() {
       await sealer.seal();
       return (await link.query(MISSING)).map((row) => ({
@@ -67,7 +52,7 @@ export function postgresLog(
       return (await link.query(PROCESSES)).map((row) => ({
         startedAt: readNumber(row, "started_at"),
         seenAt: readNumber(row, "seen_at"),
-        state: readNumber(row, "gone") === 1 ? ("lost" as const) : ("running" as const),
+        state: readNumber(row, "gone") === 1 ? "lost" : "running",
       }));
     },
     async anchors() {
@@ -78,27 +63,24 @@ export function postgresLog(
       const row = (await link.query(ANCHOR, [Math.trunc(now)]))[0];
       return row === undefined ? null : readAnchor(row);
     },
-    async prune(before, now) {
-      // Requests of dead processes have ended too, possibly without a record yet.
-      await steps.endAbandoned();
-      await sealer.seal();
-      const last = await prunableThrough(batches, before);
-      let anchor: EvidenceAnchor | null = null;
-      let rows = 0;
-      if (last === 0) return { anchor, rows };
-      await steps.countTo(last);
-      for (const end of stepEnds(
-        (await link.query(ENDS, [last])).map((row) => readNumber(row, "last")),
-      )) {
-        const row = (await link.query(PRUNE, [end, Math.trunc(now)]))[0] ?? {};
-        const removed = readNumber(row, "removed");
-        rows += removed;
-        if (removed > 0)
-          anchor = { position: end, hash: readText(row, "hash"), at: readNumber(row, "at") };
-      }
-      return { anchor, rows };
-    },
   };
+}
+
+/**
+ * Deletes batches up to the last position of one, in steps that each end at an anchor.
+ *
+ * @returns how many rows @throws {StoreUnavailableError}
+ */
+export async function deleteThrough(
+  link: PostgresLink,
+  through: number,
+  now: number,
+): Promise<number> {
+  const ends = (await link.query(ENDS, [through])).map((row) => readNumber(row, "last"));
+  let rows = 0;
+  for (const end of stepEnds(ends))
+    rows += readNumber((await link.query(PRUNE, [end, Math.trunc(now)]))[0] ?? {}, "removed");
+  return rows;
 }
 
 /** The newest row of the log. @throws {StoreUnavailableError} */
