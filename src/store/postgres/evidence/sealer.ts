@@ -5,7 +5,7 @@ import {
   decompressedRecords,
   sealBatch,
 } from "../../batch/batch-lines.ts";
-import { readBytes, readLink, readNumber, readText, readTexts } from "../../rows.ts";
+import { readBytes, readLink, readNumber, readTexts } from "../../rows.ts";
 import { textArray } from "../array-text.ts";
 import { StatementFailure } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
