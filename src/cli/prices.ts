@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import {
   comparePrices,
+  differenceText,
   parsePriceList,
   PRICE_FILE,
   type ComparedPrice,
@@ -72,20 +73,21 @@ async function updateList(update: string, config: string, io: CommandIo): Promis
 
 function pricesText(compared: readonly ComparedPrice[], date: string): string {
   if (compared.length === 0) return `no endpoint of a model in the list of ${date}\n`;
-  const rows = compared.map(({ endpoint, model, price, listed, differing, fromList }) => [
-    endpoint,
-    model,
-    shown(price),
-    shown(listed.price),
-    fromList ? "from the list" : comparison(price, differing),
-    listed.source,
+  const rows = compared.map((row) => [
+    row.endpoint,
+    row.model,
+    shown(row.price),
+    shown(row.listed.price),
+    row.fromList ? "from the list" : comparison(row),
+    row.listed.source,
   ]);
   return formatTable([["ENDPOINT", "MODEL", "PRICE", `LIST ${date}`, "", "SOURCE"], ...rows]);
 }
 
-function comparison(price: ComparedPrice["price"], differing: ComparedPrice["differing"]): string {
-  if (price === null) return "no price";
-  return differing.length > 0 ? "differs" : "same";
+/** Names each rate that differs: the columns of prices have only two of them. */
+function comparison(row: ComparedPrice): string {
+  if (row.price === null) return "no price";
+  return row.differing.length === 0 ? "same" : `differs: ${differenceText(row)}`;
 }
 
 function shown(price: Partial<Pick<Price, "input" | "output">> | null): string {

@@ -210,15 +210,21 @@ export function ratesIn(price: object): readonly Rate[] {
  * price have none.
  */
 export function priceNotes(compared: readonly ComparedPrice[], date: string): readonly string[] {
-  return compared.flatMap(({ endpoint, price, listed, differing, fromList }) => {
+  return compared.flatMap((row) => {
+    const { endpoint, price, listed, differing, fromList } = row;
     if (fromList) {
       const rates = ratesIn(listed.price).map((rate) => `${rate} ${listed.price[rate]}`);
       return [`${endpoint}: list price of ${date} (${rates.join(", ")})\n`];
     }
     if (price === null || differing.length === 0) return [];
-    const rates = differing.map(
-      (rate) => `${rate} ${price[RATES[rate]] ?? "not set"}, listed ${listed.price[rate]}`,
-    );
-    return [`${endpoint}: price differs from the list of ${date} (${rates.join("; ")})\n`];
+    return [`${endpoint}: price differs from the list of ${date} (${differenceText(row)})\n`];
   });
+}
+
+/** `input 1.25, listed 9; output 10, listed 90`. */
+export function differenceText({ price, listed, differing }: ComparedPrice): string {
+  const rates = differing.map(
+    (rate) => `${rate} ${price?.[RATES[rate]] ?? "not set"}, listed ${listed.price[rate]}`,
+  );
+  return rates.join("; ");
 }

@@ -50,13 +50,23 @@ describe("signalbox prices", () => {
   test("prints the price of an endpoint beside the listed one", async () => {
     const { code, stdout } = await run(prices, withPrice(", price: { input: 1, output: 10 }"));
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^listed +gpt-5 +1\/10 +1\.25\/10 +differs +https:\/\/\S+$/m);
+    expect(stdout).toMatch(
+      /^listed +gpt-5 +1\/10 +1\.25\/10 +differs: input 1, listed 1\.25; .* +https:\/\/\S+$/m,
+    );
     expect(stdout).toContain(`LIST ${PRICE_LIST.date}`);
   });
 
   test("marks a price that comes from the list", async () => {
     const { stdout } = await run(prices, withPrice(""));
     expect(stdout).toMatch(/^listed +gpt-5 +1\.25\/10 +1\.25\/10 +from the list /m);
+  });
+
+  test("names the cache rate that differs, which the columns of prices do not have", async () => {
+    const price = GPT_5.replace("0.125", "0.5");
+    const { stdout } = await run(prices, withPrice(price));
+    expect(stdout).toMatch(
+      /^listed +gpt-5 +1\.25\/10 +1\.25\/10 +differs: cached_input 0\.5, listed 0\.125 +https:\/\/\S+$/m,
+    );
   });
 
   test("prints JSON lines with the rates that differ", async () => {
