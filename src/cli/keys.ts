@@ -11,7 +11,13 @@ import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import { formatTime } from "../canon/rfc3339.ts";
 import { SCOPES } from "../canon/identity.ts";
 import { describeKey, statusOf } from "../http/control/service-keys/key-page.ts";
-import { KeyOptionError, createKey, rotateKey, type KeyField } from "../keys/key-record.ts";
+import {
+  KeyOptionError,
+  createKey,
+  rotateKey,
+  type CreatedKey,
+  type KeyField,
+} from "../keys/key-record.ts";
 import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
 import { parseKeyText } from "../keys/key-text.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
@@ -148,17 +154,18 @@ async function create(values: Values, io: CommandIo): Promise<number> {
     ...(values["key-environment"] !== undefined && { environment: values["key-environment"] }),
     ...(values.workload !== undefined && { workload: values.workload }),
   };
-  const { text, record } = await namingFlags(() => createKey(options, Date.now, randomBytes));
+  const created = await namingFlags(() => createKey(options, Date.now, randomBytes));
   await refuseUndeclaredNames(values, options, io);
-  await withStore(databaseForNewKey(values, io), true, (store) => store.keys.create(record));
+  refuseNewDatabase(values, io);
+  await withStore(values.database, io, true, (store) => store.keys.create(created.record));
   const note = "Keep the key now; it is not shown again.";
-  printSecret(text, record, note, { json, quiet: values.quiet }, io);
+  printSecret(created, note, { json, quiet: values.quiet }, io);
   return EXIT.ok;
 }
 
 async function listKeys({ format, workspace, database }: Values, io: CommandIo): Promise<number> {
   const json = wantsJson(format);
-  const records = await withStore(databasePath(database, io), false, (store) =>
+  const records = await withStore(database, io, false, (store) =>
     store.keys.list(workspace === undefined ? {} : { workspace }),
   );
   const now = Date.now();
@@ -175,7 +182,7 @@ async function revoke(
 ): Promise<number> {
   const json = wantsJson(format);
   const now = Date.now();
-  const record = await withStore(databasePath(database, io), false, (store) =>
+  const record = await withStore(database, io, false, (store) =>
     store.keys.revoke(keyId(argument), now),
   );
   if (record === null) throw noSuchKey();
@@ -198,7 +205,7 @@ async function rotate(values: Values, io: CommandIo, argument: string): Promise<
     ...(overlap !== undefined && { overlap }),
     ...(values.expires !== undefined && { expiresAt: readExpiry(values.expires) }),
   };
-  const rotated = await withStore(databasePath(values.database, io), false, async (store) => {
+  const rotated = await withStore(values.database, io, false, async (store) => {
     try {
       return await namingFlags(() => rotateKey(store.keys, id, options, Date.now, randomBytes));
     } catch (error) {
@@ -206,16 +213,15 @@ async function rotate(values: Values, io: CommandIo, argument: string): Promise<
     }
   });
   if (rotated === null) throw noSuchKey();
-  const until = new Date(rotated.previous.expiresAt).toISOString();
+  const until = formatTime(rotated.previous.expiresAt);
   const note = `It replaces ${id}, which works until ${until}. Keep the key now; it is not shown again.`;
-  printSecret(rotated.text, rotated.record, note, { json, quiet: values.quiet }, io);
+  printSecret(rotated, note, { json, quiet: values.quiet }, io);
   return EXIT.ok;
 }
 
 /** The only function that prints the text of a key. */
 function printSecret(
-  text: string,
-  record: KeyRecord,
+  { text, record }: CreatedKey,
   note: string,
   { json, quiet }: { readonly json: boolean; readonly quiet: boolean | undefined },
   io: CommandIo,
@@ -226,7 +232,7 @@ function printSecret(
   }
   io.stdout(`${text}\n`);
   if (quiet === true) return;
-  const expiry = new Date(record.expiresAt).toISOString();
+  const expiry = formatTime(record.expiresAt);
   io.stderr(
     `Made ${record.id} for ${record.workspace} (${record.scopes.join(", ")}), expires ${expiry}. ${note}\n`,
   );
@@ -271,7 +277,7 @@ function noSuchKey(): CommandError {
 /** Names the replacement: it can be rotated even if its text is lost. */
 function alreadyRotated(key: KeyRecord | null): CommandError {
   if (key === null || key.replacedBy === null) return noSuchKey();
-  const until = new Date(key.expiresAt).toISOString();
+  const until = formatTime(key.expiresAt);
   return new CommandError(
     `${key.id} has been rotated already: ${key.replacedBy} replaced it, and it works until ${until}. To rotate again: signalbox keys rotate ${key.replacedBy}`,
   );
@@ -292,7 +298,7 @@ function formatKeys(records: readonly KeyRecord[], now: number): string {
       record.environment,
       record.scopes.join(","),
       record.labels.join(",") || "-",
-      new Date(record.expiresAt).toISOString().slice(0, 16),
+      formatTime(record.expiresAt).slice(0, 16),
       formatTime(record.lastUsedAt)?.slice(0, 16) ?? "never",
       formatLimits(record.limits),
       record.exchange === null ? "no" : `${record.exchange.maximumLifetime}s`,
@@ -317,9 +323,9 @@ function formatLimits(limits: KeyRecord["limits"]): string {
 /** `null` without `--exchange`. @throws {UsageError} */
 function readExchange(values: Values): NewExchange | null {
   const lists = {
-    operations: optionalList(values["exchange-operations"]),
-    routes: optionalList(values["exchange-routes"]),
-    origins: optionalList(values["exchange-origins"]),
+    operations: listOrNull(values["exchange-operations"]),
+    routes: listOrNull(values["exchange-routes"]),
+    origins: listOrNull(values["exchange-origins"]),
   };
   if (values.exchange === undefined) {
     const [without] = Object.entries(lists).find(([, list]) => list !== null) ?? [];
@@ -338,25 +344,26 @@ function readExchange(values: Values): NewExchange | null {
 /** All `null` without the flags. @throws {UsageError} */
 function readLimits(values: Values): KeyLimits {
   return {
-    requestsPerMinute: readCount(values["requests-per-minute"], "--requests-per-minute"),
-    tokensPerMinute: readCount(values["tokens-per-minute"], "--tokens-per-minute"),
-    concurrency: readCount(values.concurrency, "--concurrency"),
+    requestsPerMinute: readCount(values, "requests-per-minute"),
+    tokensPerMinute: readCount(values, "tokens-per-minute"),
+    concurrency: readCount(values, "concurrency"),
     budget: readBudget(values),
   };
 }
 
-function readBudget({
-  "budget-usd": usd,
-  "budget-tokens": tokens,
-  "budget-per": per,
-  "budget-time-zone": timeZone,
-}: Values): KeyLimits["budget"] {
+function readBudget(values: Values): KeyLimits["budget"] {
+  const {
+    "budget-usd": usd,
+    "budget-tokens": tokens,
+    "budget-per": per,
+    "budget-time-zone": timeZone,
+  } = values;
   if ([usd, tokens, per, timeZone].every((value) => value === undefined)) return null;
   if (usd !== undefined && tokens !== undefined)
     throw new UsageError(
       "--budget-tokens: a budget is of money or of tokens; leave out one of the two",
     );
-  const most = readCount(tokens, "--budget-tokens");
+  const most = readCount(values, "budget-tokens");
   const dollars = most === null ? required(usd, "--budget-usd", "50") : "";
   const period = readValue("--budget-per", required(per, "--budget-per", "day"), BUDGET_PERIODS);
   const window = { per: period, ...(timeZone !== undefined && { timeZone }) };
@@ -366,20 +373,21 @@ function readBudget({
   return { usd: Number(dollars), ...window };
 }
 
-function readCount(text: string | undefined, flag: string): number | null {
+function readCount(values: Values, flag: (typeof CREATE_FLAGS)[number]): number | null {
+  const text = values[flag];
   if (text === undefined) return null;
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${flag}: give a whole number above 0`);
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`--${flag}: give a whole number above 0`);
   return Number(text);
 }
 
-function optionalList(text: string | undefined): readonly string[] | null {
+function listOrNull(text: string | undefined): readonly string[] | null {
   return text === undefined ? null : listItems(text);
 }
 
 /** @throws {CommandError} where a new database would be created by accident: no server reads it. */
-function databaseForNewKey(flags: Values, io: CommandIo): string {
+function refuseNewDatabase(flags: Values, io: CommandIo): void {
   const path = databasePath(flags.database, io);
-  if (flags.create === true || !isDefaultDatabase(flags, io) || existsSync(path)) return path;
+  if (flags.create === true || !isDefaultDatabase(flags, io) || existsSync(path)) return;
   throw new CommandError(
     `there is no database at ${path}; start "signalbox serve" in this folder first, name another database with --database, or give --create to create this one`,
   );

@@ -1,7 +1,7 @@
 import { limitRows, type LimitRow } from "../limits/usage.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { loadTable } from "./terminal/configuration.ts";
-import { databasePath, withStore } from "./terminal/open-store.ts";
+import { withStore } from "./terminal/open-store.ts";
 import {
   DATABASE_HELP,
   TABLE_FORMAT_HELP,
@@ -57,7 +57,7 @@ async function readRows(
   );
   if (workspace !== undefined && workspaces.length === 0)
     throw new CommandError("--workspace: routes.yaml has no workspace of that name");
-  return withStore(databasePath(database, io), false, async (store) => {
+  return withStore(database, io, false, async (store) => {
     const now = Date.now();
     const keys = await store.keys.list();
     const live = keys.filter(({ status, expiresAt }) => status === "active" && expiresAt > now);

@@ -32,7 +32,7 @@ import {
   textFlags,
 } from "./terminal/command-line.ts";
 import { CommandError, EXIT, UsageError } from "./terminal/command-io.ts";
-import { databasePath, withStore } from "./terminal/open-store.ts";
+import { withStore } from "./terminal/open-store.ts";
 
 const HELP = `Usage: signalbox report --period MONTH [flags]
 
@@ -55,7 +55,7 @@ export const report = flagCommand(
   async (values, io) => {
     const period = readMonth(required(values.period, "--period", "2026-11"));
     const format = readValue("--format", values.format ?? "markdown", ["markdown", "html"]);
-    return await withStore(databasePath(values.database, io), false, async (store) => {
+    return await withStore(values.database, io, false, async (store) => {
       const title = `Signalbox: what was enforced in ${period.name}`;
       const sections = await sectionsOf(store, period);
       io.stdout(format === "html" ? pageOf(title, sections) : markdownOf(title, sections));

@@ -28,7 +28,7 @@ import {
   wantsJson,
   type FlagValues,
 } from "./terminal/command-line.ts";
-import { databasePath, withStore } from "./terminal/open-store.ts";
+import { withStore } from "./terminal/open-store.ts";
 import { printable, tableRows } from "./terminal/printing.ts";
 
 const SELECTION_HELP = `  --workspace W     Only this workspace. Default: every workspace, one after the other.
@@ -72,7 +72,7 @@ async function printWorkspaces(
   io: CommandIo,
   textOf: (store: Store, workspace: string | null) => Promise<string>,
 ): Promise<number> {
-  return await withStore(databasePath(values.database, io), false, async (store) => {
+  return await withStore(values.database, io, false, async (store) => {
     const workspaces =
       values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
     for (const workspace of workspaces) io.stdout(await textOf(store, workspace));

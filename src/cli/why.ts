@@ -34,7 +34,7 @@ import {
   wantsJson,
   type FlagValues,
 } from "./terminal/command-line.ts";
-import { databasePath, withStore } from "./terminal/open-store.ts";
+import { withStore } from "./terminal/open-store.ts";
 import { jsonText } from "./terminal/printing.ts";
 
 const HELP = `Usage: signalbox why REQUEST [flags]
@@ -88,7 +88,7 @@ export const why = flagCommand(
 );
 
 async function fromStore(id: string, values: Values, io: CommandIo): Promise<Recorded> {
-  const [entry] = await withStore(databasePath(values.database, io), "read", ({ evidence }) =>
+  const [entry] = await withStore(values.database, io, "read", ({ evidence }) =>
     evidence.read({ after: 0, limit: 1, requestId: id }),
   );
   if (entry === undefined)

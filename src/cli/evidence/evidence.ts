@@ -1,4 +1,4 @@
-import { readTime } from "../../canon/rfc3339.ts";
+import { formatTime, readTime } from "../../canon/rfc3339.ts";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { exportLog, exportPolicyLog, writeExport } from "./export.ts";
@@ -19,11 +19,10 @@ import {
   wantsJson,
   type FlagValues,
 } from "../terminal/command-line.ts";
-import { databasePath, withStore } from "../terminal/open-store.ts";
+import { withStore } from "../terminal/open-store.ts";
 import type { EvidenceEntry, EvidenceStore } from "../../evidence/evidence-store.ts";
 import { endedAt, TERMINALS } from "../../evidence/record.ts";
 import { OUTCOMES } from "../../http/contract/decision-schemas.ts";
-import type { Store } from "../../store/port.ts";
 
 const LARGEST_READ = 10_000;
 
@@ -120,15 +119,6 @@ export const evidence = commandGroup({
   },
 });
 
-function withLogs<Result>(
-  { database }: Values,
-  io: CommandIo,
-  work: (store: Store) => Promise<Result>,
-  use: false | "read" = "read",
-): Promise<Result> {
-  return withStore(databasePath(database, io), use, work);
-}
-
 async function runVerify(values: Values, io: CommandIo): Promise<number> {
   const noted = [
     ...(values["expect-head"] ?? []).map((text) => readLink(text, "--expect-head")),
@@ -140,7 +130,7 @@ async function runVerify(values: Values, io: CommandIo): Promise<number> {
     const file = await verifyFile(resolve(io.cwd, values.file), { evidence: noted, policies });
     return printVerified({ file }, json, io);
   }
-  return withLogs(values, io, async (store) => {
+  return withStore(values.database, io, "read", async (store) => {
     const log = await verifyLog(store.evidence, noted);
     const policyLog = await verifyPolicyLog(store.policyLog, policies);
     return printVerified({ log, policies: policyLog }, json, io);
@@ -161,7 +151,7 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
     workspace,
     output,
   };
-  await withLogs(values, io, (store) =>
+  await withStore(values.database, io, "read", (store) =>
     values.policies === true
       ? writeExport(output, io, (write) => exportPolicyLog(store.policyLog, write))
       : exportLog(store.evidence, options, io),
@@ -169,8 +159,8 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
   return EXIT.ok;
 }
 
-async function runAnchor(values: Values, io: CommandIo): Promise<number> {
-  const anchor = await withLogs(values, io, (store) => store.evidence.anchor(Date.now()), false);
+async function runAnchor({ database }: Values, io: CommandIo): Promise<number> {
+  const anchor = await withStore(database, io, false, (store) => store.evidence.anchor(Date.now()));
   if (anchor === null)
     io.stderr("signalbox evidence: the log is empty, so there is no row to anchor yet\n");
   else io.stdout(`${formatLink(anchor)}\n`);
@@ -188,8 +178,9 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
     throw new UsageError(
       `--yes: is missing, so nothing was deleted; requests that ended before ${new Date(before).toISOString()} would be deleted for good`,
     );
-  const prune = (store: Store) => store.evidence.prune(before, now);
-  const { anchor, rows } = await withLogs(values, io, prune, false);
+  const { anchor, rows } = await withStore(values.database, io, false, (store) =>
+    store.evidence.prune(before, now),
+  );
   io.stdout(
     anchor === null
       ? "nothing to delete\n"
@@ -208,7 +199,7 @@ async function runTail(values: Values, io: CommandIo): Promise<number> {
     if (accepts?.(entry) !== false)
       io.stdout(`${json ? JSON.stringify(entry) : formatEntry(entry)}\n`);
   };
-  await withLogs(values, io, async ({ evidence: log }) => {
+  await withStore(values.database, io, "read", async ({ evidence: log }) => {
     const most = accepts === null ? limit : LARGEST_READ;
     const read = await log.read({ after: 0, limit: most, ...workspace });
     const entries = accepts === null ? read : read.filter(accepts).slice(-limit);
@@ -285,7 +276,7 @@ export function formatEntry({ decision, outcome }: EvidenceEntry): string {
   const targets = new Set(ended.map(({ provider, region }) => `${provider}/${region}`));
   const target = targets.size === 0 ? (decision.plan[0] ?? "-") : [...targets].join(" + ");
   const fields = [
-    new Date(decision.at).toISOString(),
+    formatTime(decision.at),
     decision.requestId,
     decision.workspace ?? "-",
     decision.operation,

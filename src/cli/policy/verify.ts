@@ -10,7 +10,7 @@ import {
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 import { verifiedContents } from "../evidence/verify.ts";
 import { EXIT } from "../terminal/command-io.ts";
-import { databasePath, withStore } from "../terminal/open-store.ts";
+import { withStore } from "../terminal/open-store.ts";
 import {
   DATABASE_HELP,
   TABLE_FORMAT_HELP,
@@ -60,7 +60,7 @@ export const verifyPolicies = flagCommand(
   { name: "policy verify", help: HELP, flags: FLAGS, flagsOnly: "name the store with --database" },
   async (values, io) => {
     const json = wantsJson(values.format);
-    const verified = await withStore(databasePath(values.database, io), "read", ({ policyLog }) =>
+    const verified = await withStore(values.database, io, "read", ({ policyLog }) =>
       verifyAll(policyLog),
     );
     io.stdout(json ? formatJson(verified) : formatVerified(verified));

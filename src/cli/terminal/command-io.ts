@@ -19,7 +19,7 @@ export interface CommandIo {
 }
 
 /** Exit codes of every command. */
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, notNow: 3 } as const;
 
 /** A wrong command line. The message states the flag and the fix. */
 export class UsageError extends Error {
@@ -28,7 +28,17 @@ export class UsageError extends Error {
 
 /** The command failed. The message states the problem and the fix. */
 export class CommandError extends Error {
-  override readonly name = "CommandError";
+  override readonly name: string = "CommandError";
+  readonly exit: number = EXIT.failed;
+}
+
+/**
+ * Nothing is broken, and nothing was done: something is missing, or another change was first. A
+ * pipeline can wait for it.
+ */
+export class NotNowError extends CommandError {
+  override readonly name = "NotNowError";
+  override readonly exit = EXIT.notNow;
 }
 
 /** Runs one command. @returns the exit code. */

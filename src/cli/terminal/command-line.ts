@@ -47,7 +47,7 @@ export async function runCommand(
     if (!(error instanceof Error) || !USER_ERRORS.some((kind) => error instanceof kind))
       throw error;
     io.stderr(`signalbox ${name}: ${error.message}\n`);
-    return EXIT.failed;
+    return error instanceof CommandError ? error.exit : EXIT.failed;
   }
 }
 

@@ -65,14 +65,16 @@ function ownDatabase(path: string): string {
 /**
  * Runs `action` with the store open, and closes it.
  *
+ * @param flag value of `--database`; see {@link databasePath} for its default.
  * @param use whether a missing database is made (`true`), must be there (`false`), or is only read
  */
 export async function withStore<Result>(
-  database: string,
+  flag: string | undefined,
+  io: CommandIo,
   use: boolean | "read",
   action: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  const store = await openForCommand(database, use);
+  const store = await openForCommand(databasePath(flag, io), use);
   try {
     return await action(store);
   } finally {

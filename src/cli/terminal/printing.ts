@@ -192,8 +192,17 @@ export function span(text: string, ...styles: readonly Style[]): Span {
   return { text, styles };
 }
 
-export function line(indent: number, ...spans: readonly Span[]): Line {
-  return { spans, indent, hang: indent + 2, whole: false };
+export function line(indent: number, ...spans: readonly (Span | string)[]): Line {
+  return { spans: spans.map(spanOf), indent, hang: indent + 2, whole: false };
+}
+
+function spanOf(part: Span | string): Span {
+  return typeof part === "string" ? span(part) : part;
+}
+
+/** A line that is never wrapped, such as a command to paste. */
+export function wholeLine(indent: number, ...spans: readonly (Span | string)[]): Line {
+  return { ...line(indent, ...spans), whole: true };
 }
 
 /** A name and a text, which is wrapped in its own column. */
@@ -201,18 +210,14 @@ export function nameLine(
   indent: number,
   name: string,
   columns: number,
-  ...spans: readonly Span[]
+  ...spans: readonly (Span | string)[]
 ): Line {
-  return {
-    spans: [span(name, "dim"), span(`${padded(name, columns).slice(name.length)}  `), ...spans],
-    indent,
-    hang: indent + columns + 2,
-    whole: false,
-  };
+  const space = `${padded(name, columns).slice(name.length)}  `;
+  return { ...line(indent, span(name, "dim"), space, ...spans), hang: indent + columns + 2 };
 }
 
 export function commandLine(indent: number, name: string, columns: number, command: string): Line {
-  return { ...nameLine(indent, name, columns, span(command)), whole: true };
+  return { ...nameLine(indent, name, columns, command), whole: true };
 }
 
 /** Width of a text, one column a character. */
@@ -318,8 +323,7 @@ export function tableLines(
   textColumns: number,
 ): readonly Line[] {
   if (rows.length === 0) return [];
-  return tableRows([head, ...rows], textColumns).map((row, index) => ({
-    ...line(indent, index === 0 ? span(row, "dim") : span(row)),
-    whole: true,
-  }));
+  return tableRows([head, ...rows], textColumns).map((row, index) =>
+    wholeLine(indent, index === 0 ? span(row, "dim") : row),
+  );
 }

@@ -1,18 +1,12 @@
-import { EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
+import { EXIT, UsageError, type Command, type CommandIo } from "../../terminal/command-io.ts";
 import {
   TABLE_FORMAT_HELP,
+  flagCommand,
   noArguments,
   onlyArgument,
-  readArguments,
-  runCommand,
   wantsJson,
 } from "../../terminal/command-line.ts";
-import { DEFAULT_SERVER, PolicyServer, NotNowError } from "./policy-server.ts";
-
-/**
- * Exit code where something is missing, or another change was first. A pipeline can wait for it.
- */
-const NOT_NOW = 3;
+import { DEFAULT_SERVER, PolicyServer } from "./policy-server.ts";
 
 /** One flag and its help. */
 interface Flag {
@@ -92,76 +86,48 @@ export interface LifecycleCommand {
   /** ID, for a command that is about one policy. */
   readonly argument: "ID" | "";
   readonly summary: string;
-  /** Gives the exit code. */
-  readonly run: (argv: readonly string[], io: CommandIo) => Promise<number>;
+  readonly run: Command;
 }
 
 /** Makes the command that a row describes. */
 export function lifecycleCommand<const Given extends Flags>(
   row: CommandRow<Given>,
 ): LifecycleCommand {
-  const { name, summary, ofAll } = row;
+  const { name, summary, ofAll = false } = row;
+  const argument = ofAll ? "" : "ID";
+  // The first spread decides the order of the help, the last one a format of the row's own.
+  const flags: Flags = { ...row.flags, ...COMMON_FLAGS, ...row.flags };
+  const help = (): string => helpOf(row, argument, flags);
   return {
     name,
     summary,
-    argument: ofAll === true ? "" : "ID",
-    run: (argv, io) => runRow(row, argv, io),
-  };
-}
-
-function runRow<const Given extends Flags>(
-  row: CommandRow<Given>,
-  argv: readonly string[],
-  io: CommandIo,
-): Promise<number> {
-  const command = `policy ${row.name}`;
-  return runCommand({ name: command, help: () => helpOf(row) }, argv, io, async () => {
-    const read = readArguments(argv, flagsOf(row));
-    const given: Readonly<Record<string, unknown>> = read.values;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
-    const values = given as Values<Given>;
-    const id = row.ofAll === true ? noPolicy(read.positionals) : policyId(read.positionals);
-    try {
-      const server = new PolicyServer(
-        typeof given.server === "string" ? given.server : undefined,
-        io,
-      );
-      const { format } = given;
+    argument,
+    run: flagCommand({ name: `policy ${name}`, help, flags }, async (given, io, positionals) => {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the arguments were read by these flags
+      const values = given as Values<Given>;
+      const { server: address, format } = given;
+      const server = new PolicyServer(typeof address === "string" ? address : undefined, io);
+      if (ofAll) noArguments(positionals, "one policy is shown by: signalbox policy show");
+      const id = ofAll ? "" : policyId(positionals);
       // A row with formats of its own reads them itself.
       const json = typeof format === "string" && wantsJson(format);
       await row.work({ id, values, json, server, io });
-    } catch (error) {
-      if (!(error instanceof NotNowError)) throw error;
-      io.stderr(`signalbox ${command}: ${error.message}\n`);
-      return NOT_NOW;
-    }
-    return EXIT.ok;
-  });
-}
-
-function flagsOf({ flags }: Pick<CommandRow<Flags>, "flags">): Flags {
-  return {
-    ...flags,
-    ...COMMON_FLAGS,
-    ...(flags.format !== undefined && { format: flags.format }),
+      return EXIT.ok;
+    }),
   };
 }
 
-function helpOf({
-  name,
-  access,
-  about,
-  flags,
-  json,
-  ofAll,
-}: Omit<CommandRow<Flags>, "work">): string {
+function helpOf(
+  { name, access, about, json }: Omit<CommandRow<Flags>, "work">,
+  argument: string,
+  flags: Flags,
+): string {
   const { key, codes } = ACCESS[access];
-  const lines = Object.entries(flagsOf({ flags })).map(flagHelp);
-  return `Usage: signalbox policy ${name}${ofAll === true ? "" : " ID"} [options]
+  return `Usage: signalbox policy ${name}${argument && ` ${argument}`} [options]
 
 ${about}
 
-${lines.join("")}  -h, --help            This text.
+${Object.entries(flags).map(flagHelp).join("")}  -h, --help            This text.
 
 ${key}
 ${json === undefined ? "" : `With --format json: ${json}\n`}${codes}`;
@@ -185,9 +151,4 @@ function policyId(positionals: readonly string[]): string {
     );
   }
   return id;
-}
-
-function noPolicy(positionals: readonly string[]): string {
-  noArguments(positionals, "one policy is shown by: signalbox policy show");
-  return "";
 }

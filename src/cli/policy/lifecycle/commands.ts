@@ -1,16 +1,16 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
-import { printLines, jsonText, line, span, type Line } from "../../terminal/printing.ts";
+import { printLines, jsonText, line, span, wholeLine, type Line } from "../../terminal/printing.ts";
 import { readValue } from "../../terminal/command-line.ts";
-import { UsageError, type CommandIo } from "../../terminal/command-io.ts";
+import { NotNowError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { lifecycleCommand, type Flags, type Values, type LifecycleCommand } from "./command.ts";
-import { actingText, commandText, missingTexts } from "./policy-lines.ts";
+import { enforcedText, missingTexts } from "./policy-lines.ts";
 import {
   contentText,
-  NotNowError,
   readReportReference,
   reportDifferences,
   requestedContent,
+  shortDigest,
   type Approved,
   type Change,
   type Content,
@@ -78,7 +78,7 @@ function change<const Given extends Flags>({ path, flags, plan, ...row }: Change
       const { view } = await server.policy(id);
       refuseUnexpected(view, expected);
       const { doing, body, guarded, done, undo } = await planned(view, server);
-      if (!json) printLines([line(0, span(`${id}: ${doing}`))], io);
+      if (!json) printLines([line(0, `${id}: ${doing}`)], io);
       const changed = await server.change(id, path, body, guarded ? view.etag : null);
       if (json) io.stdout(jsonText(changed.json));
       else printLines(outcomeLines(done, changed.view, undo(changed.view)), io);
@@ -98,13 +98,13 @@ function outcomeLines(
       : `; ${contentText(candidate)} is in shadow${candidate.held ? " and held, so that it cannot be promoted" : ""}`;
   return [
     line(0, span(done, "green")),
-    line(0, span(`now: ${actingText(enforced)}${watched}`)),
+    line(0, `now: ${enforcedText(enforced)}${watched}`),
     ...(undo === null ? [] : [pasteLine("undo: ", undo)]),
   ];
 }
 
 function pasteLine(label: string, command: string): Line {
-  return { ...line(0, span(label), span(command, "cyan")), whole: true };
+  return wholeLine(0, label, span(command, "cyan"));
 }
 
 const promotePolicy = change({
@@ -122,19 +122,15 @@ policy's file is gone, the candidate is its removal. If the policy changed after
           "there is no candidate; a server creates one when it reads changed files",
         );
       }
-      const from = enforced === null ? "nothing" : contentText(enforced);
-      const to =
-        candidate.content === "removal"
-          ? `its removal, ${contentText(candidate)}`
-          : contentText(candidate);
+      const removal = candidate.content === "removal" ? "its removal, " : "";
       const lacking =
         missing === null || missing.length === 0 ? "" : `; missing: ${missingTexts(missing)}`;
       return {
-        doing: `promoting ${from} → ${to}${lacking}`,
+        doing: `promoting ${contentText(enforced)} → ${removal}${contentText(candidate)}${lacking}`,
         body: { expected: revisionsOf(candidate, enforced) },
         guarded: true,
         done: `promoted ${contentText(candidate)}`,
-        undo: () => commandText(["policy", "rollback", id], server.flag),
+        undo: () => server.command("rollback", id),
       };
     },
 });
@@ -175,8 +171,7 @@ Default: other. The history records it.`,
       if (enforced === null || (to === undefined && !view.can_roll_back)) {
         throw new NotNowError(`there is nothing to roll back to: ${whyNowhere(id, enforced)}`);
       }
-      const last = rollbackTo === null ? "nothing" : contentText(rollbackTo);
-      const target = to === undefined ? last : to === "none" ? "nothing" : to;
+      const target = to === "none" ? "nothing" : (to ?? contentText(rollbackTo));
       return {
         doing: `rolling back ${contentText(enforced)} → ${target}`,
         body: {
@@ -189,11 +184,8 @@ Default: other. The history records it.`,
         undo: (after) => {
           // Rolled-back content can be promoted again only while it is in the candidate's slot.
           if (after.candidate?.digest !== enforced.digest) return null;
-          const release = commandText(
-            ["policy", "release", id, "--digest", shortDigest(enforced)],
-            server.flag,
-          );
-          return `${release} && ${commandText(["policy", "promote", id], server.flag)}`;
+          const release = server.command("release", id, "--digest", shortDigest(enforced));
+          return `${release} && ${server.command("promote", id)}`;
         },
       };
     };
@@ -231,12 +223,7 @@ candidate from its slot: it is no longer in shadow, and a restart with the same 
       if (isCandidate && view.candidate === null)
         throw new NotNowError("there is no candidate to withdraw");
       const content = await requestedContent(server, view, values.digest);
-      const inverse = [
-        isCandidate ? "release" : "approve",
-        view.id,
-        "--digest",
-        shortDigest(content),
-      ];
+      const inverse = isCandidate ? "release" : "approve";
       return {
         doing: `withdrawing ${isCandidate ? "the candidate" : "an approval of"} ${contentText(content)}`,
         body: isCandidate
@@ -244,7 +231,7 @@ candidate from its slot: it is no longer in shadow, and a restart with the same 
           : { what: "approval", digest: content.digest },
         guarded: isCandidate,
         done: `withdrew ${isCandidate ? "the candidate" : "the approval of"} ${contentText(content)}`,
-        undo: () => commandText(["policy", ...inverse], server.flag),
+        undo: () => server.command(inverse, view.id, "--digest", shortDigest(content)),
       };
     };
   },
@@ -277,9 +264,7 @@ candidate. A release enforces nothing: the content still has to be promoted.`,
         // A hold cannot be put back; a candidate that came with the release can be taken out.
         const isNew =
           after.candidate?.digest === content.digest && view.candidate?.digest !== content.digest;
-        return isNew
-          ? commandText(["policy", "withdraw", view.id, "--candidate"], server.flag)
-          : null;
+        return isNew ? server.command("withdraw", view.id, "--candidate") : null;
       },
     };
   },
@@ -299,10 +284,6 @@ function onlyReleasable({ held, withdrawn }: PolicyView): Content {
     );
   }
   return only;
-}
-
-function shortDigest({ digest }: Content): string {
-  return digest.slice(0, 12);
 }
 
 /**
@@ -405,17 +386,9 @@ async function seenReport(
   if (own.reference.sha256 === seen.reference.sha256) return seen.reference;
   const differences = reportDifferences(seen.json, own.json);
   if (differences.length === 0) return own.reference;
-  const digest = shortDigest(approved.content);
-  const argv = [
-    "policy",
-    "simulate",
-    approved.policy,
-    "--digest",
-    digest,
-    "--format",
-    "json=report.json",
-  ];
-  const different = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${commandText(argv, server.flag)}`;
+  const content = [approved.policy, "--digest", shortDigest(approved.content)];
+  const command = server.command("simulate", ...content, "--format", "json=report.json");
+  const different = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${command}`;
   if (report || assertions) throw new NotNowError(`${different}; nothing was done`);
   io.stderr(`signalbox policy approve: ${different}\n`);
   return seen.reference;
@@ -434,8 +407,6 @@ async function orNotMade(made: Promise<ServerReport>): Promise<ServerReport | st
 function approvedLines(view: PolicyView, content: Content, server: PolicyServer): readonly Line[] {
   const { id, candidate, missing, requirements } = view;
   const isCandidate = candidate?.digest === content.digest;
-  const command = (label: string, ...argv: readonly string[]): Line =>
-    pasteLine(label, commandText(["policy", ...argv], server.flag));
   const notSelf =
     requirements.approvals > 0 && !requirements.self_approval
       ? ", and another person must promote it"
@@ -446,12 +417,15 @@ function approvedLines(view: PolicyView, content: Content, server: PolicyServer)
       : `still missing: ${missingTexts(missing)}`;
   return [
     line(0, span(`${id}: approved ${contentText(content)}`, "green")),
-    ...(isCandidate ? [] : [line(0, span("note: this content is not the candidate now"))]),
-    ...(isCandidate && missing?.length !== 0 ? [line(0, span(still))] : []),
+    ...(isCandidate ? [] : [line(0, "note: this content is not the candidate now")]),
+    ...(isCandidate && missing?.length !== 0 ? [line(0, still)] : []),
     ...(isCandidate && missing?.length === 0
-      ? [line(0, span(`nothing more is required${notSelf}`)), command("next: ", "promote", id)]
+      ? [
+          line(0, `nothing more is required${notSelf}`),
+          pasteLine("next: ", server.command("promote", id)),
+        ]
       : []),
-    command("undo: ", "withdraw", id, "--digest", shortDigest(content)),
+    pasteLine("undo: ", server.command("withdraw", id, "--digest", shortDigest(content))),
   ];
 }
 

@@ -1,13 +1,20 @@
-import { isJsonObject, type JsonObject, canonicalJson } from "../../../canon/json.ts";
-import { objectOf, objectsOf, stringsOf, textOf } from "../../terminal/call-server.ts";
+import { type JsonObject, canonicalJson } from "../../../canon/json.ts";
+import { POLICY_CONTENT } from "../../../http/contract/policy-answers.ts";
+import {
+  objectOf,
+  objectsOf,
+  readAnswer,
+  textOf,
+  type Answer,
+} from "../../terminal/call-server.ts";
 import {
   printLines,
   jsonText,
   line,
   section,
   span,
+  wholeLine,
   type Line,
-  type Style,
 } from "../../terminal/printing.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { lifecycleCommand } from "./command.ts";
@@ -27,6 +34,11 @@ interface Side extends SourceSide {
   /** `null`: there are no rules. */
   readonly contract: JsonObject | null;
 }
+
+const CONTRACT = POLICY_CONTENT.properties.contract;
+type Contract = NonNullable<Answer<typeof CONTRACT>>;
+type Constraint = Contract["constraints"][number];
+type Obligation = Contract["obligations"][number];
 
 export const diffPolicy = lifecycleCommand({
   name: "diff",
@@ -49,25 +61,26 @@ store, not from the files of this checkout.`,
     const to = await findContent(server, view, "--to", toName);
     if (to === null) throw new CommandError(emptySlot("--to", toName, view));
     const from = await findContent(server, view, "--from", fromName);
-    const sides = {
-      from: await readSide(server, view, from),
-      to: await readSide(server, view, to),
-    };
-    const contract = contractChanges(sides.from.contract, sides.to.contract);
-    const sources = sourceDiff(sides.from, sides.to);
-    if (json)
-      io.stdout(
-        jsonText({ from: sides.from.json, to: sides.to.json, contract, patch: patchText(sources) }),
-      );
-    else
-      printLines(
-        [
-          ...headLines(view, sides),
-          ...changeLines(contract),
-          ...section("Rules", diffLines(sources)),
-        ],
-        io,
-      );
+    const before = await readSide(server, view, from);
+    const after = await readSide(server, view, to);
+    const contract = contractChanges(before.contract, after.contract);
+    const sources = sourceDiff(before, after);
+    if (json) {
+      const patch = patchText(sources);
+      return io.stdout(jsonText({ from: before.json, to: after.json, contract, patch }));
+    }
+    const changes = contract.map(({ mark, text }) =>
+      line(2, span(`${mark} ${text}`, STYLES[mark])),
+    );
+    const unchanged = [line(2, span("the contract is unchanged", "dim"))];
+    printLines(
+      [
+        line(0, span(id, "bold"), `: ${before.name} → ${after.name}`),
+        ...section("Contract", changes.length === 0 ? unchanged : changes),
+        ...section("Rules", diffLines(sources)),
+      ],
+      io,
+    );
   },
 });
 
@@ -93,34 +106,14 @@ async function readSide(
 }
 
 /** The text as it is: only what is printed of it must be printable. */
-function parseModule(module: JsonObject): readonly SourceModule[] {
-  const { package: name, source } = isJsonObject(module) ? module : {};
+function parseModule({ package: name, source }: JsonObject): readonly SourceModule[] {
   return typeof name === "string" && typeof source === "string" ? [{ package: name, source }] : [];
 }
 
-function headLines(
-  { id }: PolicyView,
-  { from, to }: { readonly from: Side; readonly to: Side },
-): readonly Line[] {
-  return [line(0, span(id, "bold"), span(`: ${from.name} → ${to.name}`))];
-}
+const STYLES = { "+": "green", "-": "red", "~": "yellow" } as const;
 
-const STYLES = { "+": "green", "-": "red", "~": "yellow" } as const satisfies Record<
-  ContractChange["mark"],
-  Style
->;
-
-function changeLines(changes: readonly ContractChange[]): readonly Line[] {
-  const none = [line(2, span("the contract is unchanged", "dim"))];
-  const lines = changes.map(({ mark, text }) => line(2, span(`${mark} ${text}`, STYLES[mark])));
-  return section("Contract", lines.length === 0 ? none : lines);
-}
-
-/** A module of a policy: what it is called in Rego, and its text. */
-interface SourceModule {
-  readonly package: string;
-  readonly source: string;
-}
+/** A module of a policy: its package and its Rego. */
+type SourceModule = Pick<Answer<typeof POLICY_CONTENT>["sources"][number], "package" | "source">;
 
 /** One side of a comparison. */
 interface SourceSide {
@@ -177,12 +170,12 @@ function diffLines(diffs: readonly ModuleDiff[]): readonly Line[] {
     if (patch === null)
       return [line(0, span(`${name}: too many lines differ to show them`, "yellow"))];
     return [
-      whole(`--- ${patch.oldFileName}`, "bold"),
-      whole(`+++ ${patch.newFileName}`, "bold"),
-      ...patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-        whole(`@@ -${rangeText(oldStart, oldLines)} +${rangeText(newStart, newLines)} @@`, "cyan"),
-        ...lines.map(sourceLine),
-      ]),
+      wholeLine(0, span(`--- ${patch.oldFileName}`, "bold")),
+      wholeLine(0, span(`+++ ${patch.newFileName}`, "bold")),
+      ...patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => {
+        const range = `@@ -${rangeText(oldStart, oldLines)} +${rangeText(newStart, newLines)} @@`;
+        return [wholeLine(0, span(range, "cyan")), ...lines.map(sourceLine)];
+      }),
     ];
   });
 }
@@ -197,17 +190,13 @@ function sourceLine(text: string): Line {
   // A tab is one column of a terminal's line otherwise, and white space at the end is cut off: it
   // may be the only change.
   const shown = rest.replaceAll("\t", "    ").replace(/ +$/, (spaces) => "·".repeat(spaces.length));
-  if (mark === "+") return whole(`+${shown}`, "green");
-  return mark === "-" ? whole(`-${shown}`, "red") : whole(`${mark}${shown}`);
-}
-
-function whole(text: string, ...styles: readonly Style[]): Line {
-  return { ...line(0, span(text, ...styles)), whole: true };
+  const style = mark === "+" || mark === "-" ? [STYLES[mark]] : [];
+  return wholeLine(0, span(`${mark}${shown}`, ...style));
 }
 
 /** A change of what a policy promises; `+` is new, `-` is gone, `~` is otherwise than before. */
 interface ContractChange {
-  readonly mark: "+" | "-" | "~";
+  readonly mark: keyof typeof STYLES;
   readonly text: string;
 }
 
@@ -219,95 +208,91 @@ export function contractChanges(
   from: JsonObject | null,
   to: JsonObject | null,
 ): readonly ContractChange[] {
+  const [before, after] = [readAnswer(CONTRACT, from), readAnswer(CONTRACT, to)];
+  const { constraints, obligations } = CONTRACT.properties;
+  const isRetitled = before !== null && after !== null && before.title !== after.title;
   return [
-    ...listChanges("constraint", from, to, "constraints", constraintChanges, constraintText),
-    ...listChanges("obligation", from, to, "obligations", obligationChanges, obligationText),
-    ...valueListChanges("operation", stringsOf(from, "operations"), stringsOf(to, "operations")),
-    ...(from === null || to === null
-      ? []
-      : valueChanges("title", textOf(from, "title"), textOf(to, "title"))),
-    ...valueListChanges("owner", stringsOf(from, "owners"), stringsOf(to, "owners")),
+    ...listChanges("constraint", from, to, (one, other) => {
+      const constraint = readAnswer(constraints.items, one);
+      return other === undefined
+        ? constraintText(constraint)
+        : constraintChanges(constraint, readAnswer(constraints.items, other));
+    }),
+    ...listChanges("obligation", from, to, (one, other) => {
+      const obligation = readAnswer(obligations.items, one);
+      return other === undefined
+        ? obligationText(obligation)
+        : demandChange(obligation, readAnswer(obligations.items, other));
+    }),
+    ...valueListChanges("operation", before?.operations, after?.operations),
+    ...(isRetitled
+      ? [{ mark: "~", text: `title: ${before.title} → ${after.title}` } satisfies ContractChange]
+      : []),
+    ...valueListChanges("owner", before?.owners, after?.owners),
   ];
 }
 
+/**
+ * Changes of named items, by all of their members: a newer server may have others.
+ *
+ * @param describe one item, or the difference of two of one name.
+ */
 function listChanges(
-  what: string,
+  kind: "constraint" | "obligation",
   from: JsonObject | null,
   to: JsonObject | null,
-  member: string,
-  changes: (before: JsonObject, after: JsonObject) => readonly string[],
-  describe: (one: JsonObject) => string,
+  describe: (one: JsonObject, other?: JsonObject) => string,
 ): readonly ContractChange[] {
-  const before = byName(objectsOf(from, member));
-  const after = byName(objectsOf(to, member));
-  const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
+  const [before, after] = [from, to].map(
+    (contract) =>
+      new Map(objectsOf(contract, `${kind}s`).map((item) => [textOf(item, "name"), item])),
+  );
+  const names = [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].toSorted();
   return names.flatMap((name): readonly ContractChange[] => {
-    const [old, young] = [before.get(name), after.get(name)];
+    const [old, young] = [before?.get(name), after?.get(name)];
     if (old === undefined)
-      return young === undefined ? [] : [{ mark: "+", text: `${what} ${describe(young)}` }];
-    if (young === undefined) return [{ mark: "-", text: `${what} ${describe(old)}` }];
+      return young === undefined ? [] : [{ mark: "+", text: `${kind} ${describe(young)}` }];
+    if (young === undefined) return [{ mark: "-", text: `${kind} ${describe(old)}` }];
     if (canonicalJson(old) === canonicalJson(young)) return [];
-    return [{ mark: "~", text: `${what} ${name}: ${changes(old, young).join("; ") || "changed"}` }];
+    return [{ mark: "~", text: `${kind} ${name}: ${describe(old, young) || "changed"}` }];
   });
 }
 
-function byName(items: readonly JsonObject[]): ReadonlyMap<string, JsonObject> {
-  return new Map(items.map((item) => [textOf(item, "name"), item]));
+export function constraintText({ name, effect, reasons }: Constraint): string {
+  return `${name} (${effect.replaceAll("_", " ")}): ${reasons.join(", ")}`;
 }
 
-export function constraintText(constraint: JsonObject): string {
-  const reasons = stringsOf(constraint, "reasons").join(", ");
-  return `${textOf(constraint, "name")} (${effectText(constraint)}): ${reasons}`;
-}
-
-function effectText(constraint: JsonObject): string {
-  return textOf(constraint, "effect").replaceAll("_", " ");
-}
-
-function constraintChanges(before: JsonObject, after: JsonObject): readonly string[] {
-  const effects = [effectText(before), effectText(after)];
-  const [old, young] = [stringsOf(before, "reasons"), stringsOf(after, "reasons")];
-  const [gained, lost] = [
-    young.filter((value) => !old.includes(value)),
-    old.filter((value) => !young.includes(value)),
-  ];
+function constraintChanges(before: Constraint, after: Constraint): string {
+  const [old, young] = [before.reasons, after.reasons];
+  const gained = young.filter((value) => !old.includes(value));
+  const lost = old.filter((value) => !young.includes(value));
   // The first reason speaks for a constraint that fails without one.
   const isReordered = gained.length === 0 && lost.length === 0 && old.join() !== young.join();
+  const effects = [before, after].map(({ effect }) => effect.replaceAll("_", " "));
   return [
     ...(effects[0] === effects[1] ? [] : [`effect ${effects.join(" → ")}`]),
     ...gained.map((value) => `new reason ${value}`),
     ...lost.map((value) => `no reason ${value} any more`),
     ...(isReordered ? [`reasons in another order: ${young.join(", ")}`] : []),
-  ];
+  ].join("; ");
 }
 
-export function obligationText(obligation: JsonObject): string {
-  return `${textOf(obligation, "name")}: ${demandText(obligation)}`;
+export function obligationText({ name, kind, value }: Obligation): string {
+  return `${name}: ${kind} ${value}`;
 }
 
-function demandText(obligation: JsonObject): string {
-  return `${textOf(obligation, "kind")} ${textOf(obligation, "value")}`;
-}
-
-function obligationChanges(before: JsonObject, after: JsonObject): readonly string[] {
-  return [`${demandText(before)} → ${demandText(after)}`];
+function demandChange(before: Obligation, after: Obligation): string {
+  return `${before.kind} ${before.value} → ${after.kind} ${after.value}`;
 }
 
 function valueListChanges(
-  what: string,
-  before: readonly string[],
-  after: readonly string[],
+  kind: string,
+  before: readonly string[] = [],
+  after: readonly string[] = [],
 ): readonly ContractChange[] {
-  return [
-    ...after
-      .filter((value) => !before.includes(value))
-      .map((value) => ({ mark: "+", text: `${what} ${value}` }) as const),
-    ...before
-      .filter((value) => !after.includes(value))
-      .map((value) => ({ mark: "-", text: `${what} ${value}` }) as const),
-  ];
-}
-
-function valueChanges(what: string, before: string, after: string): readonly ContractChange[] {
-  return before === after ? [] : [{ mark: "~", text: `${what}: ${before} → ${after}` }];
+  const changes = (mark: "+" | "-", values: readonly string[], others: readonly string[]) =>
+    values
+      .filter((value) => !others.includes(value))
+      .map((value) => ({ mark, text: `${kind} ${value}` }));
+  return [...changes("+", after, before), ...changes("-", before, after)];
 }

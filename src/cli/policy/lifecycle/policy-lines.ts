@@ -4,9 +4,11 @@ import { REQUIREMENTS } from "../../../lifecycle/lifecycle.ts";
 import { constraintText, obligationText } from "./diff.ts";
 import {
   contentText,
+  shortDigest,
   type ApprovalView,
   type Content,
   type Missing,
+  type PolicyServer,
   type PolicyView,
   type ShadowView,
   type SlotView,
@@ -20,17 +22,12 @@ import {
   section,
   span,
   tableLines,
+  wholeLine,
   type Line,
-  type Span,
 } from "../../terminal/printing.ts";
 import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 
-/** The same, with what a removal is: a policy's end. */
-function slotText(slot: SlotView): string {
-  return `${contentText(slot)}${slot.content === "removal" ? ", the policy's removal" : ""}`;
-}
-
-/** `2026-03-02T10:00Z`, to the minute; `?` where a server does not say it. */
+/** `2026-03-02T10:00Z`, to the minute; `?` for `null`. */
 export function timeText(time: number | null): string {
   return time === null ? "?" : `${formatTime(time).slice(0, 16)}Z`;
 }
@@ -46,30 +43,13 @@ export function actorText({
 }
 
 /** `Ada (248289 at https://idp.example)` */
-function personText({
-  issuer,
-  subject,
-  name,
-}: {
-  readonly issuer: string;
-  readonly subject: string;
-  readonly name?: string;
-}): string {
+function personText({ issuer, subject, name }: NonNullable<ApprovalView["by"]["person"]>): string {
   return name === undefined ? `${subject} at ${issuer}` : `${name} (${subject} at ${issuer})`;
 }
 
-/**
- * A command line to paste. @param server as it was given by a flag; `null` where the environment
- * names it.
- */
-export function commandText(argv: readonly string[], server: string | null): string {
-  return explainCommand([...argv, ...(server === null ? [] : ["--server", server])]);
-}
-
 /** The enforced content of a policy, as a part of a sentence. */
-export function actingText(enforced: SlotView | null): string {
-  if (enforced === null) return "nothing is enforced";
-  return enforced.content === "removal"
+export function enforcedText(enforced: SlotView | null): string {
+  return enforced?.content === "removal"
     ? "it has ended, nothing is enforced"
     : `${contentText(enforced)} is enforced`;
 }
@@ -78,57 +58,58 @@ export function missingTexts(missing: readonly Missing[]): string {
   return missing.map(({ message, requirement }) => message || requirement).join("; ");
 }
 
-/** One requirement and whether it is met: `null` where the answer does not have it. */
-interface RequirementLine {
-  readonly text: string;
-  readonly met: boolean | null;
+const MARK_STYLES = { "✓": "green", "✗": "red", "?": "yellow" } as const;
+
+function markLine(mark: keyof typeof MARK_STYLES, text: string): Line {
+  return line(2, span(mark, MARK_STYLES[mark]), ` ${text}`);
 }
 
 /**
  * The requirements of the policy's promotion: the server's sentence for each that is not met, the
  * others by their keys.
  */
-function requirementLines({ requirements, missing }: PolicyView): readonly RequirementLine[] {
-  const others = REQUIREMENTS.flatMap((name): readonly RequirementLine[] => {
+function requirementLines({ requirements, missing }: PolicyView): readonly Line[] {
+  const others = REQUIREMENTS.flatMap((name) => {
     const setting = REQUIREMENT_SETTINGS[name];
     const value = requirements[setting];
-    const isRequired =
-      typeof value === "object" ? value.length > 0 : value !== 0 && value !== false;
+    // 0, false and an empty list require nothing.
+    const isRequired = [value].flat().some(Boolean);
     if (!isRequired || missing?.some(({ requirement }) => requirement === name) === true) return [];
-    return [
-      {
-        text: value === true ? setting : `${setting}: ${String(value)}`,
-        met: missing === null ? null : true,
-      },
-    ];
+    const text = value === true ? setting : `${setting}: ${String(value)}`;
+    return [markLine(missing === null ? "?" : "✓", text)];
   });
-  return [...(missing ?? []).map((one) => ({ text: missingTexts([one]), met: false })), ...others];
+  return [...(missing ?? []).map((one) => markLine("✗", missingTexts([one]))), ...others];
 }
 
 /**
  * A difference between the files of the server that answered and the slots, and what to do about
  * it.
  */
-interface DriftLine {
+interface Drift {
   readonly text: string;
   readonly fix: string;
-  /** The command of the fix, ready to paste; `null` where it is a change of files. */
-  readonly command: string | null;
+  /** Absent where files have to change. */
+  readonly command?: string | undefined;
 }
 
-/** @param server for the commands; `null` where the environment names it. */
-function driftLines(view: PolicyView, server: string | null): readonly DriftLine[] {
+function driftLines(view: PolicyView, server: PolicyServer): readonly Line[] {
   // Held or withdrawn content is in no slot either; the other drift is more specific.
   const isKnown = view.drift.includes("files_held") || view.drift.includes("files_withdrawn");
   const drifts = view.drift.filter((drift) => drift !== "files_differ" || !isKnown);
-  return drifts.map(
-    (drift) =>
-      (Object.hasOwn(DRIFTS, drift) ? DRIFTS[drift] : undefined)?.(view, server) ?? {
-        text: drift,
-        fix: "",
-        command: null,
-      },
-  );
+  return drifts.flatMap((name) => {
+    const drift = Object.hasOwn(DRIFTS, name) ? DRIFTS[name]?.(view, server) : undefined;
+    if (drift === undefined) return [line(2, span(name, "yellow"))];
+    const { text, fix, command } = drift;
+    return [
+      line(2, span(text, "yellow")),
+      line(4, fix),
+      ...(command === undefined ? [] : [commandLine(4, command)]),
+    ];
+  });
+}
+
+function commandLine(indent: number, command: string): Line {
+  return wholeLine(indent, span(command, "cyan"));
 }
 
 /** The same in a table's cell. */
@@ -136,16 +117,15 @@ export function driftText({ drift }: PolicyView): string {
   return drift.map((one) => one.replaceAll("_", " ")).join(", ");
 }
 
-type MakeLine = (view: PolicyView, server: string | null) => DriftLine;
-
-const DRIFTS: Readonly<Record<string, MakeLine>> = {
+const DRIFTS: Readonly<Record<string, (view: PolicyView, server: PolicyServer) => Drift>> = {
   files_differ: ({ id, files, candidate }, server) => ({
     text: `the server's files have ${filesText(files)}, which is in no slot`,
-    fix:
-      candidate === null
-        ? "on an older replica, update its files; otherwise make the content the candidate:"
-        : "on an older replica, update its files",
-    command: candidate === null ? releaseCommand(id, files, server) : null,
+    ...(candidate === null
+      ? {
+          fix: "on an older replica, update its files; otherwise make the content the candidate:",
+          command: releaseCommand(id, files, server),
+        }
+      : { fix: "on an older replica, update its files" }),
   }),
   files_held: ({ id, files }, server) => ({
     text: `the server's files have ${filesText(files)}, which was rolled back and is held`,
@@ -160,7 +140,7 @@ const DRIFTS: Readonly<Record<string, MakeLine>> = {
   candidate_not_in_files: ({ id, candidate }, server) => ({
     text: `the candidate ${candidate === null ? "" : `${contentText(candidate)} `}differs from the content of the server's files`,
     fix: "update the server's files, or withdraw the candidate:",
-    command: commandText(["policy", "withdraw", id, "--candidate"], server),
+    command: server.command("withdraw", id, "--candidate"),
   }),
   module_differs: () => ({
     text: "the stored module is not the one that the sources compile to; servers run the module that they compile from the sources",
@@ -169,12 +149,14 @@ const DRIFTS: Readonly<Record<string, MakeLine>> = {
   }),
   not_in_files: ({ id, candidate }, server) => ({
     text: "the server's files do not have the policy",
-    fix:
-      candidate?.content === "removal"
-        ? "put the file back, or promote the removal:"
-        : "put the file back, or send the server SIGHUP, which makes the policy's removal the candidate",
-    command:
-      candidate?.content === "removal" ? commandText(["policy", "promote", id], server) : null,
+    ...(candidate?.content === "removal"
+      ? {
+          fix: "put the file back, or promote the removal:",
+          command: server.command("promote", id),
+        }
+      : {
+          fix: "put the file back, or send the server SIGHUP, which makes the policy's removal the candidate",
+        }),
   }),
 };
 
@@ -182,51 +164,46 @@ function filesText(files: Content | null): string {
   return files === null ? "a content" : contentText(files);
 }
 
-function releaseCommand(id: string, files: Content | null, server: string | null): string | null {
-  return files === null
-    ? null
-    : commandText(["policy", "release", id, "--digest", files.digest.slice(0, 12)], server);
+function releaseCommand(id: string, files: Content | null, server: PolicyServer) {
+  return files === null ? undefined : server.command("release", id, "--digest", shortDigest(files));
 }
 
 /** Columns of the names in front. */
 const NAMES = 11;
 
-/**
- * Everything about one policy, for a terminal. @param shadow the report on its candidate, where
- * there is one.
- */
+/** Everything about one policy, for a terminal. @param shadow the report on its candidate. */
 export function policyLines(
   view: PolicyView,
   shadow: ShadowView | null,
-  server: string | null,
+  server: PolicyServer,
 ): readonly Line[] {
+  const { title, owners, candidate, rollback_to: rollbackTo, held, withdrawn, files } = view;
+  const list = (contents: readonly Content[]): string => contents.map(contentText).join(", ");
   return [
-    line(0, span(view.id, "bold"), span(view.title === "" ? "" : `  ${view.title}`)),
-    named("state", span(stateText(view))),
-    ...(view.owners.length === 0 ? [] : [named("owners", span(view.owners.join(", ")))]),
+    line(0, span(view.id, "bold"), title === "" ? "" : `  ${title}`),
+    ...fact("state", STATES.get(view.state) ?? view.state),
+    ...fact("owners", owners.join(", ")),
     ...slotLines("Enforced", view.enforced),
-    ...slotLines("Candidate", view.candidate),
-    ...(view.candidate === null ? [] : promotionLines(view)),
-    ...section("Behind it", behindLines(view)),
-    ...section(
-      "Drift",
-      driftLines(view, server).flatMap(({ text, fix, command }) => [
-        line(2, span(text, "yellow")),
-        ...(fix === "" ? [] : [line(4, span(fix))]),
-        ...(command === null ? [] : [commandOf(4, command)]),
-      ]),
-    ),
-    ...(shadow === null ? [] : shadowLines(shadow, readTime(view.candidate?.first_seen ?? ""))),
-    ...nextLines(view, server),
+    ...slotLines("Candidate", candidate),
+    ...(candidate === null ? [] : promotionLines(view)),
+    ...section("Behind it", [
+      ...fact("rollback to", view.can_roll_back ? contentText(rollbackTo) : ""),
+      ...fact("held", list(held)),
+      ...fact("withdrawn", list(withdrawn)),
+      ...fact(
+        "files",
+        files === null ? "" : `${contentText(files)} in the files of the server that answered`,
+      ),
+    ]),
+    ...section("Drift", driftLines(view, server)),
+    ...(shadow === null ? [] : shadowLines(shadow, readTime(candidate?.first_seen ?? ""))),
+    ...section("Next", nextLines(view, server)),
   ];
 }
 
-function named(name: string, ...spans: readonly Span[]): Line {
-  return nameLine(2, name, NAMES, ...spans);
-}
-
-function commandOf(indent: number, command: string): Line {
-  return { ...line(indent, span(command, "cyan")), whole: true };
+/** A line with a name; none for an empty text. */
+function fact(name: string, text: string): readonly Line[] {
+  return text === "" ? [] : [nameLine(2, name, NAMES, text)];
 }
 
 const STATES: ReadonlyMap<string, string> = new Map([
@@ -237,46 +214,31 @@ const STATES: ReadonlyMap<string, string> = new Map([
   ["ended", "ended: nothing of it is enforced any more"],
 ]);
 
-function stateText({ state }: PolicyView): string {
-  return STATES.get(state) ?? state;
-}
-
 function slotLines(title: string, slot: SlotView | null): readonly Line[] {
   if (slot === null) return [];
-  return section(`${title}: ${slotText(slot)}${slot.held ? ", held" : ""}`, [
-    named("digest", span(slot.digest)),
-    named("since", span(`${instantText(slot.since)}, first seen ${instantText(slot.first_seen)}`)),
-    ...slot.constraints.map((constraint) => named("constraint", span(constraintText(constraint)))),
-    ...slot.obligations.map((obligation) => named("obligation", span(obligationText(obligation)))),
-    ...(slot.operations.length === 0
-      ? []
-      : [named("operations", span(slot.operations.join(", ")))]),
+  const removal = slot.content === "removal" ? ", the policy's removal" : "";
+  return section(`${title}: ${contentText(slot)}${removal}${slot.held ? ", held" : ""}`, [
+    ...fact("digest", slot.digest),
+    ...fact("since", `${instantText(slot.since)}, first seen ${instantText(slot.first_seen)}`),
+    ...slot.constraints.flatMap((constraint) => fact("constraint", constraintText(constraint))),
+    ...slot.obligations.flatMap((obligation) => fact("obligation", obligationText(obligation))),
+    ...fact("operations", slot.operations.join(", ")),
   ]);
 }
-
-const MARKS = {
-  true: span("✓", "green"),
-  false: span("✗", "red"),
-  null: span("?", "yellow"),
-} as const;
 
 /** Approvals, and every requirement with a tick where it is met. */
 function promotionLines(view: PolicyView): readonly Line[] {
   const approvals = view.approvals.map((approval) =>
-    line(
-      2,
-      MARKS.true,
-      span(` ${instantText(approval.at)}  ${actorText(approval.by)}${reportText(approval)}`),
-    ),
+    markLine("✓", `${instantText(approval.at)}  ${actorText(approval.by)}${reportText(approval)}`),
   );
-  const none = [line(2, span("none", "dim"))];
   return [
-    ...section("Approvals of the candidate", approvals.length === 0 ? none : approvals),
-    ...section("Required for its promotion", [
-      ...requirementLines(view).map(({ text, met }) => line(2, MARKS[`${met}`], span(` ${text}`))),
-      ...(requirementLines(view).length === 0 ? [line(2, span("nothing", "dim"))] : []),
-    ]),
+    ...section("Approvals of the candidate", linesOr(approvals, "none")),
+    ...section("Required for its promotion", linesOr(requirementLines(view), "nothing")),
   ];
+}
+
+function linesOr(lines: readonly Line[], otherwise: string): readonly Line[] {
+  return lines.length === 0 ? [line(2, span(otherwise, "dim"))] : lines;
 }
 
 function reportText({ report }: ApprovalView): string {
@@ -287,76 +249,37 @@ function reportText({ report }: ApprovalView): string {
   return `, report ${sha256.slice(0, 8)} (${shownStatus}, ${complete}; assertions ${assertions.passed} passed, ${assertions.failed} failed, ${assertions.waived} waived)`;
 }
 
-function behindLines({
-  can_roll_back: canRollBack,
-  rollback_to: rollbackTo,
-  held,
-  withdrawn,
-  files,
-}: PolicyView): readonly Line[] {
-  const list = (contents: readonly Content[]): string => contents.map(contentText).join(", ");
-  return [
-    ...(canRollBack
-      ? [named("rollback to", span(rollbackTo === null ? "nothing" : contentText(rollbackTo)))]
-      : []),
-    ...(held.length === 0 ? [] : [named("held", span(list(held)))]),
-    ...(withdrawn.length === 0 ? [] : [named("withdrawn", span(list(withdrawn)))]),
-    ...(files === null
-      ? []
-      : [named("files", span(`${contentText(files)} in the files of the server that answered`))]),
-  ];
-}
-
-function nextLines(view: PolicyView, server: string | null): readonly Line[] {
-  const { text, command } = nextStep(view, server);
-  return section("Next", [
-    line(2, span(text)),
-    ...(command === null ? [] : [commandOf(2, command)]),
-  ]);
-}
-
-/** The next step, and the command for it where there is one. */
-interface NextStep {
-  readonly text: string;
-  readonly command: string | null;
-}
-
 const APPROVALS: ReadonlySet<string> = new Set(["approvals", "roles", "report", "assertions"]);
 
-/** @param server for the commands; `null` where the environment names it. */
-function nextStep(view: PolicyView, server: string | null): NextStep {
-  const { id, candidate, enforced, missing, requirements } = view;
-  const command = (...argv: readonly string[]): string => commandText(["policy", ...argv], server);
-  if (candidate === null) return { text: "nothing to do: there is no candidate", command: null };
-  if (candidate.held) {
-    const digest = candidate.digest.slice(0, 12);
-    return {
-      text: "it was rolled back; change its file, or release it:",
-      command: command("release", id, "--digest", digest),
-    };
-  }
+/** The next step, and the command for it where there is one. */
+function nextLines(
+  { id, candidate, enforced, missing, requirements }: PolicyView,
+  server: PolicyServer,
+): readonly Line[] {
+  const step = (text: string, ...argv: readonly string[]): readonly Line[] => [
+    line(2, text),
+    ...(argv.length === 0 ? [] : [commandLine(2, server.command(...argv))]),
+  ];
+  if (candidate === null) return step("nothing to do: there is no candidate");
+  const content = [id, "--digest", shortDigest(candidate)];
+  if (candidate.held)
+    return step("it was rolled back; change its file, or release it:", "release", ...content);
   if (missing !== null && missing.length > 0) {
-    const needsApproval = missing.some(({ requirement }) => APPROVALS.has(requirement));
-    const report =
-      requirements.report || requirements.assertions ? ["--report", "report.json"] : [];
-    return {
-      text: [...new Set(missing.map(({ fix }) => fix.replaceAll(/\bID\b/g, id)))].join(" "),
-      command: needsApproval
-        ? command("approve", id, "--digest", candidate.digest.slice(0, 12), ...report)
-        : null,
-    };
+    const fixes = new Set(missing.map(({ fix }) => fix.replaceAll(/\bID\b/g, id)));
+    const text = [...fixes].join(" ");
+    if (!missing.some(({ requirement }) => APPROVALS.has(requirement))) return step(text);
+    const needsReport = requirements.report || requirements.assertions;
+    return step(text, "approve", ...content, ...(needsReport ? ["--report", "report.json"] : []));
   }
-  return {
-    text: missing === null ? "promote it:" : "nothing is missing:",
-    command: command(
-      "promote",
-      id,
-      "--expect-candidate",
-      candidate.revision,
-      "--expect-enforced",
-      enforced === null ? "none" : enforced.revision,
-    ),
-  };
+  return step(
+    missing === null ? "promote it:" : "nothing is missing:",
+    "promote",
+    id,
+    "--expect-candidate",
+    candidate.revision,
+    "--expect-enforced",
+    enforced?.revision ?? "none",
+  );
 }
 
 /**
@@ -370,13 +293,13 @@ function shadowLines(report: ShadowView, firstSeen: number | null): readonly Lin
   const { judged, revision, looked_at: looked } = report;
   const since = instantText(report.since);
   const title = `In shadow: ${revision} since ${since}, evaluated for ${amountText(judged, "request")}`;
-  if (judged === 0) return section(title, [line(2, span("no request has been judged yet", "dim"))]);
+  if (judged === 0) return section(title, linesOr([], "no request has been judged yet"));
   const from = timeText(firstSeen);
   const isEarlier = firstSeen !== null && from !== since;
   const part = (amount: number): string =>
     `${numberText(amount)} of ${numberText(judged)} (${percentageText(amount, judged)})`;
   const total = (name: string, text: string): Line =>
-    nameLine(2, name, "indeterminate".length, span(text));
+    nameLine(2, name, "indeterminate".length, text);
   const range = `${looked.complete ? "all" : "the newest"} ${amountText(looked.decisions, "decision")}`;
   return [
     ...section(title, [
@@ -433,7 +356,7 @@ function countLines(
     ...names.map(([name, absent]) => String(row[name] ?? absent)),
     ...counts.map(([name]) => numberText(row[name] ?? 0)),
   ]);
-  return [line(2, span(title)), ...tableLines(4, head, cells, names.length)];
+  return [line(2, title), ...tableLines(4, head, cells, names.length)];
 }
 
 function exampleLines(example: ShadowView["examples"][number]): readonly Line[] {
@@ -449,12 +372,10 @@ function exampleLines(example: ShadowView["examples"][number]): readonly Line[] 
     ...(needs.length === 0 ? [] : [`with ${needs.join(", ")}`]),
   ];
   return [
-    line(2, span(verdict, "yellow"), span(`, ${times}, ${period}`)),
-    line(4, span(request.join(" "))),
-    line(4, span("request ", "dim"), span(example.request_id)),
-    ...(command === null
-      ? []
-      : [{ ...line(4, span("try     ", "dim"), span(command)), whole: true }]),
+    line(2, span(verdict, "yellow"), `, ${times}, ${period}`),
+    line(4, request.join(" ")),
+    line(4, span("request ", "dim"), example.request_id),
+    ...(command === null ? [] : [wholeLine(4, span("try     ", "dim"), command)]),
     ...(member === null
       ? []
       : [line(4, span(`no command: the files no longer have its ${member}`, "dim"))]),

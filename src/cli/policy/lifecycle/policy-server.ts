@@ -21,7 +21,12 @@ import {
   type Answer,
   type ServerAnswer,
 } from "../../terminal/call-server.ts";
-import { CommandError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
+import {
+  CommandError,
+  NotNowError,
+  UsageError,
+  type CommandIo,
+} from "../../terminal/command-io.ts";
 import { jsonText } from "../../terminal/printing.ts";
 import {
   POLICY,
@@ -29,6 +34,7 @@ import {
   POLICY_SHADOW,
 } from "../../../http/contract/policy-answers.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
+import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
 import type { SimulationReport } from "../../../simulate/report/report.ts";
 
 /** The largest report that is read, bytes. */
@@ -202,11 +208,11 @@ export function reportDifferences(left: JsonObject, right: JsonObject): readonly
 }
 
 const RESPECTS: readonly (readonly [string, (report: JsonObject) => JsonValue])[] = [
-  ["the table of its base", (report) => objectOf(report, "base")?.table_revision ?? null],
-  ["the table of its head", (report) => objectOf(report, "head")?.table_revision ?? null],
+  ["the table of its base", ({ base }) => pick(base, ["table_revision"])],
+  ["the table of its head", ({ head }) => pick(head, ["table_revision"])],
   ["the enforced policies of its base", enforcedDigests],
-  ["the promoted policies", ({ promoted_policies: policies = null }) => policies],
-  ["whether every class was decided", ({ complete = null }) => complete],
+  ["the promoted policies", (report) => pick(report, ["promoted_policies"])],
+  ["whether every class was decided", (report) => pick(report, ["complete"])],
   ["the assertions", comparedAssertions],
   ["the changes", comparedChanges],
 ];
@@ -215,44 +221,42 @@ function enforcedDigests(report: JsonObject): JsonValue {
   const policies = objectsOf(objectOf(report, "base"), "policies").filter(
     ({ slot }) => slot === "enforced",
   );
-  return policies.map((policy) => pick(policy, ["id", "digest"]));
+  return pick(policies, ["id", "digest"]);
 }
 
-function comparedAssertions(report: JsonObject): JsonValue {
-  const found = objectOf(report, "assertions");
-  if (found === null) return null;
+function comparedAssertions({ assertions }: JsonObject): JsonValue {
+  if (!isJsonObject(assertions)) return null;
+  const { results = [], coverage = [] } = assertions;
   return [
-    objectsOf(found, "results").map((one) =>
-      pick(one, ["id", "kind", "status", "view", "classes", "violations"]),
-    ),
-    objectsOf(found, "coverage").map((one) =>
-      pick(one, ["what", "covered", "of", "required", "status"]),
-    ),
+    pick(results, ["id", "kind", "status", "view", "classes", "violations"]),
+    pick(coverage, ["what", "covered", "of", "required", "status"]),
   ];
 }
 
-function comparedChanges(report: JsonObject): JsonValue {
-  const space = pick(objectOf(report, "space"), ["classes", "shapes"]);
-  return [space, ...["declared", "promoted"].map((name) => comparison(objectOf(report, name)))];
+function comparedChanges({ space, declared, promoted }: JsonObject): JsonValue {
+  return [pick(space, ["classes", "shapes"]), comparison(declared), comparison(promoted)];
 }
 
-function comparison(found: JsonObject | null): JsonValue {
-  const paths = (name: string): JsonValue =>
-    objectsOf(found, name).map((path) =>
-      pick(path, ["workspace", "operation", "provider", "region", "routes"]),
-    );
+function comparison(found: JsonValue | undefined): JsonValue {
+  const {
+    groups,
+    new_data_paths: gained,
+    lost_data_paths: lost,
+  } = isJsonObject(found) ? found : {};
+  const path = ["workspace", "operation", "provider", "region", "routes"];
   return [
     pick(found, ["access", "changed_classes", "changed_shapes", "kinds"]),
-    objectsOf(found, "groups").map((group) =>
-      pick(group, ["id", "kinds", "classes", "shapes", "base", "head"]),
-    ),
-    paths("new_data_paths"),
-    paths("lost_data_paths"),
+    pick(groups, ["id", "kinds", "classes", "shapes", "base", "head"]),
+    pick(gained, path),
+    pick(lost, path),
   ];
 }
 
-function pick(object: JsonObject | null, names: readonly string[]): JsonValue {
-  return Object.fromEntries(names.map((name) => [name, object?.[name] ?? null]));
+/** Members of an object, or of each object of a list; `null` for absent ones. */
+function pick(value: JsonValue | undefined, names: readonly string[]): JsonValue {
+  if (Array.isArray(value)) return value.map((one: JsonValue) => pick(one, names));
+  const object = isJsonObject(value) ? value : {};
+  return Object.fromEntries(names.map((name) => [name, object[name] ?? null]));
 }
 
 /** Address of a server unless a flag or variable gives another one. */
@@ -281,20 +285,25 @@ interface Answered {
  * messages of the command line.
  */
 export class PolicyServer {
-  readonly #address: string;
+  readonly #flag: string | undefined;
   readonly #io: CommandIo;
-  /**
-   * `--server` as it was given, for commands to paste; `null` where the environment names it, or
-   * nothing does.
-   */
-  readonly flag: string | null;
 
   /** @param flag the value of `--server`. */
   constructor(flag: string | undefined, io: CommandIo) {
-    const named = io.environment.SIGNALBOX_SERVER ?? "";
-    this.#address = flag ?? (named === "" ? DEFAULT_SERVER : named);
+    this.#flag = flag;
     this.#io = io;
-    this.flag = flag ?? null;
+  }
+
+  /** A command about a policy to paste; it names the server as this command line did. */
+  command(...argv: readonly string[]): string {
+    const flag = this.#flag === undefined ? [] : ["--server", this.#flag];
+    return explainCommand(["policy", ...argv, ...flag]);
+  }
+
+  #url(path: string): URL {
+    const named = this.#io.environment.SIGNALBOX_SERVER ?? "";
+    const address = this.#flag ?? (named === "" ? DEFAULT_SERVER : named);
+    return serverUrl(address, `/v1/policies${path}`);
   }
 
   list(query: Readonly<Record<string, string>>): Promise<JsonObject> {
@@ -344,7 +353,7 @@ export class PolicyServer {
   ): Promise<Answered> {
     const inDoubt = `the change may or may not have been made; check: signalbox policy show ${id}`;
     const answer = await callServer({
-      url: serverUrl(this.#address, `/v1/policies/${id}/${change}`),
+      url: this.#url(`/${id}/${change}`),
       method: "POST",
       key: serverKey(this.#io, "operations:manage"),
       body,
@@ -370,7 +379,7 @@ export class PolicyServer {
     query: Readonly<Record<string, string>>,
     wait?: number,
   ): Promise<JsonObject> {
-    const url = serverUrl(this.#address, `/v1/policies${path}`);
+    const url = this.#url(path);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     const key = serverKey(this.#io, "governance:read or operations:manage");
     const answer = await callServer({
@@ -396,9 +405,14 @@ export type SlotView = NonNullable<PolicyView["candidate"]>;
  */
 export type Content = Pick<SlotView, "revision" | "digest">;
 
-/** `r4 (9f2c1a7b)` */
-export function contentText({ revision, digest }: Content): string {
-  return `${revision} (${digest.slice(0, 8)})`;
+/** `r4 (9f2c1a7b)`; `nothing` for `null`. */
+export function contentText(content: Content | null): string {
+  return content === null ? "nothing" : `${content.revision} (${content.digest.slice(0, 8)})`;
+}
+
+/** A digest for a command to paste. */
+export function shortDigest({ digest }: Content): string {
+  return digest.slice(0, 12);
 }
 
 export type ApprovalView = PolicyView["approvals"][number];
@@ -476,22 +490,10 @@ export function notPolicies(): CommandError {
 }
 
 /**
- * Nothing is broken, and nothing was done: something is missing, or another change was first. Exit
- * code 3.
- */
-export class NotNowError extends Error {
-  override readonly name = "NotNowError";
-}
-
-/**
  * The error of an answer: the server's message and fix. @param policy id for the commands in the
  * fix. @param undone ends the message of a change.
  */
-function refusal(
-  { status, body }: ServerAnswer,
-  policy: string,
-  undone: string,
-): CommandError | NotNowError {
+function refusal({ status, body }: ServerAnswer, policy: string, undone: string): CommandError {
   const error = objectOf(body, "error");
   const code = textOf(error, "code").slice(0, 64);
   const message = textOf(error, "message").slice(0, 500);

@@ -122,8 +122,7 @@ in shadow would have done to requests, with commands that explain them, and the 
       ? await server.below(view.id, "shadow", { examples: String(EXAMPLE_GROUPS) })
       : null;
     if (json) io.stdout(jsonText({ policy, shadow }));
-    else
-      printLines(policyLines(view, shadow === null ? null : parseShadow(shadow), server.flag), io);
+    else printLines(policyLines(view, shadow === null ? null : parseShadow(shadow), server), io);
   },
 });
 
