@@ -42,14 +42,14 @@ export async function readPolicyFolder(io: CommandIo, flag: string): Promise<Pol
     throw new CommandError(`${shownPath(io.cwd, outside)}: ${what}; ${fix}`);
   }
   const tree = directoryTree(path);
-  const own = await namesIn(tree, ".");
-  if (own === null) {
+  const direct = await namesIn(tree, ".");
+  if (direct === null) {
     throw new CommandError(
       `--dir: there is no folder ${shown}; name the folder of the policies, or create a policy: signalbox policy new ID`,
     );
   }
   const shared = (await namesIn(tree, "lib")) ?? [];
-  const names = [...own, ...shared.map((name) => `lib/${name}`)].toSorted();
+  const names = [...direct, ...shared.map((name) => `lib/${name}`)].toSorted();
   const sources: Source[] = [];
   for (const name of names) {
     const shownName = posix.join(shown, name);

@@ -114,7 +114,7 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
     const hasReason = reasoned.includes(name);
     const list = (rule: string): string =>
       `{${constraint}: [value | value := ${rule}_${mark}[${constraint}]]}`;
-    const look = (requested: Sighting["requested"]): string =>
+    const printed = (requested: Sighting["requested"]): string =>
       `print(${JSON.stringify(mark)}, json.marshal({
 		"policy": ${JSON.stringify(contract.id)},
 		"constraint": ${constraint},
@@ -124,9 +124,9 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
 	}))`;
     const passes =
       effect === "gate"
-        ? `pass[${constraint}] := value if {\n\t${look("pass")}\n\tvalue := pass_${mark}[${constraint}]\n}`
-        : `pass[${constraint}] contains id if {\n\t${look("pass")}\n\tsome id in pass_${mark}[${constraint}]\n}`;
-    const reason = `reason[${constraint}] := value if {\n\t${look("reason")}\n\tvalue := reason_${mark}[${constraint}]\n}`;
+        ? `pass[${constraint}] := value if {\n\t${printed("pass")}\n\tvalue := pass_${mark}[${constraint}]\n}`
+        : `pass[${constraint}] contains id if {\n\t${printed("pass")}\n\tsome id in pass_${mark}[${constraint}]\n}`;
+    const reason = `reason[${constraint}] := value if {\n\t${printed("reason")}\n\tvalue := reason_${mark}[${constraint}]\n}`;
     return hasReason ? [passes, reason] : [passes];
   });
   return `package signalbox.policy[${JSON.stringify(contract.id.replaceAll("-", "_"))}]\n\n${rules.join("\n\n")}\n`;
@@ -175,14 +175,8 @@ export function coveredConstraints(
   });
 }
 
-interface Judged {
-  readonly requested: Sighting["requested"];
-  readonly verdict: Verdict;
-  readonly reason: string | null;
-}
-
 /** Nothing for a set without candidates: every set holds all of none, and no request has none. */
-function judge({ contract, digest }: CompiledPolicy, sighting: Sighting): readonly Judged[] {
+function judge({ contract, digest }: CompiledPolicy, sighting: Sighting) {
   const identity: PolicyIdentity = { id: contract.id, revision: 0, digest, slot: "candidate" };
   const constraints = contract.constraints.filter(
     ({ name, effect }) =>
@@ -195,6 +189,17 @@ function judge({ contract, digest }: CompiledPolicy, sighting: Sighting): readon
     sighting.candidates,
   ).map(({ verdict, reason }) => ({ requested: sighting.requested, verdict, reason }));
 }
+
+/** The verdicts that tests have to see, and the input that shows each, of a gate and of a set. */
+const VERDICT_GAPS = [
+  ["pass", "CONSTRAINT_NEVER_SEEN_PASSING", "which it passes", "of which every candidate passes"],
+  [
+    "fail",
+    "CONSTRAINT_NEVER_SEEN_FAILING",
+    "which it does not pass",
+    "of which a candidate does not pass",
+  ],
+] as const;
 
 /** Where the gaps of a policy are shown. */
 export interface GapLocations {
@@ -235,26 +240,11 @@ export function gapsOf(
   for (const { policy, constraint, effect, verdicts, reasons } of constraints) {
     if (untested.includes(policy)) continue;
     const location = locations.get(policy)?.constraintAt(constraint);
-    if (verdicts.pass === 0) {
-      const input = effect === "gate" ? "which it passes" : "of which every candidate passes";
-      const message = `no test has seen ${constraint} pass`;
-      report(
-        "CONSTRAINT_NEVER_SEEN_PASSING",
-        location,
-        message,
-        `Query pass.${constraint} with an input ${input}.`,
-      );
-    }
-    if (verdicts.fail === 0) {
-      const input =
-        effect === "gate" ? "which it does not pass" : "of which a candidate does not pass";
-      const message = `no test has seen ${constraint} fail`;
-      report(
-        "CONSTRAINT_NEVER_SEEN_FAILING",
-        location,
-        message,
-        `Query pass.${constraint} with an input ${input}.`,
-      );
+    for (const [verdict, code, gateInput, setInput] of VERDICT_GAPS) {
+      if (verdicts[verdict] > 0) continue;
+      const input = effect === "gate" ? gateInput : setInput;
+      const message = `no test has seen ${constraint} ${verdict}`;
+      report(code, location, message, `Query pass.${constraint} with an input ${input}.`);
     }
     for (const { reason } of reasons.filter(({ tests }) => tests === 0)) {
       const hint = "Test an input that fails for this reason, or remove the reason from METADATA.";

@@ -74,17 +74,10 @@ export type GapCode =
 
 type LineCounts = Pick<FileCoverage, "covered_lines" | "missed_lines">;
 
-/** How many tests ended how. */
-interface Totals {
-  readonly tests: number;
-  readonly passed: number;
-  readonly failed: number;
-  readonly errors: number;
-  readonly skipped: number;
-  readonly milliseconds: number;
-}
+/** Number of tests by outcome. */
+type Totals = ReturnType<typeof totalsOf>;
 
-function totalsOf(tests: readonly PolicyTest[]): Totals {
+function totalsOf(tests: readonly PolicyTest[]) {
   const amount = (outcome: PolicyTest["outcome"]): number =>
     tests.filter((test) => test.outcome === outcome).length;
   return {
@@ -143,21 +136,15 @@ function policyLines(
   verbose: boolean,
   paint: Paint,
 ): readonly string[] {
+  const name = printable(id).padEnd(width);
+  if (tests.length === 0) return [`${paint("yellow", "NONE")}  ${name}  no tests`];
   const totals = totalsOf(tests);
-  const failed = totals.failed + totals.errors > 0;
-  const result = failed
-    ? paint("red", "FAIL")
-    : tests.length === 0
-      ? paint("yellow", "NONE")
-      : paint("green", "PASS");
-  const amounts =
-    tests.length === 0
-      ? "no tests"
-      : [amountText(tests.length, "test"), ...exceptions(totals)].join(", ");
-  const time = tests.length === 0 ? "" : `  ${paint("dim", duration(totals.milliseconds))}`;
-  const shown = tests.filter(({ outcome }) => verbose || outcome === "fail" || outcome === "error");
+  const result = totals.failed + totals.errors > 0 ? paint("red", "FAIL") : paint("green", "PASS");
+  const amounts = [amountText(tests.length, "test"), ...exceptions(totals)].join(", ");
+  const time = paint("dim", duration(totals.milliseconds));
+  const shown = tests.filter((test) => verbose || isFailure(test));
   return [
-    `${result}  ${printable(id).padEnd(width)}  ${amounts}${time}`,
+    `${result}  ${name}  ${amounts}  ${time}`,
     ...shown.flatMap((test) => testLines(test, paint)),
   ];
 }
@@ -173,7 +160,7 @@ function testLines(test: PolicyTest, paint: Paint): readonly string[] {
   const [text, style] = OUTCOME_TEXTS[test.outcome];
   const head = `      ${paint(style, text.padEnd(7))}  ${printable(test.name)}  ${paint("dim", duration(test.milliseconds))}`;
   const details: string[] = [];
-  if (test.outcome === "fail" || test.outcome === "error") {
+  if (isFailure(test)) {
     details.push(`${printable(test.file)}:${test.line}:${test.column}`);
     details.push(...test.cases.map((one) => `failing case: ${printable(one)}`));
     details.push(...test.error.map(printable));
@@ -188,12 +175,16 @@ function summary(totals: Totals, milliseconds: number, paint: Paint): string {
   return `${amountText(totals.tests, "test")}: ${paint(failed ? "red" : "green", parts)} ${paint("dim", `in ${duration(milliseconds)}`)}`;
 }
 
+export function isFailure({ outcome }: PolicyTest): boolean {
+  return outcome === "fail" || outcome === "error";
+}
+
 function exceptions({ failed, errors, skipped }: Totals): readonly string[] {
   return [
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(errors > 0 ? [amountText(errors, "error")] : []),
-    ...(skipped > 0 ? [`${skipped} skipped`] : []),
-  ];
+    failed > 0 ? `${failed} failed` : "",
+    errors > 0 ? amountText(errors, "error") : "",
+    skipped > 0 ? `${skipped} skipped` : "",
+  ].filter(Boolean);
 }
 
 function duration(milliseconds: number): string {
@@ -285,15 +276,14 @@ const JUNIT_OUTCOMES = {
 function caseOf(className: string, test: PolicyTest): JunitCase {
   const { name, file, line, column, printed, milliseconds, outcome, error, cases } = test;
   const reasons = outcome === "error" ? error : cases.map((text) => `failing case: ${text}`);
-  const isFailure = outcome === "error" || outcome === "fail";
   const fallback = outcome === "error" ? "error" : "the test failed";
   return {
     name,
     className,
     position: { file, line },
     outcome: JUNIT_OUTCOMES[outcome],
-    message: isFailure ? (reasons[0] ?? fallback) : null,
-    lines: isFailure ? [`${file}:${line}:${column}`, ...reasons] : [],
+    message: isFailure(test) ? (reasons[0] ?? fallback) : null,
+    lines: isFailure(test) ? [`${file}:${line}:${column}`, ...reasons] : [],
     output: printed,
     seconds: seconds(milliseconds),
   };
@@ -327,21 +317,18 @@ export function formatTestJson(run: TestRun | null, diagnostics: readonly Diagno
   const { milliseconds: _ofTests, ...totals } = totalsOf(
     run?.policies.flatMap(({ tests }) => tests) ?? [],
   );
+  const { files = [], constraints } = run?.coverage ?? {};
+  const coverage =
+    constraints === undefined
+      ? null
+      : { percent: Number(percentText(linePercentage(files))), files, constraints };
   const document = {
     version: 1,
     ...totals,
     milliseconds: run?.milliseconds ?? 0,
     policies: run?.policies ?? [],
-    coverage: run === null || run.coverage === null ? null : coverageDocument(run.coverage),
+    coverage,
     diagnostics,
   };
   return jsonText(document);
-}
-
-function coverageDocument({ files, constraints }: Coverage): object {
-  return {
-    percent: Number(percentText(linePercentage(files))),
-    files,
-    constraints,
-  };
 }

@@ -3,7 +3,6 @@ import { compilePolicies } from "../../../policy/compile-policies.ts";
 import type { CompileCache } from "../../../policy/toolchain/compile-cache.ts";
 import {
   ToolchainError,
-  type ModuleFacts,
   type TestResponse,
   type TestResult,
 } from "../../../policy/toolchain/protocol.ts";
@@ -23,6 +22,7 @@ import {
   formatJunit,
   formatTestJson,
   formatRun,
+  isFailure,
   type TestRun,
   type PolicyTest,
   type Coverage,
@@ -257,7 +257,7 @@ function failuresOf({ policies }: TestRun): readonly Diagnostic<TestFailureCode>
 
 function failureOf(test: PolicyTest): readonly Diagnostic<TestFailureCode>[] {
   const { name, file, line, column, outcome, cases, printed, error } = test;
-  if (outcome !== "fail" && outcome !== "error") return [];
+  if (!isFailure(test)) return [];
   const hint = [...error, ...printed.map((text) => `printed: ${text}`)].join("\n");
   const which = cases.length === 0 ? "" : ` for ${cases.join(", ")}`;
   const location = { severity: "error", file, line, column, hint } as const;
@@ -324,11 +324,8 @@ async function runWatched(
   const mark = `seen${randomBytes(12).toString("hex")}`;
   const policyFiles = files.filter(({ kind }) => kind === "policy");
   const modules = policyFiles.map(({ source }) => source);
-  const facts = new Map<string, ModuleFacts>();
-  for (const module of (await toolchain.check({ modules, units: [], input_schema: null }))
-    .modules) {
-    facts.set(module.path, module);
-  }
+  const checked = await toolchain.check({ modules, units: [], input_schema: null });
+  const facts = new Map(checked.modules.map((module) => [module.path, module]));
   const watched = policyFiles.flatMap((file) => {
     const policy = policies.find(({ contract }) => contract.id === file.name);
     const known = facts.get(file.source.path);
@@ -388,23 +385,19 @@ function groupTests(
   results: readonly TestResult[],
   files: readonly PolicyFile[],
 ): readonly TestedPolicy[] {
-  const groups = new Map<string, { file: string; tests: PolicyTest[] }>();
-  for (const { kind, name, source } of files) {
-    if (kind === "policy")
-      groups.set(name, { file: source.path.replace(/\.rego$/, "_test.rego"), tests: [] });
-  }
   const homes = new Map(
     files.map(({ kind, name, source }) => [source.path, kind === "library" ? `lib/${name}` : name]),
   );
-  for (const result of results) {
-    const home = homes.get(result.file) ?? result.package;
-    const group = groups.get(home) ?? { file: result.file, tests: [] };
-    group.tests.push(testOf(result));
-    groups.set(home, group);
-  }
-  return [...groups]
-    .map(([id, { file, tests }]) => ({ id, file, tests }))
-    .toSorted((left, right) => (left.id < right.id ? -1 : 1));
+  const byHome = Map.groupBy(results, ({ file, package: name }) => homes.get(file) ?? name);
+  const testFiles = new Map(
+    files
+      .filter(({ kind }) => kind === "policy")
+      .map(({ name, source }) => [name, source.path.replace(/\.rego$/, "_test.rego")]),
+  );
+  return [...new Set([...testFiles.keys(), ...byHome.keys()])].toSorted().map((id) => {
+    const tests = byHome.get(id) ?? [];
+    return { id, file: testFiles.get(id) ?? tests[0]?.file ?? "", tests: tests.map(testOf) };
+  });
 }
 
 function testOf({
