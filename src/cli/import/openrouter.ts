@@ -129,7 +129,7 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
   fields.note("carried", "context_length", "`context_window` of the model");
   top.note("carried", "max_completion_tokens", "`max_output_tokens` of the model");
   for (const part of [fields, architecture, top, pricing])
-    part.noteUnread({}, ["left_out", "has no counterpart in routes.yaml"]);
+    part.noteRest([], { outcome: "left_out", text: "has no counterpart in routes.yaml" });
 }
 
 /** Further rates → members of `price`; a rate of 0 means that there is no price of its own. */

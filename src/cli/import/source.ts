@@ -146,7 +146,7 @@ export class Fields implements Spot {
   readonly at: Position;
   readonly #members: MapNode["members"];
   readonly #reading: Reading;
-  #read = new Set<string>();
+  #seen = new Map<string, "read" | "noted">();
 
   constructor({ at, members }: Pick<MapNode, "at" | "members">, path: Path, reading: Reading) {
     this.path = path;
@@ -157,10 +157,10 @@ export class Fields implements Spot {
 
   /** `null` for absent and null. Marks the member as read. */
   item(name: string): Item | null {
-    this.#read.add(name);
+    if (!this.#seen.has(name)) this.#seen.set(name, "read");
     const member = this.#members.get(name);
     if (member === undefined || isNull(member.node)) return null;
-    return { path: [...this.path, name], at: member.keyAt, node: member.node };
+    return { ...this.spot(name), node: member.node };
   }
 
   /** The first of these members that is present. */
@@ -291,7 +291,7 @@ export class Fields implements Spot {
   over(other: Fields): Fields {
     const members = new Map([...other.#members, ...this.#members]);
     const joined = new Fields({ at: this.at, members }, this.path, this.#reading);
-    joined.#read = new Set(this.#read);
+    joined.#seen = new Map(this.#seen);
     return joined;
   }
 
@@ -301,29 +301,31 @@ export class Fields implements Spot {
     const members = new Map(this.#members);
     members.set(name, { keyAt, node: { kind: "scalar", at: keyAt, value } });
     const changed = new Fields({ at: this.at, members }, this.path, this.#reading);
-    changed.#read = this.#read;
+    changed.#seen = this.#seen;
     return changed;
   }
 
-  /**
-   * Reports the members that are present, with everything below them, and marks them as read.
-   */
+  /** Reports the members that are present, with everything below them. */
   note(outcome: Outcome, names: string | readonly string[], text: string): void {
-    for (const item of [names].flat().flatMap((name) => this.item(name) ?? []))
-      this.#reading.report.add(outcome, item, text, "whole");
+    for (const name of [names].flat()) {
+      const item = this.item(name);
+      if (item !== null) this.#reading.report.add(outcome, item, text, "whole");
+      this.#seen.set(name, "noted");
+    }
   }
 
   /**
-   * Reports every member that has not been read. A value is never repeated.
+   * Reports every member without a line, by the table of its mapping. A value is never repeated.
    *
-   * @param others for keys that `known` does not have; by default they are reported as unknown, so
-   * that a person looks them up.
+   * @param others for keys that were not read and are not in the table; by default they are reported
+   * as unknown, so that a person looks them up.
    */
-  noteUnread(known: KnownKeys, others: KnownKeys[string] = UNKNOWN): void {
+  noteRest(known: readonly KnownKeys[] = [], others: Omit<KnownKeys, "keys"> = UNKNOWN): void {
     for (const [name, { node }] of this.#members) {
-      if (this.#read.has(name)) continue;
-      const row = rowOf(known, name) ?? others;
-      this.note(row[0], name, row[1]);
+      const seen = this.#seen.get(name);
+      const row = known.find(({ keys }) => keys.includes(name)) ?? others;
+      if (seen === "noted" || (seen === "read" && (row === others || isReference(node)))) continue;
+      this.note(readOutcome(row.outcome), name, row.text);
       if (row === UNKNOWN && node.kind === "scalar" && looksLikeSecret(String(node.value)))
         this.note(
           "decide",
@@ -374,13 +376,24 @@ export function rowOf<Row>(
 export const OUTCOMES = ["carried", "changed", "left_out", "decide"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Outcome and sentence of keys that need no reading, by name. */
-export type KnownKeys = Readonly<Record<string, readonly [Outcome, string]>>;
+/** Outcome and sentence of keys whose values do not matter for either: a row of a known-keys.json. */
+interface KnownKeys {
+  /** An {@link Outcome}. */
+  readonly outcome: string;
+  readonly text: string;
+  readonly keys: readonly string[];
+}
 
-const UNKNOWN: KnownKeys[string] = [
-  "decide",
-  "this key is not known to the import: look up what it does, and whether anything has to replace it",
-];
+function readOutcome(text: string): Outcome {
+  const outcome = OUTCOMES.find((one) => one === text);
+  if (outcome === undefined) throw new Error(`known-keys.json: ${text} is not an outcome`);
+  return outcome;
+}
+
+const UNKNOWN = {
+  outcome: "decide",
+  text: "this key is not known to the import: look up what it does, and whether anything has to replace it",
+};
 
 interface ReportEntry {
   readonly outcome: Outcome;

@@ -8,27 +8,9 @@ import {
   operationOf,
 } from "../configuration/imported-configuration.ts";
 import { priceRow } from "../configuration/rows.ts";
-import { type Fields, type KnownKeys, OUTCOMES, REFERENCE } from "../source.ts";
-import sections from "./known-keys.json" with { type: "json" };
+import { type Fields, REFERENCE } from "../source.ts";
+import knownKeys from "./known-keys.json" with { type: "json" };
 import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./providers.ts";
-
-/**
- * Keys of LiteLLM's configuration that no code reads, as config_settings of its documentation lists
- * them, by section; `file` has the sections themselves.
- */
-export function knownKeys(section: keyof typeof sections): KnownKeys {
-  return Object.fromEntries(
-    sections[section].flatMap(({ outcome, text, keys }) => {
-      const known = OUTCOMES.find((one) => one === outcome);
-      if (known === undefined) throw new Error(`known-keys.json: ${outcome} is not an outcome`);
-      return keys.map((key) => [key, [known, text] as const]);
-    }),
-  );
-}
-
-const LIMIT =
-  "an endpoint has no such limit here: at the provider's own limit the answer is 429, and the next endpoint is tried";
-const LIMITS: KnownKeys = { tpm: ["left_out", LIMIT], rpm: ["left_out", LIMIT] };
 
 /** One row of `model_list`; with a `*` it stands for any model of a provider. `null` after an error. */
 export function readRow(row: Fields, surroundings: Surroundings, imported: ImportedConfiguration) {
@@ -67,10 +49,9 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
         imported.report.add("left_out", row, why);
         return;
       }
-      row.note("carried", "model_name", "name of the route");
-      params.noteUnread(knownKeys("litellm_params"));
-      info.noteUnread(knownKeys("model_info"));
-      row.noteUnread(LIMITS);
+      params.noteRest(knownKeys.litellm_params);
+      info.noteRest(knownKeys.model_info);
+      row.noteRest(knownKeys.model_list);
     },
   };
 }
@@ -124,13 +105,7 @@ function deploymentOf(
   const endpoint = endpointOf(connection, operation, params, info, imported);
   if (typeof endpoint === "string") return refuse(endpoint);
   params.note("carried", "model", `endpoint ${quote(endpoint.id)} of route ${quote(name)}`);
-  if (region !== null) params.note("carried", "region_name", "region of the provider");
   readTimes(params, connection);
-  params.note(
-    "changed",
-    ["rpm", "tpm"],
-    `${LIMIT}; the share of the route where no deployment of the name has \`weight\``,
-  );
   return {
     endpoint,
     operation,
@@ -166,28 +141,6 @@ const SUPPORTS: Readonly<Record<string, Capability>> = {
   supports_assistant_prefill: "prefill",
 };
 
-/** Flags without a capability. */
-const NO_CAPABILITY = [
-  "supports_parallel_function_calling",
-  "supports_prompt_caching",
-  "supports_system_messages",
-  "supports_tool_choice",
-  "supports_native_streaming",
-  "supports_url_context",
-  "supports_embedding_image_input",
-];
-
-/** Members of `model_info` that the row of the model has. */
-const MODEL_MEMBERS = {
-  mode: "`operations` of the model",
-  base_model: "id of the model",
-  max_input_tokens: "`context_window` of the model",
-  max_output_tokens: "`max_output_tokens` of the model",
-  max_tokens: "`max_output_tokens` of the model, or `context_window` of one that embeds",
-  output_vector_size: "`dimensions` of the model",
-  access_groups: "`approve.routes` of teams and keys that name the group",
-};
-
 /** @returns the reason where there can be none. */
 function endpointOf(
   { provider, upstream }: Connection,
@@ -199,10 +152,10 @@ function endpointOf(
   const stated = new Map<Capability, boolean>();
   for (const [key, capability] of Object.entries(SUPPORTS)) {
     const value = info.flag(key);
-    if (value !== null) stated.set(capability, value);
-    if (value !== null) info.note("carried", key, `capability \`${capability}\``);
+    if (value === null) continue;
+    stated.set(capability, value);
+    info.note("carried", key, `capability \`${capability}\``);
   }
-  info.note("left_out", NO_CAPABILITY, "not a capability here: protocols and presets define it");
   const most = info.number("max_tokens");
   const output = info.number("max_output_tokens") ?? most;
   const added = imported.endpoint(provider, {
@@ -216,14 +169,10 @@ function endpointOf(
     spot: params,
   });
   if (typeof added === "string") return added;
-  for (const [key, text] of Object.entries(MODEL_MEMBERS)) info.note("carried", key, text);
   added.price = priceOf(params, info, operation, imported);
   const concurrency = params.number("max_parallel_requests");
-  if (concurrency !== null) {
+  if (concurrency !== null)
     added.maxConcurrency = Math.min(100_000, Math.max(1, Math.floor(concurrency)));
-    const limit = "`max_concurrency` of the endpoint, in each process";
-    params.note("carried", "max_parallel_requests", limit);
-  }
   return added;
 }
 

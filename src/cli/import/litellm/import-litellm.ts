@@ -14,7 +14,8 @@ import {
   type Reading,
   REFERENCE,
 } from "../source.ts";
-import { type Deployment, knownKeys, readRow, type Row } from "./deployments.ts";
+import { type Deployment, readRow, type Row } from "./deployments.ts";
+import knownKeys from "./known-keys.json" with { type: "json" };
 import { splitModel } from "./providers.ts";
 import {
   addRoutes,
@@ -82,13 +83,13 @@ export async function importLiteLlm(
   addTags(settings.router, groups, imported);
   addGuardrails(root, groups, routes, imported);
   for (const { finish } of rows) finish();
-  settings.router.noteUnread(knownKeys("router_settings"));
-  settings.litellm.noteUnread(knownKeys("litellm_settings"));
-  settings.general.noteUnread(knownKeys("general_settings"));
-  const variables = "variables belong to the environment; keep files with their values out of git";
-  environment.noteUnread({}, ["left_out", variables]);
+  settings.router.noteRest(knownKeys.router_settings);
+  settings.litellm.noteRest(knownKeys.litellm_settings);
+  settings.general.noteRest(knownKeys.general_settings);
+  const text = "variables belong to the environment; keep files with their values out of git";
+  environment.noteRest([], { outcome: "left_out", text });
   root.item("include");
-  root.noteUnread(knownKeys("file"));
+  root.noteRest(knownKeys.file);
   imported.report.addRest(whole);
 }
 
@@ -156,8 +157,7 @@ function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {
     const name = row.text("credential_name");
     const values = row.fields("credential_values");
     if (name !== null && row.has("credential_values")) found.set(name, values);
-    row.note("carried", "credential_name", "provider rows with these values");
-    row.noteUnread({ credential_info: ["left_out", "describes the credential"] });
+    row.noteRest(knownKeys.credential_list);
   }
   return found;
 }

@@ -244,7 +244,6 @@ export function connectionOf(
   const written = params.plain("model", "the model");
   if (written === null) return "`litellm_params.model` does not name the model that is called";
   const { prefix, row, name } = splitModel(written, params.text("custom_llm_provider"));
-  params.note("carried", "custom_llm_provider", "provider of the endpoint");
   if (row === undefined)
     return "this provider of LiteLLM has no preset here; if it speaks OpenAI's protocol, write `openai/` before the model and set `api_base`";
   const form = row.models?.find((one) => one.form.test(name));
@@ -473,9 +472,7 @@ function connectAmazon(
     /^[a-z]{2}(?:-[a-z]+){1,3}-\d{1,2}$/,
     "eu-west-1",
   );
-  if (region !== null)
-    params.note("carried", "aws_region_name", "region of the provider, and of its host");
-  else if (base === null)
+  if (region === null && base === null)
     report.add(
       "decide",
       params,
@@ -500,18 +497,6 @@ function connectAmazon(
       );
   }
   const profile = params.plain("aws_profile_name", "the profile");
-  if (profile !== null)
-    params.note("carried", "aws_profile_name", "`credentials: shared_file` with the profile");
-  params.note(
-    "changed",
-    "aws_role_name",
-    "`credentials: web_identity` takes the role of AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE; set both",
-  );
-  params.note(
-    "decide",
-    ["aws_session_name", "aws_web_identity_token", "aws_sts_endpoint", "aws_external_id"],
-    "belongs to the role: the platform's own variables have it",
-  );
   const credentials =
     profile !== null ? "shared_file" : params.has("aws_role_name") ? "web_identity" : "env";
   // A private host does not show for which region calls are signed.
@@ -550,11 +535,6 @@ function connectGoogle(
     /^(?:global|us|eu|[a-z]+-[a-z]+\d{1,2})$/,
     "europe-west4",
   );
-  for (const name of ["vertex_project", "vertex_location"]) {
-    const item = params.item(name);
-    if (item !== null && !isReference(item.node))
-      params.note("carried", name, "`base_url` and `region` of the provider");
-  }
   const hasLocation = params.has("vertex_location");
   if (!hasLocation)
     report.add(

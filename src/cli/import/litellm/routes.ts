@@ -12,8 +12,9 @@ import {
   weightsOf,
 } from "../configuration/rows.ts";
 import { duration, reachable } from "../routes-file.ts";
-import { type Fields, type KnownKeys, type Reading, rowOf, type SourceText } from "../source.ts";
-import { type Deployment, knownKeys } from "./deployments.ts";
+import { type Fields, type Reading, rowOf, type SourceText } from "../source.ts";
+import type { Deployment } from "./deployments.ts";
+import knownKeys from "./known-keys.json" with { type: "json" };
 
 /** The three sections of settings. */
 interface Settings {
@@ -80,13 +81,10 @@ export function routeSettings({ router, litellm }: Settings, { report }: Reading
       }
     }
   }
-  const attempts =
-    "`max_attempts` of each route, at most 10: it counts the first call, retries and fallbacks together";
   const names = ["num_retries", "max_retries"];
   const [retries = null] = both.flatMap((section) =>
     names.flatMap((name) => section.number(name) ?? []),
   );
-  for (const section of both) section.note("changed", names, attempts);
   return {
     balance: balanceOf(router),
     retries,
@@ -130,12 +128,6 @@ export function applyProviderSettings(
   }
   const fails = router.number("allowed_fails") ?? litellm.number("allowed_fails") ?? -1;
   const cooldown = router.number("cooldown_time") ?? litellm.number("cooldown_time") ?? 0;
-  for (const section of [router, litellm])
-    section.note(
-      "changed",
-      ["allowed_fails", "cooldown_time"],
-      "`health` of each provider: it counts consecutive failures, LiteLLM those of a minute",
-    );
   const isOff = router.flag("disable_cooldowns") === true;
   if (isOff)
     router.note(
@@ -151,9 +143,6 @@ export function applyProviderSettings(
   };
   const each =
     router.number("default_max_parallel_requests") ?? general.number("max_parallel_requests") ?? 0;
-  const concurrency = "`max_concurrency` of endpoints that have none, in each process";
-  router.note("changed", "default_max_parallel_requests", concurrency);
-  general.note("changed", "max_parallel_requests", concurrency);
   if (each >= 1)
     for (const endpoint of imported.endpoints)
       endpoint.maxConcurrency ??= Math.min(100_000, Math.floor(each));
@@ -348,7 +337,6 @@ interface ModelNames {
 /** Workspaces of the teams, or one for all; keys become commands. @param root the whole file. */
 export function addTenants(root: Fields, names: ModelNames, imported: ImportedConfiguration): void {
   const { report, keyCommands, labels, workspaces, answers } = imported;
-  const known = knownKeys("teams_and_keys");
   const all = [...new Set(names.routes.values())];
   const teams = root.rows("teams");
   if (teams.length === 0) imported.addOnlyWorkspace(all);
@@ -370,7 +358,7 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
     workspaces.push({ id: workspace, routes, labels: inRegion, limits, spot: team });
     report.add("carried", team, `workspace \`${workspace}\``);
     team.note("carried", ["team_id", "team_alias", "blocked"], `workspace \`${workspace}\``);
-    team.noteUnread(known);
+    team.noteRest(knownKeys.teams_and_keys);
   }
   const lists = new Map<string, readonly string[]>();
   for (const key of root.rows(root.has("virtual_keys") ? "virtual_keys" : "keys")) {
@@ -380,11 +368,6 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
     if (team === undefined) key.note("decide", "team_id", "there is no such team in the file");
     if (isBlocked(key, "key", imported)) continue;
     const listed = listedRoutes(key, names, imported);
-    key.note(
-      "decide",
-      "allowed_model_region",
-      "regions are of workspaces: make the key in a workspace with the label of the region",
-    );
     const label = asId(`only-${owner}`, "only-key");
     if (listed !== null) {
       lists.set(label, listed);
@@ -400,7 +383,7 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
     const anew = `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``;
     report.add("decide", key, anew);
     key.note("carried", ["key_alias", "team_id", "blocked"], "owner and workspace of the key");
-    key.noteUnread(known);
+    key.noteRest(knownKeys.teams_and_keys);
   }
   if (lists.size > 0) imported.policies.push(keyListPolicy(lists));
 }
@@ -563,21 +546,19 @@ export function applyTenantSettings(
     };
     workspaces[index] = { ...workspace, limits };
   }
-  const ofProviders = "budgets are of workspaces and keys (docs/limits.md), not of providers";
-  router.fields("provider_budget_config").noteUnread({}, ["left_out", ofProviders]);
+  const text = "budgets are of workspaces and keys (docs/limits.md), not of providers";
+  router.fields("provider_budget_config").noteRest([], { outcome: "left_out", text });
 }
 
 /** A key of the source may not have more than the upper bound, which becomes `per_key`. */
 function perKeyLimits(litellm: Fields, priced: boolean): JsonObject {
-  const expires = ["decide", "`--expires` of each key"] as const;
-  const known: KnownKeys = { duration: expires, key_rotation_interval: expires };
   const sections = [
     "default_key_generate_params",
     "upperbound_key_generate_params",
     "default_team_params",
   ].map((name) => litellm.fields(name));
   const limits = sections.slice(0, 2).map((params) => limitsOf(params, priced));
-  for (const params of sections)
-    params.noteUnread(known, ["decide", "write it at each key or workspace"]);
+  const others = { outcome: "decide", text: "write it at each key or workspace" };
+  for (const params of sections) params.noteRest(knownKeys.default_params, others);
   return Object.assign({}, ...limits);
 }

@@ -13,7 +13,8 @@ import {
   type PlannedFallback,
 } from "../configuration/rows.ts";
 import { Fields, type ImportedFile, type Item, parseMapping, type Spot } from "../source.ts";
-import { endpointOf, FIXED_BY_KIND, NAMES_TARGET, TARGET_KEYS, timeoutOf } from "./target.ts";
+import knownKeys from "./known-keys.json" with { type: "json" };
+import { endpointOf, timeoutOf } from "./target.ts";
 
 /** One import, with the routes that policies are about. */
 interface PortkeyImport {
@@ -38,10 +39,9 @@ export function importPortkey(file: ImportedFile, imported: ImportedConfiguratio
       const name = row.text("name") ?? row.text("slug") ?? `config-${index + 1}`;
       if (row.has("config")) addConfig(config, name, run);
       else row.missing("config", "write the config below it");
-      row.note("carried", ["name", "slug"], "name of the route");
-      row.noteUnread({});
+      row.noteRest(knownKeys.config);
     }
-    root.noteUnread({});
+    root.noteRest();
   } else addConfig(root, basename(file.shown).replace(/\.[a-z]+$/i, ""), run);
   if (run.branching.size > 0) policies.push(branchPolicy(run.branching));
   imported.addGuardrailPolicy(run.guarded, root);
@@ -159,10 +159,10 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
   if (branches.some(({ when }) => when !== null)) run.branching.set(id, branches);
   for (const { plan } of parts) guard(plan, id, run);
   plans.reportOthers();
-  config.noteUnread(TARGET_KEYS);
+  config.noteRest(knownKeys.target);
   const carried = hasDefault ? ["mode", "default"] : ["mode"];
   strategy.note("carried", carried, `route ${quote(id)} and its policy`);
-  strategy.noteUnread({});
+  strategy.noteRest(knownKeys.strategy);
 }
 
 /**
@@ -289,13 +289,8 @@ function settingsOf(fields: Fields): Settings {
   const guardrails = HOOKS.flatMap((name) => fields.item(name) ?? []);
   const retry = fields.fields("retry");
   const attempts = retry.number("attempts") ?? 0;
-  retry.noteUnread({}, ["left_out", FIXED_BY_KIND]);
-  fields.note(
-    "changed",
-    "retry",
-    "`max_attempts` of the route: the first call, retries and fallbacks together",
-  );
-  fields.note(NAMES_TARGET[0], "name", NAMES_TARGET[1]);
+  const text = "what a failure leads to is fixed by its kind (docs/dispatch.md)";
+  retry.noteRest([], { outcome: "left_out", text });
   return { attempts, guardrails };
 }
 
@@ -318,8 +313,9 @@ function planOf(
   const strategy = fields.fields("strategy");
   if (!fields.has("strategy") && !fields.has("targets")) {
     const endpoint = endpointOf(fields, inherited, imported);
-    fields.noteUnread(TARGET_KEYS);
-    return { tiers: endpoint === null ? [] : [[{ endpoint, weight: 1 }]], ...settings };
+    if (endpoint === null) return { tiers: [], ...settings };
+    fields.noteRest(knownKeys.target);
+    return { tiers: [[{ endpoint, weight: 1 }]], ...settings };
   }
   const timeout = timeoutOf(fields, inherited);
   if (depth > DEEPEST)
@@ -339,9 +335,8 @@ function planOf(
     else row.note("left_out", "weight", "only load-balanced targets have shares");
     return { ...planOf(row, timeout, imported, depth + 1), weight };
   });
-  fields.noteUnread(TARGET_KEYS);
-  strategy.note("carried", "mode", "order and shares of the route's endpoints");
-  strategy.noteUnread({ on_status_codes: ["left_out", FIXED_BY_KIND] });
+  fields.noteRest(knownKeys.target);
+  strategy.noteRest(knownKeys.strategy);
   const all = settingsOfAll([settings, ...plans]);
   if (!isBalanced) return { tiers: plans.flatMap(({ tiers }) => tiers), ...all };
   const later = plans.flatMap(({ tiers }) => tiers.slice(1));

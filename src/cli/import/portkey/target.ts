@@ -20,7 +20,7 @@ import {
   type PlannedEndpoint,
   presetVariable,
 } from "../configuration/rows.ts";
-import { type Fields, type KnownKeys, rowOf } from "../source.ts";
+import { type Fields, rowOf } from "../source.ts";
 
 /** Providers of Portkey whose preset has the same name. */
 const SAME_NAME = [
@@ -63,39 +63,6 @@ const VERSIONED: Readonly<Record<string, { readonly preset: string; readonly pat
 /** Paths that Portkey adds to `custom_host`, by preset. */
 const HOST_PATHS: Readonly<Record<string, string>> = { ollama: "/v1" };
 
-/** Of settings about status codes. */
-export const FIXED_BY_KIND = "what a failure leads to is fixed by its kind (docs/dispatch.md)";
-
-const CALLER = [
-  "left_out",
-  "defaults are not added to requests; a policy can lower `max_output_tokens`",
-] as const;
-export const NAMES_TARGET = [
-  "left_out",
-  "names a target for conditions; routes have names of their own",
-] as const;
-
-/** Keys of targets that no code reads. */
-export const TARGET_KEYS: KnownKeys = {
-  cache: ["left_out", "answers are not stored; prompt caches of providers work"],
-  forward_headers: ["left_out", "only the headers that a protocol needs are sent"],
-  on_status_codes: ["left_out", FIXED_BY_KIND],
-  metadata: ["left_out", "labels and workload belong to keys (docs/keys.md)"],
-  prompt_id: CALLER,
-  passthrough: ["left_out", "only the endpoints of docs/api.md are served"],
-  openai_organization: ["left_out", "the key determines the organisation"],
-  openai_project: ["left_out", "the key determines the project"],
-  id: NAMES_TARGET,
-};
-
-/** Members of a target → keys of routes.yaml. */
-const MEMBERS: readonly (readonly [names: readonly string[], text: string])[] = [
-  [["deployment_id", "azure_deployment_id"], "`upstream_model` of the endpoint"],
-  [["api_version", "azure_api_version"], "`api_version` of the provider"],
-  [["resource_name", "azure_resource_name", "custom_host"], "`base_url` of the provider"],
-  [["aws_region", "vertex_region"], "region of the provider"],
-];
-
 /** Members that hold parts of a key of a cloud. */
 const CLOUD_KEYS = [
   "aws_access_key_id",
@@ -118,7 +85,10 @@ export function endpointOf(
   const { report, findings, answers, secrets } = imported;
   const override = fields.fields("override_params");
   const written = override.text("model");
-  override.noteUnread({}, CALLER);
+  override.noteRest([], {
+    outcome: "left_out",
+    text: "defaults are not added to requests; a policy can lower `max_output_tokens`",
+  });
   const [, ofModel, named] = /^@([^/]+)\/(.+)$/.exec(written ?? "") ?? [];
   const vendorName = fields.text("provider")?.replace(/^@/, "") ?? ofModel ?? null;
   const slug = fields.text("virtual_key") ?? vendorName;
@@ -167,20 +137,9 @@ export function endpointOf(
       fields,
       `${quote(slug)}: the source does not name its vendor: a server of OpenAI's protocol is written; \`--provider SLUG=PRESET\` names another (docs/presets.md)`,
     );
-  for (const [names, text] of MEMBERS) fields.note("carried", names, text);
-  fields.note(
-    "decide",
-    "secret_mappings",
-    "values of Portkey's vault: put keys into the environment, and write addresses into routes.yaml",
-  );
   for (const name of CLOUD_KEYS) {
     const key = fields.text(name);
     if (key !== null) secrets.literal(key, name.toUpperCase(), fields.spot(name));
-    fields.note(
-      "decide",
-      name,
-      "this line holds a key: the cloud's own variables replace it (docs/configuration.md)",
-    );
   }
   const missing = address?.missing ?? null;
   // The preset has a placeholder of its own, in the form of the provider's hosts.
