@@ -48,6 +48,14 @@ describe("signalbox import", () => {
     expect(report.split("`weights` of the route")).toHaveLength(2);
   });
 
+  test("a value of the environment that no code can read is not reported as carried over", async () => {
+    source(ONE.replace("gpt-5 }", "gpt-5, max_parallel_requests: os.environ/MOST }"));
+    await run("litellm", "config.yaml", "--out", "new");
+    const report = readFileSync(join(folder, "new/IMPORT.md"), "utf8");
+    expect(report).not.toContain("`max_concurrency` of the endpoint");
+    expect(report).toMatch(/max_parallel_requests.*makes nothing of this value/);
+  });
+
   test("writes routes.yaml, the overlay and the report, and what it writes passes check", async () => {
     source(ONE);
     const { code, stdout, stderr } = await run("litellm", "config.yaml", "--out", "new");
