@@ -211,20 +211,19 @@ export function ratesIn(price: object): readonly Rate[] {
  */
 export function priceNotes(compared: readonly ComparedPrice[], date: string): readonly string[] {
   return compared.flatMap((row) => {
-    const { endpoint, price, listed, differing, fromList } = row;
-    if (fromList) {
-      const rates = ratesIn(listed.price).map((rate) => `${rate} ${listed.price[rate]}`);
-      return [`${endpoint}: list price of ${date} (${rates.join(", ")})\n`];
+    if (row.fromList) {
+      const { price } = row.listed;
+      const rates = ratesIn(price).map((rate) => `${rate} ${price[rate]}`);
+      return [`${row.endpoint}: list price of ${date} (${rates.join(", ")})\n`];
     }
-    if (price === null || differing.length === 0) return [];
-    return [`${endpoint}: price differs from the list of ${date} (${differenceText(row)})\n`];
+    if (row.price === null || row.differing.length === 0) return [];
+    return [`${row.endpoint}: price differs from the list of ${date} (${differenceText(row)})\n`];
   });
 }
 
 /** `input 1.25, listed 9; output 10, listed 90`. */
 export function differenceText({ price, listed, differing }: ComparedPrice): string {
-  const rates = differing.map(
-    (rate) => `${rate} ${price?.[RATES[rate]] ?? "not set"}, listed ${listed.price[rate]}`,
-  );
-  return rates.join("; ");
+  return differing
+    .map((rate) => `${rate} ${price?.[RATES[rate]] ?? "not set"}, listed ${listed.price[rate]}`)
+    .join("; ");
 }
