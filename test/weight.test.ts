@@ -19,7 +19,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   dispatch: 35,
   evidence: 5,
   governance: 15,
-  http: 81,
+  http: 78,
   keys: 16,
   lifecycle: 10,
   limits: 13,

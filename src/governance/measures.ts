@@ -1,6 +1,14 @@
+import {
+  COUNT,
+  described,
+  NULLABLE_AMOUNT,
+  NULLABLE_COUNT,
+  type ValueOf,
+  whole,
+  wholeOrNull,
+} from "../canon/json/schema.ts";
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { parseJson } from "../canon/json.ts";
-import { COUNT, described, type ValueOf, whole, wholeOrNull } from "../canon/json/schema.ts";
 import {
   TERMINALS,
   asIdentifier,
@@ -95,13 +103,12 @@ export function readLabels(labels: string): readonly (Identifier | null)[] {
   return value.map((label) => (typeof label === "string" ? asIdentifier(label) : null));
 }
 
-const milliseconds = { type: ["number", "null"], minimum: 0 } as const;
 const percentileSchema = whole({
   count: COUNT,
-  p50: milliseconds,
-  p90: milliseconds,
-  p95: milliseconds,
-  p99: milliseconds,
+  p50: NULLABLE_AMOUNT,
+  p90: NULLABLE_AMOUNT,
+  p95: NULLABLE_AMOUNT,
+  p99: NULLABLE_AMOUNT,
 });
 
 /** A member for each of the names, in their order. */
@@ -143,7 +150,7 @@ export const SHADOW_VERDICTS = {
  */
 export const MEASURES = whole({
   requests: COUNT,
-  running: { type: ["integer", "null"], minimum: 0, description: "Decided, not ended." },
+  running: described(NULLABLE_COUNT, "Decided, not ended."),
   allowed: COUNT,
   answered: described(COUNT, "Answered by the router itself."),
   denied: described(COUNT, "By a policy or an approval."),
@@ -269,11 +276,10 @@ export const SPEND_MEASURES = whole({
   output_tokens: COUNT,
   cache_read_tokens: described(COUNT, "Part of the input that came from a cache."),
   reasoning_tokens: described(COUNT, "Part of the output that was reasoning."),
-  cost_usd: {
-    type: ["number", "null"],
-    minimum: 0,
-    description: "Sum of the known costs, US dollars by list price; `null`: no cost is known.",
-  },
+  cost_usd: described(
+    NULLABLE_AMOUNT,
+    "Sum of the known costs, US dollars by list price; `null`: no cost is known.",
+  ),
   unpriced_requests: described(
     COUNT,
     "Requests that a provider carried out and whose cost is unknown.",

@@ -1,15 +1,18 @@
-import type { JsonValue } from "../canon/json.ts";
 import {
+  AMOUNT,
+  BOOLEAN,
   COUNT,
+  described,
   INSTANT,
+  listOf,
+  NULLABLE_INSTANT,
   NULLABLE_TEXT,
   TEXT,
-  described,
-  listOf,
   type ValueOf,
   whole,
   wholeOrNull,
 } from "../canon/json/schema.ts";
+import type { JsonValue } from "../canon/json.ts";
 import { REVISION_PATTERN, formatRevision, type PolicyIdentity } from "../canon/policy.ts";
 import { asIdentifier, type Identifier } from "../evidence/record.ts";
 import { RELATIVE_ERROR } from "./cell.ts";
@@ -25,14 +28,12 @@ import { HOUR, formatStart, type Window } from "./roll-up.ts";
 import type { Group, Summary } from "./summarise.ts";
 import { contentOf, type PolicyStates, type PolicyStatus } from "../lifecycle/lifecycle.ts";
 
-const dollars = { type: "number", minimum: 0 } as const;
-
 export const SPEND = {
   title: "Spend",
   ...whole(
     {
       object: { const: "spend" },
-      workspace: { type: ["string", "null"], description: "`null` where several are counted." },
+      workspace: described(NULLABLE_TEXT, "`null` where several are counted."),
       workspaces: listOf(TEXT, "Whose requests are counted."),
       window: whole(
         { start: INSTANT, end: INSTANT },
@@ -43,7 +44,7 @@ export const SPEND = {
         whole({
           group: {
             type: "object",
-            additionalProperties: { type: ["string", "null"] },
+            additionalProperties: NULLABLE_TEXT,
             description: "Days and hours are in UTC.",
           },
           ...SPEND_MEASURES.properties,
@@ -55,12 +56,12 @@ export const SPEND = {
           name: TEXT,
           workspace: TEXT,
           key: described(NULLABLE_TEXT, "Public id; `null` for the budget of the workspace."),
-          limit_usd: dollars,
-          spent_usd: described(dollars, "As limits count it: with reservations and estimates."),
+          limit_usd: AMOUNT,
+          spent_usd: described(AMOUNT, "As limits count it: with reservations and estimates."),
           window_start: INSTANT,
           window_end: INSTANT,
           projected_usd: {
-            ...dollars,
+            ...AMOUNT,
             type: ["number", "null"],
             description:
               "At the end of the window, if spending continues at the same rate; `null` in its first 5 %.",
@@ -69,10 +70,7 @@ export const SPEND = {
         "Budgets in money of these workspaces, now; with `operations:manage` also of their keys, those that are used, at most 100, the largest used share first.",
       ),
       estimate: { const: true, description: "An estimate from list prices, and not a bill." },
-      truncated: {
-        type: "boolean",
-        description: "There are more groups; these have the most requests.",
-      },
+      truncated: described(BOOLEAN, "There are more groups; these have the most requests."),
     },
     "What the requests of the key's workspace, or of all that the caller may read, cost: an estimate from list prices, and not a bill.",
   ),
@@ -153,11 +151,7 @@ const nullableRevision = { type: ["string", "null"], pattern: REVISION_PATTERN }
 
 /** The content of a slot in the policy log. */
 function slotSchema(description: string) {
-  const since = {
-    ...INSTANT,
-    type: ["string", "null"],
-    description: "When it entered the slot.",
-  } as const;
+  const since = described(NULLABLE_INSTANT, "When it entered the slot.");
   return wholeOrNull(
     { revision: nullableRevision, digest: TEXT, content: { enum: ["rules", "removal"] }, since },
     description,
@@ -196,10 +190,7 @@ export const GOVERNANCE_SUMMARY = {
           ...MEASURES.properties,
         }),
       ),
-      truncated: {
-        type: "boolean",
-        description: "There are more groups; these have the most requests.",
-      },
+      truncated: described(BOOLEAN, "There are more groups; these have the most requests."),
       verdicts: listOf(
         whole({
           policy: NULLABLE_TEXT,

@@ -90,7 +90,11 @@ export const TEXT = { type: "string" } as const;
 export const NULLABLE_TEXT = { type: ["string", "null"] } as const;
 export const COUNT = { type: "integer", minimum: 0 } as const;
 export const NULLABLE_COUNT = { type: ["integer", "null"], minimum: 0 } as const;
+export const AMOUNT = { type: "number", minimum: 0 } as const;
+export const NULLABLE_AMOUNT = { type: ["number", "null"], minimum: 0 } as const;
+export const BOOLEAN = { type: "boolean" } as const;
 export const INSTANT = { type: "string", format: "date-time" } as const;
+export const NULLABLE_INSTANT = { type: ["string", "null"], format: "date-time" } as const;
 
 /** @example described(TEXT, "Of the key.").description // "Of the key." */
 export function described<const Schema extends object>(schema: Schema, description: string) {

@@ -1,12 +1,13 @@
 import {
-  NULLABLE_COUNT,
-  NULLABLE_TEXT,
-  TEXT,
-  TEXTS,
+  BOOLEAN,
   complete,
   completeOrNull,
   described,
   listOf,
+  NULLABLE_COUNT,
+  NULLABLE_TEXT,
+  TEXT,
+  TEXTS,
   whole,
 } from "../../canon/json/schema.ts";
 import { modelInfoSchema } from "../../dialects/anthropic-messages/contract.ts";
@@ -29,7 +30,7 @@ const POLICY_SLOT = complete({
     pattern: REVISION_PATTERN,
     description: "null: no store has numbered the content.",
   },
-  digest: { type: "string", description: "SHA-256 of the content." },
+  digest: described(TEXT, "SHA-256 of the content."),
 });
 
 /** The contents of both slots, by policy. */
@@ -44,10 +45,10 @@ export const POLICY_REVISIONS = {
 
 /** Members of a route that both model lists have. */
 const routeFacts = {
-  available: {
-    type: "boolean",
-    description: "Whether a plain request of this key is allowed now for at least one operation.",
-  },
+  available: described(
+    BOOLEAN,
+    "Whether a plain request of this key is allowed now for at least one operation.",
+  ),
   denial: completeOrNull(
     {
       policy: complete({ id: TEXT, revision: TEXT, mode: TEXT }),
@@ -58,11 +59,10 @@ const routeFacts = {
   ),
   operations: described(TEXTS, "Operations and capabilities that are allowed for the workspace."),
   regions: described(TEXTS, "Of the endpoints that requests may go to."),
-  plaintext: {
-    type: "boolean",
-    description:
-      "Whether an answer may come over unencrypted http, in a network of the operator's.",
-  },
+  plaintext: described(
+    BOOLEAN,
+    "Whether an answer may come over unencrypted http, in a network of the operator's.",
+  ),
   context_window: described(NULLABLE_COUNT, "Tokens; `null` if an endpoint declares none."),
   max_output_tokens: NULLABLE_COUNT,
   dimensions: listOf({ type: "integer", minimum: 1 }, "Vector lengths that may be requested."),
@@ -94,7 +94,7 @@ export const ANTHROPIC_MODEL_PAGE = {
   title: "AnthropicModelPage",
   ...complete({
     data: listOf(ANTHROPIC_MODEL),
-    has_more: { type: "boolean" },
+    has_more: BOOLEAN,
     first_id: NULLABLE_TEXT,
     last_id: NULLABLE_TEXT,
   }),
@@ -140,7 +140,7 @@ export const SIMULATION = {
     key: { type: "object", description: "The key's attributes as policies read them." },
     shape: { type: "object", description: "The members of the request that the decision used." },
     time: { type: ["object", "null"], description: "The requested window; null: the present one." },
-    promoted: { type: "boolean" },
+    promoted: BOOLEAN,
     outcome: { enum: ["route", "deny"] },
     plan: listOf(
       { type: "object", required: ["endpoint", "provider", "region", "model"] },
@@ -152,11 +152,10 @@ export const SIMULATION = {
           TEXTS,
           "Endpoints of the plan in the order of the decision, before measurements.",
         ),
-        by_chance: {
-          type: "boolean",
-          description:
-            "Equals share the calls at random: the plan is one of several orders, and the next call may have another.",
-        },
+        by_chance: described(
+          BOOLEAN,
+          "Equals share the calls at random: the plan is one of several orders, and the next call may have another.",
+        ),
       },
       "How the order of the plan was determined; null if the request is denied.",
     ),
@@ -168,7 +167,7 @@ export const SIMULATION = {
     candidates: listOf(
       complete({
         endpoint: TEXT,
-        in_plan: { type: "boolean" },
+        in_plan: BOOLEAN,
         constraints: listOf({
           ...verdict,
           properties: {

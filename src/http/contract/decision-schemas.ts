@@ -1,18 +1,22 @@
-import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
-import { FAILURE_KINDS } from "../../canon/failure.ts";
 import {
+  AMOUNT,
+  BOOLEAN,
   COUNT,
+  described,
   INSTANT,
+  listOf,
+  NULLABLE_AMOUNT,
   NULLABLE_COUNT,
+  NULLABLE_INSTANT,
   NULLABLE_TEXT,
   TEXT,
   TEXTS,
-  described,
-  listOf,
   type ValueOf,
   whole,
   wholeOrNull,
 } from "../../canon/json/schema.ts";
+import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
+import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { BUDGET_STEPS, LIMIT_WINDOWS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { POLICY_TIME_SCHEMA } from "../../canon/local-time.ts";
@@ -42,7 +46,7 @@ const SHAPE = {
     perScalar((_, { name, plain, values, description }) => [
       name,
       {
-        ...(typeof plain === "boolean" ? { type: "boolean" } : { enum: values }),
+        ...(typeof plain === "boolean" ? BOOLEAN : { enum: values }),
         default: plain,
         ...(description !== undefined && { description }),
       },
@@ -101,9 +105,7 @@ export const SIMULATE_SCHEMA = {
   not: { anyOf: SHAPE_MEMBERS.map((member) => ({ required: [member, "request"] })) },
 } as const;
 
-const AMOUNT = { type: "number", minimum: 0 } as const;
-const NULLABLE_AMOUNT = { type: ["number", "null"], minimum: 0 } as const;
-const duration = { type: ["number", "null"], minimum: 0, description: "Milliseconds." } as const;
+const duration = described(NULLABLE_AMOUNT, "Milliseconds.");
 
 export const OUTCOMES = ["route", "deny", "refuse", "answer"] as const;
 
@@ -143,11 +145,10 @@ const LINE = {
   attempts: COUNT,
   input_tokens: described(NULLABLE_COUNT, "As the provider counted; `null` where it did not."),
   output_tokens: NULLABLE_COUNT,
-  cost_usd: {
-    type: ["number", "null"],
-    minimum: 0,
-    description: "By list prices, from what the provider counted; `null` where it is not known.",
-  },
+  cost_usd: described(
+    NULLABLE_AMOUNT,
+    "By list prices, from what the provider counted; `null` where it is not known.",
+  ),
   total_ms: described(
     duration,
     "Milliseconds from the request's arrival to the end of its answer.",
@@ -177,17 +178,11 @@ const ATTEMPT = whole({
   model: NULLABLE_TEXT,
   failure: { enum: [...FAILURE_KINDS, null], description: "`null`: the endpoint answered." },
   status: NULLABLE_COUNT,
-  duration_ms: { type: "number", minimum: 0 },
-  simulated: { type: "boolean" },
+  duration_ms: AMOUNT,
+  simulated: BOOLEAN,
   translated: { type: ["boolean", "null"] },
-  plaintext: {
-    type: "boolean",
-    description: "The call was http without TLS in a network of the operator's.",
-  },
-  proxied: {
-    type: "boolean",
-    description: "The call went through a forward proxy (`--egress-proxy`).",
-  },
+  plaintext: described(BOOLEAN, "The call was http without TLS in a network of the operator's."),
+  proxied: described(BOOLEAN, "The call went through a forward proxy (`--egress-proxy`)."),
   flag: described(
     NULLABLE_TEXT,
     "The flag to set in the provider's row, because it refuses a member of requests.",
@@ -204,11 +199,7 @@ export const DECISION_LIST = {
       NULLABLE_TEXT,
       "Where the next page begins; `null` at the end of the log. A search is bounded: it may end with fewer decisions than `limit`, or none; continue with the cursor.",
     ),
-    searched_to: {
-      ...INSTANT,
-      type: ["string", "null"],
-      description: "Arrival of the oldest request that was looked at.",
-    },
+    searched_to: described(NULLABLE_INSTANT, "Arrival of the oldest request that was looked at."),
   }),
 } as const;
 
@@ -226,7 +217,7 @@ export const DECISION = {
     ),
     needs: listOf({ enum: CAPABILITY_NAMES }),
     features: TEXTS,
-    stream: { type: "boolean" },
+    stream: BOOLEAN,
     context: { enum: TOKEN_BUCKETS },
     max_output: { enum: TOKEN_BUCKETS },
     reasoning_effort: { enum: REASONING_EFFORTS },
@@ -253,7 +244,7 @@ export const DECISION = {
           "The part of `used` that running requests of the same process may give back.",
         ),
         requested: described(AMOUNT, "Upper bound of the request."),
-        renews_at: { ...INSTANT, type: ["string", "null"] },
+        renews_at: NULLABLE_INSTANT,
       },
       "The limit that refused the request, as it was then.",
     ),
@@ -300,7 +291,7 @@ export const DECISION = {
       enum: ["server_stopping", "key_revoked", null],
       description: "Why the router ended the request.",
     },
-    estimated: { type: "boolean", description: "Limits were settled by an estimate." },
+    estimated: described(BOOLEAN, "Limits were settled by an estimate."),
     cache_read_tokens: NULLABLE_COUNT,
     reasoning_tokens: NULLABLE_COUNT,
     first_byte_ms: duration,
@@ -319,11 +310,10 @@ export const DECISION_EXPLANATION = {
   ...whole({
     object: { const: "decision.explanation" },
     id: TEXT,
-    same_table: {
-      type: "boolean",
-      description:
-        "Whether the table that explains is the one that decided. Prices are part of it; health is not.",
-    },
+    same_table: described(
+      BOOLEAN,
+      "Whether the table that explains is the one that decided. Prices are part of it; health is not.",
+    ),
     same_policies: {
       type: ["boolean", "null"],
       description:

@@ -1,3 +1,4 @@
+import { TEXT } from "../../canon/json/schema.ts";
 import { ALL_QUERY, PAGE_QUERY } from "../control/catalogue-handlers.ts";
 import { HEALTH, LIVE, OPENAPI_DOCUMENT, READINESS, STATUS } from "./service-schemas.ts";
 import {
@@ -216,7 +217,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     summary: "Metrics in Prometheus' text format, or OpenMetrics where Accept names it",
     listener: "admin",
     scopes: [],
-    answer: { type: "string" },
+    answer: TEXT,
     answerType: "text/plain",
   },
 ];

@@ -1,11 +1,18 @@
-import { NULLABLE_TEXT, TEXT, complete, described, listOf } from "../../canon/json/schema.ts";
+import {
+  BOOLEAN,
+  complete,
+  COUNT,
+  described,
+  listOf,
+  NULLABLE_TEXT,
+  TEXT,
+} from "../../canon/json/schema.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { GRANTABLE_SCOPES, SCOPES } from "../../canon/identity.ts";
 import { BUDGET_PERIODS, SMALLEST_BUDGET } from "../../canon/limits.ts";
 
-const time = { type: "string", description: "RFC 3339." } as const;
-const nullableTime = { type: ["string", "null"] } as const;
+const time = described(TEXT, "RFC 3339.");
 const count = { type: ["integer", "null"], minimum: 1 } as const;
 
 const exchange = {
@@ -151,11 +158,10 @@ export const ROTATE_KEY_SCHEMA = {
   additionalProperties: false,
   parserRules: { not: { required: ["expires_at", "expires_in"] } },
   properties: {
-    overlap_seconds: {
-      type: "integer",
-      minimum: 0,
-      description: "How long the replaced key still works; a day unless given, 0: not at all.",
-    },
+    overlap_seconds: described(
+      COUNT,
+      "How long the replaced key still works; a day unless given, 0: not at all.",
+    ),
     ...expiry,
   },
 } as const;
@@ -176,13 +182,13 @@ export const SERVICE_KEY = {
     expires_at: time,
     created_at: time,
     created_by: TEXT,
-    last_used_at: described(nullableTime, "Approximate: can be a few minutes behind."),
+    last_used_at: described(NULLABLE_TEXT, "Approximate: can be a few minutes behind."),
     rotated_from: NULLABLE_TEXT,
     replaced_by: described(
       NULLABLE_TEXT,
       "The key that replaced it in a rotation; null: not rotated.",
     ),
-    revoked_at: nullableTime,
+    revoked_at: NULLABLE_TEXT,
     exchange,
     limits,
   }),
@@ -208,7 +214,7 @@ export const KEY_LIST = {
   ...complete({
     object: { const: "list" },
     data: listOf(SERVICE_KEY),
-    has_more: { type: "boolean" },
+    has_more: BOOLEAN,
     first_id: NULLABLE_TEXT,
     last_id: NULLABLE_TEXT,
   }),
@@ -284,11 +290,11 @@ export const EXCHANGE_SCHEMA = {
 export const EXCHANGED_TOKEN = {
   title: "ExchangedToken",
   ...complete({
-    access_token: { type: "string" },
+    access_token: TEXT,
     issued_token_type: { const: "urn:ietf:params:oauth:token-type:access_token" },
     token_type: { const: "Bearer" },
     expires_in: { type: "integer", description: "Seconds." },
-    scope: { type: "string" },
-    token_id: { type: "string", description: "The id of the token in the evidence." },
+    scope: TEXT,
+    token_id: described(TEXT, "The id of the token in the evidence."),
   }),
 } as const;

@@ -1,3 +1,4 @@
+import { TEXT } from "../../canon/json/schema.ts";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { SCOPES } from "../../canon/identity.ts";
@@ -72,9 +73,7 @@ function wholeAnswer(
 ): JsonObject {
   const shown = example.answer === undefined ? {} : { whole: example.answer };
   const whole = { [answerType]: { schema: answer, ...examples(shown) } };
-  return otherAnswerType === undefined
-    ? whole
-    : { ...whole, [otherAnswerType]: { schema: { type: "string" } } };
+  return otherAnswerType === undefined ? whole : { ...whole, [otherAnswerType]: { schema: TEXT } };
 }
 
 /**

@@ -1,13 +1,16 @@
 import {
+  AMOUNT,
+  BOOLEAN,
+  complete,
+  completeOrNull,
   COUNT,
+  described,
   INSTANT,
+  listOf,
+  NULLABLE_INSTANT,
   NULLABLE_TEXT,
   TEXT,
   TEXTS,
-  complete,
-  completeOrNull,
-  described,
-  listOf,
   whole,
 } from "../../canon/json/schema.ts";
 import { BUDGET_STEPS } from "../../canon/limits.ts";
@@ -23,8 +26,6 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { REQUIREMENTS, type RequirementName } from "../../lifecycle/lifecycle.ts";
 import { DRIFTS } from "../../lifecycle/observe.ts";
 import { ROLLBACK_REASONS } from "../../lifecycle/records.ts";
-
-const nullableInstant = { type: ["string", "null"], format: "date-time" } as const;
 
 const SAID = {
   would_deny: COUNT,
@@ -52,7 +53,7 @@ const CLASS = whole(
     labels: listOf(TEXT, "Of the key."),
     needs: listOf(TEXT),
     features: listOf(TEXT),
-    stream: { type: "boolean" },
+    stream: BOOLEAN,
     context: { enum: [...TOKEN_BUCKETS, null] },
     max_output: { enum: [...TOKEN_BUCKETS, null] },
     reasoning_effort: { enum: [...REASONING_EFFORTS, null] },
@@ -131,11 +132,11 @@ export const POLICY_SHADOW = {
       looked_at: whole(
         {
           decisions: COUNT,
-          since: nullableInstant,
-          complete: {
-            type: "boolean",
-            description: "Whether all evidence since the revision was first seen was read.",
-          },
+          since: NULLABLE_INSTANT,
+          complete: described(
+            BOOLEAN,
+            "Whether all evidence since the revision was first seen was read.",
+          ),
         },
         "How much of the evidence was searched for example requests; the numbers come from counts and are complete.",
       ),
@@ -172,7 +173,7 @@ export const APPROVE_SCHEMA = {
           pattern: "^[0-9a-f]{64}$",
           description: "Of the table on the report's head side.",
         },
-        complete: { type: "boolean", description: "Whether every class was decided." },
+        complete: described(BOOLEAN, "Whether every class was decided."),
         assertions: whole(
           { passed: count, failed: count, waived: count },
           "Results of assertions, coverage included; all 0 if there were none.",
@@ -237,8 +238,7 @@ export const WITHDRAW_SCHEMA = {
 
 export const RELEASE_SCHEMA = { title: "ReleasePolicyRequest", ...whole({ digest }) } as const;
 
-const time = { type: "string", description: "RFC 3339." } as const;
-const flag = { type: "boolean" } as const;
+const time = described(TEXT, "RFC 3339.");
 
 const PERSON = {
   type: "object",
@@ -285,10 +285,10 @@ const SLOT = completeOrNull({
     enum: ["rules", "removal"],
     description: "removal: the policy is no longer in the files.",
   },
-  module_sha256: { type: ["string", "null"] },
+  module_sha256: NULLABLE_TEXT,
   since: described(time, "When it entered the slot."),
   first_seen: time,
-  held: described(flag, "Rolled back; it must be released before it can be promoted."),
+  held: described(BOOLEAN, "Rolled back; it must be released before it can be promoted."),
   constraints,
   obligations,
   operations: listOf({ enum: OPERATIONS }),
@@ -311,7 +311,7 @@ const REPORT = {
     },
     sha256: TEXT,
     table_revision: TEXT,
-    complete: flag,
+    complete: BOOLEAN,
     assertions: complete({ passed: COUNT, failed: COUNT, waived: COUNT }),
   },
 } as const;
@@ -319,12 +319,12 @@ const REPORT = {
 const SETTINGS = {
   approvals: COUNT,
   roles: TEXTS,
-  self_approval: flag,
-  soak_seconds: { type: "number", minimum: 0 },
+  self_approval: BOOLEAN,
+  soak_seconds: AMOUNT,
   min_decisions: COUNT,
-  no_indeterminate: flag,
-  report: flag,
-  assertions: flag,
+  no_indeterminate: BOOLEAN,
+  report: BOOLEAN,
+  assertions: BOOLEAN,
 } as const;
 
 /** The setting of each requirement, as answers name it. */
@@ -372,7 +372,7 @@ export const POLICY_VIEW = {
       description:
         "The revision that a rollback restores; null: none, or `can_roll_back` is false.",
     },
-    can_roll_back: flag,
+    can_roll_back: BOOLEAN,
     held: listOf(REFERENCE),
     withdrawn: listOf(REFERENCE),
     files: completeOrNull(
@@ -391,8 +391,8 @@ export const MISSING_REQUIREMENT = {
     requirement: { enum: REQUIREMENTS },
     have: COUNT,
     need: COUNT,
-    have_seconds: { type: "number", minimum: 0 },
-    need_seconds: { type: "number", minimum: 0 },
+    have_seconds: AMOUNT,
+    need_seconds: AMOUNT,
     claimed: described(COUNT, "Approvals with a report that is only claimed."),
     outdated: described(
       COUNT,
@@ -436,7 +436,7 @@ export const POLICY_CONTENT = {
     revision,
     digest: TEXT,
     content: { enum: ["rules", "removal"] },
-    module_sha256: { type: ["string", "null"] },
+    module_sha256: NULLABLE_TEXT,
     contract: completeOrNull({
       title: TEXT,
       owners: TEXTS,
@@ -464,7 +464,7 @@ export const POLICY_TRANSITIONS = {
         },
       }),
     ),
-    has_more: flag,
+    has_more: BOOLEAN,
   }),
 } as const;
 
@@ -480,11 +480,11 @@ export const POLICY_SIMULATION = {
     format: { const: "signalbox.simulation.v4" },
     base: { type: "object", required: ["name", "table_revision", "policies"] },
     head: { type: "object", required: ["name", "table_revision", "policies"] },
-    complete: { type: "boolean", description: "Whether every class of requests was decided." },
+    complete: described(BOOLEAN, "Whether every class of requests was decided."),
     space: { type: "object", required: ["classes", "shapes", "dimensions"] },
     declared: COMPARISON,
     promoted: COMPARISON,
-    promoted_policies: listOf({ type: "string" }),
+    promoted_policies: listOf(TEXT),
     assertions: {
       type: ["object", "null"],
       required: ["file", "results", "coverage", "passed", "failed", "waived"],

@@ -1,14 +1,18 @@
-import { EVIDENCE_FAULT_CAUSES } from "../../evidence/evidence-store.ts";
-import { FAILURE_KINDS } from "../../canon/failure.ts";
 import {
-  COUNT,
-  TEXT,
+  AMOUNT,
+  BOOLEAN,
   complete,
+  COUNT,
   described,
+  INSTANT,
   listOf,
+  NULLABLE_AMOUNT,
+  TEXT,
   type ValueOf,
   whole,
 } from "../../canon/json/schema.ts";
+import { EVIDENCE_FAULT_CAUSES } from "../../evidence/evidence-store.ts";
+import { FAILURE_KINDS } from "../../canon/failure.ts";
 import { CALL_KINDS } from "../../canon/operation.ts";
 import { HEALTH_STATES } from "../../dispatch/health.ts";
 import { POLICY_REVISIONS, POLICY_SET } from "./answer-schemas.ts";
@@ -60,7 +64,7 @@ export const STATUS = {
     table_sha256: described(digest, "Of the routing table that decides."),
     policy_set: POLICY_SET,
     policy_revisions: POLICY_REVISIONS,
-    uptime_seconds: { type: "number", minimum: 0 },
+    uptime_seconds: AMOUNT,
     degraded: listOf(
       TEXT,
       "`reload_failed`, `evidence`, `evidence_retention`, `limits`, `policies`, `policy_modules`, `suspended_policies`, `workers`; empty when all is well.",
@@ -71,14 +75,12 @@ export const STATUS = {
     ),
     workers: complete(
       {
-        worker: {
-          type: "integer",
-          minimum: 0,
-          description:
-            "The one that answers; 0 is the first process, which has the admin listener.",
-        },
+        worker: described(
+          COUNT,
+          "The one that answers; 0 is the first process, which has the admin listener.",
+        ),
         configured: { type: "integer", minimum: 1, description: "Configured number." },
-        ready: { type: "integer", minimum: 0, description: "Number that takes requests." },
+        ready: described(COUNT, "Number that takes requests."),
       },
       "With several processes (`--workers`): the one that answers, and their number.",
     ),
@@ -102,8 +104,6 @@ export const STATUS = {
   },
 } as const;
 
-const measured = { type: ["number", "null"], minimum: 0 } as const;
-
 export const HEALTH = {
   title: "Health",
   type: "object",
@@ -126,27 +126,32 @@ export const HEALTH = {
         provider: TEXT,
         region: TEXT,
         model: TEXT,
-        plaintext: {
-          type: "boolean",
-          description: "Its calls are http without TLS, in a network of the operator's.",
-        },
+        plaintext: described(
+          BOOLEAN,
+          "Its calls are http without TLS, in a network of the operator's.",
+        ),
         routes: listOf(TEXT, "Routes of the workspace that have it."),
         state: {
           enum: HEALTH_STATES,
           description:
             "The worst of `operations`, without token counts. `half_open`: the next call finds out whether it has recovered.",
         },
-        retry_in_ms: described(measured, "Until it is tried again."),
+        retry_in_ms: described(NULLABLE_AMOUNT, "Until it is tried again."),
         failure: {
           enum: [...FAILURE_KINDS, null],
           description: "The latest failure that counted; `null` when healthy.",
         },
         consecutive_failures: COUNT,
         latency_ms: whole(
-          { p50: measured, p90: measured, recent: measured, age_ms: measured },
+          {
+            p50: NULLABLE_AMOUNT,
+            p90: NULLABLE_AMOUNT,
+            recent: NULLABLE_AMOUNT,
+            age_ms: NULLABLE_AMOUNT,
+          },
           "To the first token.",
         ),
-        tokens_per_second: whole({ p50: measured, age_ms: measured }),
+        tokens_per_second: whole({ p50: NULLABLE_AMOUNT, age_ms: NULLABLE_AMOUNT }),
         in_flight: COUNT,
         operations: {
           type: "object",
@@ -164,12 +169,8 @@ export const HEALTH = {
       description:
         "Processes that write the shared store, each from its first decision on, with those lost in the last hour; `null` while the store cannot be read. All workers of a server over SQLite are one.",
       items: whole({
-        started_at: { type: "string", format: "date-time" },
-        seen_at: {
-          type: "string",
-          format: "date-time",
-          description: "When it last said that it runs.",
-        },
+        started_at: INSTANT,
+        seen_at: described(INSTANT, "When it last said that it runs."),
         state: {
           enum: ["running", "lost"],
           description: "`lost`: it did not close, and its lease is over.",

@@ -1,3 +1,4 @@
+import { TEXT } from "../../canon/json/schema.ts";
 import { serviceError, type Denial } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
@@ -10,8 +11,6 @@ import { readCount } from "./query.ts";
 
 /** Stages of life that Anthropic's models have; routes have the first only. */
 const LIFECYCLES = ["active", "deprecated", "retired"] as const;
-
-const cursor = { type: "string" } as const;
 
 /** Query parameter of both lists, for /openapi.json. */
 export const ALL_QUERY = {
@@ -32,8 +31,8 @@ export const PAGE_QUERY = {
     default: 20,
     description: "Maximum number of entries.",
   },
-  after_id: { ...cursor, description: "The page after this id." },
-  before_id: { ...cursor, description: "The page before this id; excludes `after_id`." },
+  after_id: { ...TEXT, description: "The page after this id." },
+  before_id: { ...TEXT, description: "The page before this id; excludes `after_id`." },
   "lifecycle[]": {
     type: "array",
     items: { enum: LIFECYCLES },

@@ -1,3 +1,4 @@
+import { described, INSTANT, TEXT } from "../../canon/json/schema.ts";
 import type { Decision } from "../../canon/decision.ts";
 import type { RefusingLimit } from "../../canon/limits.ts";
 import { formatTime } from "../../canon/rfc3339.ts";
@@ -46,16 +47,8 @@ export const DECISION_QUERY = {
     description:
       "`inference`: requests of models. `router`: those that the router answers itself, such as simulations, changes of keys, and readings of this list. Both if absent.",
   },
-  start: {
-    type: "string",
-    format: "date-time",
-    description: "Requests that arrived then or later.",
-  },
-  end: {
-    type: "string",
-    format: "date-time",
-    description: "Requests that arrived then or earlier. Default: now.",
-  },
+  start: described(INSTANT, "Requests that arrived then or later."),
+  end: described(INSTANT, "Requests that arrived then or earlier. Default: now."),
   operation: { enum: OPERATIONS, description: "Requests of this operation." },
   route: name("Requests that named this route."),
   key: name("Public id of the key."),
@@ -76,7 +69,7 @@ export const DECISION_QUERY = {
     default: 50,
     description: "Maximum number of decisions.",
   },
-  cursor: { type: "string", description: "The page after another one: its `next_cursor`." },
+  cursor: described(TEXT, "The page after another one: its `next_cursor`."),
 } as const;
 
 /** Members of a decision's record by query parameter. */

@@ -1,3 +1,4 @@
+import { described, INSTANT } from "../../canon/json/schema.ts";
 import type { Identity } from "../../canon/identity.ts";
 import {
   GROUPED,
@@ -32,16 +33,11 @@ import {
 
 /** Query parameters, for /openapi.json. */
 export const SUMMARY_QUERY = {
-  start: {
-    type: "string",
-    format: "date-time",
-    description: `Time within the first hour that is counted. Default: a day before the end; at most ${MAXIMUM_DAYS} days before it.`,
-  },
-  end: {
-    type: "string",
-    format: "date-time",
-    description: "Time within the last hour that is counted. Default: now.",
-  },
+  start: described(
+    INSTANT,
+    `Time within the first hour that is counted. Default: a day before the end; at most ${MAXIMUM_DAYS} days before it.`,
+  ),
+  end: described(INSTANT, "Time within the last hour that is counted. Default: now."),
   group_by: {
     type: "array",
     maxItems: GROUPED.summary.maximum,

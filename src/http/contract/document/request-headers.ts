@@ -1,3 +1,4 @@
+import { TEXT } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { takesTokens, type Endpoint } from "../endpoint.ts";
 import { INFERENCE_ENDPOINTS } from "../inference-endpoints.ts";
@@ -29,26 +30,26 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     name: "x-client-request-id",
     description:
       "The caller's own id of the request; the answer repeats it. One that is not 1 to 128 visible ASCII characters is ignored.",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: () => true,
   },
   {
     name: "traceparent",
     description: "The trace that the request is part of (W3C Trace Context).",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: () => true,
   },
   {
     name: "tracestate",
     description: "Vendor data of `traceparent`.",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: () => true,
   },
   {
     name: "Origin",
     description:
       "Set by browsers: the origin of the page. A token that is bound to an origin works from that origin only.",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: takesTokens,
   },
   {
@@ -62,14 +63,14 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     name: "x-stainless-timeout",
     description:
       "The same in seconds, as official clients send it; x-request-timeout-ms takes precedence. An invalid value is ignored.",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: isInference,
   },
   {
     name: "x-stainless-retry-count",
     description:
       "How often the client has tried before, as official clients send it; it is recorded.",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: isInference,
   },
   {
@@ -83,7 +84,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     name: "x-session-id",
     description:
       "Keeps requests of one conversation at one endpoint, if the route's balance is `sticky`. session_id, session-id and x-claude-code-session-id do the same.",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: isInference,
   },
   ...PROTOCOL_HEADERS,
@@ -91,7 +92,7 @@ export const REQUEST_HEADERS: readonly RequestHeader[] = [
     name: "If-Match",
     description:
       "The ETag of the policy as the caller has read it. If the policy has changed since, nothing is done. `*` and weak tags are rejected, because they do not identify a state.",
-    schema: { type: "string" },
+    schema: TEXT,
     isReadBy: (endpoint) => endpoint.ifMatch !== undefined,
     isRequiredBy: (endpoint) => endpoint.ifMatch === "always",
   },

@@ -1,3 +1,4 @@
+import { described, INSTANT, TEXT, type ValueOf } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { readInstant } from "../../../governance/roll-up.ts";
 import { badRequest } from "../../refusal.ts";
@@ -9,7 +10,6 @@ import type {
   Rotation,
   ServiceKey,
 } from "../../../canon/credentials/service-key.ts";
-import type { ValueOf } from "../../../canon/json/schema.ts";
 import type { Budget, KeyLimits } from "../../../canon/limits.ts";
 import { formatTime, readTime } from "../../../canon/rfc3339.ts";
 import type { CREATE_KEY_SCHEMA, ROTATE_KEY_SCHEMA } from "../../contract/key-schemas.ts";
@@ -170,21 +170,16 @@ export const KEY_PAGE_QUERY = {
     default: 20,
     description: "Maximum number of keys.",
   },
-  workspace: {
-    type: "string",
-    description: "The workspace, for keys with `platform:manage`; their own unless given.",
-  },
+  workspace: described(
+    TEXT,
+    "The workspace, for keys with `platform:manage`; their own unless given.",
+  ),
   workspaces: WORKSPACES_QUERY,
-  expires_before: {
-    type: "string",
-    format: "date-time",
-    description:
-      "Only active keys without a replacement that expire before this time, those that expire soonest first. For example all that need a rotation within two weeks.",
-  },
-  after: {
-    type: "string",
-    description: "The page after the key with this id: `last_id` of the page before.",
-  },
+  expires_before: described(
+    INSTANT,
+    "Only active keys without a replacement that expire before this time, those that expire soonest first. For example all that need a rotation within two weeks.",
+  ),
+  after: described(TEXT, "The page after the key with this id: `last_id` of the page before."),
 } as const;
 
 /**
