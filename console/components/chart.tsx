@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import UPlot from "uplot";
-import { Time } from "../format/time.tsx";
+import { ABSENT, axisLabels, FORMATS, type Measure } from "../format/amounts.ts";
+import { CLOCK, DATE, dayOfUtc, formatTime, Time } from "../format/time.tsx";
 import { Table } from "./table.tsx";
 
 export interface Series {
@@ -24,16 +25,14 @@ interface ChartData {
   /** Counts are stacked bars, the first series at the bottom; measurements are lines. */
   readonly kind: "bars" | "lines";
   readonly series: readonly Series[];
-  readonly format: (value: number | null) => string;
-  /** For the axis, which has labels `step` apart; `format` by default. */
-  readonly axis?: (value: number, step: number) => string;
+  readonly measure: Measure;
   /** The last step is not over: it is drawn pale. */
   readonly running?: boolean;
 }
 
 /** Values over time, and the same numbers as a table for people who cannot see them. */
 export function Chart(chart: ChartData) {
-  const { title, times, series, format, kind, running = false } = chart;
+  const { title, times, series, measure, kind, running = false } = chart;
   const container = useRef<HTMLDivElement>(null);
   const [dark, setDark] = useState(() => DARK.matches);
   useEffect(() => {
@@ -67,8 +66,11 @@ export function Chart(chart: ChartData) {
       plot.destroy();
     };
   }, [data, heads, dark]);
+  const daily = isDaily(times);
   const isEmpty = !series.some(({ values }) => values.some((value) => (value ?? 0) > 0));
   if (isEmpty) return <p class="nothing">Nothing in this time span</p>;
+  const formatted = (value: number | null | undefined): string =>
+    value == null ? ABSENT : FORMATS[measure](value);
   const rows = times.map((time, at) => ({
     time,
     values: series.map(({ values }) => values[at] ?? null),
@@ -88,7 +90,7 @@ export function Chart(chart: ChartData) {
               head: "From",
               cell: ({ time }) => (
                 <>
-                  <Time at={time * 1_000} />
+                  {daily ? dayOfUtc(time) : <Time at={time * 1_000} />}
                   {running && time === times.at(-1) ? <small> so far</small> : null}
                 </>
               ),
@@ -96,7 +98,7 @@ export function Chart(chart: ChartData) {
             ...series.map(({ title: head }, at) => ({
               head,
               number: true,
-              cell: ({ values }: (typeof rows)[number]) => format(values[at] ?? null),
+              cell: ({ values }: (typeof rows)[number]) => formatted(values[at]),
             })),
           ]}
         />
@@ -104,19 +106,6 @@ export function Chart(chart: ChartData) {
     </figure>
   );
 }
-
-const HOUR_OF_DAY = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-const DAY_OF_YEAR = new Intl.DateTimeFormat(undefined, { day: "2-digit", month: "short" });
-
-const DAY_OF_UTC = new Intl.DateTimeFormat(undefined, {
-  day: "2-digit",
-  month: "short",
-  timeZone: "UTC",
-});
 
 const DAY = 86_400;
 
@@ -130,11 +119,9 @@ function isDaily(times: readonly number[]): boolean {
 
 /** The hour, and at midnight the day. @param time seconds since the epoch. */
 function tickOf(time: number, daily: boolean): string {
+  if (daily) return time % DAY === 0 ? dayOfUtc(time) : "";
   const date = new Date(time * 1_000);
-  if (daily) return time % DAY === 0 ? DAY_OF_UTC.format(date) : "";
-  return date.getHours() === 0 && date.getMinutes() === 0
-    ? DAY_OF_YEAR.format(date)
-    : HOUR_OF_DAY.format(date);
+  return formatTime(date, date.getHours() === 0 && date.getMinutes() === 0 ? DATE : CLOCK);
 }
 
 const DARK = matchMedia("(prefers-color-scheme: dark)");
@@ -152,7 +139,7 @@ function drawnValues({ kind, series }: ChartData): readonly (number | null)[][] 
 }
 
 function optionsOf(width: number, chart: ChartData): UPlot.Options {
-  const { times, kind, format, axis: formatTick = format } = chart;
+  const { times, kind, measure } = chart;
   const daily = isDaily(times);
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
@@ -186,18 +173,14 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
         ...axis,
         grid: { show: false },
         size: 26,
-        space: 64,
+        space: 84,
         values: (_, ticks) => ticks.map((tick) => tickOf(tick, daily)),
         ...(daily && { incrs: [DAY, 2 * DAY, 5 * DAY, 7 * DAY, 10 * DAY] }),
       },
       {
         ...axis,
         size: 60,
-        values: (_, ticks) => {
-          const labels = ticks.map((tick) => formatTick(tick, (ticks[1] ?? 0) - (ticks[0] ?? 0)));
-          // Of counts below 2 there are ticks at halves, which have the same whole number.
-          return labels.map((label, at) => (label === labels[at - 1] ? "" : label));
-        },
+        values: (_, ticks) => axisLabels(measure, ticks),
       },
     ],
     series: [
@@ -208,8 +191,8 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
           time === null
             ? ""
             : daily
-              ? DAY_OF_UTC.format(new Date(time * 1_000))
-              : new Date(time * 1_000).toLocaleString(),
+              ? dayOfUtc(time)
+              : formatTime(new Date(time * 1_000), { ...DATE, ...CLOCK }),
       },
       ...series.map(({ title, tone, values, dashed = false }) => ({
         label: title,
@@ -222,7 +205,7 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
         // Of a point only: uPlot also calls this while the pointer is elsewhere.
         value: (_: UPlot, drawn: number | null, __: number, at: number | null) => {
           const value = at === null || drawn === null ? null : (values[at] ?? null);
-          return value === null ? "" : format(value);
+          return value === null ? "" : FORMATS[measure](value);
         },
       })),
     ],

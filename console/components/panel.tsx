@@ -2,8 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import type { Failure } from "../api/client.ts";
 import type { Resource } from "../api/use-resource.ts";
-import { Code } from "./text.tsx";
-import { printable } from "../format/printable.ts";
+import { Code, Sentence } from "./text.tsx";
 
 /** A titled part of a page. */
 export function Panel(props: {
@@ -34,8 +33,8 @@ export function ErrorBox({
   return (
     <div class="notice stop" role="alert">
       <p>
-        <bdi>{printable(failure.message)}</bdi>
-        {typeof failure.facts.fix === "string" ? <bdi> {printable(failure.facts.fix)}</bdi> : null}
+        <Sentence of={failure.message} />{" "}
+        {typeof failure.facts.fix === "string" ? <Sentence of={failure.facts.fix} /> : null}
       </p>
       <p class="small">
         {failure.status === 0 ? null : `Status ${failure.status}, `}

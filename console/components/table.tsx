@@ -11,6 +11,12 @@ export interface Column<Row> {
   readonly sticky?: boolean;
 }
 
+/** A column of numbers. */
+export const numbers = <Row,>(
+  head: string,
+  cell: (row: Row) => ComponentChildren,
+): Column<Row> => ({ head, cell, number: true });
+
 const classOf = ({ number, sticky }: Pick<Column<never>, "number" | "sticky">) =>
   number === true ? "number" : sticky === true ? "sticky" : undefined;
 

@@ -32,6 +32,17 @@ export function Code({
   );
 }
 
+/** A sentence of the server, whose parts in backticks are code. */
+export function Sentence({ of }: { readonly of: string }) {
+  return (
+    <bdi>
+      {printable(of)
+        .split("`")
+        .map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part))}
+    </bdi>
+  );
+}
+
 export function Absent() {
   return <span class="absent">{ABSENT}</span>;
 }

@@ -1,8 +1,14 @@
 import { printable } from "./printable.ts";
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact" });
+const THREE_DIGITS = new Intl.NumberFormat("en", {
+  notation: "compact",
+  minimumSignificantDigits: 3,
+  maximumSignificantDigits: 3,
+});
 const PER_CENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
+const MONEY = { style: "currency", currency: "USD" } as const;
 
 /** Shown where the server has no number; it is not 0. */
 export const ABSENT = "–";
@@ -17,7 +23,7 @@ export function compact(value: number | null | undefined): string {
     ? ABSENT
     : value < 10_000
       ? WHOLE.format(value)
-      : COMPACT.format(value);
+      : THREE_DIGITS.format(value);
 }
 
 /** A part of a whole; {@link ABSENT} of nothing. */
@@ -29,25 +35,23 @@ export function share(part: number, of: number): string {
 const SMALLEST = 0.000001;
 
 /**
- * US dollars, with as many digits as small amounts need; `unknown` where the server knows no price.
+ * US dollars: cents, and two digits of what is less; `unknown` where the server knows no price.
+ *
+ * @example dollars(0.004_731) // "$0.0047"
  */
 export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return "unknown";
   if (value > 0 && value < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;
-  const digits = value === 0 || value >= 1 ? 2 : value < 0.01 ? 6 : 4;
-  return new Intl.NumberFormat("en", {
-    style: "currency",
-    currency: "USD",
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  }).format(value);
+  const leading = value > 0 ? 1 - Math.floor(Math.log10(value)) : 0;
+  return inDollars(value, Math.max(2, leading));
 }
 
-/** For an axis: as many digits as its labels need to differ. @param step between them, dollars. */
-export function dollarTick(value: number, step: number): string {
-  const digits = step >= 1 || step <= 0 ? 0 : Math.max(2, Math.ceil(-Math.log10(step)));
-  return `$${value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
-}
+const inDollars = (value: number, digits: number): string =>
+  value.toLocaleString("en", {
+    ...MONEY,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
 
 /** A time span: `840 ms`, `12.4 s`, `3 min`. @param value milliseconds. */
 export function milliseconds(value: number | null | undefined): string {
@@ -56,6 +60,33 @@ export function milliseconds(value: number | null | undefined): string {
   if (value < 1_000) return `${Math.round(value)}\u00A0ms`;
   return value < 60_000 ? `${(value / 1_000).toFixed(1)}\u00A0s` : span(value / 1_000);
 }
+
+/** A measure of charts. */
+export type Measure = "count" | "dollars" | "milliseconds";
+
+export const FORMATS: Readonly<Record<Measure, (value: number | null) => string>> = {
+  count: compact,
+  dollars,
+  milliseconds,
+};
+
+/** Labels of an axis: all in one unit, with the digits that they need to differ. */
+export function axisLabels(measure: Measure, ticks: readonly number[]): string[] {
+  const most = ticks.at(-1) ?? 0;
+  const inSeconds = measure === "milliseconds" && most >= 1_000;
+  const scaled = ticks.map((tick) => (inSeconds ? tick / 1_000 : tick));
+  const step = (scaled[1] ?? 0) - (scaled[0] ?? 0);
+  const decimals = [0, 1, 2, 3, 4, 5].find((digits) => isWhole(step * 10 ** digits)) ?? 6;
+  return scaled.map((value) => {
+    if (measure === "dollars") return inDollars(value, decimals === 0 ? 0 : Math.max(2, decimals));
+    if (measure === "milliseconds")
+      return `${value.toFixed(decimals)}\u00A0${inSeconds ? "s" : "ms"}`;
+    if (!isWhole(value)) return "";
+    return most < 10_000 ? WHOLE.format(value) : COMPACT.format(value);
+  });
+}
+
+const isWhole = (value: number): boolean => Math.abs(value - Math.round(value)) < 1e-6;
 
 const UNITS = [
   ["d", 86_400],

@@ -1,75 +1,55 @@
 import { ABSENT } from "./amounts.ts";
 
-const DAY = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "2-digit" });
+export const DATE = { day: "2-digit", month: "short" } as const;
+export const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 
-const PARTS = {
-  month: "short",
-  day: "2-digit",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23",
-} as const;
-const THIS_YEAR = new Intl.DateTimeFormat(undefined, PARTS);
-const OTHER_YEAR = new Intl.DateTimeFormat(undefined, { ...PARTS, year: "numeric" });
+const formats = new Map<string, Intl.DateTimeFormat>();
 
-const TO_THE_MINUTE = {
-  month: "short",
-  day: "2-digit",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-} as const;
-const MINUTE_OF_YEAR = new Intl.DateTimeFormat(undefined, TO_THE_MINUTE);
-const MINUTE_OF_TODAY = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
+/** A time in the reader's locale, and time zone unless the options have another. */
+export function formatTime(time: Date, options: Intl.DateTimeFormatOptions): string {
+  const key = JSON.stringify(options);
+  const format = formats.get(key) ?? new Intl.DateTimeFormat(undefined, options);
+  formats.set(key, format);
+  return format.format(time);
+}
 
-const TODAY = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23",
-});
+/** @param day begins at midnight of UTC: RFC 3339, or seconds since the epoch. */
+export const dayOfUtc = (day: string | number): string =>
+  formatTime(new Date(typeof day === "number" ? day * 1_000 : day), { ...DATE, timeZone: "UTC" });
 
 /**
- * A time as the reader's clock has it, with UTC on hover.
+ * A time on the reader's clock, with UTC on hover: `24 Nov, 02:58`, and the year unless it is this
+ * one.
  *
- * @param at RFC 3339, or milliseconds since the epoch. @param day without the hour. @param short of
- * today without the day. @param minute the same without seconds.
+ * @param at RFC 3339, or milliseconds since the epoch. @param day without the clock. @param short
+ * today without the day.
  */
 export function Time({
   at,
   day = false,
   short = false,
-  minute = false,
+  seconds = false,
 }: {
   readonly at: string | number | null | undefined;
   readonly day?: boolean;
   readonly short?: boolean;
-  readonly minute?: boolean;
+  readonly seconds?: boolean;
 }) {
   if (at === null || at === undefined) return <span class="absent">{ABSENT}</span>;
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return <bdi>{String(at)}</bdi>;
   const utc = time.toISOString();
   const now = new Date();
-  const ofYear = time.getFullYear() === now.getFullYear() ? THIS_YEAR : OTHER_YEAR;
   const isToday = time.toDateString() === now.toDateString();
-  const format = minute
-    ? isToday
-      ? MINUTE_OF_TODAY
-      : MINUTE_OF_YEAR
-    : day
-      ? DAY
-      : short && isToday
-        ? TODAY
-        : ofYear;
+  const text = formatTime(time, {
+    ...(!(short && isToday) && DATE),
+    ...(time.getFullYear() !== now.getFullYear() && { year: "numeric" }),
+    ...(!day && CLOCK),
+    ...(seconds && { second: "2-digit" }),
+  });
   return (
     <time dateTime={utc} title={`${utc.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`}>
-      {format.format(time)}
+      {text}
     </time>
   );
 }

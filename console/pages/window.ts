@@ -118,15 +118,28 @@ export function useSpanWithTraffic(isWanted: boolean): ChosenSpan | null {
 
 function firstOf(summary: Summary | null, unit: Unit): number | null {
   const times = (summary?.groups ?? []).flatMap(({ group, requests }) =>
-    requests > 0 ? [beginningOf(groupLabel(group, unit) ?? "")] : [],
+    requests > 0 ? [startOf(group, unit)] : [],
   );
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** The seconds since the epoch at which a day (`2026-11-24`), hour or minute of UTC begins. */
-export function beginningOf(label: string): number {
-  const instant = /^\d{4}-\d{2}-\d{2}$/.test(label) ? `${label}T00:00:00Z` : label;
-  return Date.parse(instant) / 1_000;
+/**
+ * When the minute, hour or day (of UTC) of a group begins, seconds since the epoch; not a number
+ * without one.
+ */
+export const startOf = (group: Parameters<typeof groupLabel>[0], unit: Unit): number =>
+  Date.parse(groupLabel(group, unit) ?? "") / 1_000;
+
+/** Values of each step from the start to the end of a summary that is grouped by time. */
+export function courseOf({ groups, window: { start, end } }: Summary, unit: Unit) {
+  const byTime = new Map(groups.map((each) => [startOf(each.group, unit), each]));
+  const times = timesOf(start, end, unit);
+  const valuesOf = <Value>(pick: (group: Summary["groups"][number]) => Value, none: Value) =>
+    times.map((time) => {
+      const found = byTime.get(time);
+      return found === undefined ? none : pick(found);
+    });
+  return { times, valuesOf };
 }
 
 /** The beginnings of all steps from `start` to `end`, RFC 3339: seconds since the epoch. */

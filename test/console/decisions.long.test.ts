@@ -173,7 +173,7 @@ describe.skipIf(CHROMIUM === null)(
           return { body: { ...found, searched_to: "2026-11-23T23:00:00.000Z" } };
         },
       });
-      await page.getByText("2 decisions, page 1, searched back to 24 Nov, 00:00:00").waitFor();
+      await page.getByText("2 decisions, page 1, searched back to 24 Nov, 00:00").waitFor();
       // Bounded: the server records each call.
       expect(requested).toHaveLength(20);
       expect(requested.slice(0, 4)).toEqual(["null 50", "c2 50", "c3 50", "c4 48"]);
@@ -238,13 +238,13 @@ describe.skipIf(CHROMIUM === null)(
       await key.waitFor();
       const text = (await panel.textContent()) ?? "";
       for (const part of [
-        "$2.31 used + at most $0.3100 by this request = $2.62: $0.1200 over the limit of $2.50",
+        "$2.31 used + at most $0.31 by this request = $2.62: $0.12 over the limit of $2.50",
         "Size$2.50 a day",
         "Used$2.31",
-        "Of which reserved by running requests$0.2400",
-        "This request, at most$0.3100",
-        "Left$0.1900",
-        "Renewed25 Nov, 01:00:00",
+        "Of which reserved by running requests$0.24",
+        "This request, at most$0.31",
+        "Left$0.19",
+        "Renewed25 Nov, 01:00",
       ])
         expect(text).toContain(part);
       const candidates = page.getByRole("region", { name: "Candidates and attempts" }).last();
@@ -260,7 +260,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
-    test("the time of a request is drawn with its pause before the last call", async () => {
+    test("the time of a request is drawn by call, and waiting apart, because its time is not recorded", async () => {
       const page = await stage.open("#/decisions/req_1", {
         "GET /v1/decisions/*": { body: WAITED },
       });
@@ -271,9 +271,11 @@ describe.skipIf(CHROMIUM === null)(
       expect(await lines.allTextContents()).toEqual([
         "router2\u00A0ms",
         "gpt-5-north: rate limited212\u00A0ms",
-        "waiting20.1\u00A0s",
         "gpt-5-eu1.6\u00A0s",
+        "waiting, in all20.1\u00A0s",
       ]);
+      expect(await lines.last().locator("rect.waiting").count()).toBe(1);
+      expect(await page.locator(".hint code", { hasText: "retry-after" }).count()).toBe(1);
     });
 
     test("a decision says why each candidate was taken or passed over, and shows the rule", async () => {

@@ -3,6 +3,7 @@ import { EMPTY } from "./answers/all.ts";
 import { decisionList, decisionOf } from "./answers/decisions.ts";
 import {
   HEALTH,
+  KEY_BUDGET,
   measures,
   NO_TRAFFIC,
   SHADOWS,
@@ -208,7 +209,9 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     const page = await stage.open("#/spend", READS);
     await page.getByText("will not last").waitFor();
     const startOf = (): string =>
-      stage.server.requests.findLast(({ path }) => path === "/v1/spend")?.query.get("start") ?? "";
+      stage.server.requests
+        .findLast(({ path, query }) => path === "/v1/spend" && query.get("group_by") === "route")
+        ?.query.get("start") ?? "";
     await page.clock.install();
     await page.reload();
     await page.getByText("will not last").waitFor();
@@ -360,7 +363,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await page.getByText("will not last").waitFor();
     const budgets = page.getByRole("region", { name: "Budgets" }).locator("tbody tr");
     // 196.28 of 237.38 dollars are left for 166 hours: spent after 137 of them.
-    expect(await budgets.first().textContent()).toContain("about 29 Nov, 20:15:31");
+    expect(await budgets.first().textContent()).toContain("about 29 Nov, 20:15");
     expect(await budgets.nth(1).textContent()).toContain("not before it is renewed");
     const rows = await page
       .getByRole("region", { name: "Spend by route" })
@@ -376,6 +379,81 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await page.getByRole("button", { name: "Route", exact: true }).click();
     // The budget that does not last, and the cost: the other one is hardly used.
     await expect.poll(() => page.locator(".plot canvas").count()).toBe(2);
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test("budgets of keys have the name of their key, and one line for all on the overview", async () => {
+    const spent = { ...KEY_BUDGET, key: "k00000000001", spent_usd: 2.1 };
+    const budgets = [...spend(null).budgets, KEY_BUDGET, spent];
+    const answers: Answers = {
+      ...READS,
+      "GET /v1/spend": ({ query }) => ({ body: spend(query.get("group_by"), { budgets }) }),
+      "GET /v1/keys": {
+        body: keyPage([serviceKey(1, { id: "4fzkq8wpc2rt", name: "checkout" })], null, 1),
+      },
+    };
+    const page = await stage.open("#/spend", answers, { now: "2026-11-24T02:00:00Z" });
+    const rows = page.getByRole("region", { name: "Budgets" }).locator("tbody tr");
+    await rows.filter({ hasText: "checkout" }).waitFor();
+    expect((await rows.allTextContents()).slice(0, 4)).toEqual([
+      expect.stringMatching(/^spentsearchk00000000001usd\/day.*refuses now/),
+      expect.stringMatching(/^will not lastsearchcheckoutusd\/day.*\$0\.85\$2\.00\$10\.16about/),
+      expect.stringContaining("usd/month"),
+      expect.stringContaining("lasts"),
+    ]);
+    expect(await rows.first().getByRole("link").getAttribute("href")).toBe(
+      "#/decisions?outcome=refuse&reason=budget_exhausted&key=k00000000001",
+    );
+    const overview = await stage.open("#/", answers, { now: "2026-11-24T02:00:00Z" });
+    await overview.getByText("2 budgets of keys near the end, 1 spent").waitFor();
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test.each([
+    ["a day of Berlin", "usd/day", "2026-11-23T23:00:00Z", "2026-11-24T23:00:00Z", 3, 28],
+    ["a month of Berlin", "usd/month", "2026-10-31T23:00:00Z", "2026-11-30T23:00:00Z", 24, 50],
+  ])("%s is drawn from its start, and ends at the sum that is spent", async (...row) => {
+    const [, name, window_start, window_end, hours, spent_usd] = row;
+    const first = Date.parse(window_start);
+    const groups = Array.from({ length: hours }, (_, at) => ({
+      group: { hour: new Date(first + at * 3_600_000).toISOString().replace(".000Z", "Z") },
+      ...spend(null).total,
+      cost_usd: 1,
+    }));
+    const budget = { name, workspace: "search", key: null, limit_usd: 60, projected_usd: 70 };
+    const page = await stage.open(
+      "#/spend",
+      {
+        ...READS,
+        "GET /v1/spend": ({ query }) => ({
+          body: {
+            ...spend(query.get("group_by")),
+            ...(query.get("group_by") === "hour" && { groups }),
+            budgets: [{ ...budget, spent_usd, window_start, window_end }],
+          },
+        }),
+      },
+      { now: "2026-11-24T02:00:00Z" },
+    );
+    const title = `Left of search ${name}`;
+    const course = page.locator(".course", { hasText: title });
+    await course.getByText("As a table").click();
+    const left = await course.locator(".scroll td:nth-child(2)").allTextContents();
+    const times = await course.locator(".scroll td:first-child").allTextContents();
+    const ofHours = stage.server.requests.find(
+      ({ path, query }) => path === "/v1/spend" && query.get("group_by") === "hour",
+    );
+    expect(ofHours?.query.get("start")).toBe(window_start);
+    expect([times[0], left[0], left[1]]).toEqual([
+      hours === 3 ? "24 Nov, 00:00" : "01 Nov, 00:00",
+      "$60.00",
+      hours === 3 ? "$59.00" : "$36.00",
+    ]);
+    expect([times.at(-2), left.at(-2), left.at(-1)]).toEqual([
+      "24 Nov, 03:00",
+      `$${60 - spent_usd}.00`,
+      "–",
+    ]);
     expect(stage.complaints).toEqual([]);
   });
 
@@ -409,7 +487,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     const lasting = page.getByRole("region", { name: "Budgets" }).locator("tbody tr").nth(1);
     expect(await lasting.textContent()).toContain("11 refused, by this budget or one of a key");
     expect(await lasting.locator(".badge.good").count()).toBe(0);
-    await page.getByText("Budgets of keys are not listed here").waitFor();
+    await page.getByText("Budgets of keys are listed where they are used").waitFor();
     expect(stage.complaints).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { member } from "../../api/client.ts";
 import type { Resource } from "../../api/use-resource.ts";
 import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { ErrorBox, isUnavailable, Panel } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { milliseconds, whole, humanise } from "../../format/amounts.ts";
 import { SimulationAnswer } from "../routes/simulation-answer.tsx";
@@ -10,8 +10,8 @@ import { candidateLines, failedRules, isExact, type CandidateLine } from "./cand
 import { RuleText } from "./rule-text.tsx";
 
 const OF_CALLS: readonly Column<CandidateLine>[] = [
-  { head: "Status", number: true, cell: ({ call }) => whole(call?.status) },
-  { head: "Duration", number: true, cell: ({ call }) => milliseconds(call?.duration_ms) },
+  numbers("Status", ({ call }) => whole(call?.status)),
+  numbers("Duration", ({ call }) => milliseconds(call?.duration_ms)),
 ];
 
 const OF_ENDPOINTS: readonly Column<CandidateLine>[] = (
@@ -52,7 +52,7 @@ export function CandidatesPanel({
           keyOf={({ key }) => key}
           columns={[
             { head: "Endpoint", cell: ({ endpoint }) => <Name of={endpoint} /> },
-            { head: "Rank", number: true, cell: ({ rank }) => whole(rank) },
+            numbers("Rank", ({ rank }: CandidateLine) => whole(rank)),
             { head: "Result", cell: (line) => <Result line={line} isRefused={isRefused} /> },
             {
               head: "Why",

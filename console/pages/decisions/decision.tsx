@@ -6,9 +6,8 @@ import { inEveryWorkspace } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
-import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
+import { Badge, Code, CopyButton, Name, Sentence } from "../../components/text.tsx";
 import { milliseconds, whole, humanise } from "../../format/amounts.ts";
-import { printable } from "../../format/printable.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { KeyName, useKeyNames } from "../keys/key-names.tsx";
@@ -72,11 +71,11 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
     <>
       <Panel title="What happened" aside={<Badge tone={toneOf(result)}>{result}</Badge>}>
         <p>
-          <bdi>{printable(sentenceOf(decision))}</bdi>
+          <Sentence of={sentenceOf(decision)} />
         </p>
         <Facts
           rows={[
-            ["Arrived", <Time key="at" at={decision.at} />],
+            ["Arrived", <Time key="at" at={decision.at} seconds />],
             ["Status", whole(decision.status)],
             ["Operation", decision.stream ? `${decision.operation}, streamed` : decision.operation],
             ["Route", <Name key="route" of={decision.route} />],
@@ -161,27 +160,23 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
 }
 
 /**
- * Where the time went: calls one after the other. The record has no starts: a wait is drawn before
- * the last of several calls, where the pause before a retry lies.
+ * Where the time went: calls one after the other, then all waiting together, because the record has
+ * no starts.
  */
 function Waterfall({ decision }: { readonly decision: Decision }) {
   const { calls, total_ms: total, router_ms: router } = decision;
   if (total === null || total <= 0 || calls.length === 0) return null;
   const called = calls.reduce((sum, { duration_ms }) => sum + duration_ms, 0);
   const waited = Math.max(0, total - called - (router ?? 0));
-  const bars = calls.map(({ endpoint, duration_ms, failure }) => ({
-    title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
-    ms: duration_ms,
-    tone: failure === null ? "a" : "stop",
-  }));
-  const wait =
-    waited < WORTH_A_LINE * total ? [] : [{ title: "waiting", ms: waited, tone: "widen" }];
-  const isRetry = calls.length > 1;
+  const hasWaited = waited >= WORTH_A_LINE * total;
   const lines = [
     ...(router === null ? [] : [{ title: "router", ms: router, tone: "rest" }]),
-    ...(isRetry ? bars.slice(0, -1) : bars),
-    ...wait,
-    ...(isRetry ? bars.slice(-1) : []),
+    ...calls.map(({ endpoint, duration_ms, failure }) => ({
+      title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
+      ms: duration_ms,
+      tone: failure === null ? "a" : "stop",
+    })),
+    ...(hasWaited ? [{ title: "waiting, in all", ms: waited, tone: "waiting" }] : []),
   ];
   let start = 0;
   return (
@@ -212,12 +207,11 @@ function Waterfall({ decision }: { readonly decision: Decision }) {
           ))}
         </li>
       </ol>
-      {wait.length === 0 ? null : (
+      {hasWaited ? (
         <p class="hint">
-          Waiting: a pause before a retry (<Code of="retry-after" />
-          ), a queue, or a caller who reads slowly.
+          <Sentence of="The record does not have when the waiting was: pauses before a retry (`retry-after`), a queue before a call, or a caller who reads slowly." />
         </p>
-      )}
+      ) : null}
     </>
   );
 }

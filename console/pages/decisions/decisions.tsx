@@ -5,7 +5,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { inWorkspaces, showsAll, workspaceShown } from "../../api/session-state.ts";
 import { Choice } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { ABSENT, compact, counted, milliseconds, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -287,7 +287,7 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
     head: "Time",
     cell: ({ id, at }) => (
       <a href={link(["decisions", id])}>
-        <Time at={at} short />
+        <Time at={at} short seconds />
       </a>
     ),
   },
@@ -326,16 +326,13 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
         </>
       ),
   },
-  {
-    head: "Tokens in / out",
-    number: true,
-    cell: ({ input_tokens, output_tokens }) =>
-      input_tokens === null && output_tokens === null
-        ? ABSENT
-        : `${compact(input_tokens)} / ${compact(output_tokens)}`,
-  },
-  { head: "Cost", number: true, cell: costOf },
-  { head: "Took", number: true, cell: ({ total_ms }) => milliseconds(total_ms) },
+  numbers("Tokens in / out", ({ input_tokens, output_tokens }) =>
+    input_tokens === null && output_tokens === null
+      ? ABSENT
+      : `${compact(input_tokens)} / ${compact(output_tokens)}`,
+  ),
+  numbers("Cost", costOf),
+  numbers("Took", ({ total_ms }) => milliseconds(total_ms)),
   { head: "Operation", cell: ({ operation }) => operation },
 ];
 

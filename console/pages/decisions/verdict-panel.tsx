@@ -2,8 +2,7 @@ import { member } from "../../api/client.ts";
 import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Facts } from "../../components/table.tsx";
-import { Code, Name } from "../../components/text.tsx";
-import { printable } from "../../format/printable.ts";
+import { Code, Name, Sentence } from "../../components/text.tsx";
 import { link } from "../../router.ts";
 import { isExact, isOfTable } from "./candidate-lines.ts";
 import { LimitFacts } from "./limit-facts.tsx";
@@ -38,7 +37,7 @@ export function VerdictPanel({
     <Panel title={title}>
       {typeof message === "string" ? (
         <p>
-          <bdi>{printable(message)}</bdi>
+          <Sentence of={message} />
         </p>
       ) : null}
       <Facts

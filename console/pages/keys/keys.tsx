@@ -190,13 +190,13 @@ function useKeySearch(text: string): FoundKeys | null {
   return wanted === "" ? null : found;
 }
 
+/** Of keys that are not simply good. */
 function StatusBadge({ of }: { readonly of: ServiceKey }) {
   const { status, replaced_by } = of;
   if (status === "revoked") return <Badge tone="stop">revoked</Badge>;
   if (status === "expired") return <Badge>expired</Badge>;
   if (replaced_by !== null) return <Badge tone="widen">replaced</Badge>;
-  if (expiresSoon(of, Date.now())) return <Badge tone="widen">expires soon</Badge>;
-  return <>{status}</>;
+  return expiresSoon(of, Date.now()) ? <Badge tone="widen">expires soon</Badge> : null;
 }
 
 const COLUMNS: readonly Column<ServiceKey>[] = [
@@ -240,14 +240,15 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
       </div>
     ),
   },
-  { head: "Status", cell: (key) => <StatusBadge of={key} /> },
   {
     head: "Expires",
-    cell: ({ expires_at, created_by }) => (
+    cell: (key) => (
       <div class="lines">
-        <Time at={expires_at} day />
+        <span>
+          <Time at={key.expires_at} day /> <StatusBadge of={key} />
+        </span>
         <small>
-          made by <Name of={created_by} />
+          made by <Name of={key.created_by} />
         </small>
       </div>
     ),

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
-import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
+import type { Budget, Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
-import { Badge, Code, Name, type Tone } from "../../components/text.tsx";
+import { Badge, Code, Name, Sentence, type Tone } from "../../components/text.tsx";
 import { counted, dollars, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
@@ -9,7 +9,7 @@ import { groupLabel } from "../group-label.ts";
 import { isWell, troubleOf } from "./health.tsx";
 import { expiresSoon } from "../keys/expiry.ts";
 import { secondChoices, ServedInstead } from "../second-choice.tsx";
-import { beginningOf, STEPS } from "../window.ts";
+import { startOf, STEPS } from "../window.ts";
 import { linkToVerdict } from "./verdicts.tsx";
 import { isSpent, lasts, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
 import { BUDGET_REASONS } from "../spend/refusals.tsx";
@@ -52,7 +52,7 @@ function concernsOf({ status, health, summary, lastHour, spend, keys }: Known): 
     ...(lastHour === null ? [] : ofRoutes(lastHour)),
     ...(lastHour === null ? [] : ofSecondChoices(lastHour)),
     ...(summary === null ? [] : ofRefusals(summary)),
-    ...(spend?.budgets ?? []).flatMap((budget) => ofBudget(budget, Date.now())),
+    ...ofBudgets(spend?.budgets ?? [], Date.now()),
     ...(summary === null ? [] : candidatesOf(summary).flatMap(ofShadow)),
     ...(keys === null ? [] : ofKeys(keys)),
   ];
@@ -78,7 +78,7 @@ function ofDegraded(part: string): Concern {
     key: `degraded ${part}`,
     tone: "stop",
     kind: humanise(part),
-    text: text ?? "This part of the server is degraded.",
+    text: <Sentence of={text ?? "This part of the server is degraded."} />,
   };
 }
 
@@ -125,96 +125,132 @@ function ofHealth({ endpoints, replicas }: Health): readonly Concern[] {
 /** Minutes without a failure after which a route has recovered. */
 const RECOVERED = 3;
 
-function ofRoutes({ groups, window }: Summary): readonly Concern[] {
+interface Incident {
+  readonly route: string;
+  readonly requests: number;
+  /** Requests that it concerns, from the first minute of one to the end of the last. */
+  readonly count: number;
+  readonly from: number;
+  readonly until: number;
+  readonly isOver: boolean;
+}
+
+/** Of each route with such requests. Times are milliseconds since the epoch. */
+function incidentsOf(
+  { groups, window }: Summary,
+  countOf: (group: Summary["groups"][number]) => number,
+): readonly Incident[] {
   const byRoute = Map.groupBy(groups, ({ group }) => groupLabel(group, "route") ?? "");
   return [...byRoute].flatMap(([route, minutes]) => {
-    const failing = minutes.filter(({ ended }) => (ended?.terminals.failed ?? 0) > 0);
-    const failed = failing.reduce((sum, { ended }) => sum + (ended?.terminals.failed ?? 0), 0);
-    const requests = minutes.reduce((sum, each) => sum + each.requests, 0);
-    const times = failing.map(({ group }) => beginningOf(groupLabel(group, "minute") ?? ""));
-    const [first, last] = [Math.min(...times), Math.max(...times)];
-    if (route === "" || failed < MANY_FAILED || failed < MUCH_FAILED * requests) return [];
-    const isOver = Date.parse(window.end) / 1_000 - last > RECOVERED * STEPS.minute;
-    return [
-      {
-        key: `route ${route}`,
-        tone: isOver ? ("widen" as const) : ("stop" as const),
-        kind: isOver ? "failed" : "failing",
-        text: (
-          <a href={link(["decisions"], { route, terminal: "failed", since: "1" })}>
-            <Name of={route} />: {whole(failed)} of {counted(requests, "request")} failed{" "}
-            {isOver ? "from" : "since"} <Time at={first * 1_000} minute />
-            {isOver ? (
-              <>
-                {" "}
-                to <Time at={(last + STEPS.minute) * 1_000} minute />
-              </>
-            ) : null}
-          </a>
-        ),
-      },
-    ];
+    const concerned = minutes.filter((each) => countOf(each) > 0);
+    if (route === "" || concerned.length === 0) return [];
+    const times = concerned.map(({ group }) => 1_000 * startOf(group, "minute"));
+    const until = Math.max(...times) + 1_000 * STEPS.minute;
+    return {
+      route,
+      requests: minutes.reduce((sum, each) => sum + each.requests, 0),
+      count: concerned.reduce((sum, each) => sum + countOf(each), 0),
+      from: Math.min(...times),
+      until,
+      isOver: Date.parse(window.end) - until > (RECOVERED - 1) * 1_000 * STEPS.minute,
+    };
   });
+}
+
+function ofRoutes(summary: Summary): readonly Concern[] {
+  return incidentsOf(summary, ({ ended }) => ended?.terminals.failed ?? 0)
+    .filter(({ count, requests }) => count >= MANY_FAILED && count >= MUCH_FAILED * requests)
+    .map(({ route, requests, count, from, until, isOver }) => ({
+      key: `route ${route}`,
+      tone: isOver ? "widen" : "stop",
+      kind: isOver ? "failed" : "failing",
+      text: (
+        <a href={link(["decisions"], { route, terminal: "failed", since: "1" })}>
+          <Name of={route} />: {whole(count)} of {counted(requests, "request")} failed{" "}
+          {isOver ? "from" : "since"} <Time at={from} short />
+          {isOver ? (
+            <>
+              {" "}
+              to <Time at={until} short />
+            </>
+          ) : null}
+        </a>
+      ),
+    }));
 }
 
 /** Routes that their second choice serves now: an outage of the first one fails no request. */
-function ofSecondChoices({ groups, window }: Summary): readonly Concern[] {
-  const byRoute = Map.groupBy(groups, ({ group }) => groupLabel(group, "route") ?? "");
-  return [...byRoute].flatMap(([route, minutes]) => {
-    const served = minutes.filter((each) => secondChoices(each) > 0);
-    const times = served.map(({ group }) => beginningOf(groupLabel(group, "minute") ?? ""));
-    const count = served.reduce((sum, each) => sum + secondChoices(each), 0);
-    const requests = minutes.reduce((sum, each) => sum + each.requests, 0);
-    const isOver = Date.parse(window.end) / 1_000 - Math.max(...times) > RECOVERED * STEPS.minute;
-    if (route === "" || served.length === 0 || isOver) return [];
-    return [
-      {
-        key: `second ${route}`,
-        tone: "widen",
-        kind: "second choice",
-        text: (
-          <a href={link(["decisions"], { route, since: "1" })}>
-            <Name of={route} />: {whole(count)} of {counted(requests, "request")} answered
-            <ServedInstead route={route} /> since <Time at={Math.min(...times) * 1_000} minute />
-          </a>
-        ),
-      },
-    ];
-  });
+function ofSecondChoices(summary: Summary): readonly Concern[] {
+  return incidentsOf(summary, secondChoices)
+    .filter(({ isOver }) => !isOver)
+    .map(({ route, requests, count, from }) => ({
+      key: `second ${route}`,
+      tone: "widen",
+      kind: "second choice",
+      text: (
+        <a href={link(["decisions"], { route, since: "1" })}>
+          <Name of={route} />: {whole(count)} of {counted(requests, "request")} answered
+          <ServedInstead route={route} /> since <Time at={from} short />
+        </a>
+      ),
+    }));
 }
 
-function ofBudget(budget: Spend["budgets"][number], now: number): readonly Concern[] {
+/** Of workspaces each, of keys one line for all. */
+function ofBudgets(budgets: readonly Budget[], now: number): readonly Concern[] {
+  const ending = budgets.filter(
+    (budget) => !lasts(budget) || budget.spent_usd >= NEARLY * budget.limit_usd,
+  );
+  const keyed = ending.filter(({ key }) => key !== null);
+  const spent = keyed.filter(isSpent).length;
+  return [
+    ...ending.filter(({ key }) => key === null).map((budget) => ofBudget(budget, now)),
+    ...(keyed.length === 0
+      ? []
+      : [
+          {
+            key: "budgets of keys",
+            tone: spent > 0 ? ("stop" as const) : ("widen" as const),
+            kind: "budget",
+            text: (
+              <a href={link(["spend"])}>
+                {counted(keyed.length, "budget")} of keys near the end, {whole(spent)} spent
+              </a>
+            ),
+          },
+        ]),
+  ];
+}
+
+function ofBudget(budget: Budget, now: number): Concern {
   const { name, workspace, limit_usd, spent_usd, window_end } = budget;
   const end = runsOutAt(budget, now);
   const isOver = isSpent(budget);
-  if (lasts(budget) && spent_usd < NEARLY * limit_usd) return [];
-  return [
-    {
-      key: `budget ${workspace} ${name}`,
-      tone: isOver ? "stop" : "widen",
-      kind: isOver ? "budget spent" : "budget",
-      text: (
-        <a href={link(["spend"])}>
-          <Name of={workspace} /> <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
-          {isOver ? (
-            <>
-              {", "}
-              <RefusedSince budget={budget} />, renewed <Time at={window_end} minute />
-            </>
-          ) : end === null ? (
-            <>
-              {lasts(budget) ? ", renewed " : ", will not last until "}
-              <Time at={window_end} />
-            </>
-          ) : (
-            <>
-              , will be spent about <Time at={end} minute />
-            </>
-          )}
-        </a>
-      ),
-    },
-  ];
+  return {
+    key: `budget ${workspace} ${name}`,
+    tone: isOver ? "stop" : "widen",
+    kind: isOver ? "budget spent" : "budget",
+    text: (
+      <a href={link(["spend"])}>
+        <Name of={workspace} /> <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
+        {isOver ? (
+          <>
+            {", "}
+            <RefusedSince budget={budget} />, renewed <Time at={window_end} short />
+          </>
+        ) : end === null ? (
+          <>
+            {lasts(budget) ? ", renewed " : ", will not last until "}
+            <Time at={window_end} />
+          </>
+        ) : (
+          <>
+            , will be spent about <Time at={end} short />
+          </>
+        )}
+      </a>
+    ),
+  };
 }
 
 /** Requests that budgets refused within the window, spent or nearly: money stops work. */
@@ -281,7 +317,7 @@ function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
           )}
           <Name of={first.name ?? first.owner} /> (<Code of={first.id} />){" "}
           {ending.length === 1 ? "expires " : null}
-          <Time at={first.expires_at} minute />
+          <Time at={first.expires_at} short />
         </a>
       ),
     },

@@ -1,7 +1,7 @@
 import type { EndpointHealth, Health, ServerStatus } from "../../api/types.ts";
 import type { Resource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
-import { Facts, Table } from "../../components/table.tsx";
+import { numbers, Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { counted, milliseconds, span, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -74,6 +74,7 @@ function EndpointTable({
   return (
     <Table
       label={label}
+      cards
       rows={endpoints}
       keyOf={({ id }) => id}
       columns={[
@@ -90,12 +91,8 @@ function EndpointTable({
               </>
             ),
         },
-        { head: "In flight", number: true, cell: ({ in_flight }) => whole(in_flight) },
-        {
-          head: "First token",
-          number: true,
-          cell: ({ latency_ms }) => milliseconds(latency_ms.p50),
-        },
+        numbers("In flight", ({ in_flight }: EndpointHealth) => whole(in_flight)),
+        numbers("First token", ({ latency_ms }: EndpointHealth) => milliseconds(latency_ms.p50)),
         { head: "Region", cell: ({ region }) => <Name of={region} /> },
         { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
         { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },

@@ -10,12 +10,10 @@ import { compact, dollars, milliseconds, share, whole } from "../../format/amoun
 import { Time } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
 import { FirstRequest } from "../connect/connect.tsx";
-import { groupLabel } from "../group-label.ts";
 import { soonEnd } from "../keys/expiry.ts";
 import {
-  beginningOf,
+  courseOf,
   sinceOf,
-  timesOf,
   useNow,
   useSpanWithTraffic,
   useWindow,
@@ -76,7 +74,7 @@ export function OverviewPage() {
         <span class="actions">
           {named !== null || span?.first == null ? null : (
             <small>
-              first request at <Time at={span.first * 1_000} minute />
+              first request at <Time at={span.first * 1_000} short />
             </small>
           )}
           <Segments
@@ -153,16 +151,11 @@ function Totals({
   readonly cost: number | null | undefined;
   readonly costBefore: number | null | undefined;
 }) {
-  const { totals, groups } = summary;
-  const byTime = new Map(
-    groups.map((each) => [beginningOf(groupLabel(each.group, window.unit) ?? ""), each]),
-  );
-  const times = timesOf(summary.window.start, summary.window.end, window.unit).slice(0, -1);
+  const { totals } = summary;
+  const { valuesOf } = courseOf(summary, window.unit);
+  // Without the step that is not over.
   const trend = (pick: (each: Summary["groups"][number]) => number | null) =>
-    times.map((time) => {
-      const found = byTime.get(time);
-      return found === undefined ? 0 : pick(found);
-    });
+    valuesOf(pick, 0).slice(0, -1);
   const failed = failedOf(totals);
   const latency = totals.ended?.latency_ms.total;
   const tokens = totals.ended?.tokens;

@@ -1,9 +1,7 @@
 import type { Summary } from "../../api/types.ts";
 import { Chart } from "../../components/chart.tsx";
 import { Panel } from "../../components/panel.tsx";
-import { compact, milliseconds } from "../../format/amounts.ts";
-import { groupLabel } from "../group-label.ts";
-import { beginningOf, isRunning, timesOf, type Window } from "../window.ts";
+import { courseOf, isRunning, type Window } from "../window.ts";
 
 type Group = Summary["groups"][number];
 
@@ -17,20 +15,13 @@ export function TrafficCharts({
   readonly summary: Summary;
   readonly window: Window;
 }) {
-  const byTime = new Map(
-    summary.groups.map((each) => [beginningOf(groupLabel(each.group, unit) ?? ""), each]),
-  );
-  const times = timesOf(summary.window.start, summary.window.end, unit);
+  const { times, valuesOf } = courseOf(summary, unit);
   const last = times.at(-1);
   const running = last !== undefined && isRunning(last, unit);
   // A step without requests is 0, not missing.
-  const counts = (pick: (each: Group) => number): readonly number[] =>
-    times.map((time) => {
-      const found = byTime.get(time);
-      return found === undefined ? 0 : pick(found);
-    });
-  const percentiles = (name: "p50" | "p95"): readonly (number | null)[] =>
-    times.map((time) => byTime.get(time)?.ended?.latency_ms.total[name] ?? null);
+  const counts = (pick: (each: Group) => number) => valuesOf(pick, 0);
+  const percentiles = (name: "p50" | "p95") =>
+    valuesOf(({ ended }) => ended?.latency_ms.total[name] ?? null, null);
   const each = { minute: "by minute", hour: "by hour", day: "by day, in UTC" }[unit];
   return (
     <>
@@ -43,7 +34,7 @@ export function TrafficCharts({
           times={times}
           kind="bars"
           running={running}
-          format={compact}
+          measure="count"
           series={[
             { title: "Failed", tone: "stop", values: counts(failedOf) },
             {
@@ -67,7 +58,7 @@ export function TrafficCharts({
             title="Latency"
             times={times}
             kind="lines"
-            format={milliseconds}
+            measure="milliseconds"
             series={[
               { title: "Median", tone: "a", values: percentiles("p50") },
               { title: "p95", tone: "c", values: percentiles("p95") },
@@ -80,7 +71,7 @@ export function TrafficCharts({
             times={times}
             kind="bars"
             running={running}
-            format={compact}
+            measure="count"
             series={[
               {
                 title: "In",

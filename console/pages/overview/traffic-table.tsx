@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
-import type { Summary } from "../../api/types.ts";
+import type { Measures, Summary } from "../../api/types.ts";
 import { inWorkspaces, showsAll } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
-import { Table } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { compact, milliseconds, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -38,13 +38,26 @@ export function TrafficTable({ window }: { readonly window: Window }) {
       <Rows key={dimension} dimension={dimension} window={window} />
       {window.unit === "minute" ? (
         <p class="hint">
-          Whole hours, from <Time at={wholeHour(window.start)} minute />: minutes are counted by
+          Whole hours, from <Time at={wholeHour(window.start)} short />: minutes are counted by
           route only.
         </p>
       ) : null}
     </Panel>
   );
 }
+
+const MEASURED: readonly Column<Measures>[] = [
+  numbers("Requests", ({ requests }) => whole(requests)),
+  numbers("Denied or refused", ({ denied, refused }) => whole(denied + refused)),
+  numbers("Failed", ({ ended }) => whole(ended?.terminals.failed)),
+  numbers("Second choice", (each) => whole(secondChoices(each))),
+  numbers("Fallbacks", ({ ended }) => whole(ended?.fallbacks)),
+  numbers("Attempts", ({ ended }) => whole(ended?.attempts.total)),
+  numbers("Median", ({ ended }) => milliseconds(ended?.latency_ms.total.p50)),
+  numbers("p95", ({ ended }) => milliseconds(ended?.latency_ms.total.p95)),
+  numbers("Tokens in", ({ ended }) => compact(ended?.tokens.input)),
+  numbers("Tokens out", ({ ended }) => compact(ended?.tokens.output)),
+];
 
 const wholeHour = (start: string): number => Math.floor(Date.parse(start) / 3_600_000) * 3_600_000;
 
@@ -90,44 +103,7 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                     );
                   },
                 },
-                { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
-                {
-                  head: "Denied or refused",
-                  number: true,
-                  cell: ({ denied, refused }) => whole(denied + refused),
-                },
-                {
-                  head: "Failed",
-                  number: true,
-                  cell: ({ ended }) => whole(ended?.terminals.failed),
-                },
-                { head: "Second choice", number: true, cell: (each) => whole(secondChoices(each)) },
-                { head: "Fallbacks", number: true, cell: ({ ended }) => whole(ended?.fallbacks) },
-                {
-                  head: "Attempts",
-                  number: true,
-                  cell: ({ ended }) => whole(ended?.attempts.total),
-                },
-                {
-                  head: "Median",
-                  number: true,
-                  cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p50),
-                },
-                {
-                  head: "p95",
-                  number: true,
-                  cell: ({ ended }) => milliseconds(ended?.latency_ms.total.p95),
-                },
-                {
-                  head: "Tokens in",
-                  number: true,
-                  cell: ({ ended }) => compact(ended?.tokens.input),
-                },
-                {
-                  head: "Tokens out",
-                  number: true,
-                  cell: ({ ended }) => compact(ended?.tokens.output),
-                },
+                ...MEASURED,
               ]}
             />
             {truncated ? <p class="hint">There are more; these have the most requests.</p> : null}

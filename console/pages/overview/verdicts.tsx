@@ -30,6 +30,7 @@ export function VerdictsPanel({
     <Panel title="Denied and refused, by reason">
       <Table
         label="Denied and refused, by reason"
+        cards
         rows={verdicts.slice(0, SHOWN)}
         keyOf={({ policy, constraint, reason_code }) => `${policy} ${constraint} ${reason_code}`}
         columns={[

@@ -5,9 +5,8 @@ import type { MissingRequirement, Policy, PolicyLine } from "../../api/types.ts"
 import { useAction } from "../../api/use-action.ts";
 import { ConfirmDialog, Dialog } from "../../components/dialog.tsx";
 import { Table } from "../../components/table.tsx";
-import { Name } from "../../components/text.tsx";
+import { Name, Sentence } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
-import { printable } from "../../format/printable.ts";
 
 /**
  * What a dialog about a policy gets: the state that the reader has seen, and what to do when it is
@@ -27,7 +26,10 @@ export function MissingList({ of }: { readonly of: readonly MissingRequirement[]
     <ul class="bullets">
       {of.map(({ requirement, message, fix }) => (
         <li key={requirement}>
-          <bdi>{printable(message)}</bdi> <small>{printable(fix)}</small>
+          <Sentence of={message} />{" "}
+          <small>
+            <Sentence of={fix} />
+          </small>
         </li>
       ))}
     </ul>

@@ -3,7 +3,7 @@ import { member, withQuery } from "../../api/client.ts";
 import type { PolicyTransitions } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
 import { whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -115,7 +115,7 @@ const COLUMNS: readonly Column<Row>[] = [
     },
   },
   { head: "Content", cell: (row) => <Code of={textOf(row, "digest")} short={12} /> },
-  { head: "Row", number: true, cell: ({ position }) => whole(position) },
+  numbers("Row", ({ position }) => whole(position)),
 ];
 
 /** A person where the record has one, else the key. */

@@ -3,9 +3,8 @@ import type { PolicyLine, PolicyList, Summary } from "../../api/types.ts";
 import { hasScope } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, Loaded } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
-import { Badge, Name } from "../../components/text.tsx";
-import { printable } from "../../format/printable.ts";
+import { numbers, Table, type Column } from "../../components/table.tsx";
+import { Badge, Name, Sentence } from "../../components/text.tsx";
 import { ABSENT, counted, share, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
@@ -76,7 +75,7 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
           <Name of={id} />
         </a>
         <small>
-          <bdi>{printable(title)}</bdi>
+          <Sentence of={title} />
         </small>
       </div>
     ),
@@ -84,17 +83,14 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
   { head: "State", cell: ({ state }) => <Badge tone={stateTone(state)}>{humanise(state)}</Badge> },
   { head: "Enforced", cell: ({ enforced }) => <Name of={enforced?.revision ?? null} /> },
   { head: "Candidate", cell: ({ candidate }) => <Name of={candidate?.revision ?? null} /> },
-  { head: "In shadow since", cell: ({ candidate }) => <Time at={candidate?.since} minute /> },
-  {
-    head: "Approvals",
-    number: true,
-    cell: ({ approvals, candidate, requirements }) =>
-      candidate === null
-        ? ABSENT
-        : requirements.approvals === 0
-          ? "none needed"
-          : `${whole(approvals.length)} of ${whole(requirements.approvals)}`,
-  },
+  { head: "In shadow since", cell: ({ candidate }) => <Time at={candidate?.since} /> },
+  numbers("Approvals", ({ approvals, candidate, requirements }) =>
+    candidate === null
+      ? ABSENT
+      : requirements.approvals === 0
+        ? "none needed"
+        : `${whole(approvals.length)} of ${whole(requirements.approvals)}`,
+  ),
   {
     head: DRIFT,
     cell: ({ drift }) =>
@@ -108,43 +104,35 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
 
 /** What the enforced revision denies now, with the way to the requests. */
 function denialColumn(summary: Summary | null): Column<PolicyLine> {
-  return {
-    head: "Denies",
-    number: true,
-    cell: ({ id, enforced }) => {
-      if (enforced === null || summary === null) return ABSENT;
-      const denied = summary.verdicts
-        .filter(({ policy }) => policy === id)
-        .reduce((sum, verdict) => sum + verdict.denied, 0);
-      return denied === 0 ? (
-        "0"
-      ) : (
-        <a href={link(["decisions"], { policy: id, outcome: "deny", since: "24" })}>
-          {whole(denied)}
-        </a>
-      );
-    },
-  };
+  return numbers("Denies", ({ id, enforced }) => {
+    if (enforced === null || summary === null) return ABSENT;
+    const denied = summary.verdicts
+      .filter(({ policy }) => policy === id)
+      .reduce((sum, verdict) => sum + verdict.denied, 0);
+    return denied === 0 ? (
+      "0"
+    ) : (
+      <a href={link(["decisions"], { policy: id, outcome: "deny", since: "24" })}>
+        {whole(denied)}
+      </a>
+    );
+  });
 }
 
 function shadowColumn(shadows: Summary["shadows"]): Column<PolicyLine> {
-  return {
-    head: "Would newly deny",
-    number: true,
-    cell: ({ id, candidate }) => {
-      const found = shadows.find(
-        ({ policy, revision }) => policy === id && revision === candidate?.revision,
-      );
-      if (candidate === null || found === undefined) return ABSENT;
-      return (
-        <>
-          {found.newly_denied > 0 ? <Badge tone="stop">{whole(found.newly_denied)}</Badge> : "0"}{" "}
-          <small>
-            of {counted(found.judged, "request")}
-            {found.judged === 0 ? "" : `, ${share(found.newly_denied, found.judged)}`}
-          </small>
-        </>
-      );
-    },
-  };
+  return numbers("Would newly deny", ({ id, candidate }) => {
+    const found = shadows.find(
+      ({ policy, revision }) => policy === id && revision === candidate?.revision,
+    );
+    if (candidate === null || found === undefined) return ABSENT;
+    return (
+      <>
+        {found.newly_denied > 0 ? <Badge tone="stop">{whole(found.newly_denied)}</Badge> : "0"}{" "}
+        <small>
+          of {counted(found.judged, "request")}
+          {found.judged === 0 ? "" : `, ${share(found.newly_denied, found.judged)}`}
+        </small>
+      </>
+    );
+  });
 }

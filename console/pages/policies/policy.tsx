@@ -9,9 +9,8 @@ import {
 } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Loaded, Panel } from "../../components/panel.tsx";
-import { Facts, Table } from "../../components/table.tsx";
-import { Badge, Code, Name } from "../../components/text.tsx";
-import { printable } from "../../format/printable.ts";
+import { numbers, Facts, Table } from "../../components/table.tsx";
+import { Badge, Code, Name, Sentence } from "../../components/text.tsx";
 import { counted, humanise, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
@@ -96,7 +95,7 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
       </div>
       <NotManagedHere />
       <p class="lead">
-        <bdi>{printable(title)}</bdi>{" "}
+        <Sentence of={title} />{" "}
         <small>
           owned by <Name of={owners.join(", ")} />
         </small>
@@ -244,13 +243,9 @@ function EnforcedPanel({ id }: { readonly id: string }) {
               columns={[
                 { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
                 { head: "Reason", cell: ({ reason_code }) => <Code of={reason_code} /> },
-                {
-                  head: "Requests",
-                  number: true,
-                  cell: (verdict) => (
-                    <a href={linkToVerdict(verdict, "24")}>{whole(verdict.denied)}</a>
-                  ),
-                },
+                numbers("Requests", (verdict: Summary["verdicts"][number]) => (
+                  <a href={linkToVerdict(verdict, "24")}>{whole(verdict.denied)}</a>
+                )),
               ]}
             />
           );

@@ -1,7 +1,7 @@
 import type { PolicyShadow } from "../../api/types.ts";
 import type { Resource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, CopyButton, Name } from "../../components/text.tsx";
 import { counted, share, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -158,10 +158,10 @@ function Tile({
 }
 
 const verdictColumns: readonly Column<Omit<Figures, "judged">>[] = [
-  { head: "Newly denied", number: true, cell: ({ newly_denied }) => whole(newly_denied) },
-  { head: "Denied", number: true, cell: ({ would_deny }) => whole(would_deny) },
-  { head: "Narrowed", number: true, cell: ({ would_narrow }) => whole(would_narrow) },
-  { head: "Not judged", number: true, cell: ({ indeterminate }) => whole(indeterminate) },
+  numbers("Newly denied", ({ newly_denied }) => whole(newly_denied)),
+  numbers("Denied", ({ would_deny }) => whole(would_deny)),
+  numbers("Narrowed", ({ would_narrow }) => whole(would_narrow)),
+  numbers("Not judged", ({ indeterminate }) => whole(indeterminate)),
 ];
 
 function Breakdown<Row extends Figures>({
@@ -185,7 +185,7 @@ function Breakdown<Row extends Figures>({
             head: "Name",
             cell: (row) => (nameOf(row) === null ? "others" : <Name of={nameOf(row)} />),
           },
-          { head: "Judged", number: true, cell: ({ judged }) => whole(judged) },
+          numbers("Judged", ({ judged }: Row) => whole(judged)),
           ...verdictColumns.slice(0, 2),
         ]}
       />
@@ -210,7 +210,7 @@ const EXAMPLE_COLUMNS: readonly Column<Example>[] = [
       <Badge tone={newly_denied > 0 ? "stop" : "quiet"}>{humanise(effect ?? verdict)}</Badge>
     ),
   },
-  { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
+  numbers("Requests", ({ requests }) => whole(requests)),
   { head: "Workspace", cell: ({ class: { workspace } }) => <Name of={workspace} /> },
   { head: "Route", cell: ({ class: { route } }) => <Name of={route} /> },
   { head: "Needs", cell: ({ class: { needs } }) => <Name of={needs.join(", ")} /> },

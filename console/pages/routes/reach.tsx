@@ -4,7 +4,7 @@ import { hasScope, inWorkspaces, session } from "../../api/session-state.ts";
 import type { EndpointHealth, Health, Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { ErrorBox, Panel } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { counted, humanise, whole } from "../../format/amounts.ts";
 import { link } from "../../router.ts";
@@ -51,25 +51,22 @@ export function ReachPanel() {
         </a>
       ),
     },
-    {
-      head: "Routes",
-      number: true,
-      cell: ({ models, failure }) =>
-        failure === null ? (
-          models === null ? (
-            "…"
-          ) : (
-            whole(models.length)
-          )
+    numbers("Routes", ({ models, failure }) =>
+      failure === null ? (
+        models === null ? (
+          "…"
         ) : (
-          <small>not yours to see</small>
-        ),
-    },
-    ...regions.toSorted().map((region): Column<Line> => ({
-      head: region,
-      number: true,
-      cell: ({ models }) => <Reaching models={models ?? []} region={region} />,
-    })),
+          whole(models.length)
+        )
+      ) : (
+        <small>not yours to see</small>
+      ),
+    ),
+    ...regions
+      .toSorted()
+      .map((region): Column<Line> =>
+        numbers(region, ({ models }) => <Reaching models={models ?? []} region={region} />),
+      ),
   ];
   return (
     <>

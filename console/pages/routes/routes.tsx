@@ -4,7 +4,7 @@ import type { Health, Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
-import { Table } from "../../components/table.tsx";
+import { numbers, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
@@ -306,7 +306,7 @@ function EndpointTable({
               <Badge tone="stop">{humanise(health)}</Badge>
             ),
         },
-        { head: "Price in / out", number: true, cell: (line) => priceOf(line) },
+        numbers("Price in / out", priceOf),
         {
           head: "Capabilities",
           cell: ({ capabilities }) => (

@@ -1,10 +1,9 @@
 import { member } from "../../api/client.ts";
 import type { RouteSimulation } from "../../api/types.ts";
-import { Table } from "../../components/table.tsx";
-import { Badge, Code, Name } from "../../components/text.tsx";
-import { printable } from "../../format/printable.ts";
+import { numbers, Table } from "../../components/table.tsx";
+import { Badge, Code, Name, Sentence } from "../../components/text.tsx";
 import { humanise } from "../../format/amounts.ts";
-import { endpointsOf } from "./route-facts.ts";
+import { endpointsOf, type RouteEndpoint } from "./route-facts.ts";
 import { priceOf } from "./wording.ts";
 
 type Constraint = RouteSimulation["constraints"][number];
@@ -23,7 +22,7 @@ export function SimulationAnswer({ answer }: { readonly answer: RouteSimulation 
         ) : (
           <Badge tone="stop">denied</Badge>
         )}{" "}
-        {typeof message === "string" ? <bdi>{printable(message)}</bdi> : null}
+        {typeof message === "string" ? <Sentence of={message} /> : null}
         {arrangement?.by_chance === true
           ? "Equals share the calls at random; the next call may have another order."
           : null}
@@ -35,12 +34,12 @@ export function SimulationAnswer({ answer }: { readonly answer: RouteSimulation 
         )}
         keyOf={({ id }) => id}
         columns={[
-          { head: "Order", number: true, cell: ({ id }) => order.get(id) ?? "–" },
+          numbers("Order", ({ id }: RouteEndpoint) => order.get(id) ?? "–"),
           { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
           { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
           { head: "Region", cell: ({ region }) => <Name of={region} /> },
           { head: "Left out by", cell: ({ leftOutBy }) => <Code of={leftOutBy} /> },
-          { head: "Price in / out", number: true, cell: (each) => priceOf(each) },
+          numbers("Price in / out", priceOf),
         ]}
       />
       {failing.length === 0 ? (

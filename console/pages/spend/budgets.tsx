@@ -1,16 +1,18 @@
 import { withQuery } from "../../api/client.ts";
+import { mayManageKeys } from "../../api/session-state.ts";
 import type { Budget, Spend, Summary } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart } from "../../components/chart.tsx";
 import { Panel } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { dollars, dollarTick, share, whole } from "../../format/amounts.ts";
+import { dollars, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
-import { beginningOf, STEPS, timesOf } from "../window.ts";
+import { KeyName, useKeyNames } from "../keys/key-names.tsx";
+import { startOf, STEPS } from "../window.ts";
 import { BUDGET_REASONS, refusedByBudgets, RefusalsTable, type Refusal } from "./refusals.tsx";
 
 type Amounts = Pick<Budget, "limit_usd" | "spent_usd" | "projected_usd" | "window_end">;
@@ -51,7 +53,7 @@ export function RefusedSince({
     BUDGET_REASONS.includes(groupLabel(group, "reason_code") ?? ""),
   );
   const count = refusing.reduce((sum, { refused }) => sum + refused, 0);
-  const first = beginningOf(groupLabel(refusing[0]?.group ?? {}, "hour") ?? "");
+  const first = startOf(refusing[0]?.group ?? {}, "hour");
   // The minute is known for three hours.
   const isRecent = Date.now() / 1_000 - first < 3 * STEPS.hour - STEPS.minute;
   const minutes = useResource<Summary>(
@@ -65,13 +67,12 @@ export function RefusedSince({
     workspace,
   );
   const minute = minutes.value?.groups.find(({ refused }) => refused > 0);
-  const since =
-    minute === undefined ? first : beginningOf(groupLabel(minute.group, "minute") ?? "");
+  const since = minute === undefined ? first : startOf(minute.group, "minute");
   if (hours.value === null) return <>requests are refused</>;
   if (count === 0) return <>nothing refused yet</>;
   return (
     <>
-      refuses since <Time at={since * 1_000} minute /> ({whole(count)})
+      refuses since <Time at={since * 1_000} short /> ({whole(count)})
     </>
   );
 }
@@ -80,40 +81,40 @@ export function RefusedSince({
 const MOST_DRAWN = 2;
 const WORTH_DRAWING = 0.05;
 
-/** The rest of a budget over its window, and where the pace so far leads. */
+/** The rest of a workspace's budget over its window, and where the pace so far leads. */
 function BurnDown({ budget }: { readonly budget: Budget }) {
-  const { workspace, name, window_start, window_end, limit_usd, projected_usd } = budget;
-  const unit = /\/(?:week|month)$/.test(name) ? "day" : "hour";
+  const { workspace, name, window_start, window_end, limit_usd, spent_usd, projected_usd } = budget;
   const spend = useResource<Spend>(
-    withQuery("/v1/spend", { start: window_start, group_by: unit }),
+    withQuery("/v1/spend", { start: window_start, group_by: "hour" }),
     60_000,
     workspace,
   );
-  const costs = new Map(
-    (spend.value?.groups ?? []).map(({ group, cost_usd }) => [
-      beginningOf(groupLabel(group, unit) ?? ""),
-      cost_usd ?? 0,
-    ]),
+  const [start, end] = [Date.parse(window_start) / 1_000, Date.parse(window_end) / 1_000];
+  // In an hour there is no course.
+  if (spend.value === null || end - start <= STEPS.hour) return null;
+  const step = /\/(?:week|month)$/.test(name) ? STEPS.day : STEPS.hour;
+  const now = Math.min(end, Date.now() / 1_000);
+  // From the start of the window, which the budget's time zone decides.
+  const steps = Array.from(
+    { length: Math.ceil((now - start) / step) },
+    (_, at) => start + at * step,
   );
-  const end = Date.parse(window_end) / 1_000;
-  const times = [...timesOf(window_start, window_end, unit), end];
-  // An hour has two points only.
-  if (spend.value === null || times.length < 4) return null;
-  const now = Date.now() / 1_000;
-  let left = limit_usd;
-  const known = times.map((time, at) => {
-    left -= at === 0 ? 0 : (costs.get(times[at - 1] ?? 0) ?? 0);
-    return time > now && at > 0 ? null : Math.max(0, left);
-  });
-  const last = known.lastIndexOf(known.findLast((value) => value !== null) ?? 0);
-  const [from, rest] = [times[last] ?? 0, known[last] ?? 0];
-  const atEnd = limit_usd - (projected_usd ?? limit_usd - rest);
-  const expected = times.map((time, at) =>
-    at < last
-      ? null
-      : Math.max(0, rest + ((atEnd - rest) * (time - from)) / Math.max(1, end - from)),
+  const times = [...steps, now, ...(now < end ? [end] : [])];
+  const { groups } = spend.value;
+  const left = limit_usd - spent_usd;
+  const leftAt = (time: number): number =>
+    groups.reduce((rest, { group, cost_usd }) => {
+      const at = startOf(group, "hour");
+      return at >= start && at < time ? rest - (cost_usd ?? 0) : rest;
+    }, limit_usd);
+  // The last point is the budget's own count, which has reservations and estimates too.
+  const known = times.map((time) =>
+    time > now ? null : Math.max(0, left, time === now ? left : leftAt(time)),
   );
-  const even = times.map((time) => (limit_usd * (end - time)) / Math.max(1, end - (times[0] ?? 0)));
+  const lineTo = (from: number, value: number, to: number) =>
+    times.map((time) =>
+      time < from ? null : Math.max(0, value + ((to - value) * (time - from)) / (end - from || 1)),
+    );
   const title = printable(`Left of ${workspace} ${name}`);
   return (
     <div class="course">
@@ -124,14 +125,20 @@ function BurnDown({ budget }: { readonly budget: Budget }) {
         title={title}
         times={times}
         kind="lines"
-        format={dollars}
-        axis={dollarTick}
+        measure="dollars"
         series={[
           { title: "Left", tone: lasts(budget) ? "a" : "stop", values: known },
           ...(projected_usd === null
             ? []
-            : [{ title: "At this pace", tone: "c" as const, values: expected, dashed: true }]),
-          { title: "Even pace", tone: "rest", values: even, dashed: true },
+            : [
+                {
+                  title: "At this pace",
+                  tone: "c" as const,
+                  values: lineTo(now, left, limit_usd - projected_usd),
+                  dashed: true,
+                },
+              ]),
+          { title: "Even pace", tone: "rest", values: lineTo(start, limit_usd, 0), dashed: true },
         ]}
       />
     </div>
@@ -155,19 +162,24 @@ export function BudgetsPanel({
   readonly since: string;
   readonly now: number;
 }) {
+  const names = useKeyNames();
   const rank = (budget: Budget): number =>
     isSpent(budget) ? 0 : lasts(budget) ? Number.MAX_SAFE_INTEGER : (runsOutAt(budget, now) ?? 1);
   const ranked = budgets.toSorted((left, right) => rank(left) - rank(right));
   const drawn = ranked
+    .filter(({ key }) => key === null)
     .filter((each) => !lasts(each) || each.spent_usd >= WORTH_DRAWING * each.limit_usd)
     .slice(0, MOST_DRAWN);
+  // Refusals are counted by workspace.
+  const refusedBy = ({ key, workspace }: Budget): number =>
+    key === null ? refusedByBudgets(refusals, workspace) : 0;
   const columns: readonly Column<Budget>[] = [
     {
       head: "State",
       cell: (budget) => {
         if (isSpent(budget)) return <Badge tone="stop">spent</Badge>;
         // Green beside refusals would be read as "all is well".
-        const isRefusing = refusedByBudgets(refusals, budget.workspace) > 0;
+        const isRefusing = refusedBy(budget) > 0;
         return lasts(budget) ? (
           <Badge tone={isRefusing ? "quiet" : "good"}>lasts</Badge>
         ) : (
@@ -176,6 +188,9 @@ export function BudgetsPanel({
       },
     },
     { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
+    ...(budgets.some(({ key }) => key !== null)
+      ? [{ head: "Key", cell: ({ key }: Budget) => <KeyName of={key} names={names} /> }]
+      : []),
     { head: "Budget", cell: ({ name }) => <Name of={name} /> },
     {
       head: "Used",
@@ -196,25 +211,23 @@ export function BudgetsPanel({
         );
       },
     },
-    { head: "Spent", number: true, cell: ({ spent_usd }) => dollars(spent_usd) },
-    { head: "Limit", number: true, cell: ({ limit_usd }) => dollars(limit_usd) },
-    {
-      head: "Projected",
-      number: true,
-      cell: ({ projected_usd }) =>
-        projected_usd === null ? <small>too early</small> : dollars(projected_usd),
-    },
+    numbers("Spent", ({ spent_usd }) => dollars(spent_usd)),
+    numbers("Limit", ({ limit_usd }) => dollars(limit_usd)),
+    numbers("Projected", ({ projected_usd }) =>
+      projected_usd === null ? <small>too early</small> : dollars(projected_usd),
+    ),
     {
       head: "Stops requests",
       cell: (budget) => {
+        const { key } = budget;
         if (isSpent(budget)) {
           return (
-            <a href={link(["decisions"], { outcome: "refuse", reason: "budget_exhausted" })}>
-              <RefusedSince budget={budget} />
+            <a href={link(["decisions"], { outcome: "refuse", reason: "budget_exhausted", key })}>
+              {key === null ? <RefusedSince budget={budget} /> : "refuses now"}
             </a>
           );
         }
-        const refused = refusedByBudgets(refusals, budget.workspace);
+        const refused = refusedBy(budget);
         if (lasts(budget) && refused > 0)
           return <span class="wrap">{whole(refused)} refused, by this budget or one of a key</span>;
         if (lasts(budget)) return <small>not before it is renewed</small>;
@@ -223,7 +236,7 @@ export function BudgetsPanel({
           "before it is renewed"
         ) : (
           <span class="together">
-            about <Time at={at} short />
+            about <Time at={at} />
           </span>
         );
       },
@@ -243,7 +256,7 @@ export function BudgetsPanel({
             label="Budgets"
             cards
             rows={ranked}
-            keyOf={({ workspace, name }) => `${workspace} ${name}`}
+            keyOf={({ workspace, key, name }) => `${workspace} ${key} ${name}`}
             columns={columns}
           />
           {drawn.length === 0 ? null : (
@@ -257,8 +270,9 @@ export function BudgetsPanel({
       )}
       {refusals.length === 0 ? null : <RefusalsTable refusals={refusals} since={since} />}
       <p class="hint">
-        Budgets of keys are not listed here: <a href={link(["keys"])}>Keys</a> has the limits of
-        each, and a refused decision names the limit that refused it.
+        {mayManageKeys()
+          ? "Budgets of keys are listed where they are used: the hundred of which most is used."
+          : "Budgets of keys are listed for people who may manage keys."}
       </p>
     </Panel>
   );

@@ -1,6 +1,6 @@
 import type { Summary } from "../../api/types.ts";
 import { workspaceShown } from "../../api/session-state.ts";
-import { Table } from "../../components/table.tsx";
+import { numbers, Table } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
 import { whole } from "../../format/amounts.ts";
 import { link } from "../../router.ts";
@@ -61,15 +61,9 @@ export function RefusalsTable({
         columns={[
           { head: "Reason", cell: ({ reason }) => <Code of={reason} /> },
           { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
-          {
-            head: "Refused",
-            number: true,
-            cell: ({ reason, refused }) => (
-              <a href={link(["decisions"], { outcome: "refuse", reason, since })}>
-                {whole(refused)}
-              </a>
-            ),
-          },
+          numbers("Refused", ({ reason, refused }: Refusal) => (
+            <a href={link(["decisions"], { outcome: "refuse", reason, since })}>{whole(refused)}</a>
+          )),
         ]}
       />
     </>

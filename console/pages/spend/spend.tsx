@@ -7,24 +7,17 @@ import { Chart, type SeriesTone } from "../../components/chart.tsx";
 import { Change, Figures } from "../../components/figure.tsx";
 import { Segments } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
-import { Table } from "../../components/table.tsx";
+import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
-import {
-  ABSENT,
-  compact,
-  counted,
-  dollars,
-  dollarTick,
-  share,
-  whole,
-} from "../../format/amounts.ts";
+import { ABSENT, compact, counted, dollars, share, whole } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
+import { dayOfUtc } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import {
-  beginningOf,
   isRunning,
   sinceOf,
+  startOf,
   timesOf,
   useSpanWithTraffic,
   useWindow,
@@ -252,7 +245,7 @@ function CostChart({
           lines.reduce((total, { cost_usd }) => total + (cost_usd ?? 0), 0);
         const ranked = [...byName].toSorted(([, left], [, right]) => sum(right) - sum(left));
         const valuesOf = (lines: Spend["groups"]): readonly number[] => {
-          const at = Map.groupBy(lines, ({ group }) => beginningOf(groupLabel(group, unit) ?? ""));
+          const at = Map.groupBy(lines, ({ group }) => startOf(group, unit));
           return times.map((time) => sum(at.get(time) ?? []));
         };
         const rest = ranked.slice(TONES.length).flatMap(([, lines]) => lines);
@@ -263,8 +256,7 @@ function CostChart({
             times={times}
             kind="bars"
             running={last !== undefined && isRunning(last, unit)}
-            format={dollars}
-            axis={dollarTick}
+            measure="dollars"
             series={[
               ...ranked.slice(0, TONES.length).map(([name, lines], at) => ({
                 title: printable(name),
@@ -299,6 +291,7 @@ function toggled(by: readonly string[], value: string): readonly string[] {
   return by.length === 1 ? by : by.filter((one) => one !== value);
 }
 
+type Group = Spend["groups"][number];
 type Dimensions = readonly (typeof DIMENSIONS)[number][];
 
 function Groups({
@@ -321,64 +314,43 @@ function Groups({
   const costBefore = new Map(
     (before?.groups ?? []).map(({ group, cost_usd }) => [JSON.stringify(group), cost_usd]),
   );
+  const columns: readonly Column<Group>[] = [
+    ...dimensions.map(([dimension, title]): Column<Group> => ({
+      head: title,
+      cell: ({ group }) => {
+        const label = groupLabel(group, dimension);
+        return dimension === "day" && label !== null ? dayOfUtc(label) : nameOf(label);
+      },
+    })),
+    // Requests that called no provider cost nothing, and are not unknown.
+    numbers("Cost", ({ cost_usd, unpriced_requests }) =>
+      cost_usd === null && unpriced_requests === 0 ? ABSENT : dollars(cost_usd),
+    ),
+    numbers("Share", ({ cost_usd }) =>
+      cost_usd === null ? "–" : share(cost_usd, total.cost_usd ?? 0),
+    ),
+    ...(before === null
+      ? []
+      : [
+          numbers("Change", ({ group, cost_usd }: Group) => (
+            <small>
+              <Change now={cost_usd} before={costBefore.get(JSON.stringify(group)) ?? null} />
+            </small>
+          )),
+        ]),
+    numbers("Requests", ({ requests }) => whole(requests)),
+    numbers("Without a price", ({ unpriced_requests }) => whole(unpriced_requests)),
+    numbers("Input tokens", ({ input_tokens }) => compact(input_tokens)),
+    numbers("From cache", ({ cache_read_tokens }) => compact(cache_read_tokens)),
+    numbers("Output tokens", ({ output_tokens }) => compact(output_tokens)),
+  ];
   return (
     <>
       <Table
         label={`Spend by ${by}`}
         rows={shown}
         keyOf={({ group }) => JSON.stringify(group)}
-        columns={[
-          ...dimensions.map(([dimension, title]) => ({
-            head: title,
-            cell: ({ group }: Spend["groups"][number]) => nameOf(groupLabel(group, dimension)),
-          })),
-          // Requests that called no provider cost nothing, and are not unknown.
-          {
-            head: "Cost",
-            number: true,
-            cell: ({ cost_usd, unpriced_requests }) =>
-              cost_usd === null && unpriced_requests === 0 ? ABSENT : dollars(cost_usd),
-          },
-          {
-            head: "Share",
-            number: true,
-            cell: ({ cost_usd }) =>
-              cost_usd === null ? "–" : share(cost_usd, total.cost_usd ?? 0),
-          },
-          ...(before === null
-            ? []
-            : [
-                {
-                  head: "Change",
-                  number: true,
-                  cell: ({ group, cost_usd }: Spend["groups"][number]) => (
-                    <small>
-                      <Change
-                        now={cost_usd}
-                        before={costBefore.get(JSON.stringify(group)) ?? null}
-                      />
-                    </small>
-                  ),
-                },
-              ]),
-          { head: "Requests", number: true, cell: ({ requests }) => whole(requests) },
-          {
-            head: "Without a price",
-            number: true,
-            cell: ({ unpriced_requests }) => whole(unpriced_requests),
-          },
-          { head: "Input tokens", number: true, cell: ({ input_tokens }) => compact(input_tokens) },
-          {
-            head: "From cache",
-            number: true,
-            cell: ({ cache_read_tokens }) => compact(cache_read_tokens),
-          },
-          {
-            head: "Output tokens",
-            number: true,
-            cell: ({ output_tokens }) => compact(output_tokens),
-          },
-        ]}
+        columns={columns}
       />
       {truncated || shown.length < rows.length ? (
         <p class="hint">

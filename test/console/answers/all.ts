@@ -4,6 +4,7 @@ import { decisionList, decisionOf } from "./decisions.ts";
 import {
   BEFORE,
   HEALTH,
+  KEY_BUDGET,
   NO_TRAFFIC,
   NOTHING_SPENT,
   SHADOWS,
@@ -51,7 +52,12 @@ export const ALL: Answers = {
         ? {}
         : SPENT_BEFORE;
     const body = spend(query.get("group_by"), changes);
-    return { body: end === null ? body : { ...body, groups: body.groups.map(smaller) } };
+    return {
+      body:
+        end === null
+          ? { ...body, budgets: [...body.budgets, KEY_BUDGET] }
+          : { ...body, groups: body.groups.map(smaller) },
+    };
   },
   "GET /v1/decisions": { body: decisionList(24) },
   "GET /v1/decisions/*": decisionOf,

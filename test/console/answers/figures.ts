@@ -386,6 +386,27 @@ const added = (rows: readonly SpendFigures[]): SpendFigures =>
     rows.reduce((sum, { unpriced_requests }) => sum + unpriced_requests, 0),
   );
 
+/** The cost of a day, of which each hour of the day has the same part; of the last one two hours. */
+function hoursOf(day: string, cost: number): Spend["groups"] {
+  const hours = day === DAYS.at(-1) ? 2 : 24;
+  return Array.from({ length: hours }, (_, hour) => ({
+    group: { hour: `${day}T${String(hour).padStart(2, "0")}:00:00Z` },
+    ...figures(100, cost / hours),
+  }));
+}
+
+/** A budget of a key that will not last. */
+export const KEY_BUDGET: Spend["budgets"][number] = {
+  name: "usd/day",
+  workspace: "search",
+  key: "4fzkq8wpc2rt",
+  limit_usd: 2,
+  spent_usd: 0.847,
+  window_start: "2026-11-24T00:00:00Z",
+  window_end: "2026-11-25T00:00:00Z",
+  projected_usd: 10.164,
+};
+
 /** Spend as the API groups it. */
 export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spend {
   const [dimension = "route", second] = groupBy?.split(",") ?? [];
@@ -398,27 +419,29 @@ export function spend(groupBy: string | null, changes: Partial<Spend> = {}): Spe
   const groups =
     calls !== undefined
       ? calls.map(([group, requests]) => ({ group, ...figures(requests, null) }))
-      : dimension === "day"
-        ? DAYS.map((day, at) => {
-            const requests = REQUESTS[at] ?? 0;
-            return {
-              group: { day },
-              ...figures(requests, COSTS[at] ?? 0, unpricedOf(requests)),
-            };
-          })
-        : names.flatMap((name, kind) =>
-            second === "day"
-              ? daily.map(({ day, rows }) => ({
-                  group: { [dimension]: name, day },
-                  ...(rows[kind] ?? figures(0, null)),
-                }))
-              : [
-                  {
-                    group: { [dimension]: name },
-                    ...added(daily.flatMap(({ rows }) => rows[kind] ?? [])),
-                  },
-                ],
-          );
+      : dimension === "hour"
+        ? DAYS.flatMap((day, at) => hoursOf(day, COSTS[at] ?? 0))
+        : dimension === "day"
+          ? DAYS.map((day, at) => {
+              const requests = REQUESTS[at] ?? 0;
+              return {
+                group: { day },
+                ...figures(requests, COSTS[at] ?? 0, unpricedOf(requests)),
+              };
+            })
+          : names.flatMap((name, kind) =>
+              second === "day"
+                ? daily.map(({ day, rows }) => ({
+                    group: { [dimension]: name, day },
+                    ...(rows[kind] ?? figures(0, null)),
+                  }))
+                : [
+                    {
+                      group: { [dimension]: name },
+                      ...added(daily.flatMap(({ rows }) => rows[kind] ?? [])),
+                    },
+                  ],
+            );
   return {
     object: "spend",
     workspace: "search",
