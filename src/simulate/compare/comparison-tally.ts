@@ -10,7 +10,8 @@ import {
   type OutcomePair,
   type SampleRequest,
 } from "../sample-request.ts";
-import type { ClassDetails } from "../space/job-space.ts";
+import type { ClassDetails, PlainRequests } from "../space/job-space.ts";
+import { addedPlain, plainConditions } from "./plain-requests.ts";
 
 /**
  * The position of a class in the enumeration: the first one becomes the example, on whichever
@@ -30,6 +31,11 @@ export interface GroupTally {
   common: { needs: readonly string[]; features: readonly string[]; labels: readonly string[] };
   /** Dimension → values that requests of the group take. */
   readonly taken: Map<string, Set<string>>;
+  /**
+   * Workspace and route → {@link PlainConditions} of its plain requests, as JSON, for operations
+   * that have some in the group.
+   */
+  readonly plain: Map<string, Set<string>>;
   classes: number;
   shapes: bigint;
   example: SampleRequest;
@@ -124,6 +130,7 @@ function addToGroup(
       operations: new Set(),
       common,
       taken: new Map(),
+      plain: new Map(),
       classes: 0,
       shapes: 0n,
       example: sample,
@@ -162,6 +169,7 @@ function mergeGroups(into: GroupTallies, from: GroupTallies): void {
     for (const operation of group.operations) known.operations.add(operation);
     known.common = inCommon(known.common, group.common);
     for (const [name, values] of group.taken) addAll(known.taken, name, values);
+    for (const [member, texts] of group.plain) addAll(known.plain, member, texts);
     known.classes += group.classes;
     known.shapes += group.shapes;
     const { base, head, example, order } = group;
@@ -310,6 +318,7 @@ export class JobComparison {
   readonly #base: JobPaths;
   readonly #head: JobPaths;
   readonly #named: readonly NamedMembers[];
+  readonly #plain = new Map<NamedMembers, Map<string, PlainRequests>>();
 
   constructor(
     tally: ComparisonTally,
@@ -350,15 +359,28 @@ export class JobComparison {
     const isExchanged = choosesOne(sample.preferences) && before.size > 0 && after.size > 0;
     tally.gains ||= !isExchanged && !after.isSubsetOf(before);
     tally.loses ||= !isExchanged && !before.isSubsetOf(after);
-    for (const { members, named } of this.#named) {
+    const found = details();
+    for (const each of this.#named) {
+      const { members, named } = each;
       const [own] = members;
-      addToGroup(tally.groups, named(pair), { ...sample, ...own }, members, size, order, details());
+      const same = named(pair);
+      addToGroup(tally.groups, same, { ...sample, ...own }, members, size, order, found);
+      if (found.plain === null) continue;
+      const plain = remembered(this.#plain, each, () => new Map<string, PlainRequests>());
+      plain.set(groupKey(same), addedPlain(found.plain, plain.get(groupKey(same))));
     }
   }
 
   end(operation: string): void {
     this.#base.writeTo(this.#tally.basePaths, this.#members, operation);
     this.#head.writeTo(this.#tally.headPaths, this.#members, operation);
+    for (const [{ members }, groups] of this.#plain)
+      for (const [key, plain] of groups) {
+        const group = this.#tally.groups.get(key);
+        const text = JSON.stringify(plainConditions(plain));
+        for (const { workspace, model } of members)
+          if (group !== undefined) addAll(group.plain, `${workspace}\n${model}`, [text]);
+      }
   }
 }
 

@@ -1,7 +1,14 @@
 import { remembered } from "../remembered.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
-import type { SampleRequest, OfSides, SideName } from "../sample-request.ts";
+import { ALWAYS_USED } from "../../canon/request.ts";
+import {
+  conditionCount,
+  PLAIN_SAMPLE,
+  type OfSides,
+  type SampleRequest,
+  type SideName,
+} from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { ApprovalState, Taken } from "../space/approval-state.ts";
 import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
@@ -279,8 +286,19 @@ class OperationClasses {
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {
     const { common, taken } = state.details();
-    const own = this.#levelDetails(this.#shared.profiles.takenBy(root, leaf));
-    return { common: { ...common, labels: own.labels }, taken: [taken, own.taken] };
+    const { levels, profiles } = this.#shared;
+    const own = this.#levelDetails(profiles.takenBy(root, leaf));
+    return {
+      common: { ...common, labels: own.labels },
+      taken: [taken, own.taken],
+      plain: this.#isPlain(state) ? { levels, counts: profiles.countsOf(root, leaf) } : null,
+    };
+  }
+
+  /** Whether requests of a state say no more than every request of the operation. */
+  #isPlain({ part }: ApprovalState): boolean {
+    const always = ALWAYS_USED[this.#shared.operation]?.length ?? 0;
+    return conditionCount({ ...PLAIN_SAMPLE, ...part }) === always && part.dimensions === null;
   }
 
   #levelDetails(found: readonly ReadonlySet<number>[]): LevelDetails {

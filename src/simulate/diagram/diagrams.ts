@@ -1,3 +1,5 @@
+import { remembered } from "../remembered.ts";
+
 /** The requests that a leaf stands for. */
 export interface LeafProfile {
   readonly leaf: number;
@@ -71,6 +73,47 @@ export class Profiles {
     if (visit(root)) whole(0, this.#levelOf(root));
     ofRoot.set(leaf, taken);
     return taken;
+  }
+
+  /** For each level, how many requests of a leaf have each value. */
+  countsOf(root: Node, leaf: number): readonly (readonly bigint[])[] {
+    const counts = this.#sizes.map((size) => Array.from({ length: size }, () => 0n));
+    const leads = new Map<Node, bigint>();
+    /** Combinations of the levels from this node's on that end at the leaf. */
+    const below = (node: Node): bigint =>
+      isLeaf(node)
+        ? BigInt(leafValue(node) === leaf)
+        : remembered(leads, node, () => {
+            const level = this.#levelOf(node);
+            return this.#diagrams
+              .childrenOf(node)
+              .reduce(
+                (sum, child) => sum + this.#between(level + 1, this.#levelOf(child)) * below(child),
+                0n,
+              );
+          });
+    /** @param size requests that take an edge to this node; any value of the levels it skips. */
+    const skip = (from: number, to: number, size: bigint): void => {
+      for (const [index, own] of counts.entries())
+        if (index >= from && index < to)
+          for (const value of own.keys())
+            own[value] = (own[value] ?? 0n) + size / BigInt(own.length);
+    };
+    const above = new Map<Node, bigint>([[root, this.#between(0, this.#levelOf(root))]]);
+    skip(0, this.#levelOf(root), this.#between(0, this.#levelOf(root)) * below(root));
+    // Numbers of nodes rise from the leaves to the root.
+    for (const node of this.#diagrams.below(root).inner.toSorted((left, right) => right - left)) {
+      const level = this.#levelOf(node);
+      for (const [value, child] of this.#diagrams.childrenOf(node).entries()) {
+        const reached = (above.get(node) ?? 0n) * this.#between(level + 1, this.#levelOf(child));
+        const size = reached * below(child);
+        const own = counts[level];
+        if (own !== undefined) own[value] = (own[value] ?? 0n) + size;
+        skip(level + 1, this.#levelOf(child), size);
+        above.set(child, (above.get(child) ?? 0n) + reached);
+      }
+    }
+    return counts;
   }
 
   #levelOf(node: Node): number {

@@ -12,6 +12,7 @@ import {
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
+import type { PlainConditions } from "../compare/plain-requests.ts";
 import type { Universe, OperationUniverse } from "../space/universe.ts";
 import type {
   ChangeGroup,
@@ -99,12 +100,13 @@ function rankOf({ kinds, base, head }: GroupTally): number {
 
 function groupReport(key: string, group: GroupTally, context: ComparisonContext): ChangeGroup {
   const { kinds, classes, shapes, example } = group;
+  const conditions = conditionsOf(group, context);
   return {
     id: textDigest(key),
     kinds,
     ...membersOf(group),
     operations: [...group.operations].toSorted(),
-    conditions: conditionsOf(group, context),
+    conditions,
     classes,
     shapes: String(shapes),
     base: resultReport(group.base, context.hostOf.base),
@@ -113,7 +115,27 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
     explain: context.explain(example),
     location: locationOf(group, context),
     ...seenOf(key, context),
+    ...plainOf(group, conditions),
   };
+}
+
+/** Which plain requests are in a group, where its conditions do not describe them. */
+function plainOf(
+  { plain, members, example }: GroupTally,
+  known: ChangeGroup["conditions"],
+): Pick<ChangeGroup, "plain_requests"> {
+  // The example is the plainest request.
+  if (plain.size === 0 || example.preferences !== null || example.needs.length > 0) return {};
+  const found = new Set([...plain.values()].flatMap((texts) => [...texts]));
+  const amount = [...members.values()].reduce((sum, { size }) => sum + size, 0);
+  const [text = ""] = found;
+  const { any, conditions }: PlainConditions = JSON.parse(text);
+  // Workspaces, routes or operations may differ.
+  if (found.size > 1 || plain.size < amount || conditions === null)
+    return { plain_requests: { any: true, conditions: [] } };
+  const isKnown = ({ dimension, values }: ChangeGroup["conditions"][number]): boolean =>
+    known.some((one) => one.dimension === dimension && one.values.join() === values.join());
+  return !any && conditions.every(isKnown) ? {} : { plain_requests: { any, conditions } };
 }
 
 /** With the routes of each workspace where not every workspace requests every route. */

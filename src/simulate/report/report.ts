@@ -200,6 +200,8 @@ const RESULT = complete({
   edits: completeOrNull({ max_output_tokens: NULLABLE_COUNT, strip_fields: TEXTS }),
 });
 
+const CONDITIONS = list(complete({ dimension: TEXT, values: TEXTS }));
+
 /** Classes that change in the same way on the same routes. */
 const GROUP = partial(
   {
@@ -210,7 +212,7 @@ const GROUP = partial(
     workspaces: TEXTS,
     operations: TEXTS,
     /** Values of dimensions that not every request has: `needs: tools`. */
-    conditions: list(complete({ dimension: TEXT, values: TEXTS })),
+    conditions: CONDITIONS,
     classes: COUNT,
     /** Decimal digits: it may be larger than a number holds. */
     shapes: TEXT,
@@ -224,8 +226,15 @@ const GROUP = partial(
     /** `null` without evidence, and where none of the requests was seen. */
     seen_usage: completeOrNull(USAGE),
   },
-  /** Absent where every workspace requests every route. */
-  { members: list(complete({ workspace: TEXT, routes: TEXTS })) },
+  {
+    /** Absent where every workspace requests every route. */
+    members: list(complete({ workspace: TEXT, routes: TEXTS })),
+    /**
+     * Where not all plain requests with these conditions are in the group: those that are. `any`:
+     * one of the conditions suffices. Empty where no such list describes them.
+     */
+    plain_requests: complete({ any: BOOLEAN, conditions: CONDITIONS }),
+  },
 );
 
 /** A provider in a region under one host. */

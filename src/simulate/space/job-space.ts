@@ -5,6 +5,7 @@ import { SOME_TIME } from "../decide-sample.ts";
 import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request.ts";
 import type { ApprovalState, Common as ApprovalCommon, Taken, Aspect } from "./approval-state.ts";
 import { approvalStates, type JobAssertions } from "./approval-states.ts";
+import type { Level } from "./levels.ts";
 import type { PairClass } from "./pairs.ts";
 import type { AmbiguousNames, Reader, Projection } from "./readers.ts";
 import { openSide, type SideView } from "./side-walk.ts";
@@ -35,6 +36,15 @@ export interface ClassDetails {
    * is in one of the parts, which many classes share.
    */
   readonly taken: readonly Taken[];
+  /** Of a class of plain requests: their other members. */
+  readonly plain: PlainRequests | null;
+}
+
+/** Requests without preferences, needs, features and dimensions. */
+export interface PlainRequests {
+  readonly levels: readonly Pick<Level, "name" | "values">[];
+  /** How many of them have each value of each level. */
+  readonly counts: readonly (readonly bigint[])[];
 }
 
 /** What a side is made of, as far as classes depend on it. */

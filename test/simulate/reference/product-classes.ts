@@ -116,6 +116,7 @@ function* combinations(
         return {
           common: { ...state.common, labels: labelsOf(dimensions, chosen) },
           taken: [taken],
+          plain: null,
         };
       };
       yield { sample: { ...start, ...sample }, size, stateKeys, describe };

@@ -89,6 +89,40 @@ describe("the conditions of a change", () => {
       ],
       "; only on weekend",
     ],
+    [
+      "name each of several conditions of which one suffices",
+      [
+        {
+          ...conditioned({}),
+          plain_requests: {
+            any: true,
+            conditions: [
+              { dimension: "environment", values: ["test"] },
+              { dimension: "workload", values: ["batch"] },
+            ],
+          },
+        },
+      ],
+      "; only callers with environment test, or with workload batch",
+    ],
+    [
+      "are those of some callers where no list describes them",
+      [{ ...conditioned({}), plain_requests: { any: true, conditions: [] } }],
+      "; only some callers",
+    ],
+    [
+      "of plain requests are named where other requests of the group have fewer",
+      [
+        {
+          ...conditioned({}),
+          plain_requests: {
+            any: false,
+            conditions: [{ dimension: "without_key_labels", values: ["vip"] }],
+          },
+        },
+      ],
+      "; not with key_labels vip",
+    ],
   ])("%s", (_, groups, text) => {
     expect(conditionsText(groups, REPORT)).toBe(text);
   });

@@ -11,6 +11,9 @@ import { PLAIN_SAMPLE, preferenceValues } from "../../../../simulate/sample-requ
 const SOME = "preferences";
 const PREFERENCES = new Set([SOME, ...preferenceValues(null).map(([name]) => name)]);
 
+/** Callers of whom one of several conditions is known, as text; `""`: no condition is known. */
+const ONE_OF = "one of";
+
 /** Dimension → its values; of one that is not there, all of them. */
 type Conditions = ReadonlyMap<string, readonly string[]>;
 
@@ -23,9 +26,12 @@ type Conditions = ReadonlyMap<string, readonly string[]>;
  */
 export function conditionsText(groups: readonly ChangeGroup[], report: ReportModel): string {
   const { conditions } = joined(groups, report);
-  const own = [...conditions].filter(([dimension]) => !PREFERENCES.has(dimension));
+  const own = [...conditions].filter(
+    ([dimension]) => !PREFERENCES.has(dimension) && dimension !== ONE_OF,
+  );
   const parts = [
     ...callersText(conditions),
+    ...someText(conditions.get(ONE_OF)),
     ...own.map(([dimension, values]) => partText(dimension, values, report)),
   ];
   const [first] = groups;
@@ -89,6 +95,16 @@ function callersText(conditions: Conditions): readonly string[] {
   return [`only ${some}callers who set ${parts.join(" and ")}`];
 }
 
+/** "only callers with environment test, or with workload batch". */
+function someText(alternatives: readonly string[] | undefined): readonly string[] {
+  if (alternatives === undefined) return [];
+  return [
+    alternatives.includes("")
+      ? "only some callers"
+      : `only callers ${listText(alternatives, 3).replaceAll(", ", ", or ")}`,
+  ];
+}
+
 /** Comes first among environments, where the vocabulary has it. */
 const USUAL = "production";
 
@@ -121,7 +137,9 @@ function joined(
   groups: readonly ChangeGroup[],
   report: ReportModel,
 ): { readonly conditions: Conditions; readonly left: readonly Conditions[] } {
-  let [conditions = new Map(), ...left]: Conditions[] = groups.map(conditionsOf);
+  let [conditions = new Map(), ...left]: Conditions[] = groups.map((group) =>
+    conditionsOf(group, report),
+  );
   for (;;) {
     const own = conditions;
     const next = left.find((other) => differences(own, other).length <= 1);
@@ -132,7 +150,7 @@ function joined(
   }
 }
 
-function conditionsOf(group: ChangeGroup): Conditions {
+function conditionsOf(group: ChangeGroup, report: ReportModel): Conditions {
   const chosen = Object.keys(group.example.preferences ?? {});
   // What is denied for a need is a condition already.
   const isNeeding = group.conditions.some(
@@ -148,7 +166,22 @@ function conditionsOf(group: ChangeGroup): Conditions {
       .filter(({ dimension }) => chosen.length > 0 || !PREFERENCES.has(dimension))
       .filter(({ dimension }) => !isNeeding || dimension !== "denied_for")
       .map(({ dimension, values }) => [dimension, values] as const),
+    ...(chosen.length > 0 ? [] : plainConditions(group, report)),
   ]);
+}
+
+/** Of the plain requests of a group, which it may not have all. */
+function plainConditions(
+  { plain_requests: plain }: ChangeGroup,
+  report: ReportModel,
+): readonly (readonly [string, readonly string[]])[] {
+  if (plain === undefined) return [];
+  const { any, conditions } = plain;
+  if (!any) return conditions.map(({ dimension, values }) => [dimension, values]);
+  const parts = conditions.map(({ dimension, values }) =>
+    partText(dimension, values, report).replace(/^only /, ""),
+  );
+  return [[ONE_OF, parts.length === 0 ? [""] : parts]];
 }
 
 function differences(one: Conditions, other: Conditions): readonly string[] {
@@ -182,6 +215,7 @@ function partText(dimension: string, values: readonly string[], report: ReportMo
       ? `only at ${listText(values, 3)}`
       : `only ${timesText(values)}`;
   if (dimension === "denied_for") return `only with ${listText(values, 3)}`;
+  if (dimension === "without_key_labels") return `not with key_labels ${listText(values, 3)}`;
   const others = othersOf(dimension, values, report);
   return others !== null && others.length < values.length
     ? `not with ${dimension} ${listText(others, 3)}`
