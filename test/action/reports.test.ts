@@ -30,6 +30,16 @@ describe("a long comment", () => {
   });
 });
 
+describe("the first screen of a comment", () => {
+  it("is not cut, however many facts it has", () => {
+    const screen = `before\n\n| a |\n| --- |\n${lines(70, "|")}\n\nDecide: a?\n`;
+    const fold = `<details>\n<summary>b</summary>\n\n${lines(60)}\n\n</details>`;
+    const cut = shortened(`${screen}\n${fold}\n\nafter`);
+    expect(cut.startsWith(screen)).toBe(true);
+    expect(cut).toMatch(/Decide: a\?\n\n… \d+ more lines are in the reports of the run\.$/);
+  });
+});
+
 describe("locations in a comment", () => {
   const at = { GITHUB_SERVER_URL: "https://git.example", GITHUB_REPOSITORY: "acme/routes" };
 

@@ -68,7 +68,7 @@ it.skipIf(MISSING !== null).for(PATCHES)(
     expect(stderr).toBe("");
     const [screen = ""] = stdout.split("\n\nDetails\n");
     const lines = screen.split("\n");
-    expect(lines.length).toBeLessThanOrEqual(20);
+    expect(lines.length).toBeLessThanOrEqual(23);
     const path = join(FOLDER, `${name}.txt`);
     const written = `${withoutIds(screen)}\n`;
     // A command is for pasting, and is never broken.

@@ -6,6 +6,7 @@ import {
   compilePolicies,
   type CompiledPolicies,
 } from "../../src/policy/compile-policies.ts";
+import type { Side } from "../../src/simulate/request.ts";
 import type { PreferenceUniverse, Universe } from "../../src/simulate/space/universe.ts";
 import { policySource, toolchain } from "../policy/samples.ts";
 import type { Relation } from "./every-request.ts";
@@ -392,6 +393,17 @@ export const relations: fc.Arbitrary<Relation> = fc.record({
   fresh: fc.constantFrom(false, false, false, true),
   promoted: fc.oneof(fc.constant(null), fc.subarray([...POLICY_IDS])),
 });
+
+/** @param pool of {@link policyPool}. */
+export function sideOfFacts(
+  { table: made, policies }: { readonly table: RoutingTable; readonly policies: number },
+  pool: readonly CompiledPolicies[],
+): Side {
+  const compiled = pool[policies];
+  if (compiled === undefined) throw new Error("no such policies");
+  const files = { routes: { path: "routes.yaml", text: "" }, policies: [] };
+  return { name: ".", commit: null, table: made, policies: compiled, files, warnings: [] };
+}
 
 /** Two sides that have much in common: head is base, but for the members that are drawn anew. */
 export const twoSides = fc

@@ -54,13 +54,14 @@ const MOST_LINES = 60;
 
 /**
  * The beginning of a report in Markdown, cut between two blocks: no fence, table or fold stays
- * open.
+ * open. The first screen, which ends where the details are folded, is never cut.
  */
 export function shortened(markdown) {
   const lines = markdown.split("\n");
   if (lines.length <= MOST_LINES) return markdown;
+  const most = Math.max(MOST_LINES, lines.indexOf("<details>"));
   let [fence, folds, end] = [null, 0, 0];
-  for (const [index, line] of lines.slice(0, MOST_LINES).entries()) {
+  for (const [index, line] of lines.slice(0, most).entries()) {
     const [, run = null] = /^\s*(`{3,})/.exec(line) ?? [];
     if (run !== null) fence = fence === null ? run : line.trim() === fence ? null : fence;
     if (fence !== null) continue;

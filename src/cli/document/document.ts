@@ -190,8 +190,8 @@ export function cutBlocks(blocks: readonly Block[], all: boolean): readonly CutB
     if (!("items" in block)) return [block];
     const known = block.items.filter(({ shown }) => shown === undefined || shown === "variant");
     const items = all ? known : known.filter(({ shown }) => shown !== "variant");
-    const most = Math.max(block.most ?? MOST_ITEMS, items.filter(({ kept }) => kept).length);
-    const cut = items.slice(0, most);
+    let room = (block.most ?? MOST_ITEMS) - items.filter(({ kept }) => kept).length;
+    const cut = items.filter(({ kept }) => kept === true || room-- > 0);
     return [
       {
         ...block,

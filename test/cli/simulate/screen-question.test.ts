@@ -8,7 +8,16 @@ import type {
   RoutePath,
   SettingChange,
 } from "../../../src/simulate/report/report.ts";
-import { denied, EU, group, POINT, routed, US } from "./formats/report-fixture.ts";
+import {
+  comparison,
+  denied,
+  EU,
+  group,
+  POINT,
+  report,
+  routed,
+  US,
+} from "./formats/report-fixture.ts";
 
 const GAIN: DestinationReport = {
   endpoint: US.endpoint,
@@ -66,6 +75,7 @@ function effect(
   return {
     tag,
     workspaces: [who],
+    routes: own.routes,
     text: "",
     detail,
     promoted: false,
@@ -81,7 +91,15 @@ const ask = (
   effects: readonly Effect[],
   settings: readonly SettingChange[] = [],
   newRoutePaths: readonly RoutePath[] = [],
-): string => questionOf(about, { effects, latent: [], settings, newDataPaths: [], newRoutePaths });
+): string =>
+  questionOf(
+    about,
+    effects,
+    report({
+      changed_settings: settings,
+      declared: comparison("incomparable", [], { new_route_paths: newRoutePaths }),
+    }),
+  );
 
 const PATH: RoutePath = {
   workspace: "beta",
@@ -96,6 +114,17 @@ const PATH: RoutePath = {
   explain: [],
 };
 
+const version = (path: string): CauseReport => {
+  const about = cause(path);
+  return { ...about, entries: about.entries.map((entry) => ({ ...entry, after: "gpt-5-2026" })) };
+};
+const POLICY: Pick<CauseReport, "entries"> = {
+  entries: cause("policies/short").entries.map((entry) => ({
+    ...entry,
+    kind: "policy",
+    subject: "short",
+  })),
+};
 const breaks = (who: string): Effect => effect("BREAKS", who, { base: routed(EU), head: REFUSED });
 const moved = (changes: Partial<CandidateReport>): Effect =>
   effect("MOVES", "acme", {
@@ -114,21 +143,28 @@ describe("the question", () => {
         [],
         [PATH],
       ),
-      `may data of beta go to ${US.provider} in ${US.region}, kept 30 days, and shall acme be refused?`,
+      `may data of beta go to ${US.provider} in ${US.region}, kept 30 days, and shall requests of acme for chat-eu be refused?`,
     ],
     [
       "about requests that were refused is no question about another endpoint",
       ask(cause("endpoints.a.price", { gains: [GAIN] }), [
         effect("WIDENS", "beta", { base: REFUSED, head: routed(US) }, "no new data path"),
       ]),
-      "shall requests of beta be served that are refused today?",
+      "shall requests of beta for chat-eu be served that are refused today?",
+    ],
+    [
+      "about another endpoint in a known region names the endpoint",
+      ask(cause("routes.chat.fallbacks", { gains: [GAIN] }), [
+        effect("WIDENS", "beta", { base: routed(EU), head: routed(EU, US) }, "no new data path"),
+      ]),
+      `may requests of beta for chat-eu go to ${US.endpoint}?`,
     ],
     [
       "about what policies do to requests speaks of protection",
       ask(cause("policies/short"), [
         effect("WIDENS", "beta", { base: routed(EU), head: routed(EU) }),
       ]),
-      "may requests of beta lose this protection?",
+      "may requests of beta for chat-eu lose this protection (policies/short)?",
     ],
     [
       "about another host names it",
@@ -138,7 +174,17 @@ describe("the question", () => {
     [
       "about another dialect is whether answers stay as they are",
       ask(cause(`providers.${EU.provider}.dialect`), [moved({})]),
-      `does ${EU.endpoint} still answer as these routes need it?`,
+      `does ${EU.endpoint} still answer as chat-eu needs it?`,
+    ],
+    [
+      "about another version names it, the endpoint and the routes",
+      ask(version("endpoints.gpt-5-eu.upstream_model"), [moved({})]),
+      "has gpt-5-2026 (gpt-5-eu) been tried for chat-eu?",
+    ],
+    [
+      "about a policy that waits names the policy",
+      ask({ ...cause("policies/short", { groups: [] }), ...POLICY }, [breaks("acme")]),
+      "shall requests of acme for chat-eu be refused once short is promoted?",
     ],
     [
       "about another order names the endpoints that change positions",
@@ -149,27 +195,45 @@ describe("the question", () => {
           head: routed(US, EU),
         }),
       ]),
-      `is ${US.endpoint} (${US.model}) the better choice before ${EU.endpoint}?`,
+      `is ${US.endpoint} (${US.model}) the better choice before ${EU.endpoint} for chat-eu?`,
     ],
   ])("%s", (_, question, expected) => {
     expect(question).toBe(expected);
   });
 
   it.each([
-    ["higher_ceiling", "limit", "who pays for the additional use?"],
+    ["higher_ceiling", "limit", "who pays for the additional use that limits.b allows?"],
     [null, "limit", ""],
-    [null, "credential", "is it an account with the region and the contract that the row states?"],
-    ["weaker_obligation", "promotion", "are these weaker requirements enough for promotions?"],
+    [
+      null,
+      "credential",
+      "is the account of b one with the region and the contract that its row states?",
+    ],
+    [
+      null,
+      "price",
+      "does the provider of b charge 2.5/20? preferences by price and budgets use it",
+    ],
+    [
+      "weaker_obligation",
+      "promotion",
+      "are the weaker requirements of limits.b enough for promotions?",
+    ],
     [null, "description", ""],
   ] as const)("about a setting with gate %s and effect %s is %s", (gate, effectName, expected) => {
     const setting: SettingChange = {
-      path: "a.b",
+      path: "limits.b",
       before: "1",
       after: "2",
       location: null,
       effect: effectName,
       gate,
     };
-    expect(ask(cause("a.b", { groups: [] }), [], [setting])).toBe(expected);
+    const about = cause("limits.b", { groups: [] });
+    const entries = about.entries.map((entry) => ({
+      ...entry,
+      after: "{ input: 2.5, output: 20 }",
+    }));
+    expect(ask({ ...about, entries }, [], [setting])).toBe(expected);
   });
 });

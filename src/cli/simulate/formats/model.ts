@@ -9,6 +9,7 @@ import type {
   SimulationReport,
 } from "../../../simulate/report/report.ts";
 import type { Verdict } from "../exit-code.ts";
+import { isWithoutEffect } from "./screen/headline.ts";
 import { valueText } from "./wording/change-wording.ts";
 import {
   policyDifferences,
@@ -51,6 +52,8 @@ export interface FormatContext {
 /** A report with its texts, made once: every format but JSON prints this. */
 export interface ReportModel extends Omit<SimulationReport, "assertions"> {
   readonly assertions: AssertionsModel | null;
+  /** Causes that change more than text or the order of a list. */
+  readonly changing: readonly CauseReport[];
   /** What differs as if candidates were promoted. */
   readonly difference: PromotedDifference;
   /** `null` where some request is treated differently. */
@@ -93,9 +96,11 @@ export interface CoverageModel extends CoverageResult {
 
 export function modelOf(report: SimulationReport): ReportModel {
   const { base, head, findings, declared, promoted } = report;
+  const causes = report.causes.map((cause) => ({ ...cause, entries: worstFirst(cause.entries) }));
   return {
     ...report,
-    causes: report.causes.map((cause) => ({ ...cause, entries: worstFirst(cause.entries) })),
+    causes,
+    changing: causes.filter((cause) => !isWithoutEffect(cause)),
     assertions: assertionsOf(report),
     difference: promotedDifference(report),
     unchanged: unchangedText(report),

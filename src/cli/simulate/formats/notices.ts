@@ -165,7 +165,8 @@ function causeNotice(cause: CauseReport, model: ReportModel, rows: readonly Scre
     location: cause.entries[0]?.location ?? null,
     title: kind === null ? (isWeaker ? "latent change" : "changed") : titleOf([...new Set(kinds)]),
     message: [
-      headlineOf(cause, model),
+      // With what it does to callers who choose by price.
+      rows.find(({ tag }) => tag === "CHANGE")?.text ?? headlineOf(cause, model),
       ...own.map(({ tag, who, text }) => `${tag} ${who === "" ? "" : `${who}: `}${text}`),
       ...(first === undefined ? [] : [`Try: ${explainCommand(first.group.explain)}`]),
     ].join("\n"),

@@ -13,7 +13,7 @@ import type { SideReport } from "../../../simulate/report/report.ts";
 import { amountText, capitalised, numberText, classesText } from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { figuresOf, type Figure } from "./screen/figure.ts";
-import { isKept, screenOf, type Screen } from "./screen/screen.ts";
+import { screenOf, type Screen } from "./screen/screen.ts";
 import { comparisonSections, VIEW_LABELS } from "./sections/comparison.ts";
 import {
   assertionsSection,
@@ -136,7 +136,7 @@ function openingOf({
       noun: "row",
       most: 10,
       headings: ["Effect", "Who", "What"],
-      items: rows.map(({ tag, tone, who, text, calls, location: where, gates }) => ({
+      items: rows.map(({ tag, tone, who, text, calls, location: where, gates, kept }) => ({
         cells: [
           strong(tag, tone),
           quoted(who),
@@ -146,7 +146,7 @@ function openingOf({
             gates.length === 0 || tag === "FAILS" ? null : `; fails ${gates.join(", ")}`,
           ],
         ],
-        kept: isKept({ tag, gates }),
+        kept,
       })),
     },
     ...decide.map((question) => ({ text: [strong("Decide:"), " ", quoted(question)] })),

@@ -125,7 +125,8 @@ describe("the first screen", () => {
       SAME    hr (us-east is not approved)
       SAME    2 workspaces without chat-eu
 
-      Decide: may requests of acme-dev lose this protection, and shall clinic be refused?
+      Decide: may requests of acme-dev for chat-eu go to openai-us-gpt5, and shall requests of clinic for
+              chat-eu be refused?
       explain: signalbox explain --workspace acme-eu --model chat-eu --needs tools
       More: 1 variant of requests with conditions, 1 other reason or name   --all
       Facts: 1 breaks, 1 widens, 2 same"
@@ -174,7 +175,7 @@ describe("the first screen", () => {
     ).toContain("price of x 3/15 → 3/15 USD per million tokens in/out, cached_input 0.3 → 1.5");
   });
 
-  test("has at most twenty lines, and the number of facts that have no room", () => {
+  test("has at most 23 lines, and the number of facts that have no room", () => {
     const many = Array.from({ length: 40 }, (_, index) =>
       cause({
         id: `${index}`,
@@ -187,7 +188,7 @@ describe("the first screen", () => {
       }),
     );
     const text = firstScreen(withCauses(cause(), ...many));
-    expect(text.split("\n").length).toBeLessThanOrEqual(20);
+    expect(text.split("\n").length).toBeLessThanOrEqual(23);
     expect(text).toMatch(/… \d+ more below: CHANGE/);
   });
 

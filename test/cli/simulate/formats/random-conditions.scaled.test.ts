@@ -4,19 +4,17 @@ import { conditionsText } from "../../../../src/cli/simulate/formats/screen/cond
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
 import { BUDGET_STEPS } from "../../../../src/canon/limits.ts";
 import { DAY_BUCKETS, HOUR_BUCKETS } from "../../../../src/canon/policy.ts";
-import type { RoutingTable } from "../../../../src/canon/table.ts";
 import type { CompiledPolicies } from "../../../../src/policy/compile-policies.ts";
 import { changeKinds, destinationsOf } from "../../../../src/simulate/compare/change-kinds.ts";
 import { groupKey } from "../../../../src/simulate/compare/comparison-tally.ts";
 import { decideSample, outcomeOf } from "../../../../src/simulate/decide-sample.ts";
 import { PLAIN_SCALARS } from "../../../../src/simulate/request-scalars.ts";
 import type { ChangeGroup } from "../../../../src/simulate/report/report.ts";
-import type { Side } from "../../../../src/simulate/request.ts";
 import { preferenceValues, type SampleRequest } from "../../../../src/simulate/sample-request.ts";
 import { compiledSides, type CompiledSides } from "../../../../src/simulate/side-contents.ts";
 import { textDigest } from "../../../../src/simulate/text-digest.ts";
 import { sideViews } from "../../../../src/simulate/views.ts";
-import { policyPool, twoSides } from "../../../simulate/random-sides.ts";
+import { policyPool, sideOfFacts, twoSides } from "../../../simulate/random-sides.ts";
 import { simulate } from "../../../simulate/small-sides.ts";
 import { fewOrMany } from "../../../support/long.ts";
 
@@ -25,13 +23,6 @@ let pool: readonly CompiledPolicies[] = [];
 beforeAll(async () => {
   pool = await policyPool();
 });
-
-function sideOf({ table, policies }: { table: RoutingTable; policies: number }): Side {
-  const compiled = pool[policies];
-  if (compiled === undefined) throw new Error("no such policies");
-  const files = { routes: { path: "routes.yaml", text: "" }, policies: [] };
-  return { name: ".", commit: null, table, policies: compiled, files, warnings: [] };
-}
 
 /** The id of the group that a request is in, as declared. */
 async function groupsBy({ base, head }: CompiledSides): Promise<(sample: SampleRequest) => string> {
@@ -104,7 +95,7 @@ it(
     const met = { plain: 0, all: 0, any: 0, some: 0 };
     await fc.assert(
       fc.asyncProperty(twoSides, async ({ base, head }) => {
-        const [before, after] = [sideOf(base), sideOf(head)];
+        const [before, after] = [sideOfFacts(base, pool), sideOfFacts(head, pool)];
         const report = modelOf(await simulate(before, after));
         const groupOf = await groupsBy(compiledSides(before, after, false, null));
         for (const group of report.declared.groups) {
@@ -145,7 +136,7 @@ it(
     const met = { groups: 0, plain: 0, several: 0 };
     await fc.assert(
       fc.asyncProperty(twoSides, async ({ base, head }) => {
-        const [before, after] = [sideOf(base), sideOf(head)];
+        const [before, after] = [sideOfFacts(base, pool), sideOfFacts(head, pool)];
         const report = modelOf(await simulate(before, after));
         const groupOf = await groupsBy(compiledSides(before, after, false, null));
         for (const group of report.declared.groups) {

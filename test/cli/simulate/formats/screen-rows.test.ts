@@ -55,6 +55,15 @@ const WEAKER_POLICY: Edit = [
   'candidate.retention != "unlimited"',
 ];
 
+const SEVERAL: readonly Edit[] = [
+  ["routes.yaml", "\n  fast:\n", "\n  quick:\n"],
+  ["routes.yaml", "chat-eu, fast]", "chat-eu, quick]"],
+  ["routes.yaml", "[chat, fast]", "[chat, quick]"],
+  WEAKER_POLICY,
+  VERSION,
+  PRICE,
+];
+
 const FAST_FALLBACK: Edit = [
   "routes.yaml",
   "    primary: gpt-5-mini-us\n",
@@ -76,17 +85,7 @@ describe("the first screen", () => {
   });
 
   it("names the tags of rows that have no room", async () => {
-    const text = await screen(
-      [],
-      US_FALLBACK,
-      ["routes.yaml", "\n  fast:\n", "\n  quick:\n"],
-      ["routes.yaml", "chat-eu, fast]", "chat-eu, quick]"],
-      ["routes.yaml", "[chat, fast]", "[chat, quick]"],
-      WEAKER_POLICY,
-      VERSION,
-      PRICE,
-    );
-    expect(text).toMatch(/… \d+ more below: [A-Z, ]+/);
+    expect(await screen([], US_FALLBACK, ...SEVERAL)).toMatch(/… \d+ more below: [A-Z, ]+/);
   });
 
   it("begins with the fact that meets a failing gate, and with its cause as headline", async () => {
@@ -107,10 +106,21 @@ describe("the first screen", () => {
     );
   });
 
-  it("keeps every SAME and NOTE, whatever else has no room", async () => {
+  it("keeps every SAME, NOTE and CHANGE, whatever else has no room", async () => {
     const text = await screen([], PRICE, VERSION, FAST_FALLBACK, NEW_WORKSPACE);
     expect(text).toContain('NOTE    the title of fast says "Short and cheap"');
-    expect(text).toMatch(/… \d+ more below: .*CHANGE/);
+    expect(text).toMatch(/^CHANGE {2}price of gpt-5-mini-us 0\.25\/2 → 0\.3\/2\.4/m);
+    expect(text).toMatch(/^CHANGE {2}mistral-large-eu is the provider's mistral-large-2603/m);
+    expect(text).toMatch(/… \d+ more below: [A-Z, ]*COST/);
+    expect(text).not.toMatch(/more below: .*(CHANGE\b|NOTE|SAME)/);
+  });
+
+  it("asks a question that names its subject for each of several causes", async () => {
+    const text = await screen([], PRICE, VERSION, FAST_FALLBACK, NEW_WORKSPACE);
+    const questions = text.slice(text.indexOf("\nDecide: "), text.indexOf("\nexplain: "));
+    expect(questions.replaceAll(/\s+/g, " ")).toContain(
+      "does the provider of gpt-5-mini-us charge 0.3/2.4? preferences by price and budgets use it has mistral-large-2603 (mistral-large-eu) been tried for chat-eu? may requests of support, website for fast go to gpt-5-us?",
+    );
   });
 });
 
@@ -173,8 +183,13 @@ describe("a refusal", () => {
     ]);
   });
 
-  it("that has no room is named below the others", async () => {
-    expect(await screen([], US_FALLBACK)).toContain("… 2 more below: COST, BREAKS");
+  it("has a line, however many other facts there are", async () => {
+    const text = await screen([], US_FALLBACK, ...SEVERAL);
+    expect(text).toMatch(/^BREAKS +clinic +chat-eu refused/m);
+    expect(text).toMatch(/^BREAKS +legal +chat-eu refused/m);
+    expect(text).toMatch(/^BREAKS +finance, hr +chat-eu refused/m);
+    expect(text).toMatch(/… \d+ more below: [A-Z, ]+/);
+    expect(text).not.toMatch(/more below: .*(BREAKS|NOTE|SAME|CHANGE\b)/);
   });
 });
 
@@ -210,7 +225,7 @@ describe("the question", () => {
   it("names every new destination of a workspace, the worst first, and is one for each cause", async () => {
     const text = await screen([], NEW_WORKSPACE, PRICE);
     expect(text.replaceAll(/\s+/g, " ")).toContain(
-      "may data of recruiting go to openai-us in us, kept 30 days; to openai-eu in eu, nothing kept; to mistral-eu in eu-west, nothing kept? is it what the provider charges?",
+      "may data of recruiting go to openai-us in us, kept 30 days; to openai-eu in eu, nothing kept; to mistral-eu in eu-west, nothing kept? does the provider of gpt-5-mini-us charge 0.3/2.4?",
     );
   });
 });

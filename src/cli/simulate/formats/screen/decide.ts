@@ -3,63 +3,87 @@ import type {
   ChangedEntry,
   DataPath,
   DestinationReport,
-  LatentChange,
   RoutePath,
-  SettingChange,
+  SimulationReport,
 } from "../../../../simulate/report/report.ts";
 import type { SettingEffect } from "../../../../simulate/settings/setting-effect.ts";
 import { listText } from "../../../terminal/printing.ts";
-import { byRetention, movedOf, processorText } from "./effect-text.ts";
-import { isWithoutEffect } from "./headline.ts";
+import { latentOf } from "../wording/latent.ts";
+import { byRetention, gainsOf, movedOf, processorText, routeText } from "./effect-text.ts";
 import { isSomeRefusal, type Effect, type EffectTag } from "./effects.ts";
+import { isWithoutEffect, pricesText } from "./headline.ts";
 
-/** The effects of a cause, and the facts of the report that a question needs. */
-interface QuestionSubject {
-  readonly effects: readonly Effect[];
-  readonly latent: readonly LatentChange[];
-  readonly settings: readonly SettingChange[];
-  readonly newDataPaths: readonly DataPath[];
-  readonly newRoutePaths: readonly RoutePath[];
-}
+/** The members of a report that questions are about. */
+type QuestionReport = Pick<
+  SimulationReport,
+  "declared" | "promoted" | "promoted_policies" | "causes" | "changed_settings" | "future_rows"
+>;
 
-/** The question that a reviewer has to answer about a cause; empty where there is none. */
-export function questionOf(cause: CauseReport, subject: QuestionSubject): string {
-  const { effects, latent, settings } = subject;
-  const [first] = cause.entries;
+/**
+ * The question that a reviewer has to answer about a cause; empty where there is none. It names what
+ * it is about, because other causes of the change have questions too.
+ */
+export function questionOf(
+  cause: CauseReport,
+  effects: readonly Effect[],
+  report: QuestionReport,
+): string {
+  const { entries, groups } = cause;
+  const [first] = entries;
   const [rename] = cause.renames;
   if (first === undefined || isWithoutEffect(cause)) return "";
-  if (first.kind === "assertion")
-    return `do the owners of ${first.location?.file ?? "the assertions"} agree?`;
-  if (first.kind === "overlay")
-    return "what does the change do there? compare it with --environment";
+  const { kind, subject, path, location } = first;
+  if (kind === "assertion")
+    return `do the owners of ${location?.file ?? "the assertions"} agree with the change of ${subject}?`;
+  if (kind === "overlay") return `what does ${path} change? compare it with --environment`;
   if (rename !== undefined) return questionOfRename(rename, cause);
-  const whose = (tag: EffectTag): string =>
-    whoseText(effects.filter((effect) => effect.tag === tag && !isSomeRefusal(effect)));
-  const some = whoseText(effects.filter(isSomeRefusal));
-  const narrower = whose("NARROWS");
-  const broken = whose("BREAKS") || (some === "" ? "" : `some callers of ${some}`);
-  const wider = questionOfGain(cause, subject);
-  const once = cause.groups.length === 0 ? " once it is promoted" : "";
+  const requests = (tag: EffectTag): string =>
+    requestsText(effects.filter((effect) => effect.tag === tag && !isSomeRefusal(effect)));
+  const some = requestsText(effects.filter(isSomeRefusal));
+  const broken = requests("BREAKS") || (some && `some ${some}`);
+  const wider = questionOfGain(cause, effects, report);
+  const once = groups.length === 0 ? onceText(cause, report) : "";
   if (broken !== "" && wider !== "") return `${wider}, and shall ${broken} be refused${once}?`;
-  if (broken !== "")
-    return `shall ${whose("BREAKS") === "" ? "" : "requests of "}${broken} be refused${once}?`;
+  if (broken !== "") return `shall ${broken} be refused${once}?`;
   if (wider !== "") return `${wider}${once}?`;
+  const narrower = requests("NARROWS");
   if (narrower !== "") return `are fewer endpoints enough for ${narrower}?`;
-  if (whose("MOVES") !== "") return questionOfMove(cause, effects);
-  const weaker = latent.find(({ direction }) => direction === "weaker");
+  if (requests("MOVES") !== "") return questionOfMove(cause, effects);
+  const weaker = latentOf(cause, report).find(({ direction }) => direction === "weaker");
   if (weaker !== undefined)
     return `may a later change add such a row? ${weaker.policy} will not refuse it`;
-  if (first.kind === "policy") return "who reviews what it would deny, and who promotes it when?";
-  return questionOfSetting(first, settings);
+  if (kind === "policy") return `who reviews what ${subject} would deny, and who promotes it when?`;
+  return questionOfSetting(first, report);
 }
 
 function whoseText(effects: readonly Effect[]): string {
   return listText([...new Set(effects.flatMap(({ workspaces }) => workspaces))], 3);
 }
 
+function routesOf(effects: readonly Effect[]): string {
+  return listText([...new Set(effects.flatMap(({ routes }) => routes))].map(routeText), 3);
+}
+
+/** "requests of clinic, hr for chat-eu"; empty without effects. */
+function requestsText(effects: readonly Effect[]): string {
+  return effects.length === 0 ? "" : `requests of ${whoseText(effects)} for ${routesOf(effects)}`;
+}
+
+/** " once data-retention is promoted". */
+function onceText({ entries }: CauseReport, { promoted_policies: all }: QuestionReport): string {
+  const own = entries.flatMap(({ kind, subject }) => (kind === "policy" ? [subject] : []));
+  const policies = [...new Set(own.length === 0 ? all : own)];
+  if (policies.length === 0) return " once promoted";
+  return ` once ${listText(policies, 3)} ${policies.length === 1 ? "is" : "are"} promoted`;
+}
+
 /** Requests that head allows and base does not; without a question mark, empty without any. */
-function questionOfGain(cause: CauseReport, subject: QuestionSubject): string {
-  const found = newDestinations(cause, subject);
+function questionOfGain(
+  cause: CauseReport,
+  effects: readonly Effect[],
+  report: QuestionReport,
+): string {
+  const found = newDestinations(cause, effects, report);
   if (found.length > 0) {
     const byWorkspaces = Map.groupBy(found, ({ workspaces }) => listText([...workspaces], 3));
     const parts = [...byWorkspaces].map(
@@ -68,11 +92,17 @@ function questionOfGain(cause: CauseReport, subject: QuestionSubject): string {
     );
     return `may ${parts.join(", and ")}`;
   }
-  const wider = subject.effects.filter(({ tag }) => tag === "WIDENS");
+  const wider = effects.filter(({ tag }) => tag === "WIDENS");
   const served = wider.filter(({ group }) => group.base.denial !== null);
-  if (served.length > 0)
-    return `shall requests of ${whoseText(served)} be served that are refused today`;
-  return wider.length === 0 ? "" : `may requests of ${whoseText(wider)} lose this protection`;
+  if (served.length > 0) return `shall ${requestsText(served)} be served that are refused today`;
+  const gained = wider.filter(({ group }) => gainsOf(group).length > 0);
+  if (gained.length > 0) {
+    const gains = new Set(gained.flatMap(({ group }) => gainsOf(group)));
+    return `may ${requestsText(gained)} go to ${listText([...gains], 3)}`;
+  }
+  return wider.length === 0
+    ? ""
+    : `may ${requestsText(wider)} lose this protection (${cause.entries[0]?.path})`;
 }
 
 interface NewDestination {
@@ -90,8 +120,11 @@ interface NewDestination {
  */
 function newDestinations(
   { gains }: CauseReport,
-  { effects, newDataPaths, newRoutePaths }: QuestionSubject,
+  effects: readonly Effect[],
+  { declared, promoted }: QuestionReport,
 ): readonly NewDestination[] {
+  const newDataPaths = [...declared.new_data_paths, ...promoted.new_data_paths];
+  const newRoutePaths = [...declared.new_route_paths, ...promoted.new_route_paths];
   const found = new Map<string, NewDestination>();
   for (const { group, workspaces } of effects) {
     for (const gain of gains) {
@@ -139,28 +172,34 @@ function questionOfRename(
   return same.length === groups.length ? "" : `does any caller name ${from} in its preferences?`;
 }
 
-function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string {
-  const { entries } = cause;
+function questionOfMove({ entries, ...cause }: CauseReport, all: readonly Effect[]): string {
+  const effects = all.filter(({ tag }) => tag === "MOVES");
+  const routes = routesOf(effects);
   const has = (member: string): boolean => entries.some(({ path }) => path.endsWith(`.${member}`));
-  if (has("upstream_model")) return "has the new version been tried with these routes?";
-  const [first] = effects;
+  const versions = entries.filter(({ path }) => path.endsWith(".upstream_model"));
+  if (versions.length > 0)
+    return `has ${listText(
+      versions.map(({ after, subject }) => `${after} (${subject})`),
+      3,
+    )} been tried for ${routes}?`;
+  const [first] = all;
   if (first === undefined) return "";
-  const whose = whoseText(effects.filter(({ tag }) => tag === "MOVES"));
   const { base, head } = first.group;
-  const moved = movedOf(first.group, cause);
+  const moved = movedOf(first.group, { ...cause, entries });
   if (moved !== null) {
+    const whose = whoseText(effects);
     if (has("plaintext") || entries.some(isUnencrypted))
       return `may calls to ${moved.provider} go unencrypted?`;
     const before = base.plan.find(({ endpoint }) => endpoint === moved.endpoint);
     if (before?.host !== moved.host) return `may data of ${whose} go to ${moved.host}?`;
     if (has("retention")) return `may ${moved.provider} keep data of ${whose} that long?`;
     if (has("trains_on_data")) return `may ${moved.provider} train on data of ${whose}?`;
-    return `does ${moved.endpoint} still answer as these routes need it?`;
+    return `does ${moved.endpoint} still answer as ${routes} needs it?`;
   }
   const at = head.plan.findIndex(({ endpoint }, index) => endpoint !== base.plan[index]?.endpoint);
   const [now, was] = [head.plan[at], base.plan[at]];
   if (now === undefined || was === undefined) return "";
-  return `is ${now.endpoint} (${now.model}) the better choice before ${was.endpoint}?`;
+  return `is ${now.endpoint} (${now.model}) the better choice before ${was.endpoint} for ${routes}?`;
 }
 
 function isUnencrypted({ path, before, after }: ChangedEntry): boolean {
@@ -169,24 +208,27 @@ function isUnencrypted({ path, before, after }: ChangedEntry): boolean {
 }
 
 /** About settings that decide nothing about where requests go. */
-const QUESTIONS: Readonly<Partial<Record<SettingEffect, string>>> = {
-  credential: "is it an account with the region and the contract that the row states?",
-  price: "is it what the provider charges? preferences by price and budgets use it",
-  limit: "who pays for the additional use?",
-  promotion: "are these weaker requirements enough for promotions?",
-  management: "may keys of these workspaces promote every policy?",
-  workloads: "may these workloads get such tokens?",
-  access: "may these groups have this access?",
+const QUESTIONS: Readonly<Partial<Record<SettingEffect, (entry: ChangedEntry) => string>>> = {
+  credential: ({ subject }) =>
+    `is the account of ${subject} one with the region and the contract that its row states?`,
+  price: ({ subject, after }) =>
+    `does the provider of ${subject} charge ${pricesText(after)}? preferences by price and budgets use it`,
+  limit: ({ path }) => `who pays for the additional use that ${path} allows?`,
+  promotion: ({ path }) => `are the weaker requirements of ${path} enough for promotions?`,
+  management: ({ path }) => `may keys of the workspaces in ${path} promote every policy?`,
+  workloads: ({ path }) => `may workloads get the tokens of ${path}?`,
+  access: ({ path }) => `may users have the access of ${path}?`,
 };
 
 /** A limit that is lowered, a stricter requirement: no gate, and no question. */
-function questionOfSetting({ path }: ChangedEntry, settings: readonly SettingChange[]): string {
-  const setting = settings.find(
+function questionOfSetting(entry: ChangedEntry, report: QuestionReport): string {
+  const { path } = entry;
+  const setting = report.changed_settings.find(
     (each) =>
       each.path === path || path.startsWith(`${each.path}.`) || each.path.startsWith(`${path}.`),
   );
   if (setting === undefined) return "";
-  const isAsked =
-    setting.gate !== null || setting.effect === "credential" || setting.effect === "price";
-  return isAsked ? (QUESTIONS[setting.effect] ?? "") : "";
+  const { effect, gate } = setting;
+  const isRequired = gate !== null || effect === "credential" || effect === "price";
+  return isRequired ? (QUESTIONS[effect]?.(entry) ?? "") : "";
 }

@@ -29,6 +29,7 @@ export function textOf(
   routes: readonly string[],
   cause: CauseReport,
   only: string,
+  isSingle: boolean,
 ): string {
   const { base, head } = group;
   const names = routesText(routes.toSorted());
@@ -44,9 +45,9 @@ export function textOf(
   if (base.denial !== null) return `${names} served by ${plan}${only}`;
   if (gains.length > 0) {
     const destination = cause.gains.find(({ endpoint }) => endpoint === gains[0]);
-    // Where there is one, the headline has it.
+    // Where there is one, the headline of the only cause has it.
     const known =
-      destination === undefined || (cause.gains.length === 1 && cause.entries[0]?.kind === "route");
+      destination === undefined || (isSingle && cause.gains.length === 1 && isOfRoute(cause));
     const where = known ? gains.join(", ") : destinationText(destination);
     const position = endpointsOf(head).indexOf(gains[0] ?? "") + 1;
     const gone = loses.length === 0 ? "" : `, no longer to ${loses.join(", ")}`;
@@ -130,6 +131,11 @@ export function movedOf(
         (kind === "model" && subject === model),
     );
   return head.plan.find(isAbout) ?? null;
+}
+
+/** Whether the headline is about a route. */
+export function isOfRoute({ entries }: CauseReport): boolean {
+  return entries[0]?.kind === "route";
 }
 
 function ordinal(position: number): string {

@@ -27,6 +27,7 @@ export type EffectTag = (typeof EFFECT_TAGS)[number];
 export interface Effect {
   readonly tag: EffectTag;
   readonly workspaces: readonly string[];
+  readonly routes: readonly string[];
   readonly text: string;
   /** A second sentence; empty for most. */
   readonly detail: string;
@@ -276,16 +277,18 @@ function cellText(
   cause: CauseReport,
   report: ReportModel,
 ): string {
-  const bare = textOf(group, [], cause, "");
+  const isSingle = report.changing.length === 1;
+  const bare = textOf(group, [], cause, "", isSingle);
   const count = conditionCount(group.example);
   const isRefusedWith = count > 0 && tagOf(group) === "BREAKS";
   const alike = groups.filter(
     (other) =>
       other !== group &&
       (isRefusedWith ||
-        (conditionCount(other.example) === count && textOf(other, [], cause, "") === bare)),
+        (conditionCount(other.example) === count &&
+          textOf(other, [], cause, "", isSingle) === bare)),
   );
-  return textOf(group, routes, cause, conditionsText([group, ...alike], report));
+  return textOf(group, routes, cause, conditionsText([group, ...alike], report), isSingle);
 }
 
 /** More lines that differ only in their routes become one. */
@@ -344,11 +347,13 @@ function effectOf(
   if (first === undefined) return [];
   const { group, promoted } = first;
   const met = new Set(cells.flatMap(({ groups }) => groups));
+  const routes = routesOf(cells);
   return [
     {
       tag: tagOf(group),
       workspaces: [...new Set(cells.map((cell) => cell.workspace))].toSorted(),
-      text: cellText(first, routesOf(cells), cause, report),
+      routes,
+      text: cellText(first, routes, cause, report),
       detail: detailOf(first, cause, report),
       gates: gatesOf(first),
       promoted,

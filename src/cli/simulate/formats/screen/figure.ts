@@ -27,12 +27,12 @@ export function figuresOf(report: ReportModel): readonly Figure[] {
   return report.causes.slice(0, MOST_CAUSES).flatMap((cause) =>
     effectsOf(cause, report)
       .effects.slice(0, MOST_EFFECTS)
-      .map(({ group, workspaces }) => ({
+      .map(({ group, workspaces, routes }) => ({
         workspaces,
-        route: group.routes.join(", "),
+        route: routes.join(", "),
         before: endsOf(group, "base"),
         after: endsOf(group, "head"),
-        text: `${workspaces.join(", ")} asking ${group.routes.join(", ")}: before ${planText(group.base)}; after ${planText(group.head)}`,
+        text: `${workspaces.join(", ")} asking ${routes.join(", ")}: before ${planText(group.base)}; after ${planText(group.head)}`,
       })),
   );
 }

@@ -9,7 +9,7 @@ import {
   type Line,
 } from "../../../terminal/printing.ts";
 import { TONE_STYLES } from "../../../document/terminal.ts";
-import { isKept, type Screen, type ScreenRow } from "./screen.ts";
+import type { Screen, ScreenRow } from "./screen.ts";
 
 /**
  * Columns in which lines are counted: what is shown must not depend on how wide the terminal is.
@@ -17,7 +17,7 @@ import { isKept, type Screen, type ScreenRow } from "./screen.ts";
 const USUAL_WIDTH = 100;
 
 /** A terminal of 24 lines shows them at once, with the prompt. */
-const MOST_LINES = 20;
+const MOST_LINES = 23;
 
 const TAGS = 8;
 
@@ -50,7 +50,7 @@ export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
   // The last facts matter least.
   for (const [index, row] of [...screen.rows.entries()].toReversed()) {
     if (height(lines()) <= MOST_LINES) break;
-    if (!isKept(row)) left.add(index);
+    if (!row.kept) left.add(index);
   }
   return lines();
 }
@@ -91,12 +91,15 @@ function rowLines(
 }
 
 /** The questions that a terminal prints. */
-const MOST_QUESTIONS = 3;
+const MOST_QUESTIONS = 5;
 
 function tailLines({ decide, explain, more, counts }: Screen, all: boolean): readonly Line[] {
   const shown = decide.slice(0, MOST_QUESTIONS);
   const further = decide.length - shown.length;
-  const questions = [...shown, ...(further === 0 ? [] : [`… ${further} more in the details`])];
+  const questions = [
+    ...shown,
+    ...(further === 0 ? [] : [`… ${further} more; --format markdown has them all`]),
+  ];
   return [
     ...questions.map((question, index) => ({
       ...line(0, span(padded(index === 0 ? "Decide: " : "", TAGS), "bold"), span(question)),

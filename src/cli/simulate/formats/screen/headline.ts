@@ -201,9 +201,13 @@ function priceText({ subject, before, after, change }: ChangedEntry): string {
     .map((name) => `, ${name} ${was[name] ?? "none"} → ${is[name] ?? "none"}`)
     .join("");
   const same = others === "" && new Set(factors).size === 1 ? ` (× ${factors[0]})` : "";
-  const shown = (values: typeof was, text: string | null) =>
-    "input" in values && "output" in values ? `${values.input}/${values.output}` : (text ?? "none");
-  return `price of ${subject} ${change === "changed" ? "" : `${change}: `}${shown(was, before)} → ${shown(is, after)} USD per million tokens in/out${same}${others}`;
+  return `price of ${subject} ${change === "changed" ? "" : `${change}: `}${pricesText(before)} → ${pricesText(after)} USD per million tokens in/out${same}${others}`;
+}
+
+/** "0.25/2"; the text itself where it has no such members. */
+export function pricesText(text: string | null): string {
+  const { input, output } = numbersOf(text);
+  return input === undefined || output === undefined ? (text ?? "none") : `${input}/${output}`;
 }
 
 /** `{ input: 0.25, output: 2 }` → its numbers by name. */

@@ -12,6 +12,7 @@ import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
 import { questionOf } from "./decide.ts";
+import { isOfRoute } from "./effect-text.ts";
 import { bySeen, type SeenWeight } from "../../../../simulate/evidence/seen-usage.ts";
 import {
   effectsOf,
@@ -24,7 +25,6 @@ import {
   type EffectTag,
 } from "./effects.ts";
 import { headlineOf, isWithoutEffect, locationText } from "./headline.ts";
-import { latentOf } from "../wording/latent.ts";
 import {
   cutRows,
   pricedText,
@@ -52,6 +52,8 @@ export interface ScreenRow {
   readonly gates: readonly string[];
   /** The cause that the fact follows from; `null` where it is about the whole change. */
   readonly cause: CauseReport | null;
+  /** Whether every format has it, however long the report is. */
+  readonly kept: boolean;
 }
 
 /** What a reviewer reads in thirty seconds: the same in every format that people read. */
@@ -90,12 +92,18 @@ const IMPORTANCE: readonly ScreenTag[] = [
   "COST",
 ];
 
-/** Facts that no format leaves out, however long the report is. */
-export function isKept({ tag, gates }: Pick<ScreenRow, "tag" | "gates">): boolean {
-  return gates.length > 0 || tag === "SAME" || tag === "NOTE" || tag === "SPEND";
+/** Facts that a long report omits, unless they fail a gate. */
+const CUT_TAGS: readonly ScreenTag[] = ["WIDENS", "MOVES", "NARROWS", "LATENT", "CHANGES", "COST"];
+
+/** Headlines of more causes are cut too. */
+const MOST_CHANGES = 6;
+
+function isKept({ tag, gates }: Fact, { changing }: ReportModel): boolean {
+  const isLong = tag === "CHANGE" && changing.length > MOST_CHANGES;
+  return gates.length > 0 || (!isLong && !CUT_TAGS.includes(tag));
 }
 
-interface Fact extends ScreenRow {
+interface Fact extends Omit<ScreenRow, "kept"> {
   readonly seen: SeenWeight | null;
   /** Rank among facts, the most important first. */
   readonly rank: number;
@@ -105,11 +113,10 @@ export function screenOf(
   report: ReportModel,
   { verdict = null }: Pick<FormatContext, "verdict">,
 ): Screen {
-  const { causes, complete, unchanged, changed_settings: settings } = report;
+  const { causes, changing, complete, unchanged } = report;
   const gatesOf = gateTest(report, verdict);
   const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report, gatesOf) }));
-  const isSingle = causes.filter((cause) => !isWithoutEffect(cause)).length === 1;
-  const found = shown.flatMap((one) => causeFacts(one, report, verdict, isSingle));
+  const found = shown.flatMap((one) => causeFacts(one, report, verdict));
   const facts = withFallbacks([...failedFacts(report), ...found, ...commonFacts(report)], verdict);
   const all = withoutRepetition(facts).toSorted(
     (left, right) =>
@@ -117,12 +124,11 @@ export function screenOf(
       left.rank - right.rank ||
       bySeen(left.seen, right.seen),
   );
-  const changing = causes.filter((cause) => !isWithoutEffect(cause));
   const worst = all.find(({ cause }) => cause !== null && changing.includes(cause))?.cause;
   // The headline has it.
-  const sorted = all.filter(
-    ({ tag, cause, gates }) => tag !== "CHANGE" || cause !== worst || gates.length > 0,
-  );
+  const rows = all
+    .filter(({ tag, cause, gates }) => tag !== "CHANGE" || cause !== worst || gates.length > 0)
+    .map((fact) => ({ ...fact, kept: isKept(fact, report) }));
   const ranked = shown.toSorted(
     (left, right) => Number(right.cause === worst) - Number(left.cause === worst),
   );
@@ -153,17 +159,11 @@ export function screenOf(
         : `${headlineOf(worst, report)}${outage}${others === 0 ? "" : `; and ${amountText(others, "more change")}`}`,
     location: worst == null ? "" : locationText(worst.entries[0]?.location ?? null),
     facts: factsOf(report, verdict),
-    rows: sorted,
+    rows,
     decide: [
       ...new Set(
         ranked.flatMap(({ cause, effects }) => {
-          const question = questionOf(cause, {
-            effects,
-            latent: latentOf(cause, report),
-            settings,
-            newDataPaths: [...report.declared.new_data_paths, ...report.promoted.new_data_paths],
-            newRoutePaths: [...report.declared.new_route_paths, ...report.promoted.new_route_paths],
-          });
+          const question = questionOf(cause, effects, report);
           return question === "" ? [] : [question];
         }),
       ),
@@ -173,7 +173,7 @@ export function screenOf(
       report,
       shown.reduce((sum, { variants }) => sum + variants, 0),
     ),
-    counts: countsText(sorted),
+    counts: countsText(rows),
   };
 }
 
@@ -294,8 +294,8 @@ function causeFacts(
   { cause, effects, priced }: ShownCause,
   report: ReportModel,
   verdict: Verdict | null,
-  isSingle: boolean,
 ): readonly Fact[] {
+  const isSingle = report.changing.length === 1;
   const [first] = cause.entries;
   const own = { cause, location: isSingle ? "" : locationText(first?.location ?? null) };
   if (isWithoutEffect(cause)) {
@@ -304,6 +304,15 @@ function causeFacts(
     );
   }
   const gates = settingGates(cause, report, verdict);
+  const priceText = priced.length === 0 ? "" : pricedText(priced, report);
+  // The row of an endpoint that a route gains has all of its headline.
+  const isDescribed =
+    gates.length === 0 &&
+    isOfRoute(cause) &&
+    cause.gains.length === 1 &&
+    effects.some(({ tag }) => tag === "WIDENS");
+  const isApart = isSingle || report.changing.length > MOST_CHANGES;
+  const change = isApart || priceText === "" ? "" : `; ${priceText}`;
   return [
     ...effects.map((effect) => ({ ...effectFact(effect, report), ...own })),
     ...rowsOfCause(cause, report, isSingle).map(({ tag, tone, text }) =>
@@ -313,17 +322,18 @@ function causeFacts(
         ...(tag === "SAME" ? { location: "" } : {}),
       }),
     ),
-    ...(priced.length === 0 ? [] : [plainFact("NOTE", "quiet", pricedText(priced, report), own)]),
-    plainFact("CHANGE", "widen", headlineOf(cause, report), { ...own, gates }),
+    ...(isApart && priceText !== "" ? [plainFact("NOTE", "quiet", priceText, own)] : []),
+    ...(isDescribed
+      ? []
+      : [plainFact("CHANGE", "widen", `${headlineOf(cause, report)}${change}`, { ...own, gates })]),
   ];
 }
 
 /** Facts about the whole change. */
 function commonFacts(report: ReportModel): readonly Fact[] {
-  const isSeveral = report.causes.filter((cause) => !isWithoutEffect(cause)).length > 1;
   return [
     ...cutRows(report),
-    ...(isSeveral ? sameOfSeveral(report) : []),
+    ...(report.changing.length > 1 ? sameOfSeveral(report) : []),
     ...spentRows(report),
   ].map(({ tag, tone, text }) => plainFact(tag, tone, text));
 }
