@@ -1,5 +1,6 @@
 import type { Progress } from "../../simulate/request.ts";
 import type { CommandIo } from "../terminal/command-io.ts";
+import { numberText } from "../terminal/printing.ts";
 
 /** Milliseconds between two looks of the line. */
 const INTERVAL = 200;
@@ -37,9 +38,5 @@ export function progressLine(
 }
 
 function describe({ done, of }: Progress): string {
-  return `Deciding requests: ${grouped(done)} of ${grouped(of)} pairs of workspace and route, by operation`;
-}
-
-function grouped(count: number): string {
-  return count.toLocaleString("en");
+  return `Deciding requests: ${numberText(done)} of ${numberText(of)} pairs of workspace and route, by operation`;
 }

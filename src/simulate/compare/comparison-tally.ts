@@ -11,7 +11,7 @@ import {
   type SampleRequest,
 } from "../sample-request.ts";
 import type { ClassDetails, PlainRequests } from "../space/job-space.ts";
-import { addedPlain, plainConditions } from "./plain-requests.ts";
+import { addedPlain, plainConditions, type PlainConditions } from "./plain-requests.ts";
 
 /**
  * The position of a class in the enumeration: the first one becomes the example, on whichever
@@ -32,10 +32,10 @@ export interface GroupTally {
   /** Dimension → values that requests of the group take. */
   readonly taken: Map<string, Set<string>>;
   /**
-   * Workspace and route → {@link PlainConditions} of its plain requests, as JSON, for operations
-   * that have some in the group.
+   * Workspace and route → conditions of its plain requests, by their JSON, one for each operation
+   * that has some in the group.
    */
-  readonly plain: Map<string, Set<string>>;
+  readonly plain: Map<string, Map<string, PlainConditions>>;
   classes: number;
   shapes: bigint;
   example: SampleRequest;
@@ -169,7 +169,12 @@ function mergeGroups(into: GroupTallies, from: GroupTallies): void {
     for (const operation of group.operations) known.operations.add(operation);
     known.common = inCommon(known.common, group.common);
     for (const [name, values] of group.taken) addAll(known.taken, name, values);
-    for (const [member, texts] of group.plain) addAll(known.plain, member, texts);
+    for (const [member, found] of group.plain)
+      for (const [text, conditions] of found)
+        remembered(known.plain, member, () => new Map<string, PlainConditions>()).set(
+          text,
+          conditions,
+        );
     known.classes += group.classes;
     known.shapes += group.shapes;
     const { base, head, example, order } = group;
@@ -375,11 +380,15 @@ export class JobComparison {
     this.#base.writeTo(this.#tally.basePaths, this.#members, operation);
     this.#head.writeTo(this.#tally.headPaths, this.#members, operation);
     for (const [{ members }, groups] of this.#plain)
-      for (const [key, plain] of groups) {
-        const group = this.#tally.groups.get(key);
-        const text = JSON.stringify(plainConditions(plain));
+      for (const [key, requests] of groups) {
+        const plain = this.#tally.groups.get(key)?.plain;
+        if (plain === undefined) continue;
+        const conditions = plainConditions(requests);
         for (const { workspace, model } of members)
-          if (group !== undefined) addAll(group.plain, `${workspace}\n${model}`, [text]);
+          remembered(plain, `${workspace}\n${model}`, () => new Map<string, PlainConditions>()).set(
+            JSON.stringify(conditions),
+            conditions,
+          );
       }
   }
 }

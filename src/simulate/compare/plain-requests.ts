@@ -12,7 +12,7 @@ export interface PlainConditions {
 }
 
 /** The dimension of labels that a key does not have. */
-export const OTHER_LABELS = "without_key_labels";
+const OTHER_LABELS = "without_key_labels";
 
 export function addedPlain(one: PlainRequests, other: PlainRequests | undefined): PlainRequests {
   if (other === undefined) return one;
@@ -31,15 +31,12 @@ export function plainConditions({ levels, counts }: PlainRequests): PlainConditi
     sizes.reduce((all, size) => all * BigInt(size), 1n);
   const all = product(counts.map(({ length }) => length));
   const size = (counts[0] ?? []).reduce((sum, count) => sum + count, 0n);
-  const chosen = (isChosen: (count: bigint, of: bigint) => boolean) =>
-    counts.map((own) => own.map((count) => isChosen(count, all / BigInt(own.length))));
-  const amounts = (of: readonly (readonly boolean[])[]): readonly number[] =>
-    of.map((own) => own.filter(Boolean).length);
-  const taken = chosen((count) => count > 0n);
-  if (size === product(amounts(taken)))
-    return { any: false, conditions: conditionsOf(levels, taken) };
-  const whole = chosen((count, of) => count === of);
-  const left = product(amounts(whole.map((own) => own.map((isWhole) => !isWhole))));
+  const amounts = (of: readonly (readonly boolean[])[], chosen: boolean): bigint =>
+    product(of.map((own) => own.filter((one) => one === chosen).length));
+  const taken = counts.map((own) => own.map((count) => count > 0n));
+  if (size === amounts(taken, true)) return { any: false, conditions: conditionsOf(levels, taken) };
+  const whole = counts.map((own) => own.map((count) => count === all / BigInt(own.length)));
+  const left = amounts(whole, false);
   return { any: true, conditions: all - size === left ? conditionsOf(levels, whole) : null };
 }
 

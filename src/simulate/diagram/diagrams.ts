@@ -77,43 +77,39 @@ export class Profiles {
 
   /** For each level, how many requests of a leaf have each value. */
   countsOf(root: Node, leaf: number): readonly (readonly bigint[])[] {
-    const counts = this.#sizes.map((size) => Array.from({ length: size }, () => 0n));
     const leads = new Map<Node, bigint>();
     /** Combinations of the levels from this node's on that end at the leaf. */
-    const below = (node: Node): bigint =>
-      isLeaf(node)
-        ? BigInt(leafValue(node) === leaf)
-        : remembered(leads, node, () => {
-            const level = this.#levelOf(node);
-            return this.#diagrams
-              .childrenOf(node)
-              .reduce(
-                (sum, child) => sum + this.#between(level + 1, this.#levelOf(child)) * below(child),
-                0n,
-              );
-          });
-    /** @param size requests that take an edge to this node; any value of the levels it skips. */
-    const skip = (from: number, to: number, size: bigint): void => {
-      for (const [index, own] of counts.entries())
-        if (index >= from && index < to)
-          for (const value of own.keys())
-            own[value] = (own[value] ?? 0n) + size / BigInt(own.length);
+    const below = (node: Node): bigint => {
+      if (isLeaf(node)) return BigInt(leafValue(node) === leaf);
+      return remembered(leads, node, () =>
+        this.#edgesOf(node).reduce((sum, [child, between]) => sum + between * below(child), 0n),
+      );
     };
     const above = new Map<Node, bigint>([[root, this.#between(0, this.#levelOf(root))]]);
-    skip(0, this.#levelOf(root), this.#between(0, this.#levelOf(root)) * below(root));
+    const size = this.#between(0, this.#levelOf(root)) * below(root);
+    const counts = this.#sizes.map((values) => Array.from({ length: values }, () => 0n));
     // Numbers of nodes rise from the leaves to the root.
     for (const node of this.#diagrams.below(root).inner.toSorted((left, right) => right - left)) {
-      const level = this.#levelOf(node);
-      for (const [value, child] of this.#diagrams.childrenOf(node).entries()) {
-        const reached = (above.get(node) ?? 0n) * this.#between(level + 1, this.#levelOf(child));
-        const size = reached * below(child);
-        const own = counts[level];
-        if (own !== undefined) own[value] = (own[value] ?? 0n) + size;
-        skip(level + 1, this.#levelOf(child), size);
+      const own = counts[this.#levelOf(node)] ?? [];
+      for (const [value, [child, between]] of this.#edgesOf(node).entries()) {
+        const reached = (above.get(node) ?? 0n) * between;
+        own[value] = (own[value] ?? 0n) + reached * below(child);
         above.set(child, (above.get(child) ?? 0n) + reached);
       }
     }
-    return counts;
+    // Requests that take no node of a level have each of its values alike.
+    return counts.map((own) => {
+      const skipped = own.reduce((left, count) => left - count, size) / BigInt(own.length);
+      return own.map((count) => count + skipped);
+    });
+  }
+
+  /** Children by value, with the combinations of the levels that are left out before them. */
+  #edgesOf(node: Node): readonly (readonly [child: Node, between: bigint])[] {
+    const next = this.#levelOf(node) + 1;
+    return this.#diagrams
+      .childrenOf(node)
+      .map((child) => [child, this.#between(next, this.#levelOf(child))]);
   }
 
   #levelOf(node: Node): number {
@@ -155,10 +151,7 @@ export class Profiles {
     if (isLeaf(root)) pass(root, this.#between(0, this.#sizes.length));
     for (const node of inner) {
       const size = reached.get(node) ?? 0n;
-      const level = this.#diagrams.levelOf(node);
-      for (const child of this.#diagrams.childrenOf(node)) {
-        pass(child, size * this.#between(level + 1, this.#levelOf(child)));
-      }
+      for (const [child, between] of this.#edgesOf(node)) pass(child, size * between);
     }
     return leaves;
   }

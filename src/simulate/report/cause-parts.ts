@@ -50,3 +50,12 @@ export function settingsOf(
   });
   return known.get(path) ?? [];
 }
+
+/** Whether a cause changes only text or the order of a list, and no request. */
+export function isWithoutEffect({ entries, groups, promoted_groups: later }: CauseReport): boolean {
+  return (
+    groups.length + later.length === 0 &&
+    entries.length > 0 &&
+    entries.every(({ only }) => only !== undefined)
+  );
+}

@@ -12,7 +12,6 @@ import {
 import { dataPathsWithout, routePathsWithout, type PathContext } from "./path-report.ts";
 import { bySeen, type SeenWeight } from "../evidence/seen-usage.ts";
 import type { SeenInGroup } from "../evidence/evidence-tally.ts";
-import type { PlainConditions } from "../compare/plain-requests.ts";
 import type { Universe, OperationUniverse } from "../space/universe.ts";
 import type {
   ChangeGroup,
@@ -126,10 +125,10 @@ function plainOf(
 ): Pick<ChangeGroup, "plain_requests"> {
   // The example is the plainest request.
   if (plain.size === 0 || example.preferences !== null || example.needs.length > 0) return {};
-  const found = new Set([...plain.values()].flatMap((texts) => [...texts]));
+  const found = new Map([...plain.values()].flatMap((texts) => [...texts]));
   const amount = [...members.values()].reduce((sum, { size }) => sum + size, 0);
-  const [text = ""] = found;
-  const { any, conditions }: PlainConditions = JSON.parse(text);
+  const [first] = found.values();
+  const { any = true, conditions = null } = first ?? {};
   // Workspaces, routes or operations may differ.
   if (found.size > 1 || plain.size < amount || conditions === null)
     return { plain_requests: { any: true, conditions: [] } };
@@ -197,12 +196,11 @@ function locationOf(
     find: (of: Locations) => SourceLocation | null,
     first: SideLocation["side"],
   ): SideLocation | null => {
-    const [here, there] = [find(locations[first]), find(locations[OTHER_SIDE[first]])];
-    return here === null
-      ? there === null
-        ? null
-        : { ...there, side: OTHER_SIDE[first] }
-      : { ...here, side: first };
+    for (const side of [first, OTHER_SIDE[first]]) {
+      const found = find(locations[side]);
+      if (found !== null) return { ...found, side };
+    }
+    return null;
   };
   const isKept = head.denial !== null && kept.has(head.denial.policy);
   const rule =

@@ -1,3 +1,4 @@
+import { isWithoutEffect } from "../../../simulate/report/cause-parts.ts";
 import type { View } from "../../../simulate/sample-request.ts";
 import type {
   AssertionResult,
@@ -9,7 +10,6 @@ import type {
   SimulationReport,
 } from "../../../simulate/report/report.ts";
 import type { Verdict } from "../exit-code.ts";
-import { isWithoutEffect } from "./screen/headline.ts";
 import { valueText } from "./wording/change-wording.ts";
 import {
   policyDifferences,

@@ -74,12 +74,11 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
   const effects = screen.counts
     .split(", ")
     .filter((count) => / (?!same|note|spend|cost)/.test(count));
-  const isSameView = JSON.stringify(declared) === JSON.stringify(report.promoted);
   const paths = declared.new_data_paths.length;
   const folded = [
     paths === 0 ? "" : amountText(paths, "new data path"),
     amountText(
-      declared.groups.length + difference.onlyPromoted.length,
+      declared.groups.length + difference.groups.length,
       "group of changes",
       "groups of changes",
     ),
@@ -100,11 +99,11 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
       sentence: complete ? accessSentence(report, view) : "The others may change more.",
       tone: ACCESS_WORDING[report[view].access].tone,
     })),
-    isSameView,
+    isSameView: !difference.any,
     summary: summaryOf(report),
     folded: unchanged === null || assertions !== null ? folded.join(", ") : null,
     sections: [
-      ...comparisonSections(report, isSameView),
+      ...comparisonSections(report),
       assertionsSection(report),
       coverageSection(report),
       latentSection(report),
@@ -309,7 +308,7 @@ function sidesSection({ base, head }: ReportModel): Section {
 
 function footerOf(report: ReportModel, { reportDigest }: FormatContext): readonly Text[] {
   const { base, head, declared, assertions, complete, difference, unchanged } = report;
-  const only = difference.onlyPromoted.length;
+  const only = difference.groups.length;
   const [paths, findings] = [declared.new_data_paths.length, report.newFindings.length];
   const parts = [
     unchanged === null ? changesText(declared) : unchanged.title,

@@ -115,7 +115,7 @@ describe("the first screen", () => {
     expect(text).not.toMatch(/more below: .*(CHANGE\b|NOTE|SAME)/);
   });
 
-  it("asks a question that names its subject for each of several causes", async () => {
+  it("has one question for each of several causes, which names its subject", async () => {
     const text = await screen([], PRICE, VERSION, FAST_FALLBACK, NEW_WORKSPACE);
     const questions = text.slice(text.indexOf("\nDecide: "), text.indexOf("\nexplain: "));
     expect(questions.replaceAll(/\s+/g, " ")).toContain(

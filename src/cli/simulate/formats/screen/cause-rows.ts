@@ -17,7 +17,7 @@ import { priceText, routeText } from "./effect-text.ts";
 import { entryText, locationText, replacedText } from "./headline.ts";
 
 /** A line about a cause that is about no workspace. */
-export interface PlainRow {
+interface PlainRow {
   readonly tag: "LATENT" | "SAME" | "NOTE" | "SPEND" | "COST";
   readonly tone: Tone;
   readonly text: string;

@@ -1,3 +1,4 @@
+import { isWithoutEffect } from "../../../../simulate/report/cause-parts.ts";
 import type {
   CauseReport,
   ChangedEntry,
@@ -11,7 +12,7 @@ import { listText } from "../../../terminal/printing.ts";
 import { latentOf } from "../wording/latent.ts";
 import { byRetention, gainsOf, movedOf, processorText, routeText } from "./effect-text.ts";
 import { isSomeRefusal, type Effect, type EffectTag } from "./effects.ts";
-import { isWithoutEffect, pricesText } from "./headline.ts";
+import { pricesText } from "./headline.ts";
 
 /** The members of a report that questions are about. */
 type QuestionReport = Pick<

@@ -20,8 +20,23 @@ import { worstChange } from "../wording/change-wording.ts";
 import { areJoined, conditionsText, isWithin } from "./conditions.ts";
 import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
 
-const EFFECT_TAGS = ["BREAKS", "WIDENS", "MOVES", "NARROWS", "CHANGES"] as const;
-export type EffectTag = (typeof EFFECT_TAGS)[number];
+/** Tags of rows, the most important first. */
+export const IMPORTANCE = [
+  "FAILS",
+  "BREAKS",
+  "WIDENS",
+  "MOVES",
+  "NARROWS",
+  "LATENT",
+  "CHANGES",
+  "CHANGE",
+  "SAME",
+  "NOTE",
+  "SPEND",
+  "COST",
+] as const;
+export type ScreenTag = (typeof IMPORTANCE)[number];
+export type EffectTag = "BREAKS" | "WIDENS" | "MOVES" | "NARROWS" | "CHANGES";
 
 /** The effect of a cause on the requests of some workspaces, described by the plainest of them. */
 export interface Effect {
@@ -72,12 +87,8 @@ export function isSomeRefusal({ tag, group }: Pick<Effect, "tag" | "group">): bo
   return tag === "BREAKS" && Object.keys(group.example.preferences ?? {}).length > 0;
 }
 
-/** Rank of an effect among tags that have the worst first. */
-export function rankOf(
-  effect: Pick<Effect, "tag" | "group">,
-  tags: readonly string[] = EFFECT_TAGS,
-): number {
-  return tags.indexOf(effect.tag) + (isSomeRefusal(effect) ? BEFORE_NARROWS : 0);
+export function rankOf(effect: Pick<Effect, "tag" | "group">): number {
+  return IMPORTANCE.indexOf(effect.tag) + (isSomeRefusal(effect) ? BEFORE_NARROWS : 0);
 }
 
 /** From BREAKS to behind MOVES. */

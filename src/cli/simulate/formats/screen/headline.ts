@@ -33,15 +33,6 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   return entryText(first);
 }
 
-/** Whether a cause changes only text or the order of a list, and no request. */
-export function isWithoutEffect({ entries, groups, promoted_groups: later }: CauseReport): boolean {
-  return (
-    groups.length + later.length === 0 &&
-    entries.length > 0 &&
-    entries.every(({ only }) => only !== undefined)
-  );
-}
-
 /** `routes.yaml:61`; empty where there is no line. */
 export function locationText(location: SourceLocation | null): string {
   return location === null ? "" : `${location.file}:${location.line}`;

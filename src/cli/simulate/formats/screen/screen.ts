@@ -1,5 +1,9 @@
 import type { CauseReport, SideReport } from "../../../../simulate/report/report.ts";
-import { groupsOfCause, settingsOf } from "../../../../simulate/report/cause-parts.ts";
+import {
+  groupsOfCause,
+  settingsOf,
+  isWithoutEffect,
+} from "../../../../simulate/report/cause-parts.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import {
   amountText,
@@ -20,11 +24,13 @@ import {
   gateTest,
   isCounted,
   isSomeRefusal,
+  IMPORTANCE,
   rankOf,
+  type ScreenTag,
   type Effect,
   type EffectTag,
 } from "./effects.ts";
-import { headlineOf, isWithoutEffect, locationText } from "./headline.ts";
+import { headlineOf, locationText } from "./headline.ts";
 import {
   cutRows,
   pricedText,
@@ -32,10 +38,7 @@ import {
   sameOfSeveral,
   sameText,
   spentRows,
-  type PlainRow,
 } from "./cause-rows.ts";
-
-type ScreenTag = EffectTag | PlainRow["tag"] | "CHANGE" | "FAILS";
 
 /** One fact of the first screen. */
 export interface ScreenRow {
@@ -75,22 +78,6 @@ export interface Screen {
   /** "1 breaks, 2 widen, 4 same": how many facts there are of each kind. */
   readonly counts: string;
 }
-
-/** Tags of rows, the most important first. */
-const IMPORTANCE: readonly ScreenTag[] = [
-  "FAILS",
-  "BREAKS",
-  "WIDENS",
-  "MOVES",
-  "NARROWS",
-  "LATENT",
-  "CHANGES",
-  "CHANGE",
-  "SAME",
-  "NOTE",
-  "SPEND",
-  "COST",
-];
 
 /** Facts that a long report omits, unless they fail a gate. */
 const CUT_TAGS: readonly ScreenTag[] = ["WIDENS", "MOVES", "NARROWS", "LATENT", "CHANGES", "COST"];
@@ -140,6 +127,7 @@ export function screenOf(
       : changing.length === 0 && unchanged !== null
         ? "SAME"
         : "REVIEW";
+  const plainest = ranked.find(({ effects }) => effects.length > 0)?.effects[0];
   const others = changing.length - 1;
   const broken = ranked[0]?.effects.filter(
     (effect) => effect.tag === "BREAKS" && !effect.promoted && !isSomeRefusal(effect),
@@ -168,7 +156,7 @@ export function screenOf(
         }),
       ),
     ],
-    explain: explainOf(ranked.flatMap(({ effects }) => effects)),
+    explain: plainest === undefined ? null : explainCommand(plainest.group.explain),
     more: moreText(
       report,
       shown.reduce((sum, { variants }) => sum + variants, 0),
@@ -410,7 +398,7 @@ function effectFact(effect: Effect, { evidence }: ReportModel): Fact {
     who: listText(workspaces, 3),
     gates,
     seen,
-    rank: rankOf(effect, IMPORTANCE),
+    rank: rankOf(effect),
     calls:
       seen === null
         ? ""
@@ -418,12 +406,6 @@ function effectFact(effect: Effect, { evidence }: ReportModel): Fact {
             ", ",
           ),
   });
-}
-
-/** Of the plainest request of the worst effect. */
-function explainOf(effects: readonly Effect[]): string | null {
-  const [first] = effects;
-  return first === undefined ? null : explainCommand(first.group.explain);
 }
 
 function moreText(report: ReportModel, variants: number): string {

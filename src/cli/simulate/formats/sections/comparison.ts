@@ -30,7 +30,7 @@ export const VIEW_LABELS: Readonly<Record<View, string>> = {
 };
 
 /** Both views; one of them where they are the same. */
-export function comparisonSections(report: ReportModel, isSame: boolean): readonly Section[] {
+export function comparisonSections(report: ReportModel): readonly Section[] {
   const described = new Set(
     report.causes.flatMap((cause) => effectsOf(cause, report).effects.map(({ group }) => group.id)),
   );
@@ -41,7 +41,7 @@ export function comparisonSections(report: ReportModel, isSame: boolean): readon
   const isVariant = ({ id }: ChangeGroup): boolean => known.has(id) && !described.has(id);
   return [
     ...viewSections(report, "declared", isVariant),
-    ...(isSame ? [] : viewSections(report, "promoted", isVariant)),
+    ...(report.difference.any ? viewSections(report, "promoted", isVariant) : []),
   ];
 }
 
@@ -64,14 +64,14 @@ function viewSections(
       ? { empty: complete ? none : "None among the classes that were decided." }
       : {}),
   });
-  const repeated = <One>(one: One, others: readonly One[]): Pick<Item, "shown"> =>
-    isFirst || others.includes(one) ? {} : { shown: "repeated" };
-  const paths = (direction: "new" | "lost", others: readonly DataPath[]): List => ({
+  const repeated = (one: ChangeGroup | DataPath | RoutePath): Pick<Item, "shown"> =>
+    isFirst || difference.only.has(one) ? {} : { shown: "repeated" };
+  const paths = (direction: "new" | "lost"): List => ({
     noun: "path",
     most: 30,
     items: comparison[`${direction}_data_paths`].map((path) => ({
       ...dataPathItem(path, direction === "new" ? "+" : "-"),
-      ...repeated(path, others),
+      ...repeated(path),
     })),
   });
   const routes: List = {
@@ -79,7 +79,7 @@ function viewSections(
     most: 30,
     items: comparison.new_route_paths.map((path) => ({
       ...routePathItem(path),
-      ...repeated(path, difference.newRoutePaths),
+      ...repeated(path),
     })),
   };
   return [
@@ -88,9 +88,9 @@ function viewSections(
       "new-paths",
       "New data paths",
       "None: no workspace reaches, by any operation, a provider in a region that it did not reach before.",
-      [paths("new", difference.newDataPaths)],
+      [paths("new")],
     ),
-    section("lost-paths", "Lost data paths", "None.", [paths("lost", difference.lostDataPaths)]),
+    section("lost-paths", "Lost data paths", "None.", [paths("lost")]),
     section("changes", "Changes", "No request is decided differently.", [
       kindsList(comparison, view),
       {
@@ -100,7 +100,7 @@ function viewSections(
         items: comparison.groups.map((group) => ({
           ...groupItem(group, view),
           ...(isVariant(group) ? { shown: "variant" as const } : {}),
-          ...repeated(group, difference.onlyPromoted),
+          ...repeated(group),
         })),
       },
     ]),

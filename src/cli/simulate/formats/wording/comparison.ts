@@ -20,69 +20,40 @@ import {
 
 /** What the second view adds to the first. */
 export interface PromotedDifference {
-  /** Groups and data paths that are the same under both, so that they are read once. */
+  /** Groups that promotion makes, or makes larger: those are shown whole. */
+  readonly groups: readonly ChangeGroup[];
+  /** They, and the paths that only promotion adds or takes away. */
+  readonly only: ReadonlySet<ChangeGroup | DataPath | RoutePath>;
+  /** Groups that are the same under both. */
   readonly shared: number;
-  readonly onlyPromoted: readonly ChangeGroup[];
-  readonly newRoutePaths: readonly RoutePath[];
-  readonly newDataPaths: readonly DataPath[];
-  readonly lostDataPaths: readonly DataPath[];
-  /** Whether it adds anything to `declared`. */
   readonly any: boolean;
 }
 
 export function promotedDifference({ declared, promoted }: SimulationReport): PromotedDifference {
-  const known = new Map(declared.groups.map((group) => [group.id, group]));
-  const promotedIds = new Set(promoted.groups.map(({ id }) => id));
-  const onlyPromoted = promoted.groups.filter((group) => growsFrom(known.get(group.id), group));
-  const shrunk = promoted.groups.filter((group) => shrinksFrom(known.get(group.id), group));
-  const onlyDeclared = declared.groups.filter(({ id }) => !promotedIds.has(id));
-  const newRoutePaths = onlyIn(promoted.new_route_paths, declared.new_route_paths, ROUTE_PATH);
-  const newDataPaths = onlyIn(promoted.new_data_paths, declared.new_data_paths, DATA_PATH);
-  const lostDataPaths = onlyIn(promoted.lost_data_paths, declared.lost_data_paths, DATA_PATH);
-  const differences = [
-    onlyPromoted,
-    shrunk,
-    onlyDeclared,
-    newRoutePaths,
-    newDataPaths,
-    lostDataPaths,
-  ];
+  const before = new Map(declared.groups.map((group) => [group.id, group]));
+  const groups = promoted.groups.filter(({ id, shapes, classes }) => {
+    const known = before.get(id);
+    return known === undefined || classes > known.classes || BigInt(shapes) > BigInt(known.shapes);
+  });
+  const others = promoted.groups.filter((group) => !groups.includes(group));
+  const paths = PATHS.flatMap((member) => {
+    const known = new Set(declared[member].map(pathKey));
+    return promoted[member].filter((path) => !known.has(pathKey(path)));
+  });
   return {
-    shared: promoted.groups.length - onlyPromoted.length - shrunk.length,
-    onlyPromoted,
-    newRoutePaths,
-    newDataPaths,
-    lostDataPaths,
-    any: differences.some(({ length }) => length > 0) || declared.access !== promoted.access,
+    groups,
+    only: new Set([...groups, ...paths]),
+    shared: others.filter(({ id, shapes }) => before.get(id)?.shapes === shapes).length,
+    any: JSON.stringify(declared) !== JSON.stringify(promoted),
   };
 }
 
-/** A group that promotion makes, or makes larger, must be shown whole. */
-function growsFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean {
-  return (
-    before === undefined ||
-    BigInt(group.shapes) > BigInt(before.shapes) ||
-    group.classes > before.classes
-  );
-}
+const PATHS = ["new_route_paths", "new_data_paths", "lost_data_paths"] as const;
 
-function shrinksFrom(before: ChangeGroup | undefined, group: ChangeGroup): boolean {
-  if (before === undefined || growsFrom(before, group)) return false;
-  return group.shapes !== before.shapes || group.classes !== before.classes;
-}
-
-/** What makes two paths the same. */
-const ROUTE_PATH = ["workspace", "route", "operations", "provider", "region", "host"] as const;
-const DATA_PATH = ["workspace", "operation", "provider", "region"] as const;
-
-function onlyIn<Path>(
-  these: readonly Path[],
-  others: readonly Path[],
-  members: readonly (keyof Path)[],
-): readonly Path[] {
-  const keyOf = (path: Path): string => JSON.stringify(members.map((member) => path[member]));
-  const known = new Set(others.map(keyOf));
-  return these.filter((path) => !known.has(keyOf(path)));
+function pathKey(path: DataPath | RoutePath): string {
+  const { workspace, provider, region, host } = path;
+  const what = "route" in path ? [path.route, ...path.operations] : [path.operation];
+  return JSON.stringify([workspace, provider, region, host, what]);
 }
 
 export interface PolicyDifference {
@@ -257,14 +228,12 @@ export function promotionText(
   report: SimulationReport & { readonly difference: PromotedDifference },
 ): Text {
   const { promoted_policies: policies, difference } = report;
-  const { any, onlyPromoted, shared } = difference;
+  const { any, groups, shared } = difference;
   if (policies.length === 0 && !any)
     return "There is no candidate to promote, so both views are equal.";
   const which = policies.length === 0 ? [": "] : [" (", names(policies), "): "];
   const same = shared === 0 ? "" : `, ${amountText(shared, "group")} as declared`;
-  const what = any
-    ? `${amountText(onlyPromoted.length, "other group")}${same}`
-    : "the same changes";
+  const what = any ? `${amountText(groups.length, "other group")}${same}` : "the same changes";
   return [capitalised(promotedTitle(report)), ...which, `${what}.`];
 }
 
