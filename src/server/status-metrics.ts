@@ -7,7 +7,7 @@ import type { Runtime } from "../http/runtime.ts";
 import type { BudgetUse } from "../limits/usage.ts";
 import type { Store } from "../store/port.ts";
 import { EXPIRY_NOTICE } from "./alerts.ts";
-import { Reading, single, type Family } from "../telemetry/families.ts";
+import { reading, single, type Family } from "../telemetry/families.ts";
 
 export interface StatusSources {
   readonly runtime: Pick<
@@ -97,41 +97,35 @@ function endpointMetrics({
     help: string,
     read: (status: EndpointStatus) => number | null,
   ): Family =>
-    new Reading("gauge", { name, help, labels: [...LABELS] }, () =>
+    reading("gauge", name, help, LABELS, () =>
       each((status, endpoint, provider, operation) => {
         const found = read(status);
         return found === null ? [] : [[found, endpoint, provider, operation] as const];
       }),
     );
   return [
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_endpoint_info",
-        help: "Always 1: the attributes of an endpoint.",
-        labels: ["endpoint", "provider", "region"],
-      },
+      "signalbox_endpoint_info",
+      "Always 1: the attributes of an endpoint.",
+      ["endpoint", "provider", "region"],
       () => endpoints().map(({ id, provider, region }) => [1, id, provider, region] as const),
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_endpoint_state",
-        help: "1 for the state of the endpoint, by the calls of this process.",
-        labels: [...LABELS, "state"],
-      },
+      "signalbox_endpoint_state",
+      "1 for the state of the endpoint, by the calls of this process.",
+      [...LABELS, "state"],
       () =>
         each(({ state }, ...labels) =>
           HEALTH_STATES.map((one) => [one === state ? 1 : 0, ...labels, one] as const),
         ),
     ),
-    new Reading(
+    reading(
       "counter",
-      {
-        name: "signalbox_endpoint_ejections",
-        help: "Times that the endpoint was taken out of service for its failures.",
-        labels: [...LABELS],
-      },
+      "signalbox_endpoint_ejections",
+      "Times that the endpoint was taken out of service for its failures.",
+      LABELS,
       () =>
         each((_status, id, provider, kind) => [
           [tracker.of(kind).ejections(id), id, provider, kind] as const,
@@ -143,14 +137,11 @@ function endpointMetrics({
       "Failed calls since the last good one.",
       (status) => status.consecutive_failures,
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_endpoint_first_token_seconds",
-        help: "Time to the first output of the latest calls, by percentile; absent without recent measurements.",
-        labels: [...LABELS, "quantile"],
-        unit: "seconds",
-      },
+      "signalbox_endpoint_first_token_seconds",
+      "Time to the first output of the latest calls, by percentile; absent without recent measurements.",
+      [...LABELS, "quantile"],
       () =>
         each(({ latency: { p50, p90 } }, ...labels) => [
           ...(p50 === null ? [] : [[p50 / MILLISECONDS, ...labels, "0.5"] as const]),
@@ -171,31 +162,25 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
   ): readonly Row[] =>
     [...snapshots.current.connections].flatMap(([id, connection]) => read(connection, id));
   return [
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_provider_in_flight",
-        help: "Calls that hold a slot of the provider's limit.",
-        labels: ["provider"],
-      },
+      "signalbox_provider_in_flight",
+      "Calls that hold a slot of the provider's limit.",
+      ["provider"],
       () => each(({ limiter }, id) => [[limiter.inFlight, id] as const]),
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_provider_concurrency_limit",
-        help: "Maximum number of calls at once.",
-        labels: ["provider"],
-      },
+      "signalbox_provider_concurrency_limit",
+      "Maximum number of calls at once.",
+      ["provider"],
       () => each(({ provider }, id) => [[provider.maxConcurrency, id] as const]),
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_queue_depth",
-        help: "Calls that wait for a slot: of the provider's limit, or of an endpoint's own where one is named.",
-        labels: ["provider", "endpoint"],
-      },
+      "signalbox_queue_depth",
+      "Calls that wait for a slot: of the provider's limit, or of an endpoint's own where one is named.",
+      ["provider", "endpoint"],
       () =>
         each(({ limiter, endpointLimiters }, id) => [
           [limiter.waiting, id, ""] as const,
@@ -255,7 +240,7 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
 /** Of workspaces only, whose number routes.yaml bounds; those of keys are in `GET /v1/spend`. */
 function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): readonly Family[] {
   const family = (name: string, help: string, read: (use: BudgetUse) => number): Family =>
-    new Reading("gauge", { name, help, labels: ["workspace", "measure", "window"] }, () => {
+    reading("gauge", name, help, ["workspace", "measure", "window"], () => {
       const subjects = Object.entries(snapshots.current.decider.table.workspaces).flatMap(
         ([id, { limits }]) =>
           limits === undefined ? [] : [{ kind: "workspace" as const, id, limits }],
@@ -305,13 +290,11 @@ function stateMetrics({
       "Keys in the memory of this process, whatever their state.",
       keyCount,
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_keys_expiring",
-        help: "Valid keys that expire within seven days and have no replacement.",
-        labels: ["workspace"],
-      },
+      "signalbox_keys_expiring",
+      "Valid keys that expire within seven days and have no replacement.",
+      ["workspace"],
       () =>
         [...keysExpiring(Date.now(), Date.now() + EXPIRY_NOTICE.keys)].map(
           ([workspace, count]) => [count, workspace] as const,
@@ -325,58 +308,47 @@ function stateMetrics({
         const expiry = certificateExpiry();
         return expiry === null ? null : expiry / MILLISECONDS;
       },
-      "seconds",
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_table_info",
-        help: "Always 1: the routing table in force.",
-        labels: ["revision"],
-      },
+      "signalbox_table_info",
+      "Always 1: the routing table in force.",
+      ["revision"],
       () => [[1, snapshots.current.decider.table.revision] as const],
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_policy_info",
-        help: "Always 1: a policy's slot and its content.",
-        labels: ["policy", "slot", "revision"],
-      },
+      "signalbox_policy_info",
+      "Always 1: a policy's slot and its content.",
+      ["policy", "slot", "revision"],
       () =>
         snapshots.current.decider.policies.policies.map(
           ({ identity: { id, slot, revision } }) =>
             [1, id, slot, formatRevision(revision) ?? ""] as const,
         ),
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_policy_suspended",
-        help: "Always 1: a candidate that is no longer evaluated, because an evaluation exceeded its work limit.",
-        labels: ["policy", "revision"],
-      },
+      "signalbox_policy_suspended",
+      "Always 1: a candidate that is no longer evaluated, because an evaluation exceeded its work limit.",
+      ["policy", "revision"],
       () =>
         runtime.policies
           .suspended()
           .map(({ id, revision }) => [1, id, formatRevision(revision) ?? ""] as const),
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_build_info",
-        help: "Always 1: the version that runs.",
-        labels: ["version", "build_id", "contract_sha256"],
-      },
+      "signalbox_build_info",
+      "Always 1: the version that runs.",
+      ["version", "build_id", "contract_sha256"],
       () => [[1, version, build.id, build.contract.sha256] as const],
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_degraded",
-        help: "1 for each part that does not work as it should, as in /status.",
-        labels: ["part"],
-      },
+      "signalbox_degraded",
+      "1 for each part that does not work as it should, as in /status.",
+      ["part"],
       () => runtime.degraded().map((part) => [1, part] as const),
     ),
     single("gauge", "signalbox_accepting", "0 while the process drains.", () =>

@@ -24,16 +24,16 @@ export function formatExposition(
 }
 
 /** A family's full name in Prometheus' text format. */
-export function familyName({ kind, facts }: Pick<Family, "kind" | "facts">): string {
-  return kind === "counter" ? `${facts.name}_total` : facts.name;
+export function familyName({ kind, name }: Pick<Family, "kind" | "name">): string {
+  return kind === "counter" ? `${name}_total` : name;
 }
 
 function formatFamily(family: Family, isOpen: boolean): string {
-  const { facts, kind } = family;
-  const name = isOpen ? facts.name : familyName(family);
-  const unit = isOpen && facts.unit !== undefined ? `# UNIT ${name} ${facts.unit}\n` : "";
-  let text = `# HELP ${name} ${escaped(facts.help, isOpen)}\n# TYPE ${name} ${kind}\n${unit}`;
-  for (const sample of family.samples()) text += formatSample(facts.name, sample);
+  const name = isOpen ? family.name : familyName(family);
+  let text = `# HELP ${name} ${escaped(family.help, isOpen)}\n# TYPE ${name} ${family.kind}\n`;
+  const unit = /_(seconds|bytes|ratio)$/.exec(name)?.[1];
+  if (isOpen && unit !== undefined) text += `# UNIT ${name} ${unit}\n`;
+  for (const sample of family.samples()) text += formatSample(family.name, sample);
   return text;
 }
 
@@ -57,19 +57,6 @@ function escaped(text: string, withQuotes: boolean): string {
   return withQuotes ? plain.replaceAll('"', String.raw`\"`) : plain;
 }
 
-/** Name and meaning of a metric; exposition and docs/observability.md are made from it. */
-interface FamilyFacts<Labels extends readonly string[] = readonly string[]> {
-  /** Without the `_total` of a counter; with its unit at the end. */
-  readonly name: string;
-  /** One sentence without a line break. */
-  readonly help: string;
-  readonly labels: Labels;
-  /** Base unit, where the value has one; the name ends with it. */
-  readonly unit?: "seconds" | "bytes" | "ratio";
-}
-
-type MetricKind = "counter" | "gauge" | "histogram";
-
 /** A value for each label, in the order in which the family names them. */
 type LabelValues<Labels extends readonly string[]> = { readonly [Index in keyof Labels]: string };
 
@@ -81,9 +68,16 @@ interface Sample {
   readonly value: number;
 }
 
-export interface Family {
-  readonly facts: FamilyFacts;
-  readonly kind: MetricKind;
+/** A metric; exposition and docs/observability.md are made from it. */
+export interface Family<Labels extends readonly string[] = readonly string[]> {
+  readonly kind: "counter" | "gauge" | "histogram";
+  /**
+   * Without the `_total` of a counter. Ends with the base unit: `_seconds`, `_bytes` or `_ratio`.
+   */
+  readonly name: string;
+  /** One sentence without a line break. */
+  readonly help: string;
+  readonly labels: Labels;
   samples(): Iterable<Sample>;
 }
 
@@ -149,13 +143,17 @@ class SeriesMap<Value> {
 }
 
 /** Only rises; starts at nothing. */
-export class Counter<const Labels extends readonly string[]> implements Family {
+export class Counter<const Labels extends readonly string[]> implements Family<Labels> {
   readonly kind = "counter";
-  readonly facts: FamilyFacts<Labels>;
+  readonly name: string;
+  readonly help: string;
+  readonly labels: Labels;
   readonly #series: SeriesMap<{ total: number }>;
 
-  constructor(facts: FamilyFacts<Labels>, most = MOST_SERIES) {
-    this.facts = facts;
+  constructor(name: string, help: string, labels: Labels, most = MOST_SERIES) {
+    this.name = name;
+    this.help = help;
+    this.labels = labels;
     this.#series = new SeriesMap(() => ({ total: 0 }), most);
   }
 
@@ -174,7 +172,7 @@ export class Counter<const Labels extends readonly string[]> implements Family {
 
   *samples(): Iterable<Sample> {
     for (const { labels, value } of this.#series.all()) {
-      yield { suffix: "_total", labels: named(this.facts.labels, labels), value: value.total };
+      yield { suffix: "_total", labels: named(this.labels, labels), value: value.total };
     }
   }
 }
@@ -186,15 +184,25 @@ interface Distribution {
 }
 
 /** How many values lay below each of some bounds. */
-export class Histogram<const Labels extends readonly string[]> implements Family {
+export class Histogram<const Labels extends readonly string[]> implements Family<Labels> {
   readonly kind = "histogram";
-  readonly facts: FamilyFacts<Labels>;
+  readonly name: string;
+  readonly help: string;
+  readonly labels: Labels;
   readonly #bounds: readonly number[];
   readonly #series: SeriesMap<Distribution>;
 
   /** @param bounds rising; the one of infinity comes by itself. */
-  constructor(facts: FamilyFacts<Labels>, bounds: readonly number[], most = MOST_SERIES) {
-    this.facts = facts;
+  constructor(
+    name: string,
+    help: string,
+    labels: Labels,
+    bounds: readonly number[],
+    most = MOST_SERIES,
+  ) {
+    this.name = name;
+    this.help = help;
+    this.labels = labels;
     this.#bounds = bounds;
     this.#series = new SeriesMap(
       () => ({ counts: new Float64Array(bounds.length + 1), sum: 0 }),
@@ -218,7 +226,7 @@ export class Histogram<const Labels extends readonly string[]> implements Family
 
   *samples(): Iterable<Sample> {
     for (const { labels, value } of this.#series.all()) {
-      const own = named(this.facts.labels, labels);
+      const own = named(this.labels, labels);
       let below = 0;
       for (const [index, count] of value.counts.entries()) {
         below += count;
@@ -231,41 +239,37 @@ export class Histogram<const Labels extends readonly string[]> implements Family
   }
 }
 
-/** A value that is kept elsewhere and read at each scrape. */
-export class Reading<const Labels extends readonly string[]> implements Family {
-  readonly facts: FamilyFacts<Labels>;
-  readonly kind: "counter" | "gauge";
-  readonly #read: () => Iterable<readonly [value: number, ...labels: LabelValues<Labels>]>;
-
-  constructor(
-    kind: "counter" | "gauge",
-    facts: FamilyFacts<Labels>,
-    read: () => Iterable<readonly [value: number, ...labels: LabelValues<Labels>]>,
-  ) {
-    this.kind = kind;
-    this.facts = facts;
-    this.#read = read;
-  }
-
-  *samples(): Iterable<Sample> {
-    for (const [value, ...labels] of this.#read()) {
-      const suffix = this.kind === "counter" ? "_total" : "";
-      yield { suffix, labels: named(this.facts.labels, labels), value };
-    }
-  }
+/** Values that are kept elsewhere and read at each scrape. */
+export function reading<const Labels extends readonly string[]>(
+  kind: "counter" | "gauge",
+  name: string,
+  help: string,
+  labels: Labels,
+  read: () => Iterable<readonly [value: number, ...labels: LabelValues<Labels>]>,
+): Family {
+  const suffix = kind === "counter" ? "_total" : "";
+  return {
+    kind,
+    name,
+    help,
+    labels,
+    *samples() {
+      for (const [value, ...values] of read())
+        yield { suffix, labels: named(labels, values), value };
+    },
+  };
 }
 
-/** A reading without labels; no sample where it gives `null`. */
+/** A value without labels; no sample where it is `null`. */
 export function single(
   kind: "counter" | "gauge",
   name: string,
   help: string,
   read: () => number | null,
-  unit?: FamilyFacts["unit"],
 ): Family {
-  return new Reading(kind, { name, help, labels: [], ...(unit !== undefined && { unit }) }, () => {
+  return reading(kind, name, help, [], () => {
     const value = read();
-    return value === null ? [] : [[value] as const];
+    return value === null ? [] : [[value]];
   });
 }
 

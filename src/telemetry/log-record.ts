@@ -1,17 +1,10 @@
-import type { FailureKind } from "../canon/failure.ts";
 import type { CallKind } from "../canon/operation.ts";
 import type { AlertEvent } from "../canon/table.ts";
 import type { PolicySlot } from "../canon/policy.ts";
 import type { KeyFetchFailure } from "../canon/workload-identity.ts";
 import type { EvidenceFaultCause } from "../evidence/evidence-store.ts";
 import type { EndedRequest, RequestObserver } from "../evidence/observer.ts";
-import {
-  endedAt,
-  namesOf,
-  type DecisionRecord,
-  type Identifier,
-  type Terminal,
-} from "../evidence/record.ts";
+import { endedAt, namesOf, type Identifier } from "../evidence/record.ts";
 
 interface JsonLogOptions {
   readonly level: LogLevel;
@@ -150,27 +143,34 @@ export function requestLog(log: Log): RequestObserver {
 }
 
 /** Failures of the router and of providers are warnings; denials and clients' mistakes are not. */
-function levelOf({ terminal, status }: RequestLine): LogLevel {
+function levelOf({ terminal, status }: ReturnType<typeof requestLine>): LogLevel {
   return terminal === "failed" || status >= 500 ? "warn" : "info";
 }
 
-export function requestLine({ decision, outcome, traceId }: EndedRequest): RequestLine {
+/** One for each request that has evidence, when it has ended. */
+export function requestLine({ decision, outcome, traceId }: EndedRequest) {
   const ended = endedAt(outcome);
   return {
     event: "request",
     request_id: decision.requestId,
+    /** 32 hexadecimal digits. */
     trace_id: traceId,
     operation: decision.operation,
     route: decision.route,
     workspace: decision.workspace,
     key_id: decision.keyId,
     outcome: decision.outcome,
+    /** Of a denial or a refusal. */
     reason: decision.reason,
     policy: decision.policy,
     constraint: decision.constraint,
     terminal: outcome.terminal,
     status: outcome.status,
     stream: decision.stream,
+    /**
+     * The answering provider: several names, joined by commas, where a batch was sent in parts.
+     * Without an answer, the last attempt's.
+     */
     endpoint: namesOf(ended, "endpoint"),
     provider: namesOf(ended, "provider"),
     region: namesOf(ended, "region"),
@@ -180,22 +180,24 @@ export function requestLine({ decision, outcome, traceId }: EndedRequest): Reque
     total_ms: outcome.total,
     router_ms: outcome.router,
     first_byte_ms: outcome.firstByte,
-  };
+  } as const;
 }
 
-function attemptLines({ decision, outcome }: EndedRequest): readonly AttemptLine[] {
+/** One for each attempt; on level debug. */
+function attemptLines({ decision, outcome }: EndedRequest) {
   return outcome.attempts.map(
-    ({ endpoint, provider, region, failure, status, duration, calls = 1 }) => ({
-      event: "attempt",
-      request_id: decision.requestId,
-      endpoint,
-      provider,
-      region,
-      failure,
-      status,
-      duration_ms: duration,
-      calls,
-    }),
+    ({ endpoint, provider, region, failure, status, duration, calls = 1 }) =>
+      ({
+        event: "attempt",
+        request_id: decision.requestId,
+        endpoint,
+        provider,
+        region,
+        failure,
+        status,
+        duration_ms: duration,
+        calls,
+      }) as const,
   );
 }
 
@@ -208,9 +210,16 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
  * and no error text of others can get into a log. All durations are milliseconds.
  */
 export type LogRecord =
-  | RequestLine
-  | AttemptLine
-  | MissingFlagLine
+  | ReturnType<typeof requestLine>
+  | ReturnType<typeof attemptLines>[number]
+  | {
+      /** A provider refused a member of a request, which a flag in its row keeps out of later ones. */
+      readonly event: "flag_missing";
+      readonly request_id: Identifier;
+      readonly endpoint: Identifier;
+      readonly provider: Identifier;
+      readonly flag: Identifier;
+    }
   | {
       readonly event: "started";
       readonly version: Identifier;
@@ -288,61 +297,6 @@ export type LogRecord =
     }
   | { readonly event: "draining"; readonly in_flight: number }
   | { readonly event: "stopped" };
-
-/** A provider refused a member of a request, which a flag in its row keeps out of later ones. */
-interface MissingFlagLine {
-  readonly event: "flag_missing";
-  readonly request_id: Identifier;
-  readonly endpoint: Identifier;
-  readonly provider: Identifier;
-  readonly flag: Identifier;
-}
-
-/** One for each request that has evidence, when it has ended. */
-export interface RequestLine {
-  readonly event: "request";
-  readonly request_id: Identifier;
-  /** 32 hexadecimal digits. */
-  readonly trace_id: Identifier | null;
-  readonly operation: DecisionRecord["operation"];
-  readonly route: Identifier | null;
-  readonly workspace: Identifier | null;
-  readonly key_id: Identifier | null;
-  readonly outcome: DecisionRecord["outcome"];
-  /** Of a denial or a refusal. */
-  readonly reason: Identifier | null;
-  readonly policy: Identifier | null;
-  readonly constraint: Identifier | null;
-  readonly terminal: Terminal;
-  readonly status: number;
-  readonly stream: boolean;
-  /**
-   * The answering provider: several names, joined by commas, where a batch was sent in parts.
-   * Without an answer, the last attempt's.
-   */
-  readonly endpoint: Identifier | null;
-  readonly provider: Identifier | null;
-  readonly region: Identifier | null;
-  readonly attempts: number;
-  readonly input_tokens: number | null;
-  readonly output_tokens: number | null;
-  readonly total_ms: number;
-  readonly router_ms: number;
-  readonly first_byte_ms: number | null;
-}
-
-/** One for each attempt; on level debug. */
-export interface AttemptLine {
-  readonly event: "attempt";
-  readonly request_id: Identifier;
-  readonly endpoint: Identifier;
-  readonly provider: Identifier;
-  readonly region: Identifier;
-  readonly failure: FailureKind | null;
-  readonly status: number | null;
-  readonly duration_ms: number;
-  readonly calls: number;
-}
 
 /** Where lines go. Does not wait, does not throw. */
 export interface Log {

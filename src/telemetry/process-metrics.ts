@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
-import { Reading, single, type Family } from "./families.ts";
+import { reading, single, type Family } from "./families.ts";
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
@@ -21,7 +21,6 @@ export function processMetrics(): {
       "process_start_time_seconds",
       "When the process began, since the epoch.",
       () => Math.round(performance.timeOrigin) / 1_000,
-      "seconds",
     ),
     single(
       "counter",
@@ -31,30 +30,33 @@ export function processMetrics(): {
         const { user, system } = process.cpuUsage();
         return (user + system) / MICROSECONDS;
       },
-      "seconds",
     ),
-    bytes("process_resident_memory_bytes", "Resident memory of the process.", () =>
+    single("gauge", "process_resident_memory_bytes", "Resident memory of the process.", () =>
       process.memoryUsage.rss(),
     ),
-    bytes(
+    single(
+      "gauge",
       "nodejs_heap_used_bytes",
       "Used heap of JavaScript.",
       () => process.memoryUsage().heapUsed,
     ),
-    bytes("nodejs_heap_total_bytes", "Heap of JavaScript.", () => process.memoryUsage().heapTotal),
-    bytes(
+    single(
+      "gauge",
+      "nodejs_heap_total_bytes",
+      "Heap of JavaScript.",
+      () => process.memoryUsage().heapTotal,
+    ),
+    single(
+      "gauge",
       "nodejs_external_memory_bytes",
       "Memory of buffers and the like.",
       () => process.memoryUsage().external,
     ),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "nodejs_eventloop_lag_seconds",
-        help: "How late the event loop was since the last scrape, by percentile; max under 1.0.",
-        labels: ["quantile"],
-        unit: "seconds",
-      },
+      "nodejs_eventloop_lag_seconds",
+      "How late the event loop was since the last scrape, by percentile; max under 1.0.",
+      ["quantile"],
       () => {
         const read = (
           [
@@ -77,7 +79,6 @@ export function processMetrics(): {
         utilization = now;
         return since.utilization;
       },
-      "ratio",
     ),
   ];
   return { families, stop: () => void lag.disable() };
@@ -87,8 +88,4 @@ export function processMetrics(): {
 function lateness(nanoseconds: number): number {
   const seconds = nanoseconds / NANOSECONDS - LAG_RESOLUTION / 1_000;
   return Number.isFinite(seconds) ? Math.max(seconds, 0) : 0;
-}
-
-function bytes(name: string, help: string, read: () => number): Family {
-  return single("gauge", name, help, read, "bytes");
 }

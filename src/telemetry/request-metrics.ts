@@ -6,7 +6,7 @@ import {
   type OutcomeRecord,
 } from "../evidence/record.ts";
 import type { EndedRequest, RequestObserver } from "../evidence/observer.ts";
-import { Counter, Histogram, Reading, type Family } from "./families.ts";
+import { Counter, Histogram, reading, type Family } from "./families.ts";
 
 /** Seconds. An answer of a model takes from milliseconds (a refusal) to minutes (reasoning). */
 const DURATIONS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
@@ -33,148 +33,129 @@ export class RequestMetrics implements RequestObserver {
 
   /** Each holds a bounded number of series. */
   readonly #of = {
-    requests: new Counter({
-      name: "signalbox_requests",
-      help: "Requests that have ended, by outcome. Route none: the request named no route that its workspace may use.",
-      labels: ["operation", "route", "terminal", "status_class"],
-    }),
-    workspaceRequests: new Counter({
-      name: "signalbox_workspace_requests",
-      help: "Requests that have ended, by workspace. No workspace: no key was accepted.",
-      labels: ["workspace", "terminal"],
-    }),
-    decisions: new Counter({
-      name: "signalbox_decisions",
-      help: "Decisions: route, deny, refuse (before any decision) or answer (by the router itself).",
-      labels: ["operation", "outcome"],
-    }),
-    denials: new Counter({
-      name: "signalbox_denials",
-      help: "Requests that were denied, by the constraint that failed first and its reason.",
-      labels: ["policy", "constraint", "reason"],
-    }),
-    refusals: new Counter({
-      name: "signalbox_refusals",
-      help: "Requests that were refused before a decision, by error code.",
-      labels: ["operation", "code"],
-    }),
-    unrouted: new Counter({
-      name: "signalbox_unrouted",
-      help: "Answers to requests that match no endpoint: an unknown path or method, a malformed URL. They leave no evidence.",
-      labels: ["status"],
-    }),
-    wouldDeny: new Counter({
-      name: "signalbox_shadow_would_deny",
-      help: "Times that a constraint of a shadow slot would have denied or narrowed; signalbox_decisions_total is the denominator.",
-      labels: ["policy", "constraint", "reason", "verdict"],
-    }),
-    obligations: new Counter({
-      name: "signalbox_obligations",
-      help: "Obligations that were applied, or would have been in a shadow slot.",
-      labels: ["policy", "obligation", "effect"],
-    }),
-    attempts: new Counter({
-      name: "signalbox_attempts",
-      help: "Attempts at endpoints, by kind of failure; empty for successful ones.",
-      labels: ["provider", "endpoint", "failure"],
-    }),
-    shed: new Counter({
-      name: "signalbox_shed",
-      help: "Attempts that were given up because the concurrency limit was reached and the queue was full or too slow.",
-      labels: ["provider", "endpoint"],
-    }),
-    fallbacks: new Counter({
-      name: "signalbox_fallbacks",
-      help: "Failed attempts that were followed by one at another endpoint, by the endpoint that failed.",
-      labels: ["route", "endpoint", "failure"],
-    }),
-    secondChoices: new Counter({
-      name: "signalbox_second_choices",
-      help: "Requests that another endpoint answered than the route's primary or its load-balanced group, by the reason.",
-      labels: ["route", "reason"],
-    }),
-    tokens: new Counter({
-      name: "signalbox_tokens",
-      help: "Tokens as providers counted them. cache_read is a part of input, reasoning one of output.",
-      labels: ["route", "provider", "type"],
-    }),
-    workspaceTokens: new Counter({
-      name: "signalbox_workspace_tokens",
-      help: "The same tokens by workspace.",
-      labels: ["workspace", "type"],
-    }),
-    cost: new Counter({
-      name: "signalbox_cost_usd",
-      help: "US dollars by list price, of requests whose cost is known; an estimate, not a bill.",
-      labels: ["route", "provider"],
-    }),
-    workspaceCost: new Counter({
-      name: "signalbox_workspace_cost_usd",
-      help: "The same dollars by workspace.",
-      labels: ["workspace"],
-    }),
-    unpriced: new Counter({
-      name: "signalbox_unpriced_requests",
-      help: "Requests that a provider carried out and whose cost is unknown: no price, or no counts.",
-      labels: ["route", "provider"],
-    }),
+    requests: new Counter(
+      "signalbox_requests",
+      "Requests that have ended, by outcome. Route none: the request named no route that its workspace may use.",
+      ["operation", "route", "terminal", "status_class"],
+    ),
+    workspaceRequests: new Counter(
+      "signalbox_workspace_requests",
+      "Requests that have ended, by workspace. No workspace: no key was accepted.",
+      ["workspace", "terminal"],
+    ),
+    decisions: new Counter(
+      "signalbox_decisions",
+      "Decisions: route, deny, refuse (before any decision) or answer (by the router itself).",
+      ["operation", "outcome"],
+    ),
+    denials: new Counter(
+      "signalbox_denials",
+      "Requests that were denied, by the constraint that failed first and its reason.",
+      ["policy", "constraint", "reason"],
+    ),
+    refusals: new Counter(
+      "signalbox_refusals",
+      "Requests that were refused before a decision, by error code.",
+      ["operation", "code"],
+    ),
+    unrouted: new Counter(
+      "signalbox_unrouted",
+      "Answers to requests that match no endpoint: an unknown path or method, a malformed URL. They leave no evidence.",
+      ["status"],
+    ),
+    wouldDeny: new Counter(
+      "signalbox_shadow_would_deny",
+      "Times that a constraint of a shadow slot would have denied or narrowed; signalbox_decisions_total is the denominator.",
+      ["policy", "constraint", "reason", "verdict"],
+    ),
+    obligations: new Counter(
+      "signalbox_obligations",
+      "Obligations that were applied, or would have been in a shadow slot.",
+      ["policy", "obligation", "effect"],
+    ),
+    attempts: new Counter(
+      "signalbox_attempts",
+      "Attempts at endpoints, by kind of failure; empty for successful ones.",
+      ["provider", "endpoint", "failure"],
+    ),
+    shed: new Counter(
+      "signalbox_shed",
+      "Attempts that were given up because the concurrency limit was reached and the queue was full or too slow.",
+      ["provider", "endpoint"],
+    ),
+    fallbacks: new Counter(
+      "signalbox_fallbacks",
+      "Failed attempts that were followed by one at another endpoint, by the endpoint that failed.",
+      ["route", "endpoint", "failure"],
+    ),
+    secondChoices: new Counter(
+      "signalbox_second_choices",
+      "Requests that another endpoint answered than the route's primary or its load-balanced group, by the reason.",
+      ["route", "reason"],
+    ),
+    tokens: new Counter(
+      "signalbox_tokens",
+      "Tokens as providers counted them. cache_read is a part of input, reasoning one of output.",
+      ["route", "provider", "type"],
+    ),
+    workspaceTokens: new Counter("signalbox_workspace_tokens", "The same tokens by workspace.", [
+      "workspace",
+      "type",
+    ]),
+    cost: new Counter(
+      "signalbox_cost_usd",
+      "US dollars by list price, of requests whose cost is known; an estimate, not a bill.",
+      ["route", "provider"],
+    ),
+    workspaceCost: new Counter("signalbox_workspace_cost_usd", "The same dollars by workspace.", [
+      "workspace",
+    ]),
+    unpriced: new Counter(
+      "signalbox_unpriced_requests",
+      "Requests that a provider carried out and whose cost is unknown: no price, or no counts.",
+      ["route", "provider"],
+    ),
     total: new Histogram(
-      {
-        name: "signalbox_request_duration_seconds",
-        help: "From a request's arrival to its end.",
-        labels: ["operation", "terminal"],
-        unit: "seconds",
-      },
+      "signalbox_request_duration_seconds",
+      "From a request's arrival to its end.",
+      ["operation", "terminal"],
       DURATIONS,
     ),
     firstByte: new Histogram(
-      {
-        name: "signalbox_first_byte_seconds",
-        help: "From a request's arrival to the first byte of its answer, where a provider gave one.",
-        labels: ["operation", "route"],
-        unit: "seconds",
-      },
+      "signalbox_first_byte_seconds",
+      "From a request's arrival to the first byte of its answer, where a provider gave one.",
+      ["operation", "route"],
       DURATIONS,
     ),
     router: new Histogram(
-      {
-        name: "signalbox_router_seconds",
-        help: "The router's own time before a request goes to a provider, or until it is answered without one.",
-        labels: ["operation"],
-        unit: "seconds",
-      },
+      "signalbox_router_seconds",
+      "The router's own time before a request goes to a provider, or until it is answered without one.",
+      ["operation"],
       OWN_TIMES,
     ),
     attemptTime: new Histogram(
-      {
-        name: "signalbox_attempt_duration_seconds",
-        help: "From an attempt's start to its end; the longest where calls of a batch are reported together.",
-        labels: ["provider", "endpoint"],
-        unit: "seconds",
-      },
+      "signalbox_attempt_duration_seconds",
+      "From an attempt's start to its end; the longest where calls of a batch are reported together.",
+      ["provider", "endpoint"],
       DURATIONS,
     ),
   };
 
-  readonly #leftOut = new Reading(
+  readonly #leftOut = reading(
     "counter",
-    {
-      name: "signalbox_metrics_left_out",
-      help: "Observations that were dropped because their metric has its maximum number of series.",
-      labels: [],
-    },
+    "signalbox_metrics_left_out",
+    "Observations that were dropped because their metric has its maximum number of series.",
+    [],
     () => [[Object.values(this.#of).reduce((sum, { leftOut }) => sum + leftOut, 0)] as const],
   );
 
   readonly families: readonly Family[] = [
     ...Object.values(this.#of),
-    new Reading(
+    reading(
       "gauge",
-      {
-        name: "signalbox_requests_in_flight",
-        help: "Requests that have begun and not ended.",
-        labels: ["operation"],
-      },
+      "signalbox_requests_in_flight",
+      "Requests that have begun and not ended.",
+      ["operation"],
       () => [...this.#inFlight].map(([operation, count]) => [count, operation] as const),
     ),
     this.#leftOut,
@@ -256,43 +237,37 @@ export class RequestMetrics implements RequestObserver {
   }
 
   #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
-    const { inputTokens, outputTokens, cacheReadTokens, reasoningTokens } = outcome;
+    const {
+      inputTokens,
+      outputTokens,
+      cacheReadTokens,
+      reasoningTokens,
+      costNanoUsd: cost,
+    } = outcome;
     const ended = endedAt(outcome);
     const add = (type: string, count: number | null): void => {
       if (count === null) return;
-      // One endpoint has it all; several share it.
-      if (ended.length <= 1)
-        this.#of.tokens.add(count, route ?? "", ended[0]?.provider ?? "", type);
-      else {
-        for (const [index, share] of shares(count, ended).entries()) {
-          this.#of.tokens.add(share, route ?? "", ended[index]?.provider ?? "", type);
-        }
-      }
+      for (const [share, provider] of portions(count, ended))
+        this.#of.tokens.add(share, route ?? "", provider, type);
       this.#of.workspaceTokens.add(count, workspace ?? "", type);
     };
     add("input", inputTokens);
     add("output", outputTokens);
     add("cache_read", cacheReadTokens);
     add("reasoning", reasoningTokens);
-    this.#countCost(route ?? "", ended, outcome.costNanoUsd);
-    if (typeof outcome.costNanoUsd === "number") {
-      this.#of.workspaceCost.add(outcome.costNanoUsd / NANO, workspace ?? "");
-    }
+    if (cost === null) this.#of.unpriced.add(1, route ?? "", ended[0]?.provider ?? "");
+    if (typeof cost !== "number") return;
+    for (const [share, provider] of portions(cost, ended))
+      this.#of.cost.add(share / NANO, route ?? "", provider);
+    this.#of.workspaceCost.add(cost / NANO, workspace ?? "");
   }
+}
 
-  #countCost(
-    route: string,
-    ended: readonly AttemptRecord[],
-    cost: number | null | undefined,
-  ): void {
-    const provider = ended[0]?.provider ?? "";
-    if (cost === null) this.#of.unpriced.add(1, route, provider);
-    else if (cost !== undefined && ended.length <= 1)
-      this.#of.cost.add(cost / NANO, route, provider);
-    else if (cost !== undefined) {
-      for (const [index, share] of shares(cost, ended).entries()) {
-        this.#of.cost.add(share / NANO, route, ended[index]?.provider ?? "");
-      }
-    }
-  }
+/** How much of a count each provider has. */
+function portions(
+  count: number,
+  ended: readonly AttemptRecord[],
+): readonly (readonly [share: number, provider: string])[] {
+  if (ended.length === 0) return [[count, ""]];
+  return shares(count, ended).map((share, index) => [share, ended[index]?.provider ?? ""]);
 }

@@ -16,7 +16,7 @@ function realSeries(): ReadonlyMap<string, readonly string[]> {
   const series = new Map<string, readonly string[]>();
   const ofWorkers = poolMetrics({ status: { configured: 1, ready: 1 }, restarts: 0 });
   for (const family of [...metrics.families, ...ofWorkers]) {
-    const [name, labels] = [familyName(family), family.facts.labels];
+    const [name, labels] = [familyName(family), family.labels];
     if (family.kind !== "histogram") series.set(name, labels);
     else {
       series.set(`${name}_bucket`, [...labels, "le"]);

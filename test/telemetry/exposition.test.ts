@@ -1,9 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { Counter, Histogram, Reading, formatExposition } from "../../src/telemetry/families.ts";
+import {
+  Counter,
+  Histogram,
+  formatExposition,
+  reading,
+  single,
+} from "../../src/telemetry/families.ts";
 import { parseExposition, sumOf } from "./parse-exposition.ts";
 
-const counter = (most?: number) =>
-  new Counter({ name: "things", help: "Things.", labels: ["a", "b"] }, most);
+const counter = (most?: number) => new Counter("things", "Things.", ["a", "b"], most);
 
 describe("families", () => {
   it("count by labels, and never downwards", () => {
@@ -28,21 +33,14 @@ describe("families", () => {
     for (const name of ["a", "b", "c", "d", "a"]) things.add(1, name, "");
     expect([...things.samples()]).toHaveLength(2);
     expect(things.leftOut).toBe(2);
-    const times = new Histogram(
-      { name: "t_seconds", help: "T.", labels: ["a"], unit: "seconds" },
-      [1],
-      1,
-    );
+    const times = new Histogram("t_seconds", "T.", ["a"], [1], 1);
     times.observe(1, "a");
     times.observe(1, "b");
     expect(times.leftOut).toBe(1);
   });
 
   it("put an observation into the first bucket whose bound is not below it", () => {
-    const times = new Histogram(
-      { name: "t_seconds", help: "T.", labels: [], unit: "seconds" },
-      [0.5, 1, 2],
-    );
+    const times = new Histogram("t_seconds", "T.", [], [0.5, 1, 2]);
     for (const value of [0.5, 0.6, 1, 3, Number.NaN]) times.observe(value);
     const page = parseExposition(formatExposition([times], undefined).text);
     const below = (le: string): number => sumOf(page, "t_seconds_bucket", { le });
@@ -54,7 +52,7 @@ describe("families", () => {
 describe("the page", () => {
   it("escapes what would break a line or a label, in both formats", () => {
     const wild = 'back\\slash "quotes"\nline';
-    const things = new Counter({ name: "things", help: wild, labels: ["a"] });
+    const things = new Counter("things", wild, ["a"]);
     things.add(1, wild);
     for (const [format, accept] of [
       ["prometheus", undefined],
@@ -65,6 +63,16 @@ describe("the page", () => {
       expect(family?.help).toBe(wild);
       expect(family?.samples[0]?.labels).toEqual({ a: wild });
     }
+  });
+
+  it("names the unit that a name ends with, in OpenMetrics", () => {
+    const families = [
+      single("gauge", "age_seconds", "A.", () => 1),
+      single("gauge", "n", "N.", () => 1),
+    ];
+    const { text } = formatExposition(families, "application/openmetrics-text");
+    expect(text.match(/^# UNIT .*$/gm)).toEqual(["# UNIT age_seconds seconds"]);
+    expect(formatExposition(families, undefined).text).not.toContain("UNIT");
   });
 
   it("names its format", () => {
@@ -95,10 +103,8 @@ describe("the page", () => {
 
   it("reads what is known elsewhere when it is scraped", () => {
     let value = 1;
-    const reading = new Reading("gauge", { name: "now", help: "Now.", labels: [] }, () => [
-      [value] as const,
-    ]);
+    const now = reading("gauge", "now", "Now.", [], () => [[value] as const]);
     value = 7;
-    expect(sumOf(parseExposition(formatExposition([reading], undefined).text), "now")).toBe(7);
+    expect(sumOf(parseExposition(formatExposition([now], undefined).text), "now")).toBe(7);
   });
 });

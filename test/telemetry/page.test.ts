@@ -24,7 +24,7 @@ function metricsTable(): string {
   const metrics = new ServerMetrics();
   metrics.begin({ runtime: {} } as StatusSources)();
   const rows = metrics.families.map((family) => {
-    const { help, labels } = family.facts;
+    const { help, labels } = family;
     return `| \`${familyName(family)}\` | ${family.kind} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`;
   });
   return ["| Metric | Type | Labels | Meaning |", "|---|---|---|---|", ...rows].join("\n");
