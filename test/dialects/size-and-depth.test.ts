@@ -5,6 +5,7 @@ import type { GenerateRequest, Turn } from "../../src/canon/generate/generate-re
 import type { JsonObject } from "../../src/canon/json.ts";
 import type { WholeAnswer } from "../../src/dialects/dialect.ts";
 import { formatSseEvent } from "../../src/dialects/sse.ts";
+import { cpuTimeOf } from "../support/cpu-time.ts";
 import { contextFor, requestFor } from "./laws/speak.ts";
 import { NO_EDITS } from "./laws/target.ts";
 import { PROTOCOLS } from "./laws/table.ts";
@@ -172,14 +173,12 @@ describe("lists whose length is somebody else's", () => {
       function: { name: "f", arguments: "{}" },
     }));
     const answers = ids.map((id) => ({ role: "tool", tool_call_id: id, content: "ok" }));
-    const begun = performance.now();
-    const turns = turnsOf("openai-chat", {
-      messages: [{ role: "assistant", tool_calls: calls }, ...answers],
+    const messages = [{ role: "assistant", tool_calls: calls }, ...answers];
+    const time = cpuTimeOf(() => {
+      const [, results] = turnsOf("openai-chat", { messages });
+      expect(results?.role === "tool" && results.results.length).toBe(100_000);
     });
-    expect(turns[1]).toMatchObject({ role: "tool" });
-    const [, results] = turns;
-    expect(results?.role === "tool" && results.results.length).toBe(100_000);
-    expect(performance.now() - begun).toBeLessThan(3_000);
+    expect(time).toBeLessThan(5_000);
   });
 
   it.each(PROTOCOLS)("300,000 comments before the first event: $name", (protocol) => {

@@ -243,12 +243,12 @@ describe("requests with any preferences", () => {
           if (deciders.kindsOf(plain).length === 0) sums.onlyPreferred += 1;
         }
       }),
-      { numRuns: fewOrMany(200, 400) },
+      { numRuns: fewOrMany(80, 400) },
     );
     // Otherwise the property is about nothing. Far below what the runs give (of 100 runs 2 to 9
     // changes are of preferences only): seeds differ widely.
-    expect(sums.changed).toBeGreaterThan(fewOrMany(100, 200));
+    expect(sums.changed).toBeGreaterThan(fewOrMany(20, 200));
     expect(sums.onlyPreferred).toBeGreaterThan(fewOrMany(0, 3));
-    expect(sums.ordered).toBeGreaterThan(fewOrMany(2, 8));
+    expect(sums.ordered).toBeGreaterThan(fewOrMany(0, 8));
   }, 240_000);
 });
