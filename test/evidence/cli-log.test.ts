@@ -294,7 +294,7 @@ describe("evidence verify", () => {
   it("verifies what a prune left that was cut off between two steps, and the next one goes on", async () => {
     await fill(1_000);
     const database = openDatabase(join(cwd, ".signalbox", "signalbox.db"), 1_000);
-    const step = { operation: "evidence.delete", parameters: [4, 1, 3_000] } as const;
+    const step = { operation: "evidence.deleteThrough", parameters: [4, 1, 3_000] } as const;
     expect(new StoreEngine(database, () => {}).answer(step, 3_000)).toEqual({
       kind: "done",
       value: 1,

@@ -433,7 +433,7 @@ it("SQLite's worker refuses rows that do not follow itself, whichever program se
   if (row === undefined) throw new Error("no row");
   const append = (members: Partial<typeof row>): unknown =>
     engine.answer(
-      { operation: "policy_log.append", parameters: [GENESIS, [{ ...row, ...members }]] },
+      { operation: "policyLog.append", parameters: [GENESIS, [{ ...row, ...members }]] },
       0,
     );
   for (const wrong of [

@@ -40,14 +40,14 @@ describe("the death of the store's thread", () => {
       onKeysChanged: (records) => changed.push(...records),
       onRestarted: () => restarted.resolve(),
     });
-    await link.call("keys.create", keyRecord("a"));
+    await link.remote("keys", "create").create(keyRecord("a"));
     await threads[0]?.terminate();
-    await expect(link.call("keys.get", "a")).rejects.toThrow("being restarted");
+    await expect(link.remote("keys", "get").get("a")).rejects.toThrow("being restarted");
     await restarted.promise;
-    expect(await link.call("keys.get", "a")).toMatchObject({
+    expect(await link.remote("keys", "get").get("a")).toMatchObject({
       id: "a",
     });
-    await link.call("keys.watch");
+    await link.remote("store", "watchKeys").watchKeys();
     expect(changed).toMatchObject([{ id: "a" }]);
     expect(threads).toHaveLength(2);
     await link.close();
@@ -59,7 +59,7 @@ describe("the death of the store's thread", () => {
     // While another connection holds the write lock, the thread cannot have answered when it dies.
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE");
-    const requested = link.call("keys.create", keyRecord("a"));
+    const requested = link.remote("keys", "create").create(keyRecord("a"));
     const complaint = requested.then(
       () => "none",
       (error: unknown) => error,
@@ -78,7 +78,9 @@ describe("the death of the store's thread", () => {
     await threads[0]?.terminate();
     await new Promise((resolve) => setTimeout(resolve, 1_300));
     expect(threads).toHaveLength(1);
-    await expect(link.call("keys.get", "a")).rejects.toThrow("has ended, and its database with it");
+    await expect(link.remote("keys", "get").get("a")).rejects.toThrow(
+      "has ended, and its database with it",
+    );
     await link.close();
   });
 });

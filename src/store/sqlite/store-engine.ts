@@ -1,19 +1,8 @@
-import type { KeyPage } from "../../canon/credentials/service-key.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoreFailure } from "../../canon/error.ts";
-import type { StoredContent } from "../../canon/policy.ts";
-import { type ChainLink, GENESIS } from "../../evidence/chain.ts";
+import { GENESIS } from "../../evidence/chain.ts";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
-import type {
-  IssuerRecord,
-  KeyGrants,
-  KeyRecord,
-  KeyUse,
-  SessionRecord,
-} from "../../keys/key-store.ts";
-import type { PolicyLogRow } from "../../lifecycle/records.ts";
-import type { LimitLease } from "../../limits/limit-store.ts";
-import type { DecisionFields, OutcomeFields } from "../batch/batch-lines.ts";
+import type { KeyRecord } from "../../keys/key-store.ts";
 import { readNumber } from "../rows.ts";
 import type { Door } from "./shared/door.ts";
 import { KeyRefusal, describeFailure, isRefusal } from "./sqlite-failure.ts";
@@ -21,7 +10,7 @@ import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
 import { IssuerTable, KeyTable, SessionTable } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
-import { type RollUpPage, RollUpTable, packRows } from "./tables/roll-up-table.ts";
+import { RollUpTable } from "./tables/roll-up-table.ts";
 import { Transaction } from "./tables/transaction.ts";
 import { type StoreWatch, describeFault } from "./store-watch.ts";
 
@@ -88,13 +77,8 @@ export class StoreEngine {
   readonly #post: (message: FromWorker) => void;
   readonly #watch: Watch;
   readonly #keys: KeyTable;
-  readonly #batches: BatchTable;
   readonly #evidence: EvidenceTable;
-  readonly #policyLog: PolicyLogTable;
   readonly #rollUps: RollUpTable;
-  readonly #issuers: IssuerTable;
-  readonly #limits: LimitTable;
-  readonly #sessions: SessionTable;
   readonly #dataVersion: StatementSync;
   #seenDataVersion: number;
   /** Of the request that is answered, milliseconds since the epoch. */
@@ -107,84 +91,8 @@ export class StoreEngine {
   /** The newest row of the log that is known to be durable. */
   #head = GENESIS;
 
-  /** The calls of the main thread, by name. Each runs in the worker, one after the other. */
-  readonly operations = {
-    "keys.create": (record: KeyRecord) => this.#published(() => this.#keys.create(record)),
-    "keys.get": (id: string) => this.#keys.get(id),
-    "keys.list": (workspace: string | null) => this.#keys.list(workspace),
-    "keys.page": (query: KeyPage) => this.#keys.page(query),
-    "keys.count_active": (workspace: string, now: number, most: number) =>
-      this.#keys.countActive(workspace, now, most),
-    "keys.revoke": (id: string, at: number) => this.#published(() => this.#keys.revoke(id, at)),
-    "keys.change": (id: string, grants: KeyGrants) =>
-      this.#published(() => this.#keys.change(id, grants)),
-    "keys.rotate": (id: string, replacement: KeyRecord, expiresAt: number) =>
-      this.#published(() => this.#keys.rotate(id, replacement, expiresAt)),
-    "keys.touch": (uses: readonly KeyUse[]) => this.#keys.touch(uses),
-    "keys.watch": () => {
-      this.#watching = true;
-      this.#publishedVersion = 0;
-      this.#published(() => {});
-    },
-    "evidence.append": (decisions: Readonly<DecisionFields>, outcomes: Readonly<OutcomeFields>) => {
-      const appended = this.#evidence.append(decisions, outcomes, this.#now);
-      this.#head = appended.head;
-      // Before the reply: what was answered is then noted.
-      this.#watch.noteHead(this.#head);
-      return appended;
-    },
-    "evidence.after": (position: number) => this.#batches.after(position),
-    "evidence.before": (before: number, after: number, workspace: string | null) =>
-      this.#batches.before(before, after, workspace),
-    "evidence.find": (requestId: string) => this.#evidence.find(requestId),
-    "evidence.abandoned": () => this.#evidence.abandoned(this.#now),
-    "evidence.position": (requestId: string) => this.#batches.positionOf(requestId),
-    "evidence.head": () => this.#batches.head(),
-    "evidence.noted_head": () => this.#watch.notedHead(),
-    "evidence.open": () => this.#evidence.open(),
-    "evidence.processes": () => this.#evidence.processes(this.#now),
-    "evidence.anchors": () => this.#evidence.anchors(),
-    "evidence.anchor": (now: number) => this.#evidence.anchor(now),
-    "evidence.reap": (limit: number) => this.#evidence.reap(this.#now, limit),
-    "evidence.delete": (through: number, limit: number, now: number) => {
-      this.#rollUps.write(through);
-      return this.#evidence.deleteThrough(through, limit, now);
-    },
-    "summary.read": (page: RollUpPage) => {
-      if (page.after.labels === "") this.#rollUps.write();
-      return packRows(this.#rollUps.read(page));
-    },
-    "summary.workspaces": () => {
-      this.#rollUps.write();
-      return this.#rollUps.workspaces();
-    },
-    "policy_log.head": () => this.#policyLog.head(),
-    "policy_log.read": (after: number, limit: number) => this.#policyLog.read(after, limit),
-    "policy_log.append": (expected: ChainLink, rows: readonly PolicyLogRow[]) =>
-      this.#policyLog.append(expected, rows),
-    "policy_log.keep": (content: StoredContent) => this.#policyLog.keep(content),
-    "policy_log.content": (digest: string) => this.#policyLog.content(digest),
-    "issuers.publish": (record: IssuerRecord) => this.#issuers.publish(record),
-    "issuers.list": (now: number) => this.#issuers.list(now),
-    "issuers.prune": (before: number) => this.#issuers.prune(before),
-    "limits.lease": (lease: LimitLease) => this.#limits.lease(lease),
-    "limits.read": (now: number) => this.#limits.read(now),
-    "limits.prune": (now: number, limit: number) => this.#limits.prune(now, limit),
-    "sessions.create": (record: SessionRecord) => this.#sessions.create(record),
-    "sessions.find": (digest: string) => this.#sessions.find(digest),
-    "sessions.touch": (digest: string, at: number) => this.#sessions.touch(digest, at),
-    "sessions.end": (digest: string) => this.#sessions.end(digest),
-    "sessions.prune": (now: number, idleSince: number) => this.#sessions.prune(now, idleSince),
-    close: () => {
-      try {
-        if (this.#evidence.writes) this.#rollUps.write();
-        this.#evidence.endLease(this.#now);
-      } finally {
-        this.#watch.close();
-        this.#database.close();
-      }
-    },
-  };
+  /** What the main thread calls, by part and name. Runs in the worker, one after the other. */
+  readonly parts;
 
   constructor(
     database: DatabaseSync,
@@ -195,18 +103,40 @@ export class StoreEngine {
     this.#database = database;
     this.#post = post;
     this.#watch = watch;
-    this.#keys = new KeyTable(database, transaction);
-    this.#batches = new BatchTable(database);
-    const log = { database, transaction, batches: this.#batches };
+    this.#keys = new KeyTable(database, transaction, () => this.#publishOwn());
+    const batches = new BatchTable(database);
+    const log = { database, transaction, batches };
     this.#rollUps = new RollUpTable(log);
     this.#evidence = new EvidenceTable({
       ...log,
-      appended: (first, records) => this.#rollUps.appended(first, records),
+      now: () => this.#now,
+      appended: (first, records, head) => {
+        this.#rollUps.appended(first, records);
+        this.#head = head;
+        // Before the reply: what was answered is then noted.
+        watch.noteHead(head);
+      },
+      countTo: (position) => this.#rollUps.write(position),
     });
-    this.#issuers = new IssuerTable(database);
-    this.#policyLog = new PolicyLogTable(database, transaction);
-    this.#limits = new LimitTable(database, transaction);
-    this.#sessions = new SessionTable(database);
+    this.parts = {
+      keys: this.#keys,
+      batches,
+      evidence: this.#evidence,
+      summary: this.#rollUps,
+      policyLog: new PolicyLogTable(database, transaction),
+      issuers: new IssuerTable(database),
+      limits: new LimitTable(database, transaction),
+      sessions: new SessionTable(database),
+      store: {
+        watchKeys: (): void => {
+          this.#watching = true;
+          this.#publishedVersion = 0;
+          this.#publishOwn();
+        },
+        notedHead: () => watch.notedHead(),
+        close: (): void => this.#close(),
+      },
+    };
     this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#seenDataVersion = this.#readDataVersion();
   }
@@ -215,7 +145,7 @@ export class StoreEngine {
   answer(request: StoreRequest, now: number): StoreReply {
     try {
       this.#now = now;
-      if (request.operation === "close") return this.#perform(request);
+      if (request.operation === "store.close") return this.#perform(request);
       // Before: a checkpoint would fill a truncated file with zeros. After: what was written may
       // not be kept.
       const before = this.#check();
@@ -242,6 +172,7 @@ export class StoreEngine {
    * ones left.
    */
   poll(now: number): void {
+    this.#now = now;
     this.#head = this.#watch.compareHead(this.#head, now);
     if (this.#check() !== null) return;
     try {
@@ -252,7 +183,7 @@ export class StoreEngine {
         this.#publishKeys();
         this.#seenDataVersion = dataVersion;
       }
-      this.#evidence.renewLeaseWhenDue(now);
+      this.#evidence.renewLeaseWhenDue();
       this.#reapWhenDue(now);
       this.#checkpointWhenDue(now);
     } catch {
@@ -262,9 +193,21 @@ export class StoreEngine {
   }
 
   #perform({ operation, parameters }: StoreRequest): StoreReply {
+    const [part = "", name = ""] = operation.split(".");
+    const owner = new Map<string, object>(Object.entries(this.parts)).get(part) ?? {};
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type of a request pairs them
-    const perform = this.operations[operation] as (...values: readonly unknown[]) => unknown;
-    return { kind: "done", value: perform(...parameters) };
+    const method = Reflect.get(owner, name) as (...values: readonly unknown[]) => unknown;
+    return { kind: "done", value: Reflect.apply(method, owner, parameters) };
+  }
+
+  #close(): void {
+    try {
+      if (this.#evidence.writes) this.#rollUps.write();
+      this.#evidence.endLease();
+    } finally {
+      this.#watch.close();
+      this.#database.close();
+    }
   }
 
   /** Call it after a reply: what the request left to do. */
@@ -285,7 +228,7 @@ export class StoreEngine {
   #reapWhenDue(now: number): void {
     if (!this.#evidence.writes || now - this.#reapedAt < REAPING) return;
     // More than one batch is left to do: go on at the next poll.
-    if (this.#evidence.reap(now, REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
+    if (this.#evidence.reap(REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
   }
 
   /** Likewise. */
@@ -300,15 +243,13 @@ export class StoreEngine {
    * Watchers get a change before the caller that made it: messages between two threads keep their
    * order.
    */
-  #published<Result>(change: () => Result): Result {
-    const result = change();
+  #publishOwn(): void {
     const seen = this.#seenDataVersion;
     // Should publishing fail, the next poll does it: a revocation on disk must not stay unknown to
     // this process.
     this.#seenDataVersion = -1;
     this.#publishKeys();
     this.#seenDataVersion = seen;
-    return result;
   }
 
   #publishKeys(): void {
@@ -324,15 +265,21 @@ export class StoreEngine {
   }
 }
 
-export type StoreOperations = StoreEngine["operations"];
+export type StoreParts = StoreEngine["parts"];
 
-/** A call of the main thread to the worker. */
+/** A call of the main thread to the worker, such as `keys.get`. */
 export type StoreRequest = {
-  readonly [Name in keyof StoreOperations]: {
-    readonly operation: Name;
-    readonly parameters: Readonly<Parameters<StoreOperations[Name]>>;
-  };
-}[keyof StoreOperations];
+  readonly [Part in keyof StoreParts]: {
+    readonly [Name in keyof StoreParts[Part]]: StoreParts[Part][Name] extends (
+      ...parameters: infer Parameters
+    ) => unknown
+      ? {
+          readonly operation: `${Part}.${Name & string}`;
+          readonly parameters: Readonly<Parameters>;
+        }
+      : never;
+  }[keyof StoreParts[Part]];
+}[keyof StoreParts];
 
 export interface ToWorker {
   readonly id: number;

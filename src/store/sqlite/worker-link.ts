@@ -5,7 +5,7 @@ import type { KeyRecord } from "../../keys/key-store.ts";
 import { StoreUnavailableError, type StoreFailure } from "../../canon/error.ts";
 import type {
   FromWorker,
-  StoreOperations,
+  StoreParts,
   StoreReply,
   StoreRequest,
   ToWorker,
@@ -75,6 +75,13 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** Methods of a part of the engine, as the main thread calls them. */
+type Remote<Part, Name extends keyof Part> = {
+  readonly [Method in Name]: Part[Method] extends (...parameters: infer Parameters) => infer Result
+    ? (...parameters: Parameters) => Promise<Result>
+    : never;
+};
+
 /** Requests to the worker thread and their replies. */
 export class WorkerLink {
   readonly #options: WorkerLinkOptions;
@@ -99,22 +106,30 @@ export class WorkerLink {
   }
 
   /**
-   * Performs an operation of the engine in the worker.
+   * Methods of the engine's part, which run in the worker. They reject with what they throw there
+   * ({@link DuplicateKeyError}, {@link KeyNotActiveError}, {@link KeyRotatedError}), and with
+   * {@link StoreUnavailableError} when the store is closed, restarting, or could not do it.
    *
-   * @throws {DuplicateKeyError} {@link KeyNotActiveError} {@link KeyRotatedError}
-   * @throws {StoreUnavailableError} when the store is closed, restarting, or could not do it
-   * @example await link.call("keys.get", id)
+   * @example await link.remote("keys", "get").get(id)
    */
-  async call<Name extends keyof StoreOperations>(
-    operation: Name,
-    ...parameters: Parameters<StoreOperations[Name]>
-  ): Promise<ReturnType<StoreOperations[Name]>> {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript does not relate a generic name to a member of the union
+  remote<Part extends keyof StoreParts, Name extends keyof StoreParts[Part] & string>(
+    part: Part,
+    ...names: readonly Name[]
+  ): Remote<StoreParts[Part], Name> {
+    const methods = names.map((name) => [
+      name,
+      (...parameters: readonly unknown[]) => this.#call(`${part}.${name}`, parameters),
+    ]);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a method for each name
+    return Object.fromEntries(methods) as Remote<StoreParts[Part], Name>;
+  }
+
+  async #call(operation: string, parameters: readonly unknown[]): Promise<unknown> {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the worker has the same build
     const reply = await this.#send({ operation, parameters } as StoreRequest);
     switch (reply.kind) {
       case "done":
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the worker of the same build performed this operation
-        return reply.value as ReturnType<StoreOperations[Name]>;
+        return reply.value;
       case "key_refused":
         throw new KEY_ERRORS[reply.reason](reply.id);
       case "failed":
@@ -133,7 +148,7 @@ export class WorkerLink {
   /** Ends the thread after the calls so far. Safe to call twice. */
   async close(): Promise<void> {
     if (this.#closed) return;
-    const last = this.#worker === null ? null : this.call("close");
+    const last = this.#worker === null ? null : this.#call("store.close", []);
     this.#closed = true;
     if (this.#restarting !== null) clearTimeout(this.#restarting);
     const worker = this.#worker;

@@ -48,7 +48,7 @@ async function open(settings: WorkerStart): Promise<void> {
   if (settings.door !== undefined && !(await openDoor(settings.door, engine))) return;
   const poll = setInterval(() => engine.poll(Date.now()), POLL);
   port?.on("message", ({ id, request }: ToWorker) => {
-    const isLast = request.operation === "close";
+    const isLast = request.operation === "store.close";
     if (isLast) {
       clearInterval(poll);
       door?.close();

@@ -153,7 +153,9 @@ export class StoreDoor {
     }
     // A worker that closes its store cannot close the others'.
     const reply: StoreReply =
-      request.operation === "close" ? { kind: "done", value: null } : this.#thread.answer(request);
+      request.operation === "store.close"
+        ? { kind: "done", value: null }
+        : this.#thread.answer(request);
     if (reply.kind === "done") for (const requestId of ended) open.delete(requestId);
     socket.write(encodeMessage({ type: "reply", id, reply } satisfies FromWorker));
     this.#thread.settle();

@@ -176,8 +176,12 @@ interface EvidenceParts {
   readonly database: DatabaseSync;
   readonly transaction: Transaction;
   readonly batches: BatchTable;
-  /** Called after each commit with the records and the position of the first. */
-  readonly appended: (first: number, records: readonly NewRecord[]) => void;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Called after each commit with the records, the position of the first, and the newest row. */
+  readonly appended: (first: number, records: readonly NewRecord[], head: ChainLink) => void;
+  /** Counts the rows up to a position: the counts outlive the rows. */
+  readonly countTo: (position: number) => void;
 }
 
 const EVIDENCE_SQL = {
@@ -217,18 +221,22 @@ export class EvidenceTable {
   readonly #sql: Statements<typeof EVIDENCE_SQL>;
   readonly #transaction: Transaction;
   readonly #batches: BatchTable;
+  readonly #now: EvidenceParts["now"];
   readonly #appended: EvidenceParts["appended"];
+  readonly #countTo: EvidenceParts["countTo"];
   /** Number of this process in `processes`: the lease by which others know that it runs. */
   #process: number | null = null;
   #renewedAt = 0;
   #ended = new Set<string>();
   #endedBefore: ReadonlySet<string> = new Set();
 
-  constructor({ database, transaction, batches, appended }: EvidenceParts) {
+  constructor({ database, transaction, batches, now, appended, countTo }: EvidenceParts) {
     this.#sql = prepareAll(database, EVIDENCE_SQL);
     this.#transaction = transaction;
     this.#batches = batches;
+    this.#now = now;
     this.#appended = appended;
+    this.#countTo = countTo;
   }
 
   /** This process has written evidence. A command that only reads leaves no trace. */
@@ -236,21 +244,14 @@ export class EvidenceTable {
     return this.#process !== null;
   }
 
-  append(
-    decisions: Readonly<DecisionFields>,
-    outcomes: Readonly<OutcomeFields>,
-    now: number,
-  ): Appended {
+  append(decisions: Readonly<DecisionFields>, outcomes: Readonly<OutcomeFields>): Appended {
     const records = toRecords(decisions, outcomes);
     if (records.length === 0) return { duplicates: [], lost: 0, head: this.#batches.head() };
     if (!this.writes) this.#rememberEnded();
+    const now = this.#now();
     return this.#commit(
       records,
-      () => {
-        if (this.#process !== null) return this.#process;
-        return Number(this.#sql.startProcess.run(now, now).lastInsertRowid);
-      },
-      now,
+      () => this.#process ?? Number(this.#sql.startProcess.run(now, now).lastInsertRowid),
     );
   }
 
@@ -261,7 +262,7 @@ export class EvidenceTable {
   }
 
   /** Request ids of the decisions without an outcome. */
-  open(): readonly string[] {
+  openRequests(): readonly string[] {
     return this.#sql.open.all().map((row) => readText(row, "request_id"));
   }
 
@@ -269,20 +270,21 @@ export class EvidenceTable {
    * Ends, as `unknown`, up to `limit` decisions whose process has died, and gives how many. If the
    * process is alive after all, its outcomes count as lost.
    */
-  reap(now: number, limit: number): number {
+  reap(limit: number): number {
     // Looked for without the write lock: nearly always there is none.
-    if (this.abandoned(now, 1).size === 0) return 0;
-    const abandoned = [...this.abandoned(now, limit)];
+    if (this.abandoned(1).size === 0) return 0;
+    const abandoned = [...this.abandoned(limit)];
     const records = abandoned.map(([requestId, at]): NewRecord => {
       const record = JSON.stringify(unknownOutcome(asIdentifier(requestId), at));
       return { kind: "outcome", requestId, workspace: "", record };
     });
-    this.#commit(records, () => null, now);
+    this.#commit(records, () => null);
     return records.length;
   }
 
   /** Running processes, and those that were lost in the last hour. */
-  processes(now: number): readonly EvidenceProcess[] {
+  processes(): readonly EvidenceProcess[] {
+    const now = this.#now();
     return this.#sql.processes.all(now - LOST_IS_LISTED).map((row) => ({
       startedAt: readNumber(row, "started_at"),
       seenAt: readNumber(row, "seen_at"),
@@ -290,13 +292,15 @@ export class EvidenceTable {
     }));
   }
 
-  renewLeaseWhenDue(now: number): void {
+  renewLeaseWhenDue(): void {
+    const now = this.#now();
     if (this.#process === null || now - this.#renewedAt < RENEWAL) return;
     this.#sql.renew.run(now, this.#process);
     this.#renewedAt = now;
   }
 
-  endLease(now: number): void {
+  endLease(): void {
+    const now = this.#now();
     if (this.#process !== null) this.#sql.endProcess.run(now, now, this.#process);
   }
 
@@ -316,11 +320,12 @@ export class EvidenceTable {
 
   /**
    * Deletes batches of up to `limit` rows, but at least one batch, up to `through`, after writing
-   * an anchor there; gives how many rows. Call it when all of them are counted.
+   * an anchor there; gives how many rows.
    *
    * @param through the last position of a batch
    */
   deleteThrough(through: number, limit: number, now: number): number {
+    this.#countTo(through);
     return this.#transaction.run(() => {
       let [rows, end] = [0, 0];
       for (const row of this.#sql.oldest.iterate(through)) {
@@ -343,8 +348,8 @@ export class EvidenceTable {
   }
 
   /** Requests of dead processes, the oldest first. */
-  abandoned(now: number, limit = MOST_ABANDONED): Abandoned {
-    return readAbandoned(this.#sql.abandoned.all(now - LEASE, limit));
+  abandoned(limit = MOST_ABANDONED): Abandoned {
+    return readAbandoned(this.#sql.abandoned.all(this.#now() - LEASE, limit));
   }
 
   /**
@@ -354,15 +359,15 @@ export class EvidenceTable {
    * @param lease the number of the process, `null` for records in the name of another one. Called
    * inside the transaction; a number that was rolled back is not used again.
    */
-  #commit(records: readonly NewRecord[], lease: () => number | null, now: number): Appended {
+  #commit(records: readonly NewRecord[], lease: () => number | null): Appended {
     const { process, first, added, duplicates, head } = this.#transaction.run(() => {
       const owner = lease();
       return { process: owner, ...this.#insert(records, owner ?? 0) };
     });
     if (this.#process === null && process !== null)
-      [this.#process, this.#renewedAt] = [process, now];
+      [this.#process, this.#renewedAt] = [process, this.#now()];
     for (const { kind, requestId } of added) if (kind === "outcome") this.#remember(requestId);
-    if (added.length > 0) this.#appended(first, added);
+    if (added.length > 0) this.#appended(first, added, head);
     return { duplicates, lost: records.length - added.length - duplicates.length, head };
   }
 

@@ -43,15 +43,19 @@ const KEY_SQL = {
 export class KeyTable {
   readonly #sql: Statements<typeof KEY_SQL>;
   readonly #transaction: Transaction;
+  readonly #changed: () => void;
 
-  constructor(database: DatabaseSync, transaction: Transaction) {
+  /** @param changed called after each change of a key, before the call returns. */
+  constructor(database: DatabaseSync, transaction: Transaction, changed: () => void) {
     this.#sql = prepareAll(database, KEY_SQL);
     this.#transaction = transaction;
+    this.#changed = changed;
   }
 
   /** @throws {KeyRefusal} where the id exists */
   create(record: KeyRecord): void {
     this.#transaction.run(() => this.#add(record));
+    this.#changed();
   }
 
   get(id: string): KeyRecord | null {
@@ -59,10 +63,10 @@ export class KeyTable {
     return row === undefined ? null : readKeyRecord(row);
   }
 
-  list(workspace: string | null): readonly KeyRecord[] {
-    return (
-      workspace === null ? this.#sql.listAll.all() : this.#sql.listWorkspace.all(workspace)
-    ).map(readKeyRecord);
+  list({ workspace }: { readonly workspace?: string } = {}): readonly KeyRecord[] {
+    const rows =
+      workspace === undefined ? this.#sql.listAll.all() : this.#sql.listWorkspace.all(workspace);
+    return rows.map(readKeyRecord);
   }
 
   page({ workspace, expiring, after, limit }: KeyPage): readonly KeyRecord[] {
@@ -82,6 +86,7 @@ export class KeyTable {
 
   revoke(id: string, at: number): KeyRecord | null {
     this.#transaction.run(() => this.#sql.revoke.run(at, id));
+    this.#changed();
     return this.get(id);
   }
 
@@ -98,12 +103,13 @@ export class KeyTable {
     const { changes } = this.#transaction.run(() => this.#sql.change.run(...values, id));
     const record = this.get(id);
     if (record !== null && changes === 0) throw new KeyRefusal("not_active", id);
+    this.#changed();
     return record;
   }
 
   /** The replaced key; `null`: no such key. @throws {KeyRefusal} */
   rotate(id: string, replacement: KeyRecord, expiresAt: number): KeyRecord | null {
-    return this.#transaction.run(() => {
+    const rotated = this.#transaction.run(() => {
       const previous = this.get(id);
       if (previous === null) return null;
       if (previous.status !== "active") throw new KeyRefusal("not_active", id);
@@ -120,9 +126,12 @@ export class KeyTable {
         expiresAt: Math.min(previous.expiresAt, expiresAt),
       };
     });
+    this.#changed();
+    return rotated;
   }
 
   touch(uses: readonly KeyUse[]): void {
+    if (uses.length === 0) return;
     this.#transaction.run(() => {
       for (const use of uses) this.#sql.touch.run(use.at, use.id, use.at);
     });
@@ -213,7 +222,7 @@ export class SessionTable {
     this.#sql.touch.run(at, digest);
   }
 
-  end(digest: string): void {
+  endSession(digest: string): void {
     this.#sql.end.run(digest);
   }
 

@@ -30,7 +30,7 @@ export class PolicyLogTable {
     return readLink(this.#sql.newest.get());
   }
 
-  read(after: number, limit: number): readonly PolicyLogRow[] {
+  rows(after: number, limit: number): readonly PolicyLogRow[] {
     return this.#sql.read.all(after, limit).map(readPolicyRow);
   }
 

@@ -107,15 +107,20 @@ export class RollUpTable {
     this.write(least);
   }
 
-  /** Cells after a position in the order of hour and labels; at most `limit`. */
-  read({ workspace, facet, until, after, limit }: RollUpPage): readonly RowFields[] {
-    return this.#sql.page
-      .all(workspace ?? "", facet, after.hour, after.labels, until, limit)
-      .map(readRollUp);
+  /**
+   * Cells after a position in the order of hour and labels; at most `limit`. The first page has all
+   * that was written before.
+   */
+  read({ workspace, facet, until, after, limit }: RollUpPage): PackedRows {
+    if (after.labels === "") this.write();
+    const { hour, labels } = after;
+    const rows = this.#sql.page.all(workspace ?? "", facet, hour, labels, until, limit);
+    return packRows(rows.map(readRollUp));
   }
 
-  /** Sorted; `null` first. */
+  /** Sorted; `null` first. Has all that was written before. */
   workspaces(): readonly (string | null)[] {
+    this.write();
     const found: (string | null)[] = this.#sql.withoutWorkspace.get() === undefined ? [] : [null];
     for (let last = ""; ;) {
       const row = this.#sql.nextWorkspace.get(last);
@@ -200,7 +205,7 @@ interface PackedRows {
   readonly bytes: Uint8Array;
 }
 
-export function packRows(rows: readonly RowFields[]): PackedRows {
+function packRows(rows: readonly RowFields[]): PackedRows {
   const writer = new ByteWriter();
   for (const { hour, labels, cell } of rows) {
     writer.number(hour);
