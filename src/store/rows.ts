@@ -12,13 +12,13 @@ import type { Abandoned, StoredBatch } from "./batch/batch-lines.ts";
 import { parseExchange, parseLimits } from "./stored-grants.ts";
 
 /**
- * A row as a driver gives it. The readers below refuse a column of another type instead of passing
- * it on.
+ * A row as a driver gives it. The readers below refuse a missing row and a column of another type
+ * instead of passing them on.
  */
 export type Row = Readonly<Record<string, unknown>>;
 
-export function readText(row: Row, column: string): string {
-  const value = row[column];
+export function readText(row: Row | undefined, column: string): string {
+  const value = row?.[column];
   if (typeof value !== "string") throw new TypeError(`column ${column} holds no text`);
   return value;
 }
@@ -27,8 +27,8 @@ function readTextOrNull(row: Row, column: string): string | null {
   return row[column] === null ? null : readText(row, column);
 }
 
-export function readNumber(row: Row, column: string): number {
-  const value = row[column];
+export function readNumber(row: Row | undefined, column: string): number {
+  const value = row?.[column];
   if (typeof value !== "number") throw new TypeError(`column ${column} holds no number`);
   return value;
 }

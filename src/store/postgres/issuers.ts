@@ -21,7 +21,7 @@ export function postgresIssuers(link: PostgresLink): IssuerStore {
     list,
     watch: (listener) => watchIssuers(list, listener),
     async prune(before) {
-      return readNumber((await link.query(PRUNE, [Math.trunc(before)]))[0] ?? {}, "count");
+      return readNumber((await link.query(PRUNE, [Math.trunc(before)]))[0], "count");
     },
   };
 }

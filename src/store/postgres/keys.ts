@@ -42,7 +42,7 @@ WHERE keys.id = used.id AND (keys.last_used_at IS NULL OR keys.last_used_at < us
 export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
   const get = async (id: string): Promise<KeyRecord | null> => {
     const row = (await link.query(GET, [id]))[0];
-    return row === undefined ? null : readKey(row).record;
+    return row === undefined ? null : readKeyRecord(row);
   };
   return {
     async create(record) {
@@ -55,26 +55,24 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
       const rows = await (filter?.workspace === undefined
         ? link.query(LIST)
         : link.query(LIST_WORKSPACE, [filter.workspace]));
-      return rows.map((row) => readKey(row).record);
+      return rows.map(readKeyRecord);
     },
     async page({ workspace, expiring, after, limit }) {
       if (expiring !== null) {
         const { expiresAt, id } = after ?? { expiresAt: 0, id: "" };
         const parameters = [workspace, expiring.after, expiring.before, expiresAt, id, limit];
-        return (await link.query(PAGE_EXPIRING, parameters)).map((row) => readKey(row).record);
+        return (await link.query(PAGE_EXPIRING, parameters)).map(readKeyRecord);
       }
       const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
-      return (await link.query(PAGE, [workspace, createdAt, id, limit])).map(
-        (row) => readKey(row).record,
-      );
+      return (await link.query(PAGE, [workspace, createdAt, id, limit])).map(readKeyRecord);
     },
     async countActive(workspace, now, most) {
-      return readNumber((await link.query(COUNT_ACTIVE, [workspace, now, most]))[0] ?? {}, "count");
+      return readNumber((await link.query(COUNT_ACTIVE, [workspace, now, most]))[0], "count");
     },
     async revoke(id, at) {
       const rows = await link.query(REVOKE, [id, at]);
       feed.publish(rows);
-      return rows[0] === undefined ? await get(id) : readKey(rows[0]).record;
+      return rows[0] === undefined ? await get(id) : readKeyRecord(rows[0]);
     },
     async change(id, { scopes, owner, workload, labels, limits }) {
       const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels)];
@@ -84,7 +82,7 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
         limits === null ? null : JSON.stringify(limits),
       ]);
       feed.publish(rows);
-      if (rows[0] !== undefined) return readKey(rows[0]).record;
+      if (rows[0] !== undefined) return readKeyRecord(rows[0]);
       if ((await get(id)) === null) return null;
       throw new KeyNotActiveError(id);
     },
@@ -92,13 +90,13 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
       const change = link.query(ROTATE, [id, JSON.stringify(replacement), expiresAt]);
       const rows = await refusingDuplicate(replacement.id, change);
       if (rows[0] !== undefined && rows.length === 1) {
-        const { status, replacedBy } = readKey(rows[0]).record;
+        const { status, replacedBy } = readKeyRecord(rows[0]);
         throw status === "active" && replacedBy !== null
           ? new KeyRotatedError(id)
           : new KeyNotActiveError(id);
       }
       feed.publish(rows);
-      return rows[0] === undefined ? null : readKey(rows[0]).record;
+      return rows[0] === undefined ? null : readKeyRecord(rows[0]);
     },
     async touch(uses) {
       if (uses.length > 0) await link.query(TOUCH, [JSON.stringify(uses)]);
@@ -204,7 +202,7 @@ export class KeyFeed {
       if (this.#closed) return;
       this.publish(rows);
       const last = rows.at(-1);
-      if (last !== undefined) this.#seen = readKey(last).version;
+      if (last !== undefined) this.#seen = readNumber(last, "version");
       if (rows.length < FEED_PAGE) return;
     }
   }

@@ -57,7 +57,7 @@ export function postgresLimits(link: PostgresLink): LimitStore {
     },
     async prune(now, limit) {
       const cutoffs = LIMIT_WINDOWS.map((window) => Math.trunc(now) - KEPT[window]);
-      return readNumber((await link.query(PRUNE, [...cutoffs, limit]))[0] ?? {}, "count");
+      return readNumber((await link.query(PRUNE, [...cutoffs, limit]))[0], "count");
     },
   };
 }

@@ -68,7 +68,7 @@ export class RollUpFolder {
 
   /** Resolves when every row up to `position` is counted. @throws {StoreUnavailableError} */
   async foldTo(position: number): Promise<void> {
-    let folded: number | null = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
+    let folded: number | null = readNumber((await this.#link.query(CURSOR))[0], "position");
     while (folded !== null && folded < position) folded = await this.#stepOnce();
   }
 
@@ -107,7 +107,7 @@ export class RollUpFolder {
   }
 
   async #fold(): Promise<number | null> {
-    const from = readNumber((await this.#link.query(CURSOR))[0] ?? {}, "position");
+    const from = readNumber((await this.#link.query(CURSOR))[0], "position");
     const batches = await batchesAfter(this.#link, from);
     const to = batches.at(-1)?.last;
     if (to === undefined) return null;

@@ -40,7 +40,7 @@ export function postgresSessions(link: PostgresLink): SessionStore {
     },
     async prune(now, idleSince) {
       return readNumber(
-        (await link.query(PRUNE, [Math.trunc(now), Math.trunc(idleSince)]))[0] ?? {},
+        (await link.query(PRUNE, [Math.trunc(now), Math.trunc(idleSince)]))[0],
         "count",
       );
     },

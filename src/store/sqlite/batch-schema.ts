@@ -26,7 +26,7 @@ export function convertBatches(database: DatabaseSync): void {
     "INSERT INTO evidence_requests (position, request_id, process, workspace) VALUES (?, ?, ?, ?)",
   );
   const checkpoint = readNumber(
-    database.prepare("SELECT position FROM evidence_checkpoint").get() ?? {},
+    database.prepare("SELECT position FROM evidence_checkpoint").get(),
     "position",
   );
   let { hash: previous } = batches.head();

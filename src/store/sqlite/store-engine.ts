@@ -193,10 +193,11 @@ export class StoreEngine {
   }
 
   #perform({ operation, parameters }: StoreRequest): StoreReply {
-    const [part = "", name = ""] = operation.split(".");
-    const owner = new Map<string, object>(Object.entries(this.parts)).get(part) ?? {};
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type of a request pairs them
-    const method = Reflect.get(owner, name) as (...values: readonly unknown[]) => unknown;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an operation is of this form
+    const [part, name] = operation.split(".") as [keyof StoreParts, string];
+    const owner: object = this.parts[part];
+    const method: unknown = Reflect.get(owner, name);
+    if (typeof method !== "function") throw new TypeError("the store has no such operation");
     return { kind: "done", value: Reflect.apply(method, owner, parameters) };
   }
 
@@ -261,7 +262,7 @@ export class StoreEngine {
   }
 
   #readDataVersion(): number {
-    return readNumber(this.#dataVersion.get() ?? {}, "data_version");
+    return readNumber(this.#dataVersion.get(), "data_version");
   }
 }
 

@@ -38,7 +38,7 @@ export class FileSizes {
     this.#frames = isAtLeast(database, [3, 51])
       ? database.prepare("PRAGMA wal_checkpoint(NOOP)")
       : null;
-    this.#pageSize = readNumber(database.prepare("PRAGMA page_size").get() ?? {}, "page_size");
+    this.#pageSize = readNumber(database.prepare("PRAGMA page_size").get(), "page_size");
     this.#dataVersion = this.#readVersion();
   }
 
@@ -60,7 +60,7 @@ export class FileSizes {
     const dataVersion = this.#readVersion();
     // The frames are counted before any size is read: a file is never shorter than the frames
     // counted before need.
-    const frames = this.#frames === null ? null : readNumber(this.#frames.get() ?? {}, "log");
+    const frames = this.#frames === null ? null : readNumber(this.#frames.get(), "log");
     const sizes = read();
     if (sizes === null) return null;
     const needed =
@@ -79,7 +79,7 @@ export class FileSizes {
     // Without frames, SQLite takes the number of pages from the file's size, so that it proves
     // nothing.
     const database =
-      frames === 0 ? size : readNumber(this.#pageCount.get() ?? {}, "page_count") * this.#pageSize;
+      frames === 0 ? size : readNumber(this.#pageCount.get(), "page_count") * this.#pageSize;
     const least = frames === 0 ? main : Math.min(main, database);
     if (size < least) {
       // Another process may have run VACUUM between two looks; then what the file lacks is in the
@@ -93,7 +93,7 @@ export class FileSizes {
 
   /** Changes with every commit of another connection. */
   #readVersion(): number {
-    return readNumber(this.#readDataVersion.get() ?? {}, "data_version");
+    return readNumber(this.#readDataVersion.get(), "data_version");
   }
 }
 

@@ -65,7 +65,7 @@ export function postgresBatches(link: PostgresLink, seal: () => Promise<ChainLin
     },
     async positionOf(requestId) {
       const row = (await link.query(POSITION, [requestId]))[0] ?? (await link.query(NEWEST))[0];
-      return readNumber(row ?? {}, "last");
+      return readNumber(row, "last");
     },
     async openRequests() {
       return (await link.query(OPEN)).map((row) => readText(row, "request_id"));

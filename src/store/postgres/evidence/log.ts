@@ -79,7 +79,7 @@ export async function deleteThrough(
   const ends = (await link.query(ENDS, [through])).map((row) => readNumber(row, "last"));
   let rows = 0;
   for (const end of stepEnds(ends))
-    rows += readNumber((await link.query(PRUNE, [end, Math.trunc(now)]))[0] ?? {}, "removed");
+    rows += readNumber((await link.query(PRUNE, [end, Math.trunc(now)]))[0], "removed");
   return rows;
 }
 

@@ -281,7 +281,7 @@ export class ProcessLease {
 
   /** This process's number, which it gets now where it had none. Not called twice at a time. */
   async take(): Promise<number> {
-    this.#id ??= readNumber((await this.#link.query(START, [this.token]))[0] ?? {}, "id");
+    this.#id ??= readNumber((await this.#link.query(START, [this.token]))[0], "id");
     return this.#id;
   }
 

@@ -344,7 +344,7 @@ export class EvidenceTable {
   }
 
   #readHash(position: number): string {
-    return readText(this.#sql.hashAt.get(position) ?? {}, "hash");
+    return readText(this.#sql.hashAt.get(position), "hash");
   }
 
   /** Requests of dead processes, the oldest first. */

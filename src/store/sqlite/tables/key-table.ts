@@ -81,7 +81,7 @@ export class KeyTable {
   }
 
   countActive(workspace: string, now: number, most: number): number {
-    return readNumber(this.#sql.countActive.get(workspace, now, most) ?? {}, "count");
+    return readNumber(this.#sql.countActive.get(workspace, now, most), "count");
   }
 
   revoke(id: string, at: number): KeyRecord | null {

@@ -75,7 +75,7 @@ export class LimitTable {
   #leaseCounter(lease: CounterLease): CounterLeased {
     const { subject, measure, window, start, ceiling, giveBack, overdraft, need, want } = lease;
     const adjusted = readNumber(
-      this.#sql.adjust.get(subject, measure, window, start, giveBack, overdraft) ?? {},
+      this.#sql.adjust.get(subject, measure, window, start, giveBack, overdraft),
       "used",
     );
     if (need === 0) return { used: adjusted, granted: 0 };
@@ -91,7 +91,7 @@ export class LimitTable {
     now: number,
     until: number,
   ): SlotsLeased {
-    const others = readNumber(this.#sql.others.get(subject, holder, now) ?? {}, "held");
+    const others = readNumber(this.#sql.others.get(subject, holder, now), "held");
     const held = Math.max(inUse, Math.min(want, ceiling - others));
     if (held === 0) this.#sql.leave.run(subject, holder);
     else this.#sql.hold.run(subject, holder, held, until);

@@ -88,7 +88,7 @@ export class RollUpTable {
    */
   write(least = Number.POSITIVE_INFINITY): void {
     const newest = this.#batches.head().position;
-    if (readNumber(this.#sql.checkpoint.get() ?? {}, "position") >= Math.min(least, newest)) return;
+    if (readNumber(this.#sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
     try {
       this.#countAppended();
       while (this.#countPage());
@@ -155,7 +155,7 @@ export class RollUpTable {
 
   #counted(): number {
     if (this.#base === null)
-      this.#base = this.#end = readNumber(this.#sql.checkpoint.get() ?? {}, "position");
+      this.#base = this.#end = readNumber(this.#sql.checkpoint.get(), "position");
     return this.#end;
   }
 
@@ -170,7 +170,7 @@ export class RollUpTable {
 
   /** Whether the checkpoint is still the one that the increments follow. */
   #writeCells(): boolean {
-    if (readNumber(this.#sql.checkpoint.get() ?? {}, "position") !== this.#base) return false;
+    if (readNumber(this.#sql.checkpoint.get(), "position") !== this.#base) return false;
     for (const { workspace, facet, hour, labels, cell } of this.#increments.entries()) {
       const stored = this.#sql.get.get(workspace ?? "", facet, hour, labels);
       if (stored !== undefined) cell.addEncoded(readBytes(stored, "cell"));
