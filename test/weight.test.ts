@@ -27,7 +27,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   policy: 29,
   server: 27,
   simulate: 124,
-  store: 49,
+  store: 47,
   telemetry: 11,
   validation: 1,
 };
