@@ -13,7 +13,7 @@ import type { BatchTable } from "./evidence-table.ts";
 import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
 
 /** One page of cells: after a position in the order of hour and labels. */
-export interface RollUpPage extends RollUpQuery {
+interface RollUpPage extends RollUpQuery {
   readonly after: { readonly hour: number; readonly labels: string };
   readonly limit: number;
 }
