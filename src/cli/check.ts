@@ -27,6 +27,7 @@ import { wantsColour } from "./terminal/printing.ts";
 import {
   ENVIRONMENT_HELP,
   asTyped,
+  defaultFlags,
   readEnvironment,
   readValue,
   flagCommand,
@@ -57,8 +58,7 @@ Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
 
 const FLAGS = {
   ...textFlags("config", "environment", "cache", "explain"),
-  format: { type: "string", default: "terminal" },
-  strict: { type: "boolean", default: false },
+  ...defaultFlags({ format: "terminal", strict: false }),
 } as const;
 
 type Values = FlagValues<typeof FLAGS>;
@@ -170,7 +170,7 @@ const SLOW = 0.25;
 async function slowPolicies(
   { policies: sources }: ConfigurationFiles,
   { table, policies }: CompiledConfiguration,
-): Promise<readonly Diagnostic[]> {
+) {
   if (table === null || policies === null) return [];
   const costs = await evaluationCosts(table, policies.modules);
   return costs.flatMap(({ policy, units, workspace, route }) => {

@@ -5,6 +5,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts"
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
   asTyped,
+  defaultFlags,
+  textFlags,
   listItems,
   readWorkspaceName,
   flagCommand,
@@ -36,12 +38,9 @@ Exit codes: 0 written, 1 not written, 2 usage.
 `;
 
 const FLAGS = {
-  providers: { type: "string" },
-  workspace: { type: "string" },
-  regions: { type: "string" },
-  "no-training": { type: "boolean", default: false },
-  yes: { type: "boolean", default: false },
-} as const;
+  ...textFlags("providers", "workspace", "regions"),
+  ...defaultFlags({ "no-training": false, yes: false }),
+};
 
 export const init = flagCommand(
   { name: "init", help: INIT_HELP, flags: FLAGS },

@@ -380,7 +380,7 @@ function readCount(values: Values, flag: (typeof CREATE_FLAGS)[number]): number 
   return Number(text);
 }
 
-function listOrNull(text: string | undefined): readonly string[] | null {
+function listOrNull(text: string | undefined) {
   return text === undefined ? null : listItems(text);
 }
 

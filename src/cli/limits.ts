@@ -4,6 +4,7 @@ import { loadTable } from "./terminal/configuration.ts";
 import { withStore } from "./terminal/open-store.ts";
 import {
   DATABASE_HELP,
+  defaultFlags,
   TABLE_FORMAT_HELP,
   flagCommand,
   textFlags,
@@ -30,7 +31,7 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 
 const FLAGS = {
   ...textFlags("format", "workspace", "environment", "database"),
-  config: { type: "string", default: "routes.yaml" },
+  ...defaultFlags({ config: "routes.yaml" }),
 } as const;
 
 export const limits = flagCommand(
@@ -47,10 +48,7 @@ export const limits = flagCommand(
 
 type Values = FlagValues<typeof FLAGS>;
 
-async function readRows(
-  io: CommandIo,
-  { config, environment, workspace, database }: Values,
-): Promise<readonly LimitRow[]> {
+async function readRows(io: CommandIo, { config, environment, workspace, database }: Values) {
   const { table } = await loadTable(io, config, environment);
   const workspaces = Object.values(table.workspaces).filter(
     ({ id }) => workspace === undefined || id === workspace,

@@ -6,7 +6,7 @@ import {
 } from "../server/simulated-provider.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { stopRequested } from "./terminal/process.ts";
-import { flagCommand, readPort } from "./terminal/command-line.ts";
+import { defaultFlags, flagCommand, readPort } from "./terminal/command-line.ts";
 
 function help({ vocabulary }: SimulatedProvider): string {
   return `Usage: signalbox mock [flags]
@@ -25,11 +25,7 @@ Exit codes: 0 stopped as requested, 1 cannot listen, 2 the command line cannot b
 `;
 }
 
-const FLAGS = {
-  quiet: { type: "boolean" },
-  host: { type: "string", default: "127.0.0.1" },
-  port: { type: "string", default: "8089" },
-} as const;
+const FLAGS = defaultFlags({ quiet: false, host: "127.0.0.1", port: "8089" });
 
 /** Serves until SIGINT, SIGTERM or `io.signal`. */
 export const mock = flagCommand(
@@ -42,7 +38,7 @@ export const mock = flagCommand(
   async ({ host, port: given, quiet }, io) => {
     const provider = await loadSimulatedProvider();
     const port = readPort(given, "--port");
-    const log = quiet === true ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
+    const log = quiet ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
     const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
       throw new CommandError(listenFailure(error), { cause: error });
     });

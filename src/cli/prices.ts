@@ -10,6 +10,7 @@ import {
 import type { Price } from "../canon/table.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import {
+  defaultFlags,
   flagCommand,
   shownPath,
   TABLE_FORMAT_HELP,
@@ -38,7 +39,7 @@ Exit codes: 0 done, 1 not done, 2 the command line cannot be used.
 
 const FLAGS = {
   ...textFlags("format", "environment", "update"),
-  config: { type: "string", default: "routes.yaml" },
+  ...defaultFlags({ config: "routes.yaml" }),
 } as const;
 
 export const prices = flagCommand(

@@ -186,7 +186,7 @@ function enforcements(records: readonly PolicyRecord[]): readonly Enforcement[] 
   return all;
 }
 
-async function enforcementCells(log: PolicyLogStore, one: Enforcement): Promise<readonly Text[]> {
+async function enforcementCells(log: PolicyLogStore, one: Enforcement) {
   const { policy, content, since, until, by, approvals } = one;
   const { title, owners } = await describe(log, content);
   return [
@@ -234,7 +234,7 @@ function actCells(record: PolicyRecord): readonly (readonly Text[])[] {
 }
 
 /** Exceptions for an auditor: rollbacks, and promotions without the approvals of others. */
-function exceptionCells(record: PolicyRecord): readonly (readonly Text[])[] {
+function exceptionCells(record: PolicyRecord) {
   if (!("by" in record)) return [];
   const { at, policy, by } = record;
   return exceptionsOf(record).flatMap((exception) =>
@@ -263,10 +263,7 @@ function exceptionsOf(record: PolicyRecord): readonly string[] {
   return isAlone ? ["promoted without an approval by somebody else"] : [];
 }
 
-async function denialCells(
-  store: Store,
-  { from, until }: Period,
-): Promise<readonly (readonly Text[])[]> {
+async function denialCells(store: Store, { from, until }: Period) {
   const grouping = readGrouping([], "summary");
   if ("problem" in grouping) throw new Error(grouping.problem);
   const window = { from: Math.floor(from / HOUR), until: Math.floor(until / HOUR) };
@@ -290,7 +287,7 @@ async function denialCells(
 }
 
 /** A person by name where the identity provider gave one, else the key. */
-function actorText({ person, keyId, workspace }: Actor): ReturnType<typeof quoted> {
+function actorText({ person, keyId, workspace }: Actor) {
   if (person === undefined) return `key ${keyId} (${workspace})`;
   return quoted(person.name ?? person.subject);
 }

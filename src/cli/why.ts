@@ -4,7 +4,7 @@ import { parseJsonObject, type JsonObject } from "../canon/json.ts";
 import { DECISION } from "../http/contract/decision-schemas.ts";
 import { decisionAnswer } from "../http/control/decision-handlers.ts";
 import { readEvidenceSample } from "../simulate/evidence/evidence-sample.ts";
-import { name, quoted, strong, type Item, type Section, type Text } from "./document/document.ts";
+import { name, quoted, strong, type Item, type Section } from "./document/document.ts";
 import { explainFromFiles } from "./explain/answer.ts";
 import {
   explanationSections,
@@ -190,31 +190,33 @@ function headline(decision: RecordedDecision): string {
   }
 }
 
-function recordedFacts(decision: RecordedDecision): Readonly<Record<string, Text>> {
+function recordedFacts(decision: RecordedDecision) {
+  const { id, at, workspace, key, operation, route, finish, total_ms: time } = decision;
   return {
-    id: quoted(decision.id),
-    at: quoted(decision.at),
-    workspace: quoted(decision.workspace),
-    key: quoted(decision.key),
-    operation: quoted(decision.operation),
-    route: quoted(decision.route),
-    plan: quoted(decision.plan.join(", ")),
-    table: quoted(decision.table_revision.slice(0, 12)),
-    policy: quoted(decision.policy_revision),
-    finish: quoted(decision.finish),
-    time: decision.total_ms === null ? null : quoted(`${decision.total_ms} ms`),
+    id,
+    at,
+    workspace,
+    key,
+    operation,
+    route,
+    plan: decision.plan.join(", "),
+    table: decision.table_revision.slice(0, 12),
+    policy: decision.policy_revision,
+    finish,
+    time: time === null ? null : `${time} ms`,
   };
 }
 
-function limitFacts({ limit }: RecordedDecision): Readonly<Record<string, Text>> {
+function limitFacts({ limit }: RecordedDecision) {
   if (limit === null) return {};
+  const { used, reserved, requested, renews_at: renews } = limit;
   const per = limit.per === null ? "" : `/${limit.per}`;
   return {
-    limit: quoted(`${limit.size} ${limit.measure}${per} of the ${limit.subject}`),
-    used: quoted(limit.used),
-    reserved: quoted(limit.reserved),
-    requested: quoted(limit.requested),
-    renews: quoted(limit.renews_at),
+    limit: `${limit.size} ${limit.measure}${per} of the ${limit.subject}`,
+    used,
+    reserved,
+    requested,
+    renews,
   };
 }
 
@@ -230,14 +232,12 @@ function callItem(call: RecordedDecision["calls"][number]): Item {
   };
 }
 
-function costFacts(decision: RecordedDecision): Readonly<Record<string, Text>> {
+function costFacts(decision: RecordedDecision) {
   const { calls, input_tokens: input, output_tokens: output, cost_usd: cost } = decision;
   if (calls.length === 0) return {};
   return {
-    tokens: quoted(
-      input === null && output === null ? "not counted" : `${input ?? ""}+${output ?? ""}`,
-    ),
-    cost: cost === null ? "unknown" : quoted(`${cost} USD by list price`),
+    tokens: input === null && output === null ? "not counted" : `${input ?? ""}+${output ?? ""}`,
+    cost: cost === null ? "unknown" : `${cost} USD by list price`,
   };
 }
 

@@ -124,7 +124,7 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
  * Whether the store lists as running exactly the decisions without an outcome, while requests start
  * and end.
  */
-async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog): Promise<ChainFault | null> {
+async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog) {
   const seen = verifier.head.position;
   const before = verifier.runningPositions();
   const listed = new Set(await log.openRequests());

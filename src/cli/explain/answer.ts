@@ -207,7 +207,7 @@ function routeNotes(
   locations: Locations,
   sample: SampleRequest,
   { model }: Question,
-): readonly string[] {
+) {
   const workspace = Object.hasOwn(workspaces, sample.workspace)
     ? workspaces[sample.workspace]
     : undefined;
@@ -224,7 +224,7 @@ function routeNotes(
   ];
 }
 
-function preferenceNotes(table: RoutingTable, { preferences }: Question): readonly string[] {
+function preferenceNotes(table: RoutingTable, { preferences }: Question) {
   if (preferences === null) return [];
   const providers = Object.keys(table.providers);
   const unknown = (["order", "only", "ignore"] as const).flatMap((member) => {

@@ -56,40 +56,37 @@ export function listSection(title: string, items: readonly Item[]): Section {
   return { id: title, title, note: "", blocks };
 }
 
-/** Facts by name; those without a text are left out. */
-export function factItems(facts: Readonly<Record<string, Text>>): readonly Item[] {
-  return Object.entries(facts).flatMap(([name, text]) =>
-    isEmptyText(text) ? [] : [{ cells: [name, text] }],
-  );
+/** Facts by name; empty ones are left out. A string may hold names from files. */
+export function factItems(facts: Readonly<Record<string, Text | number>>): readonly Item[] {
+  return Object.entries(facts).flatMap(([name, fact]) => {
+    const text = typeof fact === "string" || typeof fact === "number" ? quoted(fact) : fact;
+    return isEmptyText(text) ? [] : [{ cells: [name, text] }];
+  });
 }
 
 function textItems(texts: readonly string[]): readonly Item[] {
   return texts.flatMap((text) => (text === "" ? [] : [{ cells: [quoted(text)] }]));
 }
 
-function requestFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
+function requestFacts(explanation: JsonObject) {
   const [time, shape, key] = ["time", "shape", "key"].map((member) =>
     objectOf(explanation, member),
   );
   const route = textOf(explanation, "route") || textOf(explanation, "model");
   return {
-    request: quoted(
-      [
-        textOf(explanation, "operation"),
-        ...(shape?.["stream"] === true ? ["streamed"] : []),
-        ...labelledTexts(shape, SHAPE_LABELS),
-      ].join(", "),
-    ),
+    request: [
+      textOf(explanation, "operation"),
+      ...(shape?.["stream"] === true ? ["streamed"] : []),
+      ...labelledTexts(shape, SHAPE_LABELS),
+    ].join(", "),
     route: located(quoted(route), explanation["route_location"]),
     workspace: located(quoted(textOf(explanation, "workspace")), explanation["workspace_location"]),
-    key: quoted(
-      labelledTexts(
-        { ...key, ...(key?.["owner"] === "other" && { owner: null }) },
-        KEY_LABELS,
-      ).join(", "),
-    ),
-    budget: quoted(textOf(explanation, "budget")),
-    time: quoted(timeText(time)),
+    key: labelledTexts(
+      { ...key, ...(key?.["owner"] === "other" && { owner: null }) },
+      KEY_LABELS,
+    ).join(", "),
+    budget: textOf(explanation, "budget"),
+    time: timeText(time),
     policies: explanation["promoted"] === true ? "as if every candidate were promoted" : null,
   };
 }
@@ -266,12 +263,12 @@ function headline(explanation: JsonObject): string {
 }
 
 /** The policy that denies, and whom to ask about it. */
-function contactFacts(explanation: JsonObject): Readonly<Record<string, Text>> {
+function contactFacts(explanation: JsonObject) {
   const policy = objectOf(objectOf(explanation, "denial"), "policy");
   return {
-    policy: quoted(textOf(policy, "title")),
-    owners: quoted(stringsOf(policy, "owners").join(", ")),
-    link: quoted(textOf(policy, "link")),
+    policy: textOf(policy, "title"),
+    owners: stringsOf(policy, "owners").join(", "),
+    link: textOf(policy, "link"),
   };
 }
 

@@ -14,6 +14,9 @@ import { packagedText } from "../terminal/process.ts";
 import { jsonText } from "../terminal/printing.ts";
 import { printFindings } from "../terminal/report.ts";
 import {
+  defaultFlags,
+  listFlags,
+  textFlags,
   noSuchCommand,
   onlyArgument,
   readWorkspaceName,
@@ -87,14 +90,15 @@ Exit codes: 0 written, with at most placeholders to replace, 1 not written, or c
 `;
 
 const FLAGS = {
-  out: { type: "string" },
-  workspace: { type: "string", default: DEFAULT_WORKSPACE },
-  "no-training": { type: "boolean", default: false },
-  models: { type: "string" },
-  provider: { type: "string", multiple: true },
-  format: { type: "string", default: "terminal" },
-  cache: { type: "string" },
-} as const;
+  ...textFlags("models", "cache"),
+  ...listFlags("provider"),
+  ...defaultFlags({
+    out: ".",
+    workspace: DEFAULT_WORKSPACE,
+    "no-training": false,
+    format: "terminal",
+  }),
+};
 
 export const importConfiguration = flagCommand(
   { name: "import", help: IMPORT_HELP, flags: FLAGS },
@@ -124,13 +128,13 @@ export const importConfiguration = flagCommand(
       printFindings(outcome, io);
       throw new CommandError(`${shown}: nothing was written`);
     }
-    await write(outcome, values.out ?? ".", io, json);
+    await write(outcome, values.out, io, json);
     const isOther = outcome.result.check.errors.some(({ code }) => code !== "PLACEHOLDER_LEFT");
     return isOther ? EXIT.failed : EXIT.ok;
   },
 );
 
-async function readModels(given: string, io: CommandIo): Promise<readonly string[]> {
+async function readModels(given: string, io: CommandIo) {
   const path = resolve(io.cwd, given);
   const text = await readImportedText(path, shownPath(io.cwd, path));
   if (typeof text === "string")
@@ -140,7 +144,7 @@ async function readModels(given: string, io: CommandIo): Promise<readonly string
   return lines.flatMap(({ node }) => (node.kind === "scalar" ? [String(node.value)] : []));
 }
 
-function readProviders(given: readonly string[]): ReadonlyMap<string, string> {
+function readProviders(given: readonly string[]) {
   return new Map(
     given.map((pair) => {
       const [slug = "", preset = ""] = pair.split("=", 2);

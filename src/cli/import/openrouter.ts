@@ -166,7 +166,7 @@ function priceOf(pricing: Fields): JsonObject | null {
   return priceRow({ input, output, ...rates, request });
 }
 
-function capabilitiesOf(fields: Fields, architecture: Fields): ReadonlyMap<Capability, boolean> {
+function capabilitiesOf(fields: Fields, architecture: Fields) {
   const stated = new Map<Capability, boolean>();
   const read = (
     from: Fields,

@@ -5,7 +5,7 @@ import { diagnosticOf } from "../../policy/codes.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
 import { createToolchain } from "../../policy/toolchain/toolchain.ts";
 import { EXIT } from "../terminal/command-io.ts";
-import { flagCommand, readValue } from "../terminal/command-line.ts";
+import { defaultFlags, flagCommand, readValue, textFlags } from "../terminal/command-line.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../terminal/configuration.ts";
 import { amountText, wantsColour } from "../terminal/printing.ts";
 import { replaceFile } from "../terminal/write-file.ts";
@@ -18,7 +18,6 @@ import {
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain } from "./policy-folder.ts";
 
 const FOLDER = "name the folder with --dir";
-const DIRECTORY = { type: "string", default: DEFAULT_DIRECTORY } as const;
 
 const CHECK_HELP = `Usage: signalbox policy check [options]
 
@@ -34,11 +33,9 @@ Exit codes: 0 no errors, 1 errors (or warnings with --strict), 2 usage.
 `;
 
 const CHECK_FLAGS = {
-  dir: DIRECTORY,
-  format: { type: "string", default: "terminal" },
-  strict: { type: "boolean", default: false },
-  cache: { type: "string" },
-} as const;
+  ...defaultFlags({ dir: DEFAULT_DIRECTORY, format: "terminal", strict: false }),
+  ...textFlags("cache"),
+};
 
 export const checkPolicies = flagCommand(
   { name: "policy check", help: CHECK_HELP, flags: CHECK_FLAGS, flagsOnly: FOLDER },
@@ -75,7 +72,7 @@ Formats policies, their tests and their libraries in place, and prints the files
 Exit codes: 0 done, 1 a file cannot be read as Rego, or would change with --check, 2 usage.
 `;
 
-const FORMAT_FLAGS = { dir: DIRECTORY, check: { type: "boolean", default: false } } as const;
+const FORMAT_FLAGS = defaultFlags({ dir: DEFAULT_DIRECTORY, check: false });
 
 /** Prints the names of changed files on stdout, and syntax errors on stderr. */
 export const formatPolicies = flagCommand(

@@ -3,7 +3,14 @@ import { CONTRACT_SCHEMA } from "../../policy/contract/contract.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
 import { shellArgument } from "../../simulate/explain/explain-arguments.ts";
 import { EXIT, UsageError } from "../terminal/command-io.ts";
-import { listItems, onlyArgument, readValue, flagCommand } from "../terminal/command-line.ts";
+import {
+  defaultFlags,
+  flagCommand,
+  listItems,
+  onlyArgument,
+  readValue,
+  textFlags,
+} from "../terminal/command-line.ts";
 import { DEFAULT_DIRECTORY, directoryOf } from "./policy-folder.ts";
 import { createFiles, fileBelow } from "../terminal/write-file.ts";
 import { stringify } from "yaml";
@@ -27,11 +34,9 @@ Exit codes: 0 written, 1 not written, 2 usage.
 `;
 
 const FLAGS = {
-  dir: { type: "string", default: DEFAULT_DIRECTORY },
-  owner: { type: "string", default: DEFAULT_OWNER },
-  title: { type: "string" },
-  effect: { type: "string", default: "gate" },
-} as const;
+  ...defaultFlags({ dir: DEFAULT_DIRECTORY, owner: DEFAULT_OWNER, effect: "gate" }),
+  ...textFlags("title"),
+};
 
 export const newPolicy = flagCommand(
   { name: "policy new", help: HELP, flags: FLAGS },

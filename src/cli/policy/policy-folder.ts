@@ -67,7 +67,7 @@ export async function readPolicyFolder(io: CommandIo, flag: string): Promise<Pol
  * The folder or its `lib`, if it is a symbolic link that leads out of the working directory or of
  * the folder.
  */
-async function linkOutside(io: CommandIo, path: string): Promise<string | null> {
+async function linkOutside(io: CommandIo, path: string) {
   const here = directoryTree(io.cwd);
   const isBelow = !isAbsolute(shownPath(io.cwd, path));
   if (isBelow && (await here.leadsOut?.(".", path)) === true) return path;
@@ -76,7 +76,7 @@ async function linkOutside(io: CommandIo, path: string): Promise<string | null> 
 }
 
 /** `null` where there is no folder to read. */
-async function namesIn(tree: FileTree, folder: string): Promise<readonly string[] | null> {
+async function namesIn(tree: FileTree, folder: string) {
   const names = await tree.namesIn(folder);
   return names?.filter((name) => name.endsWith(".rego") && !name.startsWith(".")) ?? null;
 }

@@ -41,7 +41,7 @@ const OF_A_STORE: readonly Row[] = [
   },
 ];
 
-async function ofAServer(): Promise<readonly Row[]> {
+async function ofAServer() {
   return (await import("./lifecycle/commands.ts")).LIFECYCLE_COMMANDS;
 }
 

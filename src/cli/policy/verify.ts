@@ -14,7 +14,9 @@ import { withStore } from "../terminal/open-store.ts";
 import {
   DATABASE_HELP,
   TABLE_FORMAT_HELP,
+  defaultFlags,
   flagCommand,
+  textFlags,
   wantsJson,
 } from "../terminal/command-line.ts";
 import { formatTable, jsonText, amountText } from "../terminal/printing.ts";
@@ -37,11 +39,7 @@ Exit codes: 0 no content differs or is damaged; 1 some content does (or is of an
 with --strict), or the log does not verify; 2 usage.
 `;
 
-const FLAGS = {
-  database: { type: "string" },
-  format: { type: "string" },
-  strict: { type: "boolean" },
-} as const;
+const FLAGS = { ...textFlags("database", "format"), ...defaultFlags({ strict: false }) };
 
 /** Result for one content; `reason` is set for `damaged`, and holds nothing of the policy. */
 interface Verified {
@@ -64,17 +62,13 @@ export const verifyPolicies = flagCommand(
       verifyAll(policyLog),
     );
     io.stdout(json ? formatJson(verified) : formatVerified(verified));
-    const failing = new Set([
-      "differs",
-      "damaged",
-      ...(values.strict === true ? ["other_compiler"] : []),
-    ]);
-    return verified.some(({ result }) => failing.has(result)) ? EXIT.failed : EXIT.ok;
+    const passing = ["matches", ...(values.strict ? [] : ["other_compiler"])];
+    return verified.every(({ result }) => passing.includes(result)) ? EXIT.ok : EXIT.failed;
   },
 );
 
 /** @throws {CommandError} where the log does not verify, or the toolchain cannot run. */
-async function verifyAll(log: PolicyLogStore): Promise<readonly Verified[]> {
+async function verifyAll(log: PolicyLogStore) {
   const toolchain = createToolchain({ cache: null });
   const verified: Verified[] = [];
   for (const content of await verifiedContents(log)) {

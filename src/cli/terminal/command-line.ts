@@ -154,6 +154,22 @@ export function listFlags<const Name extends string>(...names: readonly Name[]) 
   return flagsOf(names, { type: "string", multiple: true } as const);
 }
 
+/** Flags with a default value: a text, or `false` for one without a value. */
+export function defaultFlags<const Values extends Readonly<Record<string, string | false>>>(
+  values: Values,
+) {
+  const flags = Object.entries(values).map(([name, value]) => [
+    name,
+    { type: value === false ? "boolean" : "string", default: value },
+  ]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has these names and no others
+  return Object.fromEntries(flags) as {
+    readonly [Name in keyof Values]: Values[Name] extends false
+      ? { readonly type: "boolean"; readonly default: false }
+      : { readonly type: "string"; readonly default: string };
+  };
+}
+
 function flagsOf<Name extends string, Flag>(
   names: readonly Name[],
   flag: Flag,

@@ -249,7 +249,7 @@ export function printLines(lines: readonly Line[], io: CommandIo, otherwise: num
   io.stdout(renderLines(lines, { colour: wantsColour(io), width }));
 }
 
-function wrap({ spans, indent, hang }: Line, width: number): readonly (readonly Span[])[] {
+function wrap({ spans, indent, hang }: Line, width: number) {
   const rows: Span[][] = [[]];
   let used = 0;
   const put = (text: string, styles: readonly Style[]): void => {

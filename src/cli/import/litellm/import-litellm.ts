@@ -151,7 +151,7 @@ async function isBelow(folder: string, path: string): Promise<boolean> {
   return leads !== ".." && !leads.startsWith(`..${sep}`) && !isAbsolute(leads);
 }
 
-function credentialsOf(root: Fields): ReadonlyMap<string, Fields> {
+function credentialsOf(root: Fields) {
   const found = new Map<string, Fields>();
   for (const row of root.rows("credential_list")) {
     const name = row.text("credential_name");
@@ -195,7 +195,7 @@ function namesUsed(
 }
 
 /** Access group → names of models in it. */
-function accessGroups(groups: Groups): ReadonlyMap<string, readonly string[]> {
+function accessGroups(groups: Groups) {
   const found = new Map<string, string[]>();
   for (const [name, rows] of groups)
     for (const group of rows.flatMap((row) => row.groups))

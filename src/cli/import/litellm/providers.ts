@@ -321,7 +321,7 @@ function presetFor(
   preset: string | null | undefined,
   params: Fields,
   isResponses: boolean,
-): Pick<LiteLlmProvider, "preset" | "path"> {
+) {
   if (preset !== undefined) return { ...row, preset };
   if (isResponses && row.responses !== undefined) return { ...row, preset: row.responses };
   const version = params.text("api_version");

@@ -275,7 +275,7 @@ function omitWeights(rows: readonly Deployment[], why: string): void {
 }
 
 /** Shares by `weight`, else by `rpm`, else by `tpm`, as the source shuffles them. */
-function sharesOf(rows: readonly Deployment[]): ReadonlyMap<string, number> {
+function sharesOf(rows: readonly Deployment[]) {
   const key = (["weight", "rpm", "tpm"] as const).find((one) =>
     rows.some((row) => (row[one] ?? 0) > 0),
   );
@@ -397,11 +397,7 @@ function isBlocked(row: Fields, noun: string, { report }: Reading): boolean {
 const ALL: ReadonlySet<string> = new Set(["all-proxy-models", "all-team-models", "*"]);
 
 /** Ids of the routes that a list of models names; `null`: all. */
-function listedRoutes(
-  fields: Fields,
-  { routes, groups }: ModelNames,
-  { report }: Reading,
-): readonly string[] | null {
+function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }: Reading) {
   const listed = fields.texts("models");
   if (listed.length === 0 || listed.some(({ text }) => ALL.has(text))) {
     fields.note("carried", "models", "`approve.routes`: all");

@@ -212,7 +212,7 @@ function labelCondition(query: Fields): LabelCondition | null {
 }
 
 /** Models that a condition on `params.model` names; `null` for any other condition. */
-function modelCondition(query: Fields): readonly string[] | null {
+function modelCondition(query: Fields) {
   const [[name, item] = [], second] = query.entries();
   if (item === undefined || second !== undefined || name !== "params.model") return null;
   return valuesOf(query, item, ["$eq", "$in"]);
@@ -246,11 +246,7 @@ function ofMetadata(query: Fields, name: string, item: Item): LabelCondition | n
 }
 
 /** Texts of the only operator of a term, if it is one of these; a value alone is `$eq`. */
-function valuesOf(
-  query: Fields,
-  { node, ...spot }: Item,
-  operators: readonly string[],
-): readonly string[] | null {
+function valuesOf(query: Fields, { node, ...spot }: Item, operators: readonly string[]) {
   if (node.kind === "scalar") return operators.includes("$eq") ? [String(node.value)] : null;
   if (node.kind !== "map" || node.members.size !== 1) return null;
   const [[operator = "", member] = []] = node.members;

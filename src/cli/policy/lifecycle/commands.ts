@@ -295,9 +295,7 @@ function readRevision(flag: string, text: string | undefined): string | undefine
 }
 
 /** @throws {UsageError} */
-function readExpected(
-  values: Values<typeof EXPECT_FLAGS>,
-): Readonly<Record<Slot, string | undefined>> {
+function readExpected(values: Values<typeof EXPECT_FLAGS>) {
   return {
     candidate: readRevision("--expect-candidate", values["expect-candidate"]),
     enforced: readRevision("--expect-enforced", values["expect-enforced"]),

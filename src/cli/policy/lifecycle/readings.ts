@@ -70,10 +70,7 @@ async function formatList(answer: JsonObject, server: PolicyServer): Promise<str
  * A list leaves out what is missing, which depends on the caller: policies with a candidate are
  * read one by one.
  */
-async function withMissing(
-  views: readonly PolicyView[],
-  server: PolicyServer,
-): Promise<readonly PolicyView[]> {
+async function withMissing(views: readonly PolicyView[], server: PolicyServer) {
   const known: PolicyView[] = [];
   for (const view of views) {
     known.push(

@@ -10,7 +10,13 @@ import { createToolchain, type Toolchain } from "../../../policy/toolchain/toolc
 import { CommandError, EXIT, UsageError, type CommandIo } from "../../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../../terminal/configuration.ts";
 import { formatDiagnostics } from "../../terminal/report.ts";
-import { readValue, flagCommand, type FlagValues } from "../../terminal/command-line.ts";
+import {
+  defaultFlags,
+  flagCommand,
+  readValue,
+  textFlags,
+  type FlagValues,
+} from "../../terminal/command-line.ts";
 import {
   DEFAULT_DIRECTORY,
   readPolicyFolder,
@@ -67,15 +73,15 @@ Exit codes: 0 all passed, 1 a test or a demand failed, or the policies do not co
 `;
 
 const FLAGS = {
-  dir: { type: "string", default: DEFAULT_DIRECTORY },
-  run: { type: "string" },
+  ...textFlags("run", "threshold", "cache"),
+  ...defaultFlags({
+    dir: DEFAULT_DIRECTORY,
+    format: "terminal",
+    coverage: false,
+    timeout: String(DEFAULT_TIMEOUT),
+    strict: false,
+  }),
   verbose: { type: "boolean", short: "v", default: false },
-  format: { type: "string", default: "terminal" },
-  coverage: { type: "boolean", default: false },
-  threshold: { type: "string" },
-  timeout: { type: "string", default: String(DEFAULT_TIMEOUT) },
-  strict: { type: "boolean", default: false },
-  cache: { type: "string" },
 } as const;
 
 type TestOptions = ReturnType<typeof readOptions>;
@@ -251,7 +257,7 @@ function formatReport(
 type TestFailureCode = "POLICY_TEST_FAILED" | "POLICY_TEST_ERROR";
 
 /** Tests that did not pass, as findings: what annotations are made of. */
-function failuresOf({ policies }: TestRun): readonly Diagnostic<TestFailureCode>[] {
+function failuresOf({ policies }: TestRun) {
   return policies.flatMap(({ tests }) => tests.flatMap(failureOf));
 }
 
