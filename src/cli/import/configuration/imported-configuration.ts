@@ -6,6 +6,7 @@ import { Findings } from "../../../compile/findings/findings.ts";
 import { presetOf, type PresetSample } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
+import EMBEDDING_MODELS from "./embedding-models.json" with { type: "json" };
 import { ImportReport, type Reading, rowOf, type Spot } from "../source.ts";
 import {
   NameSpace,
@@ -271,11 +272,12 @@ function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operat
 
 /** Lengths of vectors, the default one, and the window; `null` where they are unknown. */
 function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelDraft) {
-  const [, known = [], size = null, usual = known.length > 1 ? known.at(-1) : null] =
-    embeddingModel(base ?? upstream) ?? embeddingModel(upstream) ?? [];
+  const model = embeddingModel(base ?? upstream) ?? embeddingModel(upstream);
+  const known = model?.dimensions ?? [];
+  const usual = model?.usual ?? (known.length > 1 ? known.at(-1) : null);
   const length = Math.floor(dimensions ?? 0);
   const isStated = length >= 1 && length <= 65_536;
-  const window = tokens(contextWindow) ?? size;
+  const window = tokens(contextWindow) ?? model?.window ?? null;
   if (window === null) return null;
   if (isStated && !known.includes(length)) return { dimensions: [length], usual: null, window };
   if (known.length === 0) return null;
@@ -329,39 +331,14 @@ export function operationOf(mode: string): ModelOperation | null {
   return rowOf(OPERATIONS, mode) ?? null;
 }
 
-/** Form of the vendor's name without its path, lengths of vectors, window, default length. */
-type EmbeddingModel = readonly [
-  form: RegExp,
-  dimensions: readonly number[],
-  window: number,
-  usual?: number,
-];
-
 /**
- * No gateway's configuration has these. The default length is the longest unless given. From the
- * vendors' pages that docs/providers.md and docs/presets.md cite.
+ * Lengths of vectors and window of a model, which no gateway's configuration has; `undefined` for a
+ * model that is not listed. The default length is the longest unless `usual`. From the vendors'
+ * pages that docs/providers.md and docs/presets.md cite.
+ *
+ * @param name with or without a path.
  */
-const EMBEDDING_MODELS: readonly EmbeddingModel[] = [
-  [/^text-embedding-3-small$/, [512, 1536], 8192],
-  [/^text-embedding-3-large$/, [256, 1024, 3072], 8192],
-  [/^text-embedding-ada-002$/, [1536], 8192],
-  [/^amazon\.titan-embed-text-v2/, [256, 512, 1024], 8192],
-  [/^amazon\.nova-2-multimodal-embeddings/, [256, 384, 1024, 3072], 8192],
-  [/^(?:cohere\.)?embed-v4/i, [256, 512, 1024, 1536], 128_000],
-  [/^(?:cohere[.-])?embed-(?:v3-)?(?:english|multilingual)(?:-v3(?:\.0|:0)?)?$/i, [1024], 512],
-  [/^gemini-embedding-001$/, [768, 1536, 3072], 2048],
-  [/^gemini-embedding-2/, [768, 1536, 3072], 8192],
-  [/^text-(?:multilingual-)?embedding-00[45]$|^text-multilingual-embedding-002$/, [768], 2048],
-  [/^mistral-embed/, [1024], 8192],
-  [/^voyage-(?:3\.5|4|3-large)(?:-lite|-large)?$/, [256, 512, 1024, 2048], 32_000, 1024],
-  [/^jina-embeddings-v3$/, [256, 512, 1024], 8192],
-  [/^nomic-embed-text/, [768], 8192],
-  [/^mxbai-embed-large/, [1024], 512],
-  [/^bge-(?:m3|large-en-v1\.5)$/i, [1024], 512],
-];
-
-/** `undefined` for a model that is not listed. @param name with or without a path. */
-function embeddingModel(name: string): EmbeddingModel | undefined {
+function embeddingModel(name: string) {
   const bare = name.slice(name.lastIndexOf("/") + 1).replace(/:latest$/, "");
-  return EMBEDDING_MODELS.find(([form]) => form.test(bare));
+  return EMBEDDING_MODELS.find(({ form }) => new RegExp(form, "i").test(bare));
 }

@@ -20,6 +20,7 @@ import {
   type PlannedProvider,
   presetVariable,
 } from "../configuration/rows.ts";
+import table from "./providers.json" with { type: "json" };
 import { type Fields, isReference, type Item, REFERENCE, rowOf } from "../source.ts";
 
 /** A provider of LiteLLM, as a row of routes.yaml. */
@@ -31,169 +32,38 @@ interface LiteLlmProvider {
   /** Base URL where `api_base` is absent and the preset has none. */
   readonly base?: string;
   /** LiteLLM has no address for these servers: without `api_base` it reads one from a variable. */
-  readonly hasNoDefault?: true;
-  /** End of `api_base` that is not part of `base_url`. */
-  readonly trim?: RegExp;
+  readonly hasNoDefault?: boolean;
+  /** End of `api_base` that is not part of `base_url`, as a regular expression. */
+  readonly trim?: string;
   /** Path to append after that. */
   readonly path?: string;
   /** A gateway: its address does not show where requests are processed. */
-  readonly forwards?: true;
+  readonly forwards?: boolean;
   /** Preset for calls of the kind `responses`. */
   readonly responses?: string;
   /** Preset and path for calls with an `api_version` that names a day. */
   readonly versioned?: { readonly preset: string; readonly path: string };
-  /** Authenticated by cloud credentials instead of a key. */
-  readonly cloud?: typeof connectAmazon;
+  /** A key of {@link CLOUDS}: authenticated by cloud credentials instead of a key. */
+  readonly cloud?: string;
   /** Keys of the provider row. */
   readonly row?: JsonObject;
   /** Rows for some of its models, or why they cannot be served; the first match wins. */
-  readonly models?: readonly (Pick<LiteLlmProvider, "preset" | "row"> & {
-    readonly form: RegExp;
-    readonly refused?: string;
-  })[];
+  readonly models?: readonly {
+    /** A regular expression. */
+    readonly form: string;
+    readonly preset: string | null;
+    readonly row?: JsonObject | undefined;
+    readonly refused?: string | undefined;
+  }[];
 }
 
-/** A server that speaks OpenAI's protocol at an address of its own. */
-const compatible = (variable?: string, base?: string): LiteLlmProvider => ({
-  preset: null,
-  ...(variable !== undefined && { variable }),
-  ...(base !== undefined && { base }),
-});
-
-const BEDROCK: LiteLlmProvider = {
-  preset: "bedrock",
-  cloud: connectAmazon,
-  models: [
-    { form: /^invoke\/.*anthropic\./, preset: "bedrock-invoke" },
-    { form: /titan-embed/, preset: null, row: { dialect: "bedrock-titan-embed" } },
-    { form: /nova-.*embed/, preset: null, row: { dialect: "bedrock-nova-embed" } },
-    {
-      form: /cohere\.(?:embed|rerank)/,
-      preset: null,
-      row: { dialect: "cohere-chat", flags: ["bedrock_invoke"] },
-    },
-    { form: /rerank/, preset: null, row: { dialect: "bedrock-rerank" } },
-    {
-      form: /^(?:agent|agentcore|invoke_agent|async_invoke|openai|imported)\//,
-      preset: null,
-      refused: "agents, imported models and batches of Bedrock have no protocol here",
-    },
-  ],
-};
-
-const VERTEX: LiteLlmProvider = {
-  preset: "vertex",
-  cloud: connectGoogle,
-  models: [
-    { form: /^claude/, preset: "vertex-anthropic" },
-    {
-      form: /^(?:meta|mistralai|mistral|ai21|jamba|llama|codestral|deepseek-ai|qwen|openai|openapi)[/-]|^\d+$/,
-      preset: null,
-      refused: "partner models and endpoints of one's own on Vertex AI have no protocol here",
-    },
-  ],
-};
-
-const VERSION_PATH = /\/v[12]$/;
-const COHERE: LiteLlmProvider = { preset: "cohere", trim: VERSION_PATH };
-const OLLAMA: LiteLlmProvider = { preset: "ollama", path: "/v1" };
-const VLLM: LiteLlmProvider = { preset: "vllm", hasNoDefault: true };
-
-/** Providers whose preset has the same name and needs nothing else. */
-const SAME_NAME = [
-  "gemini",
-  "mistral",
-  "voyage",
-  "groq",
-  "deepseek",
-  "xai",
-  "openrouter",
-  "cerebras",
-  "sambanova",
-  "nebius",
-  "scaleway",
-  "ovhcloud",
-];
-
 /** By the prefix of `litellm_params.model`. */
-const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = {
-  ...Object.fromEntries(SAME_NAME.map((preset) => [preset, { preset }])),
-  openai: { preset: "openai", responses: "openai-responses" },
-  "text-completion-openai": { preset: "openai", row: { dialect: "openai-completions", flags: [] } },
-  azure: {
-    preset: "azure-openai",
-    variable: "AZURE_API_KEY",
-    trim: /\/openai(?:\/v1|\/deployments\/.*)?$/,
-    path: "/openai/v1",
-    responses: "azure-openai-responses",
-    versioned: { preset: "azure-openai-deployments", path: "/openai" },
-  },
-  azure_ai: {
-    preset: "azure-ai",
-    variable: "AZURE_AI_API_KEY",
-    trim: /(?<=:\/\/[^/]+)\/.*$/,
-    path: "/openai/v1",
-  },
-  anthropic: { preset: "anthropic", trim: VERSION_PATH },
-  bedrock: BEDROCK,
-  bedrock_converse: BEDROCK,
-  vertex_ai: VERTEX,
-  vertex_ai_beta: VERTEX,
-  codestral: {
-    preset: "mistral",
-    variable: "CODESTRAL_API_KEY",
-    base: "https://codestral.mistral.ai/v1",
-  },
-  cohere: COHERE,
-  cohere_chat: COHERE,
-  jina_ai: { preset: "jina", variable: "JINA_AI_API_KEY" },
-  together_ai: { preset: "together", variable: "TOGETHERAI_API_KEY" },
-  fireworks_ai: { preset: "fireworks", variable: "FIREWORKS_AI_API_KEY" },
-  perplexity: { preset: "perplexity", variable: "PERPLEXITYAI_API_KEY" },
-  huggingface: { preset: "hugging-face", variable: "HUGGINGFACE_API_KEY" },
-  nvidia_nim: { preset: "nvidia", variable: "NVIDIA_NIM_API_KEY" },
-  databricks: { preset: "databricks", variable: "DATABRICKS_API_KEY" },
-  cloudflare: { preset: "cloudflare", variable: "CLOUDFLARE_API_KEY" },
-  hosted_vllm: VLLM,
-  vllm: VLLM,
-  ollama: OLLAMA,
-  ollama_chat: OLLAMA,
-  lm_studio: { preset: "lm-studio", hasNoDefault: true },
-  llamafile: { preset: "llama-cpp" },
-  openai_like: compatible("OPENAI_LIKE_API_KEY"),
-  custom_openai: compatible("OPENAI_API_KEY"),
-  litellm_proxy: {
-    preset: "litellm",
-    variable: "LITELLM_PROXY_API_KEY",
-    hasNoDefault: true,
-    forwards: true,
-  },
-  xinference: compatible("XINFERENCE_API_KEY"),
-  infinity: compatible(),
-  deepinfra: compatible("DEEPINFRA_API_KEY", "https://api.deepinfra.com/v1/openai"),
-  moonshot: compatible("MOONSHOT_API_KEY", "https://api.moonshot.ai/v1"),
-  novita: compatible("NOVITA_API_KEY", "https://api.novita.ai/v3/openai"),
-  lambda_ai: compatible("LAMBDA_API_KEY", "https://api.lambda.ai/v1"),
-  dashscope: compatible(
-    "DASHSCOPE_API_KEY",
-    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-  ),
-};
+const PROVIDERS: Readonly<Record<string, LiteLlmProvider>> = table.providers;
 
-/** Providers of models without a prefix; the first match wins. */
-const UNPREFIXED: readonly (readonly [RegExp, string])[] = [
-  [
-    /^(?:ft:)?(?:gpt-|chatgpt|o[134](?:-|$)|text-embedding-(?:3|ada)|omni-moderation|text-moderation)/,
-    "openai",
-  ],
-  [/^(?:dall-e|gpt-image|whisper|tts-|sora)/, "openai"],
-  [/^claude/, "anthropic"],
-  [/^(?:command|embed-|rerank-)/, "cohere"],
-  [/^(?:gemini-|text-multilingual-embedding)/, "vertex_ai"],
-  [/^(?:[a-z-]+\.)?(?:anthropic|amazon|meta|cohere|mistral|ai21|deepseek)\./, "bedrock"],
-  [/^deepseek-/, "deepseek"],
-  [/^(?:mistral-|codestral-|open-mi)/, "mistral"],
-];
+const CLOUDS: Readonly<Record<string, typeof connectAmazon>> = {
+  amazon: connectAmazon,
+  google: connectGoogle,
+};
 
 /**
  * Provider and model of `litellm_params.model`. The prefix is empty where none is known.
@@ -204,7 +74,9 @@ export function splitModel(model: string, custom: string | null) {
   const [first = "", ...rest] = model.split("/");
   const isPrefixed =
     rest.length > 0 && (custom === null ? Object.hasOwn(PROVIDERS, first) : first === custom);
-  const named = isPrefixed ? first : (custom ?? UNPREFIXED.find(([form]) => form.test(model))?.[1]);
+  const named = isPrefixed
+    ? first
+    : (custom ?? table.unprefixed.find(({ form }) => new RegExp(form).test(model))?.prefix);
   const prefix = named ?? (rest.length > 0 ? first : "");
   return {
     prefix,
@@ -246,7 +118,7 @@ export function connectionOf(
   const { prefix, row, name } = splitModel(written, params.text("custom_llm_provider"));
   if (row === undefined)
     return "this provider of LiteLLM has no preset here; if it speaks OpenAI's protocol, write `openai/` before the model and set `api_base`";
-  const form = row.models?.find((one) => one.form.test(name));
+  const form = row.models?.find((one) => new RegExp(one.form).test(name));
   if (form?.refused !== undefined) return form.refused;
   const bare = name.replace(/^(?:converse|converse_like|invoke|chat|rerank)\//, "");
   const isResponses = mode === "responses" || bare.startsWith("responses/");
@@ -257,13 +129,14 @@ export function connectionOf(
   const { preset, row: shape } = presetAt(named, address?.base ?? null);
   const facts = presetOf(preset);
   // The preset has a placeholder of its own, in the form of the provider's hosts.
-  const hasForm = row.cloud === undefined && facts?.address !== undefined;
+  const connect = rowOf(CLOUDS, row.cloud);
+  const hasForm = connect === undefined && facts?.address !== undefined;
   const base =
     address === null || (missing !== null && hasForm)
       ? null
       : `${address.base}${address.base.endsWith(path) ? "" : path}`;
   const version = versionOf(params, preset, row);
-  const cloud = row.cloud?.(params, form?.row, base, imported);
+  const cloud = connect?.(params, form?.row, base, imported);
   const given = cloud?.baseUrl ?? base;
   const claimed = region ?? (row.forwards === true ? UNSTATED : null);
   const isUnpinned =
@@ -358,7 +231,7 @@ function addressOf(
   if (address.missing !== null) return address;
   for (const item of [given, set ?? []].flat())
     imported.report.add("carried", item, "`base_url` of the provider");
-  return { ...address, base: address.base.replace(row.trim ?? "", "") };
+  return { ...address, base: address.base.replace(new RegExp(row.trim ?? "^"), "") };
 }
 
 /** Text of a scalar; other values are no address. */

@@ -21,39 +21,10 @@ import {
   presetVariable,
 } from "../configuration/rows.ts";
 import { type Fields, rowOf } from "../source.ts";
-
-/** Providers of Portkey whose preset has the same name. */
-const SAME_NAME = [
-  "openai",
-  "azure-openai",
-  "anthropic",
-  "bedrock",
-  "cohere",
-  "voyage",
-  "jina",
-  "groq",
-  "deepseek",
-  "openrouter",
-  "cerebras",
-  "sambanova",
-  "nebius",
-  "databricks",
-  "ollama",
-];
+import providers from "./providers.json" with { type: "json" };
 
 /** Presets of Portkey's providers, by their names. */
-const PROVIDERS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(SAME_NAME.map((name) => [name, name])),
-  "vertex-ai": "vertex",
-  google: "gemini",
-  "mistral-ai": "mistral",
-  "x-ai": "xai",
-  "together-ai": "together",
-  "fireworks-ai": "fireworks",
-  "perplexity-ai": "perplexity",
-  huggingface: "hugging-face",
-  "workers-ai": "cloudflare",
-};
+const PROVIDERS: Readonly<Record<string, string>> = providers;
 
 /** Azure with a version: the path of a deployment. */
 const VERSIONED: Readonly<Record<string, { readonly preset: string; readonly path: string }>> = {
