@@ -4,6 +4,7 @@ import { createInterface } from "node:readline/promises";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
+  ID_FORM,
   asTyped,
   defaultFlags,
   textFlags,
@@ -91,7 +92,7 @@ function readAnswers(given: Given) {
   const workspace = readWorkspaceName(given.workspace === "" ? DEFAULT_WORKSPACE : given.workspace);
   /** Regions or areas; none: the widest address of each provider. */
   const regions = listItems(given.regions);
-  if (!regions.every((region) => /^[a-z0-9][a-z0-9_-]{0,62}$/.test(region)))
+  if (!regions.every((region) => ID_FORM.test(region)))
     throw new UsageError("--regions: must be regions or areas, separated by commas, such as eu,us");
   const noTraining = given.noTraining.toLowerCase();
   if (!["", "no", "n", "yes", "y"].includes(noTraining))

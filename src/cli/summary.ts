@@ -1,7 +1,7 @@
 import type { JsonObject } from "../canon/json.ts";
-import { GROUPED, readGrouping, type Grouping } from "../governance/increments.ts";
+import { GROUPED, readGrouping } from "../governance/increments.ts";
 import type { Measures, ShadowPolicy, SpendMeasures } from "../governance/measures.ts";
-import { readWindow, windowOf, type Window } from "../governance/roll-up.ts";
+import { readWindow, windowOf } from "../governance/roll-up.ts";
 import { MAXIMUM_GROUPS, summarise } from "../governance/summarise.ts";
 import {
   MAXIMUM_CSV_GROUPS,
@@ -43,11 +43,7 @@ const FLAGS = {
 type Values = FlagValues<typeof FLAGS>;
 
 /** Time window and grouping of both commands. @throws {UsageError} */
-function readSelection(
-  values: Values,
-  of: keyof typeof GROUPED,
-  now: number,
-): { readonly window: Window; readonly grouping: Grouping } {
+function readSelection(values: Values, of: keyof typeof GROUPED, now: number) {
   const names = (values["group-by"] ?? []).flatMap(listItems);
   const grouping = readGrouping(
     names.map((name) => readValue("--group-by", name, GROUPED[of].dimensions)),
@@ -66,16 +62,29 @@ function usage(problem: string): UsageError {
   );
 }
 
-/** Prints the text of the named workspace, or of each workspace that has counts. */
+/** Prints the counts of the named workspace, or of each workspace that has some. */
 async function printWorkspaces(
   values: Values,
   io: CommandIo,
-  textOf: (store: Store, workspace: string | null) => Promise<string>,
+  { window, grouping }: ReturnType<typeof readSelection>,
+  textOf: (
+    found: Awaited<ReturnType<typeof summarise>>,
+    workspace: string | null,
+    store: Store,
+  ) => Promise<string> | string,
+  maximum?: number,
 ): Promise<number> {
   return await withStore(values.database, io, false, async (store) => {
     const workspaces =
       values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];
-    for (const workspace of workspaces) io.stdout(await textOf(store, workspace));
+    for (const workspace of workspaces) {
+      const found = await summarise(
+        (facet) => store.summary.read({ workspace, ...windowOf(facet, window) }),
+        grouping,
+        maximum,
+      );
+      io.stdout(await textOf(found, workspace, store));
+    }
     if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
     return EXIT.ok;
   });
@@ -139,16 +148,11 @@ export const summary = flagCommand(
   async (values, io) => {
     const json = wantsJson(values.format);
     const now = Date.now();
-    const { window, grouping } = readSelection(values, "summary", now);
-    return await printWorkspaces(values, io, async (store, workspace) => {
-      const found = await summarise(
-        (facet) => store.summary.read({ workspace, ...windowOf(facet, window) }),
-        grouping,
-      );
+    const selection = readSelection(values, "summary", now);
+    return await printWorkspaces(values, io, selection, async (found, workspace, store) => {
       const context = {
         workspaces: workspace === null ? [] : [workspace],
-        window,
-        grouping,
+        ...selection,
         now,
         loaded: null,
         stored: await readStoredPolicies(store),
@@ -288,18 +292,15 @@ export const spend = flagCommand(
     const format = readValue("--format", values.format ?? "terminal", SPEND_FORMATS);
     if (format === "csv" && values.workspace === undefined)
       throw new UsageError("--workspace: is missing; CSV is of one workspace");
-    const { window, grouping } = readSelection(values, "spend", Date.now());
-    return await printWorkspaces(values, io, async (store, workspace) => {
-      const found = await summarise(
-        (facet) => store.summary.read({ workspace, ...windowOf(facet, window) }),
-        grouping,
-        format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS,
-      );
+    const selection = readSelection(values, "spend", Date.now());
+    const textOf: Parameters<typeof printWorkspaces>[3] = (found, workspace) => {
       const workspaces = workspace === null ? [] : [workspace];
-      const answer = spendAnswer(workspaces, window, grouping, found, []);
+      const answer = spendAnswer(workspaces, selection.window, selection.grouping, found, []);
       if (format === "csv") return spendCsv(answer);
       return format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer);
-    });
+    };
+    const maximum = format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS;
+    return await printWorkspaces(values, io, selection, textOf, maximum);
   },
 );
 

@@ -1,7 +1,7 @@
 import { type JsonValue, parseJsonObject } from "../../canon/json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../evidence/evidence-store.ts";
-import { CommandError, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError, UsageError, errorCode, type CommandIo } from "../terminal/command-io.ts";
 import {
   formatHeader,
   formatPolicyHeader,
@@ -185,7 +185,7 @@ function attempt<Result>(action: () => Result): Result {
   try {
     return action();
   } catch (error) {
-    const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+    const code = errorCode(error);
     const shown = typeof code === "string" && /^[A-Z0-9_]{2,20}$/.test(code) ? ` (${code})` : "";
     throw new CommandError(
       `--output: the file cannot be written${shown}; check the path, its access rights and the free space on the disk`,

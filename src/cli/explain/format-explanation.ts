@@ -216,9 +216,7 @@ function measuredNote(candidate: JsonObject): readonly string[] {
 /** Facts about a call that the plan does not show. */
 function callNotes(explanation: JsonObject): readonly string[] {
   const plan = objectsOf(explanation, "plan");
-  const equals = [...Map.groupBy(plan, ({ tier }) => tier).values()].filter(
-    ({ length }) => length > 1,
-  );
+  const equals = tiersOf(plan).filter(({ length }) => length > 1);
   const atDispatch = objectsOf(explanation, "constraints").filter(
     ({ reason }) => reason === "ORDERED_AT_DISPATCH",
   );
@@ -283,14 +281,17 @@ function isArranged(explanation: JsonObject): boolean {
   return objectOf(explanation, "arrangement")?.["by_chance"] === false;
 }
 
+/** Candidates of equal rank together. */
+function tiersOf(plan: readonly JsonObject[]) {
+  return [...Map.groupBy(plan, ({ tier }) => tier).values()];
+}
+
 /**
  * `a or b, then c`: equals are put in order when a call is made. `a, then b` where the server has
  * sorted them.
  */
 function planText(plan: readonly JsonObject[], isSorted: boolean): string {
-  const tiers = isSorted
-    ? plan.map((one) => [one])
-    : [...Map.groupBy(plan, ({ tier }) => tier).values()];
+  const tiers = isSorted ? plan.map((one) => [one]) : tiersOf(plan);
   return tiers
     .map((tier) => tier.map((candidate) => textOf(candidate, "endpoint")).join(" or "))
     .join(", then ");

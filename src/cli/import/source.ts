@@ -290,9 +290,7 @@ export class Fields implements Spot {
   /** These members before those of another mapping. */
   over(other: Fields): Fields {
     const members = new Map([...other.#members, ...this.#members]);
-    const joined = new Fields({ at: this.at, members }, this.path, this.#reading);
-    joined.#seen = new Map(this.#seen);
-    return joined;
+    return this.#copy(members, new Map(this.#seen));
   }
 
   /** The same with another text in one member; reading one of the two marks both. */
@@ -300,9 +298,13 @@ export class Fields implements Spot {
     const keyAt = this.#members.get(name)?.keyAt ?? this.at;
     const members = new Map(this.#members);
     members.set(name, { keyAt, node: { kind: "scalar", at: keyAt, value } });
-    const changed = new Fields({ at: this.at, members }, this.path, this.#reading);
-    changed.#seen = this.#seen;
-    return changed;
+    return this.#copy(members, this.#seen);
+  }
+
+  #copy(members: MapNode["members"], seen: Map<string, "read" | "noted">): Fields {
+    const copy = new Fields({ at: this.at, members }, this.path, this.#reading);
+    copy.#seen = seen;
+    return copy;
   }
 
   /** Reports the members that are present, with everything below them. */

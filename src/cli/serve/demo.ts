@@ -30,17 +30,20 @@ export function demoRequest(table: RoutingTable): DemoRequest | null {
   for (const workspace of ["demo", ...others]) {
     const routes = table.workspaces[workspace]?.approve.routes ?? [];
     for (const [operation, path, body] of REQUESTS) {
-      const route = routes.find((id) =>
-        endpointsOf(table, id).some(({ model }) =>
-          table.models[model]?.operations.includes(operation),
-        ),
-      );
+      const route = routes.find((id) => isServing(table, id, operation));
       if (route === undefined) continue;
       const allow = isTrainedOn(table, route) ? { provider: { data_collection: "allow" } } : {};
       return { workspace, path, body: { model: route, ...body, ...allow } };
     }
   }
   return null;
+}
+
+/** Whether an endpoint of the route serves the operation. */
+export function isServing(table: RoutingTable, route: string, operation: ModelOperation): boolean {
+  return endpointsOf(table, route).some(
+    ({ model }) => table.models[model]?.operations.includes(operation) === true,
+  );
 }
 
 /** The primary endpoint of a route, then its fallbacks. */

@@ -6,7 +6,7 @@ import { createKey, importKey, type CreatedKey } from "../../keys/key-record.ts"
 import { parseKeyText } from "../../keys/key-text.ts";
 import { DuplicateKeyError } from "../../keys/key-store.ts";
 import type { Store } from "../../store/port.ts";
-import { CommandError } from "../terminal/command-io.ts";
+import { CommandError, errorCode } from "../terminal/command-io.ts";
 
 const DAY = 86_400_000;
 
@@ -86,7 +86,7 @@ async function writeKeyFile(file: string, text: string): Promise<void> {
     if (isOurs) await rm(file, { force: true });
     const isThere =
       error instanceof Error &&
-      Reflect.get(error, "code") === "EEXIST" &&
+      errorCode(error) === "EEXIST" &&
       Reflect.get(error, "syscall") === "open";
     throw new CommandError(
       `--first-key-file: ${file} ${isThere ? "exists already, and is not overwritten" : "cannot be written"}, so no first key was made; ` +

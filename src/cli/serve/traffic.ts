@@ -4,7 +4,7 @@ import type { Budget } from "../../canon/limits.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { createKey, DAY } from "../../keys/key-record.ts";
 import type { RunningServer } from "../../server/running-server.ts";
-import { endpointsOf } from "./demo.ts";
+import { endpointsOf, isServing } from "./demo.ts";
 
 /** Milliseconds: 240 requests in a minute stay below the limits of the example's workspaces. */
 const PAUSE = 250;
@@ -86,11 +86,7 @@ export async function sendTraffic(
 }
 
 function routesOf(table: RoutingTable, workspace: string): Omit<Caller, "key"> {
-  const chats = Object.keys(table.routes).filter((id) =>
-    endpointsOf(table, id).some(({ model }) =>
-      table.models[model]?.operations.includes("generate"),
-    ),
-  );
+  const chats = Object.keys(table.routes).filter((id) => isServing(table, id, "generate"));
   const approved = new Set(table.workspaces[workspace]?.approve.routes);
   return {
     routes: chats.filter((id) => approved.has(id)),

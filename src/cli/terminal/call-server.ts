@@ -5,7 +5,7 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
-import { CommandError, UsageError, type CommandIo } from "./command-io.ts";
+import { CommandError, UsageError, errorCode, type CommandIo } from "./command-io.ts";
 import { printable } from "./printing.ts";
 
 /** How long a server may take, milliseconds. */
@@ -149,7 +149,7 @@ function codeOf(error: unknown): string | null {
   const reason = error instanceof Error ? error.cause : undefined;
   if (!(reason instanceof Error)) return null;
   if (reason.name === "TimeoutError") return "TIMEOUT";
-  const code: unknown = reason.cause instanceof Error ? Reflect.get(reason.cause, "code") : null;
+  const code = errorCode(reason.cause);
   return typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? code : null;
 }
 
@@ -265,18 +265,19 @@ export function objectOf(object: JsonObject | null, name: string): JsonObject | 
 }
 
 export function objectsOf(object: JsonObject | null, name: string): readonly JsonObject[] {
+  return itemsOf(object, name).filter((item) => isJsonObject(item));
+}
+
+function itemsOf(object: JsonObject | null, name: string): readonly unknown[] {
   const value = object?.[name];
-  return Array.isArray(value) ? value.filter((item): item is JsonObject => isJsonObject(item)) : [];
+  return Array.isArray(value) ? value : [];
 }
 
 /** Strings of a list, safe for a terminal. */
 export function stringsOf(object: JsonObject | null, name: string): readonly string[] {
-  const value = object?.[name];
-  return Array.isArray(value)
-    ? value
-        .filter((item): item is string => typeof item === "string")
-        .map((item) => printable(item))
-    : [];
+  return itemsOf(object, name)
+    .filter((item) => typeof item === "string")
+    .map(printable);
 }
 
 /** A finite number; `null` for anything else. */

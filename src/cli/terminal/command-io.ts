@@ -41,6 +41,11 @@ export class NotNowError extends CommandError {
   override readonly exit = EXIT.notNow;
 }
 
+/** Code of a Node error, such as `ENOENT`; anything else has none. */
+export function errorCode(error: unknown): unknown {
+  return error instanceof Error ? Reflect.get(error, "code") : undefined;
+}
+
 /** Runs one command. @returns the exit code. */
 export type Command = (argv: readonly string[], io: CommandIo) => Promise<number>;
 

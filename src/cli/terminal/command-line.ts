@@ -3,7 +3,14 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { nearestName } from "../../canon/nearest-name.ts";
 import { readTime } from "../../canon/rfc3339.ts";
-import { CommandError, EXIT, UsageError, type Command, type CommandIo } from "./command-io.ts";
+import {
+  CommandError,
+  EXIT,
+  UsageError,
+  errorCode,
+  type Command,
+  type CommandIo,
+} from "./command-io.ts";
 import { isShowable, quote, suggest } from "../../compile/authored/literal-secrets.ts";
 import { KeyOptionError } from "../../keys/key-record.ts";
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
@@ -196,7 +203,7 @@ export function readArguments<const Given extends Options>(
 function describeError(error: unknown, known: readonly string[]): string {
   const text = error instanceof Error ? error.message : "";
   const flag = /'(?:-[a-z], )?(--?[a-z][a-z-]{0,40})(?:[ =][^']*)?'/.exec(text)?.[1] ?? "a flag";
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  const code = errorCode(error);
   if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
     const flags = known.map((name) => `--${name}`);
     return `${flag}: there is no such flag${didYouMean(flag, flags)}`;
@@ -307,18 +314,23 @@ export function readInstant(flag: string, text: string, sign: 1 | -1, example: s
   return time;
 }
 
-/** Parses a whole number from 1 to `most`. @throws {UsageError} */
-export function readCount(flag: string, text: string, most: number): number {
+/**
+ * Parses a whole number from 1 to `most`. @param unit for the message, such as ` of seconds`.
+ * @throws {UsageError}
+ */
+export function readCount(flag: string, text: string, most: number, unit: string = ""): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (count < 1 || count > most)
-    throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
+    throw new UsageError(`${flag}: must be a whole number${unit} from 1 to ${most}`);
   return count;
 }
 
+/** Ids of workspaces, providers, regions and labels in routes.yaml. */
+export const ID_FORM = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+
 /** The name of a workspace for a new routes.yaml. @throws {UsageError} */
 export function readWorkspaceName(text: string): string {
-  if (/^[a-z0-9][a-z0-9_-]{0,62}$/.test(text) && !Object.hasOwn(Object.prototype, text))
-    return text;
+  if (ID_FORM.test(text) && !Object.hasOwn(Object.prototype, text)) return text;
   throw new UsageError(
     "--workspace: must be 1 to 63 lower-case letters, digits, - or _, beginning with a letter or digit, and no reserved name",
   );

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, open, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, posix } from "node:path";
-import { CommandError } from "./command-io.ts";
+import { CommandError, errorCode } from "./command-io.ts";
 
 /** A file to write; `shown` is its path as messages print it. */
 interface FileToWrite {
@@ -85,7 +85,7 @@ async function writeWhole(target: string, text: string, mode: number): Promise<v
 }
 
 function notWritten(shown: string, error: unknown): CommandError {
-  const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
+  const code = errorCode(error);
   if (code === "EEXIST")
     return new CommandError(
       `${shown}: exists already and is left as it is; choose another name or folder`,

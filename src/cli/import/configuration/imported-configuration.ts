@@ -6,7 +6,7 @@ import { Findings } from "../../../compile/findings/findings.ts";
 import { presetOf, type PresetSample } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
-import EMBEDDING_MODELS from "./embedding-models.json" with { type: "json" };
+import MODELS from "./models.json" with { type: "json" };
 import { ImportReport, type Reading, rowOf, type Spot } from "../source.ts";
 import {
   NameSpace,
@@ -309,21 +309,11 @@ const OPERATIONS: Readonly<Record<string, ModelOperation>> = {
   moderation: "moderate",
 };
 
-/** Kinds of calls by the model's name, where the source does not state them. */
-const FORMS: readonly (readonly [RegExp, string])[] = [
-  [/rerank/i, "rerank"],
-  [/embed|(?:^|\/)(?:bge-|voyage-|gte-|e5-)/i, "embedding"],
-  [/moderation/i, "moderation"],
-  [/dall-e|gpt-image|stable-diffusion|imagen|flux|(?:^|\/)sd3|stability\./i, "image_generation"],
-  [/whisper|transcribe/i, "audio_transcription"],
-  [/(?:^|\/)tts|-tts/i, "audio_speech"],
-  [/realtime/i, "realtime"],
-  [/(?:^|\/)(?:sora|veo)/i, "video_generation"],
-];
-
 /** The kind of call of a model: the stated one, or that of its name; chat otherwise. */
 export function modeOf(stated: string | null, model: string): string {
-  return stated ?? FORMS.find(([form]) => form.test(model))?.[1] ?? "chat";
+  return (
+    stated ?? MODELS.kinds.find(({ form }) => new RegExp(form, "i").test(model))?.kind ?? "chat"
+  );
 }
 
 /** `null`: no surface serves this kind of call. */
@@ -340,5 +330,5 @@ export function operationOf(mode: string): ModelOperation | null {
  */
 function embeddingModel(name: string) {
   const bare = name.slice(name.lastIndexOf("/") + 1).replace(/:latest$/, "");
-  return EMBEDDING_MODELS.find(({ form }) => new RegExp(form, "i").test(bare));
+  return MODELS.embeddings.find(({ form }) => new RegExp(form, "i").test(bare));
 }

@@ -5,6 +5,7 @@ import type { Balance } from "../../../canon/table.ts";
 import type { Fields, Spot } from "../source.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import { presetOf } from "../../../compile/presets.ts";
+import { ID_FORM } from "../../terminal/command-line.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
 
 /** A rule that the generated policies share. */
@@ -344,8 +345,6 @@ export function priceRow(usd: Readonly<Record<string, number | null>>): JsonObje
 
 /** Names of routes, models and endpoints. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$/;
-/** Ids of providers, workspaces, regions and labels. */
-const ID = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 
 /**
  * A text as a name: itself where it is one. Text that looks like a credential becomes `fallback`.
@@ -356,7 +355,7 @@ export function asName(text: string, fallback: string): string {
 
 /** A text as an id in lower case; `fallback` as for {@link asName}. */
 export function asId(text: string, fallback: string): string {
-  return respelt(text, ID, /[^a-z0-9_]+/g, 58) ?? fallback;
+  return respelt(text, ID_FORM, /[^a-z0-9_]+/g, 58) ?? fallback;
 }
 
 /**
@@ -367,7 +366,7 @@ function respelt(text: string, form: RegExp, others: RegExp, most: number): stri
   if (looksLikeSecret(text)) return null;
   const spelt = form.test(text)
     ? text
-    : (form === ID ? text.toLowerCase() : text)
+    : (form === ID_FORM ? text.toLowerCase() : text)
         .replaceAll(others, "-")
         .replace(/^[^A-Za-z0-9]+/, "")
         .slice(0, most)
@@ -390,13 +389,16 @@ export class NameSpace {
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,126}$/;
 
-/** Placeholders for a key of a self-hosted server without keys. */
-const NO_KEY =
-  /^(?:|none|null|empty|dummy|fake|fake[-_]?(?:api[-_]?)?key|not[-_]?needed|anything|na|n\/a|no[-_]?key|placeholder|x+)$/i;
+/** Placeholders for a key of a self-hosted server without keys, without `-`, `_` and `/`. */
+const NO_KEYS =
+  "none null empty dummy fake fakekey fakeapikey notneeded anything na nokey placeholder".split(
+    " ",
+  );
 
 /** Whether the text of a key is a placeholder for no key. */
 export function isKeyPlaceholder(text: string): boolean {
-  return NO_KEY.test(text);
+  const bare = text.toLowerCase().replaceAll(/[-_/]/g, "");
+  return NO_KEYS.includes(bare) || /^x*$/.test(bare);
 }
 
 /**

@@ -405,6 +405,10 @@ export type SlotView = NonNullable<PolicyView["candidate"]>;
  */
 export type Content = Pick<SlotView, "revision" | "digest">;
 
+const DIGEST = /^[0-9a-f]{64}$/;
+/** Enough digits to name a content of one policy. */
+const DIGEST_START = /^[0-9a-f]{6,64}$/;
+
 /** `r4 (9f2c1a7b)`; `nothing` for `null`. */
 export function contentText(content: Content | null): string {
   return content === null ? "nothing" : `${content.revision} (${content.digest.slice(0, 8)})`;
@@ -435,8 +439,7 @@ export function parseView(answer: JsonObject | null): PolicyView {
     throw notPolicies();
   }
   const view = readable(() => readAnswer(POLICY, answer));
-  for (const { digest } of contentsOf(view))
-    if (!/^[0-9a-f]{64}$/.test(digest)) throw notPolicies();
+  for (const { digest } of contentsOf(view)) if (!DIGEST.test(digest)) throw notPolicies();
   return view;
 }
 
@@ -478,7 +481,7 @@ function recordedContent(record: JsonObject | null): Content | null {
   if (record?.revision === undefined) return null;
   const { revision, digest } = record;
   if (!Number.isSafeInteger(revision) || Number(revision) < 0) throw notPolicies();
-  if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest)) throw notPolicies();
+  if (typeof digest !== "string" || !DIGEST.test(digest)) throw notPolicies();
   return { revision: `r${Number(revision)}`, digest };
 }
 
@@ -529,7 +532,7 @@ export async function findContent(
 ): Promise<Content | null> {
   if (name === "enforced" || name === "candidate") return view[name];
   const isRevision = /^r\d{1,9}$/.test(name);
-  if (!isRevision && !/^[0-9a-f]{6,64}$/.test(name)) {
+  if (!isRevision && !DIGEST_START.test(name)) {
     throw new UsageError(
       `${flag}: must be enforced, candidate, a revision such as r4, or six or more digits of a digest`,
     );
@@ -569,7 +572,7 @@ export async function requestedContent(
   view: PolicyView,
   digest: string | undefined,
 ): Promise<Content> {
-  if (digest !== undefined && !/^[0-9a-f]{6,64}$/.test(digest)) {
+  if (digest !== undefined && !DIGEST_START.test(digest)) {
     throw new UsageError("--digest: must be 6 to 64 digits of a digest (0-9, a-f)");
   }
   const content =

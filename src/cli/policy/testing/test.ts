@@ -13,6 +13,7 @@ import { formatDiagnostics } from "../../terminal/report.ts";
 import {
   defaultFlags,
   flagCommand,
+  readCount,
   readValue,
   textFlags,
   type FlagValues,
@@ -119,7 +120,7 @@ function readOptions(values: Values) {
     threshold: values.threshold === undefined ? 0 : readThreshold(values.threshold),
     strict: values.strict,
     /** Milliseconds for the whole run. */
-    timeout: readTimeout(values.timeout),
+    timeout: 1_000 * readCount("--timeout", values.timeout, LONGEST_TIMEOUT, " of seconds"),
     cache: values.cache,
   };
 }
@@ -139,16 +140,6 @@ function readThreshold(text: string): number {
   if (percentage > 100)
     throw new UsageError("--threshold: must be a number from 0 to 100, such as 95");
   return percentage;
-}
-
-/** @returns milliseconds. */
-function readTimeout(text: string): number {
-  const seconds = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (seconds < 1 || seconds > LONGEST_TIMEOUT)
-    throw new UsageError(
-      `--timeout: must be a whole number of seconds from 1 to ${LONGEST_TIMEOUT}`,
-    );
-  return seconds * 1_000;
 }
 
 async function run(options: TestOptions, io: CommandIo): Promise<number> {
