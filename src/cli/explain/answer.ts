@@ -29,6 +29,7 @@ import {
   simulationQuestion,
   type SimulatedOperation,
 } from "../../http/control/simulate.ts";
+import { RefusalError } from "../../http/refusal.ts";
 import { bodyValidator } from "../../http/validate-body.ts";
 import { initialMode, policyData } from "../../policy/input-schema.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
@@ -83,12 +84,12 @@ export async function explainFromFiles(
   const { question, request } =
     body === null
       ? { question: asSampled, request: null }
-      : accepted(simulationQuestion(requestBody(sample, body), operation));
+      : accepted(() => simulationQuestion(requestBody(sample, body), operation));
   const { at = null, promoted } = options;
   const view = { time: at ?? sample.time, promoted };
   const decider = createDecider(table, set, Date.now);
   const { policies, decision: decided } = decideFrom(decider, identity, question, view, Date.now);
-  const decision = accepted(simulatedDecision(request, operation, table, decided));
+  const decision = accepted(() => simulatedDecision(request, operation, table, decided));
   const paths = request?.paths ?? null;
   const explained = { table, policies, identity, question, paths, ...view };
   const locations = locationsOf(files);
@@ -265,9 +266,13 @@ function vocabularyNotes({ vocabulary }: RoutingTable, { key }: SampleRequest): 
 }
 
 /** The result of a step that may refuse the request. @throws {CommandError} */
-function accepted<Result extends object>(result: Result | ServiceError): Result {
-  if ("code" in result) throw refusedRequest(result);
-  return result;
+function accepted<Result>(step: () => Result): Result {
+  try {
+    return step();
+  } catch (error) {
+    const refused = error instanceof RefusalError ? error.answer : null;
+    throw refused === null ? error : refusedRequest(refused);
+  }
 }
 
 /** The error of a request that is refused before a decision. */
