@@ -1,4 +1,5 @@
 import { isOperation } from "../canon/operation.ts";
+import { readTime } from "../canon/rfc3339.ts";
 import {
   answeredBy,
   shares,
@@ -34,9 +35,6 @@ export const MAXIMUM_HOURLY_DAYS = 31;
 
 /** Later times end in an hour that RFC 3339 cannot write. */
 const LAST_INSTANT = Date.UTC(9999, 0, 1);
-
-const INSTANT =
-  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /**
  * A problem with a member of the question, in a sentence for the caller that does not repeat what
@@ -96,14 +94,8 @@ export const NO_INSTANT =
 
 /** Milliseconds since the epoch; `null` for a text that names no instant, such as 30 February. */
 export function readInstant(text: string): number | null {
-  const [, year, month, day] = INSTANT.exec(text) ?? [];
-  if (year === undefined || month === undefined || day === undefined) return null;
-  const time = Date.parse(text.toUpperCase());
-  // Some days beyond a month's end are read as days of the next one.
-  const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-  return Number.isNaN(time) || time < 0 || time > LAST_INSTANT || Number(day) > lastDay
-    ? null
-    : time;
+  const time = readTime(text);
+  return time === null || time < 0 || time > LAST_INSTANT ? null : time;
 }
 
 /** The start of a step, RFC 3339. @param at steps since the epoch. @param step milliseconds. */

@@ -11,6 +11,7 @@ import {
   type ValueOf,
   whole,
   wholeOrNull,
+  titled,
 } from "../canon/json/schema.ts";
 import type { JsonValue } from "../canon/json.ts";
 import { REVISION_PATTERN, formatRevision, type PolicyIdentity } from "../canon/policy.ts";
@@ -28,9 +29,9 @@ import { HOUR, formatStart, type Window } from "./roll-up.ts";
 import type { Group, Summary } from "./summarise.ts";
 import { contentOf, type PolicyStates, type PolicyStatus } from "../lifecycle/lifecycle.ts";
 
-export const SPEND = {
-  title: "Spend",
-  ...whole(
+export const SPEND = titled(
+  "Spend",
+  whole(
     {
       object: { const: "spend" },
       workspace: described(NULLABLE_TEXT, "`null` where several are counted."),
@@ -74,7 +75,7 @@ export const SPEND = {
     },
     "What the requests of the key's workspace, or of all that the caller may read, cost: an estimate from list prices, and not a bill.",
   ),
-} as const;
+);
 
 export type SpendAnswer = ValueOf<typeof SPEND>;
 
@@ -158,9 +159,9 @@ function slotSchema(description: string) {
   );
 }
 
-export const GOVERNANCE_SUMMARY = {
-  title: "GovernanceSummary",
-  ...whole(
+export const GOVERNANCE_SUMMARY = titled(
+  "GovernanceSummary",
+  whole(
     {
       object: { const: "governance.summary" },
       version: { const: 1 },
@@ -246,7 +247,7 @@ export const GOVERNANCE_SUMMARY = {
     },
     "Operational evidence of the key's workspace, or of all that the caller may read, without content. Not a bill.",
   ),
-} as const;
+);
 
 /** Text of an answer is never free text: it is what `asIdentifier` made. */
 type Identified<Value> = Value extends string

@@ -198,7 +198,7 @@ const MAXIMUM_ATTEMPTS = 10;
  */
 export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bounds | ServiceError {
   const exact = readNumber(headers["x-request-timeout-ms"]);
-  if (exact === "invalid" || (exact !== null && exact < 1)) {
+  if (exact !== null && !(exact >= 1)) {
     return invalidRequest(
       "invalid_timeout",
       "x-request-timeout-ms must be a number of milliseconds, at least 1",
@@ -206,20 +206,16 @@ export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bound
   }
   // A client library's own header is taken as a hint: an odd value is no reason to refuse.
   const seconds = readNumber(headers["x-stainless-timeout"]);
-  const hinted =
-    seconds === "invalid" || seconds === null || seconds <= 0 ? ceiling : seconds * 1000;
+  const hinted = seconds !== null && seconds > 0 ? seconds * 1000 : ceiling;
   const attempts = readNumber(headers["x-max-attempts"]);
-  if (
-    attempts === "invalid" ||
-    (attempts !== null && (!Number.isInteger(attempts) || attempts < 1))
-  ) {
+  if (!isCount(attempts)) {
     return invalidRequest(
       "invalid_max_attempts",
       "x-max-attempts must be a whole number, at least 1",
     );
   }
   const batch = readNumber(headers["x-max-batch-size"]);
-  if (batch === "invalid" || (batch !== null && (!Number.isInteger(batch) || batch < 1))) {
+  if (!isCount(batch)) {
     return invalidRequest(
       "invalid_max_batch_size",
       "x-max-batch-size must be a whole number, at least 1",
@@ -232,12 +228,16 @@ export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bound
   };
 }
 
-function readNumber(value: string | readonly string[] | undefined): number | "invalid" | null {
+/** `NaN` for anything that is no decimal number. */
+function readNumber(value: string | readonly string[] | undefined): number | null {
   if (value === undefined) return null;
   return typeof value === "string" && /^\d{1,12}(\.\d{1,6})?$/.test(value)
     ? Number(value)
-    : "invalid";
+    : Number.NaN;
 }
+
+const isCount = (value: number | null): boolean =>
+  value === null || (Number.isInteger(value) && value >= 1);
 
 /** Headers of the surface's protocol, and the names of those that no provider gets. */
 export function readProtocolHeaders(

@@ -8,10 +8,10 @@ import {
   type NewKey,
   type Rotation,
 } from "../canon/credentials/service-key.ts";
-import { SCOPES, isScope, type Scope } from "../canon/identity.ts";
+import { SCOPES } from "../canon/identity.ts";
 import { isTimeZone } from "../canon/local-time.ts";
 import { SMALLEST_BUDGET, type Budget, type KeyLimits } from "../canon/limits.ts";
-import { OPERATIONS, isOperation } from "../canon/operation.ts";
+import { OPERATIONS } from "../canon/operation.ts";
 import { OWNER_PATTERN } from "../canon/table.ts";
 import { KeyNotActiveError, KeyRotatedError, type KeyRecord, type KeyStore } from "./key-store.ts";
 import {
@@ -26,65 +26,76 @@ import {
 const MAXIMUM_ROUTES = 256;
 const MAXIMUM_ORIGINS = 32;
 
+/** @throws {KeyOptionError} where the condition does not hold. */
+function demand(holds: boolean, field: KeyField, fix: string): void {
+  if (!holds) throw new KeyOptionError(field, fix);
+}
+
+const isWhole = (value: number, minimum: number, maximum: number): boolean =>
+  Number.isSafeInteger(value) && value >= minimum && value <= maximum;
+
 /** @throws {KeyOptionError} */
 export function checkExchange(requested: NewExchange | null): ExchangeGrant | null {
   if (requested === null) return null;
   const { minimum, maximum } = TOKEN_LIFETIME;
-  const { maximumLifetime } = requested;
-  if (
-    !Number.isSafeInteger(maximumLifetime) ||
-    maximumLifetime < minimum ||
-    maximumLifetime > maximum
-  ) {
-    throw new KeyOptionError(
-      "exchange.maximum_lifetime",
-      `give whole seconds from ${minimum} to ${maximum}`,
-    );
-  }
+  const { maximumLifetime, operations, routes, origins } = requested;
+  demand(
+    isWhole(maximumLifetime, minimum, maximum),
+    "exchange.maximum_lifetime",
+    `give whole seconds from ${minimum} to ${maximum}`,
+  );
   return {
     maximumLifetime,
-    operations: checkOperations(requested.operations),
-    routes: checkRoutes(requested.routes),
-    origins: checkOrigins(requested.origins),
+    operations:
+      operations === null
+        ? null
+        : checkNames("exchange.operations", operations, OPERATIONS, ", or leave it out"),
+    routes: checkTexts(
+      "exchange.routes",
+      routes,
+      MAXIMUM_ROUTES,
+      isRouteName,
+      "names of routes, each of 1 to 256 characters without spaces",
+    ),
+    origins: checkTexts(
+      "exchange.origins",
+      origins,
+      MAXIMUM_ORIGINS,
+      isOrigin,
+      "origins as browsers send them, such as https://app.example.com",
+    ),
   };
 }
 
-function checkOperations(requested: readonly string[] | null): ExchangeGrant["operations"] {
-  if (requested === null) return null;
-  const known = requested.filter(isOperation);
-  if (known.length === 0 || known.length < requested.length) {
-    throw new KeyOptionError(
-      "exchange.operations",
-      `give one or more of ${OPERATIONS.join(", ")}, or leave it out`,
-    );
-  }
-  return OPERATIONS.filter((operation) => known.includes(operation));
+/** The names in the order of `known`. */
+function checkNames<Name extends string>(
+  field: KeyField,
+  requested: readonly string[],
+  known: readonly Name[],
+  otherwise = "",
+): readonly Name[] {
+  demand(
+    requested.length > 0 && requested.every((name) => known.some((one) => one === name)),
+    field,
+    `give one or more of ${known.join(", ")}${otherwise}`,
+  );
+  return known.filter((name) => requested.includes(name));
 }
 
-function checkRoutes(requested: readonly string[] | null): ExchangeGrant["routes"] {
+function checkTexts(
+  field: KeyField,
+  requested: readonly string[] | null,
+  maximum: number,
+  isValid: (text: string) => boolean,
+  kind: string,
+): readonly string[] | null {
   if (requested === null) return null;
-  if (
-    requested.length === 0 ||
-    requested.length > MAXIMUM_ROUTES ||
-    !requested.every(isRouteName)
-  ) {
-    throw new KeyOptionError(
-      "exchange.routes",
-      `give 1 to ${MAXIMUM_ROUTES} names of routes, each of 1 to 256 characters without spaces, or leave it out`,
-    );
-  }
-  if (requested.some(holdsCredential)) throw new KeyOptionError("exchange.routes", NO_SECRETS);
-  return [...new Set(requested)].toSorted();
-}
-
-function checkOrigins(requested: readonly string[] | null): ExchangeGrant["origins"] {
-  if (requested === null) return null;
-  if (requested.length === 0 || requested.length > MAXIMUM_ORIGINS || !requested.every(isOrigin)) {
-    throw new KeyOptionError(
-      "exchange.origins",
-      `give 1 to ${MAXIMUM_ORIGINS} origins as browsers send them, such as https://app.example.com, or leave it out`,
-    );
-  }
+  demand(
+    requested.length > 0 && requested.length <= maximum && requested.every(isValid),
+    field,
+    `give 1 to ${maximum} ${kind}, or leave it out`,
+  );
+  demand(!requested.some(holdsCredential), field, NO_SECRETS);
   return [...new Set(requested)].toSorted();
 }
 
@@ -93,17 +104,9 @@ export function checkLimits(requested: KeyLimits | null): KeyLimits | null {
   if (requested === null) return null;
   const { budget } = requested;
   const limits: KeyLimits = {
-    requestsPerMinute: checkCount(
-      "limits.requests_per_minute",
-      requested.requestsPerMinute,
-      1_000_000_000,
-    ),
-    tokensPerMinute: checkCount(
-      "limits.tokens_per_minute",
-      requested.tokensPerMinute,
-      1_000_000_000_000,
-    ),
-    concurrency: checkCount("limits.concurrency", requested.concurrency, 1_000_000),
+    requestsPerMinute: checkCount("limits.requests_per_minute", requested.requestsPerMinute, 1e9),
+    tokensPerMinute: checkCount("limits.tokens_per_minute", requested.tokensPerMinute, 1e12),
+    concurrency: checkCount("limits.concurrency", requested.concurrency, 1e6),
     budget: budget === null ? null : checkBudget(budget),
   };
   return Object.values(limits).every((limit) => limit === null) ? null : limits;
@@ -111,29 +114,22 @@ export function checkLimits(requested: KeyLimits | null): KeyLimits | null {
 
 function checkBudget(budget: Budget): Budget {
   const { per, timeZone } = budget;
-  if (timeZone !== undefined && !isTimeZone(timeZone)) {
-    throw new KeyOptionError(
-      "limits.budget.time_zone",
-      "give a name of the IANA database, such as Europe/Berlin, or leave it out for UTC",
-    );
-  }
+  demand(
+    timeZone === undefined || isTimeZone(timeZone),
+    "limits.budget.time_zone",
+    "give a name of the IANA database, such as Europe/Berlin, or leave it out for UTC",
+  );
   const window = { per, ...(timeZone !== undefined && { timeZone }) };
   if (
     "usd" in budget &&
     Number.isFinite(budget.usd) &&
     budget.usd >= SMALLEST_BUDGET &&
-    budget.usd <= 1_000_000_000
+    budget.usd <= 1e9
   ) {
     return { usd: budget.usd, ...window };
   }
-  if (
-    "tokens" in budget &&
-    Number.isSafeInteger(budget.tokens) &&
-    budget.tokens >= 1 &&
-    budget.tokens <= 1e12
-  ) {
+  if ("tokens" in budget && isWhole(budget.tokens, 1, 1e12))
     return { tokens: budget.tokens, ...window };
-  }
   throw new KeyOptionError(
     "limits.budget",
     "give US dollars from 0.000001 to 1000000000, or tokens from 1 to 1000000000000, and hour, day, week or month",
@@ -141,9 +137,11 @@ function checkBudget(budget: Budget): Budget {
 }
 
 function checkCount(field: KeyField, count: number | null, maximum: number): number | null {
-  if (count !== null && !(Number.isSafeInteger(count) && count >= 1 && count <= maximum)) {
-    throw new KeyOptionError(field, `give a whole number from 1 to ${maximum}`);
-  }
+  demand(
+    count === null || isWhole(count, 1, maximum),
+    field,
+    `give a whole number from 1 to ${maximum}`,
+  );
   return count;
 }
 
@@ -267,9 +265,11 @@ export function prepareRotation(
   randomBytes: RandomBytes,
 ): RotatedKey {
   const overlap = options.overlap ?? DEFAULT_OVERLAP;
-  if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap > MAXIMUM_LIFETIME) {
-    throw new KeyOptionError("overlap", `give a duration from 0 to ${MAXIMUM_DAYS} days`);
-  }
+  demand(
+    isWhole(overlap, 0, MAXIMUM_LIFETIME),
+    "overlap",
+    `give a duration from 0 to ${MAXIMUM_DAYS} days`,
+  );
   const now = Math.trunc(clock());
   if (old.status !== "active" || old.expiresAt <= now) throw new KeyNotActiveError(old.id);
   if (old.replacedBy !== null) throw new KeyRotatedError(old.id);
@@ -339,19 +339,28 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
   const now = Math.trunc(clock());
   const { workload = "", labels = [], environment = DEFAULT_KEY_ENVIRONMENT } = options;
   const name = options.name ?? null;
-  const scopes = checkScopes(options.scopes);
+  const scopes = checkNames("scopes", options.scopes, SCOPES);
   const exchange = checkExchange(options.exchange ?? null);
-  if (exchange !== null && !scopes.includes("inference")) {
-    throw new KeyOptionError("scopes", "add inference, without which a key cannot be exchanged");
-  }
+  demand(
+    exchange === null || scopes.includes("inference"),
+    "scopes",
+    "add inference, without which a key cannot be exchanged",
+  );
+  demand(isEnvironment(environment), "environment", "give 1 to 16 characters of a–z and 0–9");
+  demand(labels.length <= MAXIMUM_LABELS, "labels", `give at most ${MAXIMUM_LABELS}`);
   return {
     name: name === null ? null : checkName("name", name),
     workspace: checkName("workspace", options.workspace),
     scopes,
-    owner: checkOwner(options.owner),
-    environment: checkEnvironment(environment),
+    owner: checkText(
+      "owner",
+      options.owner,
+      new RegExp(OWNER_PATTERN),
+      "give the owner of the key, such as group:payments or an address, up to 128 characters without spaces",
+    ),
+    environment,
     workload: workload === "" ? "" : checkName("workload", workload),
-    labels: checkLabels(labels),
+    labels: [...new Set(labels.map((label) => checkName("labels", label)))].toSorted(),
     exchange,
     limits: checkLimits(options.limits ?? null),
     expiresAt: checkExpiry(options.expiresAt, now),
@@ -375,54 +384,31 @@ function issue(grant: Grant, { text, publicId }: KeyText): CreatedKey {
   return { text, record };
 }
 
-function checkName(field: "name" | "workspace" | "workload" | "labels", value: string): string {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(value)) {
-    throw new KeyOptionError(
-      field,
-      "give 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit",
-    );
-  }
-  if (holdsCredential(value)) throw new KeyOptionError(field, NO_SECRETS);
+function checkName(field: KeyField, value: string): string {
+  return checkText(
+    field,
+    value,
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "give 1 to 64 letters, digits, dots, dashes or underscores, beginning with a letter or digit",
+  );
+}
+
+function checkText(field: KeyField, value: string, pattern: RegExp, fix: string): string {
+  demand(pattern.test(value), field, fix);
+  demand(!holdsCredential(value), field, NO_SECRETS);
   return value;
 }
 
-function checkOwner(owner: string): string {
-  if (!new RegExp(OWNER_PATTERN).test(owner)) {
-    throw new KeyOptionError(
-      "owner",
-      "give the owner of the key, such as group:payments or an address, up to 128 characters without spaces",
-    );
-  }
-  if (holdsCredential(owner)) throw new KeyOptionError("owner", NO_SECRETS);
-  return owner;
-}
-
-function checkEnvironment(environment: string): string {
-  if (!isEnvironment(environment))
-    throw new KeyOptionError("environment", "give 1 to 16 characters of a–z and 0–9");
-  return environment;
-}
-
-function checkScopes(scopes: readonly string[]): readonly Scope[] {
-  const known = scopes.filter(isScope);
-  if (known.length === 0 || known.length < scopes.length) {
-    throw new KeyOptionError("scopes", `give one or more of ${SCOPES.join(", ")}`);
-  }
-  return SCOPES.filter((scope) => known.includes(scope));
-}
-
-function checkLabels(labels: readonly string[]): readonly string[] {
-  if (labels.length > MAXIMUM_LABELS)
-    throw new KeyOptionError("labels", `give at most ${MAXIMUM_LABELS}`);
-  return [...new Set(labels.map((label) => checkName("labels", label)))].toSorted();
-}
-
 function checkExpiry(expiresAt: number, now: number): number {
-  if (!Number.isSafeInteger(expiresAt) || expiresAt <= now) {
-    throw new KeyOptionError("expires_at", "give a time in the future");
-  }
-  if (expiresAt - now > MAXIMUM_LIFETIME) {
-    throw new KeyOptionError("expires_at", `give a time at most ${MAXIMUM_DAYS} days from now`);
-  }
+  demand(
+    Number.isSafeInteger(expiresAt) && expiresAt > now,
+    "expires_at",
+    "give a time in the future",
+  );
+  demand(
+    expiresAt - now <= MAXIMUM_LIFETIME,
+    "expires_at",
+    `give a time at most ${MAXIMUM_DAYS} days from now`,
+  );
   return expiresAt;
 }

@@ -1,3 +1,4 @@
+import { formatTime } from "../canon/rfc3339.ts";
 import { createHmac, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -87,7 +88,7 @@ export function startAlerts(sources: AlertSources, options: AlertOptions): () =>
   ): Promise<boolean> => {
     const at = now();
     const message = { version: 1, id: randomUUID(), event, status, subject, summary };
-    const body = JSON.stringify({ ...message, at: new Date(at).toISOString() });
+    const body = JSON.stringify({ ...message, at: formatTime(at) });
     const { url, network = "public", secret: reference } = settings;
     const secret = options.secretOf(reference);
     // Without a secret anyone could sign.
@@ -191,7 +192,7 @@ function expiryAlerts({ keysExpiring, certificateExpiry }: AlertSources, now: nu
   );
   const expiry = certificateExpiry();
   if (expiry !== null && expiry - now < EXPIRY_NOTICE.certificate) {
-    const summary = `The certificate of --tls-cert expires at ${new Date(expiry).toISOString()}.`;
+    const summary = `The certificate of --tls-cert expires at ${formatTime(expiry)}.`;
     alerts.push({ event: "certificate_expiring", subject: "", summary });
   }
   return alerts;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -55,7 +55,7 @@ function load<Value>(source: ValidatorOptions): ValidateFunction<Value> {
  * file.
  */
 export function checkName(source: ValidatorOptions): string {
-  return `${createHash("sha256").update(JSON.stringify(source)).digest("hex").slice(0, 32)}.cjs`;
+  return `${hash("sha256", JSON.stringify(source), "hex").slice(0, 32)}.cjs`;
 }
 
 /** @throws {Error} for a schema with keywords that are neither the standard's nor annotations. */

@@ -107,7 +107,8 @@ function forbidden({
 }: JsonObject): string[] {
   if (items !== undefined || values !== undefined || type === "boolean")
     return ["", "none", "4.6e+16"];
-  if (format !== undefined) return ["", "2026-02-30T00:00:00Z", "yesterday"];
+  if (format !== undefined)
+    return ["", "2026-02-30T00:00:00Z", "2026-02-28T24:00:00Z", "yesterday"];
   if (type === "integer")
     return ["", "1.5", "1e1", "-1", `${Number(minimum) - 1}`, String(Number(maximum ?? 1e16) + 1)];
   if (pattern !== undefined) return ["", "%"];

@@ -101,6 +101,18 @@ export function described<const Schema extends object>(schema: Schema, descripti
   return { ...schema, description };
 }
 
+/**
+ * /openapi.json has it once, under its title.
+ *
+ * @example titled("Name", TEXT).title // "Name"
+ */
+export function titled<const Title extends string, const Schema extends object>(
+  title: Title,
+  schema: Schema,
+) {
+  return { title, ...schema };
+}
+
 /** @example listOf(TEXT).items // { type: "string" } */
 export function listOf<const Items extends object>(items: Items, description?: string) {
   return {

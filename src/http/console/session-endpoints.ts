@@ -1,3 +1,4 @@
+import { formatTime } from "../../canon/rfc3339.ts";
 import type { IncomingMessage } from "node:http";
 import type { Identity, Person, SessionHolder, SignInFault } from "../../canon/identity.ts";
 import type { JsonObject } from "../../canon/json.ts";
@@ -297,8 +298,8 @@ function describe(
     policies: policySeat(snapshot, seats),
     inference: console.inference === null ? null : { ...console.inference },
     csrf: csrfToken(value),
-    ends_at: new Date(session.endsAt).toISOString(),
-    idle_ends_at: new Date(Math.min(session.endsAt, session.seenAt + idle)).toISOString(),
+    ends_at: formatTime(session.endsAt),
+    idle_ends_at: formatTime(Math.min(session.endsAt, session.seenAt + idle)),
     build_id: runtime.build.id,
   };
 }

@@ -9,6 +9,7 @@ import {
   TEXT,
   TEXTS,
   whole,
+  titled,
 } from "../../canon/json/schema.ts";
 import { modelInfoSchema } from "../../dialects/anthropic-messages/contract.ts";
 import { REVISION_PATTERN } from "../../canon/policy.ts";
@@ -71,9 +72,9 @@ const routeFacts = {
     "Endpoints that are tried after the first one, in order.",
   ),
 } as const;
-export const MODEL = {
-  title: "Model",
-  ...complete({
+export const MODEL = titled(
+  "Model",
+  complete({
     id: TEXT,
     object: { const: "model" },
     created: { type: "integer" },
@@ -81,24 +82,24 @@ export const MODEL = {
     capabilities: described(TEXTS, "Capabilities that the route has and the workspace approves."),
     ...routeFacts,
   }),
-} as const;
+);
 
-export const MODEL_LIST = {
-  title: "ModelList",
-  ...complete({ object: { const: "list" }, data: listOf(MODEL) }),
-} as const;
+export const MODEL_LIST = titled(
+  "ModelList",
+  complete({ object: { const: "list" }, data: listOf(MODEL) }),
+);
 
 export const ANTHROPIC_MODEL = modelInfoSchema(routeFacts);
 
-export const ANTHROPIC_MODEL_PAGE = {
-  title: "AnthropicModelPage",
-  ...complete({
+export const ANTHROPIC_MODEL_PAGE = titled(
+  "AnthropicModelPage",
+  complete({
     data: listOf(ANTHROPIC_MODEL),
     has_more: BOOLEAN,
     first_id: NULLABLE_TEXT,
     last_id: NULLABLE_TEXT,
   }),
-} as const;
+);
 
 const verdict = {
   type: "object",

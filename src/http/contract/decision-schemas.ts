@@ -14,6 +14,7 @@ import {
   type ValueOf,
   whole,
   wholeOrNull,
+  titled,
 } from "../../canon/json/schema.ts";
 import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../canon/capability.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
@@ -190,9 +191,9 @@ const ATTEMPT = whole({
   calls: described(COUNT, "Calls of a batch that ended like this."),
 });
 
-export const DECISION_LIST = {
-  title: "DecisionList",
-  ...whole({
+export const DECISION_LIST = titled(
+  "DecisionList",
+  whole({
     object: { const: "list" },
     data: listOf(whole({ object: { const: "decision" }, ...LINE })),
     next_cursor: described(
@@ -201,11 +202,11 @@ export const DECISION_LIST = {
     ),
     searched_to: described(NULLABLE_INSTANT, "Arrival of the oldest request that was looked at."),
   }),
-} as const;
+);
 
-export const DECISION = {
-  title: "Decision",
-  ...whole({
+export const DECISION = titled(
+  "Decision",
+  whole({
     object: { const: "decision" },
     ...LINE,
     table_revision: TEXT,
@@ -301,13 +302,13 @@ export const DECISION = {
       "The command that decides the same request again with the files of the current folder; `null` where the record does not say enough.",
     ),
   }),
-} as const;
+);
 
 const { title: _title, ...EXPLANATION } = SIMULATION;
 
-export const DECISION_EXPLANATION = {
-  title: "DecisionExplanation",
-  ...whole({
+export const DECISION_EXPLANATION = titled(
+  "DecisionExplanation",
+  whole({
     object: { const: "decision.explanation" },
     id: TEXT,
     same_table: described(
@@ -331,7 +332,7 @@ export const DECISION_EXPLANATION = {
         "The recorded request decided again, with the table and the policies of now; `null` where no route was decided about, or the record does not say enough.",
     },
   }),
-} as const;
+);
 
 export type DecisionExplanationAnswer = ValueOf<typeof DECISION_EXPLANATION>;
 export type DecisionListAnswer = ValueOf<typeof DECISION_LIST>;

@@ -6,6 +6,7 @@ import {
   listOf,
   NULLABLE_TEXT,
   TEXT,
+  titled,
 } from "../../canon/json/schema.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
@@ -166,9 +167,9 @@ export const ROTATE_KEY_SCHEMA = {
   },
 } as const;
 
-export const SERVICE_KEY = {
-  title: "ServiceKey",
-  ...complete({
+export const SERVICE_KEY = titled(
+  "ServiceKey",
+  complete({
     object: { const: "service_key" },
     id: described(TEXT, "The key's public id; it is part of the key's text and may be logged."),
     name: described(NULLABLE_TEXT, "The name that it got when it was made; null: none."),
@@ -192,33 +193,33 @@ export const SERVICE_KEY = {
     exchange,
     limits,
   }),
-} as const;
+);
 
 /** The answer to making a key: the only one that ever holds its text. */
-export const CREATED_KEY = {
-  title: "CreatedServiceKey",
-  ...complete({
+export const CREATED_KEY = titled(
+  "CreatedServiceKey",
+  complete({
     ...SERVICE_KEY.properties,
     key: described(TEXT, "The whole key. It is shown only once and never stored."),
   }),
-} as const;
+);
 
 /** The same for a rotation. */
-export const ROTATED_KEY = {
-  title: "RotatedServiceKey",
-  ...complete({ ...CREATED_KEY.properties, previous: SERVICE_KEY }),
-} as const;
+export const ROTATED_KEY = titled(
+  "RotatedServiceKey",
+  complete({ ...CREATED_KEY.properties, previous: SERVICE_KEY }),
+);
 
-export const KEY_LIST = {
-  title: "ServiceKeyList",
-  ...complete({
+export const KEY_LIST = titled(
+  "ServiceKeyList",
+  complete({
     object: { const: "list" },
     data: listOf(SERVICE_KEY),
     has_more: BOOLEAN,
     first_id: NULLABLE_TEXT,
     last_id: NULLABLE_TEXT,
   }),
-} as const;
+);
 
 export const PUT_KEY = {
   ...SERVICE_KEY,
@@ -287,9 +288,9 @@ export const EXCHANGE_SCHEMA = {
 } as const;
 
 /** RFC 8693 §2.2.1. */
-export const EXCHANGED_TOKEN = {
-  title: "ExchangedToken",
-  ...complete({
+export const EXCHANGED_TOKEN = titled(
+  "ExchangedToken",
+  complete({
     access_token: TEXT,
     issued_token_type: { const: "urn:ietf:params:oauth:token-type:access_token" },
     token_type: { const: "Bearer" },
@@ -297,4 +298,4 @@ export const EXCHANGED_TOKEN = {
     scope: TEXT,
     token_id: described(TEXT, "The id of the token in the evidence."),
   }),
-} as const;
+);

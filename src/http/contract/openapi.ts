@@ -1,5 +1,5 @@
 import { TEXT } from "../../canon/json/schema.ts";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { SCOPES } from "../../canon/identity.ts";
 import {
@@ -249,9 +249,9 @@ export function openApiDocument(endpoints: readonly Endpoint[] = ENDPOINTS): Jso
   const paths: Record<string, Record<string, JsonValue>> = {};
   for (const endpoint of endpoints) {
     const path = (paths[endpoint.path] ??= {});
-    path[endpoint.method.toLowerCase()] = withReferences(operationOf(endpoint, errors), components);
+    path[endpoint.method.toLowerCase()] = components.refer(operationOf(endpoint, errors));
   }
-  const responses = withReferences(errors.responses, components);
+  const responses = components.refer(errors.responses);
   return {
     openapi: "3.1.0",
     info: {
@@ -281,26 +281,10 @@ export function openApiDocument(endpoints: readonly Endpoint[] = ENDPOINTS): Jso
  * does. A client that fetches /openapi.json can compute it.
  */
 export function contractSha256(document: JsonObject): string {
-  return createHash("sha256").update(canonicalJson(document)).digest("hex");
+  return hash("sha256", canonicalJson(document), "hex");
 }
 
-/** Takes the titled schemas out of an operation. Nothing but schemas stands under `schema`. */
-function withReferences(value: JsonValue | undefined, components: SchemaComponents): JsonValue {
-  if (Array.isArray(value)) {
-    const items: readonly JsonValue[] = value;
-    return items.map((item) => withReferences(item, components));
-  }
-  if (!isJsonObject(value)) return value ?? null;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => {
-      if (name === "examples") return [name, member];
-      const isSchema = name === "schema" && isJsonObject(member);
-      return [name, isSchema ? components.refer(member) : withReferences(member, components)];
-    }),
-  );
-}
-
-/** Members of a schema whose value is data and no schema. */
+/** Members whose value is data and has no schemas in it. */
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "example"]);
 
 /**
@@ -321,7 +305,10 @@ class SchemaComponents {
     );
   }
 
-  /** The schema with references for all of its parts that have a title, itself included. */
+  /**
+   * A schema, or a part of the document that has some, with references for all parts that have a
+   * title, itself included.
+   */
   refer(schema: JsonObject): JsonObject {
     const { title } = schema;
     if (typeof title !== "string") return this.#members(schema);

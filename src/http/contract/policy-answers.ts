@@ -12,6 +12,7 @@ import {
   TEXT,
   TEXTS,
   whole,
+  titled,
 } from "../../canon/json/schema.ts";
 import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
@@ -98,9 +99,9 @@ const EXAMPLE_GROUP = whole({
   },
 });
 
-export const POLICY_SHADOW = {
-  title: "PolicyShadow",
-  ...whole(
+export const POLICY_SHADOW = titled(
+  "PolicyShadow",
+  whole(
     {
       object: { const: "policy.shadow" },
       policy: TEXT,
@@ -143,7 +144,7 @@ export const POLICY_SHADOW = {
     },
     "Verdicts of a revision in shadow, without content of requests.",
   ),
-} as const;
+);
 
 const digest = {
   type: "string",
@@ -184,9 +185,9 @@ export const APPROVE_SCHEMA = {
   },
 } as const;
 
-export const PROMOTE_SCHEMA = {
-  title: "PromotePolicyRequest",
-  ...whole({
+export const PROMOTE_SCHEMA = titled(
+  "PromotePolicyRequest",
+  whole({
     expected: whole({
       candidate_revision: described(revision, "The revision to enforce."),
       enforced_revision: described(
@@ -195,7 +196,7 @@ export const PROMOTE_SCHEMA = {
       ),
     }),
   }),
-} as const;
+);
 
 export const ROLL_BACK_SCHEMA = {
   title: "RollBackPolicyRequest",
@@ -236,7 +237,7 @@ export const WITHDRAW_SCHEMA = {
   },
 } as const;
 
-export const RELEASE_SCHEMA = { title: "ReleasePolicyRequest", ...whole({ digest }) } as const;
+export const RELEASE_SCHEMA = titled("ReleasePolicyRequest", whole({ digest }));
 
 const time = described(TEXT, "RFC 3339.");
 
@@ -340,9 +341,9 @@ export const REQUIREMENT_SETTINGS = {
 
 const POLICY_STATES = ["enforced", "shadow", "changing", "ending", "ended"] as const;
 
-export const POLICY_VIEW = {
-  title: "PolicyView",
-  ...complete({
+export const POLICY_VIEW = titled(
+  "PolicyView",
+  complete({
     object: { const: "policy" },
     id: TEXT,
     title: TEXT,
@@ -381,7 +382,7 @@ export const POLICY_VIEW = {
     ),
     drift: listOf({ enum: DRIFTS }),
   }),
-} as const;
+);
 
 export const MISSING_REQUIREMENT = {
   title: "MissingRequirement",
@@ -405,9 +406,9 @@ export const MISSING_REQUIREMENT = {
 } as const;
 
 /** One policy, with what its promotion by the caller requires. */
-export const POLICY = {
-  title: "Policy",
-  ...complete({
+export const POLICY = titled(
+  "Policy",
+  complete({
     ...POLICY_VIEW.properties,
     missing: {
       type: ["array", "null"],
@@ -416,21 +417,21 @@ export const POLICY = {
         "Requirements that a promotion by the caller does not meet, in the answer to an approval by another person; null if there is no candidate.",
     },
   }),
-} as const;
+);
 
-export const POLICY_LIST = {
-  title: "PolicyList",
-  ...complete({
+export const POLICY_LIST = titled(
+  "PolicyList",
+  complete({
     object: { const: "list" },
     policy_set: described(TEXT, "Identifies the contents and slots that decide."),
     table_revision: TEXT,
     data: listOf(POLICY_VIEW),
   }),
-} as const;
+);
 
-export const POLICY_CONTENT = {
-  title: "PolicyContent",
-  ...complete({
+export const POLICY_CONTENT = titled(
+  "PolicyContent",
+  complete({
     object: { const: "policy.content" },
     policy: TEXT,
     revision,
@@ -446,11 +447,11 @@ export const POLICY_CONTENT = {
     }),
     sources: listOf(complete({ package: TEXT, source: described(TEXT, "Rego.") })),
   }),
-} as const;
+);
 
-export const POLICY_TRANSITIONS = {
-  title: "PolicyTransitions",
-  ...complete({
+export const POLICY_TRANSITIONS = titled(
+  "PolicyTransitions",
+  complete({
     object: { const: "list" },
     data: listOf(
       complete({
@@ -466,7 +467,7 @@ export const POLICY_TRANSITIONS = {
     ),
     has_more: BOOLEAN,
   }),
-} as const;
+);
 
 const COMPARISON = {
   type: "object",
@@ -474,9 +475,9 @@ const COMPARISON = {
 } as const;
 
 /** The members that readers need first; `docs/simulate.md` describes the report. */
-export const POLICY_SIMULATION = {
-  title: "PolicySimulation",
-  ...complete({
+export const POLICY_SIMULATION = titled(
+  "PolicySimulation",
+  complete({
     format: { const: "signalbox.simulation.v4" },
     base: { type: "object", required: ["name", "table_revision", "policies"] },
     head: { type: "object", required: ["name", "table_revision", "policies"] },
@@ -492,4 +493,4 @@ export const POLICY_SIMULATION = {
       description: "null: the server has no assertions.yaml beside its policies.",
     },
   }),
-} as const;
+);

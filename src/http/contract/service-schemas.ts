@@ -10,6 +10,7 @@ import {
   TEXT,
   type ValueOf,
   whole,
+  titled,
 } from "../../canon/json/schema.ts";
 import { EVIDENCE_FAULT_CAUSES } from "../../evidence/evidence-store.ts";
 import { FAILURE_KINDS } from "../../canon/failure.ts";
@@ -19,16 +20,13 @@ import { POLICY_REVISIONS, POLICY_SET } from "./answer-schemas.ts";
 
 const digest = { type: "string", pattern: "^[0-9a-f]{64}$" } as const;
 
-export const LIVE = { title: "Liveness", ...complete({ status: { const: "live" } }) } as const;
+export const LIVE = titled("Liveness", complete({ status: { const: "live" } }));
 
-export const READINESS = {
-  title: "Readiness",
-  ...complete({ status: { const: "ready" } }),
-} as const;
+export const READINESS = titled("Readiness", complete({ status: { const: "ready" } }));
 
-export const OPENAPI_DOCUMENT = {
-  title: "OpenApiDocument",
-  ...complete(
+export const OPENAPI_DOCUMENT = titled(
+  "OpenApiDocument",
+  complete(
     {
       openapi: { type: "string", pattern: "^3\\.1\\.[0-9]+$" },
       info: { type: "object", required: ["title", "version"] },
@@ -37,7 +35,7 @@ export const OPENAPI_DOCUMENT = {
     },
     "An OpenAPI 3.1 document.",
   ),
-} as const;
+);
 
 export const STATUS = {
   title: "Status",

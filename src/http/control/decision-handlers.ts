@@ -150,7 +150,7 @@ export const DECISION_HANDLERS = {
       object: "list",
       data: found.entries.map(decisionLine),
       next_cursor: found.next,
-      searched_to: found.searchedTo === null ? null : new Date(found.searchedTo).toISOString(),
+      searched_to: formatTime(found.searchedTo),
     };
     return { json: answer };
   },
@@ -241,7 +241,7 @@ function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine {
   return {
     object: "decision",
     id: decision.requestId,
-    at: new Date(decision.at).toISOString(),
+    at: formatTime(decision.at),
     workspace: decision.workspace,
     operation: decision.operation,
     route: decision.route,

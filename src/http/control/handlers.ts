@@ -1,3 +1,4 @@
+import { formatTime } from "../../canon/rfc3339.ts";
 import type { RouteDecision } from "../../canon/decision.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { callKindOf } from "../../canon/operation.ts";
@@ -81,8 +82,8 @@ async function replicasOf({ decisions }: Runtime): Promise<HealthAnswer["replica
   try {
     const processes = await decisions.processes();
     return processes.map(({ startedAt, seenAt, state }) => ({
-      started_at: new Date(startedAt).toISOString(),
-      seen_at: new Date(seenAt).toISOString(),
+      started_at: formatTime(startedAt),
+      seen_at: formatTime(seenAt),
       state,
     }));
   } catch {

@@ -1,3 +1,4 @@
+import { formatTime } from "../../canon/rfc3339.ts";
 import type { SummaryStore } from "../../governance/increments.ts";
 import {
   shadowCountReport,
@@ -110,8 +111,8 @@ function shadowAnswer(
     policy: asIdentifier(id),
     revision: asIdentifier(`r${revision}`),
     digest: asIdentifier(digest),
-    since: asIdentifier(new Date(since).toISOString()),
-    until: asIdentifier(new Date(now).toISOString()),
+    since: asIdentifier(formatTime(since)),
+    until: asIdentifier(formatTime(now)),
     ...counts,
     examples: found.examples,
     looked_at: found.lookedAt,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { FileContent, PolicyStates } from "../../lifecycle/lifecycle.ts";
 import type { CompiledPolicy, PolicyModule } from "../../policy/compiled.ts";
@@ -83,5 +83,5 @@ async function keep(
     kept = await log.content(policy.digest);
   }
   if (kept === null) throw new Error("serve: the store does not have what it has just kept");
-  return createHash("sha256").update(kept.module).digest("hex");
+  return hash("sha256", kept.module, "hex");
 }

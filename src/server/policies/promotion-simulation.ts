@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson } from "../../canon/json.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { PolicyAdministration } from "../../http/control/policies/administration.ts";
@@ -86,5 +86,5 @@ function enforcedContents(
 }
 
 function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text, "hex");
 }

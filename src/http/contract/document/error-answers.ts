@@ -1,4 +1,4 @@
-import { TEXT, complete, described, listOf } from "../../../canon/json/schema.ts";
+import { TEXT, complete, described, listOf, titled } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { oauthCode, oauthDescription, oauthStatus, OAUTH_CODES } from "../../send.ts";
 import { familyOf, isTokenEndpoint, type Endpoint } from "../endpoint.ts";
@@ -149,9 +149,9 @@ function exampleOf(endpoint: Endpoint, [row]: readonly DescribedError[]): JsonOb
 const EXAMPLE_ID = "req_0199d2a4f1c04b6a8f0e2d7c915b3a64";
 
 /** Of `POST /v1/credentials/exchange`: RFC 6749 §5.2. */
-const OAUTH_ERROR = {
-  title: "OAuthError",
-  ...complete({
+const OAUTH_ERROR = titled(
+  "OAuthError",
+  complete({
     error: { enum: OAUTH_CODES, description: "Of RFC 6749 and RFC 8693; for programs." },
     error_description: {
       ...TEXT,
@@ -160,7 +160,7 @@ const OAUTH_ERROR = {
         "One sentence for people, and in brackets the router's own code and the request id. It never repeats a value of the request.",
     },
   }),
-} as const;
+);
 
 /** Members that errors of control endpoints have beside those of their family. */
 const FACTS = {
