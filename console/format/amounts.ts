@@ -35,7 +35,7 @@ export function share(part: number, of: number): string {
 const SMALLEST = 0.000001;
 
 /**
- * US dollars: cents, and two digits of what is less; `unknown` where the server knows no price.
+ * US dollars: cents, and two digits of less, down to millionths; `unknown` where the server knows no price.
  *
  * @example dollars(0.004_731) // "$0.0047"
  */
@@ -43,7 +43,7 @@ export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return "unknown";
   if (value > 0 && value < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;
   const leading = value > 0 ? 1 - Math.floor(Math.log10(value)) : 0;
-  return inDollars(value, Math.max(2, leading));
+  return inDollars(value, Math.min(6, Math.max(2, leading)));
 }
 
 const inDollars = (value: number, digits: number): string =>

@@ -405,7 +405,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       "#/decisions?outcome=refuse&reason=budget_exhausted&key=k00000000001",
     );
     const overview = await stage.open("#/", answers, { now: "2026-11-24T02:00:00Z" });
-    await overview.getByText("2 budgets of keys near the end, 1 spent").waitFor();
+    await overview.getByText("2 budgets of keys spent, or will not last").waitFor();
     expect(stage.complaints).toEqual([]);
   });
 
@@ -487,7 +487,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     const lasting = page.getByRole("region", { name: "Budgets" }).locator("tbody tr").nth(1);
     expect(await lasting.textContent()).toContain("11 refused, by this budget or one of a key");
     expect(await lasting.locator(".badge.good").count()).toBe(0);
-    await page.getByText("Budgets of keys are listed where they are used").waitFor();
+    await page.getByText("Of keys, the hundred are listed").waitFor();
     expect(stage.complaints).toEqual([]);
   });
 

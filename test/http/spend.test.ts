@@ -10,6 +10,7 @@ import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { identity, table } from "../support/table.ts";
+import { NOTHING_COUNTED } from "./summary-source.ts";
 import { spendOfKeys, TEN_A_DAY } from "./used-budgets.ts";
 
 const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
@@ -157,6 +158,7 @@ describe("GET /v1/spend", () => {
           read,
           policies: () => Promise.resolve([]),
           turns: new SummaryTurns(),
+          ...NOTHING_COUNTED,
           limitUsage: (now) => {
             const date = new Date(now);
             const start = Date.UTC(date.getUTCFullYear(), date.getUTCMonth());

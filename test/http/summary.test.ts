@@ -10,6 +10,7 @@ import { decisionRecord, outcomeRecord, recordDecision } from "../store/records.
 import { startRouter } from "../support/router.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { identity, table } from "../support/table.ts";
+import { NOTHING_COUNTED } from "./summary-source.ts";
 
 const READ: readonly Scope[] = ["governance:read"];
 
@@ -237,6 +238,7 @@ describe("GET /v1/governance/summary", () => {
           read: () => emptyPages(),
           policies: () => Promise.resolve([]),
           turns: new SummaryTurns(),
+          ...NOTHING_COUNTED,
         },
       },
     });
@@ -269,7 +271,7 @@ describe("GET /v1/governance/summary", () => {
       running -= 1;
       yield* [];
     };
-    const summary = { read, policies, turns: new SummaryTurns() };
+    const summary = { read, policies, turns: new SummaryTurns(), ...NOTHING_COUNTED };
     const scoped = { ...identity, scopes: new Set(READ) };
     const router = await startRouter({ table: table(), identity: scoped, runtime: { summary } });
     const answers = Array.from({ length: 18 }, () => ask(router.url, "good"));
@@ -292,7 +294,12 @@ describe("GET /v1/governance/summary", () => {
       table: table(),
       identity: { ...identity, scopes: new Set(READ) },
       runtime: {
-        summary: { read: () => emptyPages(), policies: down, turns: new SummaryTurns() },
+        summary: {
+          read: () => emptyPages(),
+          policies: down,
+          turns: new SummaryTurns(),
+          ...NOTHING_COUNTED,
+        },
       },
     });
     const { status, body } = await ask(router.url, "good");

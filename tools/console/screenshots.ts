@@ -30,6 +30,7 @@ async function takeEach(
   for (const [title, address] of pages) {
     await page.goto(address);
     await page.locator(".drawing", { hasText: "loading" }).waitFor({ state: "detached" });
+    await page.locator(".placeholder").first().waitFor({ state: "detached" });
     for (const width of [1440, 900, 390]) {
       await page.setViewportSize({ width, height: 900 });
       for (const colorScheme of ["light", "dark"] as const) {

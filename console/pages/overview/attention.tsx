@@ -202,7 +202,6 @@ function ofBudgets(budgets: readonly Budget[], now: number): readonly Concern[] 
     (budget) => !lasts(budget) || budget.spent_usd >= NEARLY * budget.limit_usd,
   );
   const keyed = ending.filter(({ key }) => key !== null);
-  const spent = keyed.filter(isSpent).length;
   return [
     ...ending.filter(({ key }) => key === null).map((budget) => ofBudget(budget, now)),
     ...(keyed.length === 0
@@ -210,11 +209,12 @@ function ofBudgets(budgets: readonly Budget[], now: number): readonly Concern[] 
       : [
           {
             key: "budgets of keys",
-            tone: spent > 0 ? ("stop" as const) : ("widen" as const),
+            tone: keyed.some(isSpent) ? ("stop" as const) : ("widen" as const),
             kind: "budget",
             text: (
               <a href={link(["spend"])}>
-                {counted(keyed.length, "budget")} of keys near the end, {whole(spent)} spent
+                {counted(keyed.length, "budget of a key", "budgets of keys")} spent, or will not
+                last
               </a>
             ),
           },

@@ -256,6 +256,7 @@ function EndpointTable({
   return (
     <Table
       label="Endpoints of the routes"
+      cards
       rows={lines.filter((line) => region === "" || line.region === region)}
       keyOf={({ route, id }) => `${route} ${id}`}
       columns={[

@@ -259,6 +259,11 @@ export function BudgetsPanel({
             keyOf={({ workspace, key, name }) => `${workspace} ${key} ${name}`}
             columns={columns}
           />
+          <p class="hint">
+            {mayManageKeys()
+              ? "Of keys, the hundred are listed that have used most of their budget."
+              : "Budgets of keys are listed for people who may manage keys."}
+          </p>
           {drawn.length === 0 ? null : (
             <div class="columns">
               {drawn.map((budget) => (
@@ -269,11 +274,6 @@ export function BudgetsPanel({
         </>
       )}
       {refusals.length === 0 ? null : <RefusalsTable refusals={refusals} since={since} />}
-      <p class="hint">
-        {mayManageKeys()
-          ? "Budgets of keys are listed where they are used: the hundred of which most is used."
-          : "Budgets of keys are listed for people who may manage keys."}
-      </p>
     </Panel>
   );
 }

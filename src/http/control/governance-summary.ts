@@ -53,15 +53,12 @@ export interface SummarySource {
   /** Where policies stand by the newest row of their log. */
   readonly policies: () => Promise<readonly StoredPolicy[]>;
   readonly turns: SummaryTurns;
-  /**
-   * What is used of limits; absent where nothing is limited. @param now milliseconds since the
-   * epoch.
-   */
-  readonly limitUsage?: (now: number) => Promise<LimitUsage>;
+  /** What is used of limits. @param now milliseconds since the epoch. */
+  readonly limitUsage: (now: number) => Promise<LimitUsage>;
   /** Valid keys without a replacement, of all workspaces. */
-  readonly currentKeys?: (now: number) => readonly Identity[];
+  readonly currentKeys: (now: number) => readonly Identity[];
   /** The newest row of the evidence log, as this process knows it. */
-  readonly head?: () => SummaryContext["head"];
+  readonly head: () => SummaryContext["head"];
 }
 
 /** Numbers of workspaces that the caller may read, and of no other. */
@@ -87,7 +84,7 @@ export async function governanceSummary(
       loaded: decider.policies.policies.map((policy) => policy.identity),
       stored,
       tableRevision: decider.table.revision,
-      head: source.head?.() ?? null,
+      head: source.head(),
     };
     return { text: JSON.stringify(summaryAnswer(context, summary)) };
   });

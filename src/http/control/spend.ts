@@ -41,14 +41,14 @@ export async function spend(
       grouping,
       most,
     );
-    const usage = (await source.limitUsage?.(now)) ?? { counters: [], slots: [] };
-    const keys = (source.currentKeys?.(now) ?? []).filter(({ workspace }) =>
-      call.managed.includes(workspace),
-    );
+    const keys = source
+      .currentKeys(now)
+      .filter(({ workspace }) => call.managed.includes(workspace))
+      .map(({ keyId, ...key }) => ({ ...key, id: keyId }));
     const budgets = budgetLines(
       Object.values(table.workspaces).filter(({ id }) => workspaces.includes(id)),
-      keys.map(({ keyId, ...key }) => ({ ...key, id: keyId })),
-      usage,
+      keys,
+      await source.limitUsage(now),
       now,
     );
     const answer = spendAnswer(workspaces, window, grouping, summary, budgets);
