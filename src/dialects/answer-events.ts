@@ -20,12 +20,14 @@ import { mergeUsage } from "./json.ts";
 export abstract class AnswerEvents {
   protected readonly blocks = new BlockSequencer();
   readonly #dropped = new Set<DroppedField>();
+  readonly #family: string | null;
   #events: InferenceEvent[] = [];
-  #over = false;
-
   /** A `finish` or a `failure` has been emitted: nothing follows. */
-  get over(): boolean {
-    return this.#over;
+  over = false;
+
+  /** @param family who can read the signatures of the endpoint's model; `null`: unknown. */
+  constructor(family: string | null = null) {
+    this.#family = family;
   }
 
   /** The events since the last call. */
@@ -39,10 +41,10 @@ export abstract class AnswerEvents {
 
   /** Ends the answer as failed; without effect where it is over. */
   fail(failure: UpstreamFailure | FailureKind, code?: string | null): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.flush();
     for (const event of failedAnswer(failure, code)) this.#events.push(event);
-    this.#over = true;
+    this.over = true;
   }
 
   /**
@@ -51,7 +53,7 @@ export abstract class AnswerEvents {
    * is an end too: the answer is paid for, and may be whole.
    */
   protected finish(reason: FinishReason, stopSequence: string | null = null): void {
-    if (this.#over) return;
+    if (this.over) return;
     const isUnknown = reason === "other" || reason === "pause";
     const { blocks } = this;
     if (blocks.torn) return this.fail("malformed", "torn_tool_call");
@@ -73,7 +75,19 @@ export abstract class AnswerEvents {
       reason: ended,
       stopSequence: ended === "stop_sequence" ? stopSequence : null,
     });
-    this.#over = true;
+    this.over = true;
+  }
+
+  /** The bytes of a stream have ended before the events that end the answer: it was cut off. */
+  endBytes(): void {
+    this.fail("truncated");
+  }
+
+  /** Signs the reasoning block of the key. A signature that no family can read is dropped. */
+  protected sign(signature: string, key?: string): void {
+    if (signature === "") return;
+    if (this.#family === null) this.drop("signature_dropped");
+    else this.blocks.signature(signature, this.#family, key);
   }
 
   protected emit(event: InferenceEvent): void {
@@ -82,7 +96,7 @@ export abstract class AnswerEvents {
 
   /** Reports a dropped field once, after the pieces before it. */
   protected drop(field: DroppedField): void {
-    if (this.#over || this.#dropped.has(field)) return;
+    if (this.over || this.#dropped.has(field)) return;
     this.#dropped.add(field);
     this.flush();
     this.#events.push({ type: "dropped", field });
@@ -90,7 +104,7 @@ export abstract class AnswerEvents {
 
   /** Adds the events of the blocks; none after the end of the answer. */
   protected flush(): void {
-    if (this.#over) return;
+    if (this.over) return;
     for (const event of this.blockEvents()) this.#events.push(event);
   }
 
@@ -126,17 +140,14 @@ export function countedTokens(
   ];
 }
 
-/**
- * One piece of a block. `key` distinguishes blocks of one kind where a provider does; blocks of
- * different kinds are always different.
- */
-type Delta =
-  | { readonly type: "text"; readonly text: string; readonly logprobs: readonly TokenLogprob[] }
-  | { readonly type: "refusal"; readonly text: string }
-  | { readonly type: "reasoning"; readonly text: string }
-  | { readonly type: "signature"; readonly signature: string; readonly family: string }
-  | { readonly type: "arguments"; readonly json: string }
-  | { readonly type: "citation"; readonly citation: Citation };
+type DeltaEvent = Extract<
+  InferenceEvent,
+  { type: "text" | "refusal" | "reasoning" | "signature" | "arguments" | "citation" }
+>;
+
+/** One piece of a block. */
+type Delta = WithoutIndex<DeltaEvent>;
+type WithoutIndex<Event> = Event extends unknown ? Omit<Event, "index"> : never;
 
 interface WaitingBlock {
   readonly key: string;
@@ -158,13 +169,9 @@ export class BlockSequencer {
   #document = new JsonDocument();
   #waiting: WaitingBlock[] = [];
   readonly #closedTools = new Set<string>();
-  #torn = false;
-  hasCalls = false;
-
   /** A piece arrived for a closed tool call: the answer cannot be written as blocks. */
-  get torn(): boolean {
-    return this.#torn;
-  }
+  torn = false;
+  hasCalls = false;
 
   /** Whether any block was ever opened. */
   get empty(): boolean {
@@ -217,7 +224,7 @@ export class BlockSequencer {
   arguments(key: string, json: string): void {
     const name = `tool ${key}`;
     if (this.#closedTools.has(name)) {
-      if (json.trim() !== "") this.#torn = true;
+      if (json.trim() !== "") this.torn = true;
       return;
     }
     if (json === "") return;
@@ -248,8 +255,7 @@ export class BlockSequencer {
   }
 
   #add(key: string, block: OpenBlock, delta: Delta | null): void {
-    const live = this.#live;
-    if (live?.key === key) {
+    if (this.#live?.key === key) {
       if (delta !== null) this.#emit(delta);
       return;
     }
@@ -357,22 +363,25 @@ const CLOSE_BRACKET = 93;
 /** Joins the events of an answer; a stream and a whole answer give the same result. */
 export function collectAnswer(events: Iterable<InferenceEvent>): Answer {
   const blocks: AnswerBlock[] = [];
-  let answer: Answer = { model: null, blocks, usage: null, finish: null, failure: null };
+  let model: Answer["model"] = null;
+  let usage: Answer["usage"] = null;
+  let finish: Answer["finish"] = null;
+  let failure: Answer["failure"] = null;
   for (const event of events) {
     const { type } = event;
-    if (type === "start") answer = { ...answer, model: event.model };
-    else if (type === "usage") answer = { ...answer, usage: mergeUsage(answer.usage, event.usage) };
-    else if (type === "failure") answer = { ...answer, failure: event.failure };
+    if (type === "start") ({ model } = event);
+    else if (type === "usage") usage = mergeUsage(usage, event.usage);
+    else if (type === "failure") ({ failure } = event);
     else if (type === "finish") {
       const { reason, stopSequence } = event;
-      answer = { ...answer, finish: { reason, stopSequence } };
+      finish = { reason, stopSequence };
     } else if (type === "open") blocks.push(emptyBlock(event.block));
     else if (type !== "close" && type !== "dropped") {
       const block = blocks[event.index];
       if (block !== undefined) extend(block, event);
     }
   }
-  return answer;
+  return { model, blocks, usage, finish, failure };
 }
 
 /** The events that a stream has for one block. */
@@ -398,11 +407,6 @@ export function blockEvents(block: AnswerBlock, index: number): readonly Inferen
   }
   return [{ type: "open", index, block }, ...deltas, { type: "close", index }];
 }
-
-type DeltaEvent = Extract<
-  InferenceEvent,
-  { type: "text" | "refusal" | "reasoning" | "signature" | "arguments" | "citation" }
->;
 
 function emptyBlock(block: OpenBlock): AnswerBlock {
   switch (block.kind) {

@@ -115,6 +115,12 @@ export interface Ending {
   readonly edits?: EditSet;
 }
 
+/** The end of a stream, with the events that close it properly. */
+export interface StreamEnd {
+  readonly ending: Ending;
+  readonly events: readonly Uint8Array[];
+}
+
 /**
  * Makes the client's stream from the provider's. A state machine: synchronous, without I/O, with
  * exactly one ending (docs/architecture.md#streams).
@@ -152,7 +158,7 @@ export interface AnswerStream {
    * Call when the upstream's bytes have ended, or it is `done`. Returns the events that close the
    * stream properly.
    */
-  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] };
+  endStream(): StreamEnd;
   /** Token counts so far, for an abandoned stream. */
   readonly usage: TokenUsage | null;
   /** Changes of the answer so far; default: none. */
@@ -284,8 +290,8 @@ export interface EventRenderer {
    * instead.
    */
   push(event: InferenceEvent): readonly Uint8Array[];
-  /** Every dropped field of the surface so far, each once. */
-  readonly dropped: readonly DroppedField[];
+  /** Every dropped field of the surface so far. */
+  readonly dropped: ReadonlySet<DroppedField>;
   /** Ends a stream that cannot be finished. Last call; works before any event too. */
   fail(error: ServiceError): Uint8Array;
 }

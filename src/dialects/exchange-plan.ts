@@ -12,22 +12,23 @@ import type {
   Dialect,
   EventParser,
   OutgoingRequest,
+  StreamEnd,
   Surface,
   Target,
   Upstream,
   WholeAnswer,
 } from "./dialect.ts";
-import { CallersNames } from "./fit-request.ts";
+import { callersNames } from "./fit-request.ts";
 import { failedWhole } from "./relay.ts";
 import { DIALECTS } from "./table.ts";
 import type { PreparedTranslation } from "./translate-request.ts";
 import {
-  EndCheck,
-  FirstCall,
-  StopCut,
   TranslatedStream,
+  endCheck,
   filtered,
   filteredEvents,
+  firstCall,
+  stopCut,
   type EventFilter,
 } from "./translated-stream.ts";
 
@@ -154,12 +155,12 @@ function relayed(
     dropped: request.dropped === undefined ? dropped : [...request.dropped, ...dropped],
     stream: () => {
       if (reading === null) return relay.observe(context);
-      const parser = filtered(reading.parseStream(), [new EndCheck(translation)]);
+      const parser = filtered(reading.parseStream(), [endCheck(translation)]);
       return new TranslatedStream(parser, translation.renderStream(context));
     },
     answer: (bytes) => {
       if (reading === null) return relay.readAnswer(bytes, context);
-      const events = filteredEvents(reading.parseAnswer(bytes), [new EndCheck(translation)]);
+      const events = filteredEvents(reading.parseAnswer(bytes), [endCheck(translation)]);
       return wholeAnswer(events, surface, context);
     },
     streamOfAnswer: (bytes) =>
@@ -181,11 +182,11 @@ function translated(
   const { answerId } = context;
   const { names } = formatted;
   const filters = (): readonly EventFilter[] => [
-    ...(names === undefined ? [] : [new CallersNames(names)]),
-    ...(keepsFirstCall ? [new FirstCall()] : []),
+    ...(names === undefined ? [] : [callersNames(names)]),
+    ...(keepsFirstCall ? [firstCall()] : []),
     ...(emulation === null ? [] : [emulation.unfold()]),
-    ...(stops.length === 0 ? [] : [new StopCut(stops)]),
-    new EndCheck(translation),
+    ...(stops.length === 0 ? [] : [stopCut(stops)]),
+    endCheck(translation),
   ];
   const read = (bytes: Uint8Array): readonly InferenceEvent[] =>
     filteredEvents(upstream.parseAnswer(bytes, sent, target, answerId), filters());
@@ -270,10 +271,7 @@ export function readableAnswer(exchangePlan: ExchangePlan, received: Uint8Array)
  * @param mayBeCut a lost connection would look like the end of the bytes: without its protocol's
  *   mark the stream is whole only if its counts have come, which providers send last.
  */
-export function checkedEnd(
-  stream: AnswerStream,
-  mayBeCut: boolean,
-): ReturnType<AnswerStream["endStream"]> {
+export function checkedEnd(stream: AnswerStream, mayBeCut: boolean): StreamEnd {
   const lacksMark = !stream.done;
   try {
     const { ending, events } = stream.endStream();

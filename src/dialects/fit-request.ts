@@ -1,6 +1,5 @@
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
-import type { InferenceEvent } from "../canon/generate/event.ts";
 import type {
   AssistantPart,
   AssistantTurn,
@@ -41,22 +40,14 @@ export function fitting(print: Upstream["format"], rules: RequestRules): Upstrea
   };
 }
 
-/** Gives calls of an answer the names that the caller gave its tools. */
-export class CallersNames implements EventFilter {
-  readonly #names: ReadonlyMap<string, string>;
-
-  /** @param names sent name → the caller's. */
-  constructor(names: ReadonlyMap<string, string>) {
-    this.#names = names;
-  }
-
-  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    return events.map((event) => {
+/** Gives calls of an answer the names that the caller gave its tools. @param names sent → caller's. */
+export function callersNames(names: ReadonlyMap<string, string>): EventFilter {
+  return (events) =>
+    events.map((event) => {
       if (event.type !== "open" || event.block.kind !== "tool_call") return event;
       const { name } = event.block;
-      return { ...event, block: { ...event.block, name: this.#names.get(name) ?? name } };
+      return { ...event, block: { ...event.block, name: names.get(name) ?? name } };
     });
-  }
 }
 
 /** Stands before a conversation that begins with the assistant. */

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonMember } from "../canon/json.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
 import { answerFailure } from "./answer-ends.ts";
-import type { AnswerStream, Ending, WholeAnswer } from "./dialect.ts";
+import type { AnswerStream, StreamEnd, WholeAnswer } from "./dialect.ts";
 import { ownValue, type Members } from "./json.ts";
 import { isEmptyValue, type FieldRegistry } from "./request-reading.ts";
 import { MAXIMUM_EVENT_BYTES, SseFramer, parseSseEvent } from "./sse.ts";
@@ -38,7 +38,7 @@ export abstract class RelayedStream implements AnswerStream {
     return events;
   }
 
-  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+  endStream(): StreamEnd {
     const rest = this.#framer.lastEvent();
     const events: Uint8Array[] = [];
     if (parseSseEvent(rest).data !== null) {

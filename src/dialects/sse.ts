@@ -1,4 +1,4 @@
-import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
+import type { FailureKind } from "../canon/failure.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { EventParser } from "./dialect.ts";
 
@@ -232,49 +232,44 @@ interface AnswerReader {
   /** The terminal event has been made; nothing more is read. */
   readonly over: boolean;
   /** Ends the answer as failed; without effect where it is over. */
-  fail(failure: UpstreamFailure | FailureKind): void;
+  fail(kind: FailureKind): void;
   /** The events made since the last call. */
   drain(): readonly InferenceEvent[];
+  /** Reads one event that has data. @param name `null` where it has none. */
+  readEvent(data: string, name: string | null): void;
+  /** The bytes have ended. */
+  endBytes(): void;
 }
 
-/**
- * Reads server-sent events as one dialect's answer. Where the dialect's own events end it, bytes
- * that end before them were cut off.
- */
-export abstract class SseEventParser<Reader extends AnswerReader> implements EventParser {
+/** Reads server-sent events as one dialect's answer. */
+export class SseEventParser implements EventParser {
   readonly #framer = new SseFramer();
-  protected readonly reader: Reader;
+  readonly #reader: AnswerReader;
 
-  constructor(reader: Reader) {
-    this.reader = reader;
+  constructor(reader: AnswerReader) {
+    this.#reader = reader;
   }
 
   push(chunk: Uint8Array): readonly InferenceEvent[] {
-    if (this.reader.over) return [];
+    const reader = this.#reader;
+    if (reader.over) return [];
     for (const event of this.#framer.push(chunk)) this.#read(event);
-    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) this.reader.fail("too_large");
-    return this.reader.drain();
+    if (this.#framer.pendingBytes > MAXIMUM_EVENT_BYTES) reader.fail("too_large");
+    return reader.drain();
   }
 
   endAnswer(): readonly InferenceEvent[] {
-    if (this.reader.over) return [];
+    const reader = this.#reader;
+    if (reader.over) return [];
     // A provider may omit the last blank line.
     this.#read(this.#framer.lastEvent());
-    this.close();
-    return this.reader.drain();
-  }
-
-  /** Reads one event that has data. */
-  protected abstract take(data: string, name: SseEvent["event"]): void;
-
-  /** The bytes have ended. */
-  protected close(): void {
-    this.reader.fail("truncated");
+    reader.endBytes();
+    return reader.drain();
   }
 
   #read(bytes: Uint8Array): void {
-    if (this.reader.over) return;
+    if (this.#reader.over) return;
     const { event, data } = parseSseEvent(bytes);
-    if (data !== null && data.trim() !== "") this.take(data, event);
+    if (data !== null && data.trim() !== "") this.#reader.readEvent(data, event);
   }
 }

@@ -4,6 +4,7 @@ import type { DroppedField } from "../canon/generate/edit.ts";
 import type {
   FinishReason,
   InferenceEvent,
+  OpenBlock,
   TokenLogprob,
   TokenUsage,
 } from "../canon/generate/event.ts";
@@ -11,7 +12,13 @@ import type { GenerateRequest, Tool } from "../canon/generate/generate-request.t
 import { isJsonObject } from "../canon/json.ts";
 import type { EndpointRow } from "../canon/table.ts";
 import { answerFailure } from "./answer-ends.ts";
-import type { AnswerStream, Ending, EventParser, EventRenderer, Translation } from "./dialect.ts";
+import type {
+  AnswerStream,
+  EventParser,
+  EventRenderer,
+  StreamEnd,
+  Translation,
+} from "./dialect.ts";
 import { mergeUsage, parseJsonText } from "./json.ts";
 
 /** Pipes one dialect's parser into another's renderer. */
@@ -36,18 +43,12 @@ export class TranslatedStream implements AnswerStream {
     return this.#render(this.#parser.push(chunk));
   }
 
-  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+  endStream(): StreamEnd {
     const events = this.done || this.failure !== null ? [] : this.#render(this.#parser.endAnswer());
-    if (!this.done)
-      this.failure ??= { kind: "truncated", status: null, retryAfter: null, code: null };
-    for (const field of this.#renderer.dropped) this.#dropped.add(field);
-    const ending = {
-      failure: this.failure,
-      finish: this.#finish,
-      usage: this.usage,
-      dropped: [...this.#dropped],
-    };
-    return { ending, events };
+    if (!this.done) this.failure ??= answerFailure("truncated");
+    const { failure, usage } = this;
+    const dropped = [...this.#dropped.union(this.#renderer.dropped)];
+    return { ending: { failure, finish: this.#finish, usage, dropped }, events };
   }
 
   fail(error: ServiceError): Uint8Array {
@@ -78,31 +79,14 @@ export class TranslatedStream implements AnswerStream {
 
 /** An opened block is no output, except a call, which has its name from the beginning. */
 function isOutput(event: InferenceEvent): boolean {
-  switch (event.type) {
-    case "open":
-      return event.block.kind === "tool_call";
-    case "text":
-    case "refusal":
-    case "reasoning":
-      return event.text !== "";
-    case "arguments":
-      return event.json !== "";
-    case "signature":
-    case "citation":
-    case "finish":
-      return true;
-    case "start":
-    case "close":
-    case "usage":
-    case "dropped":
-    case "failure":
-      return false;
-  }
+  const { type } = event;
+  if (type === "open") return event.block.kind === "tool_call";
+  const isWhole = type === "signature" || type === "citation" || type === "finish";
+  return isWhole || charactersOf(event) > 0;
 }
 
 function charactersOf(event: InferenceEvent): number {
-  if (event.type === "text" || event.type === "refusal" || event.type === "reasoning")
-    return event.text.length;
+  if ("text" in event) return event.text.length;
   return event.type === "arguments" ? event.json.length : 0;
 }
 
@@ -116,9 +100,7 @@ const SUCCESSES: ReadonlySet<FinishReason> = new Set(["stop", "stop_sequence", "
  * Changes the events of one answer; in batches that the parser makes, the last of which ends with
  * the answer's end.
  */
-export interface EventFilter {
-  events(events: readonly InferenceEvent[]): readonly InferenceEvent[];
-}
+export type EventFilter = (events: readonly InferenceEvent[]) => readonly InferenceEvent[];
 
 /** The parser's events after every filter, in order. */
 export function filtered(parser: EventParser, filters: readonly EventFilter[]): EventParser {
@@ -132,165 +114,134 @@ export function filteredEvents(
   events: readonly InferenceEvent[],
   filters: readonly EventFilter[],
 ): readonly InferenceEvent[] {
-  let passed = events;
-  for (const filter of filters) passed = filter.events(passed);
-  return passed;
+  return filters.reduce((passed, filter) => filter(passed), events);
 }
 
 /** Replaces an end that the surface cannot have by a failure. */
-export class EndCheck implements EventFilter {
-  readonly #rules: EndRules;
-  /** There was output that the surface prints. */
-  #hasPrinted = false;
-  /** There was output that the surface omits. */
-  #dropped = false;
-  /** Arguments of the latest call, where the surface parses them. */
-  #arguments = "";
-  #broken = false;
-
-  constructor(rules: EndRules) {
-    this.#rules = rules;
-  }
-
-  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    for (const event of events) this.#observe(event);
+export function endCheck({
+  impossibleEnds = [],
+  omittedBlocks = [],
+  parsesArguments = false,
+}: EndRules): EventFilter {
+  // There was output that the surface prints, and output that it omits.
+  let hasPrinted = false;
+  let hasOmitted = false;
+  /** Arguments of the latest call. */
+  let json = "";
+  let isBroken = false;
+  return (events) => {
+    for (const event of events) {
+      if (parsesArguments) {
+        if (event.type === "open") json = event.block.kind === "tool_call" ? "" : "{}";
+        else if (event.type === "arguments") json += event.json;
+        else if (event.type === "close") isBroken ||= !isJsonObject(parseJsonText(json));
+      }
+      const kind = outputKind(event);
+      if (kind === null) continue;
+      if (omittedBlocks.includes(kind)) hasOmitted = true;
+      else hasPrinted = true;
+    }
     const last = events.at(-1);
     if (last?.type !== "finish") return events;
-    const { impossibleEnds = [] } = this.#rules;
     // An answer with all its output omitted is no success; the end of one that was cut short shows
     // it.
-    const isNothingLeft = this.#dropped && !this.#hasPrinted && SUCCESSES.has(last.reason);
-    const isBroken = this.#broken && SUCCESSES.has(last.reason);
-    if (!impossibleEnds.includes(last.reason) && !isNothingLeft && !isBroken) return events;
-    const code = isBroken ? "malformed_tool_use" : "unexpected_output_item";
+    const isNoSuccess = isBroken || (hasOmitted && !hasPrinted);
+    if (!impossibleEnds.includes(last.reason) && !(isNoSuccess && SUCCESSES.has(last.reason)))
+      return events;
+    const code =
+      isBroken && SUCCESSES.has(last.reason) ? "malformed_tool_use" : "unexpected_output_item";
     return [...events.slice(0, -1), { type: "failure", failure: answerFailure("malformed", code) }];
-  }
-
-  #observe(event: InferenceEvent): void {
-    if (this.#rules.parsesArguments === true) this.#checkArguments(event);
-    const kind = outputKind(event);
-    if (kind === null) return;
-    if (this.#rules.omittedBlocks?.includes(kind) === true) this.#dropped = true;
-    else this.#hasPrinted = true;
-  }
-
-  #checkArguments(event: InferenceEvent): void {
-    if (event.type === "open") this.#arguments = event.block.kind === "tool_call" ? "" : "{}";
-    else if (event.type === "arguments") this.#arguments += event.json;
-    else if (event.type === "close") this.#broken ||= !isJsonObject(parseJsonText(this.#arguments));
-  }
+  };
 }
 
 /** Block kind of an event with output; `null` for other events. */
-function outputKind(event: InferenceEvent): "text" | "refusal" | "reasoning" | "tool_call" | null {
+function outputKind(event: InferenceEvent): OpenBlock["kind"] | null {
   if (event.type === "open") return event.block.kind === "tool_call" ? "tool_call" : null;
   if (event.type !== "text" && event.type !== "refusal" && event.type !== "reasoning") return null;
   return event.text === "" ? null : event.type;
 }
 
 /** Drops all calls but the first, and records it. */
-export class FirstCall implements EventFilter {
-  #first: number | null = null;
+export function firstCall(): EventFilter {
+  let first: number | null = null;
   /** Index of the block that is being omitted. */
-  #extra: number | null = null;
-  #isReported = false;
+  let extra: number | null = null;
   /** Blocks omitted so far: the indices of the others do not count them. */
-  #omitted = 0;
-
-  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    return events.flatMap((event) => this.#event(event));
-  }
-
-  #event(event: InferenceEvent): readonly InferenceEvent[] {
+  let omitted = 0;
+  const keep = (event: InferenceEvent): readonly InferenceEvent[] => {
     if (!("index" in event)) return [event];
     if (event.type === "open" && event.block.kind === "tool_call") {
-      if (this.#first !== null) {
-        this.#extra = event.index;
-        this.#omitted += 1;
-        if (this.#isReported) return [];
-        this.#isReported = true;
-        return [{ type: "dropped", field: "further_calls_dropped" }];
+      if (first !== null) {
+        extra = event.index;
+        omitted += 1;
+        return omitted > 1 ? [] : [{ type: "dropped", field: "further_calls_dropped" }];
       }
-      this.#first = event.index;
+      first = event.index;
     }
-    if (event.index === this.#extra) return [];
-    return [this.#omitted === 0 ? event : { ...event, index: event.index - this.#omitted }];
-  }
+    if (event.index === extra) return [];
+    return [omitted === 0 ? event : { ...event, index: event.index - omitted }];
+  };
+  return (events) => events.flatMap(keep);
 }
 
 /**
  * Ends an answer at the first of some stop sequences in its text, as providers do: the sequence
  * itself is no part of it. Text that may be the beginning of one waits for what follows, also over
  * the pieces of a stream. Later events are not read, except counts in the same batch.
+ *
+ * @param stops none is empty.
  */
-export class StopCut implements EventFilter {
-  readonly #stops: readonly string[];
+export function stopCut(stops: readonly string[]): EventFilter {
   /** Text of the open block that may begin a stop sequence, with its probabilities. */
-  #held = "";
-  #logprobs: readonly TokenLogprob[] = [];
-  #ended = false;
-
-  /** @param stops none is empty. */
-  constructor(stops: readonly string[]) {
-    this.#stops = stops;
-  }
-
-  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    const passed: InferenceEvent[] = [];
-    for (const [position, event] of events.entries()) {
-      if (this.#ended) break;
-      if (event.type === "text") this.#text(event, passed);
-      else {
-        if (event.type === "close") this.#releaseText(event.index, this.#held.length, passed);
-        passed.push(event);
-      }
-      if (this.#ended)
-        passed.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
-    }
-    return passed;
-  }
-
-  #text({ index, text, logprobs }: TextEvent, passed: InferenceEvent[]): void {
-    this.#held += text;
-    this.#logprobs = [...this.#logprobs, ...logprobs];
-    const found = this.#stops
-      .map((stop) => ({ stop, at: this.#held.indexOf(stop) }))
+  let held = "";
+  let probabilities: readonly TokenLogprob[] = [];
+  let hasEnded = false;
+  /** Passes the first characters of the held text on. */
+  const release = (index: number, length: number, passed: InferenceEvent[]): void => {
+    if (length === 0) return;
+    passed.push({ type: "text", index, text: held.slice(0, length), logprobs: probabilities });
+    held = held.slice(length);
+    probabilities = [];
+  };
+  const readText = ({ index, text, logprobs }: TextEvent, passed: InferenceEvent[]): void => {
+    held += text;
+    probabilities = [...probabilities, ...logprobs];
+    const found = stops
+      .map((stop) => ({ stop, at: held.indexOf(stop) }))
       .filter(({ at }) => at !== -1)
       .toSorted((one, other) => one.at - other.at)[0];
-    if (found === undefined) {
-      this.#releaseText(index, this.#held.length - this.#possibleBeginning(), passed);
-      return;
-    }
-    this.#releaseText(index, found.at, passed);
+    if (found === undefined) return release(index, held.length - begun(held, stops), passed);
+    release(index, found.at, passed);
     passed.push(
       { type: "close", index },
       { type: "finish", reason: "stop_sequence", stopSequence: found.stop },
     );
-    this.#ended = true;
-  }
-
-  /** Characters at the end of the text with which a stop sequence may begin. */
-  #possibleBeginning(): number {
-    const most = Math.max(...this.#stops.map((stop) => stop.length)) - 1;
-    for (let length = Math.min(most, this.#held.length); length > 0; length -= 1) {
-      const end = this.#held.slice(-length);
-      if (this.#stops.some((stop) => stop.startsWith(end))) return length;
+    hasEnded = true;
+  };
+  return (events) => {
+    const passed: InferenceEvent[] = [];
+    for (const [position, event] of events.entries()) {
+      if (hasEnded) break;
+      if (event.type === "text") readText(event, passed);
+      else {
+        if (event.type === "close") release(event.index, held.length, passed);
+        passed.push(event);
+      }
+      if (hasEnded)
+        passed.splice(-1, 0, ...events.slice(position + 1).filter(({ type }) => type === "usage"));
     }
-    return 0;
-  }
+    return passed;
+  };
+}
 
-  /** Passes the first `length` characters on. */
-  #releaseText(index: number, length: number, passed: InferenceEvent[]): void {
-    if (length === 0) return;
-    passed.push({
-      type: "text",
-      index,
-      text: this.#held.slice(0, length),
-      logprobs: this.#logprobs,
-    });
-    this.#held = this.#held.slice(length);
-    this.#logprobs = [];
+/** Characters at the end of a text with which a stop sequence may begin. */
+function begun(text: string, stops: readonly string[]): number {
+  const most = Math.max(...stops.map((stop) => stop.length)) - 1;
+  for (let length = Math.min(most, text.length); length > 0; length -= 1) {
+    const end = text.slice(-length);
+    if (stops.some((stop) => stop.startsWith(end))) return length;
   }
+  return 0;
 }
 
 type TextEvent = Extract<InferenceEvent, { readonly type: "text" }>;
@@ -345,7 +296,7 @@ export function emulateFormat(
         ? false
         : request.parallelToolCalls,
     },
-    unfold: () => new Unfolding(name),
+    unfold: () => unfolding(name),
   };
 }
 
@@ -353,56 +304,45 @@ export function emulateFormat(
  * Turns the tool call's arguments into the answer's text. An answer that is not exactly one
  * document fails: text that is no JSON object, text beside the call, or a second call of the tool.
  */
-class Unfolding implements EventFilter {
-  readonly #name: string;
+function unfolding(name: string): EventFilter {
   /** Index of the block that is the answer. */
-  #answer: number | null = null;
+  let answer: number | null = null;
   /** Text of a model that ignored the tool or wrote beside it; `null` for none. */
-  #text: string | null = null;
-  #otherCalls = false;
-  #failed = false;
-
-  constructor(name: string) {
-    this.#name = name;
-  }
-
-  events(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
+  let text: string | null = null;
+  let hasOtherCalls = false;
+  let hasFailed = false;
+  const unfold = (event: InferenceEvent): InferenceEvent => {
+    if (event.type === "text") text = (text ?? "") + event.text;
+    if (event.type === "open" && event.block.kind === "text") text ??= "";
+    if (event.type === "open" && event.block.kind === "tool_call") {
+      if (event.block.name !== name) {
+        hasOtherCalls = true;
+        return event;
+      }
+      if (answer !== null || text !== null) return NOT_ONE_DOCUMENT;
+      answer = event.index;
+      return { ...event, block: { kind: "text" } };
+    }
+    if (event.type === "arguments" && event.index === answer)
+      return { type: "text", index: event.index, text: event.json, logprobs: [] };
+    if (event.type !== "finish") return event;
+    const { reason } = event;
+    if (answer !== null && text !== null) return NOT_ONE_DOCUMENT;
+    if (hasOtherCalls) return event;
+    const isMissing = answer === null && (reason === "stop" || reason === "tool_calls");
+    if (isMissing && !isJsonObject(parseJsonText(text ?? ""))) return NOT_ONE_DOCUMENT;
+    return reason === "tool_calls" ? { ...event, reason: "stop" } : event;
+  };
+  return (events) => {
     const mapped: InferenceEvent[] = [];
     for (const event of events) {
-      if (this.#failed) break;
-      const one = this.#event(event);
-      this.#failed = one.type === "failure";
+      if (hasFailed) break;
+      const one = unfold(event);
+      hasFailed = one.type === "failure";
       mapped.push(one);
     }
     return mapped;
-  }
-
-  #event(event: InferenceEvent): InferenceEvent {
-    if (event.type === "text") this.#text = (this.#text ?? "") + event.text;
-    if (event.type === "open" && event.block.kind === "text") this.#text ??= "";
-    if (event.type === "open" && event.block.kind === "tool_call") {
-      if (event.block.name !== this.#name) {
-        this.#otherCalls = true;
-        return event;
-      }
-      if (this.#answer !== null || this.#text !== null) return NOT_ONE_DOCUMENT;
-      this.#answer = event.index;
-      return { ...event, block: { kind: "text" } };
-    }
-    if (event.type === "arguments" && event.index === this.#answer) {
-      return { type: "text", index: event.index, text: event.json, logprobs: [] };
-    }
-    return event.type === "finish" ? this.#finish(event) : event;
-  }
-
-  #finish(event: Extract<InferenceEvent, { readonly type: "finish" }>): InferenceEvent {
-    const { reason } = event;
-    if (this.#answer !== null && this.#text !== null) return NOT_ONE_DOCUMENT;
-    if (this.#otherCalls) return event;
-    const isMissing = this.#answer === null && (reason === "stop" || reason === "tool_calls");
-    if (isMissing && !isJsonObject(parseJsonText(this.#text ?? ""))) return NOT_ONE_DOCUMENT;
-    return reason === "tool_calls" ? { ...event, reason: "stop" } : event;
-  }
+  };
 }
 
 const NOT_ONE_DOCUMENT: InferenceEvent = {

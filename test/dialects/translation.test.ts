@@ -4,9 +4,9 @@ import type { InferenceEvent, OpenBlock } from "../../src/canon/generate/event.t
 import type { GenerateRequest } from "../../src/canon/generate/generate-request.ts";
 import type { EventParser, EventRenderer } from "../../src/dialects/dialect.ts";
 import {
-  EndCheck,
-  FirstCall,
-  StopCut,
+  endCheck,
+  firstCall,
+  stopCut,
   TranslatedStream,
   emulateFormat,
   filtered,
@@ -34,7 +34,7 @@ function parserOf(
 
 /** Prints the name of each event. */
 const renderer: EventRenderer = {
-  dropped: ["signature_dropped"],
+  dropped: new Set(["signature_dropped"] as const),
   push: (event) => (event.type === "dropped" ? [] : [encoder.encode(`${event.type};`)]),
   fail: (error) => encoder.encode(`failed ${error.code};`),
 };
@@ -97,7 +97,7 @@ describe("a translated stream", () => {
 
   it("has no output where its only output is an end that the surface cannot have", () => {
     const stream = new TranslatedStream(
-      filtered(parserOf([[start, finish]], []), [new EndCheck({ impossibleEnds: ["stop"] })]),
+      filtered(parserOf([[start, finish]], []), [endCheck({ impossibleEnds: ["stop"] })]),
       renderer,
     );
     stream.push(new Uint8Array());
@@ -130,7 +130,7 @@ describe("a translated stream", () => {
     "whose arguments are no object fails where its end is a success: %s",
     (reason, failed) => {
       const events = [...call(0, "f", '{"a":'), { ...finish, reason }] as const;
-      const last = new EndCheck({ parsesArguments: true }).events(events).at(-1);
+      const last = endCheck({ parsesArguments: true })(events).at(-1);
       expect(last).toMatchObject(
         failed === null ? { reason } : { type: "failure", failure: failed },
       );
@@ -219,7 +219,7 @@ describe("a request with one tool", () => {
   ] as const satisfies readonly InferenceEvent[];
 
   it("gets the first call and everything that is no call, and its record says that others were omitted", () => {
-    const kept = new FirstCall().events(several);
+    const kept = firstCall()(several);
     expect(collectAnswer(kept).blocks).toMatchObject([
       { kind: "tool_call", arguments: '{"a":1}' },
       { kind: "text", text: "so" },
@@ -229,7 +229,7 @@ describe("a request with one tool", () => {
     ]);
     expect(kept.flatMap((event) => (event.type === "open" ? [event.index] : []))).toEqual([0, 1]);
     const one = [start, ...call(0, "f", "{}"), calls];
-    expect(new FirstCall().events(one)).toEqual(one);
+    expect(firstCall()(one)).toEqual(one);
   });
 
   it("gets the same of a stream, however it is cut", () => {
@@ -238,11 +238,9 @@ describe("a request with one tool", () => {
         several.map((event) => [event]),
         [],
       ),
-      [new FirstCall()],
+      [firstCall()],
     );
-    expect(several.flatMap(() => parser.push(new Uint8Array(0)))).toEqual(
-      new FirstCall().events(several),
-    );
+    expect(several.flatMap(() => parser.push(new Uint8Array(0)))).toEqual(firstCall()(several));
   });
 });
 
@@ -266,13 +264,13 @@ describe("stop sequences that the router honours", () => {
     [["END"], ["E", "N", "d"], "ENd", null],
   ])("%j in %j", (stops, texts, left, stopSequence) => {
     const events = said(...texts);
-    const whole = collectAnswer(new StopCut(stops).events(events));
+    const whole = collectAnswer(stopCut(stops)(events));
     const parser = filtered(
       parserOf(
         events.map((event) => [event]),
         [],
       ),
-      [new StopCut(stops)],
+      [stopCut(stops)],
     );
     const streamed = collectAnswer(events.flatMap(() => parser.push(new Uint8Array(0))));
     for (const answer of [whole, streamed]) {
@@ -292,7 +290,7 @@ describe("stop sequences that the router honours", () => {
     const events = said("E", "x").map((event) =>
       event.type === "text" ? { ...event, logprobs: [token(event.text)] } : event,
     );
-    expect(collectAnswer(new StopCut(["END"]).events(events)).blocks).toMatchObject([
+    expect(collectAnswer(stopCut(["END"])(events)).blocks).toMatchObject([
       { text: "Ex", logprobs: [token("E"), token("x")] },
     ]);
   });
@@ -343,7 +341,7 @@ describe("a response schema requested as a tool", () => {
       parallelToolCalls: false,
     });
     const answer = collectAnswer(
-      emulation.unfold().events([start, ...call(0, "json_response", '{"a":1}'), calls]),
+      emulation.unfold()([start, ...call(0, "json_response", '{"a":1}'), calls]),
     );
     expect(answer.blocks).toEqual([{ kind: "text", text: '{"a":1}', logprobs: [], citations: [] }]);
     expect(answer.finish?.reason).toBe("stop");
@@ -364,7 +362,7 @@ describe("a response schema requested as a tool", () => {
       "json_response_2",
     ]);
     const answer = collectAnswer(
-      emulation.unfold().events([start, ...call(0, "json_response", "{}"), calls]),
+      emulation.unfold()([start, ...call(0, "json_response", "{}"), calls]),
     );
     expect(answer.blocks).toMatchObject([{ kind: "tool_call", name: "json_response" }]);
     expect(answer.finish?.reason).toBe("tool_calls");
@@ -383,9 +381,7 @@ describe("a response schema requested as a tool", () => {
     ["nothing", []],
   ])("is a failure where the answer is not one document: %s", (_, events) => {
     const answer = collectAnswer(
-      emulateFormat(request, ENDPOINT)
-        .unfold()
-        .events([start, ...events, calls]),
+      emulateFormat(request, ENDPOINT).unfold()([start, ...events, calls]),
     );
     expect(answer).toMatchObject({
       finish: null,
@@ -398,12 +394,12 @@ describe("a response schema requested as a tool", () => {
     const said = spoken.map((event) =>
       event.type === "text" ? { ...event, text: '{"a":1}' } : event,
     );
-    const answer = collectAnswer(unfold().events([start, ...said, { ...calls, reason: "stop" }]));
+    const answer = collectAnswer(unfold()([start, ...said, { ...calls, reason: "stop" }]));
     expect(answer).toMatchObject({
       blocks: [{ kind: "text", text: '{"a":1}' }],
       finish: { reason: "stop" },
     });
-    const cut = collectAnswer(unfold().events([start, ...spoken, { ...calls, reason: "length" }]));
+    const cut = collectAnswer(unfold()([start, ...spoken, { ...calls, reason: "length" }]));
     expect(cut).toMatchObject({ finish: { reason: "length" }, failure: null });
   });
 

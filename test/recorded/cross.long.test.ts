@@ -11,7 +11,7 @@ import type { InferenceRequest } from "../../src/canon/request.ts";
 import type { AnswerContext, Surface } from "../../src/dialects/dialect.ts";
 import { GENERATE_DIALECTS, type GenerateDialect } from "../../src/dialects/table.ts";
 import { SseFramer } from "../../src/dialects/sse.ts";
-import { EndCheck, TranslatedStream, filtered } from "../../src/dialects/translated-stream.ts";
+import { TranslatedStream, endCheck, filtered } from "../../src/dialects/translated-stream.ts";
 import {
   contextOf,
   DIALECT_NAMES,
@@ -247,7 +247,7 @@ function translate(
   const { translation }: Surface = SURFACES[surface];
   const parser = upstreamFor("generate", recorded).parseStream(REQUESTED, targetOf(recorded));
   const stream = new TranslatedStream(
-    filtered(parser, [new EndCheck(translation)]),
+    filtered(parser, [endCheck(translation)]),
     translation.renderStream(context),
   );
   const printed = bytes.flatMap((one) => stream.push(one));

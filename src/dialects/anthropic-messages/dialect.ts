@@ -10,18 +10,13 @@ import {
 } from "./request-facts.ts";
 import { hostMessages } from "./host.ts";
 import {
+  MessagesObserver,
   editMessagesRequest,
-  observeMessagesStream,
   readCountAnswer,
   readMessagesAnswer,
 } from "./relay.ts";
 import { messagesToCanon, parseMessagesRequest } from "./parse-request.ts";
-import {
-  ANTHROPIC_FAMILY,
-  renderCount,
-  renderMessagesAnswer,
-  renderMessagesStream,
-} from "./render.ts";
+import { ANTHROPIC_FAMILY, MessagesRenderer, renderCount, renderMessagesAnswer } from "./render.ts";
 import { formatMessages } from "./format.ts";
 import { parseMessagesAnswer, parseMessagesStream, readMessagesError } from "./read-answer.ts";
 import {
@@ -44,13 +39,13 @@ export const messagesSurface: Surface = {
   relay: {
     path: () => MESSAGES_PATH,
     edit: editMessagesRequest,
-    observe: observeMessagesStream,
+    observe: (context) => new MessagesObserver(context),
     readAnswer: readMessagesAnswer,
   },
   translation: {
     toCanon: messagesToCanon,
     parsesArguments: true,
-    renderStream: renderMessagesStream,
+    renderStream: (context) => new MessagesRenderer(context),
     renderAnswer: renderMessagesAnswer,
   },
   headers: MESSAGES_HEADERS,

@@ -9,7 +9,13 @@ import { readMessagesError } from "./read-answer.ts";
 import { COUNT_PATH } from "./request-facts.ts";
 import { FrameReader, type Frame } from "../bedrock-converse/event-stream-frames.ts";
 import { frameFailure, readConverseError } from "../bedrock-converse/read-answer.ts";
-import type { AnswerStream, Ending, HostedRequest, OutgoingRequest, Target } from "../dialect.ts";
+import type {
+  AnswerStream,
+  HostedRequest,
+  OutgoingRequest,
+  StreamEnd,
+  Target,
+} from "../dialect.ts";
 import { readGeminiError } from "../gemini/read-answer.ts";
 import { memberIn, parseAnswerBytes, parseExactJsonText, textOf, type Members } from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../sse.ts";
@@ -280,7 +286,7 @@ class InvokeStream implements AnswerStream {
     return events;
   }
 
-  endStream(): { readonly ending: Ending; readonly events: readonly Uint8Array[] } {
+  endStream(): StreamEnd {
     const passed: Uint8Array[] = [];
     this.#passEnding(passed);
     const { ending, events } = this.#inner.endStream();

@@ -33,7 +33,7 @@ interface Block {
   signature: string;
   /**
    * Arguments that came with the block's beginning; whole, or the empty object where they follow in
-   * hasPieces.
+   * pieces.
    */
   readonly input: JsonObject;
   hasPieces: boolean;
@@ -44,7 +44,6 @@ interface Block {
  * mapping.
  */
 class MessageReader extends AnswerEvents {
-  readonly #family: string | null;
   /** The caller requested a summary instead of the reasoning itself. */
   readonly #summary: boolean;
   readonly #tally = new UsageTally();
@@ -52,10 +51,12 @@ class MessageReader extends AnswerEvents {
   #count = 0;
   #finish: FinishReason | null = null;
   #stopSequence: string | null = null;
+  #hasStarted = false;
+  /** An event has followed the beginning. */
+  #hasContinued = false;
 
   constructor(request: GenerateRequest, target: Target) {
-    super();
-    this.#family = target.model.signatureFamily;
+    super(target.model.signatureFamily);
     const display = request.reasoning?.display ?? null;
     this.#summary = display !== null && display !== "omitted";
   }
@@ -111,9 +112,9 @@ class MessageReader extends AnswerEvents {
   }
 
   /**
-   * Unknown kinds of hasPieces are dropped; a known one that its block cannot have is a broken answer.
+   * Unknown kinds of pieces are dropped; a known one that its block cannot have is a broken answer.
    */
-  addDelta(delta: JsonMember): void {
+  #addDelta(delta: JsonMember): void {
     if (!isJsonObject(delta)) return this.fail("malformed");
     const type = textOf(delta.type);
     // Some servers send a first piece without opening its block.
@@ -156,18 +157,9 @@ class MessageReader extends AnswerEvents {
       this.blocks.arguments(block.key, JSON.stringify(block.input));
     }
     // Another router of this kind marks unsigned reasoning.
-    if (block.signature !== "" && !isUnsigned(block.signature)) {
-      if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
-      else this.blocks.signature(block.signature, this.#family, block.key);
-    }
+    if (!isUnsigned(block.signature)) this.sign(block.signature, block.key);
     this.blocks.close();
     this.flush();
-  }
-
-  /** Reads the stop reason, and the usage so far. */
-  change(delta: JsonMember, usage: JsonMember): void {
-    this.#readEnd(delta);
-    this.#addUsage(usage);
   }
 
   #readEnd(delta: JsonMember): void {
@@ -183,6 +175,43 @@ class MessageReader extends AnswerEvents {
     this.closeBlock();
     if (this.#finish === null) return this.fail("malformed", "unknown_finish_reason");
     this.finish(this.#finish, this.#stopSequence);
+  }
+
+  /** Reads an event of a stream (docs/protocols.md#messages). Only `message_stop` completes it. */
+  readEvent(data: string, name: string | null): void {
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) return this.fail("malformed");
+    const type = event.type ?? name;
+    if (type === "error" || name === "error") return this.fail(readErrorFrame(event.error));
+    const inner = eventFailure(event);
+    if (inner !== null) return this.fail(inner);
+    if (type === "message_start") return this.#begin(event);
+    // Other events, such as pings, are not part of the answer.
+    if (!CONTENT_EVENTS.has(type)) return;
+    this.#hasContinued = true;
+    if (!this.#hasStarted) return this.fail("malformed");
+    switch (type) {
+      case "content_block_start":
+        return this.openBlock(event.content_block);
+      case "content_block_delta":
+        return this.#addDelta(event.delta);
+      case "content_block_stop":
+        return this.closeBlock();
+      case "message_delta":
+        this.#readEnd(event.delta);
+        return this.#addUsage(event.usage);
+      case "message_stop":
+        return this.stop();
+    }
+  }
+
+  #begin({ message }: JsonObject): void {
+    if (this.#hasContinued || !isJsonObject(message)) return this.fail("malformed");
+    // Some servers send the beginning twice; in the middle of an answer it would be
+    // another answer.
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    this.start(message, true);
   }
 
   #addUsage(usage: JsonMember, begins = false): void {
@@ -206,55 +235,6 @@ function readCitation({ url, title }: JsonObject): Citation | null {
   return { url, title: textOrNull(title), start: null, end: null };
 }
 
-/**
- * Reads a messages stream (docs/protocols.md#messages). Only `message_stop` completes the answer.
- */
-class MessagesParser extends SseEventParser<MessageReader> {
-  #hasStarted = false;
-  /** An event has followed the beginning. */
-  #hasContinued = false;
-
-  protected override take(data: string, name: string | null): void {
-    const event = parseJsonText(data);
-    if (!isJsonObject(event)) return this.reader.fail("malformed");
-    const type = event.type ?? name;
-    if (type === "error" || name === "error") return this.reader.fail(readErrorFrame(event.error));
-    const inner = eventFailure(event);
-    if (inner !== null) return this.reader.fail(inner);
-    if (type === "message_start") return this.#begin(event);
-    this.#continue(type, event);
-  }
-
-  #begin({ message }: JsonObject): void {
-    if (this.#hasContinued || !isJsonObject(message)) return this.reader.fail("malformed");
-    // Some servers send the beginning twice; in the middle of an answer it would be
-    // another answer.
-    if (this.#hasStarted) return;
-    this.#hasStarted = true;
-    this.reader.start(message, true);
-  }
-
-  /** Other events, such as pings, are not part of the answer. */
-  #continue(type: unknown, event: JsonObject): void {
-    const { reader } = this;
-    if (!CONTENT_EVENTS.has(type)) return;
-    this.#hasContinued = true;
-    if (!this.#hasStarted) return reader.fail("malformed");
-    switch (type) {
-      case "content_block_start":
-        return reader.openBlock(event.content_block);
-      case "content_block_delta":
-        return reader.addDelta(event.delta);
-      case "content_block_stop":
-        return reader.closeBlock();
-      case "message_delta":
-        return reader.change(event.delta, event.usage);
-      case "message_stop":
-        return reader.stop();
-    }
-  }
-}
-
 /** Events that are part of an answer: they may only come once it has begun. */
 export const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
   "content_block_start",
@@ -265,7 +245,7 @@ export const CONTENT_EVENTS: ReadonlySet<unknown> = new Set([
 ]);
 
 export const parseMessagesStream: Upstream["parseStream"] = (request, target) =>
-  new MessagesParser(new MessageReader(request, target));
+  new SseEventParser(new MessageReader(request, target));
 
 /** A whole message, or the answer to a count, as the events of a stream of it. */
 export const parseMessagesAnswer: Upstream["parseAnswer"] = (bytes, request, target) => {

@@ -29,7 +29,7 @@ import {
 } from "./reasoning.ts";
 import { renderAnthropicError } from "./render.ts";
 import { VERSIONS, fieldsOf } from "./request-facts.ts";
-import type { AnswerContext, AnswerStream, Relay, WholeAnswer } from "../dialect.ts";
+import type { AnswerContext, Relay, WholeAnswer } from "../dialect.ts";
 import {
   mapObjects,
   numberOrNull,
@@ -201,7 +201,7 @@ const ONCE: ReadonlySet<unknown> = new Set([
  * unchanged, unknown ones too; only signatures get the tag of their family. `message_stop` alone
  * completes the answer; an error event, text that is not JSON, or an end without it is a failure.
  */
-class MessagesObserver extends RelayedStream {
+export class MessagesObserver extends RelayedStream {
   readonly #requestId: string;
   readonly #isCacheWarmup: boolean;
   readonly #tally = new UsageTally();
@@ -320,10 +320,6 @@ function isEnding(type: unknown, { delta }: JsonObject): boolean {
   return (
     type === "message_delta" && isJsonObject(delta) && finishReason(delta.stop_reason) !== null
   );
-}
-
-export function observeMessagesStream(context: AnswerContext): AnswerStream {
-  return new MessagesObserver(context);
 }
 
 /** A whole message with its signatures tagged for the client. */

@@ -28,9 +28,9 @@ import { formatSseEvent } from "../sse.ts";
  * after the other, `message_delta`, `message_stop`. `message_start` waits for the next event,
  * because clients require counts in it.
  */
-class MessagesRenderer implements EventRenderer {
+export class MessagesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
-  readonly #dropped = new Set<DroppedField>();
+  readonly dropped = new Set<DroppedField>();
   #model: string | null = null;
   #hasStarted = false;
   #usage: TokenUsage | null = null;
@@ -39,10 +39,6 @@ class MessagesRenderer implements EventRenderer {
 
   constructor(context: AnswerContext) {
     this.#context = context;
-  }
-
-  get dropped(): readonly DroppedField[] {
-    return [...this.#dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -54,10 +50,10 @@ class MessagesRenderer implements EventRenderer {
         this.#usage = mergeUsage(this.#usage, event.usage);
         return [];
       case "dropped":
-        this.#dropped.add(event.field);
+        this.dropped.add(event.field);
         return [];
       case "citation":
-        this.#dropped.add("citations_dropped");
+        this.dropped.add("citations_dropped");
         return [];
       case "failure":
         throw new Error("MessagesRenderer: a failure is not pushed");
@@ -104,8 +100,8 @@ class MessagesRenderer implements EventRenderer {
       case "close":
         return this.#close(event.index);
       case "finish": {
-        const stop = stopOf(event, this.#context, this.#dropped);
-        if (hasUnknownCounts(this.#usage)) this.#dropped.add("usage_unknown");
+        const stop = stopOf(event, this.#context, this.dropped);
+        if (hasUnknownCounts(this.#usage)) this.dropped.add("usage_unknown");
         return [
           named("message_delta", { delta: stop, usage: formatUsage(this.#usage) }),
           named("message_stop", {}),
@@ -169,10 +165,6 @@ class MessagesRenderer implements EventRenderer {
     events.push(named("content_block_stop", { index }));
     return events;
   }
-}
-
-export function renderMessagesStream(context: AnswerContext): EventRenderer {
-  return new MessagesRenderer(context);
 }
 
 type Printed = Exclude<

@@ -183,7 +183,6 @@ interface Block {
  * mapping.
  */
 class MessageReader extends AnswerEvents {
-  readonly #family: string | null;
   /** The stop sequence that ended the text, where the request has only one. */
   readonly #stopSequence: string | null;
   /** No tool was offered: a call is one of the placeholder, or of a tool that does not exist. */
@@ -194,8 +193,7 @@ class MessageReader extends AnswerEvents {
   #started = false;
 
   constructor(request: GenerateRequest, target: Target) {
-    super();
-    this.#family = target.model.signatureFamily;
+    super(target.model.signatureFamily);
     this.#stopSequence = request.stop.length === 1 ? (request.stop[0] ?? null) : null;
     this.#offersNone = offeredTools(request).length === 0;
   }
@@ -262,7 +260,7 @@ class MessageReader extends AnswerEvents {
       if (block.isEmpty) this.drop("citations_dropped");
       else for (const citation of block.citations) this.blocks.citation(citation, block.key);
     }
-    if (block.kind === "reasoning") this.#sign(block);
+    if (block.kind === "reasoning") this.#signBlock(block);
     this.blocks.close();
     this.flush();
   }
@@ -313,13 +311,10 @@ class MessageReader extends AnswerEvents {
     if (typeof redactedContent === "string") block.redacted.push(redactedContent);
   }
 
-  #sign({ key, signature, redacted }: Block): void {
+  #signBlock({ key, signature, redacted }: Block): void {
     const data = joinBase64(redacted);
     if (data === null) return this.fail("malformed");
-    const signed = data === "" ? signature : redactedSignature(data);
-    if (signed === "") return;
-    if (this.#family === null) this.drop("signature_dropped");
-    else this.blocks.signature(signed, this.#family, key);
+    this.sign(data === "" ? signature : redactedSignature(data), key);
   }
 }
 

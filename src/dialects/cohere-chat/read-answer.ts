@@ -14,59 +14,10 @@ import { countIn, listOf, parseAnswerBytes, parseJsonText, readCount } from "../
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
 
-/**
- * Reads a stream (docs/protocols.md#cohere-chat). Only `message-end` completes the answer; the
- * `[DONE]` after it adds nothing.
- */
-class CohereParser extends SseEventParser<MessageReader> {
-  protected override take(data: string, event: string | null): void {
-    // The stream ended before the answer did.
-    if (data === "[DONE]") return this.reader.fail("truncated");
-    const object = parseJsonText(data);
-    if (!isJsonObject(object)) return this.reader.fail("malformed");
-    const { type } = object;
-    // An error has a message and no type.
-    if (event === "error" || typeof type !== "string") return this.reader.fail(failureOf(object));
-    this.#takeKind(type, object);
-  }
-
-  /** Events of other kinds, such as `debug`, are not part of the answer; unknown pieces are. */
-  #takeKind(type: string, event: JsonObject): void {
-    const reader = this.reader;
-    const index = typeof event.index === "number" ? event.index : 0;
-    const delta = memberOf(event, "delta");
-    const message = memberOf(delta, "message");
-    switch (type) {
-      case "message-start":
-        return reader.start();
-      case "content-start":
-        return reader.openContent(index, memberOf(message, "content"));
-      case "content-delta":
-        return reader.addContent(index, memberOf(message, "content"), event.logprobs);
-      case "tool-plan-delta":
-        return reader.addPlan(message.tool_plan);
-      case "tool-call-start":
-        return reader.openCall(index, message.tool_calls);
-      case "tool-call-delta":
-        return reader.addArguments(
-          index,
-          memberOf(memberOf(message, "tool_calls"), "function").arguments,
-        );
-      case "tool-call-end":
-        return reader.closeCall(index);
-      case "citation-start":
-        return reader.cite(message.citations);
-      case "message-end":
-        return reader.endMessage(delta);
-    }
-    if (type.endsWith("-delta")) reader.skip();
-  }
-}
-
 const EMPTY: JsonObject = Object.freeze({});
 
 export const parseCohereStream: Upstream["parseStream"] = (request) =>
-  new CohereParser(new MessageReader(request));
+  new SseEventParser(new MessageReader(request));
 
 /** A whole answer as the events of a stream of it. */
 export const parseCohereAnswer: Upstream["parseAnswer"] = (bytes, request) => {
@@ -112,6 +63,50 @@ class MessageReader extends AnswerEvents {
     this.#wantsLogprobs = request.logprobs !== null;
   }
 
+  /**
+   * Reads an event of a stream (docs/protocols.md#cohere-chat). Only `message-end` completes the
+   * answer; the `[DONE]` after it adds nothing.
+   */
+  readEvent(data: string, name: string | null): void {
+    // The stream ended before the answer did.
+    if (data === "[DONE]") return this.fail("truncated");
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) return this.fail("malformed");
+    const { type } = event;
+    // An error has a message and no type.
+    if (name === "error" || typeof type !== "string") return this.fail(failureOf(event));
+    const index = typeof event.index === "number" ? event.index : 0;
+    const delta = memberOf(event, "delta");
+    const message = memberOf(delta, "message");
+    // Events of other kinds, such as `debug`, are not part of the answer; unknown pieces are.
+    switch (type) {
+      case "message-start":
+        return this.start();
+      case "content-start":
+        return this.#takePart(index, memberOf(message, "content"), NO_LOGPROBS);
+      case "content-delta": {
+        const logprobs = this.#wantsLogprobs ? readLogprobs(event.logprobs) : NO_LOGPROBS;
+        return this.#addContent(index, memberOf(message, "content"), logprobs);
+      }
+      case "tool-plan-delta":
+        return this.#addPlan(message.tool_plan);
+      case "tool-call-start":
+        return this.#openCall(index, message.tool_calls);
+      case "tool-call-delta":
+        return this.#addArguments(
+          index,
+          memberOf(memberOf(message, "tool_calls"), "function").arguments,
+        );
+      case "tool-call-end":
+        return this.#closeCall(index);
+      case "citation-start":
+        return this.#cite(message.citations);
+      case "message-end":
+        return this.endMessage(delta);
+    }
+    if (type.endsWith("-delta") && this.#accepts()) this.drop("unknown_content_dropped");
+  }
+
   /** The protocol's answers do not name their model. */
   start(): void {
     if (this.#started || this.over) return;
@@ -129,47 +124,39 @@ class MessageReader extends AnswerEvents {
     for (const [index, part] of parts.entries()) {
       this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
       for (const citation of cited)
-        if ((readCitation(citation).content ?? first) === index) this.cite(citation);
+        if ((readCitation(citation).content ?? first) === index) this.#cite(citation);
     }
     if (first === -1 && cited.length > 0) this.drop("citations_dropped");
-    this.addPlan(message.tool_plan);
+    this.#addPlan(message.tool_plan);
     for (const [index, call] of listOf(calls).entries()) {
-      this.openCall(index, call);
-      this.closeCall(index);
+      this.#openCall(index, call);
+      this.#closeCall(index);
     }
   }
 
-  openContent(index: number, part: JsonObject): void {
-    this.#takePart(index, part, NO_LOGPROBS);
-  }
-
-  addContent(index: number, part: JsonObject, logprobs: JsonMember): void {
-    this.#addContent(index, part, this.#wantsLogprobs ? readLogprobs(logprobs) : NO_LOGPROBS);
-  }
-
-  addPlan(plan: JsonMember): void {
+  #addPlan(plan: JsonMember): void {
     if (typeof plan !== "string" || plan === "" || !this.#accepts()) return;
     this.#text = null;
     this.blocks.text(plan, [], "plan");
   }
 
-  openCall(index: number, call: JsonMember): void {
+  #openCall(index: number, call: JsonMember): void {
     if (!this.#accepts()) return;
     this.#text = null;
     const failure = this.#calls.open(index, call);
     if (failure !== null) this.fail(failure);
   }
 
-  addArguments(index: number, json: JsonMember): void {
+  #addArguments(index: number, json: JsonMember): void {
     if (typeof json !== "string" || !this.#accepts()) return;
     if (!this.#calls.add(index, json)) this.fail("malformed");
   }
 
-  closeCall(index: number): void {
+  #closeCall(index: number): void {
     if (this.#accepts()) this.#calls.close(index);
   }
 
-  cite(value: JsonMember): void {
+  #cite(value: JsonMember): void {
     if (!this.#accepts()) return;
     const { content, citations, incomplete } = readCitation(value);
     const text = this.#text;
@@ -190,11 +177,6 @@ class MessageReader extends AnswerEvents {
     if (failure !== null) return this.fail({ ...failure, code: errorCode(type) ?? failure.code });
     if (reason === null) return this.fail("truncated");
     this.finish(reason);
-  }
-
-  /** A piece of an unknown kind. */
-  skip(): void {
-    if (this.#accepts()) this.drop("unknown_content_dropped");
   }
 
   #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {

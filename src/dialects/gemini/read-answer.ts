@@ -50,35 +50,14 @@ export const parseGeminiAnswer: Upstream["parseAnswer"] = (
   return reader.drain();
 };
 
-/**
- * Reads a stream of generateContent. There is no mark at its end: the bytes end, after a finish
- * reason of a whole answer.
- */
-class GeminiParser extends SseEventParser<AnswerReader> {
-  protected override take(data: string): void {
-    // Arguments of calls are JSON and are sent on as JSON: a number keeps its digits.
-    const piece = parseExactJsonText(data);
-    const error = errorOf(piece);
-    if (error !== null) this.reader.fail(readErrorFrame(error));
-    else if (isJsonObject(piece)) this.reader.take(piece);
-    // Other data after a proper end is ignored.
-    else if (!this.reader.conclude()) this.reader.fail("malformed");
-  }
-
-  protected override close(): void {
-    if (!this.reader.conclude()) super.close();
-  }
-}
-
 export const parseGeminiStream: Upstream["parseStream"] = (request, target, answerId = "") =>
-  new GeminiParser(new AnswerReader(request, target, answerId));
+  new SseEventParser(new AnswerReader(request, target, answerId));
 
 /** Signatures have blocks of their own, so that none is attached to a thought before its part. */
 const SIGNATURE_BLOCK = "signature";
 
 /** Reads the pieces of an answer; a whole answer is one piece. */
 class AnswerReader extends AnswerEvents {
-  readonly #family: string | null;
   readonly #wantsLogprobs: boolean;
   readonly #ids: AnswerCallIds;
   #hasStarted = false;
@@ -91,10 +70,27 @@ class AnswerReader extends AnswerEvents {
   #ending: FinishReason | UpstreamFailure | null = null;
 
   constructor(request: GenerateRequest, target: Target, answerId: string) {
-    super();
+    super(target.model.signatureFamily);
     this.#ids = new AnswerCallIds(answerId);
-    this.#family = target.model.signatureFamily;
     this.#wantsLogprobs = request.logprobs !== null;
+  }
+
+  /**
+   * Reads an event of a stream of generateContent. There is no mark at its end: the bytes end, after
+   * a finish reason of a whole answer.
+   */
+  readEvent(data: string): void {
+    // Arguments of calls are JSON and are sent on as JSON: a number keeps its digits.
+    const piece = parseExactJsonText(data);
+    const error = errorOf(piece);
+    if (error !== null) this.fail(readErrorFrame(error));
+    else if (isJsonObject(piece)) this.take(piece);
+    // Other data after a proper end is ignored.
+    else if (!this.conclude()) this.fail("malformed");
+  }
+
+  override endBytes(): void {
+    if (!this.conclude()) super.endBytes();
   }
 
   take(piece: JsonObject): void {
@@ -176,7 +172,7 @@ class AnswerReader extends AnswerEvents {
       this.#addThought(textOf(text), signature);
     } else if (isJsonObject(functionCall)) {
       if (this.#isRepeated(functionCall)) return false;
-      this.#sign("call", signature);
+      this.#signPart("call", signature);
       this.#call(functionCall, answerId);
     } else if (typeof text === "string" || isEmptyPart(part)) {
       return this.#addText(textOf(text), signature, logprobs);
@@ -193,8 +189,7 @@ class AnswerReader extends AnswerEvents {
     this.blocks.reasoning(text, true);
     this.#inText = false;
     if (signature === "") return;
-    if (this.#family === null) this.emit({ type: "dropped", field: "signature_dropped" });
-    else this.blocks.signature(markSignature("thought", signature), this.#family);
+    this.sign(markSignature("thought", signature));
     this.blocks.close();
   }
 
@@ -226,7 +221,7 @@ class AnswerReader extends AnswerEvents {
   }
 
   #addText(text: string, signature: string, logprobs: readonly TokenLogprob[]): boolean {
-    this.#sign(text === "" ? "empty" : "text", signature);
+    this.#signPart(text === "" ? "empty" : "text", signature);
     if (text === "") return false;
     this.blocks.text(text, logprobs);
     this.#inText = true;
@@ -235,14 +230,9 @@ class AnswerReader extends AnswerEvents {
     return true;
   }
 
-  #sign(part: SignedPart, signature: string): void {
+  #signPart(part: SignedPart, signature: string): void {
     if (signature === "") return;
-    if (this.#family === null) {
-      this.flush();
-      this.emit({ type: "dropped", field: "signature_dropped" });
-      return;
-    }
-    this.blocks.signature(markSignature(part, signature), this.#family, SIGNATURE_BLOCK);
+    this.sign(markSignature(part, signature), SIGNATURE_BLOCK);
     this.blocks.close();
     this.#inText = false;
   }
@@ -250,10 +240,7 @@ class AnswerReader extends AnswerEvents {
   #cite(candidate: JsonObject): void {
     const { citations, complete } = readCitations(candidate);
     const hasPosition = this.#inText || citations.length === 0;
-    if (!complete || !hasPosition) {
-      this.flush();
-      this.emit({ type: "dropped", field: "citations_dropped" });
-    }
+    if (!complete || !hasPosition) this.drop("citations_dropped");
     if (hasPosition) for (const citation of citations) this.blocks.citation(citation);
   }
 }

@@ -6,7 +6,6 @@ import type { RerankRequest, RerankResult } from "../../canon/unary.ts";
 import {
   COMPLETION_MEMBERS,
   CONVERSATION_MEMBERS,
-  type EventStream,
   MODEL,
   NEVER_SET,
   NULL,
@@ -21,6 +20,7 @@ import {
   nullableInteger,
   nullableList,
   objectOf,
+  type EventStream,
 } from "../contract-schemas.ts";
 import type {
   Dialect,
@@ -35,12 +35,12 @@ import { countIn, textIn } from "../json.ts";
 import { WEATHER } from "../protocol-family.ts";
 import { refusingUnknown } from "../request-reading.ts";
 import {
-  type FoundRanking,
   droppedPriority,
   droppedTruncation,
   foreignRefusal,
   rankingReader,
   wantedResults,
+  type FoundRanking,
 } from "../unary/ranking.ts";
 import { openAiEmbedder } from "./embeddings-upstream.ts";
 import { OPENAI_CHAT } from "./facts.ts";
@@ -56,7 +56,7 @@ import {
   readingOfChat,
 } from "./read-answer.ts";
 import { editChatRequest, observeChatStream, readChatAnswer } from "./relay.ts";
-import { renderChatAnswer, renderChatStream } from "./render.ts";
+import { ChatStreamRenderer, renderChatAnswer } from "./render.ts";
 
 const contentPart = objectOf(
   {
@@ -276,7 +276,7 @@ export const chatSurface: Surface = {
   },
   translation: {
     toCanon: CHAT_REQUESTS.toCanon,
-    renderStream: renderChatStream,
+    renderStream: (context) => new ChatStreamRenderer(context),
     renderAnswer: renderChatAnswer,
   },
   family: OPENAI_FAMILY,

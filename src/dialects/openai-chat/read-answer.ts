@@ -41,7 +41,7 @@ interface ChatQuestion {
 }
 
 export function parseChatStream(request: ChatQuestion, target: Target, answerId = ""): EventParser {
-  return parseChoices(new ChatAnswerReader(request, target, answerId));
+  return new SseEventParser(new ChatAnswerReader(request, target, answerId));
 }
 
 /** A whole completion as the events of a stream. */
@@ -98,6 +98,18 @@ export abstract class ChoiceReader extends AnswerEvents {
   #finish: FinishReason | null = null;
   /** Output has followed the finish reason, and no other reason since. */
   #resumed = false;
+
+  /** Reads an event of a stream (docs/protocols.md#chat-streams-of-providers). */
+  readEvent(data: string, name: string | null): void {
+    if (data === "[DONE]") return this.conclude(true);
+    const chunk = parseJsonText(data);
+    if (isJsonObject(chunk)) this.take(chunk, name, false);
+    else this.fail("malformed");
+  }
+
+  override endBytes(): void {
+    this.conclude(false);
+  }
 
   /**
    * Reads one object.
@@ -167,24 +179,6 @@ export abstract class ChoiceReader extends AnswerEvents {
     if (reason === null) return;
     this.#finish = reason;
     this.#resumed = false;
-  }
-}
-
-/** Reads a stream of chunks (docs/protocols.md#chat-streams-of-providers). */
-export function parseChoices(reader: ChoiceReader): EventParser {
-  return new ChoiceStreamParser(reader);
-}
-
-class ChoiceStreamParser extends SseEventParser<ChoiceReader> {
-  protected override take(data: string, event: string | null): void {
-    if (data === "[DONE]") return this.reader.conclude(true);
-    const chunk = parseJsonText(data);
-    if (isJsonObject(chunk)) this.reader.take(chunk, event, false);
-    else this.reader.fail("malformed");
-  }
-
-  protected override close(): void {
-    this.reader.conclude(false);
   }
 }
 

@@ -17,10 +17,6 @@ import { DONE, formatSseEvent } from "../sse.ts";
 import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
 import { pieceName, reasoningDetails } from "./reasoning.ts";
 
-export function renderChatStream(context: AnswerContext): EventRenderer {
-  return new ChatStreamRenderer(context);
-}
-
 /** A whole answer as one completion with one choice. */
 export const renderChatAnswer: Translation["renderAnswer"] = (answer, context) => {
   const dropped = new Set<DroppedField>();
@@ -90,10 +86,10 @@ export class ChunkPrinter {
  * Renders events as chunks (docs/protocols.md#chat-completions): the role first; calls with their
  * id and name on the first fragment only.
  */
-class ChatStreamRenderer implements EventRenderer {
+export class ChatStreamRenderer implements EventRenderer {
   readonly #chunks: ChunkPrinter;
   readonly #wantsLogprobs: boolean;
-  readonly #dropped = new Set<DroppedField>();
+  readonly dropped = new Set<DroppedField>();
   #open: OpenBlock | null = null;
   #calls = -1;
   /** Text of the open reasoning block: its signature is sent beside the text that it signs. */
@@ -108,10 +104,6 @@ class ChatStreamRenderer implements EventRenderer {
   constructor(context: AnswerContext) {
     this.#chunks = new ChunkPrinter(context, "chatcmpl", "chat.completion.chunk");
     this.#wantsLogprobs = context.request.body.logprobs === true;
-  }
-
-  get dropped(): readonly DroppedField[] {
-    return [...this.#dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -147,7 +139,7 @@ class ChatStreamRenderer implements EventRenderer {
         this.#chunks.usage = mergeUsage(this.#chunks.usage, event.usage);
         return [];
       case "finish":
-        if (event.stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
+        if (event.stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
         return this.#chunks.finalEvents(printChoice({}, null, formatFinishReason(event.reason)));
       case "dropped":
       case "failure":
@@ -184,7 +176,7 @@ class ChatStreamRenderer implements EventRenderer {
   #cite(citation: Citation): readonly Uint8Array[] {
     const printed = printCitation(citation, this.#before, this.#length);
     if (printed === null) {
-      this.#dropped.add("citations_dropped");
+      this.dropped.add("citations_dropped");
       return [];
     }
     const annotation = { index: this.#annotations, ...printed };

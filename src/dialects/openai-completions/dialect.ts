@@ -31,12 +31,7 @@ import type {
 import { fitting } from "../fit-request.ts";
 import { mergeUsage, numberOrNull, textOf, type Members } from "../json.ts";
 import { CHAT_COMPLETION, CHAT_STREAM, chunkSchema } from "../openai-chat/dialect.ts";
-import {
-  ChoiceReader,
-  parseChoices,
-  readChatError,
-  readWhole,
-} from "../openai-chat/read-answer.ts";
+import { ChoiceReader, readChatError, readWhole } from "../openai-chat/read-answer.ts";
 import {
   OPENAI_ERROR,
   OPENAI_FAMILY,
@@ -53,9 +48,14 @@ import { observeChatStream, readChatAnswer } from "../openai-chat/relay.ts";
 import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
 import { editedBody } from "../relay.ts";
-import type { RequestReading } from "../request-reading.ts";
-import { refusingUnknown, shownName, type FieldRegistry } from "../request-reading.ts";
+import {
+  refusingUnknown,
+  shownName,
+  type FieldRegistry,
+  type RequestReading,
+} from "../request-reading.ts";
 import { OPENAI_COMPLETIONS } from "./facts.ts";
+import { SseEventParser } from "../sse.ts";
 
 /**
  * Every known top-level member of a legacy completions request
@@ -201,15 +201,11 @@ class CompletionReader extends ChoiceReader {
  */
 class CompletionsRenderer implements EventRenderer {
   readonly #chunks: ChunkPrinter;
-  readonly #dropped = new Set<DroppedField>();
+  readonly dropped = new Set<DroppedField>();
   #refused = false;
 
   constructor(context: AnswerContext) {
     this.#chunks = new ChunkPrinter(context, "cmpl", "text_completion");
-  }
-
-  get dropped(): readonly DroppedField[] {
-    return [...this.#dropped];
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
@@ -230,24 +226,24 @@ class CompletionsRenderer implements EventRenderer {
   /** The text that one event adds to the completion. */
   text(event: InferenceEvent): string {
     if (event.type === "text") {
-      if (event.logprobs.length > 0) this.#dropped.add("logprobs_dropped");
+      if (event.logprobs.length > 0) this.dropped.add("logprobs_dropped");
       return event.text;
     }
     if (event.type === "refusal") {
       this.#refused = true;
-      this.#dropped.add("refusal_as_text");
+      this.dropped.add("refusal_as_text");
       return event.text;
     }
     const kind =
       event.type === "open" && event.block.kind === "tool_call" ? "tool_call" : event.type;
     const dropped = OMITTED[kind];
-    if (dropped !== undefined) this.#dropped.add(dropped);
+    if (dropped !== undefined) this.dropped.add(dropped);
     return "";
   }
 
   /** A refusal must not look like a completion, whatever the provider's finish reason. */
   finishReason(reason: FinishReason, stopSequence: string | null): string {
-    if (stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
+    if (stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
     const printed = formatFinishReason(reason);
     return this.#refused && printed === "stop" ? "content_filter" : printed;
   }
@@ -275,7 +271,7 @@ const renderCompletionsAnswer: Translation["renderAnswer"] = (answer, context) =
   const choice = printChoice(text, reason);
   return {
     body: printCompletion(answer, context, "cmpl", "text_completion", choice),
-    dropped: renderer.dropped,
+    dropped: [...renderer.dropped],
   };
 };
 
@@ -428,7 +424,7 @@ export const completionsSurface: Surface = {
 export const dialect: Dialect = {
   generate: {
     format: fitting(formatCompletionsRequest, OPENAI_COMPLETIONS.requires),
-    parseStream: () => parseChoices(new CompletionReader()),
+    parseStream: () => new SseEventParser(new CompletionReader()),
     parseAnswer: (bytes) => readWhole(bytes, new CompletionReader()),
     readError: readChatError,
     host: deploymentHost(readChatError),

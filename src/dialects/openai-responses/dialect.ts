@@ -2,8 +2,6 @@ import type { JsonObject } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
 import {
   CONVERSATION_MEMBERS,
-  type EventStream,
-  type EventTable,
   MODEL,
   NEVER_SET,
   NO_UNKNOWN,
@@ -20,6 +18,8 @@ import {
   nullableInteger,
   nullableList,
   objectOf,
+  type EventStream,
+  type EventTable,
 } from "../contract-schemas.ts";
 import type { Dialect, Surface, Upstream } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
@@ -31,8 +31,8 @@ import { OPENAI_RESPONSES } from "./facts.ts";
 import { formatResponsesRequest } from "./format.ts";
 import { parseResponsesRequest, responsesToCanon } from "./parse-request.ts";
 import { parseResponsesAnswer, parseResponsesStream, parseTokenCount } from "./read-answer.ts";
-import { editResponsesRequest, observeResponsesStream, readResponsesAnswer } from "./relay.ts";
-import { renderResponsesAnswer, renderResponsesStream } from "./render.ts";
+import { ResponsesStreamObserver, editResponsesRequest, readResponsesAnswer } from "./relay.ts";
+import { ResponsesRenderer, renderResponsesAnswer } from "./render.ts";
 import { RESPONSES_FIELDS } from "./request-facts.ts";
 
 const contentPart = objectOf(
@@ -302,12 +302,12 @@ export const responsesSurface: Surface = {
   relay: {
     path: () => "/responses",
     edit: editResponsesRequest,
-    observe: observeResponsesStream,
+    observe: (context) => new ResponsesStreamObserver(context),
     readAnswer: readResponsesAnswer,
   },
   translation: {
     toCanon: responsesToCanon,
-    renderStream: renderResponsesStream,
+    renderStream: (context) => new ResponsesRenderer(context, true),
     renderAnswer: renderResponsesAnswer,
   },
   family: OPENAI_FAMILY,

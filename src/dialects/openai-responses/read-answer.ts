@@ -32,7 +32,7 @@ import { SseEventParser } from "../sse.ts";
 
 /** @param family who can read the signatures of the endpoint's model. */
 export function parseResponsesStream(family: string | null): EventParser {
-  return new ResponsesStreamParser(new ResponseReader(family));
+  return new SseEventParser(new ResponseReader(family));
 }
 
 /**
@@ -62,44 +62,6 @@ export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
   return countedTokens(countIn(answer, "input_tokens"));
 }
 
-/** Reads a responses stream as events (docs/protocols.md#responses). */
-class ResponsesStreamParser extends SseEventParser<ResponseReader> {
-  protected override take(data: string, event: string | null): void {
-    const { reader } = this;
-    // The transport ended before the answer.
-    if (data === "[DONE]") return reader.fail("truncated");
-    const value = parseJsonText(data);
-    if (!isJsonObject(value)) return reader.fail("malformed");
-    const type = typeof value.type === "string" ? value.type : event;
-    if (type === "error" || (type === null && isJsonObject(value.error))) {
-      return reader.fail(readErrorFrame(value.error ?? value));
-    }
-    switch (type) {
-      case null:
-        return reader.fail("malformed");
-      case "response.created":
-      case "response.queued":
-      case "response.in_progress":
-        return reader.start(value.response);
-      case "response.completed":
-      case "response.incomplete":
-      case "response.failed":
-        return this.#terminal(type, value.response);
-      default:
-        reader.takeItemEvent(type, value);
-        reader.settle();
-    }
-  }
-
-  #terminal(type: string, response: JsonMember): void {
-    this.reader.start(response);
-    if (!isJsonObject(response)) return this.reader.fail("malformed");
-    this.reader.conclude(response, (held) =>
-      terminalOf(terminalStatus(type, response), response, held),
-    );
-  }
-}
-
 /** The parts of one output item that have been reported. */
 interface Reported {
   /** Content indices of texts; apart from reasoning, because providers count both alike. */
@@ -119,8 +81,6 @@ interface Reported {
  * way. Event types without a meaning in other protocols are ignored.
  */
 class ResponseReader extends AnswerEvents implements OutputSummary {
-  /** Who can read the signatures of the endpoint's model; `null`: unknown. */
-  readonly #family: string | null;
   readonly #items = new Map<number, Reported>();
   readonly #ids = new Set<string>();
   #started = false;
@@ -128,11 +88,6 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   refusal = false;
   /** An item that no translated request can have requested, or a call without a name. */
   #unexpected: "unexpected_output_item" | "unnamed_call" | null = null;
-
-  constructor(family: string | null) {
-    super();
-    this.#family = family;
-  }
 
   /** @param response the resource of the first event. */
   start(response: JsonMember): void {
@@ -146,7 +101,38 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     super.fail(failure, code);
   }
 
-  takeItemEvent(type: string, event: JsonObject): void {
+  /** Reads an event of a stream (docs/protocols.md#responses). */
+  readEvent(data: string, name: string | null): void {
+    // The transport ended before the answer.
+    if (data === "[DONE]") return this.fail("truncated");
+    const event = parseJsonText(data);
+    if (!isJsonObject(event)) return this.fail("malformed");
+    const type = typeof event.type === "string" ? event.type : name;
+    const { response } = event;
+    if (type === "error" || (type === null && isJsonObject(event.error)))
+      return this.fail(readErrorFrame(event.error ?? event));
+    switch (type) {
+      case null:
+        return this.fail("malformed");
+      case "response.created":
+      case "response.queued":
+      case "response.in_progress":
+        return this.start(response);
+      case "response.completed":
+      case "response.incomplete":
+      case "response.failed":
+        this.start(response);
+        if (!isJsonObject(response)) return this.fail("malformed");
+        return this.conclude(response, (held) =>
+          terminalOf(terminalStatus(type, response), response, held),
+        );
+      default:
+        this.#takeItemEvent(type, event);
+        this.#settle();
+    }
+  }
+
+  #takeItemEvent(type: string, event: JsonObject): void {
     this.start(null);
     const index = numberOrNull(event.output_index) ?? 0;
     const content = numberOrNull(event.content_index) ?? 0;
@@ -192,7 +178,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   }
 
   /** Ends the answer after an event that no request can have caused. */
-  settle(): void {
+  #settle(): void {
     this.flush();
     if (this.#unexpected !== null) this.fail("malformed", this.#unexpected);
   }
@@ -212,7 +198,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     if (usage !== null) this.emit({ type: "usage", usage });
     const terminal = judge(this);
     if (terminal.kind === "failure") return this.fail(terminal.failure);
-    this.settle();
+    this.#settle();
     this.finish(terminal.reason);
   }
 
@@ -309,10 +295,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
       this.#texts(index, summary, true);
       this.#texts(index, content, false);
     }
-    if (typeof sealed !== "string" || sealed === "") return;
-    const key = reported.lastReasoning?.key ?? `${index} text`;
-    if (this.#family === null) this.drop("signature_dropped");
-    else this.blocks.signature(sealed, this.#family, key);
+    this.sign(textOf(sealed), reported.lastReasoning?.key ?? `${index} text`);
   }
 
   #texts(index: number, parts: JsonMember, summary: boolean): void {

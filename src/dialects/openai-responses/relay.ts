@@ -2,7 +2,7 @@ import type { ServiceError } from "../../canon/error.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
-import type { AnswerContext, AnswerStream, Relay, WholeAnswer } from "../dialect.ts";
+import type { AnswerContext, Relay, WholeAnswer } from "../dialect.ts";
 import {
   listOf,
   mapObjects,
@@ -176,7 +176,7 @@ const DONE_ITEM_OUTPUT = [...ADDED_ITEM_OUTPUT, "encrypted_content"] as const;
  * event has come; `[DONE]` follows in any case, because clients of Open Responses wait for it and
  * OpenAI does not send it.
  */
-class ResponsesStreamObserver extends RelayedStream {
+export class ResponsesStreamObserver extends RelayedStream {
   readonly #context: AnswerContext;
   readonly #output = new PartialOutput();
   readonly #positions = new EventPositions();
@@ -359,10 +359,6 @@ function namedResponse(bytes: Uint8Array, requestId: string): Uint8Array {
   named.set(member, begin);
   named.set(bytes.subarray(begin), begin + member.length);
   return named;
-}
-
-export function observeResponsesStream(context: AnswerContext): AnswerStream {
-  return new ResponsesStreamObserver(context);
 }
 
 /**

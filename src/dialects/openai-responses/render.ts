@@ -24,10 +24,6 @@ import {
   sealReasoning,
 } from "./resource.ts";
 
-export function renderResponsesStream(context: AnswerContext): EventRenderer {
-  return new ResponsesRenderer(context, true);
-}
-
 /** A whole answer as a response resource with every member that the protocol's clients require. */
 export const renderResponsesAnswer: Translation["renderAnswer"] = (answer, context) =>
   new ResponsesRenderer(context, false).whole(answer);
@@ -39,13 +35,13 @@ export const renderResponsesAnswer: Translation["renderAnswer"] = (answer, conte
  * An item is done only when the next one begins or the answer ends, because only then is it known
  * whether it was cut off.
  */
-class ResponsesRenderer implements EventRenderer {
+export class ResponsesRenderer implements EventRenderer {
   readonly #context: AnswerContext;
   /** Whole answers need no events. */
   readonly #isStream: boolean;
   readonly #echo: JsonObject;
   readonly #createdAt: number;
-  readonly #dropped = new Set<DroppedField>();
+  readonly dropped = new Set<DroppedField>();
   readonly #output: JsonObject[] = [];
   #printed: Uint8Array[] = [];
   #sequence = 0;
@@ -63,10 +59,6 @@ class ResponsesRenderer implements EventRenderer {
     this.#model = context.model;
   }
 
-  get dropped(): readonly DroppedField[] {
-    return [...this.#dropped];
-  }
-
   push(event: InferenceEvent): readonly Uint8Array[] {
     this.#take(event);
     const printed = this.#printed;
@@ -79,7 +71,7 @@ class ResponsesRenderer implements EventRenderer {
     for (const event of blocks.flatMap(blockEvents)) this.#take(event);
     this.#usage = usage;
     const body = this.#conclude(finish?.reason ?? "other", finish?.stopSequence ?? null);
-    return { body, dropped: this.dropped };
+    return { body, dropped: [...this.dropped] };
   }
 
   fail(error: ServiceError): Uint8Array {
@@ -194,7 +186,7 @@ class ResponsesRenderer implements EventRenderer {
     if (item === null || part == null) return;
     const annotation = printCitation(citation, part.text);
     if (annotation === null) {
-      this.#dropped.add("citations_dropped");
+      this.dropped.add("citations_dropped");
       return;
     }
     const added = { annotation_index: part.annotations.length, annotation };
@@ -234,10 +226,10 @@ class ResponsesRenderer implements EventRenderer {
 
   /** Ends the answer, and gives its resource. */
   #conclude(reason: FinishReason, stopSequence: string | null): JsonObject {
-    if (stopSequence !== null) this.#dropped.add("stop_sequence_unnamed");
+    if (stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
     const conclusion = conclusionOf(reason, this.#refused);
     this.#closeItem(conclusion.status);
-    if (this.#usage !== null && printUsage(this.#usage) === null) this.#dropped.add("usage_hidden");
+    if (this.#usage !== null && printUsage(this.#usage) === null) this.dropped.add("usage_hidden");
     const completed = conclusion.status === "completed" ? this.#context.now() : null;
     return this.#resource({ ...conclusion, completed_at: completed });
   }

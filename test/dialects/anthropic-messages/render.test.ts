@@ -50,7 +50,7 @@ const reported: readonly InferenceEvent[] = [
 function print(events: readonly InferenceEvent[], context = contextOf()) {
   const renderer = renderStream(context);
   const bytes = events.flatMap((event) => renderer.push(event));
-  return { text: bytes.map((one) => decoder.decode(one)), dropped: renderer.dropped };
+  return { text: bytes.map((one) => decoder.decode(one)), dropped: [...renderer.dropped] };
 }
 
 const dataOf = (event: string | undefined) =>

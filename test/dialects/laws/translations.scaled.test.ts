@@ -44,7 +44,7 @@ function provided({ from }: { readonly from: Protocol }, events: readonly Infere
   return {
     body,
     ending: events.slice(-1).flatMap((event) => renderer.push(event)),
-    dropped: renderer.dropped,
+    dropped: [...renderer.dropped],
   };
 }
 

@@ -45,7 +45,7 @@ function render(events: readonly InferenceEvent[], more: JsonObject = {}) {
     contextOf(parse({ stream: true, ...more })),
   );
   const sent = events.flatMap((event) => [...renderer.push(event)]);
-  return { sent, ...chunksOf(sent), dropped: renderer.dropped };
+  return { sent, ...chunksOf(sent), dropped: [...renderer.dropped] };
 }
 
 const answerOf = (events: readonly InferenceEvent[], more: JsonObject = {}) =>

@@ -269,7 +269,7 @@ function print(
   const bytes = events.flatMap((item) => renderer.push(item));
   return {
     text: bytes.map((item) => new TextDecoder().decode(item)).join(""),
-    dropped: renderer.dropped,
+    dropped: [...renderer.dropped],
   };
 }
 
