@@ -85,6 +85,13 @@ export function objectOf(
   return { ...OBJECT, ...(required.length > 0 && { required }), properties };
 }
 
+/** Another schema for values that satisfy a condition. */
+export const conditional = (condition: JsonObject, then: JsonObject): JsonObject => ({
+  if: condition,
+  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+  then,
+});
+
 export const anyOf = (...schemas: readonly JsonObject[]): JsonObject => ({ anyOf: schemas });
 
 export const nullableNumber = (minimum: number, maximum: number) =>

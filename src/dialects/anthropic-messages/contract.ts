@@ -1,6 +1,6 @@
 import type { Capability, Feature } from "../../canon/capability.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import { NULLABLE_COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
+import { COUNT, NULLABLE_COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { BETA_HEADER, NO_HEADERS, type ProtocolHeaders } from "../../canon/request.ts";
 import { EFFORTS } from "./reasoning.ts";
@@ -9,16 +9,22 @@ import {
   LARGEST_COUNT,
   MODEL,
   NO_UNKNOWN,
+  NULL,
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
+  OBJECT,
   ONLY_NULL,
   PREFERENCES,
+  anyOf,
+  arrayOf,
   eventSchemas,
   eventUnion,
   nullable,
   nullableInteger,
   nullableList,
   nullableNumber,
+  objectOf,
+  conditional,
   type EventStream,
   type EventTable,
 } from "../contract-schemas.ts";
@@ -35,12 +41,8 @@ import { WEATHER } from "../protocol-family.ts";
 const nullableShare = nullableNumber(0, 1);
 
 /** Required members of one type. */
-const demands = (type: string, ...required: readonly string[]) =>
-  ({
-    if: { type: "object", required: ["type"], properties: { type: { const: type } } },
-    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: { required },
-  }) as const;
+const demands = (type: string, ...required: readonly string[]): JsonObject =>
+  conditional(objectOf({ type: { const: type } }, "type"), { required });
 
 const cacheControl = {
   ...NULLABLE_OBJECT,
@@ -48,12 +50,8 @@ const cacheControl = {
   properties: { type: TEXT, ttl: NULLABLE_TEXT },
 } as const;
 
-const citations = { anyOf: [{ type: "null" }, { type: "array" }, { type: "object" }] } as const;
-
 const source = {
-  type: "object",
-  required: ["type"],
-  properties: { type: TEXT, media_type: TEXT, data: TEXT, url: TEXT, file_id: TEXT },
+  ...objectOf({ type: TEXT, media_type: TEXT, data: TEXT, url: TEXT, file_id: TEXT }, "type"),
   allOf: [
     demands("base64", "media_type", "data"),
     demands("text", "data"),
@@ -61,26 +59,27 @@ const source = {
     demands("content", "content"),
     demands("file", "file_id"),
   ],
-} as const;
+};
 
 const block = {
-  type: "object",
-  required: ["type"],
-  properties: {
-    type: TEXT,
-    text: TEXT,
-    thinking: TEXT,
-    signature: NULLABLE_TEXT,
-    data: TEXT,
-    id: TEXT,
-    name: TEXT,
-    tool_use_id: TEXT,
-    is_error: NULLABLE_FLAG,
-    title: NULLABLE_TEXT,
-    context: NULLABLE_TEXT,
-    cache_control: cacheControl,
-    citations,
-  },
+  ...objectOf(
+    {
+      type: TEXT,
+      text: TEXT,
+      thinking: TEXT,
+      signature: NULLABLE_TEXT,
+      data: TEXT,
+      id: TEXT,
+      name: TEXT,
+      tool_use_id: TEXT,
+      is_error: NULLABLE_FLAG,
+      title: NULLABLE_TEXT,
+      context: NULLABLE_TEXT,
+      cache_control: cacheControl,
+      citations: anyOf(NULL, { type: "array" }, OBJECT),
+    },
+    "type",
+  ),
   allOf: [
     demands("text", "text"),
     demands("image", "source"),
@@ -89,83 +88,65 @@ const block = {
     demands("redacted_thinking", "data"),
     demands("tool_use", "id", "name", "input"),
     demands("tool_result", "tool_use_id"),
-    {
-      // `source` is a name in search results and an object in images and documents.
-      if: { type: "object", properties: { type: { enum: ["image", "document"] } } },
-      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-      then: { properties: { source } },
-    },
-    {
-      if: { type: "object", properties: { type: { const: "tool_use" } } },
-      // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-      then: { properties: { input: { type: "object" } } },
-    },
+    // `source` is a name in search results and an object in images and documents.
+    conditional(objectOf({ type: { enum: ["image", "document"] } }), { properties: { source } }),
+    conditional(objectOf({ type: { const: "tool_use" } }), { properties: { input: OBJECT } }),
   ],
-} as const;
+};
 
-const toolResult = {
-  if: { type: "object", properties: { type: { const: "tool_result" } } },
-  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: {
-    properties: { content: { anyOf: [TEXT, { type: "null" }, { type: "array", items: block }] } },
-  },
-} as const;
+const toolResult = conditional(objectOf({ type: { const: "tool_result" } }), {
+  properties: { content: anyOf(TEXT, NULL, arrayOf(block)) },
+});
 
 const message = {
-  type: "object",
-  required: ["role"],
-  properties: {
-    role: { enum: ["user", "assistant", "system"] },
-    content: {
-      anyOf: [TEXT, { type: "null" }, { type: "array", items: { allOf: [block, toolResult] } }],
+  ...objectOf(
+    {
+      role: { enum: ["user", "assistant", "system"] },
+      content: anyOf(TEXT, NULL, arrayOf({ allOf: [block, toolResult] })),
     },
-  },
-  if: { type: "object", properties: { role: { enum: ["user", "assistant"] } } },
-  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: { required: ["content"] },
-} as const;
+    "role",
+  ),
+  ...conditional(objectOf({ role: { enum: ["user", "assistant"] } }), { required: ["content"] }),
+};
 
 const tool = {
-  type: "object",
-  properties: {
+  ...objectOf({
     type: NULLABLE_TEXT,
     name: { type: "string", minLength: 1 },
     description: NULLABLE_TEXT,
-    input_schema: { type: "object" },
+    input_schema: OBJECT,
     strict: NULLABLE_FLAG,
     defer_loading: NULLABLE_FLAG,
     eager_input_streaming: NULLABLE_FLAG,
     cache_control: cacheControl,
-  },
-  if: { type: "object", properties: { type: { enum: [null, "custom"] } } },
-  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: { required: ["name", "input_schema"] },
-} as const;
+  }),
+  ...conditional(objectOf({ type: { enum: [null, "custom"] } }), {
+    required: ["name", "input_schema"],
+  }),
+};
 
 const outputFormat = {
   ...NULLABLE_OBJECT,
   required: ["type"],
-  properties: { type: TEXT, schema: { type: "object" } },
+  properties: { type: TEXT, schema: OBJECT },
   ...demands("json_schema", "schema"),
-} as const;
+};
 
 const thinking = {
   ...NULLABLE_OBJECT,
   required: ["type"],
   properties: { type: TEXT, budget_tokens: nullableInteger(1024), display: NULLABLE_TEXT },
   ...demands("enabled", "budget_tokens"),
-} as const;
+};
 
 /** Members of both operations. */
 const shared = {
   model: MODEL,
   messages: { type: "array", minItems: 1, items: message },
-  system: { anyOf: [TEXT, { type: "null" }, { type: "array", items: block }] },
+  system: anyOf(TEXT, NULL, arrayOf(block)),
   tools: nullableList(tool),
   tool_choice: nullable({
-    type: "object",
-    required: ["type"],
-    properties: { type: TEXT, name: TEXT, disable_parallel_tool_use: NULLABLE_FLAG },
+    ...objectOf({ type: TEXT, name: TEXT, disable_parallel_tool_use: NULLABLE_FLAG }, "type"),
     ...demands("tool", "name"),
   }),
   thinking,
@@ -177,15 +158,10 @@ const shared = {
   cache_control: cacheControl,
   context_management: {
     ...NULLABLE_OBJECT,
-    properties: {
-      edits: nullable({
-        type: "array",
-        items: { type: "object", required: ["type"], properties: { type: TEXT } },
-      }),
-    },
+    properties: { edits: nullable(arrayOf(objectOf({ type: TEXT }, "type"))) },
   },
   compaction: NULLABLE_OBJECT,
-  mcp_servers: nullable({ type: "array", items: { type: "object" } }),
+  mcp_servers: nullable(arrayOf(OBJECT)),
   speed: NULLABLE_TEXT,
   provider: PREFERENCES,
 } as const;
@@ -204,7 +180,7 @@ export const MESSAGES_SCHEMA = {
       description: "Tokens. 0 reads the prompt into the provider's cache and answers nothing.",
     },
     stream: NULLABLE_FLAG,
-    stop_sequences: nullable({ type: "array", items: TEXT }),
+    stop_sequences: nullable(arrayOf(TEXT)),
     temperature: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
     top_p: { ...nullableShare, description: "Not under anthropic-version 2026-10-21." },
     top_k: { ...nullableInteger(0), description: "Not under anthropic-version 2026-10-21." },
@@ -215,10 +191,10 @@ export const MESSAGES_SCHEMA = {
       ...NULLABLE_OBJECT,
       properties: { previous_message_id: { ...NULLABLE_TEXT, ...ONLY_NULL } },
     },
-    container: { anyOf: [TEXT, { type: "null" }, { type: "object" }] },
+    container: anyOf(TEXT, NULL, OBJECT),
     thread: NULLABLE_OBJECT,
     fallbacks: {
-      anyOf: [TEXT, { type: "null" }, { type: "array" }],
+      ...anyOf(TEXT, NULL, { type: "array" }),
       parserRules: { type: ["array", "null"], maxItems: 0 },
     },
     billing_policy: { ...NULLABLE_OBJECT, parserRules: NO_UNKNOWN },
@@ -252,16 +228,16 @@ export const MESSAGE = {
     type: { const: "message" },
     role: { const: "assistant" },
     model: TEXT,
-    content: { type: "array", items: { type: "object" } },
+    content: arrayOf(OBJECT),
     stop_reason: NULLABLE_TEXT,
     stop_sequence: NULLABLE_TEXT,
-    usage: { type: "object" },
+    usage: OBJECT,
   },
 } as const;
 
 export const TOKEN_COUNT = {
   title: "TokenCount",
-  ...complete({ input_tokens: { type: "integer", minimum: 0 } }),
+  ...complete({ input_tokens: COUNT }),
 } as const;
 
 /** Requests of the contract, in the order to try them. */
@@ -298,7 +274,7 @@ const typed = complete({ type: TEXT });
 const EVENTS: EventTable = {
   message_start: [
     "The message, with empty content.",
-    { message: { type: "object", required: ["id", "role", "content"] } },
+    { message: { ...OBJECT, required: ["id", "role", "content"] } },
   ],
   content_block_start: ["A content block begins.", { index, content_block: typed }],
   content_block_delta: ["More of a content block.", { index, delta: typed }],
@@ -311,16 +287,9 @@ const EVENTS: EventTable = {
   ping: ["Keeps the connection open.", {}],
 };
 
-const BY_TYPE: Readonly<Record<string, JsonObject>> = {
-  ...eventSchemas(EVENTS),
-  error: ANTHROPIC_ERROR,
-};
-
-const MESSAGE_EVENT = eventUnion("MessageEvent", BY_TYPE);
-
 /** How an answer streams. */
 export const MESSAGE_STREAM: EventStream = {
-  events: MESSAGE_EVENT,
+  events: eventUnion("MessageEvent", { ...eventSchemas(EVENTS), error: ANTHROPIC_ERROR }),
   isNamed: true,
   hasDone: false,
   ends: "`message_stop`. A stream that ends with `error`, or with nothing, is not whole.",
@@ -336,13 +305,13 @@ export const MESSAGES_HEADERS: SurfaceHeaders = {
     {
       name: "anthropic-version",
       description: "The protocol's version.",
-      schema: { type: "string" },
+      schema: TEXT,
     },
     {
       name: BETA_HEADER,
       description:
         "Beta flags, separated by commas; a provider gets those that routes.yaml lists for it.",
-      schema: { type: "string" },
+      schema: TEXT,
     },
   ],
 };
@@ -430,10 +399,10 @@ function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObje
       clear_tool_uses_20250919: NO,
       compact_20260112: NO,
     },
-    effort: { ...anyOf(effort), ...effort },
+    effort: { ...anySupport(effort), ...effort },
     image_input: requires(["image_input"]),
     pdf_input: requires(["file_input"]),
-    server_tools: { ...anyOf(serverTools), ...serverTools },
+    server_tools: { ...anySupport(serverTools), ...serverTools },
     structured_outputs: requires(["json_schema"]),
     thinking: {
       ...requires(["reasoning"]),
@@ -455,7 +424,7 @@ function support(supported: boolean): Support {
 /** Not supported: the router has no batches, and routes.yaml does not declare the others. */
 const NO = support(false);
 
-function anyOf(supports: Readonly<Record<string, Support>>): Support {
+function anySupport(supports: Readonly<Record<string, Support>>): Support {
   return support(Object.values(supports).some(({ supported }) => supported));
 }
 
@@ -490,9 +459,9 @@ export function modelInfoSchema(facts: Readonly<Record<string, JsonObject>>): Js
         description: "Always the epoch: a route has no date of creation.",
       },
       lifecycle: { const: "active" },
-      line: { type: "null" },
-      deprecated_at: { type: "null" },
-      retires_at: { type: "null" },
+      line: NULL,
+      deprecated_at: NULL,
+      retires_at: NULL,
       max_input_tokens: NULLABLE_COUNT,
       max_tokens: NULLABLE_COUNT,
       capabilities: {

@@ -8,17 +8,21 @@ import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
 import {
   MODEL,
   NO_UNKNOWN,
+  NULL,
   NULLABLE_FLAG,
   NULLABLE_OBJECT,
+  OBJECT,
   ONLY_NULL,
   PREFERENCES,
+  anyOf,
+  arrayOf,
   nullableInteger,
+  objectOf,
 } from "../contract-schemas.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 import { flagOrNull, listOf, memberIn, numberOrNull, textOf } from "../json.ts";
 import { OPENAI_FAMILY } from "../openai-chat/family.ts";
-import type { RequestReading } from "../request-reading.ts";
 import {
   CORE,
   HINT,
@@ -27,6 +31,7 @@ import {
   hasUnknownMember,
   refusingUnknown,
   type FieldRegistry,
+  type RequestReading,
 } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
@@ -71,7 +76,7 @@ const RERANK_SCHEMA = {
       items: {
         description:
           "A text, or an object whose `text` is ranked; other members of it go nowhere, and come back with `return_documents`. Images are refused.",
-        anyOf: [{ type: "string" }, { type: "object", properties: { text: { type: "string" } } }],
+        anyOf: [TEXT, objectOf({ text: TEXT })],
       },
     },
     top_n: { ...limit, description: "Maximum number of results; all by default." },
@@ -91,7 +96,7 @@ const RERANK_SCHEMA = {
         "Whether a query or documents that are too long for the model may be cut; `false` by default. Few protocols support it; where one does not, the evidence records it.",
     },
     rank_fields: {
-      anyOf: [{ type: "array", items: { type: "string" } }, { type: "null" }],
+      anyOf: [arrayOf(TEXT), NULL],
       parserRules: { enum: [["text"], null] },
       description: 'Only `["text"]`, which is the default.',
     },
@@ -236,15 +241,15 @@ function imageIn(document: JsonObject): string | null {
 const rankedSchema = {
   type: "array",
   description: "Best first, ties by index.",
-  items: {
-    type: "object",
-    required: ["index", "relevance_score"],
-    properties: {
+  items: objectOf(
+    {
       index: { ...COUNT, description: "Index of the document in the request." },
       relevance_score: { type: "number" },
       document: { description: "The caller's own document, if `return_documents` is true." },
     },
-  },
+    "index",
+    "relevance_score",
+  ),
 } as const;
 
 /** JSON Schema of the whole answer, for /openapi.json; tests validate real answers against it. */
@@ -261,8 +266,8 @@ const RERANKING = {
       ...rankedSchema,
       description: "The same, as Voyage's clients read it; not where `top_n` was sent.",
     },
-    meta: { type: "object" },
-    usage: { type: "object", properties: { total_tokens: COUNT } },
+    meta: OBJECT,
+    usage: objectOf({ total_tokens: COUNT }),
   },
 } as const;
 

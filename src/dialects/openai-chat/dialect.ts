@@ -20,6 +20,7 @@ import {
   nullableInteger,
   nullableList,
   objectOf,
+  conditional,
   type EventStream,
 } from "../contract-schemas.ts";
 import type {
@@ -105,16 +106,13 @@ const functionDefinition = objectOf(
 
 /** Some clients omit the `type` of a function. */
 const tool = {
-  type: "object",
-  properties: {
+  ...objectOf({
     type: { type: "string", minLength: 1 },
     function: functionDefinition,
     custom: objectOf({ name: TEXT }, "name"),
-  },
-  if: { properties: { type: { const: "function" } } },
-  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: { required: ["function"] },
-} as const;
+  }),
+  ...conditional({ properties: { type: { const: "function" } } }, { required: ["function"] }),
+};
 
 const responseFormat = anyOf(
   NULL,
@@ -230,29 +228,27 @@ export function chunkSchema(title: string, members: JsonObject, description?: st
       usage: NULLABLE_OBJECT,
       choices: {
         type: "array",
-        ...(description === undefined ? {} : { description }),
-        items: { type: "object", required: ["index"], properties: choice },
+        ...(description !== undefined && { description }),
+        items: objectOf(choice, "index"),
       },
     },
   } as const;
 }
 
-const CHAT_COMPLETION_CHUNK = chunkSchema(
-  "ChatCompletionChunk",
-  { delta: NULLABLE_OBJECT },
-  "Empty in a chunk that has the usage alone.",
-);
-
-/** JSON Schema of the events; tests validate real streams against it. */
-const CHAT_COMPLETION_EVENT = {
-  title: "ChatCompletionEvent",
-  description: "A chunk of the answer, or an error.",
-  anyOf: [CHAT_COMPLETION_CHUNK, OPENAI_ERROR],
-} as const;
-
-/** How an answer streams. */
+/** How an answer streams; tests validate real streams against the schema of the events. */
 export const CHAT_STREAM: EventStream = {
-  events: CHAT_COMPLETION_EVENT,
+  events: {
+    title: "ChatCompletionEvent",
+    description: "A chunk of the answer, or an error.",
+    anyOf: [
+      chunkSchema(
+        "ChatCompletionChunk",
+        { delta: NULLABLE_OBJECT },
+        "Empty in a chunk that has the usage alone.",
+      ),
+      OPENAI_ERROR,
+    ],
+  },
   isNamed: false,
   hasDone: true,
   ends: "Every choice has had its `finish_reason`, and `data: [DONE]` is the last event. An event with `error` means that the answer is not whole; `[DONE]` follows it too.",

@@ -17,15 +17,22 @@ import type {
   ModerationVerdict,
 } from "../../canon/unary.ts";
 import { INPUT_BODY } from "../body-reader.ts";
-import { NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES, arrayOf, objectOf } from "../contract-schemas.ts";
+import {
+  NO_UNKNOWN,
+  NULLABLE_FLAG,
+  OBJECT,
+  PREFERENCES,
+  arrayOf,
+  conditional,
+  objectOf,
+} from "../contract-schemas.ts";
 import { isWebUrl } from "../data-url.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 import { listOf, memberIn, textOf } from "../json.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { categoryRecord, verdictsOf } from "./moderations-upstream.ts";
-import type { RequestReading } from "../request-reading.ts";
-import { refusingUnknown, type FieldRegistry } from "../request-reading.ts";
+import { refusingUnknown, type FieldRegistry, type RequestReading } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
   resultOf,
@@ -175,9 +182,10 @@ export function itemsByFirst(
 ): JsonObject {
   if (kind === undefined) return { prefixItems: [{ type: tried }] };
   return {
-    if: { type: "array", minItems: 1, prefixItems: [{ type: kind.type }] },
-    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: { items: kind.items },
+    ...conditional(
+      { type: "array", minItems: 1, prefixItems: [{ type: kind.type }] },
+      { items: kind.items },
+    ),
     else: itemsByFirst(others, [...tried, kind.type]),
   };
 }
@@ -187,20 +195,16 @@ export function itemsByFirst(
  * those of the body.
  */
 const part = {
-  type: "object",
-  if: ofType("text"),
-  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: { required: ["text"], properties: { text: TEXT } },
+  ...OBJECT,
+  ...conditional(ofType("text"), { required: ["text"], properties: { text: TEXT } }),
   else: {
-    if: ofType("image_url"),
-    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: {
+    ...conditional(ofType("image_url"), {
       required: ["image_url"],
       properties: { image_url: objectOf({ url: TEXT }, "url") },
-    },
+    }),
     else: { required: ["type"], properties: { type: { enum: ["text", "image_url"] } } },
   },
-} as const;
+};
 
 function ofType(type: string): JsonObject {
   return { required: ["type"], properties: { type: { const: type } } };
@@ -251,12 +255,9 @@ const MODERATION = {
       items: objectOf(
         {
           flagged: { type: "boolean" },
-          categories: { type: "object", additionalProperties: NULLABLE_FLAG },
-          category_scores: { type: "object", additionalProperties: { type: ["number", "null"] } },
-          category_applied_input_types: {
-            type: "object",
-            additionalProperties: arrayOf(TEXT),
-          },
+          categories: { ...OBJECT, additionalProperties: NULLABLE_FLAG },
+          category_scores: { ...OBJECT, additionalProperties: { type: ["number", "null"] } },
+          category_applied_input_types: { ...OBJECT, additionalProperties: arrayOf(TEXT) },
         },
         "flagged",
         "categories",

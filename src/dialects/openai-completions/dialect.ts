@@ -16,6 +16,7 @@ import {
   SAMPLING_MEMBERS,
   STREAMING_RULES,
   TOKEN,
+  anyOf,
   nullableInteger,
 } from "../contract-schemas.ts";
 import type {
@@ -342,13 +343,6 @@ function promptOf({ content }: UserTurn): string | null {
   return texts.length < content.length ? null : texts.join("");
 }
 
-/** JSON Schema of the events; tests validate real streams against it. */
-const COMPLETION_EVENT = {
-  title: "CompletionEvent",
-  description: "A chunk of the answer, or an error.",
-  anyOf: [chunkSchema("CompletionChunk", { text: NULLABLE_TEXT }), OPENAI_ERROR],
-} as const;
-
 /**
  * JSON Schema (2020-12) of the body of POST /v1/completions (docs/protocols.md#completions). It
  * validates requests and is part of /openapi.json. Members that it does not list are judged by
@@ -416,7 +410,14 @@ export const completionsSurface: Surface = {
       plain: { model: "chat-small", prompt: "Say hello.", max_tokens: 20 },
       streamed: { model: "chat-small", prompt: "Say hello.", max_tokens: 20, stream: true },
     },
-    stream: { ...CHAT_STREAM, events: COMPLETION_EVENT },
+    stream: {
+      ...CHAT_STREAM,
+      events: {
+        title: "CompletionEvent",
+        description: "A chunk of the answer, or an error.",
+        anyOf: [chunkSchema("CompletionChunk", { text: NULLABLE_TEXT }), OPENAI_ERROR],
+      },
+    },
   },
 };
 

@@ -18,6 +18,7 @@ import {
   nullableInteger,
   nullableList,
   objectOf,
+  conditional,
   type EventStream,
   type EventTable,
 } from "../contract-schemas.ts";
@@ -71,21 +72,23 @@ const item = objectOf({
 
 /** Kinds of tools are judged by the parser, which knows what each one needs. */
 const tool = {
-  type: "object",
-  required: ["type"],
-  properties: {
-    type: { type: "string", minLength: 1 },
-    name: TEXT,
-    description: NULLABLE_TEXT,
-    strict: NULLABLE_FLAG,
-  },
-  if: { properties: { type: { const: "function" } } },
-  // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-  then: {
-    required: ["name"],
-    properties: { name: { type: "string", minLength: 1 }, parameters: NULLABLE_OBJECT },
-  },
-} as const;
+  ...objectOf(
+    {
+      type: { type: "string", minLength: 1 },
+      name: TEXT,
+      description: NULLABLE_TEXT,
+      strict: NULLABLE_FLAG,
+    },
+    "type",
+  ),
+  ...conditional(
+    { properties: { type: { const: "function" } } },
+    {
+      required: ["name"],
+      properties: { name: { type: "string", minLength: 1 }, parameters: NULLABLE_OBJECT },
+    },
+  ),
+};
 
 const schemaMembers = {
   name: NULLABLE_TEXT,
@@ -197,7 +200,7 @@ export const RESPONSE = {
     error: NULLABLE_OBJECT,
     incomplete_details: NULLABLE_OBJECT,
     model: TEXT,
-    output: { type: "array", items: OBJECT },
+    output: arrayOf(OBJECT),
     usage: NULLABLE_OBJECT,
     store: { const: false },
     request_id: {
@@ -283,11 +286,9 @@ const EVENTS: EventTable = {
   ],
 };
 
-const RESPONSE_EVENT = eventUnion("ResponseEvent", eventSchemas(EVENTS));
-
 /** How an answer streams. */
 const RESPONSE_STREAM: EventStream = {
-  events: RESPONSE_EVENT,
+  events: eventUnion("ResponseEvent", eventSchemas(EVENTS)),
   isNamed: true,
   hasDone: true,
   ends: "`response.completed`, `response.incomplete` or `response.failed`, and then `data: [DONE]`. Where nothing had been sent before a failure: `error`, and then `data: [DONE]`.",
