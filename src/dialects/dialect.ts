@@ -91,7 +91,7 @@ export interface Surface extends RequestReader {
 }
 
 /** A request edited by a relay, and the deliberate changes. */
-interface EditedRequest {
+export interface EditedRequest {
   readonly body: JsonObject;
   /** Registered names of removed members; recorded in the evidence. */
   readonly stripped: readonly string[];
@@ -99,8 +99,8 @@ interface EditedRequest {
   readonly edits: EditSet;
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
-  /** Fields dropped for the provider's flags; default: none. */
-  readonly dropped?: readonly DroppedField[];
+  /** Fields dropped for the provider's rules and flags. */
+  readonly dropped: readonly DroppedField[];
 }
 
 /** Outcome of an upstream answer. */

@@ -143,7 +143,7 @@ function relayed(
 ): UnhostedPlan {
   const { relay, translation } = surface;
   const edited = relay.edit(request, target.endpoint, target.provider, route.unknownFields, edits);
-  const { body, stripped, edits: made, headers, dropped = NONE } = edited;
+  const { body, stripped, edits: made, headers, dropped } = edited;
   const reading = relay.reading?.(context, target) ?? null;
   return {
     path: relay.path(target.endpoint),
@@ -246,11 +246,6 @@ const EVENT_STREAM = "text/event-stream";
 /** The model is always named anew where the protocol is another. */
 const TRANSLATED: EditSet = editSet("translated") | editSet("model_replaced");
 const ANSWER_REWRITTEN: EditSet = editSet("answer_rewritten");
-/**
- * Not frozen: it stands in records, and the engine serialises an object with a frozen list in twice
- * the time.
- */
-const NONE: readonly DroppedField[] = [];
 const encoder = new TextEncoder();
 
 /**

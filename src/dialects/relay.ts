@@ -1,13 +1,13 @@
 import type { RequestEdits } from "../canon/decision.ts";
 import type { ServiceError } from "../canon/error.ts";
 import type { FailureKind, UpstreamFailure } from "../canon/failure.ts";
-import { NO_EDITS, editSet, type EditSet } from "../canon/generate/edit.ts";
+import { NO_EDITS, editSet, type DroppedField, type EditSet } from "../canon/generate/edit.ts";
 import type { FinishReason, TokenUsage } from "../canon/generate/event.ts";
 import { isJsonObject, type JsonMember } from "../canon/json.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
 import { answerFailure } from "./answer-ends.ts";
-import type { AnswerStream, StreamEnd, WholeAnswer } from "./dialect.ts";
+import type { AnswerStream, EditedRequest, StreamEnd, WholeAnswer } from "./dialect.ts";
 import { ownValue, type Members } from "./json.ts";
 import { isEmptyValue, type FieldRegistry } from "./request-reading.ts";
 import { MAXIMUM_EVENT_BYTES, SseFramer, parseSseEvent } from "./sse.ts";
@@ -127,14 +127,52 @@ export function charactersIn(value: JsonMember): number {
   return sum;
 }
 
-/** A body for a provider of the same protocol, after the edits that all protocols share. */
-interface EditedBody {
+/** The body of a request for its provider, and the changes made to it. */
+export class BodyEdit {
   readonly body: Members;
-  readonly stripped: string[];
-  readonly edits: EditSet;
+  readonly dropped: Set<DroppedField>;
+  /** Registered names of removed top-level members. */
+  readonly stripped: string[] = [];
+  edits: EditSet = NO_EDITS;
+
+  constructor(body: Members = {}, dropped = new Set<DroppedField>()) {
+    this.body = body;
+    this.dropped = dropped;
+  }
+
+  /** Sets a member, and notes the edit where it had another value. */
+  set(name: string, value: JsonMember, edit: EditSet): void {
+    if (this.body[name] === value) return;
+    this.body[name] = value;
+    this.edits |= edit;
+  }
+
+  /** Removes a member that the provider refuses, and records it where the caller had sent it. */
+  takeOut(name: string): void {
+    if (!Object.hasOwn(this.body, name)) return;
+    delete this.body[name];
+    this.stripped.push(name);
+  }
+
+  /** Lowers the member with the output limit, or sets it. @param cap of a policy, tokens. */
+  capOutput(name: string, cap: number | null, least = 0): void {
+    if (cap === null) return;
+    const requested = this.body[name];
+    const limit = typeof requested === "number" ? Math.min(requested, cap) : cap;
+    this.set(name, Math.max(limit, least), OUTPUT_LIMIT_SET);
+  }
+
+  result(headers: readonly string[] = []): EditedRequest {
+    const { body, stripped, edits, dropped } = this;
+    return { body, stripped, edits, headers, dropped: [...dropped].toSorted() };
+  }
 }
 
 const MODEL_REPLACED = editSet("model_replaced");
+const OUTPUT_LIMIT_SET = editSet("output_limit_set");
+export const MEMBER_REWRITTEN = editSet("member_rewritten");
+export const SIGNATURES_RESTORED = editSet("signatures_restored");
+export const STORE_FALSE_SENT = editSet("store_false_sent");
 
 /**
  * The caller's members that a provider may get, with the provider's model name: without our own and
@@ -147,9 +185,9 @@ export function editedBody(
   endpoint: EndpointRow,
   mode: UnknownFields,
   edits: RequestEdits,
-): EditedBody {
-  const body: Members = {};
-  const stripped: string[] = [];
+): BodyEdit {
+  const edit = new BodyEdit();
+  const { body, stripped } = edit;
   const stripFields: readonly string[] = edits.stripFields;
   for (const name in request.body) {
     const facts = ownValue(registry, name);
@@ -165,11 +203,8 @@ export function editedBody(
     }
   }
   body.model = endpoint.upstreamModel;
-  return {
-    body,
-    stripped,
-    edits: request.model === endpoint.upstreamModel ? NO_EDITS : MODEL_REPLACED,
-  };
+  if (request.model !== endpoint.upstreamModel) edit.edits = MODEL_REPLACED;
+  return edit;
 }
 
 /**

@@ -190,7 +190,7 @@ class MessageReader extends AnswerEvents {
     if (!CONTENT_EVENTS.has(type)) return;
     this.#hasContinued = true;
     if (!this.#hasStarted) return this.fail("malformed");
-    switch (type) {
+    switch (textOf(type)) {
       case "content_block_start":
         return this.openBlock(event.content_block);
       case "content_block_delta":

@@ -32,6 +32,7 @@ import { VERSIONS, fieldsOf } from "./request-facts.ts";
 import type { AnswerContext, Relay, WholeAnswer } from "../dialect.ts";
 import {
   mapObjects,
+  memberIn,
   numberOrNull,
   ownValue,
   parseAnswerBytes,
@@ -41,13 +42,17 @@ import {
   textOf,
   withMember,
   withObject,
-  type Members,
 } from "../json.ts";
-import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
+import {
+  RelayedStream,
+  SIGNATURES_RESTORED,
+  editedBody,
+  failedWhole,
+  outputCharacters,
+  type BodyEdit,
+} from "../relay.ts";
 import { formatSseEvent } from "../sse.ts";
 
-const OUTPUT_LIMIT_SET = editSet("output_limit_set");
-const SIGNATURES_RESTORED = editSet("signatures_restored");
 const VERSION_REPLACED = editSet("version_replaced");
 
 /**
@@ -56,28 +61,20 @@ const VERSION_REPLACED = editSet("version_replaced");
  * of nested objects included.
  */
 export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
-  const edited = editedBody(fieldsOf(request.shape.operation), request, endpoint, mode, edits);
-  const { body, stripped } = edited;
-  let madeEdits = edited.edits;
-  const bare = bareMessages(body.messages);
-  if (body.messages !== bare.messages) madeEdits |= SIGNATURES_RESTORED;
-  body.messages = bare.messages;
-  if (bare.dropped) stripped.push("thinking");
+  const { headers } = request;
+  const { operation } = request.shape;
+  const edit = editedBody(fieldsOf(operation), request, endpoint, mode, edits);
+  const { body, stripped, dropped } = edit;
+  edit.set("messages", bareMessages(body.messages, stripped), SIGNATURES_RESTORED);
   const trimmed = withTrimmedPrefill(body.messages);
-  if (trimmed !== null) body.messages = trimmed;
-  if (edits.maxOutputTokens !== null && request.shape.operation === "messages") {
-    if (capOutput(body, edits.maxOutputTokens)) madeEdits |= OUTPUT_LIMIT_SET;
+  if (trimmed !== null) {
+    body.messages = trimmed;
+    dropped.add("prefill_trimmed");
   }
-  const version = sentVersion(request.headers, provider);
-  if (version !== (request.headers.version ?? VERSIONS[0])) madeEdits |= VERSION_REPLACED;
-  const headers = protocolHeaders(request.headers, provider, version, stripped);
-  return {
-    body,
-    stripped,
-    edits: madeEdits,
-    headers,
-    dropped: trimmed === null ? [] : ["prefill_trimmed"],
-  };
+  if (operation === "messages") capOutput(edit, edits.maxOutputTokens);
+  const version = sentVersion(headers, provider);
+  if (version !== (headers.version ?? VERSIONS[0])) edit.edits |= VERSION_REPLACED;
+  return edit.result(protocolHeaders(headers, provider, version, stripped));
 };
 
 /** The caller's version, and those of its beta flags that the provider's row lists. */
@@ -86,7 +83,7 @@ function protocolHeaders(
   provider: ProviderRow,
   version: string,
   stripped: string[],
-): string[] {
+): readonly string[] {
   const headers = ["anthropic-version", version];
   const allowed = betas.filter((beta) => provider.betas.includes(beta));
   if (allowed.length > 0) headers.push(BETA_HEADER, allowed.join(","));
@@ -98,44 +95,34 @@ function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow): stri
   return flags.includes("version_2023_06_01_only") ? VERSIONS[0] : (version ?? VERSIONS[0]);
 }
 
-/** Lowers the limit, and the budget for thinking with it. Returns whether it changed. */
-function capOutput(body: Members, cap: number): boolean {
-  const { max_tokens, thinking } = body;
-  const requested = numberOrNull(max_tokens);
-  const limit = Math.min(requested ?? cap, cap);
-  body.max_tokens = limit;
-  const changed = limit !== requested;
-  if (!isJsonObject(thinking)) return changed;
-  const { budget_tokens } = thinking;
-  if (typeof budget_tokens !== "number") return changed;
-  body.thinking = { ...thinking, budget_tokens: budgetUnder(budget_tokens, requested, limit) };
-  return changed;
-}
-
-interface BareMessages {
-  readonly messages: JsonMember;
-  /** Whether unsigned reasoning of another protocol was left out. */
-  readonly dropped: boolean;
+/** Lowers the limit, and the budget for thinking with it. */
+function capOutput(edit: BodyEdit, cap: number | null): void {
+  const { body } = edit;
+  const requested = numberOrNull(body.max_tokens);
+  edit.capOutput("max_tokens", cap);
+  const { max_tokens: limit, thinking } = body;
+  const budget = memberIn(thinking, "budget_tokens");
+  if (cap === null || !isJsonObject(thinking) || typeof budget !== "number") return;
+  const lowered = budgetUnder(budget, requested, numberOrNull(limit) ?? cap);
+  body.thinking = { ...thinking, budget_tokens: lowered };
 }
 
 /**
  * The messages with their signatures as the provider made them: without the tags of other
- * protocols' answers. The decision has made sure that the endpoint can read the signatures.
- * Messages that need no change are the same objects.
+ * protocols' answers, and without their unsigned reasoning. The decision has made sure that the
+ * endpoint can read the signatures. Messages that need no change are the same objects.
  */
-function bareMessages(messages: JsonMember): BareMessages {
-  let dropped = false;
-  const bare = mapObjects(messages, (message) =>
+function bareMessages(messages: JsonMember, stripped: string[]): JsonMember {
+  return mapObjects(messages, (message) =>
     message.role === "assistant"
       ? withMember(message, "content", (content) => {
           const blocks = mapObjects(content, bareBlock);
           if (!Array.isArray(blocks) || !blocks.includes(null)) return blocks;
-          dropped = true;
+          if (!stripped.includes("thinking")) stripped.push("thinking");
           return blocks.filter((block: JsonValue) => block !== null);
         })
       : message,
   );
-  return { messages: bare, dropped };
 }
 
 /**

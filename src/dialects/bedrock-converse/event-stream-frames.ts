@@ -21,23 +21,19 @@ export class FrameReader {
   #frame: Uint8Array | null = null;
   /** Bytes of the frame under way that have arrived. */
   #arrived = 0;
-  #fault: "malformed" | "too_large" | null = null;
+  /** Reason why there are no more frames; `null`: no fault. */
+  fault: "malformed" | "too_large" | null = null;
 
   /** @param limit longest frame, bytes. */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Reason why there are no more frames; `null`: no fault. */
-  get fault(): "malformed" | "too_large" | null {
-    return this.#fault;
-  }
-
   /** The frames that `chunk` completes, up to the first fault. They do not share memory with it. */
   push(chunk: Uint8Array): readonly Frame[] {
     const frames: Frame[] = [];
     let offset = 0;
-    while (offset < chunk.length && this.#fault === null) {
+    while (offset < chunk.length && this.fault === null) {
       const filling: Uint8Array = this.#frame ?? this.#prelude;
       const piece = chunk.subarray(offset, offset + filling.length - this.#arrived);
       filling.set(piece, this.#arrived);
@@ -58,9 +54,9 @@ export class FrameReader {
       view.getUint32(8) === crc32(this.#prelude.subarray(0, 8)) &&
       PRELUDE + view.getUint32(4) + CHECKSUM <= length;
     if (!isSound) {
-      this.#fault = "malformed";
+      this.fault = "malformed";
     } else if (length > this.#limit) {
-      this.#fault = "too_large";
+      this.fault = "too_large";
     } else {
       this.#frame = new Uint8Array(length);
       this.#frame.set(this.#prelude);
@@ -76,7 +72,7 @@ export class FrameReader {
     const isWhole = view.getUint32(end) === crc32(bytes.subarray(0, end));
     const headers = isWhole ? readHeaders(bytes.subarray(PRELUDE, payload)) : null;
     if (headers === null) {
-      this.#fault = "malformed";
+      this.fault = "malformed";
       return [];
     }
     return [{ headers, payload: bytes.subarray(payload, end) }];

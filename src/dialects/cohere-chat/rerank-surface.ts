@@ -14,7 +14,6 @@ import {
   OBJECT,
   ONLY_NULL,
   PREFERENCES,
-  anyOf,
   arrayOf,
   nullableInteger,
   objectOf,

@@ -27,6 +27,7 @@ import { applyFlags } from "./flags.ts";
 import { reasoningDetails } from "./reasoning.ts";
 import { effortOfBudget, sentTier } from "../reasoning-effort.ts";
 import type { Members } from "../json.ts";
+import { BodyEdit } from "../relay.ts";
 
 /** Formats a canonical request for providers of this protocol. */
 export function formatChat(
@@ -54,7 +55,7 @@ export function formatChat(
   if (tier !== undefined) body.service_tier = tier;
   if (!flags.includes("no_store_field")) body.store = false;
   writeStream(body, request, flags);
-  for (const field of applyFlags(body, flags).dropped) dropped.add(field);
+  applyFlags(new BodyEdit(body, dropped), flags);
   return { path: "/chat/completions", body, headers: [], dropped: [...dropped].toSorted() };
 }
 

@@ -11,6 +11,7 @@ import {
 import { answerFailure, finishReason } from "../answer-ends.ts";
 import type { AnswerContext, AnswerStream, Ending, Relay, WholeAnswer } from "../dialect.ts";
 import {
+  mapObjects,
   parseAnswerBytes,
   parseExactJsonText,
   parseJsonBytes,
@@ -25,117 +26,86 @@ import {
   readUsage,
 } from "./read-answer.ts";
 import { renderOpenAiStreamFailure } from "./family.ts";
-import { MEMBER_REWRITTEN, applyFlags, requestUsage, takeOut } from "./flags.ts";
+import { applyFlags, requestUsage } from "./flags.ts";
 import { tagAnswer, untagMessage } from "./reasoning.ts";
 import { formatFinishReason } from "./render.ts";
 import { CHAT_FIELDS } from "./parse-request.ts";
-import { RelayedStream, charactersIn, editedBody, outputCharacters } from "../relay.ts";
+import {
+  MEMBER_REWRITTEN,
+  RelayedStream,
+  SIGNATURES_RESTORED,
+  STORE_FALSE_SENT,
+  charactersIn,
+  editedBody,
+  outputCharacters,
+  type BodyEdit,
+} from "../relay.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
-
-const STORE_FALSE_SENT = editSet("store_false_sent");
-const OUTPUT_LIMIT_SET = editSet("output_limit_set");
-const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
  * The caller's body for a provider of the same protocol: with the provider's model name, `store:
  * false`, token counts requested on streams, without our own and identity members, and with the
  * policies' edits. Everything else is sent unchanged, members of nested objects included.
  */
-export const editChatRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
-  const edited = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
-  const { body, stripped } = edited;
-  let made = edited.edits;
+export const editChatRequest: Relay["edit"] = (request, endpoint, { flags }, mode, edits) => {
+  const edit = editedBody(CHAT_FIELDS, request, endpoint, mode, edits);
+  const { body } = edit;
   if (mode === "forward" && request.dropped?.includes("effort_member_renamed") === true) {
     // A route that forwards vendors' members sends the effort where the caller wrote it.
     body.reasoning = { effort: body.reasoning_effort };
     delete body.reasoning_effort;
   }
-  if (request.shape.signatureFamilies.length > 0) {
-    body.messages = untagged(request.body.messages);
-    made |= SIGNATURES_RESTORED;
-  }
-  if (edits.maxOutputTokens !== null && capOutput(body, edits.maxOutputTokens))
-    made |= OUTPUT_LIMIT_SET;
+  if (request.shape.signatureFamilies.length > 0)
+    edit.set("messages", mapObjects(body.messages, untagMessage), SIGNATURES_RESTORED);
+  for (const name of limitFields(body)) edit.capOutput(name, edits.maxOutputTokens);
   // Providers that keep conversations do so by default (docs/protocols.md#stored-state).
-  if (provider.flags.includes("no_store_field")) takeOut(body, "store", stripped);
-  else {
-    if (body.store !== false) made |= STORE_FALSE_SENT;
-    body.store = false;
-  }
-  made |= requestUsage(body, request, provider.flags, stripped);
-  made |= fitRelayed(body, stripped);
-  const changes = applyFlags(body, provider.flags);
-  return {
-    body,
-    stripped: [...stripped, ...changes.stripped],
-    edits: made | changes.edits,
-    headers: [],
-    dropped: [...changes.dropped].toSorted(),
-  };
+  if (flags.includes("no_store_field")) edit.takeOut("store");
+  else edit.set("store", false, STORE_FALSE_SENT);
+  requestUsage(edit, request, flags);
+  fitRelayed(edit);
+  applyFlags(edit, flags);
+  return edit.result();
 };
 
 /**
  * Rewrites values that every provider refuses to equivalent ones: two output limits, an empty list
  * of tools, an empty list of parts. The rest is sent unchanged.
  */
-function fitRelayed(body: Members, stripped: string[]): EditSet {
-  let made = NO_EDITS;
-  const { max_tokens: old, max_completion_tokens: limit, tools, messages } = body;
+function fitRelayed(edit: BodyEdit): void {
+  const { body } = edit;
+  const { max_tokens: old, max_completion_tokens: limit, tools } = body;
   if (typeof old === "number" && typeof limit === "number") {
     // With both set, the lower one applies.
     body.max_completion_tokens = Math.min(old, limit);
     delete body.max_tokens;
-    made |= MEMBER_REWRITTEN;
+    edit.edits |= MEMBER_REWRITTEN;
   }
   if (Array.isArray(tools) && tools.length === 0) {
-    takeOut(body, "tools", stripped);
+    edit.takeOut("tools");
     // Only allowed where tools are (platform.openai.com/docs/api-reference/chat/create).
-    if (body.tool_choice === "auto" || body.tool_choice === "none")
-      takeOut(body, "tool_choice", stripped);
-    takeOut(body, "parallel_tool_calls", stripped);
+    if (body.tool_choice === "auto" || body.tool_choice === "none") edit.takeOut("tool_choice");
+    edit.takeOut("parallel_tool_calls");
   }
-  if (Array.isArray(messages) && messages.some(isWithoutParts)) {
-    body.messages = messages.map((message: JsonValue) =>
-      isJsonObject(message) && isWithoutParts(message) ? { ...message, content: "" } : message,
-    );
-    made |= MEMBER_REWRITTEN;
-  }
-  return made;
+  const filled = mapObjects(body.messages, withoutEmptyParts);
+  edit.set("messages", filled, MEMBER_REWRITTEN);
 }
 
-function isWithoutParts(message: JsonValue): boolean {
-  if (!isJsonObject(message) || message.role === "assistant") return false;
-  return Array.isArray(message.content) && message.content.length === 0;
+function withoutEmptyParts(message: JsonObject): JsonObject {
+  const { role, content } = message;
+  const isEmpty = role !== "assistant" && Array.isArray(content) && content.length === 0;
+  return isEmpty ? { ...message, content: "" } : message;
 }
-
-/** Messages with signatures as their provider wrote them; the decision has chosen that provider. */
-function untagged(messages: JsonMember): JsonMember {
-  if (!Array.isArray(messages)) return messages;
-  return messages.map((message: JsonValue) =>
-    isJsonObject(message) ? untagMessage(message) : message,
-  );
-}
-
-/** The current member, and the older one. Providers refuse a request with both. */
-const LIMIT_FIELDS = ["max_completion_tokens", "max_tokens"] as const;
 
 /**
- * Lowers the limit in whichever member the caller set it; where there is none, it is set in the one
- * that the caller names. Returns whether it changed.
+ * The members in which the caller set the output limit; where there is none, the one that the caller
+ * names. Providers refuse a request with both.
  */
-function capOutput(body: Members, limit: number): boolean {
-  let limited = false;
-  let changed = false;
-  for (const name of LIMIT_FIELDS) {
-    const requested = body[name];
-    if (typeof requested !== "number") continue;
-    body[name] = Math.min(requested, limit);
-    limited = true;
-    changed ||= requested > limit;
-  }
-  if (limited) return changed;
-  body[Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"] = limit;
-  return true;
+function limitFields(body: Members): readonly string[] {
+  const set = ["max_completion_tokens", "max_tokens"].filter(
+    (name) => typeof body[name] === "number",
+  );
+  if (set.length > 0) return set;
+  return [Object.hasOwn(body, "max_tokens") ? "max_tokens" : "max_completion_tokens"];
 }
 
 /** Members of a delta with output. Others describe the model or the transport. */

@@ -1,5 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { NO_EDITS, editSet, type DroppedField } from "../../canon/generate/edit.ts";
+import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest, UserTurn } from "../../canon/generate/generate-request.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
@@ -16,7 +16,6 @@ import {
   SAMPLING_MEMBERS,
   STREAMING_RULES,
   TOKEN,
-  anyOf,
   nullableInteger,
 } from "../contract-schemas.ts";
 import type {
@@ -42,13 +41,13 @@ import {
   readTextSettings,
   textPart,
 } from "../openai-chat/family.ts";
-import { omitMembers, requestUsage, type Changes } from "../openai-chat/flags.ts";
+import { omitMembers, requestUsage } from "../openai-chat/flags.ts";
 import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
 import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat/parse-request.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay.ts";
 import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
-import { editedBody } from "../relay.ts";
+import { BodyEdit, editedBody } from "../relay.ts";
 import {
   refusingUnknown,
   shownName,
@@ -149,29 +148,17 @@ function readCompletionsBody(
   };
 }
 
-const OUTPUT_LIMIT_SET = editSet("output_limit_set");
-
 /**
  * The caller's body for a provider of the same protocol: with the provider's model name, token
  * counts requested on streams, without our own and identity members, and with the policies' edits.
  * Everything else is sent unchanged. There is no `store` here: the protocol keeps nothing.
  */
 const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mode, edits) => {
-  const {
-    body,
-    stripped,
-    edits: made,
-  } = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
-  const changes: Changes = { stripped, dropped: new Set(), edits: made };
-  const limit = edits.maxOutputTokens;
-  if (limit !== null) {
-    const requested = body.max_tokens;
-    body.max_tokens = typeof requested === "number" ? Math.min(requested, limit) : limit;
-    if (body.max_tokens !== requested) changes.edits |= OUTPUT_LIMIT_SET;
-  }
-  changes.edits |= requestUsage(body, request, flags, stripped);
-  omitMembers(body, flags, changes);
-  return { body, stripped, edits: changes.edits, headers: [], dropped: [...changes.dropped] };
+  const edit = editedBody(COMPLETIONS_FIELDS, request, endpoint, mode, edits);
+  edit.capOutput("max_tokens", edits.maxOutputTokens);
+  requestUsage(edit, request, flags);
+  omitMembers(edit, flags);
+  return edit.result();
 };
 
 /** Answers that a body requests: one for each prompt and each of `n`. */
@@ -306,7 +293,7 @@ function formatCompletionsRequest(
   writeSettings(body, { ...request, maxOutputTokens: limit }, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
   writeStream(body, request, flags);
-  omitMembers(body, flags, { stripped: [], dropped, edits: NO_EDITS });
+  omitMembers(new BodyEdit(body, dropped), flags);
   return { path: PATH, body, headers: [], dropped: [...dropped] };
 }
 

@@ -12,7 +12,6 @@ import {
   parseExactJsonText,
   parseJsonBytes,
   parseJsonText,
-  type Members,
 } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-answer.ts";
 import { printPart } from "./render.ts";
@@ -45,14 +44,19 @@ import {
   tagEvent,
   tagResource,
 } from "./resource.ts";
-import { RelayedStream, editedBody, failedWhole, outputCharacters } from "../relay.ts";
+import {
+  MEMBER_REWRITTEN,
+  RelayedStream,
+  SIGNATURES_RESTORED,
+  STORE_FALSE_SENT,
+  editedBody,
+  failedWhole,
+  outputCharacters,
+  type BodyEdit,
+} from "../relay.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
 
-const STORE_FALSE_SENT = editSet("store_false_sent");
-const MEMBER_REWRITTEN = editSet("member_rewritten");
-const OUTPUT_LIMIT_SET = editSet("output_limit_set");
 const ENCRYPTED_REASONING_REQUESTED = editSet("encrypted_reasoning_requested");
-const SIGNATURES_RESTORED = editSet("signatures_restored");
 
 /**
  * The caller's body for a provider of the same protocol: with the provider's model name, `store:
@@ -61,53 +65,33 @@ const SIGNATURES_RESTORED = editSet("signatures_restored");
  * policies' edits. Everything else is sent unchanged, members of nested objects included.
  */
 export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
-  const edited = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
-  const { body, stripped } = edited;
-  let made = edited.edits;
-  if (body.store !== false) made |= STORE_FALSE_SENT;
-  body.store = false;
+  const edit = editedBody(RESPONSES_FIELDS, request, endpoint, mode, edits);
+  const { body } = edit;
+  const { text, store } = request.body;
+  edit.set("store", false, STORE_FALSE_SENT);
   const found = requestedFormat(request.body);
   if (found !== null && "format" in found && found.path === "response_format") {
-    const { text } = request.body;
-    body.text = { ...(isJsonObject(text) ? text : {}), format: found.format };
-    made |= MEMBER_REWRITTEN;
+    const { format } = found;
+    edit.set("text", { ...(isJsonObject(text) && text), format }, MEMBER_REWRITTEN);
   }
-  if (provider.flags.includes("no_include")) dropEncryptedReasoning(body, stripped);
-  else if (
-    request.body.store !== false &&
-    endpoint.capabilities.includes("reasoning") &&
-    requestEncryptedReasoning(body)
-  )
-    made |= ENCRYPTED_REASONING_REQUESTED;
-  const { input } = body;
-  body.input = mapObjects(input, withBareSignature);
-  if (body.input !== input) made |= SIGNATURES_RESTORED;
-  const limit = edits.maxOutputTokens;
-  if (limit !== null) {
-    const requested = body.max_output_tokens;
-    const wanted = typeof requested === "number" ? Math.min(requested, limit) : limit;
-    body.max_output_tokens = Math.max(wanted, MINIMUM_OUTPUT_TOKENS);
-    if (body.max_output_tokens !== requested) made |= OUTPUT_LIMIT_SET;
-  }
-  return { body, stripped, edits: made, headers: [] };
+  if (provider.flags.includes("no_include")) dropEncryptedReasoning(edit);
+  // A client that has not turned storing off replays reasoning by its id, and would be answered
+  // 404. A model that does not reason refuses the option.
+  else if (store !== false && endpoint.capabilities.includes("reasoning"))
+    requestEncryptedReasoning(edit);
+  edit.set("input", mapObjects(body.input, withBareSignature), SIGNATURES_RESTORED);
+  edit.capOutput("max_output_tokens", edits.maxOutputTokens, MINIMUM_OUTPUT_TOKENS);
+  return edit.result();
 };
 
-/**
- * Requests encrypted reasoning where the caller has not turned storing off itself: a client that
- * replays reasoning by its id would be answered 404.
- * @returns whether the caller had not requested it. A model that does not reason refuses the
- * option.
- */
-function requestEncryptedReasoning(body: Members): boolean {
-  const { include } = body;
-  const wishes: readonly JsonValue[] = listOf(include);
-  if (wishes.includes(ENCRYPTED_REASONING)) return false;
-  body.include = [...wishes, ENCRYPTED_REASONING];
-  return true;
+function requestEncryptedReasoning(edit: BodyEdit): void {
+  const wishes = listOf(edit.body.include);
+  if (wishes.includes(ENCRYPTED_REASONING)) return;
+  edit.set("include", [...wishes, ENCRYPTED_REASONING], ENCRYPTED_REASONING_REQUESTED);
 }
 
 /** Removes encrypted reasoning from `include`; other values stay. */
-function dropEncryptedReasoning(body: Members, stripped: string[]): void {
+function dropEncryptedReasoning({ body, stripped }: BodyEdit): void {
   const { include } = body;
   if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
   const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);

@@ -55,6 +55,7 @@ describe("the request on its way upstream", () => {
       stripped: [],
       edits: editSet("model_replaced") | editSet("store_false_sent"),
       headers: [],
+      dropped: [],
     });
     expect(edit({ store: null }).body.store).toBe(false);
   });
