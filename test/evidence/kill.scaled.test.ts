@@ -94,7 +94,7 @@ async function killedRound(child: ChildProcess, round: number): Promise<readonly
     ask(urls[index % urls.length] ?? "", answered),
   );
   // Some die with their first requests; most once answers flow, when there is most to lose.
-  if (round % 4 !== 0) await until(() => answered.length > 0, 10_000);
+  if (round % 4 !== 0) await until(() => answered.length > 1, 60_000);
   await delay(Math.random() * LONGEST_ROUND);
   child.kill("SIGKILL");
   await exited;

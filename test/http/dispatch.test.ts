@@ -136,8 +136,8 @@ describe("a failure that may pass", () => {
     const upstream = await startUpstream(failing(429, { "retry-after": "20" }));
     const router = await startRouter({ table: routed([upstream], { maxAttempts: 4 }) });
     const startedAt = performance.now();
-    const response = await post(router, hello, { "x-request-timeout-ms": "2000" });
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    const response = await post(router, hello, { "x-request-timeout-ms": "15000" });
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
     expect(response.status).toBe(429);
     expect(response.headers.get("retry-after")).toBe("20");
   });
@@ -277,21 +277,24 @@ describe("health", () => {
       isIll ? failing(500)(response) : answerJson(response),
     );
     const well = await startUpstream((response) => answerJson(response));
-    const router = await startRouter({ table: tableOver([ill, well], { health: HEALTH }) });
+    // Longer than four requests take on a busy machine.
+    const ejection = 1_000;
+    const health = { ...HEALTH, ejection, longestEjection: 10 * ejection };
+    const router = await startRouter({ table: tableOver([ill, well], { health }) });
+    const stateOfFirst = () => router.tracker.status("a", performance.now()).state;
     for (const expected of [1, 2, 2, 2]) {
       expect(endpointOf(await post(router, hello))).toBe("b");
       expect(ill.calls).toHaveLength(expected);
     }
     expect(unhealthy(router)).toMatchObject({ a: { state: "ejected", consecutive_failures: 2 } });
-    await pause(160);
-    expect(unhealthy(router)).toMatchObject({ a: { state: "half_open" } });
+    await until(() => stateOfFirst() === "half_open");
     // The trial fails, and the next time out is twice as long.
+    const failedAt = performance.now();
     expect(endpointOf(await post(router, hello))).toBe("b");
     expect(ill.calls).toHaveLength(3);
-    await pause(160);
-    expect(unhealthy(router)).toMatchObject({ a: { state: "ejected" } });
     isIll = false;
-    await pause(160);
+    await until(() => stateOfFirst() === "half_open");
+    expect(performance.now() - failedAt).toBeGreaterThanOrEqual(2 * ejection);
     expect(endpointOf(await post(router, hello))).toBe("a");
     expect(unhealthy(router)).toEqual({});
     expect(endpointOf(await post(router, hello))).toBe("a");
@@ -369,16 +372,16 @@ describe("health", () => {
     });
     const timeouts = {
       connect: 1_000,
-      firstByte: 2_000,
-      firstToken: 2_000,
-      idle: 2_000,
-      total: 3_000,
+      firstByte: 5_000,
+      firstToken: 5_000,
+      idle: 5_000,
+      total: 5_000,
     };
     const router = await startRouter({ table: tableOver([large], { timeouts, health: HEALTH }) });
     const readers = await Promise.all([post(router, streamed), post(router, streamed)]);
     // Longer than the total: a busy machine needs a while until buffers are full and the clock
     // stands.
-    await pause(4_000);
+    await pause(6_000);
     expect(unhealthy(router)).toEqual({});
     for (const reader of readers) await reader.body?.cancel();
     await router.settled(2);
@@ -529,7 +532,7 @@ describe("balance", () => {
         await pause(milliseconds);
         response.end(sse(delta("hi", "stop")) + sse("[DONE]"));
       });
-    const upstreams = [await speaking(80), await speaking(1)];
+    const upstreams = [await speaking(500), await speaking(1)];
     const router = await startRouter({ table: tableOver(upstreams) });
     const ask = async (provider: object): Promise<string> => {
       const response = await post(router, { ...streamed, provider });
@@ -540,7 +543,7 @@ describe("balance", () => {
     expect(await ask({})).toBe("a");
     expect(await ask({ only: ["p-b"] })).toBe("b");
     for (let count = 0; count < 5; count += 1) expect(await ask({ sort: "latency" })).toBe("b");
-    expect(await ask({ preferred_max_latency: 0.04 })).toBe("b");
+    expect(await ask({ preferred_max_latency: 0.4 })).toBe("b");
     expect(await ask({ preferred_max_latency: 10 })).toBe("a");
     expect(await ask({})).toBe("a");
   });

@@ -53,10 +53,13 @@ describe("a note that is removed while the store is open", () => {
         return existsSync(`${path}-head`);
       })
       .toBe(true);
-    const { position, hash } = await store.evidence.head();
-    expect(readFileSync(`${path}-head`, "utf8")).toBe(
-      `${String(position).padStart(15, "0")}:${hash}\n`,
-    );
+    await expect
+      .poll(async () => {
+        const { position, hash } = await store.evidence.head();
+        const newest = `${String(position).padStart(15, "0")}:${hash}\n`;
+        return readFileSync(`${path}-head`, "utf8") === newest;
+      })
+      .toBe(true);
     await store.close();
   });
 });

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
@@ -68,9 +69,11 @@ export async function spawnServer(
   await until(() => spoken.test(stdout + stderr) || child.exitCode !== null, 50_000);
   const [, url = "", adminUrl = ""] = spoken.exec(stdout + stderr) ?? [];
   if (url === "") throw new Error(`the server did not start:\n${stdout}${stderr}`);
+  // After `exit` the pipes may still hold the last lines.
+  const closed = once(child, "close");
   const stop = async (): Promise<number | null> => {
     child.kill("SIGTERM");
-    await until(() => child.exitCode !== null || child.signalCode !== null, 40_000);
+    await closed;
     return child.exitCode;
   };
   return {
