@@ -1,7 +1,6 @@
-import { useState } from "preact/hooks";
-import type { Failure } from "./api/client.ts";
 import { signOut } from "./api/session.ts";
 import { session, showsAll } from "./api/session-state.ts";
+import { useAction } from "./api/use-action.ts";
 import { ErrorBox } from "./components/panel.tsx";
 import { Code, Name } from "./components/text.tsx";
 import { printable } from "./format/printable.ts";
@@ -20,14 +19,10 @@ const OF_NO_WORKSPACE: readonly string[] = ["policies", "report"];
 
 /** The pages that the session may see, whose it is, and the way out. */
 export function Masthead({ active }: { readonly active: string }) {
-  const [failure, setFailure] = useState<Failure | null>(null);
+  const { failure, run } = useAction();
   const current = session.value;
   if (current?.signed_in !== true) return null;
   const { person, workspaces, workspace, roles, build_id } = current;
-  const endSession = async (): Promise<void> => {
-    const result = await signOut();
-    if (!result.ok) setFailure(result.failure);
-  };
   return (
     <header class="masthead">
       <p class="brand">
@@ -75,10 +70,10 @@ export function Masthead({ active }: { readonly active: string }) {
           <Name of={person.name ?? person.subject} />
           <small>{roles.join(", ")}</small>
         </p>
-        <button type="button" class="small" onClick={() => void endSession()}>
+        <button type="button" class="small" onClick={() => void run(signOut)}>
           Sign out
         </button>
-        {failure === null ? null : <ErrorBox failure={failure} />}
+        <ErrorBox failure={failure} />
         <p class="build">
           Build <Code of={build_id} />
         </p>

@@ -19,6 +19,19 @@ export interface Resource<Value> {
 /** Milliseconds; the shortest time between two calls of one resource. */
 export const SHORTEST_POLL = 5_000;
 
+/** Runs after some milliseconds, and not before the page is seen. */
+export function whenSeen(
+  run: () => Promise<void>,
+  after: number,
+  signal: AbortSignal,
+): ReturnType<typeof setTimeout> {
+  const runSeen = (): void => {
+    if (document.visibilityState === "visible") void run();
+    else document.addEventListener("visibilitychange", runSeen, { once: true, signal });
+  };
+  return setTimeout(runSeen, after);
+}
+
 interface State<Value> {
   readonly value: Value | null;
   readonly failure: Failure | null;
@@ -73,14 +86,7 @@ export function useResource<Value>(
           : { value, etag, failure: result.failure, loading: false },
       );
       if (every !== undefined)
-        timer = setTimeout(() => void fetchWhenSeen(), Math.max(SHORTEST_POLL, every));
-    };
-    const fetchWhenSeen = async (): Promise<void> => {
-      if (document.visibilityState === "visible") return fetchOnce();
-      document.addEventListener("visibilitychange", () => void fetchWhenSeen(), {
-        once: true,
-        signal: controller.signal,
-      });
+        timer = whenSeen(fetchOnce, Math.max(SHORTEST_POLL, every), controller.signal);
     };
     void fetchOnce();
     return () => {

@@ -47,7 +47,7 @@ export function ConfirmDialog<Value>(props: {
   return (
     <Dialog title={props.title} onClose={props.onClose}>
       {props.children}
-      {failure === null ? null : <ErrorBox failure={failure} />}
+      <ErrorBox failure={failure} />
       <div class="actions">
         <button
           type="button"

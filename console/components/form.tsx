@@ -40,16 +40,22 @@ export function TextFilter(props: {
   );
 }
 
+const titled = (option: Option) =>
+  typeof option === "string" ? ([option, option] as const) : option;
+
+/** A value that is its own title, or with another one. */
+export type Option = string | readonly [value: string, title: string];
+
 export function Choice(props: {
   readonly label: string;
   readonly value: string;
-  readonly options: readonly (readonly [value: string, title: string])[];
+  readonly options: readonly Option[];
   readonly onChange: (value: string) => void;
 }) {
   return (
     <Field label={props.label}>
       <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
-        {props.options.map(([value, title]) => (
+        {props.options.map(titled).map(([value, title]) => (
           <option key={value} value={value}>
             {printable(title)}
           </option>
@@ -63,12 +69,12 @@ export function Choice(props: {
 export function Segments(props: {
   readonly label: string;
   readonly value: string | readonly string[];
-  readonly options: readonly (readonly [value: string, title: string])[];
+  readonly options: readonly Option[];
   readonly onChange: (value: string) => void;
 }) {
   return (
     <div class="segments" role="group" aria-label={props.label}>
-      {props.options.map(([value, title]) => (
+      {props.options.map(titled).map(([value, title]) => (
         <button
           key={value}
           type="button"

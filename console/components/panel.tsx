@@ -22,14 +22,15 @@ export function Panel(props: {
   );
 }
 
-/** What went wrong, with the server's sentence and the id by which its log has it. */
+/** The failure of a call, with the server's sentence and the id by which its log has it. */
 export function ErrorBox({
   failure,
   retry,
 }: {
-  readonly failure: Failure;
+  readonly failure: Failure | null;
   readonly retry?: (() => void) | undefined;
 }) {
+  if (failure === null) return null;
   return (
     <div class="notice stop" role="alert">
       <p>
@@ -95,7 +96,7 @@ export function Loaded<Value>(props: {
       <span class="visually-hidden" role="status">
         {loading && value === null ? "Loading" : ""}
       </span>
-      {failure === null ? null : <ErrorBox failure={failure} retry={reload} />}
+      <ErrorBox failure={failure} retry={reload} />
       {value === null ? (
         failure === null ? (
           <Placeholder lines={props.lines ?? 4} />

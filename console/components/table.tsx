@@ -105,3 +105,36 @@ export function Facts({
     </dl>
   );
 }
+
+/** Buttons to the pages before and after the one that is shown, named in the order of the rows. */
+export function Pager<Cursor>(props: {
+  readonly label: string;
+  readonly names: readonly [before: string, after: string];
+  /** Where each page up to this one begins. */
+  readonly pages: readonly Cursor[];
+  /** Where the next page begins; `null` without one. */
+  readonly next: Cursor | null;
+  readonly onChange: (pages: readonly Cursor[]) => void;
+  readonly children?: ComponentChildren;
+}) {
+  const { label, names, pages, next, onChange } = props;
+  return (
+    <nav class="pager" aria-label={label}>
+      <button
+        type="button"
+        disabled={pages.length < 2}
+        onClick={() => onChange(pages.slice(0, -1))}
+      >
+        {names[0]}
+      </button>
+      <span role="status">{props.children}</span>
+      <button
+        type="button"
+        disabled={next === null}
+        onClick={() => next !== null && onChange([...pages, next])}
+      >
+        {names[1]}
+      </button>
+    </nav>
+  );
+}

@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { Failure } from "../api/client.ts";
+import { useEffect, useRef } from "preact/hooks";
 import type { SignedOut } from "../api/session-answer.ts";
 import { signIn } from "../api/session.ts";
 import { signInNotice } from "../api/session-state.ts";
+import { useAction } from "../api/use-action.ts";
 import { ErrorBox } from "../components/panel.tsx";
 import { Name } from "../components/text.tsx";
 import { address, link, readAddress } from "../router.ts";
@@ -24,18 +24,13 @@ function takeCode(): string | null {
  * not kept.
  */
 export function SignIn({ offered }: { readonly offered: SignedOut }) {
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, failure, run } = useAction();
   const input = useRef<HTMLInputElement>(null);
 
   const enter = async (
     credential: { readonly key: string } | { readonly code: string },
   ): Promise<void> => {
-    setBusy(true);
-    const result = await signIn(credential);
-    setBusy(false);
-    setFailure(result.ok ? null : result.failure);
-    if (!result.ok) input.current?.focus();
+    if ((await run(() => signIn(credential))) === null) input.current?.focus();
   };
   useEffect(() => {
     document.title = "Sign in · Signalbox";
@@ -54,7 +49,7 @@ export function SignIn({ offered }: { readonly offered: SignedOut }) {
           {signInNotice.value}
         </p>
       )}
-      {failure === null ? null : <ErrorBox failure={failure} />}
+      <ErrorBox failure={failure} />
       {oidc === null ? null : (
         <p>
           <a class="button primary" href={oidc.url}>

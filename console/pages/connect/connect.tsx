@@ -29,7 +29,7 @@ export function ConnectPage() {
           <Choice
             label={`Route of ${current?.signed_in === true ? current.workspace : ""}`}
             value={route}
-            options={routes.map((id) => [id, id])}
+            options={routes}
             onChange={(value) => replaceQuery({ route: value, [CHOSEN]: query.get(CHOSEN) })}
           />
         )}
@@ -66,7 +66,7 @@ export function ConnectPage() {
             <Segments
               label={title}
               value={client.name}
-              options={clients.map(({ name }) => [name, name])}
+              options={clients.map(({ name }) => name)}
               onChange={(name) =>
                 replaceQuery({
                   route: query.get("route"),

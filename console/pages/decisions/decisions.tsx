@@ -5,7 +5,7 @@ import { useResource } from "../../api/use-resource.ts";
 import { inWorkspaces, showsAll, workspaceShown } from "../../api/session-state.ts";
 import { Choice } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
-import { numbers, Table, type Column } from "../../components/table.tsx";
+import { numbers, Pager, Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { ABSENT, compact, counted, milliseconds, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -218,31 +218,24 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
               filtered={isFiltered}
             />
           )}
-          <nav class="pager" aria-label="Pages of decisions">
-            <button
-              type="button"
-              disabled={cursors.length < 2}
-              onClick={() => setCursors(cursors.slice(0, -1))}
-            >
-              Newer
-            </button>
-            <span role="status">
-              {counted(data.length, "decision")}, page {whole(cursors.length)}
-              {nextCursor !== null && data.length < PAGE_SIZE ? (
-                <>
-                  , {resource.loading ? "searching; so far" : "searched"} back to{" "}
-                  <Time at={searchedTo} />
-                </>
-              ) : null}
-            </span>
-            <button
-              type="button"
-              disabled={nextCursor === null || resource.loading}
-              onClick={() => setCursors([...cursors, nextCursor])}
-            >
-              {data.length < PAGE_SIZE && nextCursor !== null ? "Search on" : "Older"}
-            </button>
-          </nav>
+          <Pager
+            label="Pages of decisions"
+            names={[
+              "Newer",
+              data.length < PAGE_SIZE && nextCursor !== null ? "Search on" : "Older",
+            ]}
+            pages={cursors}
+            next={resource.loading ? null : nextCursor}
+            onChange={setCursors}
+          >
+            {counted(data.length, "decision")}, page {whole(cursors.length)}
+            {nextCursor !== null && data.length < PAGE_SIZE ? (
+              <>
+                , {resource.loading ? "searching; so far" : "searched"} back to{" "}
+                <Time at={searchedTo} />
+              </>
+            ) : null}
+          </Pager>
         </>
       )}
     </Loaded>

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { call, withQuery } from "../../api/client.ts";
 import type { DecisionLine, DecisionList } from "../../api/types.ts";
-import { SHORTEST_POLL, type Resource } from "../../api/use-resource.ts";
+import { SHORTEST_POLL, whenSeen, type Resource } from "../../api/use-resource.ts";
 
 /** Decisions of a page. */
 export const PAGE_SIZE = 50;
@@ -60,7 +60,7 @@ export function useSearch(
         if (controller.signal.aborted) return;
         if (!result.ok) {
           setState((before) => ({ ...before, failure: result.failure, loading: false }));
-          if (calls === 1) timer = setTimeout(() => void whenSeen(), EVERY);
+          if (calls === 1) timer = whenSeen(search, EVERY, controller.signal);
           return;
         }
         data.push(...result.value.data);
@@ -69,14 +69,9 @@ export function useSearch(
         const value = { data: [...data], nextCursor: next, searchedTo: result.value.searched_to };
         setState({ value, failure: null, etag: null, loading: !isOver });
         if (isOver && calls === 1 && cursor === null)
-          timer = setTimeout(() => void whenSeen(), EVERY);
+          timer = whenSeen(search, EVERY, controller.signal);
         if (isOver) return;
       }
-    };
-    const whenSeen = async (): Promise<void> => {
-      if (document.visibilityState === "visible") return search();
-      const options = { once: true, signal: controller.signal };
-      document.addEventListener("visibilitychange", () => void whenSeen(), options);
     };
     void search();
     return () => {

@@ -27,11 +27,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 export const toneOf = (result: string): Tone => TONES[result] ?? "quiet";
 
 /** The console's own readings are requests too; they are shown where they are requested. */
-export const KINDS = [
-  ["", "of models"],
-  ["router", "answered by the router"],
-  ["all", "all"],
-] as const;
+export const KINDS = [["", "of models"], ["router", "answered by the router"], "all"] as const;
 
 export const OUTCOMES = [
   ["", "any"],
@@ -43,13 +39,13 @@ export const OUTCOMES = [
 
 export const TERMINALS = [
   ["", "any"],
-  ["completed", "completed"],
-  ["incomplete", "incomplete"],
-  ["failed", "failed"],
-  ["denied", "denied"],
-  ["refused", "refused"],
+  "completed",
+  "incomplete",
+  "failed",
+  "denied",
+  "refused",
   ["client_closed", "client closed"],
-  ["unknown", "unknown"],
+  "unknown",
 ] as const;
 
 /** A request that called no provider has no cost; of one that did it may be unknown. */

@@ -32,19 +32,14 @@ const DAYS = [
   ["365", "365 days"],
 ] as const;
 
-const PERIODS = [
-  ["month", "month"],
-  ["week", "week"],
-  ["day", "day"],
-  ["hour", "hour"],
-] as const;
+const PERIODS = ["month", "week", "day", "hour"] as const;
 
 export function CreateKeyDialog(props: {
   readonly onClose: () => void;
   readonly onDone: (key: CreatedKey) => void;
 }) {
   const [days, setDays] = useState<string>(DAYS[0][0]);
-  const [per, setPer] = useState<string>(PERIODS[0][0]);
+  const [per, setPer] = useState<string>(PERIODS[0]);
   const [scopes, setScopes] = useState<readonly Scope[]>(["inference", "catalogue:read"]);
   const current = session.value;
   const workspaces = current?.signed_in === true && showsAll.value ? current.workspaces : [];
@@ -63,12 +58,12 @@ export function CreateKeyDialog(props: {
           submit(event.currentTarget);
         }}
       >
-        {failure === null ? null : <ErrorBox failure={failure} />}
+        <ErrorBox failure={failure} />
         {workspaces.length === 0 ? null : (
           <Choice
             label="Workspace of the key"
             value={workspace}
-            options={workspaces.map((name) => [name, name])}
+            options={workspaces}
             onChange={setWorkspace}
           />
         )}
@@ -184,5 +179,5 @@ function bodyOf(form: FormData, scopes: readonly Scope[], days: number, per: str
   };
 }
 
-const periodOf = (per: string): (typeof PERIODS)[number][0] =>
-  PERIODS.find(([value]) => value === per)?.[0] ?? "month";
+const periodOf = (per: string): (typeof PERIODS)[number] =>
+  PERIODS.find((period) => period === per) ?? "month";

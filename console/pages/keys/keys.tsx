@@ -5,7 +5,7 @@ import { inWorkspaces, mayManageKeys, showsAll, workspaceShown } from "../../api
 import { useResource } from "../../api/use-resource.ts";
 import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
-import { Table, type Column } from "../../components/table.tsx";
+import { Pager, Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
 import { counted, whole } from "../../format/amounts.ts";
@@ -111,25 +111,15 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
               ) : (
                 <Table label="Keys" cards columns={columns} rows={data} keyOf={({ id }) => id} />
               )}
-              <nav class="pager" aria-label="Pages of keys">
-                <button
-                  type="button"
-                  disabled={pages.length < 2}
-                  onClick={() => setPages(pages.slice(0, -1))}
-                >
-                  {isExpiring ? "Sooner" : "Newer"}
-                </button>
-                <span>
-                  {counted(data.length, "key")}, page {whole(pages.length)}
-                </span>
-                <button
-                  type="button"
-                  disabled={!has_more || resource.loading}
-                  onClick={() => setPages([...pages, last_id])}
-                >
-                  {isExpiring ? "Later" : "Older"}
-                </button>
-              </nav>
+              <Pager
+                label="Pages of keys"
+                names={isExpiring ? ["Sooner", "Later"] : ["Newer", "Older"]}
+                pages={pages}
+                next={has_more && !resource.loading ? last_id : null}
+                onChange={setPages}
+              >
+                {counted(data.length, "key")}, page {whole(pages.length)}
+              </Pager>
             </>
           )}
         </Loaded>

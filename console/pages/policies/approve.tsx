@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import { callText, isObject, member, type Failure } from "../../api/client.ts";
+import { callText, isObject, member, withQuery } from "../../api/client.ts";
+import { useAction } from "../../api/use-action.ts";
 import { ErrorBox } from "../../components/panel.tsx";
 import { Facts } from "../../components/table.tsx";
 import { Code } from "../../components/text.tsx";
@@ -66,8 +67,7 @@ function ReportReader({
   readonly read: Read | null;
   readonly onRead: (read: Read) => void;
 }) {
-  const [busy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<Failure | null>(null);
+  const { busy, failure, run } = useAction<string>((text) => void readReport(text).then(onRead));
   // Without TLS, except on this machine, browsers have no digests.
   if (globalThis.crypto?.subtle === undefined) {
     return (
@@ -76,14 +76,7 @@ function ReportReader({
       </p>
     );
   }
-  const load = async (): Promise<void> => {
-    setBusy(true);
-    const path = `/v1/policies/${encodeURIComponent(id)}/simulation?digest=${encodeURIComponent(digest)}`;
-    const result = await callText(path, "application/json");
-    setFailure(result.ok ? null : result.failure);
-    if (result.ok) onRead(await readReport(result.value));
-    setBusy(false);
-  };
+  const path = withQuery(`/v1/policies/${encodeURIComponent(id)}/simulation`, { digest });
   if (read !== null) {
     const { passed, failed, waived } = read.facts.assertions;
     return (
@@ -102,8 +95,12 @@ function ReportReader({
   }
   return (
     <>
-      {failure === null ? null : <ErrorBox failure={failure} />}
-      <button type="button" disabled={busy} onClick={() => void load()}>
+      <ErrorBox failure={failure} />
+      <button
+        type="button"
+        disabled={busy}
+        onClick={() => void run(() => callText(path, "application/json"))}
+      >
         {busy ? "The server simulates…" : "Attach the server’s simulation report"}
       </button>
     </>

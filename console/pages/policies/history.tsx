@@ -3,7 +3,7 @@ import { member, withQuery } from "../../api/client.ts";
 import type { PolicyTransitions } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
-import { numbers, Table, type Column } from "../../components/table.tsx";
+import { numbers, Pager, Table, type Column } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
 import { whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -61,22 +61,13 @@ function Rows({
               ]}
             />
             {has_more || after.length > 1 ? (
-              <nav class="pager" aria-label="Pages of the history">
-                <button
-                  type="button"
-                  disabled={after.length < 2}
-                  onClick={() => onPage(after.slice(0, -1))}
-                >
-                  Earlier
-                </button>
-                <button
-                  type="button"
-                  disabled={!has_more}
-                  onClick={() => onPage([...after, data.at(-1)?.position ?? 0])}
-                >
-                  Later
-                </button>
-              </nav>
+              <Pager
+                label="Pages of the history"
+                names={["Earlier", "Later"]}
+                pages={after}
+                next={has_more ? (data.at(-1)?.position ?? null) : null}
+                onChange={onPage}
+              />
             ) : null}
           </>
         )

@@ -85,7 +85,7 @@ export function ReachPanel() {
           keyOf={({ workspace }) => workspace}
           columns={columns}
         />
-        {failed?.failure == null ? null : <ErrorBox failure={failed.failure} />}
+        <ErrorBox failure={failed?.failure ?? null} />
         <p class="hint">
           How many routes may lead there, fallbacks too. Choose a workspace for its routes,
           endpoints and prices.

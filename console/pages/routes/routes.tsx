@@ -84,13 +84,13 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
           <Choice
             label="Region"
             value={region}
-            options={[["", "every region"], ...regions.map((name) => [name, name] as const)]}
+            options={[["", "every region"], ...regions]}
             onChange={(value) => replaceQuery({ region: value })}
           />
         }
       >
         <Reach routes={routes} region={region} />
-        {failure === null ? null : <ErrorBox failure={failure} />}
+        <ErrorBox failure={failure} />
         <Drawing {...graphOf(workspace, routes, region, plain, traffic, states)} />
         <p class="hint">
           A line is where a plain request of this session may go now, as thick as the requests of

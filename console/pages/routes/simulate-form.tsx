@@ -55,13 +55,13 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
           <Choice
             label="Operation"
             value={operation}
-            options={OPERATIONS.map((each) => [each, each])}
+            options={OPERATIONS}
             onChange={setOperation}
           />
           <Choice
             label="Model"
             value={model}
-            options={models.map(({ id }) => [id, id])}
+            options={models.map(({ id }) => id)}
             onChange={setModel}
           />
           <Field label="Preferred region">
@@ -113,7 +113,7 @@ export function SimulateForm({ models }: { readonly models: readonly Model[] }) 
           {problem}
         </p>
       )}
-      {failure === null ? null : <ErrorBox failure={failure} />}
+      <ErrorBox failure={failure} />
       {answer === null ? null : <SimulationAnswer answer={answer} />}
     </Panel>
   );

@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks";
-import { callText, withQuery, type Failure } from "../../api/client.ts";
+import { callText, withQuery } from "../../api/client.ts";
 import type { Spend, SpendFigures, Summary } from "../../api/types.ts";
 import { hasScope, inWorkspaces, showsAll } from "../../api/session-state.ts";
+import { useAction } from "../../api/use-action.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart, type SeriesTone } from "../../components/chart.tsx";
 import { Change, Figures } from "../../components/figure.tsx";
@@ -364,24 +364,24 @@ function Groups({
 
 /** The API's own CSV, which guards against formulas. */
 function Download({ path }: { readonly path: string }) {
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const download = async (): Promise<void> => {
-    const result = await callText(path, "text/csv");
-    setFailure(result.ok ? null : result.failure);
-    if (!result.ok) return;
-    const url = URL.createObjectURL(new Blob([result.value], { type: "text/csv" }));
+  const { failure, run } = useAction<string>((csv) => {
+    const url = URL.createObjectURL(new Blob([csv], { type: "text/csv" }));
     const anchor = document.createElement("a");
     anchor.href = url;
     anchor.download = "spend.csv";
     anchor.click();
     URL.revokeObjectURL(url);
-  };
+  });
   return (
     <>
-      <button type="button" class="small" onClick={() => void download()}>
+      <button
+        type="button"
+        class="small"
+        onClick={() => void run(() => callText(path, "text/csv"))}
+      >
         Download CSV
       </button>
-      {failure === null ? null : <ErrorBox failure={failure} />}
+      <ErrorBox failure={failure} />
     </>
   );
 }
