@@ -1,5 +1,5 @@
 import { hash as digest } from "node:crypto";
-import { parseJson } from "../canon/json.ts";
+import { parseJsonObject } from "../canon/json.ts";
 
 /** A position in the chain; `hash` covers everything up to it. */
 export interface ChainLink {
@@ -73,6 +73,25 @@ export interface ChainFault {
   readonly cause: ChainCause;
 }
 
+/** Positions of a log that were noted before, in it or elsewhere. */
+export class RememberedLinks {
+  readonly #hashes: ReadonlyMap<number, readonly ChainLink[]>;
+
+  constructor(links: readonly ChainLink[]) {
+    this.#hashes = Map.groupBy(links, ({ position }) => position);
+  }
+
+  /** Whether a row has the hash that was noted for its position, if any was. */
+  match({ position, hash }: ChainLink): boolean {
+    return (this.#hashes.get(position) ?? []).every((known) => known.hash === hash);
+  }
+
+  /** Whether the log ends before a noted position. */
+  reachBeyond(head: ChainLink): boolean {
+    return this.#hashes.keys().some((position) => position > head.position);
+  }
+}
+
 interface ChainStart {
   /** Where the log begins: {@link GENESIS}, or the anchor that what was pruned ended at. */
   readonly from: ChainLink;
@@ -95,7 +114,7 @@ const ENDED_REMEMBERED = 200_000;
  * have ended; the store's own unique index covers all of them.
  */
 export class ChainVerifier {
-  readonly #remembered = new Map<number, string[]>();
+  readonly #remembered: RememberedLinks;
   readonly #fromGenesis: boolean;
   readonly #running = new Map<string, Decided>();
   /** With the positions of their outcomes. */
@@ -107,9 +126,7 @@ export class ChainVerifier {
   constructor({ from, remembered = [] }: ChainStart) {
     this.#head = from;
     this.#fromGenesis = from.position === 0;
-    for (const { position, hash } of remembered) {
-      this.#remembered.set(position, [...(this.#remembered.get(position) ?? []), hash]);
-    }
+    this.#remembered = new RememberedLinks(remembered);
   }
 
   /** The newest row that verified, or where the log begins. */
@@ -139,7 +156,9 @@ export class ChainVerifier {
 
   /** Whether the beginning itself is what was remembered of it. Call before the first row. */
   begin(): ChainFault | null {
-    return this.#matches(this.#head) ? null : { position: this.#head.position, cause: "anchor" };
+    return this.#remembered.match(this.#head)
+      ? null
+      : { position: this.#head.position, cause: "anchor" };
   }
 
   /** Takes the next row; gives what is wrong with it. */
@@ -155,16 +174,13 @@ export class ChainVerifier {
 
   /** Call after the last row: whether the log reaches as far as was remembered. */
   end(): ChainFault | null {
-    for (const position of this.#remembered.keys()) {
-      if (position > this.#head.position)
-        return { position: this.#head.position + 1, cause: "end" };
-    }
-    return null;
+    if (!this.#remembered.reachBeyond(this.#head)) return null;
+    return { position: this.#head.position + 1, cause: "end" };
   }
 
   #causeIn(row: ChainRow): ChainCause | null {
     if (chainHash(this.#head.hash, row.position, row.kind, row.record) !== row.hash) return "hash";
-    if (!this.#matches(row)) return "anchor";
+    if (!this.#remembered.match(row)) return "anchor";
     const facts = readFacts(row.record);
     if (facts === null) return "unreadable";
     const { requestId, workspace } = facts;
@@ -181,10 +197,6 @@ export class ChainVerifier {
     // The owner of an outcome is unknown once its decision was pruned.
     const isListed = decided === undefined || workspaces.includes(decided.workspace ?? "");
     return isListed && requestId >= lowest && requestId <= highest ? null : "column";
-  }
-
-  #matches({ position, hash }: ChainLink): boolean {
-    return (this.#remembered.get(position) ?? []).every((known) => known === hash);
   }
 
   #addDecision({ requestId, workspace }: RecordFacts, position: number): ChainCause | null {
@@ -222,21 +234,11 @@ export interface RecordFacts {
 
 /** `null` for a text that has no request id. */
 export function readFacts(record: string): RecordFacts | null {
-  try {
-    const value: unknown = parseJson(record);
-    if (typeof value !== "object" || value === null) return null;
-    const [requestId, at, workspace]: readonly unknown[] = [
-      Reflect.get(value, "requestId"),
-      Reflect.get(value, "at"),
-      Reflect.get(value, "workspace"),
-    ];
-    if (typeof requestId !== "string") return null;
-    return {
-      requestId,
-      at: typeof at === "number" ? at : 0,
-      workspace: typeof workspace === "string" ? workspace : null,
-    };
-  } catch {
-    return null;
-  }
+  const { requestId, at, workspace } = parseJsonObject(record) ?? {};
+  if (typeof requestId !== "string") return null;
+  return {
+    requestId,
+    at: typeof at === "number" ? at : 0,
+    workspace: typeof workspace === "string" ? workspace : null,
+  };
 }

@@ -1,5 +1,5 @@
 import { GENESIS, type ChainKind, type ChainLink, type ChainRow } from "./chain.ts";
-import { isJsonObject, type JsonValue, parseJson } from "../canon/json.ts";
+import { isJsonObject, type JsonValue, parseJsonObject } from "../canon/json.ts";
 
 /** The first line of an export: what it holds. */
 export interface ExportHeader {
@@ -40,8 +40,8 @@ const linkOf = ({ position, hash }: ChainLink): ChainLink => ({ position, hash }
 
 /** `null` for a line that is no header of this format. */
 export function readHeader(line: string): ExportHeader | null {
-  const value = parse(line);
-  if (!isJsonObject(value) || value.format !== EVIDENCE_FORMAT) return null;
+  const value = parseJsonObject(line);
+  if (value?.format !== EVIDENCE_FORMAT) return null;
   const [from, to, workspace] = [readPosition(value.from), readPosition(value.to), value.workspace];
   if (from === null || to === null || (workspace !== null && typeof workspace !== "string"))
     return null;
@@ -50,8 +50,8 @@ export function readHeader(line: string): ExportHeader | null {
 
 /** `null` for a line that is no header of this format. */
 export function readPolicyHeader(line: string): PolicyExportHeader | null {
-  const value = parse(line);
-  if (!isJsonObject(value) || value.format !== POLICY_FORMAT) return null;
+  const value = parseJsonObject(line);
+  if (value?.format !== POLICY_FORMAT) return null;
   const [from, to] = [readPosition(value.from), readPosition(value.to)];
   return from?.position === GENESIS.position && from.hash === GENESIS.hash && to !== null
     ? { to }
@@ -103,12 +103,4 @@ export function readPolicyRow(line: string): PolicyExportRow | null {
   const [, position, kind, previous, hash, record] = ROW.exec(line) ?? [];
   if (kind !== "policy" || previous === undefined || hash === undefined) return null;
   return { position: Number(position), previous, hash, record: record ?? "" };
-}
-
-function parse(line: string): unknown {
-  try {
-    return parseJson(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,13 +1,17 @@
-import { createHash } from "node:crypto";
-import {
-  canonicalJson,
-  isJsonObject,
-  parseJson,
-  type JsonObject,
-  type JsonValue,
-} from "../canon/json.ts";
+import { hash } from "node:crypto";
+import { canonicalJson, isJsonObject, parseJsonObject, type JsonObject } from "../canon/json.ts";
 import type { StoredContent } from "../canon/policy.ts";
-import { GENESIS, chainHash, type ChainLink } from "../evidence/chain.ts";
+import { GENESIS, RememberedLinks, chainHash, type ChainLink } from "../evidence/chain.ts";
+import {
+  hasShape,
+  isFlag,
+  isListOf,
+  isOneOf,
+  isText,
+  orAbsent,
+  orNull,
+  type Check,
+} from "../evidence/record-shape.ts";
 import {
   NO_POLICY_STATES,
   contentOf,
@@ -17,7 +21,6 @@ import {
   type SlotState,
 } from "./lifecycle.ts";
 import {
-  RECORD_KINDS,
   type Approval,
   type ObservedRecord,
   type PolicyLogRow,
@@ -53,7 +56,7 @@ export function describePolicyLogFault({ position, cause }: PolicyLogFault): str
  * fold of the servers follows each (decision 39). Discard it after a fault.
  */
 export class PolicyLogVerifier {
-  readonly #remembered = new Map<number, string[]>();
+  readonly #remembered: RememberedLinks;
   readonly #contents = new Map<string, SpokenContent>();
   readonly #counts = new Map<PolicyRecord["kind"], number>();
   #states = NO_POLICY_STATES;
@@ -61,9 +64,7 @@ export class PolicyLogVerifier {
 
   /** @param remembered positions that were noted before, in this log or elsewhere */
   constructor(remembered: readonly ChainLink[] = []) {
-    for (const { position, hash } of remembered) {
-      this.#remembered.set(position, [...(this.#remembered.get(position) ?? []), hash]);
-    }
+    this.#remembered = new RememberedLinks(remembered);
   }
 
   /** The newest row that verified. */
@@ -91,7 +92,7 @@ export class PolicyLogVerifier {
 
   /** Call before the first row. Compares the beginning with what was remembered. */
   begin(): PolicyLogFault | null {
-    return this.#matches(GENESIS) ? null : { position: 0, cause: "anchor" };
+    return this.#remembered.match(GENESIS) ? null : { position: 0, cause: "anchor" };
   }
 
   /** Adds the next row. Returns its fault. */
@@ -103,16 +104,14 @@ export class PolicyLogVerifier {
 
   /** Call after the last row. Checks that the log reaches every remembered position. */
   end(): PolicyLogFault | null {
-    for (const position of this.#remembered.keys()) {
-      if (position > this.head.position) return { position: this.head.position + 1, cause: "end" };
-    }
-    return null;
+    if (!this.#remembered.reachBeyond(this.head)) return null;
+    return { position: this.head.position + 1, cause: "end" };
   }
 
   #causeIn(row: PolicyLogRow): PolicyLogCause | null {
-    const hash = chainHash(this.head.hash, row.position, "policy", row.record);
-    if (row.previous !== this.head.hash || row.hash !== hash) return "hash";
-    if (!this.#matches(row)) return "anchor";
+    const expected = chainHash(this.head.hash, row.position, "policy", row.record);
+    if (row.previous !== this.head.hash || row.hash !== expected) return "hash";
+    if (!this.#remembered.match(row)) return "anchor";
     const record = readPolicyRecord(row.record);
     if (record === null) return "unreadable";
     try {
@@ -134,10 +133,6 @@ export class PolicyLogVerifier {
       }
     }
     return null;
-  }
-
-  #matches({ position, hash }: ChainLink): boolean {
-    return (this.#remembered.get(position) ?? []).every((known) => known === hash);
   }
 }
 
@@ -174,7 +169,7 @@ export function keptContentCause(
 ): KeptContentCause | null {
   if (kept === null) return "not_kept";
   if (kept.policy !== spoken.policy) return "other_policy";
-  if (createHash("sha256").update(kept.module).digest("hex") !== spoken.module) return "module";
+  if (hash("sha256", kept.module, "hex") !== spoken.module) return "module";
   return kept.digest === spoken.digest && digestOf(kept) === spoken.digest ? null : "digest";
 }
 
@@ -342,59 +337,37 @@ function without(digests: ReadonlySet<string>, digest: string): ReadonlySet<stri
   return new Set([...digests].filter((one) => one !== digest));
 }
 
-type Check = (value: JsonValue | undefined) => boolean;
-
 const isDigest: Check = (value) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 const isRevision: Check = (value) =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 1;
 const isTime: Check = (value) => typeof value === "number" && Number.isFinite(value);
-const isText: Check = (value) => typeof value === "string";
-const isOneOf =
-  (...values: readonly string[]): Check =>
-  (value) =>
-    values.some((one) => one === value);
-const orNull =
-  (check: Check): Check =>
-  (value) =>
-    value === null || check(value);
-const isList =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every((item) => check(item));
-const isObject =
-  (members: Readonly<Record<string, Check>>): Check =>
-  (value) =>
-    isJsonObject(value) && hasMembers(value, members);
 
 const CONTENT = { revision: isRevision, digest: isDigest } as const;
 const REFERENCE = { ...CONTENT, module: orNull(isDigest) } as const;
-const KNOWN_ACTOR = isObject({
+const ACTOR = hasShape({
   keyId: isText,
   workspace: isText,
   origin: isText,
-  roles: isList(isText),
+  roles: isListOf(isText),
   requestId: isText,
+  // Keys, and records of older versions, name no person.
+  person: orAbsent(hasShape({ issuer: isText, subject: isText })),
 });
-const PERSON = isObject({ issuer: isText, subject: isText });
-/** Keys, and records of older versions, name no person. */
-const ACTOR: Check = (value) =>
-  KNOWN_ACTOR(value) &&
-  (!isJsonObject(value) || value.person === undefined || PERSON(value.person));
-const REPORT = isObject({
+const REPORT = hasShape({
   sha256: isDigest,
   tableRevision: isText,
-  complete: (value) => typeof value === "boolean",
-  assertions: isObject({ passed: isTime, failed: isTime, waived: isTime }),
-  verification: isObject({ result: isText }),
+  complete: isFlag,
+  assertions: hasShape({ passed: isTime, failed: isTime, waived: isTime }),
+  verification: hasShape({ result: isText }),
 });
-const APPROVAL = isObject({ by: ACTOR, at: isTime, report: orNull(REPORT) });
+const APPROVAL = hasShape({ by: ACTOR, at: isTime, report: orNull(REPORT) });
 
 /** Required members of each kind of row; a newer version's may have more. */
 const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Check>>>> = {
   observed: {
     ...REFERENCE,
-    content: isOneOf("rules", "removal"),
-    slot: isOneOf("enforced", "candidate"),
+    content: isOneOf(["rules", "removal"]),
+    slot: isOneOf(["enforced", "candidate"]),
     tableRevision: isText,
   },
   returned: CONTENT,
@@ -404,17 +377,17 @@ const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Che
   promoted: {
     by: ACTOR,
     tableRevision: isText,
-    from: orNull(isObject(REFERENCE)),
-    to: isObject(REFERENCE),
-    approvals: isList(APPROVAL),
+    from: orNull(hasShape(REFERENCE)),
+    to: hasShape(REFERENCE),
+    approvals: isListOf(APPROVAL),
     requirements: isJsonObject,
     shadow: orNull(isJsonObject),
   },
   rolled_back: {
     by: ACTOR,
     tableRevision: isText,
-    from: isObject(REFERENCE),
-    to: orNull(isObject(REFERENCE)),
+    from: hasShape(REFERENCE),
+    to: orNull(hasShape(REFERENCE)),
     reason: isText,
   },
   released: { ...CONTENT, by: ACTOR },
@@ -426,28 +399,22 @@ const MEMBERS: Readonly<Record<PolicyRecord["kind"], Readonly<Record<string, Che
  * know belong to a later one, and are ignored.
  */
 export function readPolicyRecord(text: string): PolicyRecord | null {
-  const value = parse(text);
-  return isPolicyRecord(value) ? value : null;
-}
-
-function isPolicyRecord(value: unknown): value is JsonObject & PolicyRecord {
-  if (!isJsonObject(value)) return false;
-  const kind = RECORD_KINDS.find((known) => known === value.kind);
-  if (kind === undefined || !isText(value.policy) || !isTime(value.at)) return false;
-  return hasMembers(value, MEMBERS[kind]);
-}
-
-function hasMembers(value: JsonObject, members: Readonly<Record<string, Check>>): boolean {
-  return Object.entries(members).every(
-    ([name, check]) => Object.hasOwn(value, name) && check(value[name]),
-  );
-}
-
-function parse(text: string): unknown {
+  const value = parseJsonObject(text);
   try {
-    const value: unknown = parseJson(text);
-    return isJsonObject(value) && canonicalJson(value) === text ? value : null;
+    return value !== null && canonicalJson(value) === text && isPolicyRecord(value) ? value : null;
   } catch {
+    // A number such as 1e999 has no canonical form.
     return null;
   }
+}
+
+const SHAPES = new Map(
+  Object.entries(MEMBERS).map(([kind, members]) => [
+    kind,
+    hasShape({ policy: isText, at: isTime, ...members }),
+  ]),
+);
+
+function isPolicyRecord(value: JsonObject): value is JsonObject & PolicyRecord {
+  return typeof value.kind === "string" && SHAPES.get(value.kind)?.(value) === true;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson } from "../canon/json.ts";
 import type { PromotionRequirements } from "../canon/table.ts";
 import { GENESIS, type ChainLink } from "../evidence/chain.ts";
@@ -106,14 +106,12 @@ export function entityTag(status: PolicyStatus): string {
     enforced: referenceOf(status, "enforced"),
     candidate: referenceOf(status, "candidate"),
   };
-  return `"${createHash("sha256").update(canonicalJson(slots)).digest("hex").slice(0, 32)}"`;
+  return `"${hash("sha256", canonicalJson(slots), "hex").slice(0, 32)}"`;
 }
 
 /** Digest of a policy that is no longer in the files. */
 export function removalDigest(policy: string): string {
-  return createHash("sha256")
-    .update(canonicalJson({ removal: policy }))
-    .digest("hex");
+  return hash("sha256", canonicalJson({ removal: policy }), "hex");
 }
 
 /** One policy as a server's files have it. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { canonicalJson } from "../canon/json.ts";
 import { chainHash, type ChainLink } from "../evidence/chain.ts";
@@ -90,26 +90,18 @@ class Lifecycle implements PolicyLifecycle {
     this.#inTurn(async () => {
       refuseRepeated(contents);
       const before = occasion === "start" ? null : this.#files;
-      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-        const states = await this.refresh();
-        const records = observationRecords(states, {
-          contents,
-          before,
-          tableRevision,
-          at: this.#now(),
-        });
-        if (records.length === 0 || (await this.#append(states.head, records))) {
-          this.#files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
-          return this.#states;
-        }
-        await this.#pause();
-      }
-      throw new StoreUnavailableError(
-        "too many processes are writing the policy log at once; try again",
-        {
-          done: "no",
-        },
-      );
+      const done = await this.#attempt(async (states) => {
+        const at = this.#now();
+        const records = observationRecords(states, { contents, before, tableRevision, at });
+        return records.length === 0 || (await this.#append(states.head, records)) ? true : null;
+      });
+      if (done === null)
+        throw new StoreUnavailableError(
+          "too many processes are writing the policy log at once; try again",
+          { done: "no" },
+        );
+      this.#files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
+      return this.#states;
     });
 
   approve: PolicyLifecycle["approve"] = (request) =>
@@ -180,7 +172,7 @@ class Lifecycle implements PolicyLifecycle {
    */
   async #isKept({ digest, module }: ContentReference): Promise<boolean> {
     const content = await this.#log.content(digest);
-    return content !== null && createHash("sha256").update(content.module).digest("hex") === module;
+    return content !== null && hash("sha256", content.module, "hex") === module;
   }
 
   #change(
@@ -188,22 +180,35 @@ class Lifecycle implements PolicyLifecycle {
   ): Promise<LifecycleChange | LifecycleFault> {
     return this.#inTurn(async () => {
       try {
-        for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-          const states = await this.refresh();
+        const changed = await this.#attempt(async (states) => {
           const verdict = await decide(states);
           if (verdict !== null && "fault" in verdict) return verdict;
           if (verdict === null) return { record: null, states };
-          if (await this.#append(states.head, [verdict]))
-            return { record: verdict, states: this.#states };
-          await this.#pause();
-        }
-        return { fault: "busy" };
+          const isAppended = await this.#append(states.head, [verdict]);
+          return isAppended ? { record: verdict, states: this.#states } : null;
+        });
+        return changed ?? { fault: "busy" };
       } catch (error) {
         if (error instanceof StoreUnavailableError || error instanceof PolicyLogError)
           return { fault: "unavailable" };
         throw error;
       }
     });
+  }
+
+  /**
+   * Tries again, on the newest states, while another writer is first. @param attempt gives `null`
+   * then. @returns `null` where too many were.
+   */
+  async #attempt<Result>(
+    attempt: (states: PolicyStates) => Promise<Result | null>,
+  ): Promise<Result | null> {
+    for (let count = 0; count < ATTEMPTS; count += 1) {
+      const result = await attempt(await this.refresh());
+      if (result !== null) return result;
+      await this.#pause();
+    }
+    return null;
   }
 
   /** `false`: another writer has added rows meanwhile. */

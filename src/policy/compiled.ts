@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson } from "../canon/json.ts";
 import { isTimeZone } from "../canon/local-time.ts";
 import type { PolicyContract, PolicyIdentity } from "../canon/policy.ts";
@@ -14,9 +14,8 @@ export function policyDigest(contract: PolicyContract, sources: readonly PolicyS
   // Left out where there are none: contents that were numbered before obligations existed keep
   // their digests.
   const obligations = contract.obligations.length === 0 ? undefined : contract.obligations;
-  return createHash("sha256")
-    .update(canonicalJson({ contract: { ...contract, obligations }, data: {}, modules: sources }))
-    .digest("hex");
+  const identity = { contract: { ...contract, obligations }, data: {}, modules: sources };
+  return hash("sha256", canonicalJson(identity), "hex");
 }
 
 /**
@@ -36,10 +35,7 @@ export function policySetId(
   const list = slots
     .map(({ id, slot, digest }) => ({ id, slot, digest }))
     .toSorted((left, right) => (sortKey(left) < sortKey(right) ? -1 : 1));
-  return createHash("sha256")
-    .update(canonicalJson(list))
-    .digest()
-    .toString("hex", 0, SET_DIGITS / 2);
+  return hash("sha256", canonicalJson(list), "hex").slice(0, SET_DIGITS);
 }
 
 /** By id, the enforced slot first. An id has no space in it. */

@@ -1,6 +1,6 @@
 import type * as OpaWasm from "@open-policy-agent/opa-wasm";
 import type { LoadedPolicy } from "@open-policy-agent/opa-wasm";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { createRequire } from "node:module";
 import { parseJson } from "../canon/json.ts";
 import { FUEL_EXPORT, TRACE_EXPORTS, meterModule } from "./meter-module.ts";
@@ -306,7 +306,7 @@ const modules = new Map<string, Promise<WebAssembly.Module>>();
  * @throws {MeteringError} or {WebAssembly.CompileError} where the bytes are no policy module.
  */
 async function meteredModule(bytes: Uint8Array, isTraced: boolean): Promise<WebAssembly.Module> {
-  const digest = `${createHash("sha256").update(bytes).digest("hex")} ${isTraced}`;
+  const digest = `${hash("sha256", bytes, "hex")} ${isTraced}`;
   const known = modules.get(digest);
   modules.delete(digest);
   const module = known ?? compileMetered(bytes, isTraced);

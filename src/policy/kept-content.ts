@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Source } from "../canon/diagnostic.ts";
-import { canonicalJson, parseJson } from "../canon/json.ts";
+import { canonicalJson, parseJsonObject } from "../canon/json.ts";
 import { complete } from "../canon/json/schema.ts";
 import type { PolicyContract, StoredContent } from "../canon/policy.ts";
 import { buildModules, decideModule, readPolicy } from "./compile-policies.ts";
@@ -234,7 +234,7 @@ export function readStoredContent(
   { policy: id, digest, description: text, module: bytes }: StoredContent,
   moduleSha256: string | null,
 ): KeptPolicy {
-  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const sha256 = hash("sha256", bytes, "hex");
   if (sha256 !== moduleSha256)
     throw new KeptContentError("its module differs from the module in the policy log");
   const description = parse(text);
@@ -269,12 +269,8 @@ function entrypointsOf({ units }: PolicyModule): Description["entrypoints"] {
 }
 
 function parse(text: string): Description {
-  try {
-    const read: unknown = parseJson(text);
-    if (descriptions.accepts(read)) return read;
-  } catch {
-    // The parser's own text quotes what it chokes on.
-  }
+  const read: unknown = parseJsonObject(text);
+  if (descriptions.accepts(read)) return read;
   throw new KeptContentError("its description is damaged, or was written by a newer Signalbox");
 }
 

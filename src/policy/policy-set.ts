@@ -38,19 +38,14 @@ export function rememberingSet(
   const remembered = policies.map((policy) => remembering(policy, limit));
   const evaluations = new Map<string, PolicyEvaluation>();
   return {
-    id: policySetId(policies.map(({ identity }) => identity)),
-    policies: policies.map(({ identity, contract, reads }) => ({ identity, contract, reads })),
-    ...members,
+    ...setOf(policies, members),
     evaluate: (input) => {
       const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`).join("\n");
       const answers = remembered.map((evaluate) => evaluate(input, candidates));
       const key = answers.map(({ number }) => number).join();
       const known = evaluations.get(key);
       if (known !== undefined) return known;
-      const made = {
-        verdicts: answers.flatMap(({ evaluation }) => evaluation.verdicts),
-        obligations: answers.flatMap(({ evaluation }) => evaluation.obligations),
-      };
+      const made = joined(answers.map(({ evaluation }) => evaluation));
       if (evaluations.size >= limit) evaluations.clear();
       evaluations.set(key, made);
       return made;
@@ -153,16 +148,26 @@ export function assemblePolicySet(
 
 function policySetOf(policies: readonly SinglePolicy[]): PolicySet {
   return {
+    ...setOf(policies, readMembers(policies)),
+    evaluate: (input) => joined(policies.map(({ evaluate }) => evaluate(input))),
+  };
+}
+
+function setOf(
+  policies: readonly SinglePolicy[],
+  members: ReadMembers,
+): Omit<PolicySet, "evaluate"> {
+  return {
     id: policySetId(policies.map(({ identity }) => identity)),
     policies: policies.map(({ identity, contract, reads }) => ({ identity, contract, reads })),
-    ...readMembers(policies),
-    evaluate: (input) => {
-      const answers = policies.map(({ evaluate }) => evaluate(input));
-      return {
-        verdicts: answers.flatMap(({ verdicts }) => verdicts),
-        obligations: answers.flatMap(({ obligations }) => obligations),
-      };
-    },
+    ...members,
+  };
+}
+
+function joined(evaluations: readonly PolicyEvaluation[]): PolicyEvaluation {
+  return {
+    verdicts: evaluations.flatMap(({ verdicts }) => verdicts),
+    obligations: evaluations.flatMap(({ obligations }) => obligations),
   };
 }
 

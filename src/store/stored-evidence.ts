@@ -7,7 +7,7 @@ import {
 import { FAILURE_KINDS } from "../canon/failure.ts";
 import { FEATURE_NAMES, isCapability } from "../canon/capability.ts";
 import { DROPPED_FIELDS, EDIT_NAMES } from "../canon/generate/edit.ts";
-import { isJsonObject, parseJson } from "../canon/json.ts";
+import { isJsonObject, parseJsonObject } from "../canon/json.ts";
 import { OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../canon/request.ts";
 import {
@@ -26,44 +26,26 @@ import {
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
 import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
+import {
+  hasShape,
+  isFlag,
+  isListOf,
+  isNumber,
+  isOneOf,
+  isText,
+  orAbsent,
+  orNull,
+  type Check,
+} from "../evidence/record-shape.ts";
 import type { EvidenceEntry } from "../evidence/evidence-store.ts";
-
-type Check = (value: unknown) => boolean;
-
-const isText: Check = (value) => typeof value === "string";
-const isTextOrNull: Check = (value) => value === null || typeof value === "string";
-const isNumber: Check = (value) => typeof value === "number";
-const isNumberOrNull: Check = (value) => value === null || typeof value === "number";
-const isFlag: Check = (value) => typeof value === "boolean";
-const isOneOf =
-  (values: readonly string[]): Check =>
-  (value) =>
-    typeof value === "string" && values.includes(value);
-const isListOf =
-  (check: Check): Check =>
-  (value) =>
-    Array.isArray(value) && value.every(check);
-/** Called once for each shape; what it returns checks each record. */
-function hasShape<Shape>(
-  members: Readonly<Record<keyof Shape, Check>>,
-): (value: unknown) => value is Shape {
-  const checks = Object.entries<Check>(members);
-  return (value): value is Shape =>
-    isJsonObject(value) && checks.every(([name, check]) => check(value[name]));
-}
-
-const isOptional =
-  (check: Check): Check =>
-  (value) =>
-    value === undefined || check(value);
 
 const SHADOW = {
   policy: isText,
   revision: isText,
   constraint: isText,
-  reason: isTextOrNull,
+  reason: orNull(isText),
   verdict: isOneOf(["fail", "indeterminate"]),
-  effect: isOptional(isOneOf(["would_narrow", "would_deny"])),
+  effect: orAbsent(isOneOf(["would_narrow", "would_deny"])),
 } satisfies Record<keyof ShadowRecord, Check>;
 
 const SHADOW_REVISION = { policy: isText, revision: isText } satisfies Record<
@@ -81,80 +63,80 @@ const OBLIGATION = {
 const LIMIT = {
   subject: isOneOf(["workspace", "key"]),
   measure: isOneOf([...LIMIT_MEASURES, "concurrency"]),
-  window: (value) => value === null || isOneOf(LIMIT_WINDOWS)(value),
+  window: orNull(isOneOf(LIMIT_WINDOWS)),
   size: isNumber,
-  used: isNumberOrNull,
-  reserved: isNumberOrNull,
+  used: orNull(isNumber),
+  reserved: orNull(isNumber),
   requested: isNumber,
-  renewsAt: isNumberOrNull,
+  renewsAt: orNull(isNumber),
 } satisfies Record<keyof RefusingLimit, Check>;
 
 const CHANGE = {
   what: isOneOf(CHANGES),
   id: isText,
-  name: isOptional(isText),
-  grants: isOptional(isListOf(isText)),
-  replaces: isOptional(isText),
-  workspace: isOptional(isText),
-  subject: isOptional(isText),
-  content: isOptional(isText),
+  name: orAbsent(isText),
+  grants: orAbsent(isListOf(isText)),
+  replaces: orAbsent(isText),
+  workspace: orAbsent(isText),
+  subject: orAbsent(isText),
+  content: orAbsent(isText),
 } satisfies Record<keyof ChangeRecord, Check>;
 
 /** `satisfies` makes a member that is added to the record, and forgotten here, a compile error. */
 const DECISION = {
   requestId: isText,
   at: isNumber,
-  workspace: isTextOrNull,
-  keyId: isTextOrNull,
-  environment: isTextOrNull,
+  workspace: orNull(isText),
+  keyId: orNull(isText),
+  environment: orNull(isText),
   operation: isOneOf([...OPERATIONS, "models", "simulate", "control"]),
-  route: isTextOrNull,
+  route: orNull(isText),
   outcome: isOneOf(["route", "deny", "refuse", "answer"]),
   tableRevision: isText,
-  policySet: isOptional(isText),
+  policySet: orAbsent(isText),
   plan: isListOf(isText),
-  policy: isTextOrNull,
-  policyRevision: isTextOrNull,
-  constraint: isTextOrNull,
-  reason: isTextOrNull,
+  policy: orNull(isText),
+  policyRevision: orNull(isText),
+  constraint: orNull(isText),
+  reason: orNull(isText),
   wouldDeny: isListOf(hasShape(SHADOW)),
-  shadows: isOptional(isListOf(hasShape(SHADOW_REVISION))),
-  obligations: isOptional(isListOf(hasShape(OBLIGATION))),
+  shadows: orAbsent(isListOf(hasShape(SHADOW_REVISION))),
+  obligations: orAbsent(isListOf(hasShape(OBLIGATION))),
   needs: isListOf((value) => typeof value === "string" && isCapability(value)),
-  features: isOptional(isListOf(isOneOf(FEATURE_NAMES))),
+  features: orAbsent(isListOf(isOneOf(FEATURE_NAMES))),
   stream: isFlag,
   context: isOneOf(TOKEN_BUCKETS),
   maxOutput: isOneOf(TOKEN_BUCKETS),
   reasoningEffort: isOneOf(REASONING_EFFORTS),
-  signatureFamilies: isOptional(isListOf(isText)),
-  dimensions: isOptional(isNumber),
-  preferences: isOptional(isJsonObject),
-  workload: isOptional(isText),
-  owner: isOptional(isText),
-  limit: isOptional(hasShape(LIMIT)),
-  budget: isOptional(isOneOf(BUDGET_STEPS)),
-  labels: isOptional(isListOf(isText)),
+  signatureFamilies: orAbsent(isListOf(isText)),
+  dimensions: orAbsent(isNumber),
+  preferences: orAbsent(isJsonObject),
+  workload: orAbsent(isText),
+  owner: orAbsent(isText),
+  limit: orAbsent(hasShape(LIMIT)),
+  budget: orAbsent(isOneOf(BUDGET_STEPS)),
+  labels: orAbsent(isListOf(isText)),
   retryCount: isNumber,
-  clientRequestDigest: isTextOrNull,
-  token: isOptional(isText),
-  change: isOptional(hasShape(CHANGE)),
-  repeated: isOptional(isNumber),
+  clientRequestDigest: orNull(isText),
+  token: orAbsent(isText),
+  change: orAbsent(hasShape(CHANGE)),
+  repeated: orAbsent(isNumber),
 } satisfies Record<keyof DecisionRecord, Check>;
 
 const ATTEMPT = {
   endpoint: isText,
   provider: isText,
   region: isText,
-  model: isOptional(isText),
-  failure: (value) => value === null || isOneOf(FAILURE_KINDS)(value),
-  status: isNumberOrNull,
+  model: orAbsent(isText),
+  failure: orNull(isOneOf(FAILURE_KINDS)),
+  status: orNull(isNumber),
   duration: isNumber,
   simulated: isFlag,
-  translated: isOptional(isFlag),
-  plaintext: isOptional(isFlag),
-  proxied: isOptional(isFlag),
-  flag: isOptional(isText),
-  calls: isOptional(isNumber),
+  translated: orAbsent(isFlag),
+  plaintext: orAbsent(isFlag),
+  proxied: orAbsent(isFlag),
+  flag: orAbsent(isText),
+  calls: orAbsent(isNumber),
 } satisfies Record<keyof AttemptRecord, Check>;
 
 const SKIPPED = {
@@ -167,23 +149,23 @@ const OUTCOME = {
   at: isNumber,
   status: isNumber,
   terminal: isOneOf(TERMINALS),
-  finish: isTextOrNull,
+  finish: orNull(isText),
   attempts: isListOf(hasShape(ATTEMPT)),
-  skipped: isOptional(isListOf(hasShape(SKIPPED))),
-  secondChoice: isOptional(isOneOf(SECOND_CHOICE_REASONS)),
+  skipped: orAbsent(isListOf(hasShape(SKIPPED))),
+  secondChoice: orAbsent(isOneOf(SECOND_CHOICE_REASONS)),
   stripped: isListOf(isText),
-  losses: isOptional(isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))),
-  edits: isOptional(isListOf(isOneOf(EDIT_NAMES))),
-  ended: isOptional(isOneOf(["server_stopping", "key_revoked"])),
+  losses: orAbsent(isListOf(isOneOf(Object.keys(DROPPED_FIELDS)))),
+  edits: orAbsent(isListOf(isOneOf(EDIT_NAMES))),
+  ended: orAbsent(isOneOf(["server_stopping", "key_revoked"])),
   estimated: (value) => value === undefined || value === true,
-  inputTokens: isNumberOrNull,
-  outputTokens: isNumberOrNull,
-  cacheReadTokens: isNumberOrNull,
-  cacheWriteTokens: isOptional(isNumber),
-  cacheWriteHourTokens: isOptional(isNumber),
-  costNanoUsd: isOptional(isNumberOrNull),
-  reasoningTokens: isNumberOrNull,
-  firstByte: isNumberOrNull,
+  inputTokens: orNull(isNumber),
+  outputTokens: orNull(isNumber),
+  cacheReadTokens: orNull(isNumber),
+  cacheWriteTokens: orAbsent(isNumber),
+  cacheWriteHourTokens: orAbsent(isNumber),
+  costNanoUsd: orAbsent(orNull(isNumber)),
+  reasoningTokens: orNull(isNumber),
+  firstByte: orNull(isNumber),
   total: isNumber,
   router: isNumber,
 } satisfies Record<keyof OutcomeRecord, Check>;
@@ -194,12 +176,8 @@ function recordReader<Shape>(
 ): (text: string) => Shape | null {
   const fits = hasShape<Shape>(members);
   return (text) => {
-    try {
-      const value: unknown = parseJson(text);
-      return fits(value) ? value : null;
-    } catch {
-      return null;
-    }
+    const value: unknown = parseJsonObject(text);
+    return fits(value) ? value : null;
   };
 }
 

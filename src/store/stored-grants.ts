@@ -1,7 +1,7 @@
 import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import { isTimeZone } from "../canon/local-time.ts";
 import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
-import { isJsonObject, type JsonObject, parseJson } from "../canon/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 
 /**
@@ -20,7 +20,7 @@ const NOTHING: KeyLimits = {
  * else is stored. An operation that this version does not know is granted to no caller.
  */
 export function parseExchange(text: string | null): ExchangeGrant | null {
-  const stored = parseObject(text);
+  const stored = parseJsonObject(text ?? "");
   if (stored === null || typeof stored.maximumLifetime !== "number") return null;
   const operations = readList(stored, "operations");
   const routes = readList(stored, "routes");
@@ -37,7 +37,7 @@ export function parseExchange(text: string | null): ExchangeGrant | null {
 /** A key's limits as `JSON.stringify` wrote them; `null` where there are none. */
 export function parseLimits(text: string | null): KeyLimits | null {
   if (text === null) return null;
-  const stored = parseObject(text);
+  const stored = parseJsonObject(text);
   const requestsPerMinute = readCount(stored, "requestsPerMinute");
   const tokensPerMinute = readCount(stored, "tokensPerMinute");
   const concurrency = readCount(stored, "concurrency");
@@ -78,14 +78,4 @@ function readList(stored: JsonObject, name: string): readonly string[] | null | 
   if (!Array.isArray(value)) return undefined;
   const texts = value.filter((item) => typeof item === "string");
   return texts.length === value.length ? texts : undefined;
-}
-
-function parseObject(text: string | null): JsonObject | null {
-  if (text === null) return null;
-  try {
-    const value: unknown = parseJson(text);
-    return isJsonObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

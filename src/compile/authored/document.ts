@@ -339,17 +339,10 @@ function oldScalar(source: string): number | string | null {
   if (/^\d{4}-\d{1,2}-\d{1,2}/.test(source)) return source;
   const [, sign, binary, octal, hexadecimal, sexagesimal, decimal] = OLD_NUMBER.exec(source) ?? [];
   if (sign === undefined) return null;
-  const digits = (text: string): string => text.replaceAll("_", "");
-  const value =
-    binary !== undefined
-      ? Number.parseInt(digits(binary), 2)
-      : octal !== undefined
-        ? Number.parseInt(digits(octal), 8)
-        : hexadecimal !== undefined
-          ? Number.parseInt(digits(hexadecimal), 16)
-          : sexagesimal === undefined
-            ? Number(digits(decimal ?? ""))
-            : sexagesimal.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+  const radix = binary === undefined ? (octal === undefined ? 16 : 8) : 2;
+  const digits = (binary ?? octal ?? hexadecimal ?? decimal ?? "").replaceAll("_", "");
+  const whole = decimal === undefined ? Number.parseInt(digits, radix) : Number(digits);
+  const value = sexagesimal?.split(":").reduce((sum, part) => sum * 60 + Number(part), 0) ?? whole;
   return sign === "-" ? -value : value;
 }
 

@@ -153,54 +153,58 @@ function match(forms: readonly Form[], text: string): Evidence | null {
 type Area = readonly string[];
 
 /** First parts of region names, and the area that each lies in. */
-const AREAS: ReadonlyMap<string, Area> = new Map<string, Area>([
-  ["global", []],
-  ["us", ["us"]],
-  ["usgov", ["us", "usgov"]],
-  ["northamerica", ["northamerica"]],
-  ["ca", ["ca"]],
-  ["mx", ["mx"]],
-  ["sa", ["sa"]],
-  ["southamerica", ["sa"]],
-  ["eu", ["eu"]],
-  ["europe", ["eu"]],
-  ["uk", ["uk"]],
-  ["ch", ["ch"]],
-  ["ap", ["apac"]],
-  ["apac", ["apac"]],
-  ["asia", ["apac"]],
-  ["jp", ["apac", "jp"]],
-  ["in", ["apac", "in"]],
-  ["au", ["apac", "au"]],
-  ["australia", ["apac", "au"]],
-  ["me", ["me"]],
-  ["ae", ["me", "ae"]],
-  ["il", ["me", "il"]],
-  ["af", ["af"]],
-  ["africa", ["af"]],
-  ["cn", ["cn"]],
-]);
+const AREAS = new Map<string, Area>(
+  Object.entries({
+    global: [],
+    us: ["us"],
+    usgov: ["us", "usgov"],
+    northamerica: ["northamerica"],
+    ca: ["ca"],
+    mx: ["mx"],
+    sa: ["sa"],
+    southamerica: ["sa"],
+    eu: ["eu"],
+    europe: ["eu"],
+    uk: ["uk"],
+    ch: ["ch"],
+    ap: ["apac"],
+    apac: ["apac"],
+    asia: ["apac"],
+    jp: ["apac", "jp"],
+    in: ["apac", "in"],
+    au: ["apac", "au"],
+    australia: ["apac", "au"],
+    me: ["me"],
+    ae: ["me", "ae"],
+    il: ["me", "il"],
+    af: ["af"],
+    africa: ["af"],
+    cn: ["cn"],
+  }),
+);
 
 /**
  * Regions whose name claims more than their area holds. London and Zürich are not in the European
  * Union; the others are national regions with a continent's name.
  */
-const PARTICULAR: ReadonlyMap<string, Area> = new Map<string, Area>([
-  ["eu-west-2", ["uk"]],
-  ["europe-west2", ["uk"]],
-  ["eu-central-2", ["ch"]],
-  ["europe-west6", ["ch"]],
-  ["ap-northeast-1", ["apac", "jp", "ap-northeast-1"]],
-  ["ap-northeast-3", ["apac", "jp", "ap-northeast-3"]],
-  ["asia-northeast1", ["apac", "jp", "asia-northeast1"]],
-  ["asia-northeast2", ["apac", "jp", "asia-northeast2"]],
-  ["ap-south-1", ["apac", "in", "ap-south-1"]],
-  ["ap-south-2", ["apac", "in", "ap-south-2"]],
-  ["asia-south1", ["apac", "in", "asia-south1"]],
-  ["asia-south2", ["apac", "in", "asia-south2"]],
-  ["ap-southeast-2", ["apac", "au", "ap-southeast-2"]],
-  ["ap-southeast-4", ["apac", "au", "ap-southeast-4"]],
-]);
+const PARTICULAR = new Map<string, Area>(
+  Object.entries({
+    "eu-west-2": ["uk"],
+    "europe-west2": ["uk"],
+    "eu-central-2": ["ch"],
+    "europe-west6": ["ch"],
+    "ap-northeast-1": ["apac", "jp", "ap-northeast-1"],
+    "ap-northeast-3": ["apac", "jp", "ap-northeast-3"],
+    "asia-northeast1": ["apac", "jp", "asia-northeast1"],
+    "asia-northeast2": ["apac", "jp", "asia-northeast2"],
+    "ap-south-1": ["apac", "in", "ap-south-1"],
+    "ap-south-2": ["apac", "in", "ap-south-2"],
+    "asia-south1": ["apac", "in", "asia-south1"],
+    "asia-south2": ["apac", "in", "asia-south2"],
+    "ap-southeast-2": ["apac", "au", "ap-southeast-2"],
+    "ap-southeast-4": ["apac", "au", "ap-southeast-4"],
+  }),
+);
 
 /** The area in a region's name; `null` where the name follows no convention. */
 export function areaOf(name: string): Area | null {

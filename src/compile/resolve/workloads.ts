@@ -13,7 +13,12 @@ import { describeSafely, quote, suggest } from "../authored/literal-secrets.ts";
 import { milliseconds } from "../normalised/defaults.ts";
 import type { AuthoredWorkloads } from "../routes-schema.ts";
 import { createPublicKey } from "node:crypto";
-import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import {
+  isJsonObject,
+  parseJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from "../../canon/json.ts";
 
 const SECTION = "workload_identity";
 
@@ -251,8 +256,7 @@ const KINDS: ReadonlySet<JsonValue | undefined> = new Set(["RSA", "EC", "OKP"]);
  * The keys of a JWK Set (RFC 7517 §5), or what is wrong with it; nothing of the file is repeated.
  */
 export function readKeySet(text: string): readonly JsonObject[] | string {
-  const value = parsed(text);
-  const keys = isJsonObject(value) ? value.keys : null;
+  const keys = parseJsonObject(text)?.keys;
   if (!Array.isArray(keys)) return "is not a JWK Set: an object with a list `keys`";
   if (keys.length === 0 || keys.length > MOST_KEYS) return `must have 1 to ${MOST_KEYS} keys`;
   for (const [index, key] of keys.entries()) {
@@ -272,13 +276,5 @@ function keyFault(key: JsonValue): string | null {
   } catch {
     // Node's message may quote the key.
     return "a key that cannot be read";
-  }
-}
-
-function parsed(text: string): JsonValue {
-  try {
-    return parseJson(text);
-  } catch {
-    return null;
   }
 }

@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
 import { ToolchainError } from "./protocol.ts";
-import { parseJson } from "../../canon/json.ts";
+import { parseJsonObject } from "../../canon/json.ts";
 import { whole, type ValueOf } from "../../canon/json/schema.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
 
@@ -41,12 +41,7 @@ const REBUILD = "reinstall the package, or in a clone run: node tools/rego/rebui
 /** @throws {ToolchainError} when the file is missing or not what it should be. */
 export async function readManifest(directory: URL): Promise<Manifest> {
   const text = new TextDecoder().decode(await readPart(directory, "manifest.json"));
-  let manifest: unknown;
-  try {
-    manifest = parseJson(text);
-  } catch {
-    manifest = null;
-  }
+  const manifest: unknown = parseJsonObject(text);
   if (!manifests.accepts(manifest)) {
     throw new ToolchainError(
       "ARTEFACT_DAMAGED",
@@ -67,7 +62,7 @@ export async function readArtefact(directory: URL): Promise<Artefact> {
     readManifest(directory),
     readPart(directory, "rego.wasm.br"),
   ]);
-  if (sha256(compressed) !== manifest.compressed_sha256) {
+  if (hash("sha256", compressed, "hex") !== manifest.compressed_sha256) {
     throw new ToolchainError(
       "ARTEFACT_DAMAGED",
       `tools/rego/dist/rego.wasm.br is not the file that its manifest names; ${REBUILD}`,
@@ -75,7 +70,7 @@ export async function readArtefact(directory: URL): Promise<Artefact> {
   }
   // The limit keeps a manifest and an artefact that were both replaced from filling the memory.
   const bytes = await decompress(compressed, { maxOutputLength: manifest.wasm_bytes });
-  if (sha256(bytes) !== manifest.wasm_sha256) {
+  if (hash("sha256", bytes, "hex") !== manifest.wasm_sha256) {
     throw new ToolchainError(
       "ARTEFACT_DAMAGED",
       `the module in tools/rego/dist/rego.wasm.br is not the one that its manifest names; ${REBUILD}`,
@@ -93,8 +88,4 @@ async function readPart(directory: URL, name: string): Promise<Uint8Array> {
       `tools/rego/dist/${name} cannot be read; ${REBUILD}`,
     );
   }
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

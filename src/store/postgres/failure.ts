@@ -30,35 +30,37 @@ export const UNIQUE_VIOLATION = "23505";
 /** Ended by the server in favour of another transaction; the same statement may pass now. */
 export const TRY_AGAIN: readonly string[] = ["40001", "40P01"];
 
-const SENTENCES: ReadonlyMap<string, string> = new Map([
-  [NO_ANSWER, "it did not answer in time; check the server and the network"],
-  ["57014", "the statement took too long and was ended; look for locks and load"],
-  ["55P03", "a lock was not free in time; look for long transactions"],
-  ["28P01", "the user or the password is not right; check the database URL"],
-  [
-    "28000",
-    "the server does not allow this user to connect from here; check pg_hba.conf and sslmode",
-  ],
-  ["3D000", "there is no such database; create it, or correct the database URL"],
-  ["42501", "this user lacks a permission; see docs/storage.md"],
-  ["53300", "the server has no connection left; raise max_connections or run fewer replicas"],
-  ["53100", "its disk is full; make room"],
-  ["25006", "it is read-only, such as a standby; name the primary in the database URL"],
-  ["57P03", "it is starting up or shutting down; try again"],
-  ["ECONNREFUSED", "nothing listens at its address; start it, or correct the database URL"],
-  ["ENOTFOUND", "its host name is not known; correct the database URL"],
-  ["ENOENT", "there is no Unix socket in that folder; correct the database URL"],
-  ["ECONNRESET", "the connection was cut; if the server does not support TLS, set sslmode=disable"],
-]);
+const SENTENCES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    [NO_ANSWER]: "it did not answer in time; check the server and the network",
+    "57014": "the statement took too long and was ended; look for locks and load",
+    "55P03": "a lock was not free in time; look for long transactions",
+    "28P01": "the user or the password is not right; check the database URL",
+    "28000":
+      "the server does not allow this user to connect from here; check pg_hba.conf and sslmode",
+    "3D000": "there is no such database; create it, or correct the database URL",
+    "42501": "this user lacks a permission; see docs/storage.md",
+    "53300": "the server has no connection left; raise max_connections or run fewer replicas",
+    "53100": "its disk is full; make room",
+    "25006": "it is read-only, such as a standby; name the primary in the database URL",
+    "57P03": "it is starting up or shutting down; try again",
+    ECONNREFUSED: "nothing listens at its address; start it, or correct the database URL",
+    ENOTFOUND: "its host name is not known; correct the database URL",
+    ENOENT: "there is no Unix socket in that folder; correct the database URL",
+    ECONNRESET: "the connection was cut; if the server does not support TLS, set sslmode=disable",
+  }),
+);
 
-const CLASSES: ReadonlyMap<string, string> = new Map([
-  ["08", "the connection was lost"],
-  ["23", "it refused the values"],
-  ["42", "its tables are not those of this program; do not change the schema signalbox by hand"],
-  ["53", "it lacks memory, disk or connections"],
-  ["57", "an operator ended the connection or the server"],
-  ["58", "its system reported an error"],
-]);
+const CLASSES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "08": "the connection was lost",
+    "23": "it refused the values",
+    "42": "its tables are not those of this program; do not change the schema signalbox by hand",
+    "53": "it lacks memory, disk or connections",
+    "57": "an operator ended the connection or the server",
+    "58": "its system reported an error",
+  }),
+);
 
 function describeCode(code: string | null): string {
   if (code === null) return "an unexpected error";
