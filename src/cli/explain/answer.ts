@@ -8,7 +8,7 @@ import type { RoutingTable } from "../../canon/table.ts";
 import { preferencesJson, type ExplainOptions, type FilesSource } from "./flags.ts";
 import { formatLocation } from "./format-explanation.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
-import { compileSide, hasOverlay, openTree } from "../simulate/sides.ts";
+import { compileSide, openTree, overlaysOf } from "../simulate/sides.ts";
 import { KEY_NOT_ACCEPTED, callServer, serverKey, serverUrl } from "../terminal/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/command-line.ts";
@@ -188,7 +188,7 @@ async function followingPolicies(
   const tree = await openTree(base, "--base", io);
   const { environment } = options;
   // As `signalbox simulate`: head may add an overlay that base does not have.
-  const isThere = environment !== null && (await hasOverlay(tree, options.config, environment));
+  const isThere = environment !== null && (await overlaysOf(tree, options.config)).has(environment);
   const before = await compileSide(tree, { ...options, environment: isThere ? environment : null });
   if ("diagnostics" in before) {
     printFindings(before.diagnostics, io, allSources(before.files));

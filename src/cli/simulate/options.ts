@@ -6,20 +6,25 @@ import { FAIL_ON_VALUES, type FailOnValue } from "./exit-code.ts";
 import { DEFAULT_FORMAT, FORMATS, isFormat, type Format } from "./formats/formats.ts";
 import {
   didYouMean,
+  listFlags,
   listItems,
   noArguments,
   readArguments,
+  readCount,
   readDuration,
   readEnvironment,
+  switches,
+  textFlags,
 } from "../terminal/command-line.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import type { Promotion } from "../../simulate/request.ts";
 
 /** Where one side is read from. */
-export type TreeOption =
-  | { readonly kind: "ref"; readonly name: string }
-  | { readonly kind: "directory"; readonly name: string };
+export interface TreeOption {
+  readonly kind: "ref" | "directory";
+  readonly name: string;
+}
 
 /** A report to write. */
 export interface OutputOption {
@@ -28,35 +33,7 @@ export interface OutputOption {
   readonly file: string | null;
 }
 
-export interface SimulateOptions {
-  readonly base: TreeOption;
-  readonly head: TreeOption;
-  readonly mergeBase: boolean;
-  readonly config: string;
-  /** The environment whose overlay is merged over both sides; `null` for none. */
-  readonly environment: string | null;
-  /** `null`: the one beside the policies, if there is one. */
-  readonly assertions: string | null;
-  /** Exactly one of them is for stdout. */
-  readonly outputs: readonly OutputOption[];
-  readonly promote: readonly Promotion[] | null;
-  readonly fresh: boolean;
-  /** File with the policies of a server, or its address; `null`: base is a new server. */
-  readonly policies: string | null;
-  readonly server: string | null;
-  readonly evidence: string | null;
-  /** Milliseconds. */
-  readonly timeLimit: number;
-  readonly workers: number;
-  readonly detailedExitcode: boolean;
-  readonly failOn: readonly FailOnValue[];
-  readonly quiet: boolean;
-  /** Whether the terminal shows everything. */
-  readonly all: boolean;
-  readonly cache: CompileCache | null;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
+export type SimulateOptions = ReturnType<typeof readSimulateOptions>;
 
 /** Milliseconds. */
 export const DEFAULT_TIME_LIMIT = 600_000;
@@ -68,26 +45,13 @@ export function defaultWorkers(): number {
 }
 
 const FLAGS = {
+  ...textFlags("environment", "assertions", "policies", "server", "evidence"),
+  ...textFlags("time-limit", "workers", "cache", "now"),
+  ...listFlags("format", "promote", "fail-on"),
+  ...switches("merge-base", "fresh", "detailed-exitcode", "quiet", "all"),
   base: { type: "string", default: "origin/main" },
   head: { type: "string", default: "." },
-  "merge-base": { type: "boolean", default: false },
   config: { type: "string", default: "routes.yaml" },
-  environment: { type: "string" },
-  assertions: { type: "string" },
-  format: { type: "string", multiple: true },
-  promote: { type: "string", multiple: true },
-  fresh: { type: "boolean", default: false },
-  policies: { type: "string" },
-  server: { type: "string" },
-  evidence: { type: "string" },
-  "time-limit": { type: "string" },
-  workers: { type: "string" },
-  "detailed-exitcode": { type: "boolean", default: false },
-  "fail-on": { type: "string", multiple: true },
-  quiet: { type: "boolean", default: false },
-  all: { type: "boolean", default: false },
-  cache: { type: "string" },
-  now: { type: "string" },
 } as const;
 
 /** @throws {UsageError} that names the flag and the fix. */
@@ -95,7 +59,7 @@ export function readSimulateOptions(
   argv: readonly string[],
   cwd: string,
   io: Pick<CommandIo, "environment"> = { environment: {} },
-): SimulateOptions {
+) {
   const { values, positionals } = readArguments(argv, FLAGS);
   noArguments(positionals, "name the sides with --base and --head");
   const base = readTree(values.base, "--base");
@@ -114,25 +78,34 @@ export function readSimulateOptions(
   return {
     base,
     head,
-    mergeBase: values["merge-base"],
+    mergeBase: values["merge-base"] === true,
     config: readPath(values.config, "--config"),
+    /** The environment whose overlay is merged over both sides; `null` for none. */
     environment: readEnvironment(values.environment, io),
+    /** `null`: the one beside the policies, if there is one. */
     assertions:
       values.assertions === undefined ? null : readPath(values.assertions, "--assertions"),
+    /** Exactly one of them is for stdout. */
     outputs: readOutputs(values.format ?? [], cwd),
     promote: values.promote === undefined ? null : readPromotions(values.promote),
-    fresh: values.fresh,
+    fresh: values.fresh === true,
+    /** File with the policies of a server, or its address; `null`: base is a new server. */
     policies: values.policies ?? null,
     server: values.server ?? null,
-    evidence:
-      values.evidence === undefined ? null : resolve(cwd, notEmpty(values.evidence, "--evidence")),
+    evidence: readEvidence(values.evidence, cwd),
+    /** Milliseconds. */
     timeLimit: readTimeLimit(values["time-limit"]),
-    workers: readCount(values.workers, "--workers", defaultWorkers(), MOST_WORKERS),
-    detailedExitcode: values["detailed-exitcode"],
+    workers:
+      values.workers === undefined
+        ? defaultWorkers()
+        : readCount("--workers", values.workers, MOST_WORKERS),
+    detailedExitcode: values["detailed-exitcode"] === true,
     failOn: readFailOn(values["fail-on"] ?? []),
-    quiet: values.quiet,
-    all: values.all,
+    quiet: values.quiet === true,
+    /** Whether the terminal shows everything. */
+    all: values.all === true,
     cache: compileCacheAt(values.cache, cwd, io.environment),
+    /** Milliseconds since the epoch. */
     now: values.now === undefined ? Date.now() : readNow(values.now),
   };
 }
@@ -219,14 +192,6 @@ function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   return wanted;
 }
 
-function readCount(value: string | undefined, flag: string, normal: number, most: number): number {
-  if (value === undefined) return normal;
-  const count = /^\d{1,10}$/.test(value) ? Number(value) : 0;
-  if (count < 1 || count > most)
-    throw new UsageError(`${flag}: must be a whole number from 1 to ${most}`);
-  return count;
-}
-
 /** Milliseconds. */
 function readTimeLimit(value: string | undefined): number {
   const limit = value === undefined ? DEFAULT_TIME_LIMIT : readDuration(value);
@@ -242,7 +207,7 @@ function readNow(value: string): number {
   return time;
 }
 
-function notEmpty(value: string, flag: string): string {
-  if (value === "") throw new UsageError(`${flag}: needs a path`);
-  return value;
+function readEvidence(value: string | undefined, cwd: string): string | null {
+  if (value === "") throw new UsageError("--evidence: needs a path");
+  return value === undefined ? null : resolve(cwd, value);
 }

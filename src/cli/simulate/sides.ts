@@ -117,15 +117,16 @@ export async function compileSide(
   };
 }
 
-/** Whether a tree has the overlay of an environment. */
-export async function hasOverlay(
+/** Environment → file of its overlay, from the tree's root. */
+export async function overlaysOf(
   tree: SideTree,
   config: string,
-  environment: string,
-): Promise<boolean> {
-  const path = tree.pathOf(shownIn(config), "--config");
-  const names = (await tree.files.namesIn(posix.dirname(path))) ?? [];
-  return environmentsOf(posix.basename(path), names).includes(environment);
+): Promise<ReadonlyMap<string, string>> {
+  const { dir, base, name, ext } = posix.parse(tree.pathOf(shownIn(config), "--config"));
+  const names = environmentsOf(base, (await tree.files.namesIn(dir || ".")) ?? []);
+  return new Map(
+    names.map((environment) => [environment, posix.join(dir, `${name}.${environment}${ext}`)]),
+  );
 }
 
 /**

@@ -17,8 +17,8 @@ import {
   heldAssertions,
   checkPromotions,
   compileSide,
-  hasOverlay,
   openTrees,
+  overlaysOf,
   type SideFailure,
   type SideTree,
   shownIn,
@@ -30,7 +30,6 @@ import { checkOutputs, writeOutputs } from "./outputs.ts";
 import { progressLine } from "./progress-line.ts";
 import { enforcedDigests } from "./served-policies.ts";
 import { posix } from "node:path";
-import { environmentsOf } from "../../compile/includes.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
 import { textDigest } from "../../simulate/text-digest.ts";
 
@@ -104,7 +103,8 @@ async function baseOptions(
   io: CommandIo,
 ): Promise<SimulateOptions> {
   const { environment } = options;
-  if (environment === null || (await hasOverlay(base, options.config, environment))) return options;
+  if (environment === null || (await overlaysOf(base, options.config)).has(environment))
+    return options;
   io.stderr(
     "signalbox simulate: base has no overlay for this environment and is compared without one\n",
   );
@@ -183,8 +183,8 @@ async function changedOverlays(
   environment: string | null,
 ): Promise<readonly SettingChange[]> {
   const [before, after] = [
-    await overlaysOf(trees.base, config),
-    await overlaysOf(trees.head, config),
+    await overlayDigests(trees.base, config),
+    await overlayDigests(trees.head, config),
   ];
   const names = [...new Set([...before.keys(), ...after.keys()])]
     .filter((name) => name !== environment)
@@ -205,13 +205,13 @@ async function changedOverlays(
 }
 
 /** Environment → the first digits of the overlay's digest. */
-async function overlaysOf(tree: SideTree, config: string): Promise<ReadonlyMap<string, string>> {
-  const path = tree.pathOf(shownIn(config), "--config");
-  const folder = posix.dirname(path);
-  const { name: main, ext } = posix.parse(path);
-  const names = environmentsOf(posix.basename(path), (await tree.files.namesIn(folder)) ?? []);
-  const texts = names.map(async (name): Promise<readonly [string, string]> => {
-    const text = await tree.files.readText(posix.join(folder, `${main}.${name}${ext}`), folder);
+async function overlayDigests(
+  tree: SideTree,
+  config: string,
+): Promise<ReadonlyMap<string, string>> {
+  const found = [...(await overlaysOf(tree, config))];
+  const texts = found.map(async ([name, path]): Promise<readonly [string, string]> => {
+    const text = await tree.files.readText(path, posix.dirname(path));
     // One that cannot be read differs from one that can.
     return [name, textDigest(typeof text === "string" ? text : text.unread)];
   });

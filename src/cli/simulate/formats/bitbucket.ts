@@ -1,4 +1,4 @@
-import { printable } from "../../terminal/printing.ts";
+import { printable, printableLines } from "../../terminal/printing.ts";
 import type { AnnotationLevel } from "../../terminal/report.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { identityOf, noticesOf, type Notice } from "./notices.ts";
@@ -62,6 +62,6 @@ function annotationOf(notice: Notice): readonly object[] {
 }
 
 function cut(text: string, longest: number): string {
-  const shown = text.split("\n").map(printable).join("\n");
+  const shown = printableLines(text);
   return shown.length <= longest ? shown : `${shown.slice(0, longest - 1).toWellFormed()}…`;
 }

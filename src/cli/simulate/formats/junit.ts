@@ -1,5 +1,5 @@
 import { formatJunitXml, type JunitCase } from "../../terminal/report.ts";
-import { printable } from "../../terminal/printing.ts";
+import { printableLines } from "../../terminal/printing.ts";
 import type { Gate } from "../exit-code.ts";
 import type { AssertionModel, CoverageModel, FormatContext, ReportModel } from "./model.ts";
 import { screenOf, type Screen, type ScreenRow } from "./screen/screen.ts";
@@ -36,30 +36,10 @@ export function formatJunit(model: ReportModel, { verdict = null }: FormatContex
     ...coverage.map(coverageCase),
     ...(verdict?.gates ?? []).flatMap((gate) => gateCase(gate, screen)),
     completeCase(model, screen),
-  ].map(seen);
-  const file = assertions === null ? null : printable(assertions.file);
-  return formatJunitXml(
-    "signalbox simulate",
-    [{ name: "assertions", file, cases, seconds: "0" }],
-    "0",
-  );
-}
-
-/**
- * Controls of bidirectional text and the like would make a name look like another in a page of test
- * results.
- */
-function seen(one: JunitCase): JunitCase {
-  const { name, className, position, message, lines, output } = one;
-  return {
-    ...one,
-    name: printable(name),
-    className: printable(className),
-    position: position && { ...position, file: printable(position.file) },
-    message: message && printable(message),
-    lines: lines.map(printable),
-    output: output.map(printable),
-  };
+  ];
+  const suite = { name: "assertions", file: assertions?.file ?? null, cases, seconds: "0" };
+  // Controls of bidirectional text would make a name look like another in a page of test results.
+  return printableLines(formatJunitXml("signalbox simulate", [suite], "0"));
 }
 
 function assertionCase(result: AssertionModel, complete: boolean): JunitCase {

@@ -1,3 +1,4 @@
+import { diffArrays } from "diff";
 import type { SampleRequest } from "../../../../simulate/sample-request.ts";
 import type { DiffLine, Tone } from "../../../document/document.ts";
 import type {
@@ -78,29 +79,18 @@ function comparePlans(
   base: readonly CandidateReport[],
   head: readonly CandidateReport[],
 ): readonly CandidateLine[] {
-  const before = base.map(candidateText);
-  const after = head.map(candidateText);
-  const kept = commonSubsequence(before, after);
-  const lines: CandidateLine[] = [];
-  let next = 0;
-  const lostUpTo = (end: number): void => {
-    for (; next < end; next += 1) {
-      const [candidate, text] = [base[next], before[next]];
-      if (candidate !== undefined && text !== undefined && !after.includes(text))
-        lines.push({ mark: "-", text, candidate, note: "" });
-    }
-  };
-  for (const [index, candidate] of head.entries()) {
-    const text = after[index] ?? "";
-    const same = kept.get(index);
-    if (same !== undefined) lostUpTo(same);
-    const mark = same !== undefined ? null : before.includes(text) ? "~" : "+";
-    const note =
-      mark === "~" ? `was number ${before.indexOf(text) + 1}, is number ${index + 1}` : "";
-    lines.push({ mark, text, candidate, note });
-  }
-  lostUpTo(base.length);
-  return lines;
+  const [before, after] = [base.map(candidateText), head.map(candidateText)];
+  const candidates = new Map([...base, ...head].map((one) => [candidateText(one), one]));
+  return diffArrays(before, after).flatMap(({ value, added, removed }) =>
+    value.flatMap((text): readonly CandidateLine[] => {
+      const candidate = candidates.get(text);
+      if (candidate === undefined || (removed && after.includes(text))) return [];
+      if (!added || !before.includes(text))
+        return [{ mark: removed ? "-" : added ? "+" : null, text, candidate, note: "" }];
+      const note = `was number ${before.indexOf(text) + 1}, is number ${after.indexOf(text) + 1}`;
+      return [{ mark: "~", text, candidate, note }];
+    }),
+  );
 }
 
 /**
@@ -156,36 +146,6 @@ function balanceText({ balance, weight }: CandidateReport): string {
   return balance === "weighted"
     ? `weighted ${weight}`
     : `${balance.replaceAll("_", " ")}, weight ${weight}`;
-}
-
-/**
- * Positions of `after` that are in a longest common subsequence, with their positions in `before`.
- */
-function commonSubsequence(
-  before: readonly string[],
-  after: readonly string[],
-): ReadonlyMap<number, number> {
-  const width = after.length + 1;
-  const lengths = new Uint32Array((before.length + 1) * width);
-  const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;
-  for (let row = before.length - 1; row >= 0; row -= 1) {
-    for (let column = after.length - 1; column >= 0; column -= 1) {
-      lengths[row * width + column] =
-        before[row] === after[column]
-          ? at(row + 1, column + 1) + 1
-          : Math.max(at(row + 1, column), at(row, column + 1));
-    }
-  }
-  const kept = new Map<number, number>();
-  for (let row = 0, column = 0; row < before.length && column < after.length;) {
-    if (before[row] === after[column]) {
-      kept.set(column, row);
-      row += 1;
-      column += 1;
-    } else if (at(row + 1, column) >= at(row, column + 1)) row += 1;
-    else column += 1;
-  }
-  return kept;
 }
 
 /** "azure-eu: gpt-5 at azure in eu-west". */
