@@ -1,7 +1,13 @@
 import { formatJunitXml, type JunitCase } from "../../terminal/report.ts";
 import { printableLines } from "../../terminal/printing.ts";
 import type { Gate } from "../exit-code.ts";
-import type { AssertionModel, CoverageModel, FormatContext, ReportModel } from "./model.ts";
+import {
+  waiverText,
+  type AssertionModel,
+  type CoverageModel,
+  type FormatContext,
+  type ReportModel,
+} from "./model.ts";
 import { screenOf, type Screen, type ScreenRow } from "./screen/screen.ts";
 import {
   assertionLinesOf,
@@ -10,7 +16,6 @@ import {
   INCOMPLETE,
   NOT_JUDGED,
   SO_FAR,
-  waiverText,
 } from "./wording/messages.ts";
 
 /** What every case has: nothing is measured. */

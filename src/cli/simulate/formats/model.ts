@@ -1,14 +1,12 @@
-import { isWithoutEffect } from "../../../simulate/report/cause-parts.ts";
-import type { View } from "../../../simulate/sample-request.ts";
 import type {
   AssertionResult,
   AssertionsReport,
   CauseReport,
   ChangedEntry,
-  CoverageResult,
-  UnusedFinding,
   SimulationReport,
 } from "../../../simulate/report/report.ts";
+import { isWithoutEffect } from "../../../simulate/report/cause-parts.ts";
+import { numberText, percentageText } from "../../terminal/printing.ts";
 import type { Verdict } from "../exit-code.ts";
 import { valueText } from "./wording/change-wording.ts";
 import {
@@ -17,18 +15,7 @@ import {
   spaceText,
   unchangedText,
   verdictText,
-  type PolicyDifference,
-  type PromotedDifference,
 } from "./wording/comparison.ts";
-import {
-  assertionCounts,
-  coverageJudgement,
-  coverageText,
-  needlessWaiver,
-  viewText,
-  statusText,
-  type CoverageJudgement,
-} from "./wording/messages.ts";
 
 /** What a format gets besides the report. */
 export interface FormatContext {
@@ -50,63 +37,30 @@ export interface FormatContext {
 }
 
 /** A report with its texts, made once: every format but JSON prints this. */
-export interface ReportModel extends Omit<SimulationReport, "assertions"> {
-  readonly assertions: AssertionsModel | null;
-  /** Causes that change more than text or the order of a list. */
-  readonly changing: readonly CauseReport[];
-  /** What differs as if candidates were promoted. */
-  readonly difference: PromotedDifference;
-  /** `null` where some request is treated differently. */
-  readonly unchanged: ReturnType<typeof unchangedText>;
-  readonly policyDifferences: readonly PolicyDifference[];
-  /** Findings that base does not have. */
-  readonly newFindings: readonly UnusedFinding[];
-  /** One sentence without a full stop for each of the two comparisons. */
-  readonly verdicts: Readonly<Record<View, string>>;
-  /** "3,184 classes stand for 1,926,400 request shapes" */
-  readonly spaceText: string;
-}
+export type ReportModel = ReturnType<typeof modelOf>;
+type AssertionsModel = ReturnType<typeof assertionsOf>;
+export type AssertionModel = AssertionsModel["results"][number];
+export type CoverageModel = AssertionsModel["coverage"][number];
 
-interface AssertionsModel extends Omit<AssertionsReport, "results" | "coverage"> {
-  /** In the order of the file. */
-  readonly results: readonly AssertionModel[];
-  /** Failures first, then waived ones. */
-  readonly worstFirst: readonly AssertionModel[];
-  readonly coverage: readonly CoverageModel[];
-  readonly failedGates: readonly CoverageModel[];
-  /** "1 failed, 1 waived, 12 passed" */
-  readonly counts: string;
-}
-
-export interface AssertionModel extends AssertionResult {
-  /** The status, which an incomplete run qualifies. */
-  readonly label: string;
-  /** "as declared and as if promoted" */
-  readonly lookedAt: string;
-  /** That the waiver can go; `null` where it cannot, or there is none. */
-  readonly needless: string | null;
-}
-
-export interface CoverageModel extends CoverageResult {
-  readonly title: string;
-  readonly judgement: CoverageJudgement;
-  /** "12 of 14 (85.7 %), 90 % required" */
-  readonly text: string;
-}
-
-export function modelOf(report: SimulationReport): ReportModel {
-  const { base, head, findings, declared, promoted } = report;
+export function modelOf(report: SimulationReport) {
+  const { base, head, findings, declared, promoted, assertions, complete } = report;
   const causes = report.causes.map((cause) => ({ ...cause, entries: worstFirst(cause.entries) }));
   return {
     ...report,
     causes,
+    /** Causes that change more than text or the order of a list. */
     changing: causes.filter((cause) => !isWithoutEffect(cause)),
-    assertions: assertionsOf(report),
+    assertions: assertions === null ? null : assertionsOf(assertions, complete),
+    /** What differs as if candidates were promoted. */
     difference: promotedDifference(report),
+    /** `null` where some request is treated differently. */
     unchanged: unchangedText(report),
     policyDifferences: policyDifferences(base, head),
+    /** Findings that base does not have. */
     newFindings: findings.filter(({ in_base: known }) => !known),
+    /** One sentence without a full stop for each of the two comparisons. */
     verdicts: { declared: verdictText(declared, report), promoted: verdictText(promoted, report) },
+    /** "3,184 classes stand for 1,926,400 request shapes" */
     spaceText: spaceText(report),
   };
 }
@@ -122,26 +76,63 @@ function worstFirst(entries: CauseReport["entries"]): CauseReport["entries"] {
 
 const STATUSES = ["FAIL", "WAIVED", "PASS"] as const;
 
-function assertionsOf({ assertions, complete }: SimulationReport): AssertionsModel | null {
-  if (assertions === null) return null;
-  const results = assertions.results.map((result) => ({
-    ...result,
-    label: statusText(result, complete),
-    lookedAt: viewText(result),
-    needless: needlessWaiver(result, complete),
-  }));
-  const coverage = assertions.coverage.map((result) => ({
-    ...result,
-    title: valueText(result.what),
-    judgement: coverageJudgement(result, complete),
-    text: coverageText(result),
-  }));
+const VIEW_TEXTS = {
+  declared: "as declared",
+  promoted: "as if promoted",
+  both: "as declared and as if promoted",
+} as const;
+
+function assertionsOf(assertions: AssertionsReport, complete: boolean) {
+  const { passed, failed, waived } = assertions;
+  const results = assertions.results.map((result) => {
+    const { status, view, waiver } = result;
+    const isPassed = status === "PASS";
+    return {
+      ...result,
+      /** The status: in an incomplete run other classes may break what passes so far. */
+      label: isPassed && !complete ? "PASS so far" : status,
+      /** An assertion may fail in one of both views only, which its message names. */
+      lookedAt: VIEW_TEXTS[view],
+      /** That the waiver can go; `null` where it is needed, maybe by classes not decided, or absent. */
+      needless:
+        isPassed && waiver !== null && complete
+          ? `the waiver can go (${waiverText(waiver)})`
+          : null,
+    };
+  });
+  const coverage = assertions.coverage.map((result) => {
+    const { what, covered, of, required, status } = result;
+    const share = of === 0 ? "" : ` (${percentageText(covered, of)})`;
+    return {
+      ...result,
+      title: valueText(what),
+      /** A measure without a gate does not pass, and an incomplete run may have missed requests. */
+      judgement: required === null ? "not gated" : complete ? status : "not judged",
+      /** "12 of 14 (85.7 %), 90 % required" */
+      text: `${numberText(covered)} of ${numberText(of)}${share}${required === null ? "" : `, ${required} % required`}`,
+    } as const;
+  });
+  const counts = [
+    failed === 0 ? "" : `${numberText(failed)} failed`,
+    waived === 0 ? "" : `${numberText(waived)} waived`,
+    passed === 0 ? "" : `${numberText(passed)} ${complete ? "passed" : "passed so far"}`,
+  ].filter((count) => count !== "");
   return {
     ...assertions,
+    /** In the order of the file. */
     results,
     worstFirst: STATUSES.flatMap((status) => results.filter((result) => result.status === status)),
     coverage,
     failedGates: coverage.filter(({ judgement }) => judgement === "FAIL"),
-    counts: assertionCounts(assertions, complete),
+    /** "1 failed, 1 waived, 12 passed" */
+    counts: counts.join(", ") || "none",
   };
+}
+
+export function waiverText({
+  until,
+  owner,
+  reason,
+}: NonNullable<AssertionResult["waiver"]>): string {
+  return `until ${until} by ${owner}: ${reason}`;
 }

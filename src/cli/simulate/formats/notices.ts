@@ -7,16 +7,10 @@ import { headlineOf } from "./screen/headline.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
 import { screenOf, type ScreenRow } from "./screen/screen.ts";
 import type { AnnotationLevel } from "../../terminal/report.ts";
-import type { AssertionModel, ReportModel } from "./model.ts";
+import { waiverText, type AssertionModel, type ReportModel } from "./model.ts";
 import { printable, printableLines } from "../../terminal/printing.ts";
 import { changeWording, valueText, titleOf, worstChange } from "./wording/change-wording.ts";
-import {
-  assertionLinesOf,
-  coverageMessage,
-  cutText,
-  INCOMPLETE,
-  waiverText,
-} from "./wording/messages.ts";
+import { assertionLinesOf, coverageMessage, cutText, INCOMPLETE } from "./wording/messages.ts";
 import { textDigest } from "../../../simulate/text-digest.ts";
 
 /** What a notice is about: the id of a rule in SARIF. */

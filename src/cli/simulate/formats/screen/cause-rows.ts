@@ -8,9 +8,14 @@ import type {
 import { groupsOfCause, settingsOf } from "../../../../simulate/report/cause-parts.ts";
 import { addedUsage, NOTHING_USED } from "../../../../simulate/evidence/seen-usage.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
-import { amountText, costText, listText, numberText } from "../../../terminal/printing.ts";
+import {
+  amountText,
+  classesText,
+  costText,
+  listText,
+  numberText,
+} from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
-import type { Tone } from "../../../document/document.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { seenOf } from "./effects.ts";
 import { priceText, routeText } from "./effect-text.ts";
@@ -19,7 +24,6 @@ import { entryText, locationText, replacedText } from "./headline.ts";
 /** A line about a cause that is about no workspace. */
 interface PlainRow {
   readonly tag: "LATENT" | "SAME" | "NOTE" | "SPEND" | "COST";
-  readonly tone: Tone;
   readonly text: string;
 }
 
@@ -35,7 +39,7 @@ export function rowsOfCause(
   return [
     ...latent.map((change): PlainRow =>
       change.direction === "weaker"
-        ? { tag: "LATENT", tone: "widen", text: laterText(change) }
+        ? { tag: "LATENT", text: laterText(change) }
         : note(`latent: ${laterText(change)}`),
     ),
     ...(single ? [...sameRows(cause, report), ...entryNotes(cause).map(note)] : []),
@@ -65,11 +69,11 @@ export function spentRows({ evidence, ...report }: ReportModel): readonly PlainR
   const { calls } = seenOf(groups.filter(({ kinds }) => kinds.includes("newly_denied")));
   const refused = calls === 0 ? "" : `; ${amountText(calls, "call")} refused, which is no saving`;
   const text = `${listText(routes, 3)}: ${spent}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${refused}${once}`;
-  return [{ tag: "SPEND", tone: "quiet", text }];
+  return [{ tag: "SPEND", text }];
 }
 
 function note(text: string): PlainRow {
-  return { tag: "NOTE", tone: "quiet", text };
+  return { tag: "NOTE", text };
 }
 
 function laterText(change: LatentChange): string {
@@ -92,7 +96,7 @@ function settingNotes(
 }
 
 function same(text: string): PlainRow {
-  return { tag: "SAME", tone: "good", text };
+  return { tag: "SAME", text };
 }
 
 /** Workspaces that may use the routes of the only cause and see no change, one reason a row. */
@@ -161,7 +165,7 @@ export function pricedText(groups: readonly ChangeGroup[], { evidence }: ReportM
   const denied = groups.filter(({ kinds }) => kinds.includes("newly_denied"));
   const classes = denied.reduce((sum, group) => sum + group.classes, 0);
   const counts = [
-    ...(classes === 0 ? [] : [`newly denied ${numberText(classes)}`]),
+    ...(classes === 0 ? [] : [`newly denied: ${classesText(classes)}`]),
     ...(evidence === null
       ? []
       : [
@@ -196,38 +200,28 @@ function renamedText(cause: CauseReport, report: ReportModel): string | null {
   return `${named}; every other request is decided as before`;
 }
 
-/** What an endpoint costs that a route gains, or that comes first now. */
+/** The cost of endpoints that a route gains, or of its new primary, against its former primary. */
 function costRows(cause: CauseReport): readonly PlainRow[] {
   const { gains, routes, entries, renames } = cause;
-  const row = (text: string): PlainRow => ({
-    tag: "COST",
-    tone: "quiet",
-    text: `${text} USD per million tokens in/out`,
-  });
   const moved = gains.length === 0 ? movedPrimary(cause) : null;
-  if (moved !== null && moved.now.price !== null && moved.was.price !== null) {
-    const [now, was] = [moved.now, moved.was].map(
-      ({ endpoint, price }) => `${endpoint} ${price === null ? "" : priceText(price)}`,
-    );
-    return [row(`${now} against ${was}`)];
-  }
-  const isNamed = new Set(entries.map(({ subject }) => subject));
-  const priced = gains.filter(({ price }) => price !== null).slice(0, 2);
-  const primary = routes.find(({ id }) => isNamed.has(id))?.primary ?? routes[0]?.primary ?? null;
-  const [first] = priced;
-  if (
-    first === undefined ||
-    primary === null ||
-    primary.price === null ||
-    primary.endpoint === first.endpoint
-  )
-    return [];
-  if (renames.length > 0 || entries.every(({ kind }) => kind !== "route" && kind !== "endpoint"))
-    return [];
-  const own = priced
-    .map(({ endpoint, price }) => (price === null ? "" : `${endpoint} ${priceText(price)}`))
-    .join(", ");
-  return [row(`${own} against ${primary.endpoint} ${priceText(primary.price)}`)];
+  const named = new Set(entries.map(({ subject }) => subject));
+  const isOfRow = entries.some(({ kind }) => kind === "route" || kind === "endpoint");
+  const own = isOfRow && renames.length === 0 ? routes.find(({ id }) => named.has(id)) : null;
+  const primary = moved?.was ?? (own === undefined ? routes[0] : own)?.primary ?? null;
+  const now = moved === null ? gains.filter(({ price }) => price !== null) : [moved.now];
+  if (primary === null || now[0]?.endpoint === primary.endpoint) return [];
+  const texts = [...now.slice(0, 2), primary].flatMap(({ endpoint, price }) =>
+    price === null ? [] : [`${endpoint} ${priceText(price)}`],
+  );
+  const before = primary.price === null ? undefined : texts.pop();
+  return before === undefined || texts.length === 0
+    ? []
+    : [
+        {
+          tag: "COST",
+          text: `${texts.join(", ")} against ${before} USD per million tokens in/out`,
+        },
+      ];
 }
 
 /** Of a route whose endpoints come in another order. */

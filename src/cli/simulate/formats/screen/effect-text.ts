@@ -64,7 +64,7 @@ export function textOf(
     cause.entries.length === 1 && cause.entries[0]?.path.endsWith(".base_url") === true;
   const hosts = isInHeadline ? "" : hostsText(group);
   if (moved !== null) {
-    return `${names} uses ${moved.endpoint}, ${ordinal(head.plan.indexOf(moved) + 1)} in order${hosts}${only}`;
+    return `${names}: ${moved.endpoint}, ${ordinal(head.plan.indexOf(moved) + 1)} in order, is changed${hosts}${only}`;
   }
   const edits = editsText(group);
   if (edits !== "" && hosts === "") return `${names}: ${edits}${only}`;

@@ -28,7 +28,6 @@ import {
   rankOf,
   type ScreenTag,
   type Effect,
-  type EffectTag,
 } from "./effects.ts";
 import { headlineOf, locationText } from "./headline.ts";
 import {
@@ -174,13 +173,12 @@ const TONE_OF_VERDICT = {
 
 function plainFact(
   tag: ScreenTag,
-  tone: Tone,
   text: string,
-  own: Partial<Omit<Fact, "tag" | "tone" | "text">> = {},
+  own: Partial<Omit<Fact, "tag" | "text">> = {},
 ): Fact {
   return {
     tag,
-    tone,
+    tone: TONES[tag],
     who: "",
     text,
     calls: "",
@@ -231,7 +229,8 @@ function failedFacts(report: ReportModel): readonly Fact[] {
     amount === 0
       ? []
       : [
-          plainFact("FAILS", "narrow", `${amountText(amount, what)} that base fails too`, {
+          plainFact("FAILS", `${amountText(amount, what)} that base fails too`, {
+            tone: "narrow",
             gates: [gate],
           }),
         ];
@@ -239,7 +238,7 @@ function failedFacts(report: ReportModel): readonly Fact[] {
     ...failed
       .filter((result) => !isOld(result))
       .map(({ id, message, location, example }) =>
-        plainFact("FAILS", "stop", message ?? "it fails", {
+        plainFact("FAILS", message ?? "it fails", {
           who: id,
           location: locationText(location),
           gates: ["assertions"],
@@ -252,7 +251,7 @@ function failedFacts(report: ReportModel): readonly Fact[] {
     ...assertions.failedGates
       .filter((gate) => !isOld(gate))
       .map(({ title, text, missing, location }) =>
-        plainFact("FAILS", "stop", `${text}; missing: ${listText(missing, 3)}`, {
+        plainFact("FAILS", `${text}; missing: ${listText(missing, 3)}`, {
           who: `coverage of ${title}`,
           location: locationText(location),
           gates: ["coverage"],
@@ -288,7 +287,7 @@ function causeFacts(
   const own = { cause, location: isSingle ? "" : locationText(first?.location ?? null) };
   if (isWithoutEffect(cause)) {
     return cause.entries.map((entry) =>
-      plainFact("SAME", "good", sameText(entry), { location: locationText(entry.location) }),
+      plainFact("SAME", sameText(entry), { location: locationText(entry.location) }),
     );
   }
   const gates = settingGates(cause, report, verdict);
@@ -303,17 +302,17 @@ function causeFacts(
   const change = isApart || priceText === "" ? "" : `; ${priceText}`;
   return [
     ...effects.map((effect) => ({ ...effectFact(effect, report), ...own })),
-    ...rowsOfCause(cause, report, isSingle).map(({ tag, tone, text }) =>
-      plainFact(tag, tone, text, {
+    ...rowsOfCause(cause, report, isSingle).map(({ tag, text }) =>
+      plainFact(tag, text, {
         ...own,
         gates: tag === "LATENT" ? latentGates(verdict) : [],
         ...(tag === "SAME" ? { location: "" } : {}),
       }),
     ),
-    ...(isApart && priceText !== "" ? [plainFact("NOTE", "quiet", priceText, own)] : []),
+    ...(isApart && priceText !== "" ? [plainFact("NOTE", priceText, own)] : []),
     ...(isDescribed
       ? []
-      : [plainFact("CHANGE", "widen", `${headlineOf(cause, report)}${change}`, { ...own, gates })]),
+      : [plainFact("CHANGE", `${headlineOf(cause, report)}${change}`, { ...own, gates })]),
   ];
 }
 
@@ -323,7 +322,7 @@ function commonFacts(report: ReportModel): readonly Fact[] {
     ...cutRows(report),
     ...(report.changing.length > 1 ? sameOfSeveral(report) : []),
     ...spentRows(report),
-  ].map(({ tag, tone, text }) => plainFact(tag, tone, text));
+  ].map(({ tag, text }) => plainFact(tag, text));
 }
 
 /** Failing gates that settings of a cause meet. */
@@ -350,7 +349,7 @@ function withFallbacks(facts: readonly Fact[], verdict: Verdict | null): readonl
   return [
     ...facts,
     ...left.map((gate) =>
-      plainFact("FAILS", "stop", "by requests with conditions or by settings, in the details", {
+      plainFact("FAILS", "by requests with conditions or by settings, in the details", {
         who: gate,
         gates: [gate],
       }),
@@ -379,12 +378,19 @@ function countsText(rows: readonly ScreenRow[]): string {
   }).join(", ");
 }
 
-const TONES: Readonly<Record<EffectTag, Tone>> = {
+const TONES: Readonly<Record<ScreenTag, Tone>> = {
+  FAILS: "stop",
   BREAKS: "stop",
   WIDENS: "widen",
   MOVES: "widen",
+  LATENT: "widen",
+  CHANGE: "widen",
   NARROWS: "narrow",
   CHANGES: "quiet",
+  NOTE: "quiet",
+  SPEND: "quiet",
+  COST: "quiet",
+  SAME: "good",
 };
 
 function effectFact(effect: Effect, { evidence }: ReportModel): Fact {
@@ -394,7 +400,7 @@ function effectFact(effect: Effect, { evidence }: ReportModel): Fact {
       ? ""
       : `, ${percentageText(seen.calls, evidence.decisions)}`;
   const parts = [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])];
-  return plainFact(tag, TONES[tag], parts.join("; "), {
+  return plainFact(tag, parts.join("; "), {
     who: listText(workspaces, 3),
     gates,
     seen,

@@ -20,18 +20,11 @@ import {
   numberText,
   percentageText,
 } from "../../../terminal/printing.ts";
-import type { AssertionModel, ReportModel } from "../model.ts";
+import { waiverText, type AssertionModel, type CoverageModel, type ReportModel } from "../model.ts";
 import { routeText } from "../screen/effect-text.ts";
 import { valueText } from "../wording/change-wording.ts";
 import { LATENT_SENTENCE, LATENT_TITLE, latentLimits, latentText } from "../wording/latent.ts";
-import {
-  COVERAGE_TITLE,
-  evidenceCautions,
-  NOT_JUDGED,
-  SO_FAR,
-  waiverText,
-  type CoverageJudgement,
-} from "../wording/messages.ts";
+import { evidenceCautions, NOT_JUDGED, SO_FAR } from "../wording/messages.ts";
 import { sampleText } from "../wording/results.ts";
 import { settingText } from "../wording/settings.ts";
 
@@ -103,7 +96,7 @@ function assertionItem(result: AssertionModel): Item {
   };
 }
 
-const JUDGEMENT_TONES: Readonly<Record<CoverageJudgement, Tone>> = {
+const JUDGEMENT_TONES: Readonly<Record<CoverageModel["judgement"], Tone>> = {
   FAIL: "stop",
   PASS: "good",
   "not gated": "quiet",
@@ -115,7 +108,7 @@ export function coverageSection({ assertions, complete }: ReportModel): Section 
   if (assertions === null || assertions.coverage.length === 0) return null;
   return {
     id: "coverage",
-    title: COVERAGE_TITLE,
+    title: "Coverage by all requests of head",
     note: complete ? "" : NOT_JUDGED,
     detail: assertions.failedGates.length === 0,
     blocks: [

@@ -1,24 +1,17 @@
-import type {
-  AssertionResult,
-  AssertionsReport,
-  CoverageResult,
-  DimensionCut,
-  EvidenceReport,
-} from "../../../../simulate/report/report.ts";
+import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
+import type { DimensionCut, EvidenceReport } from "../../../../simulate/report/report.ts";
 import {
   amountText,
   capitalised,
   classesText,
   listText,
   numberText,
-  percentageText,
 } from "../../../terminal/printing.ts";
-import { valueText } from "./change-wording.ts";
+import { waiverText, type AssertionModel, type CoverageModel } from "../model.ts";
 import { sampleText } from "./results.ts";
-import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 
 /** Why an assertion does not hold, with the request that shows it. */
-export function assertionLinesOf(result: AssertionResult): readonly string[] {
+export function assertionLinesOf(result: AssertionModel): readonly string[] {
   const { message, violations, classes, example, explain, waiver } = result;
   return [
     message ?? "The assertion fails.",
@@ -26,7 +19,7 @@ export function assertionLinesOf(result: AssertionResult): readonly string[] {
       ? []
       : [
           `Violated by ${numberText(violations)} of ${classesText(classes)}.`,
-          `Looked at ${viewText(result)}.`,
+          `Looked at ${result.lookedAt}.`,
         ]),
     ...(waiver === null
       ? []
@@ -75,78 +68,9 @@ export const SO_FAR = "only the classes that were decided were looked at";
 /** Why coverage and unused rules are not reported. */
 export const NOT_JUDGED = "not judged: not every class of requests was decided";
 
-/** "PASS so far" where not every class was decided: the others may break it. */
-export function statusText({ status }: AssertionResult, complete: boolean): string {
-  return status === "PASS" && !complete ? "PASS so far" : status;
-}
-
-export type CoverageJudgement = "PASS" | "FAIL" | "not gated" | "not judged";
-
-/** A measure without a gate does not pass, and an incomplete run may have missed requests. */
-export function coverageJudgement(
-  { required, status }: CoverageResult,
-  complete: boolean,
-): CoverageJudgement {
-  if (required === null) return "not gated";
-  return complete ? status : "not judged";
-}
-
-export const COVERAGE_TITLE = "Coverage by all requests of head";
-
-/**
- * "the waiver can go (until 2026-12-01 by platform: …)"; `null` where it is needed, or may be in
- * classes that were not decided.
- */
-export function needlessWaiver(
-  { status, waiver }: AssertionResult,
-  complete: boolean,
-): string | null {
-  if (status !== "PASS" || waiver === null || !complete) return null;
-  return `the waiver can go (${waiverText(waiver)})`;
-}
-
-/** "1 failed, 1 waived, 12 passed". */
-export function assertionCounts(
-  { passed, failed, waived }: AssertionsReport,
-  complete: boolean,
-): string {
-  const counts: readonly (readonly [number, string])[] = [
-    [failed, "failed"],
-    [waived, "waived"],
-    [passed, complete ? "passed" : "passed so far"],
-  ];
-  const some = counts
-    .filter(([count]) => count > 0)
-    .map(([count, outcome]) => `${numberText(count)} ${outcome}`);
-  return some.length === 0 ? "none" : some.join(", ");
-}
-
-/** The views of an assertion; it may fail in one of both only, which its message names. */
-export function viewText({ view }: AssertionResult): string {
-  return {
-    declared: "as declared",
-    promoted: "as if promoted",
-    both: "as declared and as if promoted",
-  }[view];
-}
-
-export function waiverText({
-  until,
-  owner,
-  reason,
-}: NonNullable<AssertionResult["waiver"]>): string {
-  return `until ${until} by ${owner}: ${reason}`;
-}
-
-/** "12 of 14 (85.7 %), 90 % required". */
-export function coverageText({ covered, of, required }: CoverageResult): string {
-  const share = of === 0 ? "" : ` (${percentageText(covered, of)})`;
-  return `${numberText(covered)} of ${numberText(of)}${share}${required === null ? "" : `, ${required} % required`}`;
-}
-
-export function coverageMessage(result: CoverageResult): string {
-  const missing = result.missing.length === 0 ? "" : `; missing: ${listText(result.missing)}`;
-  return `${capitalised(valueText(result.what))} covered by all requests of head: ${coverageText(result)}${missing}`;
+export function coverageMessage({ title, text, missing }: CoverageModel): string {
+  const left = missing.length === 0 ? "" : `; missing: ${listText(missing)}`;
+  return `${capitalised(title)} covered by all requests of head: ${text}${left}`;
 }
 
 /**
