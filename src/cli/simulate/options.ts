@@ -17,7 +17,6 @@ import {
   textFlags,
 } from "../terminal/command-line.ts";
 import { UsageError, type CommandIo } from "../terminal/command-io.ts";
-import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import type { Promotion } from "../../simulate/request.ts";
 
 /** Where one side is read from. */

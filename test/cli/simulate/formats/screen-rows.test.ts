@@ -200,7 +200,7 @@ describe("a price", () => {
       [["routes.yaml", "{ input: 1.38, output: 11 }", "{ input: 1.2, output: 9 }"]],
       "are decided differently",
     ],
-    ["raised", [PRICE], "are refused or decided differently (newly denied 16)"],
+    ["raised", [PRICE], "are refused or decided differently (newly denied: 16 classes)"],
   ])("that is %s is a note about callers who choose by price", async (_, edits, how) => {
     const text = await screen([], ...edits);
     expect(text).not.toMatch(/^(BREAKS|WIDENS|MOVES|NARROWS) /m);

@@ -19,17 +19,7 @@ import {
 } from "../../../terminal/printing.ts";
 
 /** What the second view adds to the first. */
-export interface PromotedDifference {
-  /** Groups that promotion makes, or makes larger: those are shown whole. */
-  readonly groups: readonly ChangeGroup[];
-  /** They, and the paths that only promotion adds or takes away. */
-  readonly only: ReadonlySet<ChangeGroup | DataPath | RoutePath>;
-  /** Groups that are the same under both. */
-  readonly shared: number;
-  readonly any: boolean;
-}
-
-export function promotedDifference({ declared, promoted }: SimulationReport): PromotedDifference {
+export function promotedDifference({ declared, promoted }: SimulationReport) {
   const before = new Map(declared.groups.map((group) => [group.id, group]));
   const groups = promoted.groups.filter(({ id, shapes, classes }) => {
     const known = before.get(id);
@@ -41,8 +31,11 @@ export function promotedDifference({ declared, promoted }: SimulationReport): Pr
     return promoted[member].filter((path) => !known.has(pathKey(path)));
   });
   return {
+    /** Groups that promotion makes, or makes larger: those are shown whole. */
     groups,
-    only: new Set([...groups, ...paths]),
+    /** They, and the paths that only promotion adds or takes away. */
+    only: new Set<ChangeGroup | DataPath | RoutePath>([...groups, ...paths]),
+    /** Groups that are the same under both. */
     shared: others.filter(({ id, shapes }) => before.get(id)?.shapes === shapes).length,
     any: JSON.stringify(declared) !== JSON.stringify(promoted),
   };
@@ -56,7 +49,7 @@ function pathKey(path: DataPath | RoutePath): string {
   return JSON.stringify([workspace, provider, region, host, what]);
 }
 
-export interface PolicyDifference {
+interface PolicyDifference {
   readonly mark: "+" | "-" | "~";
   readonly id: string;
   /**
@@ -70,72 +63,52 @@ export interface PolicyDifference {
   readonly digests: string;
 }
 
+const MARKS = "+-~";
+
 /** Policies that are not the same on both sides: new ones, gone ones, the rest, each by id. */
 export function policyDifferences(base: SideReport, head: SideReport): readonly PolicyDifference[] {
-  const before = slotsOf(base);
-  const after = slotsOf(head);
-  const ids = [...new Set([...before.keys(), ...after.keys()])].toSorted();
-  const found = ids.flatMap((id): readonly PolicyDifference[] => {
-    const [was, is] = [before.get(id), after.get(id)];
-    const waiting = waitingChange(id, base, head);
-    if (waiting !== null) return [waiting];
-    if (is === undefined)
-      return [{ mark: "-", id, what: `gone, it was ${was?.slots}`, digests: "" }];
-    if (was === undefined) return [{ mark: "+", id, what: `new, ${is.slots}`, digests: "" }];
-    const moved = was.slots === is.slots ? is.slots : `${was.slots} → ${is.slots}`;
-    if (was.digests === is.digests)
-      return was.slots === is.slots ? [] : [{ mark: "~", id, what: moved, digests: "" }];
-    return [
-      { mark: "~", id, what: `${moved}, text changed`, digests: `${was.digests} → ${is.digests}` },
-    ];
+  const all = [...base.policies, ...head.policies].map(({ id }) => id);
+  const found = [...new Set(all)].toSorted().flatMap((id) => {
+    const rowsOf = ({ policies }: SideReport) => policies.filter((row) => row.id === id);
+    const difference = differenceOf(rowsOf(base), rowsOf(head));
+    return difference === null ? [] : [{ id, ...difference }];
   });
   return found.toSorted((left, right) => MARKS.indexOf(left.mark) - MARKS.indexOf(right.mark));
 }
 
-const MARKS = "+-~";
-
-/**
- * Changes and removals of enforced policies: base's text stays enforced, and head's waits as a
- * candidate.
- */
-function waitingChange(id: string, base: SideReport, head: SideReport): PolicyDifference | null {
-  const rows = head.policies.filter((row) => row.id === id);
-  const [kept, candidate] = [
-    rows.find(({ from }) => from === "base"),
-    rows.find(({ from }) => from === "head"),
-  ];
-  if (kept === undefined || candidate === undefined || base.policies.every((row) => row.id !== id))
-    return null;
-  if (candidate.content === "removal") {
-    return {
-      mark: "~",
-      id,
-      what: "enforced, its removal waits to be promoted",
-      digests: shortDigest(kept.digest),
-    };
+function differenceOf(
+  was: SideReport["policies"],
+  is: SideReport["policies"],
+): Omit<PolicyDifference, "id"> | null {
+  const [before, after] = [slotsOf(was), slotsOf(is)];
+  if (is.length === 0) return { mark: "-", what: `gone, it was ${before}`, digests: "" };
+  if (was.length === 0) return { mark: "+", what: `new, ${after}`, digests: "" };
+  const kept = is.filter(({ from }) => from === "base");
+  const waiting = is.filter(({ from }) => from === "head");
+  // Base's text stays enforced, and head's waits as a candidate.
+  if (kept.length > 0 && waiting.length > 0) {
+    const isRemoval = waiting[0]?.content === "removal";
+    const what = `enforced, its ${isRemoval ? "removal" : "change"} waits to be promoted`;
+    return { mark: "~", what, digests: digestsOf(kept, ...(isRemoval ? [] : [waiting])) };
   }
-  const digests = `${shortDigest(kept.digest)} → ${shortDigest(candidate.digest)}`;
-  return { mark: "~", id, what: "enforced, its change waits to be promoted", digests };
+  const slots = before === after ? after : `${before} → ${after}`;
+  if (digestsOf(was) !== digestsOf(is))
+    return { mark: "~", what: `${slots}, text changed`, digests: digestsOf(was, is) };
+  return before === after ? null : { mark: "~", what: slots, digests: "" };
 }
 
 /** A policy may be in both slots, with two texts. */
-function slotsOf(
-  side: SideReport,
-): ReadonlyMap<string, { readonly slots: string; readonly digests: string }> {
-  const byId = Map.groupBy(side.policies, ({ id }) => id);
-  return new Map(
-    [...byId].map(([id, rows]) => {
-      const slots = [...new Set(rows.map(({ slot }) => slot))]
-        .toSorted()
-        .toReversed()
-        .join(" and ");
-      const digests = [...new Set(rows.map(({ digest }) => digest))]
-        .toSorted()
-        .map(shortDigest)
-        .join(" and ");
-      return [id, { slots, digests }];
-    }),
-  );
+function slotsOf(rows: SideReport["policies"]): string {
+  const slots = new Set(rows.map(({ slot }) => slot));
+  return [...slots].toSorted().toReversed().join(" and ");
+}
+
+function digestsOf(...sides: readonly SideReport["policies"][]): string {
+  const texts = sides.map((rows) => {
+    const digests = new Set(rows.map(({ digest }) => digest));
+    return [...digests].toSorted().map(shortDigest).join(" and ");
+  });
+  return texts.join(" → ");
 }
 
 /** Enough digits for a person to distinguish contents. */
@@ -225,7 +198,7 @@ function promotedTitle({ promoted_policies: policies }: SimulationReport): strin
 
 /** "As if 1 candidate was promoted (tool-approval): 1 other group, 1 group as declared." */
 export function promotionText(
-  report: SimulationReport & { readonly difference: PromotedDifference },
+  report: SimulationReport & { readonly difference: ReturnType<typeof promotedDifference> },
 ): Text {
   const { promoted_policies: policies, difference } = report;
   const { any, groups, shared } = difference;
