@@ -12,7 +12,7 @@ import type {
  */
 export const SIMULATE_EXIT = { ok: 0, error: 1, differences: 2, failed: 3, incomplete: 4 } as const;
 
-/** What `--fail-on` takes. */
+/** Values of `--fail-on`. */
 export const FAIL_ON_VALUES = [
   "new_destination",
   "new_region_for_route",
@@ -55,8 +55,7 @@ export function meetsGate(
 }
 
 /**
- * What a rule would allow or leave out as soon as a row has other values: the row's own change will
- * not show it.
+ * Latent changes: a later change of the row alone would not be reported as wider.
  */
 function isMetLatently(
   { future_rows: latent }: SimulationReport,
@@ -86,14 +85,13 @@ function meets(comparison: ComparisonReport, value: FailOnValue): boolean {
   if (value === "assertions") return false;
   if (value === "incomparable") return access === "incomparable";
   if (value === "more_permissive" || value === "less_permissive") {
-    // What allows more here and less there does both: a grant must not hide behind a denial beside
-    // it.
+    // An incomparable change is both: a grant must not hide behind a denial.
     return access === value || access === "incomparable";
   }
   return changes(comparison, value);
 }
 
-/** What settings, assertions and policies of the files meet, whether or not a request shows it. */
+/** Changed settings, assertions and policies, even if no request is decided differently. */
 function isMetByFiles(
   { changed_settings: settings, base, head }: SimulationReport,
   value: FailOnValue,
@@ -121,14 +119,14 @@ function differs({ changed_classes, access, ...paths }: ComparisonReport): boole
   return changed_classes > 0 || access !== "equivalent" || found.some(({ length }) => length > 0);
 }
 
-/** One thing that decides the exit code. */
+/** One condition of the exit code. */
 export interface Gate {
   /** `assertions`, `coverage`, `complete`, or a value of `--fail-on`. */
   readonly name: string;
   readonly passed: boolean;
 }
 
-/** What the command ends with, and why. */
+/** The exit code, and the gates that decide it. */
 export interface Verdict extends Pick<ExitFlags, "promoting"> {
   readonly exitCode: number;
   readonly gates: readonly Gate[];

@@ -15,8 +15,8 @@ import type { OutputOption } from "./options.ts";
 const USUAL_WIDTH = 100;
 
 /**
- * Looks before the work begins whether the files could be written. @throws {CommandError} where one
- * could not.
+ * Checks that the files can be written, before the work begins. @throws {CommandError} where one
+ * cannot.
  */
 export async function checkOutputs(outputs: readonly OutputOption[], io: CommandIo): Promise<void> {
   for (const { file } of outputs) {

@@ -17,7 +17,7 @@ import { renamesOf } from "../../simulate/find-renames.ts";
 import type { ChangedEntry, SettingChange } from "../../simulate/report/report.ts";
 import { changedAssertions } from "../../simulate/settings/changed-assertions.ts";
 
-/** A tree that is there, not compiled yet. */
+/** A tree that exists and is not compiled yet. */
 export interface SideTree {
   readonly flag: "--base" | "--head";
   readonly name: string;
@@ -35,7 +35,7 @@ export interface SideFailure {
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** Finds both trees. @throws {CommandError} that names the flag and the fix. */
+/** Opens both trees. @throws {CommandError} that names the flag and the fix. */
 export async function openTrees(
   options: Pick<SimulateOptions, "base" | "head" | "mergeBase">,
   io: CommandIo,
@@ -197,7 +197,7 @@ export function shownIn(path: string): string {
   return posix.normalize(path.split(sep).join("/"));
 }
 
-/** What head is held against. */
+/** The assertions that head is checked against. */
 interface HeldAssertions {
   readonly assertions: SimulationRequest["assertions"];
   /** Of the file that is held; with errors nothing is compared. */
@@ -233,7 +233,7 @@ export async function heldAssertions(
     own === null ? null : { source: own, assertions },
     renamesOf(base.table, head.table),
   );
-  // What follows a renamed row is part of the rename; another name for an assertion is not.
+  // Changes that follow a renamed row belong to the rename; a renamed assertion does not.
   const shown = changes.filter(({ effect, path }) => effect !== "renamed" || path.endsWith(".id"));
   return {
     assertions: { file: source.path, assertions, changes, entries: shown.map(entryOf) },

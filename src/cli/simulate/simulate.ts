@@ -84,7 +84,7 @@ async function compare(
   return verdict.exitCode;
 }
 
-/** What base rejects with is said first, whichever side is done first. */
+/** Base is awaited first, so that its error is printed even if head fails earlier. */
 async function bothSides<Made>(
   base: Promise<Made>,
   head: Promise<Made>,
@@ -139,7 +139,7 @@ function printFailure(
   io.stderr(`signalbox simulate: ${side} has errors; nothing was compared\n`);
 }
 
-/** With a line of progress, until the engine is done or somebody stops it. */
+/** Runs the engine with a progress line; a signal stops it. */
 async function runWatched(
   base: Side,
   head: Side,
@@ -152,7 +152,7 @@ async function runWatched(
 ): Promise<SimulationReport> {
   const line = progressLine(io, quiet);
   const stop = new AbortController();
-  // Takes the listeners of signals away again when the engine is done.
+  // Removes the signal listeners when the engine has finished.
   const done = new AbortController();
   void stopRequested(
     AbortSignal.any([done.signal, ...(io.signal === undefined ? [] : [io.signal])]),

@@ -15,7 +15,7 @@ import { type OfSides, conditionCount } from "../sample-request.ts";
 import type { ProviderPreferences } from "../../canon/request.ts";
 import { textDigest } from "../text-digest.ts";
 
-/** What the causes of changes are looked for in. */
+/** Input of the search for causes. */
 interface CauseQuestion extends OfSides<ReportedSide> {
   readonly compiled: CompiledSides;
   readonly declared: ComparisonReport;
@@ -110,7 +110,7 @@ function joined(units: readonly ChangedUnit[], found: readonly Attribution[]): r
   }));
 }
 
-/** What a reader looks at first: where requests go, then who may, then what with. */
+/** Order for readers: destinations, then access, then settings. */
 const IMPORTANCE: readonly ChangedEntry["kind"][] = [
   "route",
   "policy",
@@ -133,7 +133,7 @@ function causeReport(
   question: CauseQuestion,
 ): CauseReport {
   const renames = units.flatMap(({ rename }) => (rename === null ? [] : [rename]));
-  // What comes first of a row with another name is the row itself.
+  // The row itself comes before the members of a renamed row.
   const [named, others] = [true, false].map((isNamed) =>
     units.filter(({ row }) => (row !== null) === isNamed).flatMap((unit) => unit.entries),
   );

@@ -13,7 +13,7 @@ export interface ChangedUnit {
   /** The policy whose contents are undone with it. */
   readonly policy: string | null;
   readonly rename: Rename | null;
-  /** The row that goes by another name. */
+  /** The renamed row. */
   readonly row: RowRename | null;
 }
 
@@ -57,7 +57,7 @@ function together(rows: readonly TreeEntry[]): readonly (readonly TreeEntry[])[]
     const isOne =
       (entry.kind === "route" && ORDER_OF_ROUTE.has(member)) ||
       (entry.kind === "workspace" && member === "approve" && REACH.has(list));
-    // What only differs in order has no part in what others do.
+    // Another order of a list takes no part in the effects of other entries.
     return (isOne && entry.only === undefined ? path.slice(0, 2) : path).join("\n");
   });
   return [...units.values()];

@@ -240,7 +240,7 @@ function nameOf(name: string, path: readonly string[], names: Names): string {
 const ORDERS = new Set(["primary", "peers", "weights", "fallbacks"]);
 
 /**
- * What the names at a path are names of: a provider may be called like its region. `*` stands for
+ * Kind of the names at a path: a provider may be called like its region. `*` stands for
  * the keys of a map.
  */
 function kindsAt(path: readonly string[]): readonly RenamedKind[] {
@@ -268,7 +268,7 @@ function kindsAt(path: readonly string[]): readonly RenamedKind[] {
       : [];
 }
 
-/** What the names of a section are names of, which workspaces approve by the same lists. */
+/** Kinds of the names in a section; workspaces approve them by the same lists. */
 function kindOf(section: string): readonly RenamedKind[] {
   const kind = rowOf<RenamedKind>(ROW_KINDS, section);
   return kind === undefined ? [] : [kind];

@@ -38,7 +38,7 @@ export function policyEntries(
 }
 
 /**
- * What a side's own files say of each policy: what head keeps from base, and removals, are not of
+ * Each policy of a side's own files: content that head keeps from base, and removals, are not of
  * its files.
  */
 function filesOf({ contents }: CompiledSide): ReadonlyMap<string, SideContent> {

@@ -25,7 +25,7 @@ import { OPERATIONS } from "../../canon/operation.ts";
 import { perScalar } from "../request-scalars.ts";
 import { textDigest } from "../text-digest.ts";
 
-/** What a comparison needs besides its tally. */
+/** Input of a comparison besides its tally. */
 export interface ComparisonContext extends PathContext {
   readonly universe: Universe;
   readonly tables: OfSides<RoutingTable>;
@@ -68,8 +68,8 @@ function accessOf({ gains, loses }: ComparisonTally): ComparisonReport["access"]
 type Entry = readonly [string, GroupTally];
 
 /**
- * What recorded requests met comes before what none met. Then by the worst change, what was seen of
- * it, the shapes and the name: the same order for the same trees and evidence.
+ * Groups with recorded calls come first; then by the worst change, recorded use, shapes and key: the
+ * same order for the same trees and evidence.
  */
 function bySeverity({ seenInGroup }: ComparisonContext): (left: Entry, right: Entry) => number {
   const seen = (key: string): SeenInGroup | null => seenInGroup?.(key) ?? null;

@@ -5,7 +5,7 @@ import { OPERATIONS } from "../../canon/operation.ts";
 import type { DataPath, RoutePath } from "./report.ts";
 import { OTHER_SIDE, type OfSides, type SideName } from "../sample-request.ts";
 
-/** What the paths of a report need besides their tallies. */
+/** Input of path reports besides their tallies. */
 export interface PathContext {
   readonly locations: OfSides<Locations>;
   /** The host of a provider on a side; empty where the side has no such provider. */

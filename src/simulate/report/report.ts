@@ -23,7 +23,7 @@ import { mapScalars } from "../request-scalars.ts";
 import { VIEWS, type SampleRequest } from "../sample-request.ts";
 import { SETTING_EFFECTS, type SettingEffect } from "../settings/setting-effect.ts";
 
-/** What stands for a name that no file declares yet; no name has parentheses. */
+/** Placeholder for a name that no file declares yet; real names have no parentheses. */
 export const NOT_DECLARED = "(not declared)";
 
 const list = <const Items extends object>(items: Items) => ({ type: "array", items }) as const;
@@ -157,7 +157,7 @@ const CUT = partial(
     kept: COUNT,
   },
   {
-    /** What took the time, where policies did. */
+    /** The costliest policy, where policies took the time. */
     costliest: COSTLIEST,
     /**
      * The route with most providers, where callers can leave more sets of them than `costliest`
@@ -171,7 +171,7 @@ const CUT = partial(
 
 const DIMENSION = complete({
   name: TEXT,
-  /** How many values the dimension has, and into how many they collapse at most. */
+  /** Number of values, and the most that are distinguished. */
   values: COUNT,
   distinguished: COUNT,
   /** Readers: policies (`policy:<id>`), the table (`table`) and assertions (`assertions`). */
@@ -269,7 +269,7 @@ const COMPARISON = complete({
   access: oneOf("equivalent", "more_permissive", "less_permissive", "incomparable"),
   changed_classes: COUNT,
   changed_shapes: TEXT,
-  /** How many classes and shapes each kind of change has; kinds without any are left out. */
+  /** Classes and shapes by kind of change; kinds without any are omitted. */
   kinds: list(complete({ kind: { enum: CHANGE_KINDS }, classes: COUNT, shapes: TEXT })),
   /**
    * Changes that recorded requests met first, then the largest: denials, new destinations, the
@@ -423,7 +423,7 @@ const SETTING = complete({
   after: NULLABLE_TEXT,
   /** In base's files for what head does not have. */
   location: SIDE_LOCATION,
-  /** What it does, or why it decides nothing about where requests go. */
+  /** Its effect, or the reason why it does not change where requests go. */
   effect: typed<SettingEffect>({ enum: Object.keys(SETTING_EFFECTS) }),
   /** The value of `--fail-on` that it meets; `null` for most. */
   gate: oneOf("higher_ceiling", "weaker_obligation", "assertions", null),

@@ -7,7 +7,7 @@ import type { UnusedFinding } from "./report.ts";
 type Found = Omit<UnusedFinding, "in_base">;
 
 /**
- * What no request of head ever meets, in the order of the files' rows; and whether base had it too.
+ * Parts of head that no request uses, in the order of the files, and whether base had them too.
  */
 export function unusedRuleFindings(
   base: CompiledSide,
@@ -26,7 +26,7 @@ export function unusedRuleFindings(
 }
 
 /**
- * What the side's own files hold: content that is kept from base cannot be fixed in head's files.
+ * Policies of the side's own files: content kept from base cannot be fixed in head's files.
  */
 function ownRules(contents: CompiledSide["contents"]): CompiledSide["contents"] {
   return contents.filter(({ rules, isKept }) => rules !== null && !isKept);

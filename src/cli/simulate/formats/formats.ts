@@ -13,7 +13,7 @@ import { formatTerminal } from "./terminal.ts";
 /** Writes a report whole, with a line feed at its end. */
 export type FormatReport = (report: SimulationReport, context: FormatContext) => string;
 
-/** How a report can be printed; help and messages list them in this order. */
+/** Formats of a report; help and messages list them in this order. */
 export const FORMATS = {
   terminal: ofModel(formatTerminal),
   json: formatJson,
@@ -26,14 +26,14 @@ export const FORMATS = {
   bitbucket: ofModel(formatBitbucket),
 } as const satisfies Readonly<Record<string, FormatReport>>;
 
-/** JSON is the report itself; what people read is printed from the model. */
+/** JSON is the report itself; the other formats print the model. */
 function ofModel(format: (model: ReportModel, context: FormatContext) => string): FormatReport {
   return (report, context) => format(modelOf(report), context);
 }
 
 export type Format = keyof typeof FORMATS;
 
-/** What stdout gets where no format is named for it. */
+/** Format of stdout if none is named for it. */
 export const DEFAULT_FORMAT: Format = "terminal";
 
 export function isFormat(value: string): value is Format {

@@ -18,7 +18,7 @@ import {
   SO_FAR,
 } from "./wording/messages.ts";
 
-/** What every case has: nothing is measured. */
+/** Defaults of a case; no time is measured. */
 const CASE = {
   position: null,
   outcome: "passed",

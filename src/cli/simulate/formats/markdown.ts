@@ -5,7 +5,7 @@ import { documentOf } from "./report-document.ts";
 /** By which a workflow finds its comment again; GitHub shows nothing of it. */
 export const MARKER = "<!-- signalbox-simulation -->";
 
-/** What has to stay free for the sections after the first screen. */
+/** Characters that stay free for the sections after the first screen. */
 const RESERVE = 40_000;
 
 /** One comment for a pull request: whole Markdown, never longer than 60,000 characters. */

@@ -17,7 +17,7 @@ import {
   verdictText,
 } from "./wording/comparison.ts";
 
-/** What a format gets besides the report. */
+/** Input of a format besides the report. */
 export interface FormatContext {
   readonly colour: boolean;
   /** Columns of the terminal. */
@@ -27,7 +27,7 @@ export interface FormatContext {
    * made.
    */
   readonly reportDigest: string | null;
-  /** What the command ends with; `null` where the report is printed by itself. */
+  /** The outcome of the command; `null` where a report is printed without one. */
   readonly verdict?: Verdict | null;
   /**
    * `false`: the terminal leaves variants by condition, changed reasons, coverage and unused rules
@@ -51,7 +51,7 @@ export function modelOf(report: SimulationReport) {
     /** Causes that change more than text or the order of a list. */
     changing: causes.filter((cause) => !isWithoutEffect(cause)),
     assertions: assertions === null ? null : assertionsOf(assertions, complete),
-    /** What differs as if candidates were promoted. */
+    /** Changes that only promotion makes. */
     difference: promotedDifference(report),
     /** `null` where some request is treated differently. */
     unchanged: unchangedText(report),

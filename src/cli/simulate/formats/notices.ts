@@ -13,7 +13,7 @@ import { changeWording, valueText, titleOf, worstChange } from "./wording/change
 import { assertionLinesOf, coverageMessage, cutText, INCOMPLETE } from "./wording/messages.ts";
 import { textDigest } from "../../../simulate/text-digest.ts";
 
-/** What a notice is about: the id of a rule in SARIF. */
+/** Subject of a notice: the rule id in SARIF. */
 export type NoticeRule =
   | "incomplete"
   | "assertion_failed"
@@ -35,13 +35,13 @@ export interface Notice {
   readonly message: string;
   /** The message of a format without titles. */
   readonly alone: string;
-  /** What stays the same while the notice stays the same. */
+  /** Stable identity, so that a platform recognises the notice in later runs. */
   readonly fingerprints: Readonly<Record<string, string>> | null;
-  /** Why somebody decided to live with it; `null` for most. */
+  /** Reason of a waiver; `null` for most. */
   readonly suppression: string | null;
 }
 
-type Said = Pick<Notice, "level" | "title" | "message"> & Partial<Notice>;
+type NoticeParts = Pick<Notice, "level" | "title" | "message"> & Partial<Notice>;
 
 /**
  * Controls of bidirectional text and the like would make a name look like another beside the code
@@ -53,12 +53,12 @@ function notice({
   message,
   alone = message,
   suppression = null,
-  ...said
-}: Said) {
+  ...others
+}: NoticeParts) {
   const shown: Notice = {
     rule: null,
     fingerprints: null,
-    ...said,
+    ...others,
     location,
     title: printable(title),
     message: printableLines(message),

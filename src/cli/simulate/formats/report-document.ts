@@ -41,13 +41,13 @@ export interface ReportDocument {
   readonly head: string;
   /** "SAME, no changes", "REVIEW, 1 breaks, 2 widen" */
   readonly heading: string;
-  /** For a terminal, which cuts it to a few lines. */
+  /** For a terminal, which omits rows that do not fit. */
   readonly screen: Screen;
   /** The same for the other formats. */
   readonly opening: readonly Block[];
   /** Of the page. */
   readonly figures: readonly Figure[];
-  /** What makes the report less than it seems: before everything but the first screen. */
+  /** Limits of the report, such as an incomplete run; printed right after the first screen. */
   readonly notices: readonly Block[];
   /** The verdict of each view; the page shows the sections of one of them. */
   readonly views: readonly ViewVerdict[];
@@ -194,7 +194,7 @@ function noticesOf({ complete, cut, declared, promoted }: ReportModel): readonly
   ];
 }
 
-/** What differs, in a few lines. */
+/** The differences in a few lines. */
 function summaryOf(report: ReportModel): readonly Block[] {
   const { base, head, complete, unchanged, assertions, verdicts, difference } = report;
   const { promoted_policies: candidates } = report;

@@ -47,7 +47,7 @@ function endMarkup(x: number, index: number, { text, mark }: FigureEnd, middle: 
   return html`${edge(from, x === COLUMNS.base ? middle : y, x - 8, y, mark)}${label(x, y, `${SIGNS[mark]}${text}`, mark)}`;
 }
 
-/** What is new is bold and its line thick, what is gone is dashed: nothing depends on a colour. */
+/** New endpoints are bold with a thick line, lost ones dashed: colour carries no meaning. */
 function edge(x1: number, y1: number, x2: number, y2: number, mark: FigureEnd["mark"]): Markup {
   const width = mark === "gained" ? 3 : 1;
   const dash = mark === "lost" ? html` stroke-dasharray="4 4"` : NOTHING;

@@ -28,7 +28,7 @@ interface PlainRow {
 }
 
 /**
- * What stands below the effects of a cause. @param single whether the report has no other cause.
+ * Rows below the effects of a cause. @param single whether the report has no other cause.
  */
 export function rowsOfCause(
   cause: CauseReport,
@@ -53,7 +53,7 @@ export function cutRows({ future_rows: latent }: ReportModel): readonly PlainRow
   return latentLimits(latent).map(note);
 }
 
-/** What the recorded answers of the routes whose cost differs would have cost, in one line. */
+/** Cost of recorded answers before and after, summed over the routes where it differs. */
 export function spentRows({ evidence, ...report }: ReportModel): readonly PlainRow[] {
   const [declared, promoted] = [evidence?.declared.costs ?? [], evidence?.promoted.costs ?? []];
   const costs = declared.length > 0 ? declared : promoted;
@@ -80,7 +80,7 @@ function laterText(change: LatentChange): string {
   return `${change.policy} ${latentText(change)}; no request of today uses it${change.view === "promoted" ? "; once promoted" : ""}`;
 }
 
-/** What a setting does that no request shows. */
+/** Effects of settings that change no decision. */
 function settingNotes(
   { groups, promoted_groups: later, entries, renames }: CauseReport,
   { changed_settings: settings }: ReportModel,
@@ -245,7 +245,7 @@ function modelNotes(cause: CauseReport): readonly string[] {
     : [`${now?.model} takes ${numberText(after)} tokens, ${was?.model} ${numberText(before)}`];
 }
 
-/** What a reviewer should know besides what requests meet, as sentences without a full stop. */
+/** Facts beside the effects on requests, as sentences without a full stop. */
 function notesOf(cause: CauseReport): readonly string[] {
   return [
     ...titleNotes(cause),
@@ -289,7 +289,7 @@ function titleNotes({ gains, routes, entries, renames }: CauseReport): readonly 
   );
 }
 
-/** Who is reached is a host, whatever its row is called. */
+/** The host that receives the data, whatever its provider is called. */
 function hostNotes({ gains, entries }: CauseReport): readonly string[] {
   const added = new Set(
     entries.flatMap(({ kind, subject, change }) =>

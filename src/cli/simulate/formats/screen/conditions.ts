@@ -7,7 +7,7 @@ import type { ReportModel } from "../model.ts";
 import { perScalar } from "../../../../simulate/request-scalars.ts";
 import { PLAIN_SAMPLE, preferenceValues } from "../../../../simulate/sample-request.ts";
 
-/** What callers choose for one request: the example of a plain group chooses none of it. */
+/** Preferences of the caller; plain requests have none. */
 const SOME = "preferences";
 const PREFERENCES = new Set([SOME, ...preferenceValues(null).map(([name]) => name)]);
 
@@ -44,8 +44,8 @@ export function conditionsText(groups: readonly ChangeGroup[], report: ReportMod
 }
 
 /**
- * What the example has and plain requests have not, although it is no condition of the group: other
- * requests of it have something else.
+ * Unusual values of the example that are no condition of the group, because its other requests have
+ * other values.
  */
 function unusualOf(
   { example }: ChangeGroup,
@@ -152,7 +152,7 @@ function joined(
 
 function conditionsOf(group: ChangeGroup, report: ReportModel): Conditions {
   const chosen = Object.keys(group.example.preferences ?? {});
-  // What is denied for a need is a condition already.
+  // The need that a denial is about is a condition already.
   const isNeeding = group.conditions.some(
     ({ dimension }) => dimension === "needs" || dimension === "features",
   );

@@ -21,8 +21,10 @@ export function losesOf({ base, head }: ChangeGroup): readonly string[] {
 }
 
 /**
- * What changes for the requests of a group. @param only their conditions, as text after a
- * semicolon.
+ * The change of a group's requests in one sentence.
+ *
+ * @param only their conditions, as text after a semicolon.
+ * @param isSingle whether the report has no other cause, whose facts the headline then has.
  */
 export function textOf(
   group: ChangeGroup,
@@ -201,7 +203,7 @@ export function processorText({
   return `${provider} in ${region}, ${KEPT[retention]}${trains ? ", trains on data" : ""}`;
 }
 
-/** Who keeps data longest comes first. */
+/** Longest retention first. */
 export function byRetention(left: DestinationReport, right: DestinationReport): number {
   return RETENTIONS.indexOf(right.retention) - RETENTIONS.indexOf(left.retention);
 }

@@ -76,7 +76,7 @@ const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
 function tagOf(group: ChangeGroup): EffectTag {
   if (isNewName(group)) return "CHANGES";
   const worst = worstChange(group.kinds);
-  // What is gone from the front of a plan is no other destination for those that follow.
+  // Without its former primary a plan reaches no new destination.
   if (worst === "primary_changed" && gainsOf(group).length === 0 && losesOf(group).length > 0)
     return "NARROWS";
   return worst === "primary_changed" && gainsOf(group).length > 0 ? "WIDENS" : TAGS[worst];
@@ -201,7 +201,7 @@ export function effectsOf(
   };
 }
 
-/** What a policy makes of a price, plain requests show too. */
+/** Policies that read prices change plain requests too, which have lines of their own. */
 function isByPrice({ example }: ChangeGroup, { entries }: CauseReport): boolean {
   const { max_price: most, sort } = example.preferences ?? {};
   return (

@@ -9,7 +9,7 @@ import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
 import { byRetention, destinationText, processorText } from "./effect-text.ts";
 
-/** A cause in one sentence without a full stop: what changes, in words. */
+/** The change of the files in one sentence without a full stop. */
 export function headlineOf(cause: CauseReport, report: ReportModel): string {
   const [first] = cause.entries;
   if (first === undefined)
@@ -211,7 +211,7 @@ function numbersOf(text: string | null): Readonly<Record<string, number>> {
   );
 }
 
-/** What differs of the assertions, and whether they accept more than before. */
+/** The change of an assertion, and whether it accepts more than before. */
 export function assertionText(
   { path, change, before, after }: ChangedEntry,
   { changed_settings: settings, assertions }: Pick<ReportModel, "changed_settings" | "assertions">,
@@ -232,7 +232,7 @@ export function assertionText(
       : `${path} is changed`;
   }
   if (member === undefined) {
-    // What it demands is in the details; its title says it in words.
+    // The details have what it demands; the title is for people.
     const title = /\btitle: "?(.*?)"?(?:, \w+: | \}$|$)/.exec(after ?? before ?? "")?.[1];
     return `assertion ${id} is ${change === "added" ? "new" : "removed"}${title === undefined ? "" : `: "${title}"`}`;
   }

@@ -58,7 +58,7 @@ export interface ScreenRow {
   readonly kept: boolean;
 }
 
-/** What a reviewer reads in thirty seconds: the same in every format that people read. */
+/** The first screen, for a decision in thirty seconds; the same facts in every format for people. */
 export interface Screen {
   readonly verdict: "FAIL" | "INCOMPLETE" | "REVIEW" | "SAME";
   readonly tone: Tone;

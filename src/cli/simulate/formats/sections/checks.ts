@@ -76,7 +76,7 @@ function assertionItem(result: AssertionModel): Item {
     ],
     kept: status === "FAIL",
     details: [
-      // A waiver that a part of the classes does not need may be needed by the others.
+      // In an incomplete run other classes may need the waiver.
       ["why", isPassed && waiver !== null ? null : quoted(message ?? "")],
       [
         "violated",
@@ -124,8 +124,7 @@ export function coverageSection({ assertions, complete }: ReportModel): Section 
 }
 
 /**
- * What changed policies would do with rows that no file has; `null` where no policy would do
- * anything else.
+ * Effects of changed policies on rows that no file has yet; `null` without any.
  */
 export function latentSection({ future_rows: latent }: ReportModel): Section | null {
   const changes = latent?.changes ?? [];
@@ -295,7 +294,7 @@ export function evidenceSection({ evidence, declared, promoted }: ReportModel): 
 
 const MOST_REQUESTS = 3;
 
-/** What recorded calls cost, and which of them change. */
+/** Cost of recorded calls, and the calls that are decided differently. */
 function seenBlocks(
   { calls, costs: rows }: EvidenceReport["declared"],
   view: string,

@@ -6,7 +6,7 @@ import type {
   CoverageResult,
 } from "../../../../simulate/report/report.ts";
 
-/** How a change is shown, the same in every format. */
+/** Symbol and tone of a change, the same in every format. */
 interface ChangeWording extends Change {
   readonly symbol: Mark;
   readonly tone: Tone;
@@ -33,7 +33,7 @@ export function changeWording(kind: ChangeKind): ChangeWording {
   return { ...CHANGES[kind], symbol, tone };
 }
 
-/** `words` with the worst at the front: the first of its words gives a group its symbol. */
+/** Kinds by rank, the worst first, which gives a group its symbol. */
 export function worstFirst(kinds: readonly ChangeKind[]): readonly ChangeKind[] {
   return kinds.toSorted((left, right) => CHANGES[left].rank - CHANGES[right].rank);
 }

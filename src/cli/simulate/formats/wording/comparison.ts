@@ -18,7 +18,7 @@ import {
   requestShapesText,
 } from "../../../terminal/printing.ts";
 
-/** What the second view adds to the first. */
+/** Changes of the promoted view that the declared one does not have. */
 export function promotedDifference({ declared, promoted }: SimulationReport) {
   const before = new Map(declared.groups.map((group) => [group.id, group]));
   const groups = promoted.groups.filter(({ id, shapes, classes }) => {
@@ -142,7 +142,7 @@ const MOVES: ReadonlySet<ChangeKind> = new Set<ChangeKind>([
   "reason_changed",
 ]);
 
-/** How the access of a view changes, in one sentence. */
+/** The change of access of a view, in one sentence. */
 export function accessSentence(report: SimulationReport, view: View): string {
   const { access, kinds, new_route_paths: gained, lost_data_paths: lost } = report[view];
   if (access === "equivalent" && report.promoted.access !== "equivalent")
@@ -234,8 +234,8 @@ export function unchangedText(
 const NO_CHANGES = "No changes. Head allows exactly what base allows.";
 
 /**
- * "1 policy differs; 2 changed settings": what is not the same and changes no class by itself;
- * empty where nothing is.
+ * "1 policy differs; 2 changed settings": differences that change no class of requests; empty
+ * without any.
  */
 function differencesText({
   base,

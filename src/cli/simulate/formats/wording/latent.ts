@@ -9,7 +9,7 @@ import { listText, numberText } from "../../../terminal/printing.ts";
 
 export const LATENT_TITLE = "Latent changes";
 
-/** What a latent change is, for readers who see one for the first time. */
+/** Defines latent changes for first-time readers. */
 export const LATENT_SENTENCE =
   "A changed policy decides differently for endpoints, workspaces or routes that no file has today.";
 
@@ -88,7 +88,7 @@ function named(what: string, values: readonly string[]): string {
   return `${what} ${or(values.map((value) => (value === NOT_DECLARED ? "one that no file declares" : value)))}`;
 }
 
-/** Longer lists are cut: the report as JSON has all values. */
+/** Longer lists are cut; the JSON report has all values. */
 const MOST_VALUES = 4;
 
 function or(values: readonly string[]): string {

@@ -37,7 +37,7 @@ export function cutText(cut: DimensionCut): string {
   return `${cut.dimension}: ${keptText(cut)}`;
 }
 
-/** "1 of 8 values", and what took the time: a reader has to know what to change. */
+/** "1 of 8 values", the costliest part of the run, and how to get further. */
 export function keptText({
   values,
   kept,
@@ -62,7 +62,7 @@ export function keptText({
   return `${amount}; ${most}: ${why}. ${raise}, or let the policy read less of ${dimension}`;
 }
 
-/** What a pass of an incomplete run means. */
+/** Meaning of PASS in an incomplete run. */
 export const SO_FAR = "only the classes that were decided were looked at";
 
 /** Why coverage and unused rules are not reported. */

@@ -18,7 +18,7 @@ const TONES = { "+": "good", "-": "stop", "~": "widen", "!": "widen" } as const;
 /** A denial that is added takes something away. */
 const DENIAL_TONES = { ...TONES, "+": "stop", "-": "good" } as const;
 
-/** What requests meet in base and in head, as one list in which only the marked lines differ. */
+/** The results of base and head as one list; only marked lines differ. */
 export function compareResults({ kinds, base, head }: Change): readonly DiffLine[] {
   const candidates = withHosts(comparePlans(base.plan, head.plan), base.plan);
   const shared = kinds.includes("sharing_changed")
@@ -154,8 +154,8 @@ function candidateText({ endpoint, model, provider, region }: CandidateReport): 
 }
 
 /**
- * What the requests of a group have in common, as lines of a name and values; a dimension that all
- * of them take is left out.
+ * The conditions that all requests of a group meet, as names and values; dimensions of which they
+ * have every value are omitted.
  */
 export function commonOf(
   group: ChangeGroup,
@@ -182,9 +182,9 @@ export function sampleText(sample: SampleRequest): string {
     ["features", sample.features.join(" ")],
     ["signature families", sample.signatureFamilies.join(" ")],
     ["stream", sample.stream ? "yes" : ""],
-    ["context", said(sample.context)],
-    ["max output", said(sample.maxOutput)],
-    ["reasoning effort", said(sample.reasoningEffort)],
+    ["context", chosen(sample.context)],
+    ["max output", chosen(sample.maxOutput)],
+    ["reasoning effort", chosen(sample.reasoningEffort)],
     ["dimensions", sample.dimensions === null ? "" : String(sample.dimensions)],
     ["preferences", preferences === null ? "" : JSON.stringify(preferences)],
     ["budget", sample.budget ?? ""],
@@ -197,6 +197,7 @@ export function sampleText(sample: SampleRequest): string {
   return [`${sample.workspace} requests ${sample.operation} of ${model}`, ...named].join(", ");
 }
 
-function said(effort: string): string {
-  return effort === "unspecified" ? "" : effort;
+/** Empty for the default. */
+function chosen(value: string): string {
+  return value === "unspecified" ? "" : value;
 }
