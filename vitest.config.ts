@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.ts";
 import { COMPILED } from "./test/support/node-cache.ts";
 
 // The test processes and the threads of their stores load what Node compiled once: compiling the
@@ -65,6 +66,7 @@ export default defineConfig({
   test: {
     globalSetup: ["test/support/bundle-store-thread.ts"],
     reporters: ["default", "./test/support/repeated.ts"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
