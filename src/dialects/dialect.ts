@@ -330,14 +330,16 @@ export interface OutgoingRequest {
 export interface HostedRequest extends OutgoingRequest {
   /** Registered names of members that the cloud does not take; they stand in the evidence. */
   readonly stripped: readonly string[];
-  /** Content type of the cloud's streams, lower case, without parameters. */
-  readonly streamType: string;
-  /** Removes the framing before `stream` reads the bytes. */
-  readonly unwrapStream: (stream: AnswerStream) => AnswerStream;
-  /** A whole answer as the protocol's own provider gives it. */
-  readonly unwrapAnswer: (bytes: Uint8Array) => Uint8Array;
-  /** As `Upstream.readError`, for the cloud's errors. */
-  readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
+  /**
+   * Content type of the cloud's streams, lower case, without parameters; default: the protocol's.
+   */
+  readonly streamType?: string;
+  /** Removes the framing before `stream` reads the bytes; default: there is none. */
+  readonly unwrapStream?: (stream: AnswerStream) => AnswerStream;
+  /** A whole answer as the protocol's own provider gives it; default: the cloud's is the same. */
+  readonly unwrapAnswer?: (bytes: Uint8Array) => Uint8Array;
+  /** As `Upstream.readError`, for the cloud's errors; default: they are the protocol's. */
+  readonly readError?: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
 /**

@@ -11,6 +11,7 @@ import type {
   AnswerStream,
   Dialect,
   EventParser,
+  HostedRequest,
   OutgoingRequest,
   StreamEnd,
   Surface,
@@ -113,25 +114,28 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
   const { flags, apiVersion } = target.provider;
   const host =
     flags.length === 0 && apiVersion === null ? null : (upstream.host?.(open, target) ?? null);
-  const expectsUsage = !flags.includes("no_stream_options");
-  const { streamType = EVENT_STREAM, readError } = host ?? upstream;
+  const { path, headers, body } = host ?? open;
+  const hosting: Partial<HostedRequest> = host ?? {};
+  const { stripped = [], unwrapStream, unwrapAnswer } = hosting;
+  const { streamType = upstream.streamType ?? EVENT_STREAM, readError = upstream.readError } =
+    hosting;
   // Member by member: the engine makes such an object at once, and a spread one step by step.
   return {
-    path: (host ?? open).path,
-    headers: (host ?? open).headers,
-    body: () => JSON.stringify((host ?? open).body),
+    path,
+    headers,
+    body: () => JSON.stringify(body),
     translated: open.translated,
-    stripped: host === null ? open.stripped : [...open.stripped, ...host.stripped],
+    stripped: stripped.length === 0 ? open.stripped : [...open.stripped, ...stripped],
     edits: open.edits,
     dropped: open.dropped,
-    expectsUsage,
+    expectsUsage: !flags.includes("no_stream_options"),
     streamType,
-    stream: host === null ? open.stream : () => host.unwrapStream(open.stream()),
-    answer: host === null ? open.answer : (bytes) => open.answer(host.unwrapAnswer(bytes)),
+    stream: unwrapStream === undefined ? open.stream : () => unwrapStream(open.stream()),
+    answer: unwrapAnswer === undefined ? open.answer : (bytes) => open.answer(unwrapAnswer(bytes)),
     streamOfAnswer:
-      host === null
+      unwrapAnswer === undefined
         ? open.streamOfAnswer
-        : (bytes) => open.streamOfAnswer(host.unwrapAnswer(bytes)),
+        : (bytes) => open.streamOfAnswer(unwrapAnswer(bytes)),
     readError,
   };
 }

@@ -23,8 +23,23 @@ export interface Kinds {
   readonly toolNeeds: (type: string) => Capability | null;
   /** Types of all other objects. */
   readonly types: TypeNeeds;
-  readonly unknownTool: (type: string, path: string) => ServiceError;
-  readonly unknownType: (path: string) => ServiceError;
+  /** The known types of tools, as an error names them. */
+  readonly toolTypes: readonly string[];
+  /** Beginning of the types of tools whose settings name a model that the provider calls. */
+  readonly modelTools?: string;
+  /** Code of the error for an unknown type of another object. */
+  readonly unknownType: "unknown_content_part" | "unknown_item_type";
+}
+
+/** The 400 for a definition of a tool that cannot be approved. */
+export function unknownTool(
+  { toolTypes, modelTools }: Kinds,
+  type: string,
+  path: string,
+): ServiceError {
+  if (modelTools !== undefined && type.startsWith(modelTools)) return otherModel(path);
+  const sentence = `${path} must be one of ${toolTypes.join(", ")}`;
+  return invalidRequest("unknown_tool_type", sentence, path);
 }
 
 /** Members that hold definitions of tools. */
@@ -182,7 +197,7 @@ class KindsWalk {
     if (name === "input" && isNested) return;
     this.#path.push(name);
     if (typeof value === "object") this.#value(value, owner, DEFINITIONS.includes(name));
-    else if (name === "tools") this.#refuseKind(this.#kinds.unknownTool("?", this.#print()));
+    else if (name === "tools") this.#refuseKind(unknownTool(this.#kinds, "?", this.#print()));
     if ((isNested || !this.#isKnown) && !RECORDS.includes(owner)) this.#name(name, value);
     this.#path.pop();
   }
@@ -193,7 +208,7 @@ class KindsWalk {
         this.#path.push(index);
         const item: JsonMember = value[index];
         if (typeof item === "object" && item !== null) this.#value(item, owner, isDefinition);
-        else if (isDefinition) this.#refuseKind(this.#kinds.unknownTool("?", this.#print()));
+        else if (isDefinition) this.#refuseKind(unknownTool(this.#kinds, "?", this.#print()));
         this.#path.pop();
       }
     } else if (isJsonObject(value)) {
@@ -206,14 +221,18 @@ class KindsWalk {
   }
 
   #type(type: string, isDefinition: boolean): void {
-    const { toolNeeds, types, unknownTool, unknownType } = this.#kinds;
-    const known = Object.hasOwn(types, type) ? (types[type] ?? null) : undefined;
+    const { toolNeeds, types, unknownType } = this.#kinds;
+    const known = ownValue(types, type);
     // A name of one protocol's tools may be that of another object, such as `custom`.
     const needs = isDefinition || known === undefined ? toolNeeds(type) : known;
     if (needs !== null) this.#reading.need(needs, this.#print("type"));
-    else if (isDefinition) this.#refuseKind(unknownTool(type, this.#print("type")));
+    else if (isDefinition) this.#refuseKind(unknownTool(this.#kinds, type, this.#print("type")));
     else if (known === undefined && this.#isKnown)
-      this.#reading.unknownKind ??= unknownType(this.#print("type"));
+      this.#reading.noteUnknownKind(
+        unknownType,
+        this.#print("type"),
+        "is not a type that this router supports",
+      );
   }
 
   /** A member that means the same in every object. */
@@ -276,7 +295,7 @@ export function storedState(param: string, sentence: string): ServiceError {
 }
 
 /** The 400 for a model that the provider would call beside the route's. */
-export function otherModel(param: string): ServiceError {
+function otherModel(param: string): ServiceError {
   const sentence = `${param} lets the provider call another model: routes.yaml defines which models may get a request`;
   return invalidRequest("unsupported_routing_field", sentence, param);
 }

@@ -293,6 +293,11 @@ export class RequestReading {
     this.refuseRequest(invalidRequest(code, `${path} ${rule}`, path));
   }
 
+  /** The first item, block or part of an unknown type. @param path of its `type`. */
+  noteUnknownKind(code: string, path: string, rule: string): void {
+    this.unknownKind ??= invalidRequest(code, `${path} ${rule}`, path);
+  }
+
   /** The first unknown member with a value; `null` where there is none. */
   unknownIn(object: JsonObject, known: readonly string[], role?: JsonValue): string | null {
     let unknown: string | null = null;

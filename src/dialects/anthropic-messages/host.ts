@@ -14,38 +14,25 @@ import type {
   HostedRequest,
   OutgoingRequest,
   StreamEnd,
-  Target,
+  Upstream,
 } from "../dialect.ts";
 import { readGeminiError } from "../gemini/read-answer.ts";
 import { memberIn, parseAnswerBytes, parseExactJsonText, textOf, type Members } from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../sse.ts";
 
-/** The wrappings that a provider may require by a flag; the compiler allows at most one of them. */
-const HOSTS: ReadonlyMap<
-  string,
-  (request: OutgoingRequest, upstreamModel: string) => HostedRequest
-> = new Map([
-  ["bedrock_invoke", hostOnBedrock],
-  ["vertex_raw_predict", hostOnVertex],
-]);
-
 /**
  * Wraps a finished messages or count_tokens request for the cloud that serves the provider's
- * models; `null` where none does.
+ * models; `null` where none does. The compiler allows at most one of the flags.
  */
-export function hostMessages(
-  request: OutgoingRequest,
-  { endpoint, provider }: Target,
-): HostedRequest | null {
-  for (const flag of provider.flags) {
-    const host = HOSTS.get(flag);
-    if (host !== undefined) return host(request, endpoint.upstreamModel);
-  }
-  return null;
-}
+export const hostMessages: NonNullable<Upstream["host"]> = (request, { endpoint, provider }) => {
+  const { flags } = provider;
+  if (flags.includes("bedrock_invoke")) return hostOnBedrock(request, endpoint.upstreamModel);
+  return flags.includes("vertex_raw_predict")
+    ? hostOnVertex(request, endpoint.upstreamModel)
+    : null;
+};
 
 const BEDROCK_VERSION = "bedrock-2023-05-31";
-const STREAM_TYPE = "application/vnd.amazon.eventstream";
 
 /**
  * Amazon Bedrock's InvokeModel: the path has the model and the method, the body has version and
@@ -64,7 +51,7 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
     body: counts ? countedBody(body) : body,
     headers: [],
     stripped,
-    streamType: STREAM_TYPE,
+    streamType: "application/vnd.amazon.eventstream",
     unwrapStream: (stream) => new InvokeStream(stream),
     unwrapAnswer: counts ? plainCount : plainAnswer,
     readError: readConverseError,
@@ -118,9 +105,6 @@ function hostOnVertex(request: OutgoingRequest, upstreamModel: string): HostedRe
     body,
     headers: betas === null ? [] : [BETA_HEADER, betas],
     stripped,
-    streamType: "text/event-stream",
-    unwrapStream: (stream) => stream,
-    unwrapAnswer: (bytes) => bytes,
     readError: readVertexError,
   };
 }
@@ -142,18 +126,13 @@ const DIRECT_HINTS = ["service_tier", "speed", "diagnostics"];
  */
 const OURS = ["anthropic_version", "anthropic_beta"];
 
-/** A body for a cloud, and the registered names of members that were taken out. */
-interface HostedBody {
-  readonly body: Members;
-  readonly stripped: readonly string[];
-}
-
 /**
- * The members of a request that a cloud accepts, with the cloud's name of the version.
+ * The members of a request that a cloud accepts, with the cloud's name of the version, and the
+ * registered names of those that were taken out.
  *
  * @param elsewhere members that the cloud has elsewhere, such as in the path.
  */
-function hostedBody(body: JsonObject, version: string, elsewhere: readonly string[]): HostedBody {
+function hostedBody(body: JsonObject, version: string, elsewhere: readonly string[]) {
   // Without a prototype, so that a member `__proto__` is sent as a member.
   const kept: Members = Object.create(null);
   const stripped: string[] = [];
@@ -169,10 +148,8 @@ function hostedBody(body: JsonObject, version: string, elsewhere: readonly strin
 
 /** The value of a header in a list of names and values by turns; `null` where it is absent. */
 function headerIn(headers: readonly string[], name: string): string | null {
-  for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index] === name) return headers[index + 1] ?? null;
-  }
-  return null;
+  const index = headers.indexOf(name);
+  return index === -1 ? null : (headers[index + 1] ?? null);
 }
 
 /**
@@ -208,10 +185,7 @@ function withoutMarks(marked: JsonObject): {
   return { plain, intervened: marked[ACTION] === INTERVENED };
 }
 
-/**
- * The object with the stop reason of withheld answers: an intervention must not look like a normal
- * end.
- */
+/** With the stop reason of withheld answers: an intervention must not look like a normal end. */
 function asWithheld(object: JsonObject): JsonObject {
   return { ...object, stop_reason: WITHHELD };
 }

@@ -180,9 +180,8 @@ function readFormat(
     isJsonObject(output_format) &&
     canonicalJson(format) !== canonicalJson(output_format)
   ) {
-    const sentence =
-      "output_format and output_config.format ask for different things; send one of them";
-    reading.refuseRequest(invalidRequest("conflicting_fields", sentence, "output_format"));
+    const rule = "and output_config.format ask for different things; send one of them";
+    reading.refuseMember("conflicting_fields", "output_format", rule);
   }
   const newer = readSchema(format, "output_config.format", reading);
   return newer ?? readSchema(output_format, "output_format", reading);

@@ -1,4 +1,3 @@
-import { invalidRequest } from "../../canon/error.ts";
 import type {
   AssistantPart,
   CacheMark,
@@ -231,8 +230,8 @@ function readBlock(
 /** An unknown block cannot be approved: only a route that forwards unknown members accepts it. */
 function noteUnknownBlock(context: BlockContext, path: string, reading: RequestReading): void {
   reading.useNative(path);
-  const sentence = `${path}.type must be one of ${blocksOf(context)}`;
-  reading.unknownKind ??= invalidRequest("unknown_content_part", sentence, `${path}.type`);
+  const rule = `must be one of ${blocksOf(context)}`;
+  reading.noteUnknownKind("unknown_content_part", `${path}.type`, rule);
 }
 
 function readKind(

@@ -1,10 +1,10 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { isJsonObject, type JsonObject } from "../../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { ProtocolHeaders } from "../../canon/request.ts";
-import { ownValue } from "../json.ts";
-import { otherModel, storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
+import { ownValue, textOf } from "../json.ts";
+import { storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
 import {
   CORE,
   HINT,
@@ -34,7 +34,7 @@ const SHARED_FIELDS: FieldRegistry = {
   /** Older spelling of `output_config.format`, still sent by clients. */
   output_format: CORE,
   context_management: CORE,
-  compaction: { class: "core", uses: "native_messages" },
+  compaction: { uses: "native_messages" },
   mcp_servers: { class: "egress", needs: "mcp", uses: "native_messages" },
   cache_control: HINT,
   speed: HINT,
@@ -52,9 +52,9 @@ export const MESSAGES_FIELDS: FieldRegistry = {
   max_tokens: CORE,
   stream: CORE,
   stop_sequences: CORE,
-  temperature: { class: "core", uses: "sampling" },
-  top_p: { class: "core", uses: "sampling" },
-  top_k: { class: "core", uses: "top_k" },
+  temperature: { uses: "sampling" },
+  top_p: { uses: "sampling" },
+  top_k: { uses: "top_k" },
   service_tier: HINT,
   diagnostics: HINT,
   container: STATE,
@@ -201,10 +201,8 @@ const SERVER_TOOLS: Readonly<Record<string, Capability>> = {
   tool_search_tool_bm25: "tools",
 };
 
-export function serverToolNeeds(name: unknown): Capability | null {
-  return typeof name === "string" && Object.hasOwn(SERVER_TOOLS, name)
-    ? (SERVER_TOOLS[name] ?? null)
-    : null;
+export function serverToolNeeds(name: JsonMember): Capability | null {
+  return ownValue(SERVER_TOOLS, textOf(name)) ?? null;
 }
 
 /**
@@ -231,9 +229,6 @@ function toolNeeds(type: string): Capability | null {
     : (TOOL_TYPES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? null);
 }
 
-/** The known types as an error names them. */
-const TOOL_TYPE_LIST = ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)].join(", ");
-
 /**
  * Types that carry content and settings only: of sources, citations, results, edits and choices
  * (Anthropic's SDK, `messages.d.ts`).
@@ -258,12 +253,9 @@ const TYPES: TypeNeeds = {
 export const MESSAGES_KINDS: Kinds = {
   toolNeeds,
   types: TYPES,
-  unknownTool: (type, path) =>
-    type.startsWith("advisor_")
-      ? otherModel(path)
-      : invalidRequest("unknown_tool_type", `${path} must be one of ${TOOL_TYPE_LIST}`, path),
-  unknownType: (path) =>
-    invalidRequest("unknown_content_part", `${path} is not a type that this router supports`, path),
+  toolTypes: ["custom", ...TOOL_TYPES.map(([beginning]) => `${beginning}*`)],
+  modelTools: "advisor_",
+  unknownType: "unknown_content_part",
 };
 
 /** Blocks that an error names for a position. */

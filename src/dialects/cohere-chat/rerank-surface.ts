@@ -141,7 +141,7 @@ const RERANK_FIELDS: FieldRegistry = {
   top_n: CORE,
   top_k: CORE,
   return_documents: CORE,
-  max_tokens_per_doc: { class: "core", uses: "document_limit" },
+  max_tokens_per_doc: { uses: "document_limit" },
   truncation: CORE,
   rank_fields: CORE,
   max_chunks_per_doc: CORE,

@@ -16,11 +16,11 @@ import {
   STREAMING_RULES,
   anyOf,
   arrayOf,
+  conditional,
   nullable,
   nullableInteger,
   nullableList,
   objectOf,
-  conditional,
   type EventStream,
 } from "../contract-schemas.ts";
 import type {
@@ -290,7 +290,7 @@ const chatUpstream: Upstream = {
   parseStream: parseChatStream,
   parseAnswer: parseChatAnswer,
   readError: readChatError,
-  host: deploymentHost(readChatError),
+  host: deploymentHost,
 };
 
 /** Rerank in Jina's form, which most providers of OpenAI's protocols serve too. */

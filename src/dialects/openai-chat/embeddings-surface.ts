@@ -21,8 +21,14 @@ import { upstreamFor } from "../exchange-plan.ts";
 import { flagOrNull, numberOrNull, ownValue, textOf } from "../json.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { itemsByFirst } from "./moderations-surface.ts";
-import type { RequestReading } from "../request-reading.ts";
-import { refusingUnknown, type FieldRegistry } from "../request-reading.ts";
+import {
+  CORE,
+  IDENTITY,
+  OURS,
+  refusingUnknown,
+  type FieldRegistry,
+  type RequestReading,
+} from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
   callTo,
@@ -42,17 +48,17 @@ import { asBase64Text, asFloatText } from "../unary/vectors.ts";
 
 /** Every known top-level member of an embeddings request. */
 const EMBEDDINGS_FIELDS: FieldRegistry = {
-  model: {},
-  input: {},
-  dimensions: {},
-  output_dimension: {},
-  encoding_format: {},
+  model: CORE,
+  input: CORE,
+  dimensions: CORE,
+  output_dimension: CORE,
+  encoding_format: CORE,
   input_type: { uses: "input_purpose" },
-  truncation: {},
-  output_dtype: {},
-  on_partial: { class: "ours" },
-  user: { class: "identity" },
-  provider: { class: "ours" },
+  truncation: CORE,
+  output_dtype: CORE,
+  on_partial: OURS,
+  user: IDENTITY,
+  provider: OURS,
 };
 
 /** Reads validated embeddings bodies. */

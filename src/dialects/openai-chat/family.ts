@@ -1,4 +1,4 @@
-import { invalidRequest, type ErrorKind, type ServiceError } from "../../canon/error.ts";
+import type { ErrorKind, ServiceError } from "../../canon/error.ts";
 import type {
   DataSource,
   FilePart,
@@ -22,14 +22,7 @@ import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import type { BodyReader, RequestShape } from "../../canon/request.ts";
 import { PLAIN_BODY } from "../body-reader.ts";
 import { readDataUrl } from "../data-url.ts";
-import type {
-  HostedRequest,
-  OutgoingRequest,
-  RequestReader,
-  Target,
-  Translation,
-  Upstream,
-} from "../dialect.ts";
+import type { RequestReader, Target, Translation, Upstream } from "../dialect.ts";
 import { flagOrNull, listOf, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
 import { readKinds, storedState, type Kinds } from "../kinds.ts";
 import {
@@ -397,8 +390,8 @@ function readIncludeUsage(
 ): boolean {
   if (!isJsonObject(options)) return false;
   if (stream === true) return options.include_usage === true;
-  const sentence = "stream_options is only allowed when stream is true";
-  reading.refuseRequest(invalidRequest("invalid_stream_options", sentence, "stream_options"));
+  const rule = "is only allowed when stream is true";
+  reading.refuseMember("invalid_stream_options", "stream_options", rule);
   return false;
 }
 
@@ -414,8 +407,8 @@ export function partType<Known extends object>(
 ): (keyof Known & string) | null {
   const type = memberIn(part, "type");
   if (typeof type === "string" && isKeyOf(known, type)) return type;
-  const sentence = `${path}.type must be one of ${Object.keys(known).join(", ")}`;
-  reading.unknownKind ??= invalidRequest("unknown_content_part", sentence, `${path}.type`);
+  const rule = `must be one of ${Object.keys(known).join(", ")}`;
+  reading.noteUnknownKind("unknown_content_part", `${path}.type`, rule);
   return null;
 }
 
@@ -490,18 +483,7 @@ export function deploymentPath(
 }
 
 /** Only the path differs: framing, members and errors are the protocol's. */
-export function deploymentHost(readError: Upstream["readError"]): NonNullable<Upstream["host"]> {
-  return (request: OutgoingRequest, target: Target): HostedRequest | null => {
-    const path = deploymentPath(request.path, target);
-    if (path === request.path) return null;
-    return {
-      ...request,
-      path,
-      stripped: [],
-      streamType: "text/event-stream",
-      unwrapStream: (stream) => stream,
-      unwrapAnswer: (bytes) => bytes,
-      readError,
-    };
-  };
-}
+export const deploymentHost: NonNullable<Upstream["host"]> = (request, target) => {
+  const path = deploymentPath(request.path, target);
+  return path === request.path ? null : { ...request, path, stripped: [] };
+};

@@ -32,7 +32,14 @@ import { upstreamFor } from "../exchange-plan.ts";
 import { listOf, memberIn, textOf } from "../json.ts";
 import { OPENAI_FAMILY } from "./family.ts";
 import { categoryRecord, verdictsOf } from "./moderations-upstream.ts";
-import { refusingUnknown, type FieldRegistry, type RequestReading } from "../request-reading.ts";
+import {
+  CORE,
+  IDENTITY,
+  OURS,
+  refusingUnknown,
+  type FieldRegistry,
+  type RequestReading,
+} from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
   resultOf,
@@ -47,10 +54,10 @@ import {
 
 /** Every known top-level member of a moderations request. */
 const MODERATIONS_FIELDS: FieldRegistry = {
-  model: {},
-  input: {},
-  user: { class: "identity" },
-  provider: { class: "ours" },
+  model: CORE,
+  input: CORE,
+  user: IDENTITY,
+  provider: OURS,
 };
 
 /** Reads validated moderations bodies. Without a model, the workspace's default route is meant. */

@@ -1,5 +1,4 @@
 import type { Capability } from "../../canon/capability.ts";
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, Tool } from "../../canon/generate/generate-request.ts";
 import {
   isJsonObject,
@@ -11,8 +10,17 @@ import { REASONING_EFFORTS } from "../../canon/request.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
 import { turnsOpening } from "../body-reader.ts";
 import { flagOrNull, memberIn, numberOrNull, ownValue, textOf, textOrNull } from "../json.ts";
-import { otherModel, type Kinds } from "../kinds.ts";
-import { hasUnknownMember, type FieldRegistry, type RequestReading } from "../request-reading.ts";
+import { unknownTool, type Kinds } from "../kinds.ts";
+import {
+  CORE,
+  HINT,
+  IDENTITY,
+  OURS,
+  STATE,
+  hasUnknownMember,
+  type FieldRegistry,
+  type RequestReading,
+} from "../request-reading.ts";
 import { singleCallFeature } from "../translate-request.ts";
 import {
   noteFormat,
@@ -33,28 +41,28 @@ import { PART_NEEDS, readMessages } from "./read-messages.ts";
  * (docs/protocols.md#classes-of-request-members).
  */
 export const CHAT_FIELDS: FieldRegistry = {
-  model: {},
-  messages: {},
-  stream: {},
-  stream_options: {},
+  model: CORE,
+  messages: CORE,
+  stream: CORE,
+  stream_options: CORE,
   tools: { class: "capability" },
-  tool_choice: {},
-  parallel_tool_calls: {},
+  tool_choice: CORE,
+  parallel_tool_calls: CORE,
   functions: { class: "capability", needs: "tools", uses: "native_chat" },
   function_call: { needs: "tools", uses: "native_chat" },
   response_format: { class: "capability" },
   temperature: { uses: "sampling" },
   top_p: { uses: "sampling" },
-  frequency_penalty: {},
-  presence_penalty: {},
-  logit_bias: {},
+  frequency_penalty: CORE,
+  presence_penalty: CORE,
+  logit_bias: CORE,
   logprobs: { class: "capability", needs: "logprobs", uses: "token_logprobs" },
-  top_logprobs: {},
-  max_tokens: {},
-  max_completion_tokens: {},
-  n: {},
+  top_logprobs: CORE,
+  max_tokens: CORE,
+  max_completion_tokens: CORE,
+  n: CORE,
   seed: { uses: "seed" },
-  stop: {},
+  stop: CORE,
   reasoning_effort: { class: "capability" },
   verbosity: { uses: "verbosity" },
   modalities: { class: "capability" },
@@ -62,15 +70,15 @@ export const CHAT_FIELDS: FieldRegistry = {
   prediction: { class: "capability", needs: "predicted_output", uses: "native_chat" },
   web_search_options: { class: "egress", needs: "web_search", uses: "native_chat" },
   moderation: { uses: "native_chat" },
-  service_tier: { class: "hint" },
-  prompt_cache_key: { class: "hint" },
-  prompt_cache_retention: { class: "hint" },
-  prompt_cache_options: { class: "hint" },
-  store: { class: "state" },
-  metadata: { class: "identity" },
-  user: { class: "identity" },
-  safety_identifier: { class: "identity" },
-  provider: { class: "ours" },
+  service_tier: HINT,
+  prompt_cache_key: HINT,
+  prompt_cache_retention: HINT,
+  prompt_cache_options: HINT,
+  store: STATE,
+  metadata: IDENTITY,
+  user: IDENTITY,
+  safety_identifier: IDENTITY,
+  provider: OURS,
 };
 
 /** Tool types of this protocol's providers, and the capability that each one requires. */
@@ -93,15 +101,6 @@ function toolNeeds(type: string): Capability | null {
   return ownValue(TOOL_NEEDS, type) ?? null;
 }
 
-/** The settings of this tool name the model that the provider calls. */
-const MODEL_TOOL = "openrouter:advisor";
-
-function unknownTool(type: string, path: string): ServiceError {
-  if (type === MODEL_TOOL) return otherModel(path);
-  const sentence = `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`;
-  return invalidRequest("unknown_tool_type", sentence, path);
-}
-
 export const CHAT_KINDS: Kinds = {
   toolNeeds,
   types: {
@@ -114,9 +113,9 @@ export const CHAT_KINDS: Kinds = {
     ephemeral: null,
     grammar: null,
   },
-  unknownTool,
-  unknownType: (path) =>
-    invalidRequest("unknown_content_part", `${path} is not a type that this router supports`, path),
+  toolTypes: Object.keys(TOOL_NEEDS),
+  modelTools: "openrouter:advisor",
+  unknownType: "unknown_content_part",
 };
 
 /** Members of chat and legacy completions that have the provider keep something. */
@@ -323,7 +322,7 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
   const type = isJsonObject(tool) ? (tool.type ?? implied) : undefined;
   const capability = typeof type === "string" ? toolNeeds(type) : null;
   if (capability === null) {
-    reading.refuseRequest(unknownTool(textOf(type), `${path}.type`));
+    reading.refuseRequest(unknownTool(CHAT_KINDS, textOf(type), `${path}.type`));
     return null;
   }
   reading.need(capability, path);

@@ -1,4 +1,3 @@
-import { invalidRequest } from "../../canon/error.ts";
 import type {
   AssistantPart,
   AudioPart,
@@ -389,8 +388,9 @@ function readArguments(text: string, path: string, reading: RequestReading): str
     return "{}";
   }
   if (reading.forTranslation && !isCallable(parseExactJsonText(text))) {
-    const sentence = `${path} must be the text of a JSON object: an endpoint that may get the request takes nothing else`;
-    reading.refuseRequest(invalidRequest("invalid_tool_arguments", sentence, path));
+    const rule =
+      "must be the text of a JSON object: an endpoint that may get the request takes nothing else";
+    reading.refuseMember("invalid_tool_arguments", path, rule);
   }
   return text;
 }

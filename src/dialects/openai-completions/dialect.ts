@@ -49,6 +49,9 @@ import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-cha
 import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
 import { BodyEdit, editedBody } from "../relay.ts";
 import {
+  CORE,
+  IDENTITY,
+  OURS,
   refusingUnknown,
   shownName,
   type FieldRegistry,
@@ -62,25 +65,25 @@ import { SseEventParser } from "../sse.ts";
  * (docs/protocols.md#classes-of-request-members).
  */
 export const COMPLETIONS_FIELDS: FieldRegistry = {
-  model: {},
-  prompt: {},
-  stream: {},
-  stream_options: {},
+  model: CORE,
+  prompt: CORE,
+  stream: CORE,
+  stream_options: CORE,
   suffix: { uses: "native_completions" },
   echo: { uses: "native_completions" },
-  best_of: {},
-  n: {},
+  best_of: CORE,
+  n: CORE,
   logprobs: { needs: "logprobs", uses: "native_completions" },
-  max_tokens: {},
+  max_tokens: CORE,
   temperature: { uses: "sampling" },
   top_p: { uses: "sampling" },
-  frequency_penalty: {},
-  presence_penalty: {},
-  logit_bias: {},
+  frequency_penalty: CORE,
+  presence_penalty: CORE,
+  logit_bias: CORE,
   seed: { uses: "seed" },
-  stop: {},
-  user: { class: "identity" },
-  provider: { class: "ours" },
+  stop: CORE,
+  user: IDENTITY,
+  provider: OURS,
 };
 
 const REQUESTS = openAiRequests({
@@ -415,6 +418,6 @@ export const dialect: Dialect = {
     parseStream: () => new SseEventParser(new CompletionReader()),
     parseAnswer: (bytes) => readWhole(bytes, new CompletionReader()),
     readError: readChatError,
-    host: deploymentHost(readChatError),
+    host: deploymentHost,
   },
 };

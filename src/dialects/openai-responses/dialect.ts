@@ -13,12 +13,12 @@ import {
   PREFERENCES,
   anyOf,
   arrayOf,
+  conditional,
   eventSchemas,
   eventUnion,
   nullableInteger,
   nullableList,
   objectOf,
-  conditional,
   type EventStream,
   type EventTable,
 } from "../contract-schemas.ts";
@@ -329,7 +329,7 @@ const responsesUpstream: Upstream = {
       ? parseTokenCount(bytes)
       : parseResponsesAnswer(bytes, target.model.signatureFamily),
   readError: readChatError,
-  host: deploymentHost(readChatError),
+  host: deploymentHost,
 };
 
 /** The row of `dialects/table.ts`. */

@@ -189,8 +189,7 @@ function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest[
   noteFormat(type, path, body.tools, forcesTool(body.tool_choice), reading);
   if (type === "json_object") return { kind: type };
   if (isJsonObject(schema)) return schemaFormat(format, schema);
-  const sentence = `${path} must have a schema where its type is json_schema`;
-  reading.refuseRequest(invalidRequest("missing_field", sentence, path));
+  reading.refuseMember("missing_field", path, "must have a schema where its type is json_schema");
   return null;
 }
 

@@ -1,4 +1,4 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type {
   AssistantPart,
   AudioPart,
@@ -154,8 +154,7 @@ function readMessage(
     const texts = readContent(content, "system", isTextPart, member, reading);
     builder.turn({ role: "system", authority: role, content: texts });
   } else {
-    const sentence = `${path}.role must be one of ${ROLES.join(", ")}`;
-    reading.refuseRequest(invalidRequest("invalid_value", sentence, `${path}.role`));
+    reading.refuseMember("invalid_value", `${path}.role`, `must be one of ${ROLES.join(", ")}`);
   }
 }
 
@@ -231,8 +230,8 @@ function readCall(item: JsonObject, path: string, reading: RequestReading): Tool
   const isEmpty = text.trim() === "";
   if (isEmpty) reading.dropped.add("tool_arguments_normalised");
   else if (reading.forTranslation && !isJsonObject(parseJsonText(text))) {
-    const sentence = `${path}.arguments must be the JSON text of an object`;
-    reading.refuseRequest(invalidRequest("invalid_tool_arguments", sentence, `${path}.arguments`));
+    const rule = "must be the JSON text of an object";
+    reading.refuseMember("invalid_tool_arguments", `${path}.arguments`, rule);
   }
   return { kind: "tool_call", id, name, arguments: isEmpty ? "{}" : text, cache: null };
 }
@@ -260,8 +259,8 @@ function noteNativeItem(
   reading: RequestReading,
 ): void {
   if (!Object.hasOwn(RESPONSES_TYPES, type)) {
-    const sentence = `${path}.type is not an item type that this router supports`;
-    reading.unknownKind ??= invalidRequest("unknown_item_type", sentence, `${path}.type`);
+    const rule = "is not an item type that this router supports";
+    reading.noteUnknownKind("unknown_item_type", `${path}.type`, rule);
   }
   reading.useNative(`${path}.type`);
   const { encrypted_content: sealed } = item;
@@ -457,14 +456,9 @@ function readAudio(
 /** The text of a member that must be one; refused, and empty, where it is none. */
 function requireText(value: JsonMember, path: string, reading: RequestReading): string {
   if (typeof value === "string") return value;
-  reading.refuseRequest(textFault(value, path));
+  if (value == null) reading.refuseMember("missing_field", path, "is required");
+  else reading.refuseMember("invalid_type", path, "must be a string");
   return "";
-}
-
-function textFault(value: JsonMember, path: string): ServiceError {
-  return value == null
-    ? invalidRequest("missing_field", `${path} is required`, path)
-    : invalidRequest("invalid_type", `${path} must be a string`, path);
 }
 
 /** Joins items that belong to one turn. */

@@ -36,7 +36,6 @@ import {
   fillEvent,
   fillItem,
   fillResource,
-  isFullEvent,
   isFullResource,
   printErrorEvent,
   printFailed,
@@ -227,7 +226,9 @@ export class ResponsesStreamObserver extends RelayedStream {
       if (type.endsWith(DELTA) && !type.endsWith(SOUND)) this.outputCharacters += characters;
       this.#begun = true;
       events.push(
-        tagged === value && isFullEvent(type, value) ? bytes : this.#printed(type, data, missing),
+        tagged === value && fillEvent(type, value) === value
+          ? bytes
+          : this.#printed(type, data, missing),
       );
       return;
     }
@@ -269,13 +270,13 @@ export class ResponsesStreamObserver extends RelayedStream {
     if (event !== placed) this.edits |= SIGNATURES_MARKED;
     const { response } = event;
     const isLifecycle = isJsonObject(response);
-    const isFull = isLifecycle ? isFullResource(response) : isFullEvent(type, event);
-    if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
-    if (isFull && !TERMINALS.includes(type)) return formatSseEvent(JSON.stringify(event), type);
     const filled = isLifecycle
       ? { ...event, response: fillResource(response, this.#context) }
       : fillEvent(type, event);
-    return formatSseEvent(JSON.stringify(filled), type);
+    const isFull = isLifecycle ? isFullResource(response) : filled === event;
+    if (!isFull || missing !== null) this.edits |= MEMBERS_FILLED;
+    const isSame = isFull && !TERMINALS.includes(type);
+    return formatSseEvent(JSON.stringify(isSame ? event : filled), type);
   }
 
   /** The positions that the event lacks; `null` where it has all. */

@@ -2,53 +2,54 @@ import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Kinds, TypeNeeds } from "../kinds.ts";
-import type { FieldRegistry } from "../request-reading.ts";
+import { CORE, HINT, IDENTITY, OURS, STATE, type FieldRegistry } from "../request-reading.ts";
+import { ownValue } from "../json.ts";
 
 /**
  * Every known top-level member of a responses request
  * (docs/protocols.md#classes-of-request-members), those of coding agents included.
  */
 export const RESPONSES_FIELDS: FieldRegistry = {
-  model: {},
-  input: {},
+  model: CORE,
+  input: CORE,
   instructions: { uses: "conversation" },
-  stream: {},
-  stream_options: {},
+  stream: CORE,
+  stream_options: CORE,
   tools: { uses: "conversation" },
-  tool_choice: {},
-  parallel_tool_calls: {},
+  tool_choice: CORE,
+  parallel_tool_calls: CORE,
   max_tool_calls: { uses: "native_responses" },
-  max_output_tokens: {},
+  max_output_tokens: CORE,
   temperature: { uses: "sampling" },
   top_p: { uses: "sampling" },
-  frequency_penalty: {},
-  presence_penalty: {},
-  top_logprobs: {},
-  reasoning: {},
-  text: {},
-  include: {},
-  truncation: {},
+  frequency_penalty: CORE,
+  presence_penalty: CORE,
+  top_logprobs: CORE,
+  reasoning: CORE,
+  text: CORE,
+  include: CORE,
+  truncation: CORE,
   moderation: { uses: "native_responses" },
   access_programs: { uses: "native_responses" },
   image: { uses: "native_responses" },
-  service_tier: { class: "hint" },
-  prompt_cache_key: { class: "hint" },
-  prompt_cache_retention: { class: "hint" },
-  prompt_cache_options: { class: "hint" },
-  store: { class: "state" },
-  background: { class: "state" },
-  background_options: { class: "state" },
-  previous_response_id: { class: "state" },
-  conversation: { class: "state" },
-  prompt: { class: "state" },
-  context_management: { class: "state" },
-  metadata: { class: "identity" },
-  user: { class: "identity" },
-  safety_identifier: { class: "identity" },
-  client_metadata: { class: "identity" },
+  service_tier: HINT,
+  prompt_cache_key: HINT,
+  prompt_cache_retention: HINT,
+  prompt_cache_options: HINT,
+  store: STATE,
+  background: STATE,
+  background_options: STATE,
+  previous_response_id: STATE,
+  conversation: STATE,
+  prompt: STATE,
+  context_management: STATE,
+  metadata: IDENTITY,
+  user: IDENTITY,
+  safety_identifier: IDENTITY,
+  client_metadata: IDENTITY,
   /** The chat protocol's spelling of `text.format`; sent as that. */
-  response_format: { class: "ours" },
-  provider: { class: "ours" },
+  response_format: OURS,
+  provider: OURS,
 };
 
 /** Members of `reasoning`, `text` and `stream_options` that canon can hold. */
@@ -89,9 +90,8 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
 const PREFIXES = ["web_search", "computer"] as const;
 
 function toolNeeds(type: string): Capability | null {
-  if (Object.hasOwn(TOOL_NEEDS, type)) return TOOL_NEEDS[type] ?? null;
   const prefix = PREFIXES.find((one) => type.startsWith(`${one}_`));
-  return prefix === undefined ? null : (TOOL_NEEDS[prefix] ?? null);
+  return ownValue(TOOL_NEEDS, type) ?? ownValue(TOOL_NEEDS, prefix ?? "") ?? null;
 }
 
 /**
@@ -148,14 +148,8 @@ export const RESPONSES_TYPES: TypeNeeds = {
 export const RESPONSES_KINDS: Kinds = {
   toolNeeds,
   types: RESPONSES_TYPES,
-  unknownTool: (_type, path) =>
-    invalidRequest(
-      "unknown_tool_type",
-      `${path} must be one of ${Object.keys(TOOL_NEEDS).join(", ")}`,
-      path,
-    ),
-  unknownType: (path) =>
-    invalidRequest("unknown_item_type", `${path} is not a type that this router supports`, path),
+  toolTypes: Object.keys(TOOL_NEEDS),
+  unknownType: "unknown_item_type",
 };
 
 /** The requested format, in the spelling of `text.format`. */

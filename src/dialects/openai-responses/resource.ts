@@ -101,13 +101,7 @@ function echoedReasoning(reasoning: JsonObject): JsonObject {
   return { effort: effort ?? null, summary: summary ?? older ?? null };
 }
 
-/** The end of an answer in its resource. */
-interface Conclusion {
-  readonly status: "completed" | "incomplete";
-  readonly incomplete_details: { readonly reason: string } | null;
-}
-
-const COMPLETED: Conclusion = { status: "completed", incomplete_details: null };
+const COMPLETED = { status: "completed", incomplete_details: null } as const;
 
 /**
  * Status and details for a finish reason (docs/protocols.md#finish-reasons). A refusal with a text
@@ -115,7 +109,7 @@ const COMPLETED: Conclusion = { status: "completed", incomplete_details: null };
  *
  * @param refused whether the answer holds a refusal.
  */
-export function conclusionOf(reason: FinishReason, refused: boolean): Conclusion {
+export function conclusionOf(reason: FinishReason, refused: boolean) {
   switch (reason) {
     case "stop":
     case "stop_sequence":
@@ -135,8 +129,8 @@ export function conclusionOf(reason: FinishReason, refused: boolean): Conclusion
   }
 }
 
-function incomplete(reason: string): Conclusion {
-  return { status: "incomplete", incomplete_details: { reason } };
+function incomplete(reason: string) {
+  return { status: "incomplete", incomplete_details: { reason } } as const;
 }
 
 /** Codes of the protocol for a failed answer, and three more that coding agents handle. */
@@ -204,8 +198,9 @@ export function printErrorEvent(error: ServiceError, requestId: string): Uint8Ar
  * and in its text parts.
  */
 export function isFullResource(response: JsonObject): boolean {
+  const { output } = response;
   return (
-    RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)) && isFullOutput(response.output)
+    RESOURCE_MEMBERS.every((name) => Object.hasOwn(response, name)) && fillOutput(output) === output
   );
 }
 
@@ -227,8 +222,7 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
   const filled: Members = { ...response };
   for (const name of RESOURCE_MEMBERS)
     if (!Object.hasOwn(response, name)) filled[name] = defaults[name] ?? null;
-  const { output } = filled;
-  if (Array.isArray(output)) filled.output = output.map(fillItem);
+  filled.output = fillOutput(filled.output);
   filled.request_id = context.requestId;
   return filled;
 }
@@ -244,22 +238,12 @@ const TEXT_EVENTS = ["response.output_text.delta", "response.output_text.done"];
 const PART_EVENTS = ["response.content_part.added", "response.content_part.done"];
 const ITEM_EVENTS = ["response.output_item.added", "response.output_item.done"];
 
-/** Whether an event of the answer has every list that the surface promises. */
-export function isFullEvent(type: string, event: JsonObject): boolean {
-  if (TEXT_EVENTS.includes(type)) return event.logprobs != null;
-  if (PART_EVENTS.includes(type)) return isFullPart(event.part);
-  return !ITEM_EVENTS.includes(type) || isFullItem(event.item);
-}
-
-/** The event with its missing lists. */
+/** The event with the lists that the surface promises; the event itself where it has them all. */
 export function fillEvent(type: string, event: JsonObject): JsonObject {
   if (TEXT_EVENTS.includes(type))
     return event.logprobs == null ? { ...event, logprobs: [] } : event;
-  const { part, item } = event;
-  if (PART_EVENTS.includes(type) && part !== undefined) return { ...event, part: fillPart(part) };
-  return ITEM_EVENTS.includes(type) && item !== undefined
-    ? { ...event, item: fillItem(item) }
-    : event;
+  if (PART_EVENTS.includes(type)) return withObject(event, "part", fillPart);
+  return ITEM_EVENTS.includes(type) ? withObject(event, "item", fillItem) : event;
 }
 
 /** Events about a part of an item's content. */
@@ -297,33 +281,21 @@ export class EventPositions {
   }
 }
 
-/** Whether every item of an output has what the surface promises. */
-function isFullOutput(output: JsonMember): boolean {
-  return !Array.isArray(output) || output.every(isFullItem);
+function fillOutput(output: JsonMember): JsonMember {
+  return mapObjects(output, fillItem);
 }
 
-/** An item with the lists that its text parts lack; every other member stays as it is. */
-export function fillItem(item: JsonValue): JsonValue {
-  if (!isJsonObject(item) || !Array.isArray(item.content)) return item;
-  return { ...item, content: item.content.map(fillPart) };
+/** An item with the lists that its text parts lack; the item itself where they have them all. */
+export function fillItem(item: JsonObject): JsonObject {
+  return withMember(item, "content", (content) => mapObjects(content, fillPart));
 }
 
-function isFullItem(item: JsonMember): boolean {
-  return !isJsonObject(item) || !Array.isArray(item.content) || item.content.every(isFullPart);
-}
-
-function isFullPart(part: JsonMember): boolean {
-  return (
-    !isJsonObject(part) ||
-    part.type !== "output_text" ||
-    !PART_LISTS.some((name) => part[name] == null)
-  );
-}
-
-function fillPart(part: JsonValue): JsonValue {
-  if (!isJsonObject(part) || isFullPart(part)) return part;
+function fillPart(part: JsonObject): JsonObject {
+  if (part.type !== "output_text") return part;
   const missing = PART_LISTS.filter((name) => part[name] == null);
-  return { ...part, ...Object.fromEntries(missing.map((name) => [name, []])) };
+  return missing.length === 0
+    ? part
+    : { ...part, ...Object.fromEntries(missing.map((name) => [name, []])) };
 }
 
 /**
