@@ -79,8 +79,8 @@ export class ShadowCounts {
     const verdicts = [...this.#cells].flatMap(([labels, cell]) => {
       const [policy, revision, ...verdict] = readLabels(labels);
       if (policy !== ofPolicy || revision !== ofRevision || verdict.length === 0) return [];
-      const { judged: _, ...said } = shadowMeasures(cell, 0);
-      return [{ constraint: verdict[0] ?? null, reason_code: verdict[1] ?? null, ...said }];
+      const { judged: _, ...measures } = shadowMeasures(cell, 0);
+      return [{ constraint: verdict[0] ?? null, reason_code: verdict[1] ?? null, ...measures }];
     });
     return verdicts
       .toSorted(

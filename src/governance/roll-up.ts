@@ -135,7 +135,7 @@ const OUTCOME_COUNTER = {
 } as const;
 
 /**
- * Adds what a decision counts for.
+ * Adds the counts of a decision.
  */
 export function rollUpDecision(
   increments: Increments,
@@ -145,8 +145,8 @@ export function rollUpDecision(
   const shadows = decision.shadows ?? [];
   const isAllowed = decision.outcome === "route";
   const request = requestAddition(facts);
-  const judgedBy = (said: readonly ShadowRecord[]): Addition => {
-    const addition = shadowAddition(said, isAllowed);
+  const judgedBy = (records: readonly ShadowRecord[]): Addition => {
+    const addition = shadowAddition(records, isAllowed);
     addition.count("judged");
     return addition;
   };
@@ -296,14 +296,14 @@ function endpointOf(attempt: AttemptRecord | undefined): Labels {
     : [attempt.provider, attempt.region, attempt.model ?? null];
 }
 
-function shadowAddition(said: readonly ShadowRecord[], isAllowed: boolean): Addition {
+function shadowAddition(shadows: readonly ShadowRecord[], isAllowed: boolean): Addition {
   const addition = new Addition();
   // Records without an effect are older than the shadows member, and do not come here.
-  const denies = said.some(({ effect }) => effect !== "would_narrow");
+  const denies = shadows.some(({ effect }) => effect !== "would_narrow");
   if (denies) addition.count("would_deny");
   if (denies && isAllowed) addition.count("newly_denied");
-  if (said.some(({ effect }) => effect === "would_narrow")) addition.count("would_narrow");
-  if (said.some(({ verdict }) => verdict === "indeterminate")) addition.count("indeterminate");
+  if (shadows.some(({ effect }) => effect === "would_narrow")) addition.count("would_narrow");
+  if (shadows.some(({ verdict }) => verdict === "indeterminate")) addition.count("indeterminate");
   return addition;
 }
 

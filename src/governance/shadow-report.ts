@@ -134,8 +134,8 @@ export async function shadowCountReport(
   return {
     ...shadowMeasures(totals),
     by_constraint: byConstraint.finish(([constraint = null, reason = null], sum) => {
-      const { judged: _, ...said } = sum;
-      return { constraint, reason, ...said };
+      const { judged: _, ...measures } = sum;
+      return { constraint, reason, ...measures };
     }),
     by_route: byRoute.finish(([route = null], sum) => ({ route, ...sum })),
     judged_without_route: Math.max(0, totals.get("judged") - byRoute.judged),

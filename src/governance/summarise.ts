@@ -52,7 +52,7 @@ class Groups {
   readonly #parts = new Map<string, { readonly group: Group["group"]; readonly key: string }>();
   #time: { readonly hour: number; readonly text: string | null } = { hour: -1, text: null };
   /**
-   * What was judged, by policy and revision, in each bucket of time: `judged` of a group is that of
+   * Requests judged, by policy and revision, in each bucket of time: `judged` of a group is that of
    * the revisions in it.
    */
   readonly #judged = new Map<string, number>();

@@ -261,7 +261,7 @@ type Identified<Value> = Value extends string
       : Value;
 
 /**
- * What `GET /v1/governance/summary` answers. Enum values, numbers and closed lists:
+ * Answer of `GET /v1/governance/summary`. Enum values, numbers and closed lists:
  * `test/governance/summary-answer.test-d.ts` proves that no member takes free text. No money: it is
  * operational evidence, and no bill.
  */
@@ -378,15 +378,15 @@ function driftOf(
   own: readonly PolicyIdentity[],
   policy: StoredPolicy | null,
 ): AnswerPolicy["drift"] {
-  const said = (["enforced", "candidate"] as const).flatMap((slot) => {
+  const stored = (["enforced", "candidate"] as const).flatMap((slot) => {
     const content = policy?.[slot] ?? null;
     // Removals have no module.
     return content?.content === "rules" ? [{ slot, digest: content.digest }] : [];
   });
-  if (own.length === 0) return said.length === 0 ? null : "not_loaded";
-  if (said.length === 0) return "not_stored";
-  if (!isSame(own, said, ({ digest }) => digest)) return "digest";
-  return isSame(own, said, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
+  if (own.length === 0) return stored.length === 0 ? null : "not_loaded";
+  if (stored.length === 0) return "not_stored";
+  if (!isSame(own, stored, ({ digest }) => digest)) return "digest";
+  return isSame(own, stored, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
 }
 
 type SlotStatus = Pick<PolicyIdentity, "slot" | "digest">;

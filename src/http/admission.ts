@@ -59,7 +59,7 @@ function limitedSubjects(
 type Budget = BudgetStep | undefined | ServiceError;
 
 /**
- * What is left of a caller's budgets, as policies read it; `undefined` where none does. Where the
+ * Remaining part of a caller's budgets, as policies read it; `undefined` where none does. Where the
  * counters cannot be read: the error of a limit.
  *
  * @param deadline of the wait for the counters, on the clock of `performance.now()`; `null`: none.
@@ -294,7 +294,7 @@ function toEnded({ candidate, failure, status, calls }: AttemptReport): EndedAtt
 }
 
 /**
- * What is left of the limits that a request counts against, in the headers of its protocol's family
+ * Remaining part of the limits that a request counts against, in the headers of its protocol's family
  * (docs/limits.md). Of several limits the one of which least is left. Nothing where there are none.
  * Names and values by turns.
  *

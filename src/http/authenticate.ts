@@ -121,10 +121,10 @@ function unauthenticated(message: string): ServiceError {
  */
 export type Admitted =
   /**
-   * `seats`: the caller in each workspace that they may read with the endpoint's scope; the
-   * identity alone where absent.
+   * `identities`: the caller in each workspace that they may read with the endpoint's scope; the
+   * default: the identity alone.
    */
-  | { readonly error: null; readonly identity: Identity; readonly seats?: readonly Identity[] }
+  | { readonly error: null; readonly identity: Identity; readonly identities?: readonly Identity[] }
   | { readonly error: ServiceError; readonly identity: Identity | null };
 
 /**

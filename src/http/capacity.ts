@@ -134,7 +134,7 @@ export class FairShare {
   /** Workspaces that hold something: those in the map may hold nothing. */
   #holders = 0;
 
-  /** @param capacity requests or bytes; not bounded where absent. */
+  /** @param capacity requests or bytes; default: no bound. */
   constructor(capacity: number = Number.POSITIVE_INFINITY) {
     this.#capacity = capacity;
   }
@@ -199,7 +199,7 @@ function subtract(held: Map<string, number>, name: string, amount: number): numb
 export interface ServerLimits {
   /**
    * Inference requests under way in this process, and beside them as many whose bodies are not
-   * whole. No bound where absent.
+   * whole. Default: no bound.
    */
   readonly inFlight?: number;
   /** Largest request body, bytes. */
@@ -210,13 +210,13 @@ export interface ServerLimits {
   readonly requestTime: number;
   /**
    * Bytes of bodies that this process holds at once, of those being read and of requests under way.
-   * No bound where absent.
+   * Default: no bound.
    */
   readonly bodyMemory?: number;
   /** Longest time a client may take to send a body, milliseconds. */
   readonly bodyTime: number;
   /**
-   * How often it is looked at whether a body arrives fast enough, milliseconds; 10 s where absent.
+   * Interval between two checks that a body arrives fast enough, milliseconds. Default: 10 s.
    */
   readonly bodyProgressTime?: number;
   /**

@@ -60,7 +60,7 @@ export function varyHeadersOf(endpoint: EndpointFacts): readonly string[] {
 /**
  * Answers an OPTIONS request that is a preflight of the Fetch standard's CORS protocol, for origins
  * that a good key's grant of exchange names, and for no others. A preflight has no credential, so
- * it does not say whose key that is. The answers to the requests themselves: {@link allowReading}.
+ * it does not reveal whose key that is. The answers to the requests themselves: {@link allowReading}.
  *
  * @returns whether it was a preflight, which has been answered.
  */
@@ -96,8 +96,8 @@ export function answerPreflight(
  * with credentials of the browser's own: who calls is in a header that the page sets.
  *
  * @param identity whose token it is; `null` where that is not known, as of a token that expired
- * long ago. Its answer is a refusal that says nothing, and the page has to read it to request a new
- * token: origins that may have tokens at all are let.
+ * long ago. Its answer is a refusal without content, and the page has to read it to request a new
+ * token: all origins that may have tokens can.
  */
 export function allowReading(
   { tokens }: Pick<RequestRuntime, "tokens">,

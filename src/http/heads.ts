@@ -99,7 +99,7 @@ export function refuseHead({
     );
   }
   // RFC 9112 §6.1: a coding that is not decoded here must not pass as none; before HTTP/1.1 there
-  // are no codings. Where the last one is not chunked, Node refuses by itself.
+  // are no codings. Where the last one is not chunked, Node itself refuses.
   const coding = headers["transfer-encoding"]?.trim().toLowerCase();
   const isChunked = coding !== undefined && /(?:^|[,\s])chunked$/.test(coding);
   if (isChunked && (coding !== "chunked" || httpVersion !== "1.1")) {
@@ -144,7 +144,7 @@ const counts = new WeakMap<Socket, Count>();
 
 /**
  * Whether a request is answered. The one that reaches the bound is, and ends its connection
- * (`connection: close`); those that a client has sent behind it are not looked at, and a client may
+ * (`connection: close`); those that a client has sent behind it are ignored, and a client may
  * send them again over another connection (RFC 9112 §9.6). Without it one connection with 200,000
  * pipelined requests for nothing keeps every other caller waiting.
  */
@@ -185,7 +185,7 @@ export interface Bounds {
   readonly deadline: number;
   /** Attempts at providers, 1 to 10. */
   readonly maxAttempts: number;
-  /** Most inputs in one call of a batch, at least 1; `null` where the caller does not say. */
+  /** Most inputs in one call of a batch, at least 1; `null` where the caller sets none. */
   readonly maxBatchSize: number | null;
 }
 
@@ -193,8 +193,8 @@ const MAXIMUM_ATTEMPTS = 10;
 
 /**
  * Reads `x-request-timeout-ms` (milliseconds) or `x-stainless-timeout` (seconds, sent by official
- * clients), `x-max-attempts`, and `x-max-batch-size`. The operator's ceiling holds whatever they
- * say.
+ * clients), `x-max-attempts`, and `x-max-batch-size`. The operator's ceiling
+ * bounds them.
  */
 export function readBounds(headers: IncomingHttpHeaders, ceiling: number): Bounds | ServiceError {
   const exact = readNumber(headers["x-request-timeout-ms"]);

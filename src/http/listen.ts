@@ -15,8 +15,8 @@ export interface Listening {
   /** Without a slash at the end. */
   readonly url: string;
   /**
-   * Goes on taking connections and requests; every answer from now on ends its connection and says
-   * so. Safe to call twice.
+   * Still takes connections and requests, but every answer from now on ends its connection and
+   * announces it. Safe to call twice.
    */
   retire(): void;
   /**
@@ -41,9 +41,9 @@ export interface TlsMaterial {
 }
 
 export interface ListenOptions {
-  /** Speaks TLS, 1.2 or newer; HTTP in the clear where absent. */
+  /** Certificate for TLS 1.2 or newer; default: plain HTTP. */
   readonly tls?: TlsMaterial | undefined;
-  /** Connections at once; those beyond are closed as they come. No bound where absent. */
+  /** Maximum number of open connections; more are closed as they come. Default: no bound. */
   readonly maxConnections?: number | undefined;
   /** How long a connection is kept without a request, milliseconds, above 0. */
   readonly keepAlive?: number | undefined;
@@ -85,7 +85,7 @@ export async function listen(
     port,
     silent: true,
     gracefulShutdown: false,
-    // Node would answer a missing Host by itself, without a body and a request id; `run` refuses
+    // Node would itself answer a missing Host, without a body and a request id; `run` refuses
     // it. Not exclusive: workers of one server share its port.
     node: {
       requireHostHeader: false,
@@ -193,9 +193,8 @@ class OpenAnswers {
   }
 
   /**
-   * From now on every answer ends its connection, and says so (`connection: close`) where it has
-   * not begun: a client that keeps its connection would lose the request that it sends in the
-   * moment in which we close it.
+   * From now on every answer ends its connection. One that has not begun announces it
+   * (`connection: close`): otherwise a client loses the request that it sends while we close.
    */
   retire(): void {
     if (this.#retiring) return;

@@ -23,9 +23,9 @@ interface BodyReading {
   readonly acceptsForm?: boolean | undefined;
   /** A JSON object that names a member twice is refused. */
   readonly uniqueMembers?: boolean | undefined;
-  /** Ends the reading; never given where absent. */
+  /** Ends the reading. */
   readonly stopOrder?: StopSource | undefined;
-  /** The process's memory for bodies; unbounded where absent. */
+  /** The process's memory for bodies; default: no bound. */
   readonly hold?: RequestHold | undefined;
 }
 
@@ -187,14 +187,14 @@ function collect(
     let seen = 0;
     const endsAt = performance.now() + limits.bodyTime;
     const progressTime = Math.min(limits.bodyProgressTime ?? PROGRESS_TIME, limits.bodyTime);
-    const lookAtProgress = (): void => {
+    const checkProgress = (): void => {
       const left = endsAt - performance.now();
       if (left < 1 || size - seen < (PROGRESS_RATE * progressTime) / 1_000)
         return settle("too_slow");
       seen = size;
-      timer = setTimeout(lookAtProgress, Math.min(progressTime, left));
+      timer = setTimeout(checkProgress, Math.min(progressTime, left));
     };
-    let timer = setTimeout(lookAtProgress, progressTime);
+    let timer = setTimeout(checkProgress, progressTime);
     // Listeners stay: taking four of them off costs more than what they do for a small body.
     request.on("data", (chunk: Buffer) => {
       if (isSettled) return;

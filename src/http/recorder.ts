@@ -224,7 +224,7 @@ export class Recorder {
   }
 
   /**
-   * The same for a request that the router answers by itself. One that changes something calls it
+   * The same for a request that the router itself answers. One that changes something calls it
    * before the change, and again with the answer, which then is recorded already.
    */
   answered(change?: ChangeRecord): Promise<ServiceError | null> {

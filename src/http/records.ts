@@ -28,7 +28,7 @@ import {
 import type { Snapshot } from "./snapshot.ts";
 
 /**
- * What a decision depends on besides what every record has, so that `simulate --evidence` can
+ * Other inputs of a decision than those that every record has, so that `simulate --evidence` can
  * decide the request again.
  */
 type ShapeRecord = Pick<
@@ -176,7 +176,7 @@ export function refusalRecord(
   };
 }
 
-/** Of a request that the router answered by itself: the catalogue, a simulation. */
+/** Of a request that the router itself answered: the catalogue, a simulation. */
 export function answerRecord(
   head: RecordHead,
   snapshot: Snapshot,
@@ -380,8 +380,8 @@ export interface Dispatched {
 }
 
 /**
- * What the record says where another candidate answered than the first of the decision, or than the
- * route's primary and its load-balanced group; `null` where neither did, as for most requests.
+ * The record of another candidate answering than the first of the decision, or than the route's
+ * primary and its load-balanced group; `null` where neither did, as for most requests.
  */
 export function choiceRecord(
   { route, decision, setAside }: Dispatched,

@@ -121,7 +121,7 @@ export function errorHeaders({ status, retryable, retryAfter }: ServiceError): r
 /** Error formats: a protocol family's, or that of OAuth's token endpoint. */
 interface ErrorPrinter {
   readonly renderError: (error: ServiceError, requestId: string) => string;
-  /** Headers of every error. None where absent; names and values by turns. */
+  /** Headers of every error, names and values by turns. Default: none. */
   readonly headers?: readonly string[];
 }
 

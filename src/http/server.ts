@@ -25,8 +25,8 @@ import type { Runtime } from "./runtime.ts";
 import { internalError, printerAt, sendError, sendText } from "./send.ts";
 
 /**
- * What clients put before the part of a path that names the operation, by the base URL that they
- * were given.
+ * Clients put one of these before the part of a path that names the operation, depending on the
+ * base URL that they were given.
  */
 const BASES: ReadonlySet<string> = new Set([
   "api",
@@ -97,10 +97,7 @@ function misspelt(requested: string, endpoints: readonly Endpoint[]): readonly E
 
 type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/**
- * Signals to h3 that the node response has been written; a registered symbol, the way h3 itself
- * says it.
- */
+/** Signals to h3 that the node response has been written; the registered symbol that h3 uses. */
 const HANDLED = Symbol.for("h3.handled");
 
 /** Endpoints of one listener. */
@@ -109,8 +106,8 @@ export interface App {
   readonly framework: H3;
   /**
    * Handles a request whose target is exactly the path of an inference endpoint: only its row can
-   * match, and what h3 makes of a request (event, URL, web request and response) is used by none of
-   * our handlers.
+   * match, and none of our handlers uses the objects that h3 makes (event, URL, web request and
+   * response).
    *
    * @returns false where the framework has to look.
    */
@@ -119,7 +116,7 @@ export interface App {
 
 export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App {
   // Silent, because h3 prints unhandled errors with their stack otherwise, and a stack can quote a
-  // body. h3 also refuses some requests by itself (a path with a broken escape), in a shape of its
+  // body. h3 itself also refuses some requests (a path with a broken escape), in a shape of its
   // own; `onError` answers them in ours.
   const app = new H3({
     silent: true,
@@ -316,8 +313,8 @@ function answerError(
   error: ServiceError,
 ): void {
   runtime.observer.unrouted?.(error.status);
-  // Nothing has looked at the token, and nothing is said of it: a page has to distinguish "busy"
-  // from a lost connection.
+  // The token has not been checked, and the answer reveals nothing about it: a page has to
+  // distinguish "busy" from a lost connection.
   if (isWithToken(runtime, incoming.headers)) allowReading(runtime, incoming, response, null);
   const requestId = runtime.newRequestId();
   const clientRequestId = readClientRequestId(incoming.headers["x-client-request-id"]);

@@ -4,8 +4,8 @@ import type { Decider } from "../decide/decider.ts";
 import type { Connection } from "../dispatch/connections.ts";
 
 /**
- * What requests are decided with: one table, its policies, its connections. Replaced as a whole by
- * a reload.
+ * One table, its policies and its connections, by which requests are decided. A reload replaces it
+ * as a whole.
  */
 export interface Snapshot {
   readonly decider: Decider;

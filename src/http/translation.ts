@@ -194,7 +194,7 @@ function targetOf(table: RoutingTable, endpoint: EndpointRow): Target {
 }
 
 /**
- * What an answer is rendered with.
+ * Options for rendering an answer.
  *
  * @param signatureFamily of the endpoint's model; `null` where it names none.
  */

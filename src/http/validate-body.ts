@@ -121,8 +121,8 @@ function describe(errors: readonly ErrorObject[]): ServiceError {
 const WRAPPERS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "if"]);
 
 /**
- * A branch that got further into the value, or that the value entered, says more than the
- * alternatives around it.
+ * A branch that got further into the value, or that the value entered, is more specific than
+ * the alternatives around it.
  */
 function mostSpecific(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const outer = errors.at(-1);

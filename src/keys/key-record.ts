@@ -177,7 +177,7 @@ export class KeyOptionError extends Error {
   override readonly name = "KeyOptionError";
   readonly field: KeyField;
   /**
-   * What to give instead, without the field's name: callers put the name of their flag or member in
+   * The valid values, without the field's name: callers put the name of their flag or member in
    * front.
    */
   readonly fix: string;

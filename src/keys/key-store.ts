@@ -11,7 +11,7 @@ export interface KeyRecord extends ServiceKey {
 }
 
 /**
- * What of a key can be changed: not its text, so not its environment, and nothing that tokens or
+ * The members of a key that can be changed: not its text, so not its environment, and nothing that tokens or
  * other keys took from it.
  */
 export type KeyGrants = Pick<KeyRecord, "scopes" | "owner" | "workload" | "labels" | "limits">;
@@ -52,7 +52,7 @@ export interface KeyStore {
    * Adds `replacement` and brings the expiry of the key `id` forward to `expiresAt` (never later
    * than it was), both or neither; durable when it resolves. Gives the replaced key back as it now
    * is; `null` where there is no such key. The grants that can be changed are those that the key
-   * has now, whatever `replacement` says: it may have been made of an older reading.
+   * has now, whatever is in `replacement`: it may come from an older reading.
    *
    * A key is rotated once; the first process wins.
    *

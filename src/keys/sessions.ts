@@ -57,8 +57,8 @@ export class Sessions {
    * Starts a session. The value is the credential: it is for the holder's browser, and stands
    * nowhere else.
    *
-   * @param now milliseconds since the epoch. @param latest when it ends at the latest, whatever the
-   * times say.
+   * @param now milliseconds since the epoch. @param latest when it ends at the latest, whatever
+   * the other times are.
    */
   async start(
     holder: SessionHolder,

@@ -204,7 +204,7 @@ export interface EffectiveLimits extends KeyLimits {
 const merged = new WeakMap<KeyLimits, WeakMap<KeyLimits, EffectiveLimits>>();
 
 /**
- * What holds for a key: of its own limits and those of `per_key` the smaller, measure by measure. A
+ * The limits of a key: of its own and those of `per_key` the smaller, measure by measure. A
  * key's own limits never widen `per_key`: a caller who may make keys in a workspace cannot give
  * them more than the operator gives every key.
  *

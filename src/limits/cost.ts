@@ -93,7 +93,7 @@ const CHARACTERS_PER_TOKEN = 3;
 const MOST_CHARACTERS_PER_TOKEN = 64;
 
 /**
- * What the counts of a call cost at a price, without the call itself. A rate that the price does
+ * Cost of the counts of a call at a price, without the charge for the call itself. A rate that the price does
  * not have counts as the one it is part of.
  *
  * @returns billionths of a US dollar; `null`, and never 0, where the price or a count that it needs
@@ -162,7 +162,7 @@ export function carriedOut(attempts: readonly EndedAttempt[]): readonly EndedAtt
 }
 
 /**
- * What a request cost by its counts at its end (`knownUsage`). An earlier call whose end is unknown
+ * Cost of a request by its counts at its end (`knownUsage`). An earlier call whose end is unknown
  * counts with the input of the one that answered.
  *
  * @returns billionths of a US dollar; `null` where the price or a count is unknown, `undefined`
@@ -325,7 +325,7 @@ export function reportedCostOfParts(
   for (const { endpoint, calls: made, failure } of calls) {
     sum = addCosts(sum, costOfCalls(endpoint.price, made));
     const known = answered.filter((part) => part.endpoint === endpoint).length;
-    // What a lost call, or an answer that was thrown away, was charged for is unknown, unless the
+    // The charge for a lost call, or for an answer that was thrown away, is unknown, unless the
     // endpoint charges nothing.
     if (failure !== null || known < made)
       sum = addCosts(sum, costOfUse(endpoint.price, PART_NOT_COUNTED));

@@ -195,7 +195,7 @@ export interface Used {
 }
 
 /**
- * What a request has used; `null` where it reached no provider, so that nothing of it counts.
+ * Amounts that a request has used; `null` where it reached no provider, so that nothing counts.
  *
  * - Counts that are known. Unknown ones of a whole answer, and of one in one piece that did not
  *   come, as they were reserved: providers continue when the client has left, and charge for it.

@@ -23,7 +23,7 @@ export function counterId({ subject, measure, window, start }: LimitCounter): st
 }
 
 /**
- * What one process wants of one counter, carried out in this order: `giveBack` is taken off what is
+ * Request of one process to one counter, carried out in this order: `giveBack` is taken off what is
  * used (never below 0), `overdraft` is added whatever the ceiling, then `want` is added as far as
  * it fits under the ceiling, and nothing of it where not even `need` fits. All are whole numbers
  * from 0 to 2^53 - 1.
@@ -106,8 +106,8 @@ export interface LimitUsage {
 }
 
 /**
- * What is used of limits, over all processes. What was granted counts as used at once: a process
- * that dies with it has used it. Nothing here knows the ceilings for longer than a call: they are
+ * Use of limits, over all processes. Granted amounts count as used at once: a process that dies
+ * with them has used them. Nothing here knows the ceilings for longer than a call: they are
  * in routes.yaml and on keys.
  */
 export interface LimitStore {

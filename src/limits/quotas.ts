@@ -61,12 +61,12 @@ class ComposedLease {
 
   apply(leased: LimitLeased, at: number): void {
     for (const [index, { row, account }] of this.#counters.entries()) {
-      const said = leased.counters[index];
-      if (said !== undefined) account?.apply(row, said, at);
+      const granted = leased.counters[index];
+      if (granted !== undefined) account?.apply(row, granted, at);
     }
     for (const [index, { account }] of this.#slots.entries()) {
-      const said = leased.slots[index];
-      if (said !== undefined) account.apply(said, this.lease.until, at);
+      const granted = leased.slots[index];
+      if (granted !== undefined) account.apply(granted, this.lease.until, at);
     }
   }
 

@@ -11,7 +11,7 @@ import { counterId, type LimitStore, type LimitUsage } from "./limit-store.ts";
 import { windowAt } from "./windows.ts";
 
 /**
- * After this time the counters are read again, while requests go on with what is known.
+ * After this time the counters are read again; meanwhile requests use the last reading.
  * Milliseconds.
  */
 const FRESH = 5_000;
@@ -20,7 +20,7 @@ const FRESH = 5_000;
 const OLDEST = 60_000;
 
 /**
- * What is left of budgets, for policies that read it. The counters of all replicas are in memory as
+ * Remaining part of budgets, for policies that read it. The counters of all replicas are in memory as
  * they were seconds ago: a request looks them up and waits for the store only where none have been
  * read lately.
  */
@@ -38,7 +38,8 @@ export class BudgetLevels {
   }
 
   /**
-   * The step of the tightest budget of these; `null` where the store does not say. Never rejects.
+   * The step of the tightest budget of these; `null` where the store does not answer. Never
+   * rejects.
    */
   stepOf(subjects: readonly LimitedSubject[]): BudgetStep | Promise<BudgetStep | null> {
     if (!subjects.some(({ limits }) => budgetsOf(limits).length > 0)) return "unlimited";

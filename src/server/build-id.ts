@@ -14,10 +14,10 @@ export const BUILD_VARIABLE = "SIGNALBOX_BUILD_ID";
 const PROGRAM = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * What /status calls the build: the operator's value, else the package's version and 12 hexadecimal
+ * Name of the build in /status: the operator's value, else the package's version and 12 hexadecimal
  * digits of the digest of the program's files, such as `0.2.0+3f9c2a7b61d0`. The same files have
  * the same id on every machine and after every start; a file that is changed, added, taken away or
- * renamed makes another. What is installed beside the program is not looked at.
+ * renamed makes another. Files installed beside the program do not count.
  *
  * @throws {StartError} where the operator's name is of another form.
  */

@@ -226,8 +226,8 @@ function isFolded({ outcome, route, reason }: DecisionRecord): boolean {
 }
 
 /**
- * What all refusals of a sum have: nothing of a single request's token, shape or plan, nor of what
- * policies in shadow said of it.
+ * The members that all refusals of a sum share: none of a single request's token, shape or plan,
+ * and no verdicts of policies in shadow.
  */
 function alike(decision: DecisionRecord): DecisionRecord {
   const record: DecisionRecord = {

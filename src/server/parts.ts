@@ -157,7 +157,7 @@ export function openWorkloads(log: ServerLog, findProxy: FindProxy | null): Work
 /**
  * Reads the policy log and makes the first snapshot.
  *
- * @throws {StartError} saying what keeps the server from starting. @throws {StoreUnavailableError}
+ * @throws {StartError} with the reason why the server cannot start. @throws {StoreUnavailableError}
  */
 export async function startPolicies(
   supply: SnapshotSupply,

@@ -51,16 +51,16 @@ export interface ServeOptions {
   readonly demo: boolean;
   /** A minute of made-up requests after the start. */
   readonly traffic?: boolean;
-  /** Which listener serves the operators' page; none where absent. */
+  /** Which listener serves the operators' page; default: none. */
   readonly console?: ConsoleListener;
   /** Longest wait for requests in flight at the end, milliseconds. */
   readonly drain: number;
   /**
-   * How long the server goes on taking requests after the signal to stop, while /readyz answers
-   * 503, milliseconds; 0 where absent.
+   * How long the server still takes requests after the signal to stop, while /readyz answers 503,
+   * milliseconds. Default: 0.
    */
   readonly drainDelay?: number;
-  /** Processes that serve the public side; this one alone where absent or 1. */
+  /** Processes that serve the public side; default: this one alone, as for 1. */
   readonly workers?: number;
   /** The public listener speaks TLS. */
   readonly tls?: TlsFiles | undefined;
@@ -69,13 +69,13 @@ export interface ServeOptions {
    * do not.
    */
   readonly exposure?: Exposure | null;
-  /** The file of the first key when output is no terminal; not written where absent. */
+  /** The file of the first key when output is no terminal; default: none is written. */
   readonly firstKeyFile?: string;
   /** Connections to the public listener at once, in each process. */
   readonly maxConnections?: number;
   /**
-   * How long a connection to the public listener is kept without a request, milliseconds; 75 s
-   * where absent.
+   * How long a connection to the public listener is kept without a request, milliseconds.
+   * Default: 75 s.
    */
   readonly keepAlive?: number;
   /** Calls to providers and issuers go through the proxies that the environment names. */
@@ -90,13 +90,13 @@ export interface ServeOptions {
   /** Compiled policies; `null` for none. */
   readonly cache: CompileCache | null;
   /**
-   * How long decisions gather that no answer needs, and how long an answer waits for its own; the
-   * store's defaults where absent.
+   * How long decisions gather that no answer needs, and how long an answer waits for its own.
+   * Default: the store's.
    */
   readonly evidence?: Pick<EvidenceLimits, "delay" | "maxWait">;
   /** How long evidence is kept, milliseconds; `null` or absent: for ever. */
   readonly evidenceRetention?: number | null;
-  /** Text where absent. */
+  /** Default: text. */
   readonly log?: LogOptions;
 }
 

@@ -40,7 +40,7 @@ export interface SnapshotSupply {
 }
 
 /**
- * What one reading of the files gave. The slots are not part of it: they are in the log, and may
+ * Result of one reading of the files. The slots are not part of it: they are in the log, and may
  * change while the files stay.
  */
 export interface Ground {

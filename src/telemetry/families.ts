@@ -192,7 +192,7 @@ export class Histogram<const Labels extends readonly string[]> implements Family
   readonly #bounds: readonly number[];
   readonly #series: SeriesMap<Distribution>;
 
-  /** @param bounds rising; the one of infinity comes by itself. */
+  /** @param bounds rising; infinity is added. */
   constructor(
     name: string,
     help: string,

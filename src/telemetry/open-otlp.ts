@@ -169,10 +169,7 @@ const TOKENS = [
   1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
 ];
 
-/**
- * What the provider calls the model of an endpoint; `null` for an endpoint that the table no longer
- * has.
- */
+/** The provider's name of an endpoint's model; `null` for an endpoint that is not in the table. */
 type ModelOf = (endpointId: string) => string | null;
 
 /** The metrics of the GenAI semantic conventions for a client of providers, from the evidence. */

@@ -55,8 +55,8 @@ export interface Console {
   /** Which listener serves it. */
   readonly listener: Endpoint["listener"];
   /**
-   * Browsers reach that listener over TLS, ours or that of a proxy in front, as far as the options
-   * say; the configuration's `url` counts more.
+   * Browsers reach that listener over TLS, ours or that of a proxy in front, by the
+   * options; the configuration's `url` takes precedence.
    */
   readonly isSecure: boolean;
   /** Where clients send requests, where that is not the console's own origin; `null`: it is. */

@@ -5,23 +5,23 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { ConsoleSettings, OidcSettings } from "../../canon/table.ts";
 import type { Console, Session } from "./console-port.ts";
 import {
-  FOR_PEOPLE,
-  chosenSeat,
+  CONSOLE_SCOPES,
+  chosenRole,
   csrfFailed,
   csrfToken,
   hasCsrfToken,
   isFromOurPage,
   isOverTls,
-  keySeats,
+  rolesOfKey,
   orStoreError,
-  personSeats,
+  rolesOfPerson,
   readCookie,
   readSessionCookie,
   sessionCookie,
   sessionEnded,
   signedIn,
   timesOf,
-  type Seat,
+  type WorkspaceRole,
   type SignedIn,
 } from "./signed-in.ts";
 import { managesPolicies } from "../control/policies/policy-call.ts";
@@ -40,7 +40,7 @@ interface SignInAnswer {
 const CALLBACK = "/console/oidc/callback";
 
 /** How long a person may take at the provider, seconds. */
-const PATIENCE = 600;
+const SIGN_IN_TIME = 600;
 
 /**
  * `GET /console/oidc/start`: sends the browser to the provider, with a cookie that its return is
@@ -51,10 +51,10 @@ export async function startSignIn({ console, snapshot }: SessionCall): Promise<S
   const client = await console.oidcClient(settings.oidc);
   const begun = await client.begin(`${settings.url}${CALLBACK}`);
   if ("fault" in begun) throw faultError(begun);
-  const sealed = await orStoreError(console.sealSignIn(begun.check, PATIENCE));
+  const sealed = await orStoreError(console.sealSignIn(begun.check, SIGN_IN_TIME));
   return {
     location: begun.url,
-    cookies: [checkCookie(sealed, isOverTls(console, snapshot), PATIENCE)],
+    cookies: [checkCookie(sealed, isOverTls(console, snapshot), SIGN_IN_TIME)],
   };
 }
 
@@ -74,9 +74,9 @@ export async function finishSignIn(call: SessionCall, recorder: Recorder): Promi
   const named = new Set(settings.roles.map(({ group }) => group));
   const person: Person = { ...found, groups: found.groups.filter((group) => named.has(group)) };
   const now = Date.now();
-  const seats = personSeats(snapshot, person, now + timesOf(snapshot).absolute);
-  if (seats === null) throw noRole(settings, found);
-  recorder.caller = seats[0].identity;
+  const workspaceRoles = rolesOfPerson(snapshot, person, now + timesOf(snapshot).absolute);
+  if (workspaceRoles === null) throw noRole(settings, found);
+  recorder.caller = workspaceRoles[0].identity;
   orRefuse(await recorder.answered());
   const { cookie: started } = await beginSession(call, person, now);
   return { location: "/console/", cookies: [started, checkCookie("", secure, 0)] };
@@ -168,7 +168,7 @@ export async function showSession(call: SessionCall): Promise<SessionAnswer> {
   const { console, snapshot, incoming } = call;
   const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null || found === "ended") return { json: signedOut(snapshot) };
-  return { json: describe(call, found, chosenSeat(found.seats, incoming.headers)) };
+  return { json: describe(call, found, chosenRole(found.workspaceRoles, incoming.headers)) };
 }
 
 /**
@@ -191,12 +191,15 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   const now = Date.now();
   const identity = await holderOfBody(call, sent, now);
   recorder.caller = identity;
-  const seats = keySeats(snapshot, identity);
-  if (seats === null) throw nothingToSee(identity);
+  const workspaceRoles = rolesOfKey(snapshot, identity);
+  if (workspaceRoles === null) throw noConsoleScope(identity);
   orRefuse(await recorder.answered());
   const holder = { key: identity.keyId };
   const { value, record, cookie } = await beginSession(call, holder, now, identity.expiresAt);
-  return { json: describe(call, { value, session: record, seats }, seats[0]), cookie };
+  return {
+    json: describe(call, { value, session: record, workspaceRoles }, workspaceRoles[0]),
+    cookie,
+  };
 }
 
 /**
@@ -264,10 +267,10 @@ function refused(message: string): RefusalError {
   return refusal("invalid_api_key", message);
 }
 
-function nothingToSee({ scopes }: Identity): RefusalError {
+function noConsoleScope({ scopes }: Identity): RefusalError {
   return refusal(
     "insufficient_scope",
-    `The console needs a key of a workspace that exists, with one of ${FOR_PEOPLE.join(", ")}; this one has ${[...scopes].toSorted().join(", ")}.`,
+    `The console needs a key of a workspace that exists, with one of ${CONSOLE_SCOPES.join(", ")}; this one has ${[...scopes].toSorted().join(", ")}.`,
   );
 }
 
@@ -284,18 +287,18 @@ function signedOut({ decider }: Snapshot): JsonObject {
 
 function describe(
   { runtime, snapshot, console }: SessionCall,
-  { value, session, seats }: SignedIn,
-  { identity, roles }: Seat,
+  { value, session, workspaceRoles }: SignedIn,
+  { identity, roles }: WorkspaceRole,
 ): JsonObject {
   const { idle } = timesOf(snapshot);
   return {
     signed_in: true,
-    person: describeHolder(session, seats[0].identity.owner ?? null),
+    person: describeHolder(session, workspaceRoles[0].identity.owner ?? null),
     workspace: identity.workspace,
-    workspaces: seats.map((seat) => seat.identity.workspace),
+    workspaces: workspaceRoles.map(({ identity: own }) => own.workspace),
     roles,
     scopes: [...identity.scopes].toSorted(),
-    policies: policySeat(snapshot, seats),
+    policies: policyRights(snapshot, workspaceRoles),
     inference: console.inference === null ? null : { ...console.inference },
     csrf: csrfToken(value),
     ends_at: formatTime(session.endsAt),
@@ -308,8 +311,11 @@ function describe(
  * As which workspace the page reads and changes policies: they are everybody's, and only some
  * workspaces manage them. `null`: none of the holder's does.
  */
-function policySeat(snapshot: Snapshot, seats: SignedIn["seats"]): JsonObject | null {
-  const managing = seats.filter(({ identity }) => managesPolicies(snapshot, identity));
+function policyRights(
+  snapshot: Snapshot,
+  workspaceRoles: SignedIn["workspaceRoles"],
+): JsonObject | null {
+  const managing = workspaceRoles.filter(({ identity }) => managesPolicies(snapshot, identity));
   // The one where the holder may do most.
   const [best] = managing.toSorted(
     (left, right) => right.identity.scopes.size - left.identity.scopes.size,

@@ -54,8 +54,8 @@ export function readCookie(header: string | undefined, name: string): string | n
 }
 
 /**
- * What a page of ours proves with that it is ours: it follows from the cookie's value, which no
- * page can read.
+ * Proves that a request comes from a page of the console: derived from the cookie's value, which
+ * no page can read.
  */
 export function csrfToken(value: string): string {
   return hash("sha256", `csrf ${value}`, "base64url");
@@ -69,7 +69,7 @@ export function hasCsrfToken(headers: IncomingHttpHeaders, value: string): boole
 }
 
 /**
- * Whether no page of another origin sent it, as far as the browser says (Fetch Metadata, RFC 6454).
+ * Whether no page of another origin sent it, as far as the browser reports it (Fetch Metadata, RFC 6454).
  * Other ports of this host are the same site, so the cookie comes with requests of their pages.
  */
 export function isFromOurPage(
@@ -86,38 +86,40 @@ export function isFromOurPage(
   );
 }
 
-/** A person's scopes in one workspace. */
-export interface Seat {
+/** A holder's scopes and roles in one workspace. */
+export interface WorkspaceRole {
   readonly identity: Identity;
   readonly roles: readonly Role[];
 }
 
-/** Every workspace that the person may see; at least one. */
-type Seats = readonly [Seat, ...Seat[]];
+/** Every workspace that the holder may see; at least one. */
+type WorkspaceRoles = readonly [WorkspaceRole, ...WorkspaceRole[]];
 
-/** Who is signed in, as of now: what became of their key or roles since counts. */
+/** The holder of a session with their current rights: later changes of key and roles count. */
 export interface SignedIn {
   /** The cookie's value. */
   readonly value: string;
   readonly session: Session;
-  readonly seats: Seats;
+  readonly workspaceRoles: WorkspaceRoles;
 }
 
 /** `inference` never passes through a session. */
-export const FOR_PEOPLE: readonly Scope[] = SCOPES.filter((scope) => scope !== "inference");
+export const CONSOLE_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope !== "inference");
 
 /** Authority over all workspaces is a role of its own. */
-const IN_WORKSPACE: readonly Scope[] = FOR_PEOPLE.filter((scope) => scope !== PLATFORM_SCOPE);
+const WORKSPACE_SCOPES: readonly Scope[] = CONSOLE_SCOPES.filter(
+  (scope) => scope !== PLATFORM_SCOPE,
+);
 
-const VIEWER: readonly Scope[] = IN_WORKSPACE.filter(
+const VIEWER: readonly Scope[] = WORKSPACE_SCOPES.filter(
   (scope) => scope !== "operations:manage" && scope !== "policies:approve",
 );
 
 const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: VIEWER,
   approver: [...VIEWER, "policies:approve"],
-  operator: IN_WORKSPACE,
-  administrator: FOR_PEOPLE,
+  operator: WORKSPACE_SCOPES,
+  administrator: CONSOLE_SCOPES,
 };
 
 /** Lifetime of sessions by the current configuration. */
@@ -149,29 +151,31 @@ export async function signedIn(
     console.sessions.find(value, now, timesOf(snapshot), socket.remoteAddress ?? ""),
   );
   if (session === null) return "ended";
-  const seats = await seatsOf(console, snapshot, session, now);
-  return seats === null ? "ended" : { value, session, seats };
+  const workspaceRoles = await currentRoles(console, snapshot, session, now);
+  return workspaceRoles === null ? "ended" : { value, session, workspaceRoles };
 }
 
-async function seatsOf(
+async function currentRoles(
   console: Console,
   snapshot: Snapshot,
   session: Session,
   now: number,
-): Promise<Seats | null> {
+): Promise<WorkspaceRoles | null> {
   const { holder, endsAt } = session;
-  if (!("key" in holder)) return personSeats(snapshot, holder, endsAt);
+  if (!("key" in holder)) return rolesOfPerson(snapshot, holder, endsAt);
   const identity = await console.holderOf(holder.key, now);
-  return identity === null ? null : keySeats(snapshot, identity);
+  return identity === null ? null : rolesOfKey(snapshot, identity);
 }
 
 /**
- * What a session of a key may do: as much as the key, without inference. `null` where that is
- * nothing.
+ * Rights of a session of a key: those of the key, without inference. `null` where none remain.
  */
-export function keySeats({ decider }: Pick<Snapshot, "decider">, identity: Identity): Seats | null {
+export function rolesOfKey(
+  { decider }: Pick<Snapshot, "decider">,
+  identity: Identity,
+): WorkspaceRoles | null {
   if (!Object.hasOwn(decider.table.workspaces, identity.workspace)) return null;
-  const scopes = new Set(FOR_PEOPLE.filter((scope) => identity.scopes.has(scope)));
+  const scopes = new Set(CONSOLE_SCOPES.filter((scope) => identity.scopes.has(scope)));
   if (scopes.size === 0) return null;
   const role = scopes.has("operations:manage")
     ? "operator"
@@ -185,7 +189,7 @@ export function keySeats({ decider }: Pick<Snapshot, "decider">, identity: Ident
     { identity: { ...identity, scopes }, roles: [role] },
     ...others
       .filter((workspace) => workspace !== identity.workspace)
-      .map((workspace): Seat => ({
+      .map((workspace): WorkspaceRole => ({
         identity: { ...identity, workspace, scopes: reads },
         roles: ["viewer"],
       })),
@@ -193,38 +197,40 @@ export function keySeats({ decider }: Pick<Snapshot, "decider">, identity: Ident
 }
 
 /**
- * What a person may do by the roles of their groups; `null` where that is nothing, or where the
+ * Rights of a person by the roles of their groups; `null` where they have none, or where the
  * configuration has another provider by now.
  */
-export function personSeats(
+export function rolesOfPerson(
   { decider }: Pick<Snapshot, "decider">,
   person: Person,
   endsAt: number,
-): Seats | null {
+): WorkspaceRoles | null {
   const { console: settings, workspaces } = decider.table;
   if (settings?.oidc?.issuer !== person.issuer) return null;
   const groups = new Set(person.groups);
   const own = settings.roles.filter(({ group }) => groups.has(group));
   const keyId = personId(hash("sha256", personText(person), "hex"));
-  const [first, ...rest] = Object.keys(workspaces).flatMap((workspace): readonly Seat[] => {
-    const here = own.filter((role) => role.workspaces?.includes(workspace) ?? true);
-    if (here.length === 0) return [];
-    const roles = [...new Set(here.map(({ role }) => role))].toSorted();
-    const scopes = new Set(roles.flatMap((role) => SCOPES_OF[role]));
-    // Promotions that ask for roles of their approvers look at labels; those of a person are the
-    // groups that have a role here.
-    const labels = [...new Set(here.map(({ group }) => group))].toSorted();
-    const identity = {
-      workspace,
-      keyId,
-      scopes,
-      environment: "production",
-      workload: "",
-      labels,
-      expiresAt: endsAt,
-    };
-    return [{ identity: { ...identity, person }, roles }];
-  });
+  const [first, ...rest] = Object.keys(workspaces).flatMap(
+    (workspace): readonly WorkspaceRole[] => {
+      const here = own.filter((role) => role.workspaces?.includes(workspace) ?? true);
+      if (here.length === 0) return [];
+      const roles = [...new Set(here.map(({ role }) => role))].toSorted();
+      const scopes = new Set(roles.flatMap((role) => SCOPES_OF[role]));
+      // Promotions that ask for roles of their approvers look at labels; those of a person are the
+      // groups that have a role here.
+      const labels = [...new Set(here.map(({ group }) => group))].toSorted();
+      const identity = {
+        workspace,
+        keyId,
+        scopes,
+        environment: "production",
+        workload: "",
+        labels,
+        expiresAt: endsAt,
+      };
+      return [{ identity: { ...identity, person }, roles }];
+    },
+  );
   return first === undefined ? null : [first, ...rest];
 }
 
@@ -232,9 +238,12 @@ export function personSeats(
  * @param headers `x-signalbox-workspace` names one of the workspaces; without it the first one is
  * meant. @throws {RefusalError}
  */
-export function chosenSeat(seats: Seats, headers: IncomingHttpHeaders): Seat {
-  const workspace = headers["x-signalbox-workspace"] ?? seats[0].identity.workspace;
-  const chosen = seats.find(({ identity }) => identity.workspace === workspace);
+export function chosenRole(
+  workspaceRoles: WorkspaceRoles,
+  headers: IncomingHttpHeaders,
+): WorkspaceRole {
+  const workspace = headers["x-signalbox-workspace"] ?? workspaceRoles[0].identity.workspace;
+  const chosen = workspaceRoles.find(({ identity }) => identity.workspace === workspace);
   if (chosen !== undefined) return chosen;
   throw refusal(
     "workspace_not_allowed",
@@ -260,8 +269,8 @@ export async function admitSession(
   const found = await signedIn(console, snapshot, incoming, Date.now());
   if (found === null) return null;
   if (found === "ended") throw sessionEnded();
-  const seat = chosenSeat(found.seats, headers);
-  const { identity } = seat;
+  const role = chosenRole(found.workspaceRoles, headers);
+  const { identity } = role;
   if (
     !isFromOurPage(headers, snapshot) ||
     (method !== "GET" && !hasCsrfToken(headers, found.value))
@@ -270,8 +279,8 @@ export async function admitSession(
   }
   const mayCall = ({ scopes: own }: Identity): boolean => scopes.some((scope) => own.has(scope));
   if (mayCall(identity)) {
-    const seats = found.seats.map((each) => each.identity).filter(mayCall);
-    return { error: null, identity, seats };
+    const identities = found.workspaceRoles.map((each) => each.identity).filter(mayCall);
+    return { error: null, identity, identities };
   }
   const sentence = `The session lacks the scope ${scopes.join(" or ")}; it has ${[...identity.scopes].toSorted().join(", ")}.`;
   throw new RefusalError(codedError("insufficient_scope", sentence), identity);

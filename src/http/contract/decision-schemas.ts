@@ -26,10 +26,7 @@ import { CHANGES, SECOND_CHOICE_REASONS, TERMINALS } from "../../evidence/record
 import { SIMULATION } from "./answer-schemas.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
 
-/**
- * What says of a request what a policy or the table may look at; a whole request says it all by
- * itself.
- */
+/** Properties of a request that a policy or the table may read, where no whole request is given. */
 const SHAPE = {
   needs: {
     type: "array",

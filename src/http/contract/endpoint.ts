@@ -47,20 +47,20 @@ export interface EndpointFacts {
   readonly uniqueMembers?: true;
   /** Required query parameters by name. */
   readonly query: Readonly<Record<string, JsonObject>>;
-  /** Query parameters that may be left out, by name. None where absent. */
+  /** Query parameters that may be left out, by name. Default: none. */
   readonly optionalQuery?: Readonly<Record<string, JsonObject>>;
   /** JSON Schema of the 200 body. */
   readonly answer: JsonObject;
   /**
-   * The caller says with `If-Match` what it has looked at: 428 without, 412 where that is not so
-   * any more. `sometimes`: the body says whether.
+   * `If-Match` names the state that the caller has read: 428 without it, 412 where the state has
+   * changed. `sometimes`: depends on the body.
    */
   readonly ifMatch?: "always" | "sometimes";
   /** The request can conflict with the present state: 409. */
   readonly conflicts?: true;
   /** The 200 answer has an `ETag`. */
   readonly hasEntityTag?: true;
-  /** Media type of the 200 body; JSON where absent. */
+  /** Media type of the 200 body; default: JSON. */
   readonly answerType?: string;
   /** Another media type of it, for callers whose `Accept` names that. */
   readonly otherAnswerType?: string;
@@ -78,7 +78,7 @@ export interface InferenceEndpoint extends EndpointFacts {
 }
 
 /**
- * An endpoint that the router answers by itself; `http/control/handlers.ts` has its handler by the
+ * An endpoint that the router itself answers; `http/control/handlers.ts` has its handler by the
  * id.
  */
 export interface ControlEndpoint extends EndpointFacts {

@@ -2,8 +2,8 @@ import type { JsonObject } from "../../canon/json.ts";
 import { INFERENCE_ENDPOINTS } from "./inference-endpoints.ts";
 
 /**
- * What a reader can send to an endpoint, and what comes of it. Tests send every request to a server
- * and hold its answers against the contract.
+ * Requests that a reader can send to an endpoint, with answers. Tests send each to a server and
+ * check its answers against the contract.
  */
 export interface EndpointExample {
   /** Values of `{name}` in the path, and of query parameters, by name. */
@@ -155,10 +155,7 @@ const REQUESTS: Readonly<Record<string, EndpointExample>> = {
   ...CONTROL_EXAMPLES,
 };
 
-/**
- * What a server answered, with ids and times of no request and long lists cut; `npm run generate`
- * writes it.
- */
+/** A server's answers, with constant ids and times and short lists; `npm run generate` writes them. */
 const ANSWERS: Readonly<Record<string, Pick<EndpointExample, "answer" | "stream">>> = RECORDED;
 
 /** By the id of the endpoint. */

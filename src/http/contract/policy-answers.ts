@@ -28,7 +28,7 @@ import { REQUIREMENTS, type RequirementName } from "../../lifecycle/lifecycle.ts
 import { DRIFTS } from "../../lifecycle/observe.ts";
 import { ROLLBACK_REASONS } from "../../lifecycle/records.ts";
 
-const SAID = {
+const VERDICT_COUNTS = {
   would_deny: COUNT,
   newly_denied: described(
     COUNT,
@@ -40,7 +40,7 @@ const SAID = {
 
 const MEASURES = {
   judged: described(COUNT, "Requests that the revision judged."),
-  ...SAID,
+  ...VERDICT_COUNTS,
 } as const;
 
 const CLASS = whole(
@@ -114,7 +114,7 @@ export const POLICY_SHADOW = titled(
       until: INSTANT,
       ...MEASURES,
       by_constraint: listOf(
-        whole({ constraint: NULLABLE_TEXT, reason: NULLABLE_TEXT, ...SAID }),
+        whole({ constraint: NULLABLE_TEXT, reason: NULLABLE_TEXT, ...VERDICT_COUNTS }),
         "Verdicts: a request that fails two constraints is in two lines.",
       ),
       by_route: listOf(

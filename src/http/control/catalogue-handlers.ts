@@ -44,7 +44,7 @@ interface PageBounds {
   readonly limit: number;
   readonly after: string | null;
   readonly before: string | null;
-  /** The caller wants none of what there is. */
+  /** The caller filters for stages of life that no route has. */
   readonly isEmpty: boolean;
 }
 
@@ -111,8 +111,8 @@ export const CATALOGUE_HANDLERS = {
 } as const satisfies Record<string, ControlHandler>;
 
 /**
- * What a plain request of the key gets through with; with `all=true` the workspace's other routes
- * too.
+ * Routes on which a plain request of the key gets through; with `all=true` the workspace's other
+ * routes too.
  */
 async function listed(call: ControlCall): Promise<readonly ListedRoute[]> {
   const { runtime, snapshot, identity, operations, url } = call;

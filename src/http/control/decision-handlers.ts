@@ -84,7 +84,7 @@ const MEMBERS = {
 } as const satisfies Partial<Record<keyof typeof DECISION_QUERY, keyof EvidenceEntry["decision"]>>;
 
 /**
- * What a caller looks for among the decisions of workspaces. @param query as `checkQuery` has
+ * The search of a caller among the decisions of workspaces. @param query as `checkQuery` has
  * checked it.
  */
 function readDecisionQuery(query: URLSearchParams, workspaces: readonly string[]): EvidenceSearch {
@@ -128,8 +128,8 @@ function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "ac
 const ID = /^(?:req|dec)_([0-9a-f]{32})$/;
 
 /**
- * What was decided about the requests of the caller's workspace, and how they ended: names and
- * counts, never content.
+ * Decisions about requests of the caller's workspace, and how they ended: names and counts, never
+ * content.
  */
 export const DECISION_HANDLERS = {
   listDecisions: async (call) => {
@@ -266,7 +266,7 @@ function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine {
   };
 }
 
-/** Everything that the two records of a request say. */
+/** All members of the two records of a request. */
 export function decisionAnswer(
   entry: EvidenceEntry,
   zones: readonly string[] = [],
@@ -390,7 +390,7 @@ function asObject(preferences: NonNullable<DecisionRecord["preferences"]>): Json
   return isJsonObject(value) ? value : {};
 }
 
-/** A record as its text says it. */
+/** A record as it is printed. */
 function asJson(decision: object): JsonValue {
   const value: JsonValue = parseJson(JSON.stringify(decision));
   return value;

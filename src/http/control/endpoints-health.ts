@@ -2,7 +2,7 @@ import { CALL_KINDS, type CallKind } from "../../canon/operation.ts";
 import type { EndpointTracker } from "../../dispatch/endpoint-tracker.ts";
 
 /**
- * What one process knows of an endpoint. Times are relative, because processes have clocks of their
+ * Figures of one process about an endpoint. Times are relative, because processes have clocks of their
  * own.
  */
 type EndpointFacts = ReturnType<typeof endpointFacts>;

@@ -53,7 +53,7 @@ export interface SummarySource {
   /** Where policies stand by the newest row of their log. */
   readonly policies: () => Promise<readonly StoredPolicy[]>;
   readonly turns: SummaryTurns;
-  /** What is used of limits. @param now milliseconds since the epoch. */
+  /** Use of limits. @param now milliseconds since the epoch. */
   readonly limitUsage: (now: number) => Promise<LimitUsage>;
   /** Valid keys without a replacement, of all workspaces. */
   readonly currentKeys: (now: number) => readonly Identity[];

@@ -140,9 +140,9 @@ async function answerKey(
   const admitted = bySession ?? (await admit(runtime, incoming, response, endpoint));
   recorder.caller = admitted.identity;
   if (admitted.error !== null) throw new RefusalError(admitted.error);
-  const { identity, seats = [identity] } = admitted;
-  const covered = seats.map(({ workspace }) => workspace);
-  const managed = seats.filter(managesKeys).map(({ workspace }) => workspace);
+  const { identity, identities = [identity] } = admitted;
+  const covered = identities.map(({ workspace }) => workspace);
+  const managed = identities.filter(managesKeys).map(({ workspace }) => workspace);
   const answer = await answerVisit({ ...visit, covered, managed }, identity, recordChange);
   orRefuse(await recorder.answered());
   return answer;

@@ -33,7 +33,7 @@ export interface ShadowSource extends SummaryStore {
 }
 
 /**
- * What a revision said in shadow, with requests to try. Workspaces that the reader does not see are
+ * Verdicts of a revision in shadow, with requests to try. Workspaces that the reader does not see are
  * in the numbers and in nothing else.
  *
  * @param examples how many classes to show; 0 leaves the evidence unread. @param now milliseconds
@@ -75,12 +75,12 @@ export interface ShadowLine {
   readonly firstSeen?: number;
   /** The time zones that policies name. */
   readonly zones?: readonly string[];
-  /** What the revision reads of its input; default: all. */
+  /** Members of the input that the revision reads; default: all. */
   readonly reads?: readonly string[];
 }
 
 /**
- * What `GET /v1/policies/{id}/shadow` answers: counts over all hours in which the revision was
+ * Answer of `GET /v1/policies/{id}/shadow`: counts over all hours in which the revision was
  * evaluated, and requests of the newest evidence to try. Words, numbers and closed lists:
  * `test/http/shadow/shadow-answer.test-d.ts` proves that no member takes free text.
  */

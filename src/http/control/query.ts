@@ -16,10 +16,7 @@ export const WORKSPACES_QUERY = {
 /** Query parameters of readings that have no other, for /openapi.json. */
 export const READING_QUERY = { workspaces: WORKSPACES_QUERY } as const;
 
-/**
- * What is looked at of a control call; a type of its own, because the runtime's types are made of
- * readings.
- */
+/** The part of a control call that readings use; the types of the runtime need it alone. */
 export interface ReadingCall {
   readonly identity: Identity | null;
   readonly covered: readonly string[];

@@ -18,10 +18,7 @@ import { openUnary, prepareTranslations } from "../translation.ts";
 import { promotedPolicies } from "../../simulate/explain/promoted.ts";
 import { PLAIN_SCALARS, readScalars } from "../../simulate/request-scalars.ts";
 
-/**
- * Simulations that a workspace may request in a minute where `limits.simulations_per_minute` of
- * routes.yaml says nothing.
- */
+/** Simulations a minute for each workspace, unless routes.yaml sets another number. */
 const DEFAULT_SIMULATIONS_PER_MINUTE = 120;
 
 /** Milliseconds. */
@@ -74,8 +71,7 @@ export function takeSimulation(
 }
 
 /**
- * What simulation needs of the operation it simulates: the same reader and the same checks as a
- * real call.
+ * The simulated operation, with the same reader and the same checks as a real call.
  */
 export interface SimulatedOperation {
   readonly operation: Operation;
@@ -91,8 +87,8 @@ interface SimulatedQuestion {
 
 /**
  * Makes the question that a real call would ask. With `request`, its body is validated and read by
- * the operation's own surface; otherwise the shape is what the body says of it, and a plain
- * request's where it says nothing.
+ * the operation's own surface; otherwise the body names properties, and the others are those of
+ * a plain request.
  *
  * @throws {RefusalError}
  */
@@ -129,8 +125,8 @@ export function simulationQuestion(
 }
 
 /**
- * What a real call does between decision and dispatch: the 400 for members which the route does not
- * take or another protocol cannot express, or the decision as it will be carried out.
+ * The step of a real call between decision and dispatch: the 400 for members which the route does
+ * not take or another protocol cannot express, or the decision as it will be carried out.
  *
  * @throws {RefusalError} with that 400.
  */

@@ -194,8 +194,8 @@ export function usableRoute(
 }
 
 /**
- * What requests without wishes get. Where that is nothing because all providers may train on what
- * they are sent, the route can still be used by those who say that they do not mind.
+ * Preferences of a plain request. Where it is denied because all providers may train on requests,
+ * the route can still be used by callers that allow that.
  */
 const REFERENCE_PREFERENCES: readonly (ProviderPreferences | null)[] = [
   null,

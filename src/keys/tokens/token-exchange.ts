@@ -178,7 +178,7 @@ interface WorkspaceAccounts {
 }
 
 /**
- * What tokens with ceilings have used in this process. Every replica counts for itself: over all of
+ * Amounts that tokens with ceilings have used in this process. Every replica counts for itself: over all of
  * them a token may use its ceiling as many times as there are replicas, within its minutes.
  */
 export class TokenCounters {

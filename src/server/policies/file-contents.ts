@@ -22,7 +22,7 @@ const MANY = 8;
 
 /**
  * Contents of the files, in the types of the log. Content that the store does not keep is compiled
- * alone and kept first, so that it can go on acting when the files have moved on. Its module comes
+ * alone and kept first, so that it can act after the files have changed. Its module comes
  * from this process or from the authenticated cache of its user.
  *
  * @param states what is known already; contents of it are neither compiled nor read.

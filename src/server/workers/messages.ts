@@ -24,7 +24,7 @@ export type ToWorkerProcess =
       /** The package's version. */
       readonly version: string;
       readonly files: ConfigurationFiles;
-      /** Where the store's thread is reached; `null` where the worker opens the store by itself. */
+      /** Where the store's thread is reached; `null` where the worker opens the store itself. */
       readonly door: Door | null;
     }
   | { readonly type: "reload"; readonly round: number; readonly files: ConfigurationFiles }

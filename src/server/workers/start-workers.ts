@@ -21,7 +21,7 @@ export async function startWorkers(
 ): Promise<Started> {
   const { database, log } = options;
   const sharing = { ...options, ...(log !== undefined && { log: { ...log, shared: true } }) };
-  // PostgreSQL lets its writers take turns by itself, as those of replicas.
+  // PostgreSQL itself orders its writers, as it does for replicas.
   const thread = isPostgresUrl(database) ? null : new LentThread(say);
   let read: ConfigurationFiles | null = null;
   let good: ConfigurationFiles | null = null;

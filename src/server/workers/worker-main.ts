@@ -10,7 +10,7 @@ import { startSmall, tierUpEarly } from "../tier-up.ts";
 import type { FromWorkerProcess, ToWorkerProcess, WorkersStatus } from "./messages.ts";
 
 /** A process that serves the public side under the first process (`worker-pool.ts`). */
-// A server goes on when the reader of its output has gone.
+// A server keeps serving when the reader of its output is gone.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 // A terminal signals all processes of a group; this one ends when the first process requests it.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});

@@ -74,7 +74,7 @@ interface WorkerPoolOptions {
   /** The package's version. */
   readonly version: string;
   readonly count: number;
-  /** The store's thread for all workers; `null` where each opens the store by itself. */
+  /** The store's thread for all workers; `null` where each opens the store itself. */
   readonly thread: LentThread | null;
   /** The last configuration without errors, for a worker that starts now. */
   readonly files: () => ConfigurationFiles;
@@ -93,7 +93,7 @@ interface Slot {
 
 /**
  * The processes that serve the public side, kept at their number: one that dies is started again,
- * and the others go on.
+ * and the others keep serving.
  */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
@@ -143,8 +143,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts all of them. Resolves when all take requests. @throws {StartError} saying why one could
-   * not start; none is left.
+   * Starts all of them. Resolves when all take requests. @throws {StartError} with the reason why
+   * one could not start; none is left.
    */
   async listen(): Promise<Listening> {
     for (const slot of this.#slots) this.#start(slot);

@@ -48,7 +48,7 @@ export class WorkerProcess {
           this.send(start);
           break;
         case "ready":
-          // Not before: what a start reads and compiles takes as long as it takes.
+          // Not before: a start has no time limit for reading and compiling.
           this.#heartbeat = new Heartbeat({
             ping: () => this.send({ type: "ask_alive" }),
             lost: (silence) => {
@@ -94,7 +94,7 @@ export class WorkerProcess {
     if (this.#worker.isConnected()) this.#worker.send(message, () => {});
   }
 
-  /** Whether it could; one that dies meanwhile starts again with the same files. */
+  /** Whether it succeeded; one that dies meanwhile starts again with the same files. */
   async reload(files: Extract<ToWorkerProcess, { type: "reload" }>["files"]): Promise<boolean> {
     const answer = await this.#ask((round) => ({ type: "reload", round, files }), null);
     return answer?.type !== "reloaded" || answer.ok;
@@ -110,7 +110,7 @@ export class WorkerProcess {
   }
 
   /**
-   * What it knows of endpoints; `null` where it does not answer in time. @param patience
+   * Its figures about endpoints; `null` where it does not answer in time. @param patience
    * milliseconds.
    */
   async endpointsHealth(patience: number): Promise<EndpointsHealth | null> {

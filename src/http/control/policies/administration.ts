@@ -13,7 +13,7 @@ export interface PolicyAdministration {
   /**
    * Resolves when this process decides by the newest rows of the log: a change calls it before the
    * answer, so that the next request of the same caller is decided with it. Rejects where that
-   * cannot be; what ran keeps running, `/status` says `policies`, and it is tried again: the change
+   * cannot be; what ran keeps running, `/status` lists `policies`, and it is tried again: the change
    * itself stands.
    */
   readonly apply: () => Promise<void>;
