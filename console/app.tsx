@@ -20,7 +20,7 @@ export function App() {
     void load();
   }, []);
   const current = session.value;
-  // A session that has ended says nothing of the ways to sign in.
+  // The answer of an ended session does not have the ways to sign in.
   const unasked = current?.signed_in === false && current.sign_in === undefined;
   useEffect(() => {
     if (unasked) void load();

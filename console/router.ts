@@ -15,7 +15,7 @@ export function followAddress(): void {
   });
 }
 
-/** Of `#/decisions/req_1?route=chat`: `["decisions", "req_1"]` and the query. */
+/** @example readAddress("#/decisions/req_1?route=chat").path // ["decisions", "req_1"] */
 export function readAddress(hash: string): Address {
   const [path = "", query = ""] = splitOnce(hash.replace(/^#\/?/, ""), "?");
   const parts = path.split("/").filter((part) => part !== "");

@@ -1,5 +1,5 @@
 /**
- * What `/console/session` answers. It is the page's own and no part of the contract, so that there
+ * Answer of `/console/session`. It is the page's own and no part of the contract, so that there
  * is no schema to derive it from.
  */
 
@@ -28,7 +28,7 @@ export interface SignedIn {
    * manages them.
    */
   readonly policies: { readonly workspace: string; readonly scopes: readonly string[] } | null;
-  /** Of this host, where clients send requests; `null`: the origin of this page. */
+  /** Origin of this host to which clients send requests; `null`: that of this page. */
   readonly inference: { readonly port: number; readonly tls: boolean } | null;
   readonly csrf: string;
   readonly ends_at: string;

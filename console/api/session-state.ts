@@ -9,7 +9,7 @@ export const session = signal<Session | null>(null);
 export const signInNotice = signal<string | null>(null);
 
 /**
- * Whether all workspaces of the session are shown together: unless the address names one of
+ * True if all workspaces of the session are shown together: unless the address names one of
  * several.
  */
 export const showsAll = computed(() => {
@@ -50,21 +50,18 @@ export function signedOut(message: string): void {
   session.value = { signed_in: false };
 }
 
-/**
- * Whether the session may do what needs the scope. The server decides; the page only hides what
- * would be refused.
- */
+/** True if the session has the scope. The server decides; the page hides what would be refused. */
 export function hasScope(scope: string): boolean {
   return session.value?.signed_in === true && session.value.scopes.includes(scope);
 }
 
-/** Whether the session may change keys. */
+/** True if the session may change keys. */
 export const mayManageKeys = (): boolean => hasScope("operations:manage");
 
-/** Whether it may change policies. */
+/** True if it may change policies. */
 export const mayManagePolicies = (): boolean => policyScopes().includes("operations:manage");
 
-/** Whether it may approve, and withdraw an approval. */
+/** True if it may approve, and withdraw an approval. */
 export const mayApprove = (): boolean =>
   mayManagePolicies() || policyScopes().includes("policies:approve");
 

@@ -4,7 +4,7 @@ import type { Failure, Result } from "./client.ts";
 /** A change that the reader requests. */
 export interface Action<Value> {
   readonly busy: boolean;
-  /** Of the newest run; `null` where it succeeded or none has ended. */
+  /** Failure of the newest run; `null` after a success or before the first one. */
   readonly failure: Failure | null;
   readonly run: (change: () => Promise<Result<Value>>) => Promise<Value | null>;
 }

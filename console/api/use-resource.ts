@@ -9,7 +9,7 @@ import { session, showsAll } from "./session-state.ts";
 export interface Resource<Value> {
   /** The newest answer; the one before stays while another is fetched. */
   readonly value: Value | null;
-  /** Of the newest call; `null` where it succeeded. */
+  /** Failure of the newest call; `null` after a success. */
   readonly failure: Failure | null;
   readonly etag: string | null;
   readonly loading: boolean;

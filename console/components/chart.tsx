@@ -6,7 +6,7 @@ import { Table } from "./table.tsx";
 
 export interface Series {
   readonly title: string;
-  /** Of the style's `--series-` colours; `stop` and `widen` for failures and refusals. */
+  /** One of the `--series-` colours; `stop` and `widen` are failures and refusals. */
   readonly tone: SeriesTone;
   readonly values: readonly (number | null)[];
   /** An estimate, not a measurement. */
@@ -110,7 +110,7 @@ export function Chart(chart: ChartData) {
 const DAY = 86_400;
 
 /**
- * Whether every point is the beginning of a day of UTC: local times would then name the wrong day,
+ * True if every point is the beginning of a day of UTC: local times would name the wrong day,
  * or one hour again and again.
  */
 function isDaily(times: readonly number[]): boolean {
@@ -202,7 +202,7 @@ function optionsOf(width: number, chart: ChartData): UPlot.Options {
         ...(isBars &&
           bars !== undefined && { fill: colour(`series-${tone}`), width: 0, paths: bars }),
         points: { show: !isBars && values.some((_, at) => isAlone(values, at)), size: 4 },
-        // Of a point only: uPlot also calls this while the pointer is elsewhere.
+        // uPlot also calls this while the pointer is on no point.
         value: (_: UPlot, drawn: number | null, __: number, at: number | null) => {
           const value = at === null || drawn === null ? null : (values[at] ?? null);
           return value === null ? "" : FORMATS[measure](value);

@@ -5,7 +5,7 @@ export interface FigureData {
   readonly value: ComponentChildren;
   /** By step of the window; `null` breaks the line. */
   readonly trend?: readonly (number | null)[];
-  /** Of the window and of the same span before it. */
+  /** Value in the window, and in the same span before it. */
   readonly now?: number | null | undefined;
   readonly before?: number | null | undefined;
   /** Which direction deserves a colour; neither where more is neither good nor bad. */

@@ -56,7 +56,7 @@ export function ErrorBox({
   );
 }
 
-/** Nothing is there; `children` says what to do. */
+/** An empty list or page; `children` is the next step. */
 export function Empty({
   title,
   children,

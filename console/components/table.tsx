@@ -22,7 +22,7 @@ const classOf = ({ number, sticky }: Pick<Column<never>, "number" | "sticky">) =
 
 const isNone = (value: ComponentChildren): boolean => value === "0" || value === ABSENT;
 
-/** A table that scrolls sideways by itself where it does not fit, by keyboard too. */
+/** A table that scrolls sideways where it does not fit, by keyboard too. */
 export function Table<Row>(props: {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
@@ -69,7 +69,7 @@ export function Table<Row>(props: {
   );
 }
 
-/** Whether a value, or the name or list that it shows, is not there. */
+/** True for no value, and for a component that shows an empty name or list. */
 function isAbsent(value: ComponentChildren): boolean {
   if (value === null || value === ABSENT) return true;
   if (typeof value !== "object" || !("props" in value)) return false;

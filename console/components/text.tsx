@@ -59,7 +59,7 @@ export function Badge({
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** Copies a text, and says so for two seconds. */
+/** Copies a text; the label confirms it for two seconds. */
 export function CopyButton({
   text,
   label = "Copy",
@@ -67,22 +67,22 @@ export function CopyButton({
   readonly text: string;
   readonly label?: string;
 }) {
-  const [said, setSaid] = useState<string | null>(null);
+  const [result, setResult] = useState<string | null>(null);
   useEffect(() => {
-    if (said === null) return undefined;
-    const timer = setTimeout(() => setSaid(null), 2_000);
+    if (result === null) return undefined;
+    const timer = setTimeout(() => setResult(null), 2_000);
     return () => clearTimeout(timer);
-  }, [said]);
+  }, [result]);
   const copy = async (): Promise<void> => {
     const copied = await navigator.clipboard.writeText(text).then(
       () => true,
       () => false,
     );
-    setSaid(copied ? "Copied" : "Not copied");
+    setResult(copied ? "Copied" : "Not copied");
   };
   return (
     <button type="button" class="small" onClick={() => void copy()}>
-      <span aria-live="polite">{said ?? label}</span>
+      <span aria-live="polite">{result ?? label}</span>
     </button>
   );
 }

@@ -33,7 +33,7 @@ export const SECTIONS: readonly Section[] = [
   { path: "keys", title: "Keys", scopes: ["operations:manage"] },
 ];
 
-/** What an address shows. */
+/** The page of an address. */
 interface Page {
   readonly title: string;
   /** Entry of the navigation that it belongs to. */

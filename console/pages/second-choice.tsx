@@ -14,7 +14,7 @@ export function ServedInstead({ route }: { readonly route: string }) {
     withQuery("/v1/decisions", { route, terminal: "completed", limit: 50, ...inWorkspaces() }),
   );
   const lines = list.value?.data ?? [];
-  // Of an ejected first choice no call is made, so that every line is as good.
+  // An ejected first choice gets no call, so any line will do.
   const id = (lines.find(({ attempts }) => attempts > 1) ?? lines[0])?.id;
   const newest = useResource<Decision>(
     id === undefined ? null : withQuery(`/v1/decisions/${encodeURIComponent(id)}`, inWorkspaces()),

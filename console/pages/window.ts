@@ -76,7 +76,7 @@ export function useWindow(name: string | null): Window {
 
 /** A span that has something to show, for a page whose address names none. */
 interface ChosenSpan {
-  /** Of {@link WINDOWS}. */
+  /** One of {@link WINDOWS}. */
   readonly name: string;
   /** The first request within a day, seconds since the epoch, where a shorter span has them all. */
   readonly first: number | null;
@@ -150,7 +150,7 @@ export function timesOf(start: string, end: string, unit: Unit): readonly number
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => (first + at) * step);
 }
 
-/** Whether the step is still running: its counts are not those of a whole one. */
+/** True while the step lasts: its counts are not those of a whole one. */
 export const isRunning = (time: number, unit: Unit): boolean =>
   time + STEPS[unit] > Date.now() / 1_000;
 

@@ -3,7 +3,7 @@ import { endpointsOf, type RouteEndpoint } from "../routes/route-facts.ts";
 
 type Explanation = NonNullable<DecisionExplanation["explanation"]>;
 
-/** Whether what is explained now is what was decided then. */
+/** True if the explanation of now has the result that was decided then. */
 export const isExact = ({ same_table, same_policies, same_result }: DecisionExplanation): boolean =>
   same_table && same_policies === true && same_result === true;
 
@@ -21,9 +21,9 @@ export interface CandidateLine {
   /** Position in the plan, from 1; `null` where it has none. */
   readonly rank: number | null;
   readonly call: DecisionCall | null;
-  /** What the explanation says of the endpoint; `null` without one. */
+  /** The endpoint in the explanation; `null` without one. */
   readonly facts: RouteEndpoint | null;
-  /** What left it out; empty for a candidate of the plan. */
+  /** Constraints that left it out; empty for a candidate of the plan. */
   readonly leftOutBy: readonly Verdict[];
 }
 

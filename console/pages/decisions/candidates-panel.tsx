@@ -34,8 +34,8 @@ export function CandidatesPanel({
   readonly explanation: Resource<DecisionExplanation>;
 }) {
   const explained = value?.explanation ?? null;
-  // Of another table, policies or result, the reasons of now may not be those of then: the record
-  // alone is shown.
+  // With another table, other policies or another result the reasons may have changed: only the
+  // record is shown.
   const explanation = value !== null && isExact(value) ? explained : null;
   const lines = candidateLines(decision, explanation);
   const isRefused = decision.outcome === "refuse";
@@ -91,7 +91,7 @@ export function CandidatesPanel({
   );
 }
 
-/** What the explanation was made from, and how far it can be trusted. */
+/** Sources of the explanation, and how far it can be trusted. */
 function Basis({
   decision,
   explained,

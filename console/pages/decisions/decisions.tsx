@@ -332,6 +332,6 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
 const COLUMNS_OF_ALL: readonly Column<DecisionLine>[] = [
   ...COLUMNS.slice(0, 2),
   { head: "Workspace", cell: ({ workspace }) => <Name of={workspace} /> },
-  // What the page of the decision says, too: without it the table fits a common screen.
+  // The page of the decision has it too; without it the table fits a common screen.
   ...COLUMNS.slice(2).filter(({ head }) => head !== "Operation"),
 ];

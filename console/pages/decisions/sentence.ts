@@ -1,7 +1,7 @@
 import type { Decision } from "../../api/types.ts";
 import { counted, humanise } from "../../format/amounts.ts";
 
-/** What became of a request, in a sentence. */
+/** The result of a request, in a sentence. */
 export function sentenceOf(decision: Decision): string {
   const { outcome, terminal, reason, calls, endpoint, finish } = decision;
   const failed = calls.filter(({ failure }) => failure !== null);

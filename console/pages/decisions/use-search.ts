@@ -15,7 +15,7 @@ const MOST_CALLS = 20;
 /** Milliseconds between two readings of the newest page. */
 const EVERY = 2 * SHORTEST_POLL;
 
-/** What a page shows. */
+/** Content of a page. */
 export interface Found {
   readonly data: readonly DecisionLine[];
   readonly nextCursor: string | null;
@@ -24,9 +24,9 @@ export interface Found {
 }
 
 /**
- * The decisions after a cursor. Each call of the API looks at a bounded part of the log; this goes
- * on until the page is full, the log ends, or {@link MOST_CALLS} were made. Shows what has been
- * found so far. The newest page is read again while it is seen, unless it took several calls.
+ * The decisions after a cursor. Each call reads a bounded part of the log; calls follow each other
+ * until the page is full, the log ends, or {@link MOST_CALLS} were made. Shows the decisions found so
+ * far. The newest page is read again while it is seen, unless it took several calls.
  *
  * @param query without cursor and limit.
  */

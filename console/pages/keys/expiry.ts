@@ -8,7 +8,7 @@ export const SOON_DAYS = 14;
 export const soonEnd = (now: number): string => new Date(now + SOON_DAYS * DAY).toISOString();
 
 /**
- * Whether an active key needs a person before it ends. A key made for {@link SOON_DAYS} or less
+ * True if an active key needs a person before it ends. A key made for {@link SOON_DAYS} or less
  * would be marked from its first day, so it is marked on its last day only. A replaced key is meant
  * to end.
  *

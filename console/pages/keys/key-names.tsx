@@ -16,7 +16,7 @@ export function useKeyNames(): KeyNames {
   return new Map((keys.value?.data ?? []).map((key) => [key.id, key]));
 }
 
-/** What people call a key: its name, else its owner and workload. */
+/** The name of a key for people: its own, else its owner and workload. */
 export const titleOf = ({ name, owner, workload }: ServiceKey): string =>
   name ?? (workload === "" ? owner : `${owner}, ${workload}`);
 

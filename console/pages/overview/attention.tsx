@@ -32,7 +32,7 @@ const MUCH_FAILED = 0.05;
 /** A budget is near its end where it would be spent before its window is over, or nearly is. */
 const NEARLY = 0.9;
 
-/** What has been read so far; `null` for what has not. */
+/** Answers that have come so far; the others are `null`. */
 interface Known {
   readonly status: ServerStatus | null;
   readonly health: Health | null;
@@ -58,7 +58,7 @@ function concernsOf({ status, health, summary, lastHour, spend, keys }: Known): 
   ];
 }
 
-/** What a degraded part means, and where to look. */
+/** Meaning of each degraded part, and where to look. */
 const PARTS: Readonly<Record<string, string>> = {
   evidence:
     "The evidence store does not take records: requests may be refused with 503. Its log line names the cause.",
@@ -135,7 +135,7 @@ interface Incident {
   readonly isOver: boolean;
 }
 
-/** Of each route with such requests. Times are milliseconds since the epoch. */
+/** Routes with such requests. Times are milliseconds since the epoch. */
 function incidentsOf(
   { groups, window }: Summary,
   countOf: (group: Summary["groups"][number]) => number,
@@ -196,7 +196,7 @@ function ofSecondChoices(summary: Summary): readonly Concern[] {
     }));
 }
 
-/** Of workspaces each, of keys one line for all. */
+/** One line for each budget of a workspace, and one for all budgets of keys. */
 function ofBudgets(budgets: readonly Budget[], now: number): readonly Concern[] {
   const ending = budgets.filter(
     (budget) => !lasts(budget) || budget.spent_usd >= NEARLY * budget.limit_usd,

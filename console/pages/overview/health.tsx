@@ -8,7 +8,7 @@ import { Time } from "../../format/time.tsx";
 
 export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "healthy";
 
-/** What is wrong with an endpoint, and when it gets calls again. */
+/** The fault of an endpoint, and when it gets calls again. */
 export function troubleOf({
   state,
   failure,

@@ -121,7 +121,7 @@ export function OverviewPage() {
   );
 }
 
-/** Of a span without requests: there were none at all, or others have some. */
+/** Shown for a span without requests, whether or not other spans have some. */
 function NoTraffic() {
   const month = windowOf("30d", useNow()).start;
   const [start] = useState(month);

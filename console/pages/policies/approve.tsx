@@ -7,10 +7,7 @@ import { Code } from "../../components/text.tsx";
 import { counted, whole, humanise } from "../../format/amounts.ts";
 import { ChangeDialog, type ChangeProps } from "./change.tsx";
 
-/**
- * What an approval states of the report that the approver has read; the members of `report` in the
- * API.
- */
+/** Facts of the report that the approver has read: `report` of an approval in the API. */
 interface ReportFacts {
   readonly sha256: string;
   readonly table_revision: string;

@@ -8,10 +8,7 @@ import { Table } from "../../components/table.tsx";
 import { Name, Sentence } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
 
-/**
- * What a dialog about a policy gets: the state that the reader has seen, and what to do when it is
- * over.
- */
+/** Props of a dialog about a policy: the state that the reader has seen, and callbacks. */
 export interface ChangeProps {
   readonly policy: Policy;
   readonly etag: string;

@@ -57,7 +57,7 @@ export function PoliciesPage() {
 }
 
 const ORDER = ["changing", "shadow", "ending", "enforced", "ended"];
-/** What waits for a person comes first. */
+/** Policies that wait for a person come first. */
 const rankOf = ({ state }: PolicyLine): number => {
   const rank = ORDER.indexOf(state);
   return rank < 0 ? ORDER.length : rank;
@@ -102,7 +102,7 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
   },
 ];
 
-/** What the enforced revision denies now, with the way to the requests. */
+/** Denials by the enforced revision, with a link to the requests. */
 function denialColumn(summary: Summary | null): Column<PolicyLine> {
   return numbers("Denies", ({ id, enforced }) => {
     if (enforced === null || summary === null) return ABSENT;

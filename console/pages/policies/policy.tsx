@@ -213,7 +213,7 @@ function Actions({
 
 type MissingName = NonNullable<Policy["missing"]>[number]["requirement"];
 
-/** Whether the approval is that of the person who is signed in. */
+/** True if the person who is signed in made the approval. */
 function isMine({ person, key_id }: Policy["approvals"][number]["by"]): boolean {
   const current = session.value;
   if (current?.signed_in !== true) return false;
@@ -222,7 +222,7 @@ function isMine({ person, key_id }: Policy["approvals"][number]["by"]): boolean 
     : person.subject === current.person.subject;
 }
 
-/** What the enforced revision denied in the last 24 hours, and why. */
+/** Requests that the enforced revision denied in the last 24 hours, and why. */
 function EnforcedPanel({ id }: { readonly id: string }) {
   const resource = useResource<Summary>(
     withQuery("/v1/governance/summary", inEveryWorkspace()),

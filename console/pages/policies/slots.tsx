@@ -5,7 +5,7 @@ import { Badge, Code, Name } from "../../components/text.tsx";
 import { humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 
-/** What is enforced and what is in shadow. */
+/** The enforced content and the one in shadow. */
 export function SlotsPanel({ policy }: { readonly policy: Policy }) {
   const { enforced, candidate, files, drift } = policy;
   return (

@@ -10,7 +10,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 export const stateTone = (state: string): Tone => TONES[state] ?? "quiet";
 
-/** What a record of the log did. */
+/** Effect of each kind of record in the log. */
 export const RECORD_TITLES: Readonly<Record<string, string>> = {
   observed: "found in the files",
   returned: "the files returned to it",

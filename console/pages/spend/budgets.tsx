@@ -19,7 +19,7 @@ type Amounts = Pick<Budget, "limit_usd" | "spent_usd" | "projected_usd" | "windo
 
 export const isSpent = ({ spent_usd, limit_usd }: Amounts): boolean => spent_usd >= limit_usd;
 
-/** Whether it lasts to the end of its window at the pace so far, as far as that can be known. */
+/** True if it lasts to the end of its window at the pace so far, or that is not known yet. */
 export const lasts = (budget: Amounts): boolean =>
   !isSpent(budget) && (budget.projected_usd === null || budget.projected_usd <= budget.limit_usd);
 

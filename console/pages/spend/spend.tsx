@@ -167,7 +167,7 @@ function NothingSpent({ window: { name } }: { readonly window: Window }) {
   );
 }
 
-/** Of the span, beside the one before it. */
+/** Sums of the span, beside those of the one before it. */
 function Totals({
   total,
   before,
