@@ -104,6 +104,16 @@ const BLIND: readonly Source[] = [
     'pass.c if not contains(json.marshal(input.key), "ab")\n\npass.c if { t := json.marshal(input.workspace); contains(t, "ol") }',
   ),
   policySource(
+    "joined-labels",
+    gate,
+    'pass.c if { all := array.concat(input.workspace.labels, input.key.labels); "mm" in array.reverse(all); count(all) > 2 }',
+  ),
+  policySource(
+    "walked",
+    gate,
+    'pass.c if { walk(input, [path, value]); path[0] == "key"; count(path) > 2; value == "mm" }\n\npass.c if { walk(input.workspace, [path, "zz"]); "id" in path }',
+  ),
+  policySource(
     "searched-data",
     gate,
     'pass.c if contains(json.marshal(data.regions), "zz")\n\npass.c if contains(json.marshal(input.candidates), "mm")',

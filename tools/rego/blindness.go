@@ -12,10 +12,11 @@ type blindness struct {
 	inspects    map[string]bool
 	searches    map[string]bool
 	// The rule that is looked at: types of its variables, how often each stands in it, how often of these as the position
-	// of a candidate, whether it holds a JSON text that is only searched, and whether the rule iterates.
+	// of a candidate or as a path may, whether it holds a JSON text that is only searched, and whether the rule iterates.
 	shapes    map[ast.Var]types.Type
 	uses      map[ast.Var]int
 	positions map[ast.Var]int
+	steps     map[ast.Var]int
 	searched  map[ast.Var]bool
 	iterates  bool
 }
@@ -72,7 +73,7 @@ func (b *blindness) module(module *ast.Module) {
 func (b *blindness) rule(rule *ast.Rule, several bool) {
 	b.shapes, b.uses, b.positions, b.iterates = map[ast.Var]types.Type{}, map[ast.Var]int{}, map[ast.Var]int{}, false
 	b.countUses(rule)
-	b.searched = searchedVariables(rule.Body, b.uses)
+	b.searched, b.steps = searchedVariables(rule.Body, b.uses), stepUses(rule.Body)
 	bound := scope{}
 	for _, argument := range rule.Head.Args {
 		b.match(argument, types.A, bound)

@@ -64,7 +64,8 @@ func (b *blindness) search(name string, arguments, outputs []*ast.Term) bool {
 	return ok && b.searched[text]
 }
 
-// walk looks at `walk(whole, [_, value])`: of everything below a value it gives the values alone, not where they are.
+// walk looks at `walk(whole, [path, value])`: everything below a value, and where it is. A path may be counted, and its
+// steps compared with texts of the source: names of members stay, and a position in a list equals no text.
 func (b *blindness) walk(whole *ast.Term, outputs []*ast.Term, bound scope) bool {
 	if len(outputs) != 1 {
 		return false
@@ -74,14 +75,62 @@ func (b *blindness) walk(whole *ast.Term, outputs []*ast.Term, bound scope) bool
 		return false
 	}
 	path, ok := unbound(pair.Elem(0), bound)
-	if !ok || b.uses[path] > 1 {
+	if !ok || b.uses[path] > 1+b.steps[path] {
 		return false
 	}
 	b.term(whole, bound)
 	b.iterates = true
-	bound[path] = true
+	// Not an array: its order is that of the input's structure.
+	b.bind(path, types.NewObject(nil, types.NewDynamicProperty(types.N, types.S)), bound)
 	b.match(pair.Elem(1), types.A, bound)
 	return true
+}
+
+// stepUses counts for each variable the uses that a path may have: `count(path)`, and equality with texts of the source of
+// a step (`path[0] == "tools"`, `"tools" in path`) or of the whole.
+func stepUses(body ast.Body) map[ast.Var]int {
+	found := map[ast.Var]int{}
+	isText := func(term *ast.Term) bool { _, ok := term.Value.(ast.String); return ok }
+	count := func(term *ast.Term, isHarmless bool) {
+		if name, ok := term.Value.(ast.Var); ok && isHarmless {
+			found[name]++
+		}
+		if step, ok := term.Value.(ast.Ref); ok && isHarmless && len(step) == 2 {
+			if name, ok := step[0].Value.(ast.Var); ok {
+				found[name]++
+			}
+		}
+	}
+	ast.WalkExprs(body, func(expression *ast.Expr) bool {
+		terms, ok := expression.Terms.([]*ast.Term)
+		if !ok || len(terms) < 3 {
+			return false
+		}
+		left, right := terms[1], terms[2]
+		switch terms[0].Value.String() {
+		case "count":
+			count(left, !isRef(left))
+		case "internal.member_2":
+			count(right, isText(left) && !isRef(right))
+		case "eq", "equal", "neq":
+			count(left, isRef(left) && isText(right) || isTextArray(right))
+			count(right, isRef(right) && isText(left) || isTextArray(left))
+		}
+		return false
+	})
+	return found
+}
+
+func isRef(term *ast.Term) bool { _, ok := term.Value.(ast.Ref); return ok }
+
+func isTextArray(term *ast.Term) bool {
+	array, ok := term.Value.(*ast.Array)
+	if !ok {
+		return false
+	}
+	texts := true
+	array.Foreach(func(one *ast.Term) { _, ok := one.Value.(ast.String); texts = texts && ok })
+	return texts
 }
 
 // builtin looks at the call of a built-in and gives the type of what it gives, more exactly than its declaration.
@@ -114,6 +163,10 @@ func (b *blindness) builtin(builtin *ast.Builtin, arguments []*ast.Term, shapes 
 		for _, name := range []string{"array", "boolean", "null", "number", "object", "set", "string"} {
 			b.strings[name] = true
 		}
+	case "array.concat":
+		return types.NewArray(nil, types.Or(values(shapes[0]), values(shapes[1])))
+	case "array.reverse":
+		return types.NewArray(nil, values(shapes[0]))
 	case "and", "or", "minus":
 		return types.Or(shapes[0], shapes[1])
 	case "intersection", "union":
