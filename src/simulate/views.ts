@@ -1,7 +1,7 @@
 import { remembered } from "./remembered.ts";
 import type { PolicyEvaluation, PolicyIdentity, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import { zonesOf, type CompiledPolicy } from "../policy/compiled.ts";
+import type { CompiledPolicy } from "../policy/compiled.ts";
 import { policyData } from "../policy/input-schema.ts";
 import {
   REMEMBERED_MEMBERS,
@@ -9,10 +9,10 @@ import {
   readMembers,
   readsPath,
   rememberingSet,
-  type ReadMembers,
   type SinglePolicy,
 } from "../policy/policy-set.ts";
 import { promotedPolicies } from "./explain/promoted.ts";
+import type { SideDecider } from "./decide-sample.ts";
 import type { CompiledSide, SideContent } from "./side-contents.ts";
 
 /** An evaluation, with the paths of the input that it depends on. */
@@ -30,8 +30,8 @@ export interface KnownBy<Value> {
 export const CANDIDATES = "input.candidates";
 
 /**
- * The evaluations of one content. Two inputs that differ only in what an evaluation did not load
- * have the same one, whatever their operation.
+ * The evaluations of one content. Inputs that differ only in members that an evaluation did not
+ * load share it, for all operations.
  */
 export class TracedPolicy {
   readonly #policy: SinglePolicy;
@@ -42,7 +42,7 @@ export class TracedPolicy {
     this.#policy = policy;
   }
 
-  /** @param beforeEvaluation called where no known evaluation applies; what it throws ends this. */
+  /** @param beforeEvaluation called where no known evaluation applies; its errors are passed on. */
   evaluate(input: PolicyInput, beforeEvaluation: () => void = () => {}): Traced {
     // The host leaves the policy out by the operation, which no evaluation loads.
     if (!this.#policy.contract.operations.includes(input.operation)) return NOT_APPLIED;
@@ -58,12 +58,12 @@ export class TracedPolicy {
   }
 }
 
-const NOT_APPLIED: Traced = {
-  evaluation: { verdicts: [], obligations: [] },
-  loaded: new Set(),
-};
+/** The evaluation of a policy that does not apply, or has no rules. */
+export const NO_VERDICTS: PolicyEvaluation = { verdicts: [], obligations: [] };
 
-/** Evaluations of one content that are kept; with more of them it begins anew. */
+const NOT_APPLIED: Traced = { evaluation: NO_VERDICTS, loaded: new Set() };
+
+/** Most evaluations kept of one content; then all are forgotten. */
 const MOST_EVALUATIONS = 200_000;
 
 /** The policies of both sides. A content that reads nothing of the table is one policy for both. */
@@ -84,7 +84,7 @@ function namesCandidates({ contract }: SinglePolicy): boolean {
   return contract.constraints.some(({ effect }) => effect !== "gate");
 }
 
-/** What is known of an input, by the members on which it depends. */
+/** A known value for an input, by the members on which it depends. */
 export function lookUp<Value>(
   known: readonly KnownBy<Value>[],
   valueOf: (path: string) => string | undefined,
@@ -138,6 +138,12 @@ export interface LoadedViews extends SideViews {
   readonly policies: readonly LoadedPolicy[];
 }
 
+/** A side that is ready to decide. */
+export interface LoadedSide {
+  readonly decider: SideDecider;
+  readonly views: LoadedViews;
+}
+
 /** A content of a side that is ready to be evaluated. */
 export interface LoadedPolicy {
   readonly single: SinglePolicy;
@@ -150,8 +156,8 @@ export interface LoadedPolicy {
 const MAXIMUM_ANSWERS = 50_000;
 
 /**
- * Loads the policies of one side once, for both views: every input is evaluated once, and what the
- * slots make of it is a matter of reading.
+ * Loads the policies of one side once, for both views: every input is evaluated once, and each view
+ * applies its slots to the verdicts.
  *
  * @param promoted which candidates are taken as promoted.
  * @param evaluations shared with the other side; default: none.
@@ -171,7 +177,7 @@ export async function sideViews(
     ...single,
     evaluate: (input: PolicyInput) => traced.evaluate(input).evaluation,
   }));
-  const declared = rememberingSet(answering, membersRead(side), MAXIMUM_ANSWERS);
+  const declared = rememberingSet(answering, readMembers(singles), MAXIMUM_ANSWERS);
   return { declared, promoted: promotedPolicies(declared, promoted), policies };
 }
 
@@ -210,20 +216,10 @@ function contentKey({ id, digest }: Pick<PolicyIdentity, "id" | "digest">): stri
   return `${id}@${digest}`;
 }
 
-const NOTHING: PolicyEvaluation = { verdicts: [], obligations: [] };
-
 /** A removal replaces the rules and gives no verdict. */
 function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
   const identity = { id: contract.id, revision: 0, digest, slot };
-  return { identity, contract, reads: [], zones: [], evaluate: () => NOTHING };
-}
-
-function membersRead({ contents }: CompiledSide): ReadMembers {
-  return readMembers(
-    contents.flatMap(({ rules }) =>
-      rules === null ? [] : [{ reads: rules.reads, zones: zonesOf(rules) }],
-    ),
-  );
+  return { identity, contract, reads: [], zones: [], evaluate: () => NO_VERDICTS };
 }
 
 /** Which policies act, by their positions among all of a side. */

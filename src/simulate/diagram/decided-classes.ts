@@ -14,8 +14,8 @@ import type { ApprovalState, Taken } from "../space/approval-state.ts";
 import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";
-import type { LoadedPolicy, LoadedViews } from "../views.ts";
-import { AssertionDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
+import type { LoadedPolicy, LoadedSide } from "../views.ts";
+import { assertionDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { Budget } from "./budget.ts";
 import { KEY_LABELS, levelsOf } from "../space/levels.ts";
 import {
@@ -37,17 +37,11 @@ interface DecidedClass {
   readonly base: SideOutcomes;
   readonly head: SideOutcomes;
   /**
-   * What base makes of the request that {@link comparedRequest} gives; `null` where it is the
-   * request itself, or no assertion compares it.
+   * Base's outcome for the request of {@link comparedRequest}; `null` where that is the request
+   * itself, or no assertion compares it.
    */
   readonly reached: SideOutcomes | null;
   readonly describe: () => ClassDetails;
-}
-
-/** A side that is ready to decide. */
-export interface LoadedSide {
-  readonly decider: SideDecider;
-  readonly views: LoadedViews;
 }
 
 /** Nodes of one operation that are kept; with more of them it begins anew. */
@@ -118,7 +112,7 @@ export class DecidedClasses {
   }
 }
 
-/** What requests of a leaf have in common, and take, of the members that levels have. */
+/** The levels' part of {@link ClassDetails}. */
 interface LevelDetails {
   readonly taken: Taken;
   readonly labels: readonly string[];
@@ -131,7 +125,7 @@ class OperationClasses {
   readonly #usage: OfSides<DiagramUsage>;
   /** Notes verdicts of head as base's, where both sides are equal. */
   readonly #equalUsage: DiagramUsage;
-  readonly #assertions: AssertionDiagrams;
+  readonly #assertions: ReturnType<typeof assertionDiagrams>;
   readonly #outcomes: PairedLeaves;
   readonly #withReached: PairedLeaves;
   readonly #withAssertions: PairedLeaves;
@@ -155,10 +149,8 @@ class OperationClasses {
     );
     this.#shared = { operation, diagrams, levels, profiles, budget };
     const [baseSpace, headSpace] = space.sides;
-    const sideOf = (
-      { decider, views }: LoadedSide,
-      ambiguous: AmbiguousNames = new AmbiguousNames(null),
-    ): SideDiagrams => new SideDiagrams({ decider, views, ambiguous }, this.#shared);
+    const sideOf = (side: LoadedSide, ambiguous = new AmbiguousNames(null)): SideDiagrams =>
+      new SideDiagrams(side, ambiguous, this.#shared);
     this.#deciders = { base: sides.base.decider, head: sides.head.decider };
     this.#sides = {
       base: sideOf(sides.base, baseSpace?.ambiguous),
@@ -168,7 +160,7 @@ class OperationClasses {
       new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isIgnored[as]);
     this.#usage = { base: usageOf("base"), head: usageOf("head") };
     this.#equalUsage = usageOf("head", "base");
-    this.#assertions = new AssertionDiagrams(space, this.#shared);
+    this.#assertions = assertionDiagrams(space, this.#shared);
     this.#outcomes = new PairedLeaves(diagrams);
     this.#withReached = new PairedLeaves(diagrams);
     this.#withAssertions = new PairedLeaves(diagrams);
@@ -218,7 +210,7 @@ class OperationClasses {
           ? null
           : this.#rootOf("base", reach, job.reachingSampleOf(state), reachVerdicts, null);
       const joined = this.#withReached.of(outcomes, reached ?? leafOf(0));
-      const root = this.#withAssertions.of(joined, this.#assertions.of(job, sample));
+      const root = this.#withAssertions.of(joined, this.#assertions(job, sample));
       for (const leaf of this.#shared.profiles.of(root)) {
         yield this.#classOf(state, sample, root, leaf, reached !== null);
       }
@@ -259,12 +251,9 @@ class OperationClasses {
       return this.#sides[at].outcomesOf(denied, null);
     }
     const verdicts = this.#verdictsOf(at, side, sample, known, usage);
-    const candidates = candidatesKey(side.candidates);
     const isSingle = sample.preferences?.allow_fallbacks === false;
-    return this.#sides[at].outcomesOf(
-      { key: isSingle ? `${candidates}|single` : candidates, sample },
-      verdicts,
-    );
+    const key = `${candidatesKey(side.candidates)}${isSingle ? "|single" : ""}`;
+    return this.#sides[at].outcomesOf({ key, sample }, verdicts);
   }
 
   #verdictsOf(
@@ -274,14 +263,12 @@ class OperationClasses {
     known: Map<string, StateVerdicts>,
     usage: UsageTally | null,
   ): StateVerdicts {
-    const key = stateKey(side);
-    const same = known.get(key);
-    if (same !== undefined) return same;
-    const input = this.#deciders[at].inputOf(sample, side.candidates);
-    const verdicts = this.#sides[at].verdictsOf(input, sample);
-    if (usage !== null) this.#usage[at].note(usage, verdicts);
-    known.set(key, verdicts);
-    return verdicts;
+    return remembered(known, stateKey(side), () => {
+      const input = this.#deciders[at].inputOf(sample, side.candidates);
+      const verdicts = this.#sides[at].verdictsOf(input, sample);
+      if (usage !== null) this.#usage[at].note(usage, verdicts);
+      return verdicts;
+    });
   }
 
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {

@@ -33,21 +33,27 @@ export class Profiles {
 
   /** In the order of their first requests. */
   of(root: Node): readonly LeafProfile[] {
-    const known = this.#known.get(root);
-    if (known !== undefined) return known;
-    const paths = this.#firstPaths(root);
-    const sizes = this.#sizesOf(root);
-    const made = [...paths].map(([leaf, path]) => ({ leaf, size: sizes.get(leaf) ?? 0n, path }));
-    this.#known.set(root, made);
-    return made;
+    return remembered(this.#known, root, () => {
+      const sizes = this.#sizesOf(root);
+      return [...this.#firstPaths(root)].map(([leaf, path]) => ({
+        leaf,
+        size: sizes.get(leaf) ?? 0n,
+        path,
+      }));
+    });
   }
 
   /** For each level the values that requests of a leaf take. */
   takenBy(root: Node, leaf: number): readonly ReadonlySet<number>[] {
-    const ofRoot = this.#taken.get(root) ?? new Map<number, readonly ReadonlySet<number>[]>();
-    this.#taken.set(root, ofRoot);
-    const known = ofRoot.get(leaf);
-    if (known !== undefined) return known;
+    const ofRoot = remembered(
+      this.#taken,
+      root,
+      () => new Map<number, readonly ReadonlySet<number>[]>(),
+    );
+    return remembered(ofRoot, leaf, () => this.#makeTaken(root, leaf));
+  }
+
+  #makeTaken(root: Node, leaf: number): readonly ReadonlySet<number>[] {
     const taken = this.#sizes.map(() => new Set<number>());
     const leads = new Map<Node, boolean>();
     const whole = (from: number, to: number): void => {
@@ -71,7 +77,6 @@ export class Profiles {
       return any;
     };
     if (visit(root)) whole(0, this.#levelOf(root));
-    ofRoot.set(leaf, taken);
     return taken;
   }
 
@@ -125,7 +130,7 @@ export class Profiles {
         if (!found.has(leafValue(node))) found.set(leafValue(node), [...path]);
         return;
       }
-      // Whatever is below was found on an earlier path.
+      // Its leaves were found on an earlier path.
       if (seen.has(node)) return;
       seen.add(node);
       const level = this.#diagrams.levelOf(node);
@@ -305,27 +310,20 @@ export class Diagrams {
    */
   select(level: number, children: readonly Node[]): Node {
     const known = new Map<string, Node>();
-    const of = (chosen: readonly Node[]): Node => {
+    const selected = (chosen: readonly Node[]): Node => {
       const top = Math.min(...chosen.map((child) => this.levelOf(child)));
       if (top > level) return this.branch(level, chosen);
-      const key = chosen.join();
-      const same = known.get(key);
-      if (same !== undefined) return same;
-      const [first] = chosen.filter((child) => this.levelOf(child) === top);
-      const made = this.branch(
-        top,
-        this.childrenOf(first ?? 0).map((_, value) =>
-          of(
-            chosen.map((child) =>
-              this.levelOf(child) === top ? (this.childrenOf(child)[value] ?? child) : child,
-            ),
+      return remembered(known, chosen.join(), () => {
+        const first = chosen.find((child) => this.levelOf(child) === top);
+        const values = this.childrenOf(first ?? 0).map((_, value) =>
+          chosen.map((child) =>
+            this.levelOf(child) === top ? (this.childrenOf(child)[value] ?? child) : child,
           ),
-        ),
-      );
-      known.set(key, made);
-      return made;
+        );
+        return this.branch(top, values.map(selected));
+      });
     };
-    return of(children);
+    return selected(children);
   }
 
   /** Where a node is, or where it would be. */
@@ -371,78 +369,62 @@ function isSame(left: readonly Node[], right: readonly Node[]): boolean {
   return left.length === right.length && left.every((child, index) => child === right[index]);
 }
 
-/** Joins two functions, leaf by leaf. What was joined once is remembered. */
-export class Combination {
-  readonly #diagrams: Diagrams;
-  readonly #join: (left: number, right: number) => number;
-  readonly #known = new PairTable();
-
-  /** @param join the number of the leaf for two leaves; the same for the same numbers, always. */
-  constructor(diagrams: Diagrams, join: (left: number, right: number) => number) {
-    this.#diagrams = diagrams;
-    this.#join = join;
-  }
-
-  of(left: Node, right: Node): Node {
-    const known = this.#known.get(left, right);
-    if (known !== undefined) return known;
+/**
+ * Joins two functions, leaf by leaf. Results are remembered.
+ *
+ * @param join the number of the leaf for two leaves; always the same for the same numbers.
+ */
+export function combination(
+  diagrams: Diagrams,
+  join: (left: number, right: number) => number,
+): (left: Node, right: Node) => Node {
+  const known = new PairTable();
+  const branch = (left: Node, right: Node): Node => {
+    const [one, other] = [diagrams.levelOf(left), diagrams.levelOf(right)];
+    const level = Math.min(one, other);
+    const mine = one === level ? diagrams.childrenOf(left) : null;
+    const others = other === level ? diagrams.childrenOf(right) : null;
+    const children = (mine ?? others ?? []).map((_, value) =>
+      combined(mine?.[value] ?? left, others?.[value] ?? right),
+    );
+    return diagrams.branch(level, children);
+  };
+  const combined = (left: Node, right: Node): Node => {
+    const same = known.get(left, right);
+    if (same !== undefined) return same;
     const made =
       isLeaf(left) && isLeaf(right)
-        ? leafOf(this.#join(leafValue(left), leafValue(right)))
-        : this.#branch(left, right);
-    this.#known.set(left, right, made);
+        ? leafOf(join(leafValue(left), leafValue(right)))
+        : branch(left, right);
+    known.set(left, right, made);
     return made;
-  }
-
-  #branch(left: Node, right: Node): Node {
-    const [one, other] = [this.#diagrams.levelOf(left), this.#diagrams.levelOf(right)];
-    const level = Math.min(one, other);
-    const mine = one === level ? this.#diagrams.childrenOf(left) : null;
-    const others = other === level ? this.#diagrams.childrenOf(right) : null;
-    const children = (mine ?? others ?? []).map((_, value) =>
-      this.of(mine?.[value] ?? left, others?.[value] ?? right),
-    );
-    return this.#diagrams.branch(level, children);
-  }
+  };
+  return combined;
 }
 
-/** The function with other leaves. What was changed once is remembered. */
-export class Relabelling {
-  readonly #diagrams: Diagrams;
-  readonly #change: (leaf: number) => number;
-  readonly #known = new Map<Node, Node>();
-
-  constructor(diagrams: Diagrams, change: (leaf: number) => number) {
-    this.#diagrams = diagrams;
-    this.#change = change;
-  }
-
-  of(node: Node): Node {
-    const known = this.#known.get(node);
-    if (known !== undefined) return known;
-    const made = isLeaf(node)
-      ? leafOf(this.#change(leafValue(node)))
-      : this.#diagrams.branch(
-          this.#diagrams.levelOf(node),
-          this.#diagrams.childrenOf(node).map((child) => this.of(child)),
-        );
-    this.#known.set(node, made);
-    return made;
-  }
+/** The function with other leaves. Results are remembered. */
+export function relabelling(
+  diagrams: Diagrams,
+  change: (leaf: number) => number,
+): (node: Node) => Node {
+  const known = new Map<Node, Node>();
+  const relabelled = (node: Node): Node =>
+    remembered(known, node, () =>
+      isLeaf(node)
+        ? leafOf(change(leafValue(node)))
+        : diagrams.branch(diagrams.levelOf(node), diagrams.childrenOf(node).map(relabelled)),
+    );
+  return relabelled;
 }
 
 /** Two functions as one: its leaves stand for pairs of leaves. */
 export class PairedLeaves {
   readonly #pairs: (readonly [left: number, right: number])[] = [];
-  readonly #joined: Combination;
+  readonly of: (left: Node, right: Node) => Node;
 
   constructor(diagrams: Diagrams) {
     // A combination joins each pair of leaves once.
-    this.#joined = new Combination(diagrams, (left, right) => this.#pairs.push([left, right]) - 1);
-  }
-
-  of(left: Node, right: Node): Node {
-    return this.#joined.of(left, right);
+    this.of = combination(diagrams, (left, right) => this.#pairs.push([left, right]) - 1);
   }
 
   /** The leaves that a leaf of {@link of} stands for. */

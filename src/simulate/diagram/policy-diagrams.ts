@@ -11,7 +11,7 @@ import {
 import type { Budget } from "./budget.ts";
 import { PairedLeaves, leafOf, type Diagrams, type Node, type Profiles } from "./diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { AssertionReader, JobSpace, Space } from "../space/job-space.ts";
+import type { JobSpace, Space } from "../space/job-space.ts";
 import {
   KEY_LABELS,
   joinedNames,
@@ -22,60 +22,48 @@ import {
 import { AmbiguousNames, Projection } from "../space/readers.ts";
 import {
   CANDIDATES,
+  NO_VERDICTS,
   keep,
   lookUp,
   type KnownBy,
   type LoadedPolicy,
-  type TracedPolicy,
 } from "../views.ts";
-
-interface LevelAssertion {
-  readonly assertion: AssertionReader;
-  readonly seen: readonly (readonly string[])[];
-}
 
 /**
  * Which assertions mean a request, as diagrams: only those that select by members which levels
  * have.
+ *
+ * @returns gives a root whose leaves differ where one assertion means a request of a state and not
+ * another.
  */
-export class AssertionDiagrams {
-  readonly #shared: OperationDiagrams;
-  readonly #byLevels: readonly LevelAssertion[];
-  readonly #pairs: PairedLeaves;
-
-  constructor(space: Space, shared: OperationDiagrams) {
-    this.#shared = shared;
-    this.#pairs = new PairedLeaves(shared.diagrams);
-    const none = new AmbiguousNames(null);
-    this.#byLevels = space.assertions.flatMap((assertion) => {
-      const projection = new Projection([assertion.reader], shared.operation, none);
-      // A key's names are read in the vocabulary of each side.
-      const seen = shared.levels.map((level) =>
-        level.values.map((_, value) =>
-          space.sides.map(({ table }) => level.seen({ projection, table }, value)).join("/"),
-        ),
-      );
-      return seen.every(isBlind) ? [] : [{ assertion, seen }];
-    });
-  }
-
-  /**
-   * A root whose leaves differ where one assertion means a request and not another. @param sample
-   * of a state.
-   */
-  of({ job }: JobSpace, sample: SampleRequest): Node {
-    let root: Node = leafOf(0);
-    for (const { assertion, seen } of this.#byLevels) {
-      if (!job.pair.members.some((member) => assertion.concerns(member, job.operation))) continue;
-      const { diagrams, levels } = this.#shared;
-      const own = buildDiagram(diagrams, levels, seen, sample, (other: PolicyOnly) => ({
-        number: Number(assertion.means({ ...sample, ...other })),
-        dependsOn: () => true,
-      }));
-      root = this.#pairs.of(root, own);
-    }
-    return root;
-  }
+export function assertionDiagrams(
+  space: Space,
+  { operation, diagrams, levels }: OperationDiagrams,
+): (job: JobSpace, sample: SampleRequest) => Node {
+  const pairs = new PairedLeaves(diagrams);
+  const none = new AmbiguousNames(null);
+  const byLevels = space.assertions.flatMap((assertion) => {
+    const projection = new Projection([assertion.reader], operation, none);
+    // A key's names are read in the vocabulary of each side.
+    const seen = levels.map((level) =>
+      level.values.map((_, value) =>
+        space.sides.map(({ table }) => level.seen({ projection, table }, value)).join("/"),
+      ),
+    );
+    return seen.every(isBlind) ? [] : [{ assertion, seen }];
+  });
+  return ({ job }, sample) =>
+    byLevels
+      .filter(({ assertion }) =>
+        job.pair.members.some((member) => assertion.concerns(member, job.operation)),
+      )
+      .map(({ assertion, seen }) =>
+        buildDiagram(diagrams, levels, seen, sample, (other: PolicyOnly) => ({
+          number: Number(assertion.means({ ...sample, ...other })),
+          dependsOn: () => true,
+        })),
+      )
+      .reduce(pairs.of, leafOf(0));
 }
 
 /** The diagrams of one operation, which both sides share. */
@@ -98,8 +86,8 @@ interface Answer {
  * that its answer depends on, so a reader that tests ten members one after the other is called about
  * ten times, not once for every combination.
  *
- * @param seen what the reader sees of each value of each level: equal texts for values that it does
- * not distinguish.
+ * @param seen a text for each value of each level; equal for values that the reader does not
+ * distinguish.
  */
 function buildDiagram(
   diagrams: Diagrams,
@@ -109,14 +97,13 @@ function buildDiagram(
   answer: (sample: PolicyOnly) => Answer,
 ): Node {
   const known = new Map<string, Node>();
-  /** @param fixed what the reader sees of the levels that have been chosen; `null` for the others. */
+  /** @param fixed texts of the levels that have been chosen; `null` for the others. */
   const visit = (
     sample: PolicyOnly,
     fixed: readonly (string | null)[],
     given: Answer | null,
   ): Node => {
-    const key = keyOf(levels, fixed);
-    return remembered(known, key, () => {
+    return remembered(known, keyOf(levels, fixed), () => {
       const own = given ?? answer(sample);
       const depth = levels.findIndex(
         (level, index) =>
@@ -144,11 +131,8 @@ function buildDiagram(
     );
   };
   const first = levels.reduce((sample, level) => level.set(sample, 0), start);
-  return visit(
-    first,
-    levels.map(() => null),
-    null,
-  );
+  const open = levels.map(() => null);
+  return visit(first, open, null);
 }
 
 /** Sets of labels that the reader sees alike have the same key. */
@@ -162,13 +146,10 @@ function keyOf(levels: readonly Level[], fixed: readonly (string | null)[]): str
   return JSON.stringify([texts, labels]);
 }
 
-/** Whether a reader distinguishes no values of a level. @param texts what it sees of each. */
+/** Whether a reader distinguishes no values of a level. @param texts that it sees for each. */
 function isBlind(texts: readonly string[]): boolean {
   return texts.every((text) => text === texts[0]);
 }
-
-/** The input of a request that differs from another one only in the members that levels have. */
-type InputOf = (sample: PolicyOnly) => PolicyInput;
 
 /** The requests of one state, as the policies of a side get them. */
 interface StateInput {
@@ -177,7 +158,8 @@ interface StateInput {
   /** Ids and ranks of the candidates. */
   readonly inOrder: string;
   readonly sorted: string;
-  readonly inputOf: InputOf;
+  /** Of a request of the state with other values of the levels. */
+  readonly inputOf: (sample: PolicyOnly) => PolicyInput;
 }
 
 /** Members of the input that are no levels, so that they differ between states of requests. */
@@ -266,83 +248,55 @@ const SEEN_BY: Readonly<
   [WORKSPACE_LABELS]: seenLabels,
 };
 
+/** The diagram of a state's requests. @param start any of them. */
+export type PolicyDiagram = (state: StateInput, start: PolicyOnly) => Node;
+
 /**
  * The answers of one policy, as a diagram over the members that it reads. Its leaves are
  * evaluations, each made by the policy itself.
+ *
+ * @param reader of this policy alone.
  */
-export class PolicyDiagrams {
-  readonly #id: string;
-  readonly #traced: TracedPolicy;
-  readonly #applies: boolean;
-  readonly #shared: OperationDiagrams;
-  readonly #evaluations: Numbered<PolicyEvaluation>;
-  /** What the policy sees of each value of each level. */
-  readonly #seen: readonly (readonly string[])[];
+export function policyDiagram(
+  { single: policy, traced }: LoadedPolicy,
+  reader: LevelReader & { readonly projection: Projection },
+  { operation, diagrams, levels, budget }: OperationDiagrams,
+  evaluations: Numbered<PolicyEvaluation>,
+): PolicyDiagram {
+  const { contract, identity } = policy;
+  const seen = levels.map((level) => level.values.map((_, value) => level.seen(reader, value)));
   /** Members of the input that differ between states, as the policy sees them. */
-  readonly #members: ReadonlyMap<string, (input: PolicyInput) => string>;
-  /** Of several reasons, the one of the first candidate is given. */
-  readonly #seesOrder: boolean;
-  readonly #known: KnownBy<Node>[] = [];
-
-  /** @param reader of this policy alone. */
-  constructor(
-    { single: policy, traced }: LoadedPolicy,
-    reader: LevelReader & { readonly projection: Projection },
-    shared: OperationDiagrams,
-    evaluations: Numbered<PolicyEvaluation>,
-  ) {
-    this.#id = policy.identity.id;
-    this.#traced = traced;
-    this.#applies = policy.contract.operations.includes(shared.operation);
-    this.#shared = shared;
-    this.#evaluations = evaluations;
-    this.#seen = shared.levels.map((level) =>
-      level.values.map((_, value) => level.seen(reader, value)),
-    );
-    this.#members = new Map(
-      STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([path, valueOf]) => [
-        path,
-        SEEN_BY[path]?.(policy, reader) ?? valueOf,
-      ]),
-    );
-    const { projection } = reader;
-    this.#seesOrder =
-      projection.seesOrder || policy.contract.constraints.some(({ reasons }) => reasons.length > 1);
-  }
-
-  of({ input, inOrder, sorted, inputOf }: StateInput, start: PolicyOnly): Node {
+  const members = new Map(
+    STATE_MEMBERS.filter(([path]) => readsPath(policy, path)).map(([path, valueOf]) => [
+      path,
+      SEEN_BY[path]?.(policy, reader) ?? valueOf,
+    ]),
+  );
+  // Of several reasons, the one of the first candidate is given.
+  const seesOrder =
+    reader.projection.seesOrder || contract.constraints.some(({ reasons }) => reasons.length > 1);
+  const known: KnownBy<Node>[] = [];
+  const numberOf = (evaluation: PolicyEvaluation): number =>
+    evaluations.numberOf(JSON.stringify(evaluation), () => evaluation);
+  return ({ input, inOrder, sorted, inputOf }, start) => {
     const valueOf = (path: string): string | undefined =>
-      path === CANDIDATES ? (this.#seesOrder ? inOrder : sorted) : this.#members.get(path)?.(input);
-    const known = lookUp(this.#known, valueOf);
-    if (known !== undefined) return known;
+      path === CANDIDATES ? (seesOrder ? inOrder : sorted) : members.get(path)?.(input);
+    const same = lookUp(known, valueOf);
+    if (same !== undefined) return same;
     const loaded = new Set<string>();
-    const made = this.#applies
-      ? this.#build(inputOf, start, loaded)
-      : leafOf(this.#numberOf({ verdicts: [], obligations: [] }));
-    keep(
-      this.#known,
-      [...loaded].filter((path) => path === CANDIDATES || this.#members.has(path)),
-      valueOf,
-      made,
-    );
+    const made = contract.operations.includes(operation)
+      ? buildDiagram(diagrams, levels, seen, start, (sample) => {
+          const spend = (): void => budget.spend(identity.id);
+          const { evaluation, loaded: own } = traced.evaluate(inputOf(sample), spend);
+          for (const path of own) loaded.add(path);
+          return {
+            number: numberOf(evaluation),
+            dependsOn: ({ paths }) => paths.some((path) => own.has(path)),
+          };
+        })
+      : leafOf(numberOf(NO_VERDICTS));
+    const read = [...loaded].filter((path) => path === CANDIDATES || members.has(path));
+    keep(known, read, valueOf, made);
     return made;
-  }
-
-  /** @param loaded receives what of the input the answers depend on. */
-  #build(inputOf: InputOf, start: PolicyOnly, loaded: Set<string>): Node {
-    const { diagrams, levels, budget } = this.#shared;
-    const spend = (): void => budget.spend(this.#id);
-    return buildDiagram(diagrams, levels, this.#seen, start, (sample) => {
-      const { evaluation, loaded: own } = this.#traced.evaluate(inputOf(sample), spend);
-      for (const path of own) loaded.add(path);
-      return {
-        number: this.#numberOf(evaluation),
-        dependsOn: ({ paths }) => paths.some((path) => own.has(path)),
-      };
-    });
-  }
-
-  #numberOf(evaluation: PolicyEvaluation): number {
-    return this.#evaluations.numberOf(JSON.stringify(evaluation), () => evaluation);
-  }
+  };
 }

@@ -3,14 +3,14 @@ import type { PolicyEvaluation, PolicyInput, PolicyVerdict } from "../../canon/p
 import { regionsNamed } from "../../decide/narrow.ts";
 import type { UsageTally } from "../compare/usage-tally.ts";
 import {
-  Combination,
   PairedLeaves,
-  Relabelling,
+  combination,
   leafOf,
+  relabelling,
   type Diagrams,
   type Node,
 } from "./diagrams.ts";
-import { PolicyDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
+import { policyDiagram, type OperationDiagrams, type PolicyDiagram } from "./policy-diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { Level, PolicyOnly } from "../space/levels.ts";
@@ -19,7 +19,7 @@ import {
   actingPolicies,
   type ActingPolicies,
   type LoadedPolicy,
-  type LoadedViews,
+  type LoadedSide,
 } from "../views.ts";
 
 /**
@@ -50,7 +50,7 @@ interface Edits {
 
 const NO_EDITS: Edits = { maximum: null, strips: [], regions: [] };
 
-/** What one result of a fold is, for those who count what policies do. */
+/** One result of a fold, for counting the effects of policies. */
 interface FoldResult {
   /** Ids of candidates that filters leave out. */
   readonly filtered: readonly string[];
@@ -58,6 +58,8 @@ interface FoldResult {
   /** The smallest limit on output tokens. */
   readonly maximum: number | null;
 }
+
+type Joining = (state: Node, policy: Node) => Node;
 
 /**
  * Folds diagrams of single policies, whose leaves are evaluations, into one whose leaves are
@@ -67,35 +69,31 @@ class VerdictFold {
   readonly #diagrams: Diagrams;
   readonly #evaluations: Numbered<PolicyEvaluation>;
   readonly #folded = new Numbered<Folded>();
-  readonly #filters: Combination;
-  readonly #closers: Combination;
-  readonly #obligations: Combination;
+  readonly #filters: Joining;
+  readonly #closers: Joining;
+  readonly #obligations: Joining;
   /** By the candidates of the request. */
-  readonly #ends = new Map<string, Relabelling>();
+  readonly #ends = new Map<string, (node: Node) => Node>();
   readonly #start: Node;
 
   constructor(diagrams: Diagrams, evaluations: Numbered<PolicyEvaluation>) {
     this.#diagrams = diagrams;
     this.#evaluations = evaluations;
-    this.#filters = this.#joining((state, evaluation) => filteredBy(state, evaluation));
-    this.#closers = this.#joining((state, evaluation) => closedBy(state, evaluation));
-    this.#obligations = this.#joining((state, evaluation) => obligedBy(state, evaluation));
-    this.#start = -1 - this.#numberOf({ kind: "open", filtered: { failing: [], first: "" } });
+    this.#filters = this.#joining(filteredBy);
+    this.#closers = this.#joining(closedBy);
+    this.#obligations = this.#joining(obligedBy);
+    this.#start = leafOf(this.#numberOf({ kind: "open", filtered: { failing: [], first: "" } }));
   }
 
   /** The candidates that filters leave out. @param policies roots, in the order of the policies. */
   filters(policies: readonly Node[]): Node {
-    return policies.reduce((state, policy) => this.#filters.of(state, policy), this.#start);
+    return policies.reduce(this.#filters, this.#start);
   }
 
   /** @param candidates ids of those that are evaluated. */
   results(policies: readonly Node[], candidates: readonly string[]): Node {
-    const closed = policies.reduce(
-      (state, policy) => this.#closers.of(state, policy),
-      this.filters(policies),
-    );
-    const ended = this.#end(candidates).of(closed);
-    return policies.reduce((state, policy) => this.#obligations.of(state, policy), ended);
+    const closed = policies.reduce(this.#closers, this.filters(policies));
+    return policies.reduce(this.#obligations, this.#end(candidates)(closed));
   }
 
   at(number: number): FoldResult {
@@ -105,29 +103,23 @@ class VerdictFold {
     return { filtered: folded.filtered.failing, isDenied: false, maximum };
   }
 
-  #end(candidates: readonly string[]): Relabelling {
-    const key = candidates.toSorted().join("\n");
-    return remembered(
-      this.#ends,
-      key,
-      () =>
-        new Relabelling(this.#diagrams, (number) => {
-          const folded = this.#folded.at(number);
-          if (folded.kind !== "open") return number;
-          const { filtered } = folded;
-          if (candidates.every((id) => filtered.failing.includes(id)))
-            return this.#numberOf({ kind: "denied", by: filtered.first, indeterminate: false });
-          return this.#numberOf({
-            kind: "routed",
-            filtered: { ...filtered, first: "" },
-            edits: NO_EDITS,
-          });
-        }),
+  #end(candidates: readonly string[]): (node: Node) => Node {
+    return remembered(this.#ends, candidates.toSorted().join("\n"), () =>
+      relabelling(this.#diagrams, (number) => {
+        const folded = this.#folded.at(number);
+        if (folded.kind !== "open") return number;
+        const { filtered } = folded;
+        return this.#numberOf(
+          candidates.every((id) => filtered.failing.includes(id))
+            ? { kind: "denied", by: filtered.first, indeterminate: false }
+            : { kind: "routed", filtered: { ...filtered, first: "" }, edits: NO_EDITS },
+        );
+      }),
     );
   }
 
-  #joining(join: (state: Folded, evaluation: PolicyEvaluation) => Folded): Combination {
-    return new Combination(this.#diagrams, (state, policy) => {
+  #joining(join: (state: Folded, evaluation: PolicyEvaluation) => Folded): Joining {
+    return combination(this.#diagrams, (state, policy) => {
       const folded = this.#folded.at(state);
       const joined = join(folded, this.#evaluations.at(policy));
       return joined === folded ? state : this.#numberOf(joined);
@@ -179,7 +171,7 @@ function obligedBy(state: Folded, { obligations }: PolicyEvaluation): Folded {
   return { ...state, edits: { maximum, strips, regions } };
 }
 
-/** What a denial shows of a verdict. */
+/** The parts of a verdict that a denial shows. */
 function nameOf({ policy, constraint, reason }: PolicyVerdict): string {
   return `${policy.id}\n${constraint}\n${reason ?? ""}`;
 }
@@ -248,7 +240,7 @@ export class DiagramUsage {
     }
   }
 
-  /** What acts by what the filters have left, or on requests that are not denied. */
+  /** Effects that depend on the filtered candidates, or act on requests that are not denied. */
   #noteEffect(
     tally: UsageTally,
     { single }: LoadedPolicy,
@@ -303,14 +295,7 @@ function isLeft({ failing }: PolicyVerdict, filtered: readonly string[]): boolea
   return failing.some((id) => !filtered.includes(id));
 }
 
-/** A side with its policies. */
-interface DiagramSide {
-  readonly decider: SideDecider;
-  readonly views: LoadedViews;
-  readonly ambiguous: AmbiguousNames;
-}
-
-/** What the policies of a side say of the requests of one state. */
+/** Verdicts of a side's policies on the requests of one state. */
 export interface StateVerdicts {
   readonly input: PolicyInput;
   /** Of every policy, in the order of the side. */
@@ -319,7 +304,7 @@ export interface StateVerdicts {
 
 /** Requests of one state: they differ in the members that levels have. */
 interface StateOfSide {
-  /** Equal for states whose requests have the same outcomes wherever the policies say the same. */
+  /** Equal for states whose requests have the same outcomes under the same verdicts. */
   readonly key: string;
   /** Any request of it. */
   readonly sample: SampleRequest;
@@ -330,9 +315,9 @@ export class SideDiagrams {
   readonly fold: VerdictFold;
   readonly evaluations = new Numbered<PolicyEvaluation>();
   readonly acting: ActingPolicies;
-  readonly #side: DiagramSide;
+  readonly #decider: SideDecider;
   readonly #shared: OperationDiagrams;
-  readonly #policies: readonly PolicyDiagrams[];
+  readonly #policies: readonly PolicyDiagram[];
   readonly #views: PairedLeaves;
   readonly #outcomes = new Numbered<SideOutcomes>();
   readonly #results = new WeakMap<StateVerdicts, Node>();
@@ -340,10 +325,14 @@ export class SideDiagrams {
   readonly #decided = new Map<string, Map<Node, Node>>();
   readonly #single = new Map<string, number>();
 
-  constructor(side: DiagramSide, shared: OperationDiagrams) {
+  /** @param ambiguous names of the side's table. */
+  constructor(
+    { decider, views }: LoadedSide,
+    ambiguous: AmbiguousNames,
+    shared: OperationDiagrams,
+  ) {
     const { operation, diagrams } = shared;
-    const { views, decider, ambiguous } = side;
-    this.#side = side;
+    this.#decider = decider;
     this.#shared = shared;
     this.#policies = views.policies.map((policy) => {
       const projection = new Projection(
@@ -351,12 +340,8 @@ export class SideDiagrams {
         operation,
         ambiguous,
       );
-      return new PolicyDiagrams(
-        policy,
-        { projection, table: decider.table },
-        shared,
-        this.evaluations,
-      );
+      const reader = { projection, table: decider.table };
+      return policyDiagram(policy, reader, shared, this.evaluations);
     });
     this.acting = actingPolicies(views);
     this.fold = new VerdictFold(diagrams, this.evaluations);
@@ -365,14 +350,14 @@ export class SideDiagrams {
 
   /** The regions that an obligation names, in the side's table. */
   regionsOf(name: string): readonly string[] {
-    return regionsNamed(this.#side.decider.table, name) ?? [];
+    return regionsNamed(this.#decider.table, name) ?? [];
   }
 
   outcomesAt(number: number): SideOutcomes {
     return this.#outcomes.at(number);
   }
 
-  /** What the policies say of a state. */
+  /** The policies' verdicts on a state. */
   verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {
     const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
     const state = {
@@ -380,9 +365,9 @@ export class SideDiagrams {
       inOrder: candidates.join("\n"),
       sorted: candidates.toSorted().join("\n"),
       inputOf: (other: PolicyOnly): PolicyInput =>
-        this.#side.decider.inputLike(input, { ...sample, ...other }),
+        this.#decider.inputLike(input, { ...sample, ...other }),
     };
-    return { input, policies: this.#policies.map((policy) => policy.of(state, sample)) };
+    return { input, policies: this.#policies.map((diagramOf) => diagramOf(state, sample)) };
   }
 
   /**
@@ -391,17 +376,17 @@ export class SideDiagrams {
    */
   outcomesOf({ key, sample }: StateOfSide, verdicts: StateVerdicts | null): Node {
     if (verdicts === null) return leafOf(this.#decidedOutcome(key, sample));
-    let results = this.#results.get(verdicts);
-    if (results === undefined) this.#results.set(verdicts, (results = this.#resultsOf(verdicts)));
-    let decided = this.#decided.get(key);
-    if (decided === undefined) this.#decided.set(key, (decided = new Map()));
+    const { profiles, diagrams, levels } = this.#shared;
+    const results = remembered(this.#results, verdicts, () => this.#resultsOf(verdicts));
+    const decided = remembered(this.#decided, key, () => new Map<Node, Node>());
     return remembered(decided, results, () => {
-      const first = new Map(
-        this.#shared.profiles.of(results).map(({ leaf, path }) => [leaf, path]),
-      );
-      return new Relabelling(this.#shared.diagrams, (leaf) =>
-        this.#decidedOutcome(`${key}\n\n=${leaf}`, this.requestAt(sample, first.get(leaf) ?? [])),
-      ).of(results);
+      const first = new Map(profiles.of(results).map(({ leaf, path }) => [leaf, path]));
+      return relabelling(diagrams, (leaf) =>
+        this.#decidedOutcome(
+          `${key}\n\n=${leaf}`,
+          requestAt(sample, levels, first.get(leaf) ?? []),
+        ),
+      )(results);
     });
   }
 
@@ -416,13 +401,9 @@ export class SideDiagrams {
     return this.#views.of(among(this.acting.declared), among(this.acting.promoted));
   }
 
-  requestAt(sample: SampleRequest, path: readonly number[]): SampleRequest {
-    return requestAt(sample, this.#shared.levels, path);
-  }
-
   #decidedOutcome(key: string, sample: SampleRequest): number {
     return remembered(this.#single, key, () => {
-      const made = this.#side.decider.decideSample(sample);
+      const made = this.#decider.decideSample(sample);
       const text = JSON.stringify(
         made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted],
       );

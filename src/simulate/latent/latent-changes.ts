@@ -5,7 +5,7 @@ import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import type { LatentChange, LatentReport, SideLocation } from "../report/report.ts";
 import { VIEWS, type View, type OfSides } from "../sample-request.ts";
-import { type LoadedPolicy, type LoadedViews, actingPolicies } from "../views.ts";
+import { NO_VERDICTS, type LoadedPolicy, type LoadedViews, actingPolicies } from "../views.ts";
 import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
 import { latentFields } from "./fields.ts";
 import { type ChangedAnswer, changedAnswers, denierOf, summaries } from "./changed-answers.ts";
@@ -112,10 +112,8 @@ function answersAt(
   });
 }
 
-const NOTHING: PolicyEvaluation = { verdicts: [], obligations: [] };
-
 function evaluationOf(policy: LoadedPolicy | null, input: PolicyInput): PolicyEvaluation {
-  return policy?.single.evaluate(input) ?? NOTHING;
+  return policy?.single.evaluate(input) ?? NO_VERDICTS;
 }
 
 /** In the order of ids; what changes as declared is not there again as if promoted. */
