@@ -4,7 +4,7 @@ import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { jobsTogether, shapesOfJob, type Job, type Space } from "../space/job-space.ts";
 import { JobPool, pause } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
-import { SkippedJobs, UnchangedJobs } from "./skipped-jobs.ts";
+import { neededJobs, unchangedTest } from "./skipped-jobs.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { KEY_LABELS, seenDimensions } from "../space/levels.ts";
 import type { RoutingTable } from "../../canon/table.ts";
@@ -39,7 +39,7 @@ export async function decideJobs(
   try {
     const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
     tally.assertions.set(-1, runner.noAssertions());
-    const needed = new SkippedJobs(plan, input.head, skipped).needed(tally, needsUsage);
+    const needed = neededJobs(plan, input.head, skipped, tally, needsUsage);
     const decided = await decideSkipped(runner, tally, needed, signal);
     addShapes(tally, runner, skipped, decided ?? new Set());
     const missing = decided === null ? of - done : first.length - done;
@@ -68,14 +68,14 @@ function jobsInOrder({ input, plan: { jobs, space } }: JobRunner): {
   readonly first: readonly number[];
   readonly skipped: readonly number[];
 } {
-  const unchanged = new UnchangedJobs(input, input.promoted);
+  const isUnchanged = unchangedTest(input, input.promoted);
   const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
   const isDemanded = ({ pair, operation }: Job): boolean =>
     demanding.some(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const first: number[] = [];
   const skipped: number[] = [];
   for (const [index, job] of jobs.entries())
-    (unchanged.has(job) && !isDemanded(job) ? skipped : first).push(index);
+    (isUnchanged(job) && !isDemanded(job) ? skipped : first).push(index);
   return { first: jobsTogether(space, jobs, first), skipped: jobsTogether(space, jobs, skipped) };
 }
 
@@ -83,7 +83,7 @@ function jobsInOrder({ input, plan: { jobs, space } }: JobRunner): {
 async function decideSkipped(
   runner: JobRunner,
   tally: SimulationTally,
-  needed: ReturnType<SkippedJobs["needed"]>,
+  needed: ReturnType<typeof neededJobs>,
   signal: AbortSignal,
 ): Promise<ReadonlySet<number> | null> {
   const decided = new Set<number>();
@@ -103,7 +103,7 @@ async function decideSkipped(
   return decided;
 }
 
-/** Requests of jobs that need not be decided count among those that do not change. */
+/** Counts requests of jobs that need not be decided as unchanged. */
 function addShapes(
   tally: SimulationTally,
   { plan: { jobs, space } }: JobRunner,

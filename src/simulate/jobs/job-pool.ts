@@ -34,7 +34,7 @@ class JobThread {
       this.fail(new Error("a thread of the simulation ended; it may have run out of memory")),
     );
     this.ready = this.#answer();
-    // Who needs no thread any more does not wait for it to be ready.
+    // A pool that closes early does not await it.
     this.ready.catch(() => {});
   }
 
@@ -110,7 +110,7 @@ export class JobPool {
   /**
    * Decides jobs until the time is up.
    *
-   * @returns what it came to, and how many were decided whole. @throws the signal's reason.
+   * @returns the tally, and how many jobs were decided whole. @throws the signal's reason.
    */
   async run(
     jobs: readonly number[],

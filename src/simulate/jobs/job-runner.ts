@@ -75,7 +75,7 @@ export class JobRunner {
     this.#sides = { base: before, head: after, classes };
   }
 
-  /** Takes the tally of everything that was run since it was last taken. */
+  /** The tally since the last call. */
   takeTally(): SimulationTally {
     const tally = this.#tally;
     this.#tally = emptyTally();
@@ -93,8 +93,8 @@ export class JobRunner {
   }
 
   /**
-   * Decides requests of a job that nothing changes, and notes what they meet and reach, but counts
-   * none of them.
+   * Decides requests of an unchanged job, and notes the rules that they meet and the destinations
+   * that they reach, but counts none of them.
    *
    * @param tally that is given for all jobs until the next one is taken. @param isEnough called
    * repeatedly; true ends the run. @param onlyVerdicts notes nothing but the policies' verdicts.
@@ -155,10 +155,7 @@ export class JobRunner {
     return this.#budget.isOver;
   }
 
-  /**
-   * @returns whether the job was decided whole; what was found of one that was not is in the tally
-   * too.
-   */
+  /** @returns whether the job was decided whole; otherwise the tally has a part of it. */
   run(index: number): boolean {
     if (this.#budget.isOver) return false;
     return inTime(() => this.#run(index)) !== null;
@@ -219,17 +216,15 @@ export class JobRunner {
       before,
       () => new WeakMap<SideOutcomes, Record<View, OutcomePair>>(),
     );
-    return remembered(known, after, () => this.#compare(before, after));
-  }
-
-  #compare(before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> {
-    const declared = this.#pair(before.declared, after.declared);
-    const same = before.promoted === before.declared && after.promoted === after.declared;
-    return { declared, promoted: same ? declared : this.#pair(before.promoted, after.promoted) };
-  }
-
-  #pair(base: SideOutcomes["declared"], head: SideOutcomes["declared"]): OutcomePair {
-    return { base, head, kinds: changeKinds(base, head, this.#destinations) };
+    return remembered(known, after, () => {
+      const pairOf = (view: View): OutcomePair => {
+        const [base, head] = [before[view], after[view]];
+        return { base, head, kinds: changeKinds(base, head, this.#destinations) };
+      };
+      const declared = pairOf("declared");
+      const same = before.promoted === before.declared && after.promoted === after.declared;
+      return { declared, promoted: same ? declared : pairOf("promoted") };
+    });
   }
 
   /** No request was decided yet. */
@@ -256,7 +251,7 @@ export class JobRunner {
   }
 }
 
-/** What is made; `null` where the time ended it. */
+/** The result of `make`; `null` where the time ended it. */
 function inTime<Made>(make: () => Made): Made | null {
   try {
     return make();
@@ -275,10 +270,7 @@ async function loadedSide(
   return { decider: new SideDecider(side.table, views), views };
 }
 
-/**
- * What is kept from base has the names of head's own content, and nothing of head's files can be
- * learnt from it.
- */
+/** Content kept from base has the names of head's own, but shows nothing about head's files. */
 function keptTest({ contents }: CompiledSide): (policy: LoadedPolicy) => boolean {
   const kept = new Set(contents.flatMap(({ isKept, contract }) => (isKept ? [contract.id] : [])));
   return ({ single: { identity } }) => identity.slot === "enforced" && kept.has(identity.id);

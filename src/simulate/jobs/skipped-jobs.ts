@@ -18,93 +18,76 @@ import { AmbiguousNames } from "../space/readers.ts";
 import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts";
 
 /**
- * Finds jobs of which both sides are made of the same rows and policies: every request of them is
- * decided alike, without deciding any. Rows are compared whole, also by members that no decision
- * reads.
+ * Tests whether both sides of a job have the same rows and policies: then all its requests are
+ * decided alike, and none has to be decided. Rows are compared whole, also by members that no
+ * decision reads.
+ *
+ * @param promoted policies of head that are taken for promoted, and none of base's; `null`: every
+ * candidate.
  */
-export class UnchangedJobs {
-  readonly #sides: CompiledSides;
-  readonly #isSameForAll: boolean;
-  readonly #operations = new Map<Operation, boolean>();
-  readonly #workspaces = new Map<string, boolean>();
-  readonly #routes = new Map<string, boolean>();
-  readonly #promoted: readonly string[] | null;
-
-  /**
-   * @param promoted policies of head that are taken for promoted, and none of base's; `null`: every
-   * candidate.
-   */
-  constructor(sides: CompiledSides, promoted: readonly string[] | null) {
-    this.#sides = sides;
-    this.#promoted = promoted;
-    const [base, head] = [sides.base.table, sides.head.table].map(factsOfAll);
-    this.#isSameForAll = base === head;
-  }
-
-  has({ pair, operation }: Job): boolean {
-    return (
-      this.#isSameForAll &&
-      remembered(this.#operations, operation, () => this.#hasSamePolicies(operation)) &&
-      pair.members.every((member) => this.#isSame(member))
-    );
-  }
-
-  /** Requests that name a provider as it was called in base are refused in head. */
-  #mayNameFormerProvider(workspace: string, route: string): boolean {
-    const { table } = this.#sides.base;
-    const names = formerProviders(table).map(([, name]) => name);
-    if (names.length === 0) return false;
-    const endpoints = rowOf(table.routes, route)?.tiers.flatMap((tier) => tier.endpoints) ?? [];
-    const known = [
-      ...(rowOf(table.workspaces, workspace)?.approve.providers ?? []),
-      ...endpoints.flatMap((id) => rowOf(table.endpoints, id)?.provider ?? []),
-    ];
-    return names.some((name) => known.includes(name));
-  }
-
-  #hasSamePolicies(operation: Operation): boolean {
-    const { base, head } = this.#sides;
+export function unchangedTest(
+  { base, head }: CompiledSides,
+  promoted: readonly string[] | null,
+): (job: Job) => boolean {
+  const tables = [base.table, head.table];
+  const isSameForAll = isSameText(tables.map(factsOfAll));
+  const operations = new Map<Operation, boolean>();
+  const workspaces = new Map<string, boolean>();
+  const routes = new Map<string, boolean>();
+  const hasSamePolicies = (operation: Operation): boolean => {
     const [before, after] = [base, head].map(({ contents }) =>
-      contents.filter((content) => applies(content, operation)),
+      contents.filter(({ contract }) => contract.operations.includes(operation)),
     );
     if (before === undefined || after === undefined || slotsOf(before) !== slotsOf(after))
       return false;
     const isPromoted = ({ slot, contract }: SideContent): boolean =>
-      slot === "candidate" && this.#promoted?.includes(contract.id) === true;
+      slot === "candidate" && promoted?.includes(contract.id) === true;
     return !after.some(isPromoted) && dataRead(base, before) === dataRead(head, after);
-  }
-
-  #isSame(member: Member): boolean {
-    const { base, head } = this.#sides;
+  };
+  const isSame = (member: Member): boolean => {
     const { workspace } = member;
     const [before, route] = [routeName(base.table, member), routeName(head.table, member)];
     return (
-      !this.#mayNameFormerProvider(workspace, before) &&
+      !mayNameFormerProvider(base.table, workspace, before) &&
       before === route &&
-      remembered(this.#workspaces, workspace, () =>
-        isSameText([base, head].map(({ table }) => workspaceFacts(table, workspace))),
+      remembered(workspaces, workspace, () =>
+        isSameText(tables.map((table) => workspaceFacts(table, workspace))),
       ) &&
-      remembered(this.#routes, route, () =>
-        isSameText([base, head].map(({ table }) => routeFacts(table, route))),
-      )
+      remembered(routes, route, () => isSameText(tables.map((table) => routeFacts(table, route))))
     );
-  }
+  };
+  return ({ pair, operation }) =>
+    isSameForAll &&
+    remembered(operations, operation, () => hasSamePolicies(operation)) &&
+    pair.members.every(isSame);
+}
+
+/** Requests that name a provider as it was called in base are refused in head. */
+function mayNameFormerProvider(table: RoutingTable, workspace: string, route: string): boolean {
+  const names = formerProviders(table).map(([, name]) => name);
+  if (names.length === 0) return false;
+  const endpoints = rowOf(table.routes, route)?.tiers.flatMap((tier) => tier.endpoints) ?? [];
+  const known = [
+    ...(rowOf(table.workspaces, workspace)?.approve.providers ?? []),
+    ...endpoints.flatMap((id) => rowOf(table.endpoints, id)?.provider ?? []),
+  ];
+  return names.some((name) => known.includes(name));
 }
 
 function isSameText(values: readonly unknown[]): boolean {
   return new Set(values.map((value) => JSON.stringify(value))).size === 1;
 }
 
-/** What of a table any decision may look at. */
-function factsOfAll({ vocabulary, regionGroups, providers, models }: RoutingTable): string {
+/** The parts of a table that any decision may depend on. */
+function factsOfAll({ vocabulary, regionGroups, providers, models }: RoutingTable): unknown {
   const regions = new Set(Object.values(providers).map(({ region }) => region));
   const lengths = new Set(Object.values(models).flatMap(({ dimensions }) => dimensions));
-  return JSON.stringify([
+  return [
     vocabulary,
     regionGroups,
     [...regions].toSorted(),
-    [...lengths].toSorted((a, b) => a - b),
-  ]);
+    [...lengths].toSorted((left, right) => left - right),
+  ];
 }
 
 function workspaceFacts({ workspaces }: RoutingTable, id: string): unknown {
@@ -120,20 +103,15 @@ function routeFacts(table: RoutingTable, id: string): unknown {
     .map((name) => rowOf(table.endpoints, name));
   return [
     [route.primary, route.tiers, route.onGap, route.emulateSchema, route.operations],
-    endpoints.map((endpoint) =>
-      endpoint === undefined
-        ? null
-        : [
-            endpoint,
-            rowOf(table.models, endpoint.model),
-            rowOf(table.providers, endpoint.provider),
-          ],
+    endpoints.map(
+      (endpoint) =>
+        endpoint && [
+          endpoint,
+          rowOf(table.models, endpoint.model),
+          rowOf(table.providers, endpoint.provider),
+        ],
     ),
   ];
-}
-
-function applies({ contract }: SideContent, operation: Operation): boolean {
-  return contract.operations.includes(operation);
 }
 
 function slotsOf(contents: readonly SideContent[]): string {
@@ -152,7 +130,7 @@ function dataRead({ table }: CompiledSide, contents: readonly SideContent[]): st
   return JSON.stringify(read);
 }
 
-/** A job to decide; or to look at for what its requests meet, until that is enough. */
+/** A job to decide whole; or only until its requests have shown enough. */
 interface SkippedJob {
   readonly job: number;
   readonly isEnough: (() => boolean) | null;
@@ -163,152 +141,134 @@ interface SkippedJob {
 /**
  * Of unchanged jobs, those that have to be decided nevertheless: because a report lists what no
  * request of head meets, whether another route reaches a destination already, and whether an
- * assertion means any request.
+ * assertion selects any request. One after the other.
+ *
+ * @param skipped unchanged jobs, about whose requests no assertion demands anything of head alone.
+ * @param tally of everything that was decided so far; the result of each item has to be added to it
+ * before the next one is taken.
+ * @param needsUsage whether it matters what no request of head meets.
  */
-export class SkippedJobs {
-  readonly #plan: PlannedSpace;
-  readonly #table: RoutingTable;
-  readonly #destinations: Destinations;
-  readonly #skipped: readonly number[];
-  readonly #readers: readonly VerdictReader[];
-  readonly #routeUses = new WeakMap<PairClass, readonly RouteUse[]>();
-
-  /**
-   * @param skipped unchanged jobs, about whose requests no assertion demands anything of head
-   * alone.
-   */
-  constructor(plan: PlannedSpace, { table, contents }: CompiledSide, skipped: readonly number[]) {
-    this.#plan = plan;
-    this.#table = table;
-    this.#destinations = destinationsOf(table);
-    this.#skipped = skipped;
-    const candidates = new CandidateTexts(table);
-    this.#readers = contents.flatMap((content, index) =>
-      content.rules === null ? [] : [new VerdictReader(content, content.rules, index, candidates)],
-    );
-  }
-
-  /**
-   * Jobs to decide, one after the other.
-   *
-   * @param tally of everything that was decided so far; the result of each item has to be added to
-   * it before the next one is taken.
-   * @param needsUsage whether it matters what no request of head meets.
-   */
-  *needed(tally: SimulationTally, needsUsage: boolean): Generator<SkippedJob> {
-    // A destination is new, or lost, where no request reaches it on the other side.
-    let open = differing(tally, allPaths(tally));
-    for (const job of this.#skipped) {
-      if (open.size === 0) break;
-      if (!this.#reaches(job, open)) continue;
-      yield { job, isEnough: () => !this.#reaches(job, (open = differing(tally, open))) };
-      open = differing(tally, open);
-    }
-    for (const job of this.#skipped)
-      if (this.#isAsserted(job, tally)) yield { job, isEnough: null };
-    if (needsUsage) yield* this.#unmet(tally);
-  }
-
-  /** Jobs that may show routes, endpoints and verdicts that no request has shown. */
-  *#unmet({ headUsage: usage, live }: SimulationTally): Generator<SkippedJob> {
-    const isUnmet = ({ content }: VerdictReader): boolean => isMissing(content, usage);
-    let readers = this.#readers.filter(isUnmet);
-    const seen = new Set(
-      [...live].flatMap((job) => readers.map((one) => one.keyOf(this.#jobAt(job)))),
-    ).add(null);
-    for (const index of this.#skipped) {
-      const job = this.#jobAt(index);
-      // Members of a pair class are open alike.
-      if (!this.#isOpen(job.pair.members[0], job.operation)) continue;
-      readers = readers.filter(isUnmet);
-      const unseen = readers
-        .map((reader) => ({ reader, key: reader.keyOf(job) }))
-        .filter(({ key }) => !seen.has(key));
-      const showsRoutes = this.#hasUnusedRoutes(job.pair, usage);
-      if (!showsRoutes && unseen.length === 0) continue;
-      yield {
-        job: index,
-        isEnough: () =>
-          !unseen.some(({ reader }) => isUnmet(reader)) && !this.#hasUnusedRoutes(job.pair, usage),
-        onlyVerdicts: !showsRoutes,
-      };
-      if (live.has(index)) for (const { key } of unseen) seen.add(key);
-    }
-  }
-
-  #jobAt(index: number): Job {
-    const job = this.#plan.jobs[index];
+export function* neededJobs(
+  { jobs, space }: PlannedSpace,
+  { table, contents }: CompiledSide,
+  skipped: readonly number[],
+  tally: SimulationTally,
+  needsUsage: boolean,
+): Generator<SkippedJob> {
+  const { headUsage: usage, live, assertions } = tally;
+  const jobAt = (index: number): Job => {
+    const job = jobs[index];
     if (job === undefined) throw new RangeError(`simulation: there is no job ${index}`);
     return job;
+  };
+  const destinations = destinationsOf(table);
+  // A destination is new, or lost, where no request reaches it on the other side.
+  let open = differing(tally, allPaths(tally));
+  for (const job of skipped) {
+    if (open.size === 0) break;
+    const isReached = (): boolean => reaches(jobAt(job), open, table, destinations);
+    if (!isReached()) continue;
+    yield {
+      job,
+      isEnough: () => {
+        open = differing(tally, open);
+        return !isReached();
+      },
+    };
+    open = differing(tally, open);
   }
 
-  /**
-   * Whether a route of the job leads to a destination that some other job reaches on one side only.
-   */
-  #reaches(index: number, paths: ReadonlySet<string>): boolean {
-    const { pair, operation } = this.#jobAt(index);
-    return pair.members.some((member) =>
-      (routeOf(this.#table, member)?.tiers ?? []).some(({ endpoints }) =>
-        endpoints.some((id) => {
-          const endpoint = this.#table.endpoints[id];
-          if (endpoint === undefined) return false;
-          const host = this.#destinations.get(id)?.host;
-          return paths.has(
-            [member.workspace, operation, endpoint.provider, endpoint.region, host].join("\n"),
-          );
-        }),
-      ),
-    );
-  }
-
-  /** Whether an assertion that has met no request yet may mean one of the job. */
-  #isAsserted(index: number, { assertions }: SimulationTally): boolean {
-    const { pair, operation } = this.#jobAt(index);
+  for (const job of skipped) {
+    const { pair, operation } = jobAt(job);
     const met = new Set(
       [...assertions.values()].flat().flatMap(({ id, classes }) => (classes > 0 ? [id] : [])),
     );
-    return this.#plan.space.assertions.some(
+    const isAsserted = space.assertions.some(
       ({ id, concerns }) =>
         !met.has(id) && pair.members.some((member) => concerns(member, operation)),
     );
+    if (isAsserted) yield { job, isEnough: null };
   }
 
+  if (!needsUsage) return;
+  const routeUses = new WeakMap<PairClass, readonly RouteUse[]>();
   /** Whether requests of a pair may reach a route or an endpoint that none has reached before. */
-  #hasUnusedRoutes(pair: PairClass, usage: UsageTally): boolean {
-    const uses = this.#routeUses.get(pair) ?? this.#usesOf(pair);
+  const hasUnusedRoutes = (pair: PairClass): boolean => {
+    const uses = routeUses.get(pair) ?? usesOf(pair, table);
     const unused = uses.filter(({ kind, id }) => !usage[kind].has(id));
-    this.#routeUses.set(pair, unused);
+    routeUses.set(pair, unused);
     return unused.length > 0;
+  };
+  const isUnmet = ({ content }: VerdictReader): boolean => isMissing(content, usage);
+  let readers = verdictReaders(contents, table).filter(isUnmet);
+  const seen = new Set(
+    [...live].flatMap((job) => readers.map(({ keyOf }) => keyOf(jobAt(job)))),
+  ).add(null);
+  for (const index of skipped) {
+    const job = jobAt(index);
+    // Members of a pair class are open alike.
+    if (!isOpen(table, job.pair.members[0], job.operation)) continue;
+    readers = readers.filter(isUnmet);
+    const unseen = readers
+      .map((reader) => ({ reader, key: reader.keyOf(job) }))
+      .filter(({ key }) => !seen.has(key));
+    const showsRoutes = hasUnusedRoutes(job.pair);
+    if (!showsRoutes && unseen.length === 0) continue;
+    yield {
+      job: index,
+      isEnough: () => !unseen.some(({ reader }) => isUnmet(reader)) && !hasUnusedRoutes(job.pair),
+      onlyVerdicts: !showsRoutes,
+    };
+    if (live.has(index)) for (const { key } of unseen) seen.add(key);
   }
+}
 
-  #usesOf({ members }: PairClass): readonly RouteUse[] {
-    const table = this.#table;
-    const uses = members.flatMap((member): readonly RouteUse[] => {
-      const [route, row] = [routeOf(table, member), rowOf(table.workspaces, member.workspace)];
-      if (route === null || row === undefined) return [];
-      const ids = route.tiers
-        .flatMap(({ endpoints }) => endpoints)
-        .filter((id) => {
-          const endpoint = rowOf(table.endpoints, id);
-          // No preference changes what a workspace approves.
-          return endpoint !== undefined && isApprovedEndpoint(table, row, endpoint);
-        });
-      if (ids.length === 0) return [];
-      const behind = ids.length > 1 ? route.fallbacks.filter((id) => ids.includes(id)) : [];
-      return [
-        { kind: "routes", id: route.id },
-        ...ids.map((id) => ({ kind: "endpoints", id }) as const),
-        ...behind.map((id) => ({ kind: "fallbacks", id: `${route.id} → ${id}` }) as const),
-      ];
-    });
-    return [...new Map(uses.map((use) => [`${use.kind} ${use.id}`, use])).values()];
-  }
+/** Whether a route of a job leads to a destination that some other job reaches on one side only. */
+function reaches(
+  { pair, operation }: Job,
+  paths: ReadonlySet<string>,
+  table: RoutingTable,
+  destinations: Destinations,
+): boolean {
+  return pair.members.some((member) =>
+    (routeOf(table, member)?.tiers ?? []).some(({ endpoints }) =>
+      endpoints.some((id) => {
+        const endpoint = table.endpoints[id];
+        if (endpoint === undefined) return false;
+        const { provider, region } = endpoint;
+        const host = destinations.get(id)?.host;
+        return paths.has([member.workspace, operation, provider, region, host].join("\n"));
+      }),
+    ),
+  );
+}
 
-  #isOpen(member: Member, operation: Operation): boolean {
-    const route = routeOf(this.#table, member);
-    if (route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true) return false;
-    return this.#table.workspaces[member.workspace]?.approve.routes.includes(route.id) === true;
-  }
+function usesOf({ members }: PairClass, table: RoutingTable): readonly RouteUse[] {
+  const uses = members.flatMap((member): readonly RouteUse[] => {
+    const [route, row] = [routeOf(table, member), rowOf(table.workspaces, member.workspace)];
+    if (route === null || row === undefined) return [];
+    const ids = route.tiers
+      .flatMap(({ endpoints }) => endpoints)
+      .filter((id) => {
+        const endpoint = rowOf(table.endpoints, id);
+        // No preference changes what a workspace approves.
+        return endpoint !== undefined && isApprovedEndpoint(table, row, endpoint);
+      });
+    if (ids.length === 0) return [];
+    const behind = ids.length > 1 ? route.fallbacks.filter((id) => ids.includes(id)) : [];
+    return [
+      { kind: "routes", id: route.id },
+      ...ids.map((id) => ({ kind: "endpoints", id }) as const),
+      ...behind.map((id) => ({ kind: "fallbacks", id: `${route.id} → ${id}` }) as const),
+    ];
+  });
+  return [...new Map(uses.map((use) => [`${use.kind} ${use.id}`, use])).values()];
+}
+
+function isOpen(table: RoutingTable, member: Member, operation: Operation): boolean {
+  const route = routeOf(table, member);
+  if (route?.operations.includes(MODEL_OPERATION_OF[operation]) !== true) return false;
+  return table.workspaces[member.workspace]?.approve.routes.includes(route.id) === true;
 }
 
 /** A route, an endpoint or a fallback, as a usage tally has it. */
@@ -317,64 +277,77 @@ interface RouteUse {
   readonly id: string;
 }
 
-/** What the verdicts of one content may depend on, as far as a job fixes it. */
-class VerdictReader {
+/** A content, and what its verdicts may depend on, as far as a job fixes it. */
+interface VerdictReader {
   readonly content: SideContent;
-  readonly #index: number;
-  readonly #candidates: CandidateTexts;
-  readonly #reads: Readonly<Record<"id" | "tier" | "labels" | "route" | "needs", boolean>>;
-  /** Whether approvals or the route can change what the content evaluates. */
-  readonly #seesCandidates: boolean;
-  readonly #namesEndpoint: (id: string) => boolean;
-
-  constructor(
-    content: SideContent,
-    rules: CompiledPolicy,
-    index: number,
-    candidates: CandidateTexts,
-  ) {
-    const reads = (path: string): boolean => readsPath(rules, path);
-    this.content = content;
-    this.#index = index;
-    this.#candidates = candidates;
-    this.#reads = {
-      id: reads("input.workspace.id") || reads("data.approved"),
-      tier: reads("input.workspace.tier"),
-      labels: reads("input.workspace.labels"),
-      route: reads("input.request.route"),
-      needs: reads("input.request.needs"),
-    };
-    this.#seesCandidates =
-      TABLE_PATHS.some(reads) ||
-      content.contract.obligations.length > 0 ||
-      content.contract.constraints.some(({ effect }) => effect !== "gate");
-    const names = nameTest(rules.stringUse);
-    const ambiguous = candidates.ambiguous.of(rules);
-    this.#namesEndpoint = (id) =>
-      rules.stringUse.inspects.length > 0 || names(id) || ambiguous.has(id);
-  }
-
   /**
    * Jobs with the same key show the same verdicts, where any of their requests is evaluated; `null`
    * where the content does not apply.
    */
-  keyOf({ pair, operation }: Job): string | null {
-    if (!this.content.contract.operations.includes(operation)) return null;
-    const { id, tier, labels, route, needs } = this.#reads;
-    const [member] = pair.members;
-    const row = rowOf(this.#candidates.table.workspaces, member.workspace);
-    return JSON.stringify([
-      this.#index,
-      operation,
-      id ? member.workspace : "",
-      tier ? row?.tier : "",
-      labels ? row?.labels : "",
-      route ? member.model : "",
-      this.#seesCandidates ? this.#candidates.of(member, needs, this.#namesEndpoint) : "",
-    ]);
-  }
+  readonly keyOf: (job: Job) => string | null;
 }
 
+function verdictReaders(
+  contents: readonly SideContent[],
+  table: RoutingTable,
+): readonly VerdictReader[] {
+  const ambiguous = new AmbiguousNames(table);
+  const textOf = candidateTexts(table);
+  return contents.flatMap((content, index) =>
+    content.rules === null
+      ? []
+      : [{ content, keyOf: verdictKey(content, content.rules, index, table, ambiguous, textOf) }],
+  );
+}
+
+/** @param index of the content among those of the side. */
+function verdictKey(
+  content: SideContent,
+  rules: CompiledPolicy,
+  index: number,
+  table: RoutingTable,
+  ambiguous: AmbiguousNames,
+  textOf: CandidateTexts,
+): VerdictReader["keyOf"] {
+  const { operations, obligations, constraints } = content.contract;
+  const reads = (path: string): boolean => readsPath(rules, path);
+  const readsId = reads("input.workspace.id") || reads("data.approved");
+  const readsNeeds = reads("input.request.needs");
+  // Approvals or the route can change the evaluation.
+  const seesCandidates =
+    TABLE_PATHS.some(reads) ||
+    obligations.length > 0 ||
+    constraints.some(({ effect }) => effect !== "gate");
+  const isNamed = nameTest(rules.stringUse);
+  const repeated = ambiguous.of(rules);
+  const namesEndpoint = (id: string): boolean =>
+    rules.stringUse.inspects.length > 0 || isNamed(id) || repeated.has(id);
+  const candidatesOf = (member: Member): unknown => {
+    const text = textOf(member);
+    if (text === null) return null;
+    const named = text.ids.map((id) => (namesEndpoint(id) ? id : ""));
+    return [named, text.facts, text.isFree && !readsNeeds ? "" : text.narrowing];
+  };
+  const readsTier = reads("input.workspace.tier");
+  const readsLabels = reads("input.workspace.labels");
+  const readsRoute = reads("input.request.route");
+  return ({ pair, operation }) => {
+    if (!operations.includes(operation)) return null;
+    const [member] = pair.members;
+    const row = rowOf(table.workspaces, member.workspace);
+    return JSON.stringify([
+      index,
+      operation,
+      readsId ? member.workspace : "",
+      readsTier ? row?.tier : "",
+      readsLabels ? row?.labels : "",
+      readsRoute ? member.model : "",
+      seesCandidates ? candidatesOf(member) : "",
+    ]);
+  };
+}
+
+/** The candidates that requests of a member may leave, as policies see them. */
 interface CandidateText {
   readonly ids: readonly string[];
   /** Number of the facts of the candidates. */
@@ -385,31 +358,13 @@ interface CandidateText {
   readonly isFree: boolean;
 }
 
-/** The candidates that requests of a member may leave, as policies see them. */
-class CandidateTexts {
-  readonly table: RoutingTable;
-  readonly ambiguous: AmbiguousNames;
-  readonly #known = new Map<string, CandidateText | null>();
-  readonly #facts = new Numbered<null>();
+type CandidateTexts = (member: Member) => CandidateText | null;
 
-  constructor(table: RoutingTable) {
-    this.table = table;
-    this.ambiguous = new AmbiguousNames(table);
-  }
-
-  /** @param names whether a policy distinguishes an endpoint by its name. */
-  of(member: Member, readsNeeds: boolean, names: (id: string) => boolean): unknown {
-    const key = `${member.workspace}\n${member.model}`;
-    let known = this.#known.get(key);
-    if (known === undefined) this.#known.set(key, (known = this.#textOf(member)));
-    if (known === null) return null;
-    const { ids, facts, narrowing, isFree } = known;
-    const named = ids.map((id) => (names(id) ? id : ""));
-    return [named, facts, isFree && !readsNeeds ? "" : narrowing];
-  }
-
-  #textOf(member: Member): CandidateText | null {
-    const { table } = this;
+function candidateTexts(table: RoutingTable): CandidateTexts {
+  const known = new Map<string, CandidateText | null>();
+  const numbers = new Numbered<null>();
+  const numberOf = (value: unknown): number => numbers.numberOf(JSON.stringify(value), () => null);
+  const textOf = (member: Member): CandidateText | null => {
     const row = rowOf(table.workspaces, member.workspace);
     const route = routeOf(table, member);
     if (row === undefined || route === null) return null;
@@ -430,15 +385,13 @@ class CandidateTexts {
     const { capabilities, dimensions } = approve;
     return {
       ids: candidates.map(({ endpoint }) => endpoint.id),
-      facts: this.#numberOf([facts, route.operations]),
-      narrowing: this.#numberOf([capabilities, dimensions, route.onGap, route.emulateSchema]),
+      facts: numberOf([facts, route.operations]),
+      narrowing: numberOf([capabilities, dimensions, route.onGap, route.emulateSchema]),
       isFree: size === candidates.length,
     };
-  }
-
-  #numberOf(value: unknown): number {
-    return this.#facts.numberOf(JSON.stringify(value), () => null);
-  }
+  };
+  return (member) =>
+    remembered(known, `${member.workspace}\n${member.model}`, () => textOf(member));
 }
 
 /** Members of the input that depend on approvals or on the route. */
@@ -462,7 +415,7 @@ function allPaths({ declared, promoted }: Compared): ReadonlySet<string> {
   );
 }
 
-/** Those of some paths that one side has and the other has not, in some view. */
+/** Paths that only one side has, in some view. */
 function differing(
   { declared, promoted }: Compared,
   paths: ReadonlySet<string>,
@@ -474,7 +427,7 @@ function differing(
   return new Set([...paths].filter(differs));
 }
 
-/** Whether a report would say of a content that something of it is never met. */
+/** Whether a report would list a part of a content as unused. */
 function isMissing({ contract, rules, isKept }: SideContent, usage: UsageTally): boolean {
   if (rules === null || isKept) return false;
   return (
