@@ -10,7 +10,7 @@ export interface ChangedAnswer extends Pick<LatentChange, "direction" | "rule" |
   readonly isToday: boolean;
 }
 
-/** What differs between the answers of both sides about the only candidate of an input. */
+/** Differences between the answers of both sides about the only candidate of an input. */
 export function changedAnswers(
   base: PolicyEvaluation,
   head: PolicyEvaluation,
@@ -61,9 +61,9 @@ interface Summary extends Pick<LatentChange, "where" | "every" | "combinations">
 }
 
 /**
- * Changed answers that no request of today shows, by what changes. Where requests of today show a
- * change of the same rule, only those with a value that they do not have are left: the others are
- * the same change once more.
+ * Changed answers that no request of today shows, by rule and direction. Where requests of today
+ * show a change of the same rule, only answers with a value that those requests lack are left: the
+ * others repeat that change.
  *
  * @param whole whether every combination was tried.
  */

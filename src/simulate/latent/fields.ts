@@ -137,7 +137,7 @@ function priceFields(reads: PolicyReads): readonly LatentField[] {
     });
 }
 
-/** Between two numbers of the policy stands the one that represents what is between them. */
+/** A number between two of the policy's represents all prices between them. */
 function priceIndex(price: number | null, values: readonly (number | null)[]): number {
   if (price === null) return 0;
   const first = values.findIndex((value) => value !== null);
@@ -191,18 +191,18 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       : [];
   const names = (of: (table: RoutingTable) => readonly string[]): readonly NameClass<string>[] =>
     open(namesOf(tables, of), reads);
-  const declared = (
-    of: (vocabulary: Vocabulary) => readonly string[] | undefined,
-  ): readonly string[] =>
-    [tables.base, tables.head].flatMap(({ vocabulary }) => of(vocabulary) ?? []);
-  const ofKey = (of: Parameters<typeof declared>[0]): readonly NameClass<string>[] =>
-    closed([...declared(of), ...reads.named, OUTSIDE_VOCABULARY], reads);
+  const declared = (name: keyof Vocabulary): readonly string[] =>
+    [tables.base, tables.head].flatMap(({ vocabulary }) => vocabulary[name] ?? []);
+  const ofKey = (
+    name: "environment" | "workload" | "owner",
+    values: keyof Vocabulary,
+  ): readonly LatentField[] =>
+    member("key", name, closed([...declared(values), ...reads.named, OUTSIDE_VOCABULARY], reads));
   const lengths = [tables.base, tables.head].flatMap(({ models }) =>
     Object.values(models).flatMap(({ dimensions }) => dimensions),
   );
   const ids = names(({ workspaces }) => Object.keys(workspaces));
   const tiers = names(({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier));
-  const labelsOf = ({ vocabulary }: RoutingTable): readonly string[] => vocabulary.labels;
   return [
     ...member(
       "workspace",
@@ -212,7 +212,11 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       reads.path("input.workspace.id") || reads.path("data.approved"),
     ),
     ...member("workspace", "tier", tiers, "workspace"),
-    ...labels("workspace", [...namesOf(tables, labelsOf), ...reads.named], "workspace"),
+    ...labels(
+      "workspace",
+      [...namesOf(tables, ({ vocabulary }) => vocabulary.labels), ...reads.named],
+      "workspace",
+    ),
     ...member(
       "request",
       "route",
@@ -226,22 +230,10 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
       of: ({ operation }) => operation,
       set: (input, operation) => ({ ...input, operation }),
     }),
-    ...member(
-      "key",
-      "environment",
-      ofKey(({ environments }) => environments),
-    ),
-    ...member(
-      "key",
-      "workload",
-      ofKey(({ workloads }) => workloads),
-    ),
-    ...member(
-      "key",
-      "owner",
-      ofKey(({ owners }) => owners),
-    ),
-    ...labels("key", [...declared((vocabulary) => vocabulary.labels), ...reads.named], "request"),
+    ...ofKey("environment", "environments"),
+    ...ofKey("workload", "workloads"),
+    ...ofKey("owner", "owners"),
+    ...labels("key", [...declared("labels"), ...reads.named], "request"),
     ...(reads.path("input.request.needs")
       ? memberships("request.needs", "request", CAPABILITY_NAMES, reads, {
           of: (input) => input.request.needs,
@@ -263,7 +255,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
   ];
 }
 
-/** The zones' clocks together, as they occur. */
+/** Times in all zones together: only combinations of their clocks that occur. */
 function localTimeField({ times: { times, nameOf } }: PolicyReads): LatentField {
   return field<string>({
     path: "local_time",

@@ -10,7 +10,7 @@ import { combinations, inputAt, numberOfCombinations, type Combination } from ".
 import { latentFields } from "./fields.ts";
 import { type ChangedAnswer, changedAnswers, denierOf, summaries } from "./changed-answers.ts";
 import { policyReads, type TablePair } from "./name-classes.ts";
-import { TodaysRows } from "./todays-rows.ts";
+import { todaysRows, type TodaysRows } from "./todays-rows.ts";
 
 /** Inputs that are evaluated on both sides for one policy, and for all policies of a run. */
 const MOST_OF_POLICY = 20_000;
@@ -29,8 +29,8 @@ interface ChangedPolicy extends OfSides<LoadedPolicy | null> {
 export type RuleLocation = (policy: string, rule: string) => SideLocation | null;
 
 /**
- * What policies whose content or data changed would decide otherwise for rows that no file has yet:
- * an endpoint with another retention, a workspace of another tier. Each changed policy gets every
+ * Changed decisions of policies, by content or data, for rows that no file has yet: an endpoint with
+ * another retention, a workspace of another tier. Each changed policy gets every
  * combination of the values that it can distinguish, for one endpoint at a time, on both sides.
  *
  * @returns `null` where no policy changed, or the table has no workspace that reaches an endpoint.
@@ -50,8 +50,8 @@ export function latentChanges(
     if (reads.inspects.length > 0) inspecting.set(policy.id, reads.inspects);
     const fields = latentFields(reads, tables);
     const today = {
-      base: new TodaysRows(tables.base, fields),
-      head: new TodaysRows(tables.head, fields),
+      base: todaysRows(tables.base, fields),
+      head: todaysRows(tables.head, fields),
     };
     const { start, combinations: rows } = today.head.start === null ? today.base : today.head;
     if (start === null) return [];
@@ -116,7 +116,7 @@ function evaluationOf(policy: LoadedPolicy | null, input: PolicyInput): PolicyEv
   return policy?.single.evaluate(input) ?? NO_VERDICTS;
 }
 
-/** In the order of ids; what changes as declared is not there again as if promoted. */
+/** In the order of ids; a policy that changes as declared is not repeated as if promoted. */
 function changedPolicies(views: OfSides<LoadedViews>, tables: TablePair): readonly ChangedPolicy[] {
   const seen = new Set<string>();
   return VIEWS.flatMap((view) => {
@@ -134,7 +134,7 @@ function changedPolicies(views: OfSides<LoadedViews>, tables: TablePair): readon
   });
 }
 
-/** What acts in a view, by id; a removal acts by its absence. */
+/** Policies that act in a view, by id; a removal acts by its absence. */
 function actingIn(views: LoadedViews, view: View): ReadonlyMap<string, LoadedPolicy> {
   const acting = actingPolicies(views)[view].flatMap((position) => views.policies[position] ?? []);
   return new Map(

@@ -9,7 +9,7 @@ import { timesOf, type Times } from "../space/times.ts";
 import { NOT_DECLARED } from "../report/report.ts";
 import type { OfSides } from "../sample-request.ts";
 
-/** What the contents of one policy on both sides read and write down, taken together. */
+/** Reads, strings and numbers of one policy's contents on both sides. */
 export interface PolicyReads {
   /** Whether a dotted path from `input` or `data` is read. */
   readonly path: (path: string) => boolean;
@@ -115,7 +115,7 @@ export interface LatentField {
    * one.
    */
   readonly values: readonly (readonly string[])[];
-  /** Which value an input has. */
+  /** The index of the value that an input has. */
   readonly indexOf: (input: PolicyInput) => number;
   readonly apply: (input: PolicyInput, index: number) => PolicyInput;
 }
@@ -146,7 +146,7 @@ export function closed<Value extends string>(
 /**
  * Names that files declare, those of the policy, and one more that none declares yet.
  *
- * @param more what else a policy can know of a name.
+ * @param more other facts about a name that a policy can read.
  */
 export function open(
   names: readonly string[],

@@ -20,95 +20,60 @@ interface Reach {
 }
 
 /** The rows of a table that requests reach, as a policy sees them. */
-export class TodaysRows {
-  readonly #table: RoutingTable;
-  readonly #fields: readonly LatentField[];
-  /** By the values of row fields. */
-  readonly #reached = new Map<string, Reach[]>();
-  readonly #combinations: Combination[] = [];
-  #start: PolicyInput | null = null;
-
-  constructor(table: RoutingTable, fields: readonly LatentField[]) {
-    this.#table = table;
-    this.#fields = fields;
-    for (const reach of reaches(table)) {
-      const input = this.#inputOf(reach);
-      this.#start ??= input;
-      const combination = this.#combinationOf(reach, input);
-      const key = this.#keyOf(combination);
-      const known = this.#reached.get(key);
-      if (known !== undefined) known.push(reach);
-      else {
-        this.#reached.set(key, [reach]);
-        this.#combinations.push(combination);
-      }
-    }
-  }
-
+export interface TodaysRows {
   /**
    * An input of today, which made-up ones are changes of; `null` where no workspace reaches an
    * endpoint.
    */
-  get start(): PolicyInput | null {
-    return this.#start;
-  }
-
+  readonly start: PolicyInput | null;
   /** Plain requests for what is reached, each combination once. */
-  get combinations(): readonly Combination[] {
-    return this.#combinations;
-  }
+  readonly combinations: readonly Combination[];
+  /** Whether a request of today may have the input: then the classes show the change. */
+  readonly has: (combination: Combination, input: PolicyInput) => boolean;
+}
 
-  /**
-   * Whether a request of today may have the input: then a comparison of requests has shown what
-   * becomes of it.
-   */
-  has(combination: Combination, { operation, request: { needs } }: PolicyInput): boolean {
-    const rows = this.#reached.get(this.#keyOf(combination)) ?? [];
-    return rows.some(
-      ({ workspace, route, candidate }) =>
-        route.operations.includes(MODEL_OPERATION_OF[operation]) &&
-        needs
-          .flatMap((need) => capabilityApprovals(workspace, route, { needs, features: [] }, need))
-          .every(({ passes }) => passes(candidate)),
-    );
-  }
-
-  #keyOf(combination: Combination): string {
-    return combination.filter((_, at) => this.#fields[at]?.row !== "request").join();
-  }
-
-  #combinationOf({ workspace, route, candidate }: Reach, input: PolicyInput): Combination {
+export function todaysRows(table: RoutingTable, fields: readonly LatentField[]): TodaysRows {
+  /** By the values of row fields. */
+  const reached = new Map<string, Reach[]>();
+  const combinations: Combination[] = [];
+  let start: PolicyInput | null = null;
+  const keyOf = (combination: Combination): string =>
+    combination.filter((_, at) => fields[at]?.row !== "request").join();
+  const indices = new Map<string, number>();
+  for (const reach of reaches(table)) {
+    const { workspace, route, candidate } = reach;
+    const input = inputOf(table, reach);
+    start ??= input;
     const ids: Readonly<Record<LatentRow, string>> = {
       workspace: workspace.id,
       route: route.id,
       endpoint: `${candidate.endpoint.id} ${candidate.rank}`,
       request: "",
     };
-    return this.#fields.map((field, at) => this.#indexOf(field, at, ids[field.row], input));
-  }
-
-  readonly #indices = new Map<string, number>();
-
-  /** The same row has the same value wherever it stands. */
-  #indexOf(field: LatentField, at: number, row: string, input: PolicyInput): number {
-    const key = `${at} ${row}`;
-    return remembered(this.#indices, key, () => field.indexOf(input));
-  }
-
-  #inputOf({ workspace, route, candidate }: Reach): PolicyInput {
-    const sample = { ...PLAIN_SAMPLE, workspace: workspace.id, model: route.id };
-    const circumstances = { time: sample.time, budget: "unlimited" } as const;
-    return policyInput(
-      this.#table,
-      workspace,
-      identityOf(sample),
-      route,
-      sample,
-      null,
-      circumstances,
-      [candidate],
+    // The same row has the same value wherever it stands.
+    const combination = fields.map((field, at) =>
+      remembered(indices, `${at} ${ids[field.row]}`, () => field.indexOf(input)),
     );
+    const key = keyOf(combination);
+    if (!reached.has(key)) combinations.push(combination);
+    remembered(reached, key, () => []).push(reach);
   }
+  const has = (combination: Combination, { operation, request: { needs } }: PolicyInput): boolean =>
+    (reached.get(keyOf(combination)) ?? []).some(
+      ({ workspace, route, candidate }) =>
+        route.operations.includes(MODEL_OPERATION_OF[operation]) &&
+        needs
+          .flatMap((need) => capabilityApprovals(workspace, route, { needs, features: [] }, need))
+          .every(({ passes }) => passes(candidate)),
+    );
+  return { start, combinations, has };
+}
+
+function inputOf(table: RoutingTable, { workspace, route, candidate }: Reach): PolicyInput {
+  const sample = { ...PLAIN_SAMPLE, workspace: workspace.id, model: route.id };
+  const circumstances = { time: sample.time, budget: "unlimited" } as const;
+  const identity = identityOf(sample);
+  return policyInput(table, workspace, identity, route, sample, null, circumstances, [candidate]);
 }
 
 function* reaches(table: RoutingTable): Generator<Reach> {

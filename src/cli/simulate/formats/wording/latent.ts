@@ -5,6 +5,7 @@ import {
   type LatentReport,
   type SimulationReport,
 } from "../../../../simulate/report/report.ts";
+import { remembered } from "../../../../simulate/remembered.ts";
 import { listText, numberText } from "../../../terminal/printing.ts";
 
 export const LATENT_TITLE = "Latent changes";
@@ -116,21 +117,31 @@ export function latentLimits(latent: LatentReport | undefined): readonly string[
   ];
 }
 
+type Changes = Pick<SimulationReport, "future_rows" | "causes">;
+
+/** Every change of a report has one cause; looked up for each cause. */
+const known = new WeakMap<Changes, ReadonlyMap<CauseReport | undefined, readonly LatentChange[]>>();
+
 /**
- * Those of the policies that a cause changes; those that no entry names belong to the first cause
- * of the data that they read.
+ * Latent changes of the policies that a cause changes. Those of policies that no entry names belong
+ * to the first cause of the data that they read.
  */
-export function latentOf(
-  cause: CauseReport,
-  { future_rows: latent, causes }: Pick<SimulationReport, "future_rows" | "causes">,
-): readonly LatentChange[] {
-  const isOf = ({ entries }: CauseReport, { policy }: LatentChange): boolean =>
-    entries.some(({ kind, subject }) => kind === "policy" && subject === policy);
-  return (latent?.changes ?? []).filter((change) => {
-    const owner =
-      causes.find((each) => isOf(each, change)) ??
-      causes.find(({ entries }) => entries.some(({ kind }) => kind === "region_group")) ??
-      causes[0];
-    return owner === cause;
-  });
+export function latentOf(cause: CauseReport, report: Changes): readonly LatentChange[] {
+  return remembered(known, report, () => latentByCause(report)).get(cause) ?? [];
+}
+
+function latentByCause({ future_rows: latent, causes }: Changes) {
+  // Where several causes name a policy, the first one counts.
+  const ofPolicy = new Map(
+    causes
+      .toReversed()
+      .flatMap((cause) =>
+        cause.entries.flatMap(({ kind, subject }) =>
+          kind === "policy" ? [[subject, cause] as const] : [],
+        ),
+      ),
+  );
+  const ofData =
+    causes.find(({ entries }) => entries.some(({ kind }) => kind === "region_group")) ?? causes[0];
+  return Map.groupBy(latent?.changes ?? [], ({ policy }) => ofPolicy.get(policy) ?? ofData);
 }
