@@ -12,10 +12,10 @@ import {
   type Start,
 } from "./approval-state.ts";
 import {
-  ApprovalWalk,
-  FinalStates,
   AssertedNames,
   approvalSteps,
+  approvalWalk,
+  finalStates,
   type FinalState,
   type Step,
   type StepSet,
@@ -66,8 +66,7 @@ interface Member {
 /**
  * Every state that requests of one workspace, route and operation can reach, with the number of
  * requests in each. Needs and features are walked once for each set of candidates that preferences
- * leave ({@link ApprovalWalk}); whose order it is, and what preferences mean besides, is joined
- * afterwards.
+ * leave ({@link approvalWalk}); order and other effects of preferences are joined afterwards.
  *
  * @param matters receives the needs and features by which requests reach different states.
  * @param check called for every step.
@@ -81,60 +80,31 @@ export function approvalStates(
   matters: Set<string>,
   check: () => void,
 ): readonly ApprovalState[] {
+  const sides = views.map((view) => new SideWalk(view));
+  const finalsOf = finalStates(sides, sample.operation, universe);
+  const numberOf = stateNumbers();
+  const beginnings = begun(
+    startsOf(sample, universe, preferences, views, assertions, numberOf),
+    sides,
+  );
+  const parts = new Map<string, Part>();
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
   const couples = emulates && universe.features.includes("constrained_schema");
-  const states = new StatesOfJob(sample, universe, preferences, views, assertions);
   for (const constrained of couples ? [false, true] : [null]) {
     const steps = approvalSteps(sample, universe, views, assertions.projection, constrained);
     for (const { isIdle, isForced, need, feature } of steps) {
       if (!isIdle && !isForced)
         matters.add(need === null ? `features ${feature}` : `needs ${need}`);
     }
-    states.walk(steps, check);
-  }
-  return states.all();
-}
-
-class StatesOfJob {
-  readonly #sample: SampleRequest;
-  readonly #universe: OperationUniverse;
-  readonly #assertions: JobAssertions;
-  readonly #sides: readonly SideWalk[];
-  readonly #beginnings: readonly Beginning[];
-  readonly #finals: FinalStates;
-  readonly #parts = new Map<string, Part>();
-  readonly #numbers = new Map<SideState, number>();
-  readonly #numbersByKey = new Map<string, number>();
-
-  constructor(
-    sample: SampleRequest,
-    universe: OperationUniverse,
-    preferences: readonly ViewedPreferences[],
-    views: readonly SideView[],
-    assertions: JobAssertions,
-  ) {
-    this.#sample = sample;
-    this.#universe = universe;
-    this.#assertions = assertions;
-    this.#sides = views.map((view) => new SideWalk(view));
-    this.#finals = new FinalStates(this.#sides, sample.operation, universe);
-    this.#beginnings = this.#begun(this.#starts(preferences, views));
-  }
-
-  walk(steps: readonly Step[], check: () => void): void {
     const asserted = new AssertedNames(
       steps,
-      [[], ...this.#universe.signatureFamilies],
-      (own, families) =>
-        this.#assertions.ofRequirements({
-          ...this.#sample,
-          ...namesOf(own),
-          signatureFamilies: families,
-        }),
+      [[], ...universe.signatureFamilies],
+      (own, signatureFamilies) =>
+        assertions.ofRequirements({ ...sample, ...namesOf(own), signatureFamilies }),
     );
-    const walk = new ApprovalWalk(this.#sides, steps, asserted, check);
-    const members = this.#beginnings.flatMap((beginning) =>
-      this.#members(beginning, walk, asserted, check),
+    const walk = approvalWalk(sides, steps, asserted, check);
+    const members = beginnings.flatMap(({ nodes, starts }) =>
+      membersOf(finalsOf(nodes, walk, asserted), starts, check),
     );
     // The order of the first requests: first those without the last steps, and of these in the
     // order of preferences.
@@ -143,148 +113,147 @@ class StatesOfJob {
         compared(left.final.first, right.final.first) ||
         (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
     );
-    for (const member of members) this.#add(member);
+    for (const member of members) {
+      const own = sidesOf(member, universe, sides);
+      const meanings = member.final.aspects.map((aspect, index) =>
+        joinedAspects(aspect, member.starts.plainest.aspects[index]),
+      );
+      const key = [...own.map(numberOf), ...meanings].join();
+      remembered(parts, key, () => ({ sides: own, members: [] })).members.push(member);
+    }
   }
+  return [...parts.values()].map(stateOf);
+}
 
-  all(): readonly ApprovalState[] {
-    return [...this.#parts.values()].map(({ sides, members }) => {
-      let [plainest] = members;
-      let size = 0n;
-      for (const member of members) {
-        size += member.final.size * member.starts.size;
-        if (plainest === undefined || member.plainness < plainest.plainness) plainest = member;
-      }
-      if (plainest === undefined) throw new Error("simulation: a state without requests");
-      let details: StateDetails | null = null;
-      const { preferences, sides: preferred } = plainest.starts.plainest.effect;
+/** Equal for equal states. */
+function stateNumbers(): (state: SideState) => number {
+  const numbers = new Map<SideState, number>();
+  const byKey = new Map<string, number>();
+  return (state) =>
+    remembered(numbers, state, () => remembered(byKey, stateKey(state), () => byKey.size));
+}
+
+function startsOf(
+  sample: SampleRequest,
+  universe: OperationUniverse,
+  preferences: readonly ViewedPreferences[],
+  views: readonly SideView[],
+  assertions: JobAssertions,
+  numberOf: (state: SideState) => number,
+): readonly Start[] {
+  return preferences.flatMap((effect, index) =>
+    universe.dimensions.map((dimensions, position): Start => {
+      const sides = effect.sides.flatMap(({ state, preferences: given }, side) => {
+        const view = views[side];
+        return view === undefined ? [] : [startSide(view, state, given, dimensions)];
+      });
       return {
-        part: this.#partOf(plainest),
-        reachingPreferences: (preferred[REACHED] ?? { preferences }).preferences,
+        order: index * universe.dimensions.length + position,
+        effect,
+        dimensions,
         sides,
-        size,
-        details: () => (details ??= this.#detailsOf(members)),
-      };
-    });
-  }
-
-  #starts(preferences: readonly ViewedPreferences[], views: readonly SideView[]): readonly Start[] {
-    return preferences.flatMap((effect, index) =>
-      this.#universe.dimensions.map((dimensions, position): Start => {
-        const sides = effect.sides.flatMap(({ state, preferences: given }, side) => {
-          const view = views[side];
-          return view === undefined ? [] : [startSide(view, state, given, dimensions)];
-        });
-        const sample = { ...this.#sample, preferences: effect.preferences, dimensions };
-        return {
-          order: index * this.#universe.dimensions.length + position,
-          effect,
+        numbers: sides.map(numberOf),
+        aspects: assertions.ofPreferences({
+          ...sample,
+          preferences: effect.preferences,
           dimensions,
-          sides,
-          numbers: sides.map((side) => this.#numberOf(side)),
-          aspects: this.#assertions.ofPreferences(sample),
-          size: effect.size,
-        };
-      }),
-    );
-  }
+        }),
+        size: effect.size,
+      };
+    }),
+  );
+}
 
-  #begun(starts: readonly Start[]): readonly Beginning[] {
-    const found = new Map<string, { nodes: readonly NodeId[]; starts: Start[] }>();
-    for (const start of starts) {
-      const nodes = start.sides.map((side, index) => this.#sides[index]?.nodeOf(side) ?? 0);
-      const same = found.get(nodes.join());
-      if (same === undefined) found.set(nodes.join(), { nodes, starts: [start] });
-      else same.starts.push(start);
+function begun(starts: readonly Start[], sides: readonly SideWalk[]): readonly Beginning[] {
+  const found = new Map<string, { nodes: readonly NodeId[]; starts: Start[] }>();
+  for (const start of starts) {
+    const nodes = start.sides.map((side, index) => sides[index]?.nodeOf(side) ?? 0);
+    remembered(found, nodes.join(), () => ({ nodes, starts: [] })).starts.push(start);
+  }
+  return [...found.values()];
+}
+
+function membersOf(
+  finals: readonly FinalState[],
+  starts: readonly Start[],
+  check: () => void,
+): readonly Member[] {
+  const known = new Map<string, readonly AlikeStarts[]>();
+  return finals.flatMap((final) => {
+    check();
+    const { ends, names } = final;
+    const alike = remembered(known, ends.live.join(), () => alikeStarts(starts, ends.live));
+    return alike.map((own): Member => ({
+      final,
+      starts: own,
+      plainness: names + plainness(own.plainest),
+    }));
+  });
+}
+
+function sidesOf(
+  { final, starts: { plainest } }: Member,
+  universe: OperationUniverse,
+  sides: readonly SideWalk[],
+): readonly SideState[] {
+  const ends = final.ends.nodes[universe.dimensions.indexOf(plainest.dimensions)] ?? [];
+  return ends.flatMap((node, index) => {
+    const [side, start, number] = [sides[index], plainest.sides[index], plainest.numbers[index]];
+    if (side === undefined || start === undefined || number === undefined) return [];
+    return [side.stateAt(node, start, number)];
+  });
+}
+
+function stateOf({ sides, members }: Part): ApprovalState {
+  let [plainest] = members;
+  let size = 0n;
+  for (const member of members) {
+    size += member.final.size * member.starts.size;
+    if (plainest === undefined || member.plainness < plainest.plainness) plainest = member;
+  }
+  if (plainest === undefined) throw new Error("simulation: a state without requests");
+  let details: StateDetails | null = null;
+  const { final, starts } = plainest;
+  const { effect, dimensions } = starts.plainest;
+  const { preferences } = effect;
+  return {
+    part: {
+      ...namesOf(stepsIn(final.part, final.steps)),
+      signatureFamilies: final.families,
+      dimensions,
+      preferences,
+    },
+    reachingPreferences: (effect.sides[REACHED] ?? { preferences }).preferences,
+    sides,
+    size,
+    details: () => (details ??= detailsOf(members)),
+  };
+}
+
+function detailsOf(members: readonly Member[]): StateDetails {
+  const names = members.map(({ final: { common, steps } }) => namesOf(stepsIn(common, steps)));
+  const [first = { needs: [], features: [] }] = names;
+  const starts = new Set(members.flatMap((member) => member.starts.all));
+  const taken = new Map<string, Set<string>>();
+  for (const { effect, dimensions } of starts) {
+    const values = [
+      ...preferenceValues(effect.preferences),
+      ["dimensions", [String(dimensions ?? "none")]] as const,
+    ];
+    for (const [name, own] of values) {
+      const all = remembered(taken, name, () => new Set<string>());
+      for (const value of own) all.add(value);
     }
-    return [...found.values()];
   }
-
-  #members(
-    { nodes, starts }: Beginning,
-    walk: ApprovalWalk,
-    asserted: AssertedNames,
-    check: () => void,
-  ): readonly Member[] {
-    const known = new Map<string, readonly AlikeStarts[]>();
-    return this.#finals.of(nodes, walk, asserted).flatMap((final) => {
-      check();
-      const { ends, names } = final;
-      const key = ends.live.join();
-      const alike = remembered(known, key, () => alikeStarts(starts, ends.live));
-      return alike.map((own): Member => ({
-        final,
-        starts: own,
-        plainness: names + plainness(own.plainest),
-      }));
-    });
-  }
-
-  #add(member: Member): void {
-    const { final, starts } = member;
-    const { plainest } = starts;
-    const ends = final.ends.nodes[this.#universe.dimensions.indexOf(plainest.dimensions)] ?? [];
-    const sides = ends.flatMap((node, index) => {
-      const [side, start, number] = [
-        this.#sides[index],
-        plainest.sides[index],
-        plainest.numbers[index],
-      ];
-      if (side === undefined || start === undefined || number === undefined) return [];
-      return [side.stateAt(node, start, number)];
-    });
-    const meanings = final.aspects.map((aspect, index) =>
-      joinedAspects(aspect, plainest.aspects[index]),
-    );
-    const key = [...sides.map((side) => this.#numberOf(side)), ...meanings].join();
-    const same = this.#parts.get(key);
-    if (same === undefined) this.#parts.set(key, { sides, members: [member] });
-    else same.members.push(member);
-  }
-
-  #numberOf(state: SideState): number {
-    const known = this.#numbers.get(state);
-    if (known !== undefined) return known;
-    const key = stateKey(state);
-    const number = remembered(this.#numbersByKey, key, () => this.#numbersByKey.size);
-    this.#numbers.set(state, number);
-    return number;
-  }
-
-  #partOf({ final: { part, families, steps }, starts: { plainest } }: Member): ApprovalPart {
-    return {
-      ...namesOf(stepsIn(part, steps)),
-      signatureFamilies: families,
-      dimensions: plainest.dimensions,
-      preferences: plainest.effect.preferences,
-    };
-  }
-
-  #detailsOf(members: readonly Member[]): StateDetails {
-    const names = members.map(({ final: { common, steps } }) => namesOf(stepsIn(common, steps)));
-    const [first = { needs: [], features: [] }] = names;
-    const starts = new Set(members.flatMap((member) => member.starts.all));
-    const taken = new Map<string, Set<string>>();
-    for (const { effect, dimensions } of starts) {
-      const values = [
-        ...preferenceValues(effect.preferences),
-        ["dimensions", [String(dimensions ?? "none")]] as const,
-      ];
-      for (const [name, own] of values) {
-        const all = taken.get(name) ?? new Set();
-        for (const value of own) all.add(value);
-        taken.set(name, all);
-      }
-    }
-    return {
-      common: {
-        needs: first.needs.filter((need) => names.every(({ needs }) => needs.includes(need))),
-        features: first.features.filter((feature) =>
-          names.every(({ features }) => features.includes(feature)),
-        ),
-      },
-      taken: new Map([...taken].map(([name, values]) => [name, [...values].toSorted()])),
-    };
-  }
+  return {
+    common: {
+      needs: first.needs.filter((need) => names.every(({ needs }) => needs.includes(need))),
+      features: first.features.filter((feature) =>
+        names.every(({ features }) => features.includes(feature)),
+      ),
+    },
+    taken: new Map([...taken].map(([name, values]) => [name, [...values].toSorted()])),
+  };
 }
 
 /** The view of base that shows what callers can reach. */

@@ -20,11 +20,11 @@ import type { OperationUniverse } from "./universe.ts";
 export interface Step {
   readonly need: Capability | null;
   readonly feature: Feature | null;
-  /** What assertions see of it; empty for nothing. */
+  /** The name that assertions see; empty for none. */
   readonly asserted: string;
   /** Every request has it. */
   readonly isForced: boolean;
-  /** Nothing that anybody looks at changes: only the number of requests does. */
+  /** It changes the number of requests and nothing else. */
   readonly isIdle: boolean;
   /** In the order of the views. */
   readonly sides: readonly SideStep[];
@@ -96,7 +96,7 @@ export function approvalSteps(
 
 const SIGNED = "signed_reasoning";
 
-/** Names that no assertion has are equal to it; but it may see that there is one. */
+/** Names that an assertion does not contain are equal to it, but it may see that there is one. */
 function assertedName(assertions: Projection, kind: "needs" | "features", name: string): string {
   if (!assertions.sees(`input.request.${kind}`)) return "";
   return assertions.names(name) ? `${kind} ${name}` : `${kind} ~`;
@@ -117,12 +117,22 @@ function passesAll(views: readonly SideView[], sides: readonly SideStep[]): bool
  */
 export type StepSet = bigint;
 
+/** The nodes of all sides that requests have reached. */
+interface Joint {
+  /** Equal for equal nodes. */
+  readonly number: number;
+  readonly nodes: readonly NodeId[];
+  /** Whether every side denies the requests. */
+  readonly isDenied: boolean;
+  /** The joint after each step, once it is known. */
+  readonly next: (Joint | undefined)[];
+}
+
 /** Requests that began alike and reached the same nodes. */
 interface Walked {
-  /** The node on each side. */
-  readonly nodes: readonly NodeId[];
+  readonly joint: Joint;
   readonly isSigned: boolean;
-  /** What assertions have seen. */
+  /** The names that assertions have seen. */
   readonly asserted: AssertedSet;
   /** Steps of the plainest of them, and how many there are. */
   readonly part: StepSet;
@@ -134,180 +144,141 @@ interface Walked {
   readonly size: bigint;
 }
 
-interface Walker extends Omit<Walked, "nodes"> {
-  /** Number of the nodes of all sides. */
-  readonly joint: number;
-}
-
 /** So many sets of asserted names, times two, fit beside the number of a joint. */
 const ASSERTED = 2 ** 26;
 
-/**
- * Walks from nodes over all steps. Steps are taken one by one, and requests that reach the
- * same nodes go on as one: so the subsets of a hundred features are not written out. What every
- * side has denied goes no further: the remaining steps only count its requests.
- */
-export class ApprovalWalk {
-  readonly #sides: readonly SideWalk[];
-  readonly #steps: readonly Step[];
-  readonly #names: AssertedNames;
-  readonly #idle: bigint;
-  /** The first step after which assertions look at no further one. */
-  readonly #assertedUntil: number;
-  readonly #joints: { readonly nodes: readonly NodeId[]; readonly isDenied: boolean }[] = [];
-  readonly #jointNumbers = new Map<string, number>();
-  readonly #next: (number | undefined)[][];
-  readonly #check: () => void;
-
-  constructor(
-    sides: readonly SideWalk[],
-    steps: readonly Step[],
-    names: AssertedNames,
-    check: () => void,
-  ) {
-    this.#sides = sides;
-    this.#steps = steps.filter(({ isIdle }) => !isIdle);
-    this.#names = names;
-    this.#check = check;
-    this.#idle = BigInt(steps.length - this.#steps.length);
-    this.#assertedUntil = this.#steps.findLastIndex(({ asserted }) => asserted !== "") + 1;
-    this.#next = this.#steps.map(() => []);
-  }
-
+export interface ApprovalWalk {
   /** The steps that the sets of {@link Walked} mean. */
-  get steps(): readonly Step[] {
-    return this.#steps;
-  }
-
+  readonly steps: readonly Step[];
   /** In any order. */
-  from(nodes: readonly NodeId[]): readonly Walked[] {
-    const sets = { part: 0n, names: 0, common: 0n, first: 0n };
-    const start = {
-      joint: this.#jointOf(nodes),
-      asserted: this.#names.none,
-      isSigned: false,
-      ...sets,
-    };
-    const done: Walker[] = [];
-    let walkers = this.#settled([{ ...start, size: 1n << this.#idle }], 0, done);
-    for (const [index, step] of this.#steps.entries()) {
-      this.#check();
-      const taken = step.isForced
-        ? walkers.map((walker) => this.#take(walker, index, step))
-        : walkers.flatMap((walker) => this.#takenOrNot(walker, index, step));
-      walkers = this.#settled(merged(taken), index + 1, done);
-    }
-    return merged([...done, ...walkers]).map(({ joint, ...walker }) => ({
-      ...walker,
-      nodes: this.#at(joint).nodes,
-    }));
-  }
+  readonly from: (nodes: readonly NodeId[]) => readonly Walked[];
+}
 
-  /** Without a step and with it; as one where it leads nowhere else. */
-  #takenOrNot(walker: Walker, index: number, step: Step): readonly Walker[] {
-    const taken = this.#take(walker, index, step);
-    return keyOf(taken) === keyOf(walker)
-      ? [{ ...walker, size: walker.size * 2n }]
-      : [walker, taken];
-  }
+/**
+ * Walks from nodes over all steps, one by one. Requests that reach the same nodes are merged, so
+ * that the subsets of a hundred features are not written out. Requests that every side has denied
+ * are walked no further: the remaining steps only count them.
+ */
+export function approvalWalk(
+  sides: readonly SideWalk[],
+  all: readonly Step[],
+  names: AssertedNames,
+  check: () => void,
+): ApprovalWalk {
+  const steps = all.filter(({ isIdle }) => !isIdle);
+  const idle = BigInt(all.length - steps.length);
+  /** The first step after which assertions see no further one. */
+  const assertedUntil = steps.findLastIndex(({ asserted }) => asserted !== "") + 1;
+  const joints = new Map<string, Joint>();
 
-  #take(walker: Walker, index: number, step: Step): Walker {
-    const bit = 1n << BigInt(index);
-    return {
-      joint: this.#nextJoint(walker.joint, index, step),
-      asserted: this.#names.with(walker.asserted, step),
-      isSigned: walker.isSigned || step.feature === SIGNED,
-      part: walker.part | bit,
-      names: walker.names + 1,
-      common: walker.common | bit,
-      first: step.isForced ? walker.first : walker.first | bit,
-      size: walker.size,
-    };
-  }
-
-  /**
-   * Takes those out that every side has denied, if nothing looks at what they do from a step on.
-   */
-  #settled(walkers: readonly Walker[], from: number, done: Walker[]): readonly Walker[] {
-    return walkers.filter((walker) => {
-      const isSettled = from >= this.#assertedUntil || this.#names.isSettled(walker.asserted);
-      if (!isSettled || !this.#at(walker.joint).isDenied) return true;
-      done.push(...this.#ended(walker, from));
-      return false;
+  const jointOf = (nodes: readonly NodeId[]): Joint =>
+    remembered(joints, nodes.join(), () => {
+      const isDenied = nodes.every((node, side) => sides[side]?.isDenied(node) === true);
+      return { number: joints.size, nodes, isDenied, next: [] };
     });
-  }
-
-  /**
-   * The result of taking every step from one on. A request with signed reasoning is one for
-   * each family, denied or not.
-   */
-  #ended(walker: Walker, from: number): readonly Walker[] {
-    let ended: readonly Walker[] = [walker];
-    let free = 0n;
-    for (let index = from; index < this.#steps.length; index += 1) {
-      const step = this.#steps[index];
-      if (step === undefined) break;
-      if (step.isForced) ended = ended.map((one) => this.#take(one, index, step));
-      else if (step.feature === SIGNED)
-        ended = ended.flatMap((one) => [one, this.#take(one, index, step)]);
-      else free += 1n;
-    }
-    return ended.map((one) => ({ ...one, size: one.size << free }));
-  }
-
-  #nextJoint(joint: number, index: number, step: Step): number {
-    const known = this.#next[index];
-    if (known === undefined) throw new RangeError(`simulation: there is no step ${index}`);
-    return (known[joint] ??= this.#jointOf(
-      this.#at(joint).nodes.map((node, side) => {
+  const nextJoint = ({ nodes, next }: Joint, index: number, step: Step): Joint =>
+    (next[index] ??= jointOf(
+      nodes.map((node, side) => {
         const own = step.sides[side];
-        return own === undefined ? node : (this.#sides[side]?.next(own, node) ?? node);
+        return own === undefined ? node : (sides[side]?.next(own, node) ?? node);
       }),
     ));
-  }
+  const take = (walked: Walked, index: number, step: Step): Walked => {
+    const bit = 1n << BigInt(index);
+    return {
+      joint: nextJoint(walked.joint, index, step),
+      asserted: names.with(walked.asserted, step),
+      isSigned: walked.isSigned || step.feature === SIGNED,
+      part: walked.part | bit,
+      names: walked.names + 1,
+      common: walked.common | bit,
+      first: step.isForced ? walked.first : walked.first | bit,
+      size: walked.size,
+    };
+  };
+  /** Without a step and with it; as one where both lead to the same. */
+  const takenOrNot = (walked: Walked, index: number, step: Step): readonly Walked[] => {
+    const taken = take(walked, index, step);
+    return keyOf(taken) === keyOf(walked)
+      ? [{ ...walked, size: walked.size * 2n }]
+      : [walked, taken];
+  };
+  /** The rest of the steps for denied requests: signed reasoning is one request for each family. */
+  const ended = (walked: Walked, from: number): readonly Walked[] => {
+    let found: readonly Walked[] = [walked];
+    let free = 0n;
+    for (const [position, step] of steps.slice(from).entries()) {
+      const index = from + position;
+      if (step.isForced) found = found.map((one) => take(one, index, step));
+      else if (step.feature === SIGNED)
+        found = found.flatMap((one) => [one, take(one, index, step)]);
+      else free += 1n;
+    }
+    return found.map((one) => ({ ...one, size: one.size << free }));
+  };
 
-  #jointOf(nodes: readonly NodeId[]): number {
-    const key = nodes.join();
-    return remembered(this.#jointNumbers, key, () => {
-      const isDenied = nodes.every((node, side) => this.#sides[side]?.isDenied(node) === true);
-      return this.#joints.push({ nodes, isDenied }) - 1;
-    });
-  }
-
-  #at(joint: number): { readonly nodes: readonly NodeId[]; readonly isDenied: boolean } {
-    const found = this.#joints[joint];
-    if (found === undefined) throw new RangeError(`simulation: there is no joint ${joint}`);
-    return found;
-  }
+  const from = (nodes: readonly NodeId[]): readonly Walked[] => {
+    const done: Walked[] = [];
+    /** Moves requests that every side denies to `done`, once assertions see no more of them. */
+    const settled = (walked: readonly Walked[], index: number): readonly Walked[] =>
+      walked.filter((one) => {
+        const isSettled = index >= assertedUntil || names.isSettled(one.asserted);
+        if (!isSettled || !one.joint.isDenied) return true;
+        done.push(...ended(one, index));
+        return false;
+      });
+    const start: Walked = {
+      joint: jointOf(nodes),
+      asserted: names.none,
+      isSigned: false,
+      part: 0n,
+      names: 0,
+      common: 0n,
+      first: 0n,
+      size: 1n << idle,
+    };
+    let walked = settled([start], 0);
+    for (const [index, step] of steps.entries()) {
+      check();
+      const taken = step.isForced
+        ? walked.map((one) => take(one, index, step))
+        : walked.flatMap((one) => takenOrNot(one, index, step));
+      walked = settled(merged(taken), index + 1);
+    }
+    return merged([...done, ...walked]);
+  };
+  return { steps, from };
 }
 
-/** Equal for requests that go on as one. */
-function keyOf({ joint, asserted, isSigned }: Walker): number {
-  return joint * ASSERTED + asserted * 2 + Number(isSigned);
+/** Equal for requests that are walked as one from here on. */
+function keyOf({ joint, asserted, isSigned }: Walked): number {
+  return joint.number * ASSERTED + asserted * 2 + Number(isSigned);
 }
 
-function merged(walkers: readonly Walker[]): readonly Walker[] {
-  const found = new Map<number, Walker>();
-  for (const walker of walkers) {
-    const key = keyOf(walker);
-    const same = found.get(key);
-    found.set(key, same === undefined ? walker : asOne(same, walker));
-  }
+function merged(all: readonly Walked[]): readonly Walked[] {
+  const found = new Map<number, Walked>();
+  for (const one of all) addAsOne(found, keyOf(one), one);
   return [...found.values()];
 }
 
-/** Requests that reached the same nodes; the plainest of them represents them. */
-function asOne<Reached extends Pick<FinalState, "names" | "part" | "common" | "first" | "size">>(
+/** Adds requests that reached the same nodes as others; the plainest of them represents them. */
+function addAsOne<Reached extends Pick<Walked, "names" | "part" | "common" | "first" | "size">>(
+  found: Map<number, Reached>,
+  key: number,
   one: Reached,
-  other: Reached,
-): Reached {
-  const isPlainer = other.names < one.names || (other.names === one.names && other.part < one.part);
-  return {
-    ...(isPlainer ? other : one),
-    common: one.common & other.common,
-    first: one.first < other.first ? one.first : other.first,
-    size: one.size + other.size,
-  };
+): void {
+  const same = found.get(key);
+  if (same === undefined) {
+    found.set(key, one);
+    return;
+  }
+  const isPlainer = one.names < same.names || (one.names === same.names && one.part < same.part);
+  found.set(key, {
+    ...(isPlainer ? one : same),
+    common: same.common & one.common,
+    first: same.first < one.first ? same.first : one.first,
+    size: same.size + one.size,
+  });
 }
 
 /**
@@ -323,10 +294,10 @@ export type RequirementAspects = (
   families: readonly string[],
 ) => readonly Aspect[];
 
-/** With more names it would take longer to join their sets than to walk over them. */
+/** With more names, joining their sets takes longer than walking over them. */
 const MOST_NAMES = 8;
 
-/** The sets of names that a walk over steps comes to. */
+/** The sets of names that a walk over steps collects. */
 export class AssertedNames {
   readonly none: AssertedSet;
   readonly #aspectsOf: RequirementAspects;
@@ -339,7 +310,7 @@ export class AssertedNames {
   readonly #numbers = new Map<string, AssertedSet>();
   readonly #aspects = new Map<string, readonly Aspect[]>();
   readonly #distinct = new Map<string, readonly Aspect[]>();
-  /** What assertions make of each set of at most {@link MOST_NAMES} names, a bit each. */
+  /** Aspects of each set of at most {@link MOST_NAMES} names, a bit each. */
   readonly #meanings: string[] = [];
 
   /** @param families of signed reasoning that a request may have; the first one is none. */
@@ -371,21 +342,18 @@ export class AssertedNames {
     return (next[index] ??= this.#numberOf(new Set(this.#sets[set]).add(index)));
   }
 
-  /** Whether no further name changes what assertions make of a request. */
+  /** Whether no further name changes the aspects of a request. */
   isSettled(set: AssertedSet): boolean {
     return this.#settled[set] === true;
   }
 
-  /** What assertions make of requests; the same object for the same aspects. */
+  /** One object for equal aspects. */
   aspects(set: AssertedSet, families: readonly string[]): readonly Aspect[] {
-    const key = `${set} ${families.join()}`;
-    const known = this.#aspects.get(key);
-    if (known !== undefined) return known;
-    const steps = [...(this.#sets[set] ?? [])].flatMap((index) => this.#examples[index] ?? []);
-    const own = this.#aspectsOf(steps, families);
-    const made = remembered(this.#distinct, own.join(), () => own);
-    this.#aspects.set(key, made);
-    return made;
+    return remembered(this.#aspects, `${set} ${families.join()}`, () => {
+      const steps = [...(this.#sets[set] ?? [])].flatMap((index) => this.#examples[index] ?? []);
+      const own = this.#aspectsOf(steps, families);
+      return remembered(this.#distinct, own.join(), () => own);
+    });
   }
 
   #stepsOf(bits: number): readonly Step[] {
@@ -399,12 +367,10 @@ export class AssertedNames {
       futures.length === 0
         ? [...names].toSorted((left, right) => left - right).join()
         : futures.join("\n");
-    const known = this.#numbers.get(key);
-    if (known !== undefined) return known;
-    const made = this.#sets.push(names) - 1;
-    this.#settled.push(futures.length > 0 && futures.every((future) => future === futures[0]));
-    this.#numbers.set(key, made);
-    return made;
+    return remembered(this.#numbers, key, () => {
+      this.#settled.push(futures.length > 0 && futures.every((future) => future === futures[0]));
+      return this.#sets.push(names) - 1;
+    });
   }
 }
 
@@ -426,7 +392,7 @@ interface FinalNodes {
   readonly number: number;
   /** Of all sides, for each length of vectors. */
   readonly nodes: readonly (readonly NodeId[])[];
-  /** Sides on which it matters what preferences have left. */
+  /** Sides on which the candidates left by preferences matter. */
   readonly live: readonly boolean[];
 }
 
@@ -438,85 +404,71 @@ const NO_FAMILIES: readonly (readonly string[])[] = [[]];
 /**
  * Walks, makes the last check of families and of the length of vectors, and joins what no decision
  * and no assertion distinguishes any more.
+ *
+ * @returns gives the final states of requests that begin at nodes.
  */
-export class FinalStates {
-  readonly #sides: readonly SideWalk[];
-  readonly #operation: Operation;
-  readonly #universe: OperationUniverse;
-  readonly #shapes = new Map<string, LastShape>();
-  readonly #ends = new Map<string, FinalNodes>();
+export function finalStates(
+  sides: readonly SideWalk[],
+  operation: Operation,
+  { dimensions: lengths, signatureFamilies: allFamilies }: OperationUniverse,
+): (
+  nodes: readonly NodeId[],
+  walk: ApprovalWalk,
+  asserted: AssertedNames,
+) => readonly FinalState[] {
+  const shapes = new Map<string, LastShape>();
+  const known = new Map<string, FinalNodes>();
   /** By the nodes of a walk, which are the same object where they are the same. */
-  readonly #endsByNodes = new Map<readonly NodeId[], Map<readonly string[], FinalNodes>>();
-  readonly #aspectNumbers = new Map<readonly Aspect[], number>();
+  const byNodes = new Map<readonly NodeId[], Map<readonly string[], FinalNodes>>();
+  const aspectNumbers = new Map<readonly Aspect[], number>();
 
-  constructor(sides: readonly SideWalk[], operation: Operation, universe: OperationUniverse) {
-    this.#sides = sides;
-    this.#operation = operation;
-    this.#universe = universe;
-  }
+  const shapeOf = (dimensions: number | null, signatureFamilies: readonly string[]): LastShape =>
+    remembered(shapes, `${dimensions} ${signatureFamilies.join()}`, () => ({
+      operation,
+      dimensions,
+      signatureFamilies,
+    }));
+  const makeEnds = (nodes: readonly NodeId[], families: readonly string[]): FinalNodes => {
+    const ends = lengths.map((dimensions) => {
+      const shape = shapeOf(dimensions, families);
+      return nodes.map((node, side) => sides[side]?.last(node, shape) ?? node);
+    });
+    return remembered(known, ends.join(";"), () => {
+      const live = nodes.map((_node, side) =>
+        ends.some((own) => sides[side]?.isDenied(own[side] ?? 0) !== true),
+      );
+      return { number: known.size, nodes: ends, live };
+    });
+  };
+  const endsOf = (nodes: readonly NodeId[], families: readonly string[]): FinalNodes => {
+    const byFamilies = remembered(byNodes, nodes, () => new Map<readonly string[], FinalNodes>());
+    return remembered(byFamilies, families, () => makeEnds(nodes, families));
+  };
 
-  /** The final states of requests that begin at nodes. */
-  of(nodes: readonly NodeId[], walk: ApprovalWalk, asserted: AssertedNames): readonly FinalState[] {
+  return (nodes, walk, asserted) => {
     const found = new Map<number, FinalState>();
     for (const walked of walk.from(nodes)) {
       const { part, common, first, size } = walked;
-      for (const families of walked.isSigned ? this.#universe.signatureFamilies : NO_FAMILIES) {
-        const ends = this.#endsOf(walked.nodes, families);
+      for (const families of walked.isSigned ? allFamilies : NO_FAMILIES) {
+        const ends = endsOf(walked.joint.nodes, families);
+        // One object for equal lists.
         const aspects = asserted.aspects(walked.asserted, families);
+        const number = remembered(aspectNumbers, aspects, () => aspectNumbers.size);
         const names = walked.names + families.length;
-        const own = {
+        const { steps } = walk;
+        addAsOne(found, ends.number * ASPECTS + number, {
           ends,
           aspects,
           families,
           names,
-          steps: walk.steps,
+          steps,
           part,
           common,
           first,
           size,
-        };
-        const key = ends.number * ASPECTS + this.#aspectNumber(aspects);
-        const same = found.get(key);
-        found.set(key, same === undefined ? own : asOne(same, own));
+        });
       }
     }
     return [...found.values()];
-  }
-
-  #endsOf(nodes: readonly NodeId[], families: readonly string[]): FinalNodes {
-    const byFamilies = remembered(
-      this.#endsByNodes,
-      nodes,
-      () => new Map<readonly string[], FinalNodes>(),
-    );
-    return remembered(byFamilies, families, () => this.#makeEnds(nodes, families));
-  }
-
-  #makeEnds(nodes: readonly NodeId[], families: readonly string[]): FinalNodes {
-    const ends = this.#universe.dimensions.map((dimensions) => {
-      const shape = this.#shapeOf(dimensions, families);
-      return nodes.map((node, side) => this.#sides[side]?.last(node, shape) ?? node);
-    });
-    const key = ends.join(";");
-    return remembered(this.#ends, key, () => {
-      const live = nodes.map((_node, side) =>
-        ends.some((own) => this.#sides[side]?.isDenied(own[side] ?? 0) !== true),
-      );
-      return { number: this.#ends.size, nodes: ends, live };
-    });
-  }
-
-  /** Equal for equal lists; `AssertedNames` gives one object for each. */
-  #aspectNumber(aspects: readonly Aspect[]): number {
-    return remembered(this.#aspectNumbers, aspects, () => this.#aspectNumbers.size);
-  }
-
-  #shapeOf(dimensions: number | null, signatureFamilies: readonly string[]): LastShape {
-    const key = `${dimensions} ${signatureFamilies.join()}`;
-    return remembered(this.#shapes, key, () => ({
-      operation: this.#operation,
-      dimensions,
-      signatureFamilies,
-    }));
-  }
+  };
 }
