@@ -9,7 +9,7 @@ import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./uni
 /** The members of a sample that only policies and assertions read. */
 export type PolicyOnly = Pick<SampleRequest, ScalarMember | "key" | "time" | "budget">;
 
-/** What a reader sees of a key's attributes: a name outside the side's vocabulary reads `other`. */
+/** A reader, and the table whose vocabulary it reads key attributes with. */
 export interface LevelReader {
   readonly projection: Pick<Projection, "sees" | "seesAllOf" | "distinguishes" | "zone">;
   readonly table: Pick<RoutingTable, "vocabulary">;
@@ -23,7 +23,7 @@ export interface Level {
   readonly paths: readonly string[];
   /** The values, as text; of a label: absent, then present. */
   readonly values: readonly string[];
-  /** What a reader sees of a value: the same text for values that it does not distinguish. */
+  /** A value as a reader sees it: the same text for values that it does not distinguish. */
   readonly seen: (reader: LevelReader, value: number) => string;
   readonly set: (sample: PolicyOnly, value: number) => PolicyOnly;
 }
@@ -46,38 +46,18 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
         (sample, value) => ({ ...sample, [member]: value }),
       ),
     ),
-    level(
-      "environment",
-      ["input.key.environment"],
-      universe.environments,
-      ({ projection, table }, name) =>
-        seenName(
-          projection,
-          "input.key.environment",
-          knownName(table.vocabulary.environments, name),
-        ),
-      (sample, environment) => ({ ...sample, key: { ...sample.key, environment } }),
-    ),
-    level(
-      "workload",
-      ["input.key.workload"],
-      universe.workloads,
-      ({ projection, table }, name) =>
-        seenName(projection, "input.key.workload", knownName(table.vocabulary.workloads, name)),
-      // A key without a workload is one of those outside of the vocabulary, and the one that a
-      // reader expects.
-      (sample, workload) => ({
-        ...sample,
-        key: { ...sample.key, workload: workload === OUTSIDE_VOCABULARY ? "" : workload },
-      }),
-    ),
-    level(
-      "owner",
-      ["input.key.owner"],
-      universe.owners,
-      ({ projection, table }, name) =>
-        seenName(projection, "input.key.owner", knownName(table.vocabulary.owners ?? [], name)),
-      setOwner,
+    keyLevel("environment", "environments", universe, (key, environment) => ({
+      ...key,
+      environment,
+    })),
+    // A key without a workload is one of those outside of the vocabulary, and the one that a reader
+    // expects.
+    keyLevel("workload", "workloads", universe, (key, workload) => ({
+      ...key,
+      workload: workload === OUTSIDE_VOCABULARY ? "" : workload,
+    })),
+    keyLevel("owner", "owners", universe, ({ owner: _replaced, ...key }, owner) =>
+      owner === OUTSIDE_VOCABULARY ? key : { ...key, owner },
     ),
     ...universe.labels.toReversed().map(labelLevel),
     level(
@@ -98,7 +78,7 @@ export function levelsOf(universe: Universe, own: OperationUniverse): readonly L
   ];
 }
 
-/** What readers see of the values of one dimension. */
+/** How many values of one dimension readers distinguish. */
 interface SeenDimension {
   readonly name: string;
   readonly values: number;
@@ -129,6 +109,26 @@ export function seenDimensions(
 
 /** Budget and time. */
 const LEVELS_AFTER_LABELS = 2;
+
+/** A member of the key that has one name; a name outside the vocabulary reads `other`. */
+function keyLevel(
+  name: string,
+  names: "environments" | "workloads" | "owners",
+  universe: Universe,
+  set: (key: PolicyOnly["key"], value: string) => PolicyOnly["key"],
+): Level {
+  const path = `input.key.${name}`;
+  return level(
+    name,
+    [path],
+    universe[names],
+    ({ projection, table }, value) => {
+      const isKnown = table.vocabulary[names]?.includes(value) === true;
+      return seenName(projection, path, isKnown ? value : OUTSIDE_VOCABULARY);
+    },
+    (sample, value) => ({ ...sample, key: set(sample.key, value) }),
+  );
+}
 
 function labelLevel(label: string): Level {
   return {
@@ -185,15 +185,9 @@ function labelBits(labels: readonly string[], readers: readonly LevelReader[]): 
 /** Where policies read it. */
 const BUDGET = "input.budget.remaining";
 
-/** A sample of a caller with so much left; `unlimited` is a caller without a budget. */
+/** `unlimited`: a caller without a budget. */
 function setBudget({ budget: _replaced, ...sample }: PolicyOnly, budget: BudgetStep): PolicyOnly {
   return budget === "unlimited" ? sample : { ...sample, budget };
-}
-
-/** A sample of a key with this owner; {@link OUTSIDE_VOCABULARY} is no owner in particular. */
-function setOwner(sample: PolicyOnly, owner: string): PolicyOnly {
-  const { owner: _replaced, ...key } = sample.key;
-  return { ...sample, key: owner === OUTSIDE_VOCABULARY ? key : { ...key, owner } };
 }
 
 /** A multiset as text: the order of the names does not matter. */
@@ -202,19 +196,14 @@ export function joinedNames(text: string, name: string): string {
   return text === "" ? name : [...text.split("\n"), name].toSorted().join("\n");
 }
 
-/** What a reader sees of a name: nothing, that there is one, or which. */
+/** A name as a reader sees it: not at all, its presence only, or the name. */
 function seenName(projection: LevelReader["projection"], path: string, name: string): string {
   if (!projection.sees(path)) return "";
   if (projection.distinguishes(path, name)) return `=${name}`;
   return projection.seesAllOf(path) ? "~" : "";
 }
 
-/** A name as a side's policies read it. */
-function knownName(vocabulary: readonly string[], name: string): string {
-  return vocabulary.includes(name) ? name : OUTSIDE_VOCABULARY;
-}
-
-/** Of two values, who sees one of them knows which. */
+/** A reader that sees a flag distinguishes both values. */
 function seenScalar({ projection }: LevelReader, path: string, value: string | boolean): string {
   return typeof value === "string"
     ? seenName(projection, path, value)

@@ -8,6 +8,7 @@ import { identityOf } from "../decide-sample.ts";
 import { namedProviders } from "../renamed-table.ts";
 import { isNarrowed, type SampleRequest } from "../sample-request.ts";
 import {
+  addPlainest,
   narrowings,
   ordersWithFallbacks,
   ordersWithoutFallbacks,
@@ -23,13 +24,13 @@ import {
 } from "./side-walk.ts";
 import type { PreferenceUniverse } from "./universe.ts";
 
-/** Preferences, and what each view of a job makes of them. */
+/** Preferences, and their effect in each view of a job. */
 export interface ViewedPreferences extends Pick<PreferenceEffect, "preferences" | "size"> {
   /** In the order of the views. */
   readonly sides: readonly PreferredSide[];
 }
 
-/** What preferences leave on a side. */
+/** The effect of preferences on a side. */
 interface PreferredSide {
   readonly state: SideState;
   /** Those that the side is evaluated with. */
@@ -47,8 +48,9 @@ export function viewedPreferences(
 }
 
 /**
- * With base as a third view, which is evaluated with what {@link comparedRequest} makes of the
- * preferences. @param start of the job.
+ * With base as a third view, which is evaluated with the preferences of {@link comparedRequest}.
+ *
+ * @param start of the job.
  */
 export function withReach(
   all: readonly ViewedPreferences[],
@@ -115,8 +117,8 @@ export function comparedRequest(
 }
 
 /**
- * The request without the providers and regions that a table does not have for it; a list of
- * nothing else is left out.
+ * The request without the providers and regions that a table does not have for it; lists that are
+ * then empty are omitted.
  */
 function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleRequest {
   const requested = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
@@ -133,37 +135,30 @@ function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleReque
     );
     return trace.denial?.reason !== "unknown_preference";
   };
-  const {
-    order: _order,
-    only: _only,
-    ignore: _ignore,
-    region: _region,
-    ...others
-  } = sample.preferences;
-  const lists = LISTS.map((member) => {
-    const names = (sample.preferences?.[member] ?? []).filter((name) =>
-      isKnown({ [member]: [name] }),
-    );
-    return names.length === 0 ? {} : { [member]: names };
-  });
-  return { ...sample, preferences: Object.assign({}, others, ...lists) };
+  const preferences = { ...sample.preferences };
+  for (const member of LISTS) {
+    const names = preferences[member]?.filter((name) => isKnown({ [member]: [name] })) ?? [];
+    if (names.length > 0) preferences[member] = names;
+    else delete preferences[member];
+  }
+  return { ...sample, preferences };
 }
 
 /** Preferences that neither side distinguishes before its approvals and policies are evaluated. */
 export interface PreferenceEffect {
   /** One of them, the plainest. */
   readonly preferences: ProviderPreferences | null;
-  /** What they leave on each side. */
+  /** The candidates that they leave on each side. */
   readonly sides: readonly SideState[];
   readonly size: bigint;
 }
 
 /**
- * What callers' preferences do to requests of one workspace and route: each set of candidates that
- * they can leave on the two sides, in each order that anybody looks at. The plainest first. There
- * may be twice as many for each further provider of a route.
+ * Effects of callers' preferences on requests of one workspace and route: each set of candidates
+ * that they can leave on the two sides, in each order that has a reader. The plainest first. Their
+ * number may double with each further provider of a route.
  *
- * @param check called again and again; what it throws ends the search.
+ * @param check called repeatedly; its errors end the search.
  */
 export function preferenceEffects(
   universe: PreferenceUniverse,
@@ -213,14 +208,8 @@ function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect): vo
   } = effect.preferences ?? {};
   const flags = [mayFallBack, collection, zdr, isNarrowed(effect.preferences)];
   const key = [...effect.sides.map(stateKey), ...flags].join("\n");
-  const same = found.get(key);
-  if (same === undefined) {
-    const isEmpty = membersOf(effect) === 0;
-    found.set(key, isEmpty ? { ...effect, preferences: null } : effect);
-    return;
-  }
-  const plainest = membersOf(effect) < membersOf(same) ? effect : same;
-  found.set(key, { ...plainest, size: same.size + effect.size });
+  const preferences = membersOf(effect) === 0 ? null : effect.preferences;
+  addPlainest(found, key, { ...effect, preferences }, membersOf);
 }
 
 function membersOf({ preferences }: PreferenceEffect): number {

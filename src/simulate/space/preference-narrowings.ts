@@ -1,4 +1,3 @@
-import type { Candidate } from "../../canon/decision.ts";
 import type { ProviderPreferences, SortPreference } from "../../canon/request.ts";
 import type { Price, RoutingTable } from "../../canon/table.ts";
 import { candidatesWithin } from "../../decide/approvals.ts";
@@ -10,7 +9,7 @@ import { isNarrowed } from "../sample-request.ts";
 import { preferredSide, type OpenedSide, type SideState } from "./side-walk.ts";
 import { regionNames, type PreferenceUniverse } from "./universe.ts";
 
-/** Who looks at the order of candidates, besides dispatch. */
+/** Readers of the order of candidates, besides dispatch. */
 export interface OrderReaders {
   /** Whether a policy may answer otherwise when the same candidates come in another order. */
   readonly seesOrder: boolean;
@@ -28,15 +27,14 @@ const SORTS: readonly SortPreference[] = [
   { by: "latency", partition: "none" },
 ];
 
-const BY_PRICE = SORTS.filter(({ by }) => by === "price");
+const SORTED = SORTS.map((sort) => ({ sort }));
 
 /**
- * Orders of the candidates that a narrowing leaves, for callers who take whatever comes after the
- * first candidate too. All orders of the same candidates lead to the same ones, unless a policy
- * looks at positions: then every order is tried. Otherwise an order shows nothing that the route's
- * own does not, but for two things. Prices that changed order a sort by price anew. And where an
- * obligation puts a region first, the route's own order can hide it: then each provider is put
- * first once, and candidates are made equals.
+ * Orders of the candidates that a narrowing leaves, for callers who accept fallbacks. All orders
+ * of the same candidates lead to the same ones, unless a policy reads positions: then every order is
+ * tried. Otherwise only two orders show more than the route's own. A sort by price shows changed
+ * prices. And where an obligation puts a region first, the route's own order can hide it: then each
+ * provider is put first once, and candidates share a tier.
  */
 export function ordersWithFallbacks(
   { preferences }: Narrowing,
@@ -47,28 +45,16 @@ export function ordersWithFallbacks(
   const first = [{}, ...unknownNames(sides)];
   if (left.every(({ candidates }) => candidates.length < 2)) return first;
   const providers = [...new Set(left.flatMap(({ candidates }) => providersOf(candidates)))];
-  if (seesOrder)
-    return [
-      ...first,
-      ...permutations(providers).flatMap(sorted),
-      ...SORTS.map((sort) => ({ sort })),
-    ];
-  if (prefersRegion) {
-    return [
-      ...first,
-      ...providers.map((name) => ({ order: [name] })),
-      ...SORTS.map((sort) => ({ sort })),
-    ];
-  }
+  if (seesOrder) return [...first, ...permutations(providers).flatMap(sorted), ...SORTED];
+  if (prefersRegion) return [...first, ...providers.map((name) => ({ order: [name] })), ...SORTED];
   return [
     ...first,
-    ...BY_PRICE.filter((sort) => ordersAnew(sort, preferences, sides)).map((sort) => ({ sort })),
+    ...SORTED.filter(({ sort }) => sort.by === "price" && ordersAnew(sort, preferences, sides)),
   ];
 }
 
 /**
- * Orders for callers who take the first candidate and no other, of whom an order chooses the
- * candidate. The first two names decide for both sides: the second where one side has no candidate
+ * Orders for callers without fallbacks: the order chooses their only candidate. The first two names decide for both sides: the second where one side has no candidate
  * of the first.
  */
 export function ordersWithoutFallbacks(
@@ -91,7 +77,7 @@ export function ordersWithoutFallbacks(
   return [
     ...first,
     ...(several ? lists.flatMap(sorted) : lists.map((order) => ({ order }))),
-    ...SORTS.map((sort) => ({ sort })),
+    ...SORTED,
   ];
 }
 
@@ -126,16 +112,12 @@ function ordersAnew(
   sides: readonly OpenedSide[],
 ): boolean {
   const plans = sides.map((side) =>
-    preferredSide(side, { ...preferences, sort }).candidates.map(idOf),
+    preferredSide(side, { ...preferences, sort }).candidates.map(({ endpoint }) => endpoint.id),
   );
   const shared = plans.map((plan) =>
     plan.filter((id) => plans.every((other) => other.includes(id))).join("\n"),
   );
   return new Set(shared).size > 1;
-}
-
-function idOf({ endpoint }: Candidate): string {
-  return endpoint.id;
 }
 
 function permutations(names: readonly string[]): readonly (readonly string[])[] {
@@ -163,7 +145,7 @@ export interface Narrowing {
  */
 type Left = bigint | string;
 
-/** What one value of one member does on each side. */
+/** The effect of one value of one member on each side. */
 interface Option {
   readonly value: ProviderPreferences;
   readonly effects: readonly Effect[];
@@ -176,7 +158,7 @@ interface Effect {
   readonly keeps: bigint;
 }
 
-type Side = Pick<OpenedSide, "table" | "opened">;
+const UNKNOWN_NAME: Effect = { isUnknown: true, keeps: 0n };
 
 /**
  * Every set of candidates that callers can leave with the preferences that narrow. The members are
@@ -187,7 +169,7 @@ type Side = Pick<OpenedSide, "table" | "opened">;
  */
 export function narrowings(
   universe: PreferenceUniverse,
-  sides: readonly Side[],
+  sides: readonly OpenedSide[],
   check: () => void = () => {},
 ): readonly Narrowing[] {
   let found: readonly Narrowing[] = [{ preferences: {}, left: sides.map(everything), size: 1n }];
@@ -233,7 +215,7 @@ function ignoredToo(
 const MEMBERS = ["only", "ignore", "region", "data_collection", "zdr", "max_price"] as const;
 type NarrowingMember = (typeof MEMBERS)[number];
 
-function everything({ table, opened }: Side): Left {
+function everything({ table, opened }: OpenedSide): Left {
   if (opened === null) return REFUSED;
   const { length } = candidatesWithin(table, opened.workspace, opened.route);
   return length === 0 ? REFUSED : (1n << BigInt(length)) - 1n;
@@ -258,14 +240,22 @@ function narrowed(left: Left, member: NarrowingMember, effect: Effect | undefine
 function addNarrowing(found: Map<string, Narrowing>, one: Narrowing): void {
   const { data_collection: collection, zdr } = one.preferences;
   const key = [...one.left, collection, zdr, isNarrowed(one.preferences)].join("\n");
-  const same = found.get(key);
-  const size = one.size + (same?.size ?? 0n);
-  const plainest = same === undefined || isPlainer(one.preferences, same.preferences) ? one : same;
-  found.set(key, { ...plainest, size });
+  addPlainest(found, key, one, ({ preferences }) => lengthOf(preferences));
 }
 
-function isPlainer(one: ProviderPreferences, other: ProviderPreferences): boolean {
-  return lengthOf(one) < lengthOf(other);
+/** Adds to the number of preferences with an equal effect; the plainest one represents them. */
+export function addPlainest<Group extends { readonly size: bigint }>(
+  found: Map<string, Group>,
+  key: string,
+  one: Group,
+  complexity: (group: Group) => number,
+): void {
+  const same = found.get(key);
+  if (same === undefined) found.set(key, one);
+  else {
+    const plainest = complexity(one) < complexity(same) ? one : same;
+    found.set(key, { ...plainest, size: same.size + one.size });
+  }
 }
 
 /**
@@ -290,7 +280,7 @@ function lengthOf({ only = [], ignore = [], region = [], ...others }: ProviderPr
 function stepsOfMember(
   member: NarrowingMember,
   universe: PreferenceUniverse,
-  sides: readonly Side[],
+  sides: readonly OpenedSide[],
 ): readonly (readonly Option[])[] {
   const option = (value: ProviderPreferences): Option => optionFor(value, sides);
   const none = option({});
@@ -318,27 +308,26 @@ function stepsOfMember(
   }
 }
 
-function optionFor(value: ProviderPreferences, sides: readonly Side[]): Option {
+function optionFor(value: ProviderPreferences, sides: readonly OpenedSide[]): Option {
   return { value, effects: sides.map((side) => effectOn(side, value)), size: 1n };
 }
 
-/** What the decision itself makes of one preference alone. */
-function effectOn({ table, opened }: Side, value: ProviderPreferences): Effect {
-  if (opened === null) return { isUnknown: false, keeps: 0n };
+/** The effect of one preference alone, by the decision itself. */
+function effectOn({ table, opened }: OpenedSide, value: ProviderPreferences): Effect {
+  const nothing = { isUnknown: false, keeps: 0n };
+  if (opened === null) return nothing;
   const trace = new Trace();
   const candidates = candidatesWithin(table, opened.workspace, opened.route);
   const alone = { data_collection: "allow" as const, ...namedProviders(table, value) };
   const kept = applyPreferences(table, opened.workspace, alone, candidates, trace);
-  if (trace.denial?.reason === "unknown_preference") return { isUnknown: true, keeps: 0n };
-  if (trace.denial !== null) return { isUnknown: false, keeps: 0n };
-  const bits = candidates.map((candidate, index) =>
-    kept.includes(candidate) ? 1n << BigInt(index) : 0n,
+  if (trace.denial !== null)
+    return trace.denial.reason === "unknown_preference" ? UNKNOWN_NAME : nothing;
+  const keeps = candidates.reduce(
+    (bits, candidate, index) => (kept.includes(candidate) ? bits | (1n << BigInt(index)) : bits),
+    0n,
   );
-  return { isUnknown: false, keeps: bits.reduce((all, bit) => all | bit, 0n) };
+  return { isUnknown: false, keeps };
 }
-
-const either = (left: bigint, right: bigint): bigint => left | right;
-const both = (left: bigint, right: bigint): bigint => left & right;
 
 /**
  * Every list of these names, of which each keeps more; lists that do the same on both sides are
@@ -349,9 +338,7 @@ function listOptions(names: readonly Option[]): readonly Option[] {
   for (const name of names) {
     const longer = [...found.values()].map((list) => ({
       value: joinedLists(list.value, name.value),
-      effects: list.effects.map((effect, index) =>
-        joinedEffects(effect, name.effects[index] ?? effect, either),
-      ),
+      effects: joinedEffects(list, name, (left, right) => left | right),
       size: list.size,
     }));
     for (const option of [name, ...longer]) addOption(found, option);
@@ -370,26 +357,24 @@ function joinedLists(left: ProviderPreferences, right: ProviderPreferences): Pro
 }
 
 function joinedEffects(
-  left: Effect,
-  right: Effect,
+  { effects }: Option,
+  other: Option,
   joined: (left: bigint, right: bigint) => bigint,
-): Effect {
-  if (left.isUnknown || right.isUnknown) return { isUnknown: true, keeps: 0n };
-  return { isUnknown: false, keeps: joined(left.keeps, right.keeps) };
+): readonly Effect[] {
+  return effects.map((left, index) => {
+    const right = other.effects[index] ?? left;
+    if (left.isUnknown || right.isUnknown) return UNKNOWN_NAME;
+    return { isUnknown: false, keeps: joined(left.keeps, right.keeps) };
+  });
 }
 
 function addOption(found: Map<string, Option>, option: Option): void {
   const key = option.effects.map(({ isUnknown, keeps }) => (isUnknown ? UNKNOWN : keeps)).join();
-  const same = found.get(key);
-  if (same === undefined) found.set(key, option);
-  else {
-    const plainest = isPlainer(option.value, same.value) ? option : same;
-    found.set(key, { ...plainest, size: same.size + option.size });
-  }
+  addPlainest(found, key, option, ({ value }) => lengthOf(value));
 }
 
 /** Every step of the prices of both tables: between two prices of a route nothing changes. */
-function priceOptions(sides: readonly Side[]): readonly Option[] {
+function priceOptions(sides: readonly OpenedSide[]): readonly Option[] {
   const prices = sides.flatMap(({ table, opened }) =>
     opened === null
       ? []
@@ -406,9 +391,7 @@ function priceOptions(sides: readonly Side[]): readonly Option[] {
       for (const step of steps) {
         addOption(found, {
           value: { max_price: { ...option.value.max_price, ...step.value.max_price } },
-          effects: option.effects.map((effect, index) =>
-            joinedEffects(effect, step.effects[index] ?? effect, both),
-          ),
+          effects: joinedEffects(option, step, (left, right) => left & right),
           size: option.size,
         });
       }
@@ -420,7 +403,7 @@ function priceOptions(sides: readonly Side[]): readonly Option[] {
 
 const PRICE_PARTS = ["input", "output", "request"] as const;
 
-/** The distinct prices, and nothing at all. */
+/** The distinct prices, and 0. */
 function stepsOf(prices: readonly Price[], part: (typeof PRICE_PARTS)[number]): readonly number[] {
   return [...new Set([0, ...prices.map((price) => price[part])])].toSorted(
     (left, right) => left - right,
@@ -431,7 +414,7 @@ function stepsOf(prices: readonly Price[], part: (typeof PRICE_PARTS)[number]): 
  * Names that a caller of the workspace may have for a provider: those that it approves, and those
  * of the route; former ones too.
  */
-function providerNames(sides: readonly Side[]): readonly string[] {
+function providerNames(sides: readonly OpenedSide[]): readonly string[] {
   const names = sides.flatMap(({ table, opened }) =>
     opened === null
       ? []

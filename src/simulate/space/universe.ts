@@ -52,8 +52,8 @@ export interface Universe {
 }
 
 /**
- * What callers may say of providers. Preferences act by the candidates that they leave and by their
- * order (`preference-narrowings.ts`, `preference-orders.ts`), and by three flags that policies see.
+ * Callers' preferences for providers. They act by the candidates that they leave and by their order
+ * (`preference-narrowings.ts`), and by three flags that policies see.
  */
 export interface PreferenceUniverse {
   readonly allowFallbacks: readonly boolean[];
@@ -65,7 +65,7 @@ export interface PreferenceUniverse {
   readonly orders: boolean;
 }
 
-/** What a key's environment, workload or owner is where neither vocabulary has it. */
+/** Environment, workload or owner of a key where neither vocabulary has it. */
 export const OUTSIDE_VOCABULARY = "other";
 
 const UNARY_FEATURES: readonly Feature[] = ["token_inputs", "input_purpose", "document_limit"];
@@ -82,8 +82,8 @@ const CONVERSATIONAL = FEATURE_NAMES.filter(
 );
 
 /**
- * What the parsers of each surface can find in a body; more would show differences for requests
- * that cannot exist.
+ * Features that the parsers of each surface can find in a body; others would show differences for
+ * requests that cannot exist.
  */
 const FEATURES_OF: Readonly<Record<Operation, readonly Feature[]>> = {
   "chat.completions": [...CONVERSATIONAL, "native_chat"],
@@ -127,6 +127,14 @@ export function universeOf(
   const tables = [base, head];
   const namesOf = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
     [...new Set(tables.flatMap(of))].toSorted();
+  const keyNames = (
+    names: "environments" | "workloads" | "owners",
+    common = OUTSIDE_VOCABULARY,
+  ): readonly string[] =>
+    first(
+      common,
+      namesOf(({ vocabulary }) => [...(vocabulary[names] ?? []), OUTSIDE_VOCABULARY]),
+    );
   const families = namesOf((table) =>
     Object.values(table.models)
       .filter(({ operations }) => operations.includes("generate"))
@@ -146,18 +154,9 @@ export function universeOf(
         operationUniverse(operation, families, dimensions),
       ]),
     ),
-    environments: first(
-      DEFAULT_ENVIRONMENT,
-      namesOf(({ vocabulary }) => [...vocabulary.environments, OUTSIDE_VOCABULARY]),
-    ),
-    workloads: first(
-      OUTSIDE_VOCABULARY,
-      namesOf(({ vocabulary }) => [...vocabulary.workloads, OUTSIDE_VOCABULARY]),
-    ),
-    owners: first(
-      OUTSIDE_VOCABULARY,
-      namesOf(({ vocabulary }) => [...(vocabulary.owners ?? []), OUTSIDE_VOCABULARY]),
-    ),
+    environments: keyNames("environments", DEFAULT_ENVIRONMENT),
+    workloads: keyNames("workloads"),
+    owners: keyNames("owners"),
     budgets: readsBudget ? BUDGET_STEPS : BUDGET_STEPS.slice(0, 1),
     labels: namesOf(({ vocabulary }) => vocabulary.labels),
     preferences: {
@@ -180,8 +179,8 @@ export function regionNames({ regionGroups, providers }: RoutingTable): readonly
   ];
 }
 
-/** The first value represents all where nothing distinguishes them: the most usual one. */
-function first<Value extends string>(value: Value, values: readonly Value[]): readonly Value[] {
+/** The first value represents all where no reader distinguishes them. */
+function first(value: string, values: readonly string[]): readonly string[] {
   return values.includes(value) ? [value, ...values.filter((other) => other !== value)] : values;
 }
 
