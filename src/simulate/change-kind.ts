@@ -13,9 +13,9 @@ export interface Change {
 }
 
 /**
- * What a change can do to a request, in the order in which reports count it. `--fail-on`,
+ * Effects of a change on a request, in the order in which reports count them. `--fail-on`,
  * assertions, the formats of reports and the table of docs/simulate.md are made of these rows;
- * `compare/change-kinds.ts` says which of them a request meets.
+ * `compare/change-kinds.ts` finds those of a request.
  */
 export const CHANGES = {
   newly_denied: {

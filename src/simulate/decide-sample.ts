@@ -59,8 +59,8 @@ export class SideDecider {
   }
 
   /**
-   * The same for a request that differs only in its key, its time and what policies alone read,
-   * without narrowing its candidates anew.
+   * The input of a request that differs only in members that policies alone read, such as key and
+   * time, without narrowing its candidates anew.
    */
   inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
     const { local = {}, ...time } = policyTime(this.#views.declared, sample.time);
@@ -138,7 +138,7 @@ export function decideSample(
   return decide(table, policies, identity, question, sample.time);
 }
 
-/** What a comparison looks at. */
+/** The parts of a decision that are compared. */
 export function outcomeOf(decision: Decision): Outcome {
   if (decision.outcome === "deny") {
     const { policy, constraint, reason } = decision.denial;

@@ -19,13 +19,13 @@ interface EvaluationCost {
 }
 
 /**
- * Inputs that are tried; what they show of a policy is a sample, not a proof. Each evaluation is
- * counted, and may take its bound.
+ * Most inputs that are tried: a sample, not a proof. Each evaluation is counted, and may take its
+ * bound.
  */
 const MOST_INPUTS = 200;
 
 /**
- * What each policy costs at most over sample requests: for every workspace, route that it may use
+ * The dearest evaluation of each policy over sample requests: for every workspace, route that it may use
  * and operation a plain request and one that needs everything.
  *
  * @throws {PolicyModuleError} where a module cannot be loaded.
@@ -60,7 +60,7 @@ export async function evaluationCosts(
   return [...costs.values()];
 }
 
-/** False where the evaluation was stopped at its bound. What else fails is not a matter of cost. */
+/** False where the evaluation was stopped at its bound. Other failures do not concern its cost. */
 function evaluates(evaluate: () => unknown): boolean {
   try {
     evaluate();

@@ -28,7 +28,7 @@ export class Numbered<Value> {
   }
 }
 
-/** Keeps the values that were made last, by what they were made of. */
+/** Keeps the values that were made last, by key. */
 export class Recent<Value> {
   readonly #limit: number;
   readonly #known = new Map<string, Value>();

@@ -2,8 +2,8 @@ import type { RoutingTable, TierRow, WorkspaceRow } from "../canon/table.ts";
 import type { ProviderPreferences } from "../canon/request.ts";
 
 /**
- * Sections of routes.yaml whose rows other rows refer to by name, with what a row is; those first
- * that others are made of.
+ * Sections of routes.yaml whose rows other rows refer to by name, with the kind of a row; a section
+ * comes before those that refer to it.
  */
 export const ROW_KINDS = {
   regions: "region_group",

@@ -9,12 +9,12 @@ export type Scalars = Pick<RequestShape, "stream" | "context" | "maxOutput" | "r
 export type ScalarMember = keyof Scalars;
 
 interface Scalar<Value> {
-  /** In reports, in bodies and, after `input.request.`, in what policies read. */
+  /** In reports, in bodies and, after `input.request.`, in the input of policies. */
   readonly name: string;
-  /** What a request has that says nothing else. */
+  /** The value of a plain request. */
   readonly plain: Value;
   readonly values: readonly Value[];
-  /** In the contract, where the name does not say it. */
+  /** In the contract, where the name does not explain itself. */
   readonly description?: string;
   /** Whether requests of an operation may have another value than the plain one. */
   readonly varies: (operation: Operation) => boolean;
@@ -53,7 +53,7 @@ const SCALARS = {
 
 type Make<Result> = (member: ScalarMember, scalar: Scalar<Scalars[ScalarMember]>) => Result;
 
-/** What is made of each member, in the order of reports. */
+/** One result for each member, in the order of reports. */
 export function perScalar<Result>(make: Make<Result>): readonly Result[] {
   return Object.keys(SCALARS)
     .filter(isMember)
@@ -75,8 +75,8 @@ export function mapScalars<Result>(make: Make<Result>): {
 }
 
 /**
- * The members by what `of` finds for each; `null` where that is no value of one of them. Anything
- * but `true` is false.
+ * The members with the values that `of` reads; `null` where one has an unknown value. Of a flag,
+ * everything but `true` is false.
  */
 export function readScalars(of: (member: ScalarMember, name: string) => unknown): Scalars | null {
   const found = mapScalars((member, { name, plain, values }) => {
@@ -87,7 +87,7 @@ export function readScalars(of: (member: ScalarMember, name: string) => unknown)
   return Object.values(found).includes(undefined) ? null : (found as Scalars);
 }
 
-/** What requests of an operation may have, the plain value first. */
+/** Values that requests of an operation may have, the plain value first. */
 export type ScalarValues = { readonly [Member in ScalarMember]: readonly Scalars[Member][] };
 
 export function scalarValues(operation: Operation): ScalarValues {

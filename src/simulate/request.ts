@@ -35,11 +35,11 @@ export interface Promotion {
   readonly digestPrefix: string | null;
 }
 
-/** Assertions that head is held against. */
+/** Assertions that head is checked against. */
 export interface HeldFile {
   readonly file: string;
   readonly assertions: Assertions;
-  /** What head has changed of base's. */
+  /** Head's changes to base's assertions. */
   readonly changes: readonly SettingChange[];
   /** The same as entries of causes; none unless set. */
   readonly entries?: readonly ChangedEntry[];
@@ -48,7 +48,7 @@ export interface HeldFile {
 export interface SimulationRequest {
   /** Whether both sides are taken as stores would start them that have seen neither. */
   readonly fresh: boolean;
-  /** What a server enforces; absent: base is a new store. Not with `fresh`. */
+  /** The contents that a server enforces; absent: base is a new store. Not with `fresh`. */
   readonly enforced?: EnforcedDigests | null;
   /**
    * `null`: every candidate of both sides. Every entry names a policy of head, or one that head
@@ -56,15 +56,15 @@ export interface SimulationRequest {
    */
   readonly promote: readonly Promotion[] | null;
   /**
-   * How long requests may be decided, milliseconds; what is not decided by then makes the report
-   * incomplete.
+   * How long requests may be decided, milliseconds; the report is incomplete where that is not
+   * enough.
    */
   readonly timeLimit: number;
   /** From 1, which means in process. */
   readonly workers: number;
   /**
    * When further threads are started, milliseconds after the first request was decided, if enough
-   * is left to do; 0: before it, whatever there is to do.
+   * is left to do; 0: before it, in any case.
    */
   readonly threadsAfter?: number;
   /** The assertions file, read without errors; `null` where there is none. */

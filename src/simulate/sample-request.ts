@@ -34,7 +34,7 @@ export interface SampleRequest extends Scalars {
   readonly dimensions: number | null;
   readonly preferences: ProviderPreferences | null;
   readonly time: PolicyTime;
-  /** What is left of the caller's budgets; absent: it has none. */
+  /** The rest of the caller's budgets; absent: it has none. */
   readonly budget?: BudgetStep;
 }
 
@@ -125,14 +125,14 @@ export interface ClassComparison {
   readonly declared: OutcomePair;
   readonly promoted: OutcomePair;
   /**
-   * With what base lets a caller reach that names what base does not have, or that takes no
-   * fallback; `null` for others.
+   * With base's outcome for the compared request, where the caller names something that base lacks
+   * or accepts no fallback; `null` for others.
    */
   readonly reaching: Readonly<Record<View, OutcomePair>> | null;
 }
 
 /**
- * What readers other than policies distinguish; no class then holds two requests that differ in it.
+ * Distinctions of readers other than policies; no class has two requests that differ in them.
  */
 export interface Distinctions {
   /** Ids, capabilities, features, labels and other names that must be distinguished. */
@@ -163,25 +163,24 @@ export function choosesOne(preferences: ProviderPreferences | null): boolean {
 }
 
 /**
- * How many conditions a request has beyond what every caller sends: preferences, needs, labels,
- * sizes. 0: a plain request.
+ * Number of conditions beyond those of every caller: preferences, needs, labels, sizes. 0: a plain
+ * request.
  */
 export function conditionCount(sample: SampleRequest): number {
   const { preferences, needs, features, signatureFamilies, key } = sample;
-  const sizes = perScalar((member) => (sample[member] === PLAIN_SAMPLE[member] ? 0 : 1));
+  const sizes = perScalar((member) => sample[member] !== PLAIN_SAMPLE[member]);
   return (
     Object.values(preferences ?? {}).filter((value) => value !== undefined).length +
     needs.length +
     features.length +
     signatureFamilies.length +
     key.labels.length +
-    sizes.reduce<number>((sum, each) => sum + each, 0)
+    sizes.filter(Boolean).length
   );
 }
 
 /**
- * What a preference says, by member, as reports show it; of members that it has not, that it has
- * none.
+ * The values of preferences by member, as reports show them; absent members have a text too.
  */
 export function preferenceValues(
   preferences: ProviderPreferences | null,

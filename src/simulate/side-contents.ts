@@ -30,7 +30,7 @@ export interface SideContent {
 /** One side as it is decided. Plain data: it can be handed to another thread. */
 export interface CompiledSide {
   readonly table: RoutingTable;
-  /** By id, what is enforced first. */
+  /** By id, enforced contents first. */
   readonly contents: readonly SideContent[];
   /** Every content with rules stands in one of them at least. */
   readonly modules: readonly PolicyModule[];
@@ -43,8 +43,8 @@ export type EnforcedDigests = ReadonlyMap<string, string | null>;
 
 /**
  * The content of each slot on both sides. Head is what a store would have that has seen base:
- * enforced bytes stay enforced until somebody promotes what head has instead, be it other rules or
- * the removal of the policy. A policy keeps the mode that the store has recorded, even if
+ * enforced bytes stay enforced until head's replacement is promoted, be it other rules or the
+ * removal of the policy. A policy keeps the mode that the store has recorded, even if
  * `initial_mode` has changed.
  *
  * @param fresh both sides as stores would start them that have seen neither: every policy of the
@@ -67,7 +67,7 @@ export function compiledSides(
 
 const NEW_STORE: EnforcedDigests = new Map();
 
-/** One promotion: what is enforced now, and the content that would be enforced instead. */
+/** One promotion: the enforced contents, and the one that would be enforced instead. */
 export interface PlannedPromotion {
   /** The table that serves; both sides have it. */
   readonly table: RoutingTable;
@@ -94,11 +94,9 @@ export function promotionSides({
   const before = enforced.map((rules) => contentOf(rules, "enforced"));
   const replaced = before.find(({ contract }) => contract.id === policy);
   const own =
-    candidate === null
-      ? replaced === undefined
-        ? []
-        : [removalOf(replaced)]
-      : [contentOf(candidate, "candidate")];
+    candidate !== null
+      ? [contentOf(candidate, "candidate")]
+      : before.filter((content) => content === replaced).map(removalOf);
   const kept = before.map((content) =>
     content === replaced ? { ...content, isKept: true } : content,
   );

@@ -26,8 +26,8 @@ export function routeOf(table: RoutingTable, member: Member): RouteRow | null {
 }
 
 /**
- * Whether a workspace approves where an endpoint is, whatever a request says: policies never see
- * another one.
+ * Whether a workspace approves where an endpoint is: policies never see another one, for any
+ * request.
  */
 export function isApprovedEndpoint(
   { providers }: RoutingTable,

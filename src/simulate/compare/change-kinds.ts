@@ -59,7 +59,7 @@ export function hostOf(baseUrl: string): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
 }
 
-/** What a change does to one request, in the order of `CHANGE_KINDS`. */
+/** Effects of a change on one request, in the order of `CHANGE_KINDS`. */
 export function changeKinds(
   base: Outcome,
   head: Outcome,

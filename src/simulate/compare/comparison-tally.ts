@@ -42,7 +42,7 @@ export interface GroupTally {
   order: Order;
 }
 
-/** The dimension under which a group lists what denials are about. */
+/** The dimension under which a group lists the subjects of denials. */
 export const DENIED_FOR = "denied_for";
 
 type GroupTallies = Map<string, GroupTally>;
@@ -52,16 +52,16 @@ export function groupKey(pair: OutcomePair): string {
   return remembered(keys, pair, () => {
     const { kinds, base, head } = pair;
     const isMisnamed = [base, head].some(({ denial }) => denial?.reason === "unknown_preference");
-    // Refused on one side for a name that it does not have: whatever the other side does is one
-    // change.
+    // Refused on one side for a name that it does not have: all outcomes of the other side are
+    // one change.
     const keyed = isMisnamed ? [base.denial, head.denial].map(keyOf) : [base, head].map(withKey);
     return JSON.stringify([kinds, ...keyed]);
   });
 }
 
 /**
- * A denial by the table names what it is about: `capability_supported:tools`. Such denials are one
- * change, not twenty: what they are about is collected beside them.
+ * A denial by the table names its subject: `capability_supported:tools`. Such denials are one
+ * change, not twenty: their subjects are collected beside them.
  */
 function folded(outcome: Outcome): Outcome {
   const { denial } = outcome;
@@ -92,8 +92,8 @@ function subjectsOf({ base, head }: OutcomePair): readonly string[] {
 const keys = new WeakMap<OutcomePair, string>();
 
 /**
- * What was added to a group: thousands of classes have the same members, the same pair and the same
- * taken values.
+ * Parts that were added to a group: thousands of classes have the same members, the same pair and
+ * the same taken values.
  */
 const added = new WeakMap<GroupTally, WeakSet<object>>();
 
@@ -197,7 +197,7 @@ function addAll(sets: Map<string, Set<string>>, name: string, values: Iterable<s
   for (const value of values) set.add(value);
 }
 
-/** A provider in a region under one host: what requests of a data path reach. */
+/** A provider in a region under one host: the end of a data path. */
 interface ReachedHost {
   readonly provider: string;
   readonly region: string;

@@ -3,7 +3,7 @@ import { routeCandidates } from "../../decide/candidates.ts";
 import type { Member, Outcome } from "../sample-request.ts";
 import { routeOf } from "../table-rows.ts";
 
-/** What some request of one side has met. Plain data, merged in any order with the same result. */
+/** Rules and rows that some request of one side has met. Plain data, merged in any order with the same result. */
 export interface UsageTally {
   /** `policy/constraint`. */
   readonly passed: Set<string>;

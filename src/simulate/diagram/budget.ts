@@ -9,8 +9,8 @@ export class TimeUpError extends Error {
 const CHECKS_PER_LOOK = 16;
 
 /**
- * Of what old objects may take. Near all of it V8 ends the process: a report that says what was
- * left out is better.
+ * Share of the memory for old objects. Near the limit V8 ends the process; an incomplete report is
+ * better.
  */
 const FULL = 0.85;
 /** Bytes of V8's limit that are for young objects. */
@@ -21,7 +21,7 @@ function isHeapFull(): boolean {
   return used >= FULL * Math.max(limit - YOUNG, limit / 2);
 }
 
-/** The time that deciding may take, and what it was used for. */
+/** The time that deciding may take, and the evaluations that used it. */
 export class Budget {
   readonly #deadline: number;
   readonly #evaluations = new Map<string, number>();

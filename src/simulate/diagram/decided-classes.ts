@@ -48,8 +48,8 @@ interface DecidedClass {
 const MOST_NODES = 1_000_000;
 
 /**
- * Decides the requests of jobs: every state of the table's approvals as diagrams over what policies
- * and assertions read.
+ * Decides the requests of jobs: every state of the table's approvals as diagrams over the members
+ * that policies and assertions read.
  */
 export class DecidedClasses {
   readonly #space: Space;

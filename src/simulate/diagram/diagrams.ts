@@ -272,7 +272,7 @@ function leafValue(node: Node): number {
 export class Diagrams {
   readonly #levels: number[] = [];
   readonly #children: (readonly Node[])[] = [];
-  /** Numbers of nodes by the hash of what they are made of, each plus 1. */
+  /** Numbers of nodes by the hash of level and children, each plus 1. */
   #slots = new Int32Array(FIRST_SLOTS);
 
   /** How many inner nodes there are. */

@@ -26,7 +26,7 @@ import {
  * The joint result of several policies, with everything left out that no decision shows: a
  * denial without the verdicts that come after it, or the candidates that are left and the
  * obligations on them. So ten policies that may each deny have eleven results and not a thousand.
- * The same order as `decide/verdicts.ts`: all filters first, then what closes, then obligations.
+ * The same order as `decide/verdicts.ts`: filters, then gates, then obligations.
  */
 type Folded =
   /** Before anything has closed. */
@@ -231,8 +231,7 @@ export class DiagramUsage {
         else if (verdict === "fail") tally.failed.add(name);
         else tally.indeterminate.add(name);
         if (verdict === "fail" && reason !== null) tally.reasons.add(`${name}/${reason}`);
-        // Candidates that a filter leaves out are gone, and a gate that does not pass denies,
-        // whatever the others say.
+        // A filtered candidate is gone and a failed gate denies, for all other verdicts.
         const isCertain =
           verdict === "indeterminate" || (verdict === "fail" && effect !== "require_all");
         if (isCertain) tally.effective.add(policy.id);

@@ -16,7 +16,7 @@ export interface EvidenceSample {
   readonly at: number;
   /** How many decisions the record covers. */
   readonly decisions: number;
-  /** What was decided. */
+  /** The recorded decision. */
   readonly outcome: "route" | "deny";
   /** Endpoint ids, in the order that was decided. */
   readonly plan: readonly string[];
@@ -25,7 +25,7 @@ export interface EvidenceSample {
   readonly requestId: string;
 }
 
-/** What the answer of a decision used, from its outcome's record. */
+/** Usage of a decision's answer, from its outcome's record. */
 export interface EvidenceUsage {
   readonly requestId: string;
   /** The endpoint that answered; `null` where none did. */

@@ -15,7 +15,7 @@ import { addedUsage, NOTHING_USED, type SeenUsage } from "./seen-usage.ts";
 import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
 import { rowOf } from "../table-rows.ts";
 
-/** Decisions of one group, and what their answers used. */
+/** Decisions of one group, and the usage of their answers. */
 export type SeenInGroup = SeenUsage & { readonly decisions: number };
 
 type SeenReport = EvidenceReport["declared"];
@@ -109,7 +109,7 @@ export class EvidenceTally {
     this.#open.set(found.requestId, { pairs, route: sample.model, at });
   }
 
-  /** Adds what the answer of a decision used, which was added before. */
+  /** Adds the usage of an answer whose decision was added before. */
   addUsage(usage: EvidenceUsage): void {
     const open = this.#open.get(usage.requestId);
     if (open === undefined || !this.#open.delete(usage.requestId)) return;

@@ -93,8 +93,8 @@ export function readExampleRequest(
   const { requestId, at, wouldDeny } = record;
   if (typeof requestId !== "string" || !isInstant(at) || !Array.isArray(wouldDeny)) return null;
   const verdicts = wouldDeny
-    .filter((said) => isJsonObject(said) && said.policy === policy && said.revision === revision)
-    .flatMap((said) => readVerdict(said, record.outcome === "route"));
+    .filter((one) => isJsonObject(one) && one.policy === policy && one.revision === revision)
+    .flatMap((one) => readVerdict(one, record.outcome === "route"));
   if (verdicts.length === 0) return null;
   return { requestId: asIdentifier(requestId), at, class: classOf(record, at), verdicts, record };
 }
@@ -126,13 +126,13 @@ export function explainExample(
   return { explain, not_explained: null };
 }
 
-function readVerdict(said: JsonValue, isAllowed: boolean): readonly ExampleVerdict[] {
-  if (!isJsonObject(said)) return [];
-  const { constraint, reason, verdict } = said;
+function readVerdict(record: JsonValue, isAllowed: boolean): readonly ExampleVerdict[] {
+  if (!isJsonObject(record)) return [];
+  const { constraint, reason, verdict } = record;
   if (typeof constraint !== "string" || (verdict !== "fail" && verdict !== "indeterminate"))
     return [];
   const effect =
-    said.effect === "would_deny" || said.effect === "would_narrow" ? said.effect : null;
+    record.effect === "would_deny" || record.effect === "would_narrow" ? record.effect : null;
   return [
     {
       constraint: asIdentifier(constraint),

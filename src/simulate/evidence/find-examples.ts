@@ -58,7 +58,7 @@ export interface ExampleQuestion {
   readonly firstSeen: number;
   /** The time zones that policies name. */
   readonly zones: readonly string[];
-  /** What the revision reads of its input; default: all. */
+  /** Paths of the input that the revision reads; default: all. */
   readonly reads?: readonly string[];
   /** The one workspace whose requests are looked at; `null`: all. */
   readonly workspace: string | null;
@@ -108,7 +108,7 @@ export async function findExamples(
   let isComplete = end === 0;
   while (end > 0 && !isComplete && !search.isSpent && bounds.clock() < until) {
     const after = Math.max(0, end - PAGE);
-    // Where rows were pruned meanwhile, what is found begins later and goes further.
+    // Where rows were pruned meanwhile, the page begins later and ends beyond `end`.
     const found = await source.log({ after, limit: end - after });
     const rows = found.filter(({ position }) => position <= end);
     const newest = search.add(rows);
@@ -201,8 +201,8 @@ class Search {
   }
 
   #count(request: ExampleRequest, verdict: ExampleVerdict): void {
-    const { newlyDenied, ...said } = verdict;
-    const key = canonicalJson([said, readPart(request.class, this.#question.reads)]);
+    const { newlyDenied, ...facts } = verdict;
+    const key = canonicalJson([facts, readPart(request.class, this.#question.reads)]);
     const { at } = request;
     const known = this.#classes.get(key);
     if (known === undefined) {

@@ -51,14 +51,14 @@ function sum(left: number | null, right: number | null): number | null {
   return left === null || right === null ? null : left + right;
 }
 
-/** What recorded requests met of a change. */
+/** Recorded requests that met a change. */
 export interface SeenWeight {
   readonly calls: number;
   readonly usage: SeenUsage;
 }
 
 /**
- * What more was seen of comes first. Every recorded call counts, so calls decide. Tokens are those
+ * Sorts by recorded calls, descending. Every recorded call counts, so calls decide. Tokens are those
  * that providers counted and costs those that have a price, so they only break ties: a call without
  * them must not fall behind one that has them. Of two sums the one with more unknown costs may be
  * the larger one.

@@ -75,7 +75,7 @@ function flag(name: string, value: string): readonly string[] {
 /** Arguments that no shell expands. A leading equals sign means a path to zsh, a tilde a home. */
 const PLAIN = /^[\w@%+:,./-][\w@%+:,./=-]*$/;
 /**
- * What moves a cursor, hides or turns text round: it must not get to a terminal, nor into a
+ * Characters that move the cursor, hide or reverse text: they must not reach a terminal or a
  * clipboard unseen.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;

@@ -61,11 +61,11 @@ function located(
 /** The location in a policy; with `side` where it is not in the explained files. */
 function ruleLocationOf(
   { locations, kept }: PositionContext,
-  said: JsonObject,
+  rule: JsonObject,
   name: string,
 ): JsonObject | null {
-  const policy = textOf(said.policy);
-  if (said.slot !== "enforced" || kept?.policies.has(policy) !== true)
+  const policy = textOf(rule.policy);
+  if (rule.slot !== "enforced" || kept?.policies.has(policy) !== true)
     return jsonOf(locations.constraint(policy, name));
   const location = jsonOf(kept.locations.constraint(policy, name));
   return location === null ? null : { ...location, side: "base" };

@@ -24,7 +24,7 @@ import { isCeilingConstraint } from "../../decide/approvals.ts";
 import { orderCandidates } from "../../decide/narrow.ts";
 import { keyInput, windowIn } from "../../decide/policy-input.ts";
 
-/** What a decision was made from: everything that its explanation may name. */
+/** Inputs of a decision: everything that its explanation may name. */
 interface ExplainedQuestion {
   readonly table: RoutingTable;
   readonly policies: PolicySet;
@@ -51,7 +51,7 @@ export function timeFacts({ local, ...utc }: PolicyTime): JsonObject {
 interface AsOfNow {
   /** Whether this server can reach a provider. */
   readonly isAvailable: (provider: string) => boolean;
-  /** What is known of an endpoint from its calls. */
+  /** Status of an endpoint from its calls. */
   readonly statusOf: (endpointId: string) => JsonObject;
   /**
    * The order in which a call would try the plan now; `null` where the table no longer has the
@@ -60,7 +60,7 @@ interface AsOfNow {
   readonly arrangementOf: (decision: RouteDecision) => NowArranged | null;
 }
 
-/** A plan by what is measured of its endpoints now. */
+/** A plan by current measurements of its endpoints. */
 interface NowArranged {
   readonly order: readonly Candidate[];
   /** `order` is one draw of several. */
@@ -68,8 +68,7 @@ interface NowArranged {
 }
 
 /**
- * The revision of what decided: `r7`, the table's for what the table or the caller requires, `null`
- * where no store has numbered the policy's content. Evidence has the beginning of the content's
+ * The revision of a rule: `r7`, the table's for requirements of table or caller, `null` where no store has numbered the policy's content. Evidence has the beginning of the content's
  * digest there; here `policy_revisions` has the whole of it.
  */
 type ShowRevision = (decided: { readonly revision: string }) => string | null;
@@ -79,7 +78,7 @@ type ShownTrace = Omit<ConstraintTrace, "revision"> & { readonly revision: strin
 
 /**
  * A decision for readers: the plan, and every candidate with every constraint's verdict. The body
- * of `POST /v1/route/simulate`, and what `signalbox explain` prints.
+ * of `POST /v1/route/simulate`, and the output of `signalbox explain`.
  *
  * @param now `null` where unknown, as with files alone.
  */
@@ -174,8 +173,8 @@ export function policyRevisions({ policies }: Pick<PolicySet, "policies">): Json
 }
 
 /**
- * For each entry of a trace the candidates that it judged: what was left out by a preference or an
- * approval meets none of what comes later, and to say that it passed would be a guess. All policies
+ * For each entry of a trace the candidates that it judged. Candidates excluded by a preference or an
+ * approval are not checked later, and to report that they passed would be a guess. All policies
  * are evaluated for the same candidates.
  */
 function policyCandidates(
@@ -211,7 +210,7 @@ function shapeFacts(shape: RequestShape): JsonObject {
   };
 }
 
-/** What a real call's body would lose on its way to the provider. */
+/** Changes to a real call's body on its way to the provider. */
 function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
   return { max_output_tokens: maxOutputTokens, strip_fields: stripFields };
 }
@@ -229,7 +228,7 @@ function plannedFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
   };
 }
 
-/** What a call would get where the plan is right and nothing of it can be reached. */
+/** The error of a call where no endpoint of the plan can be reached. */
 function unreachable(decision: Decision, now: AsOfNow | null): JsonObject | null {
   const plan = decision.outcome === "route" ? decision.plan : [];
   return now === null ||

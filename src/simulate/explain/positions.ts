@@ -17,7 +17,7 @@ export interface Locations {
   readonly providerAddress: (id: string) => SourceLocation | null;
   readonly model: (id: string) => SourceLocation | null;
   /**
-   * A member of what a workspace approves, such as `providers`; the workspace's row where it has
+   * A member of a workspace's `approve`, such as `providers`; the workspace's row where it has
    * none.
    */
   readonly approval: (workspace: string, member: string) => SourceLocation | null;

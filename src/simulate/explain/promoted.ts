@@ -4,7 +4,7 @@ import { policySetId } from "../../policy/compiled.ts";
 
 /**
  * The set as it would be if candidate slots were promoted: a candidate takes the enforced slot of
- * its policy, and what it replaced is gone.
+ * its policy, and the replaced content is gone.
  *
  * @param promotes whose candidates; all of them unless given, and then nothing is left to watch.
  * @returns the same object where there is nothing to promote; otherwise the same evaluation object

@@ -26,7 +26,7 @@ export function planJobs({
   return planSpace(base, head, assertionDistinctions(assertions, { base, head }));
 }
 
-/** What each assertion distinguishes; cases distinguish nothing. */
+/** The distinctions of each assertion; cases have none. */
 export function assertionDistinctions(
   assertions: readonly Assertion[],
   { base, head }: CompiledSides,

@@ -78,7 +78,7 @@ const THREADS_AFTER = 300;
 
 /**
  * Milliseconds of deciding that must be left for a thread to be worth it: it starts in half of
- * that, and decides anew what other jobs have shown.
+ * that, and repeats evaluations that this thread remembers.
  */
 const WORTH_A_THREAD = 1_500;
 

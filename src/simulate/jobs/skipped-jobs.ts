@@ -139,14 +139,14 @@ interface SkippedJob {
 }
 
 /**
- * Of unchanged jobs, those that have to be decided nevertheless: because a report lists what no
- * request of head meets, whether another route reaches a destination already, and whether an
+ * Of unchanged jobs, those that have to be decided nevertheless: because a report lists rules that
+ * no request of head meets, whether another route reaches a destination already, and whether an
  * assertion selects any request. One after the other.
  *
  * @param skipped unchanged jobs, about whose requests no assertion demands anything of head alone.
  * @param tally of everything that was decided so far; the result of each item has to be added to it
  * before the next one is taken.
- * @param needsUsage whether it matters what no request of head meets.
+ * @param needsUsage whether the report lists unused rules of head.
  */
 export function* neededJobs(
   { jobs, space }: PlannedSpace,
@@ -251,7 +251,7 @@ function usesOf({ members }: PairClass, table: RoutingTable): readonly RouteUse[
       .flatMap(({ endpoints }) => endpoints)
       .filter((id) => {
         const endpoint = rowOf(table.endpoints, id);
-        // No preference changes what a workspace approves.
+        // Preferences do not widen approvals.
         return endpoint !== undefined && isApprovedEndpoint(table, row, endpoint);
       });
     if (ids.length === 0) return [];
@@ -277,7 +277,7 @@ interface RouteUse {
   readonly id: string;
 }
 
-/** A content, and what its verdicts may depend on, as far as a job fixes it. */
+/** A content, with a key of the facts of a job that its verdicts may depend on. */
 interface VerdictReader {
   readonly content: SideContent;
   /**

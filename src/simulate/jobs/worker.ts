@@ -9,15 +9,15 @@ export type JobRequest =
   | { readonly kind: "tally" };
 
 /**
- * A thread says that it is ready before it gets a job. `done`: how many of the jobs were decided
- * whole before the time was up.
+ * `ready`: sent once, before the first job. `done`: how many of the jobs were decided whole before
+ * the time was up.
  */
 export type JobAnswer =
   | { readonly kind: "ready" }
   | { readonly kind: "ran"; readonly done: number }
   | { readonly kind: "tally"; readonly tally: SimulationTally };
 
-// Untyped by Node; the only thread that starts this file is `job-thread.ts`.
+// Untyped by Node; the only thread that starts this file is `job-pool.ts`.
 const input: JobInput = workerData;
 const runner = new JobRunner(input);
 await runner.load();

@@ -111,8 +111,8 @@ export interface LatentField {
   readonly path: string;
   readonly row: LatentRow;
   /**
-   * What each value stands for, in words of the files; values that the policy takes for equal share
-   * one.
+   * The names that each value represents, as files have them. Values that the policy takes for equal
+   * share one.
    */
   readonly values: readonly (readonly string[])[];
   /** The index of the value that an input has. */

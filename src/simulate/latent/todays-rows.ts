@@ -26,7 +26,7 @@ export interface TodaysRows {
    * endpoint.
    */
   readonly start: PolicyInput | null;
-  /** Plain requests for what is reached, each combination once. */
+  /** Plain requests for the reached rows, each combination once. */
   readonly combinations: readonly Combination[];
   /** Whether a request of today may have the input: then the classes show the change. */
   readonly has: (combination: Combination, input: PolicyInput) => boolean;

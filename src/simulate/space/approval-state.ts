@@ -13,7 +13,7 @@ export type ApprovalPart = Pick<
 export interface ApprovalState {
   /** One of them, the plainest. */
   readonly part: ApprovalPart;
-  /** The sample for base that shows what the plainest request can reach. */
+  /** The preferences with which base shows the reach of the plainest request. */
   readonly reachingPreferences: ApprovalPart["preferences"];
   /** In the order of the views. */
   readonly sides: readonly SideState[];
@@ -22,8 +22,7 @@ export interface ApprovalState {
 }
 
 /**
- * What the requests of a state are, for those who describe them: most states are never described,
- * so it is found out late.
+ * The description of a state's requests. Most states are never described, so it is made on demand.
  */
 type Details = () => StateDetails;
 
@@ -43,8 +42,8 @@ export interface Common {
 export type Taken = ReadonlyMap<string, readonly string[]>;
 
 /**
- * What an assertion makes of a part of a request: it means no request with this part, or means
- * some, or excepts some of those.
+ * How an assertion sees a part of a request: it means no request with this part, or means some, or
+ * excepts some of those.
  */
 export type Aspect = "not meant" | "excepted" | "meant";
 
@@ -68,7 +67,7 @@ export interface AlikeStarts {
   readonly size: bigint;
 }
 
-/** @param live sides on which it matters what preferences have left. */
+/** @param live sides on which the candidates left by preferences matter. */
 export function alikeStarts(
   starts: readonly Start[],
   live: readonly boolean[],

@@ -256,7 +256,7 @@ function detailsOf(members: readonly Member[]): StateDetails {
   };
 }
 
-/** The view of base that shows what callers can reach. */
+/** The view of base that shows the reach of callers. */
 const REACHED = 2;
 
 function stepsIn(set: StepSet, steps: readonly Step[]): readonly Step[] {

@@ -283,7 +283,7 @@ function addAsOne<Reached extends Pick<Walked, "names" | "part" | "common" | "fi
 
 /**
  * Number of a set of names that assertions see of needs and features. Sets have one number where
- * the assertions mean the same requests by them, whatever further names a request has:
+ * the assertions mean the same requests by them, for all further names of a request:
  * `needs: {only: [tools]}` is settled with the first other need.
  */
 type AssertedSet = number;
@@ -402,8 +402,8 @@ const ASPECTS = 2 ** 26;
 const NO_FAMILIES: readonly (readonly string[])[] = [[]];
 
 /**
- * Walks, makes the last check of families and of the length of vectors, and joins what no decision
- * and no assertion distinguishes any more.
+ * Walks, makes the last check of families and of the length of vectors, and joins requests that no
+ * decision and no assertion distinguishes any more.
  *
  * @returns gives the final states of requests that begin at nodes.
  */

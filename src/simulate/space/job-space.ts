@@ -17,7 +17,7 @@ import {
   type PreferenceEffect,
 } from "./preference-effects.ts";
 
-/** One class of pairs under one operation: what is enumerated at a time. */
+/** One class of pairs under one operation: the unit of enumeration. */
 export interface Job {
   readonly pair: PairClass;
   readonly operation: Operation;
@@ -29,7 +29,7 @@ interface Common extends ApprovalCommon {
 }
 
 export interface ClassDetails {
-  /** What all requests of the class have in common. */
+  /** Names that all requests of the class have. */
   readonly common: Common;
   /**
    * Of the dimensions that have one value each: those that requests of the class take. A dimension
@@ -47,7 +47,7 @@ export interface PlainRequests {
   readonly counts: readonly (readonly bigint[])[];
 }
 
-/** What a side is made of, as far as classes depend on it. */
+/** The parts of a side that classes depend on. */
 interface SpaceSide {
   readonly table: Parameters<typeof openSide>[0];
   /** Names that mean two things in the table. */
@@ -55,7 +55,7 @@ interface SpaceSide {
   readonly projectionOf: (operation: Operation) => Projection;
 }
 
-/** What one assertion distinguishes, and among which requests. */
+/** The distinctions of one assertion, and the requests that it concerns. */
 export interface AssertionReader {
   readonly id: string;
   readonly reader: Reader;
@@ -69,7 +69,7 @@ export interface AssertionReader {
   };
   /** Whether it holds wherever a request has the same result on both sides. */
   readonly comparesSides: boolean;
-  /** Whether it compares what requests reach on both sides. */
+  /** Whether it compares the destinations of requests on both sides. */
   readonly comparesReach: boolean;
 }
 
@@ -82,11 +82,11 @@ export interface Space {
   readonly recent: RecentSpaces;
   /** The assertions that may mean a request of the job. */
   readonly concerning: (job: Job) => readonly AssertionReader[];
-  /** What they see. */
+  /** Their projection. */
   readonly assertionsOf: (job: Job) => Projection;
 }
 
-/** What was made for jobs: many of them differ only in what policies see of the workspace. */
+/** Results of recent jobs: many jobs differ only in what policies see of the workspace. */
 interface RecentSpaces {
   readonly states: Recent<Pick<JobSpace, "states" | "matters">>;
   readonly preferences: Recent<readonly PreferenceEffect[]>;
@@ -131,7 +131,7 @@ function routeFacts({ tiers, primary }: RouteRow): unknown {
   return [tiers, primary];
 }
 
-/** What callers' preferences do to the requests of a job. */
+/** Effects of callers' preferences on the requests of a job. */
 function preferencesOf(
   { universe, prefersRegion, recent }: Space,
   sides: readonly SideView[],
@@ -166,24 +166,24 @@ function jobAssertions(space: Space, job: Job): JobAssertions {
 }
 
 /**
- * The requests of one job, as the table treats them; what only policies and assertions look at is
- * left open.
+ * The requests of one job, as the table treats them. Members that only policies and assertions read
+ * are left open.
  */
 export class JobSpace {
   readonly job: Job;
-  /** A request of the job that says nothing else. */
+  /** The plainest request of the job. */
   readonly start: SampleRequest;
   /**
-   * Of base and head; and of base in the view that shows what callers can reach, where an assertion
-   * compares that.
+   * Of base and head; where an assertion compares reach, also of base with the preferences that show
+   * it.
    */
   readonly states: readonly ApprovalState[];
-  /** Whether an assertion looks at what requests of the job reach on both sides. */
+  /** Whether an assertion compares the destinations of the job's requests on both sides. */
   readonly comparesReach: boolean;
   /** `needs tools`, `features sampling`: names that distinguish requests. */
   readonly matters: ReadonlySet<string>;
 
-  /** @param check called again and again; what it throws ends the walk. */
+  /** @param check called repeatedly; its errors end the walk. */
   constructor(space: Space, job: Job, check: () => void = () => {}) {
     const { pair, operation } = job;
     const own = space.universe.operations.get(operation);
@@ -216,13 +216,13 @@ export class JobSpace {
     return { ...this.start, ...part };
   }
 
-  /** The same for base in the view that shows what the caller can reach: the state's third side. */
+  /** The same for the third side of a state: base with the preferences that show reach. */
   reachingSampleOf(state: ApprovalState): SampleRequest {
     return { ...this.sampleOf(state), preferences: state.reachingPreferences };
   }
 }
 
-/** A request of a member and an operation that says nothing else. */
+/** The plainest request of a member and an operation. */
 function startSample(
   { workspace, model }: PairClass["members"][number],
   operation: Operation,

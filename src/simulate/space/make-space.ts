@@ -27,13 +27,13 @@ export interface PlannedSpace {
 }
 
 /**
- * Jobs that are alike are decided one after the other; each has some hundred states, and what they
- * were made of.
+ * Jobs that are alike are decided one after the other. Each has hundreds of states, with the parts
+ * that they were made of.
  */
 const KEPT_STATES = 4;
 const KEPT_PREFERENCES = 256;
 
-/** What one assertion distinguishes, and among which requests. */
+/** The distinctions of one assertion, and the requests that it concerns. */
 export interface AssertionDistinctions extends Distinctions, Omit<AssertionReader, "reader"> {}
 
 /**
@@ -58,9 +58,12 @@ export function planSpace(
       destinationOf: ({ id }) => destinations.get(id)?.identity ?? id,
     };
   });
-  const all = [...sides.flatMap((side) => side.readers), ...assertions.map(({ reader }) => reader)];
-  const readsBudget = all.some((reader) => readsPath(reader, "input.budget"));
-  const times = timesOf(all, zonesOfSides([base, head]));
+  const readers = [
+    ...sides.flatMap((side) => side.readers),
+    ...assertions.map(({ reader }) => reader),
+  ];
+  const readsBudget = readers.some((reader) => readsPath(reader, "input.budget"));
+  const times = timesOf(readers, zonesOfSides([base, head]));
   const universe = narrowed(universeOf(base.table, head.table, readsBudget, times));
   const pairs = pairClasses(
     universe.workspaces,
@@ -75,9 +78,9 @@ export function planSpace(
     universe,
     assertions,
     sides: sides.map(({ table, readers, ambiguous }) => {
-      const sights = new Map<Operation, Projection>();
+      const projections = new Map<Operation, Projection>();
       const projectionOf = (operation: Operation): Projection =>
-        remembered(sights, operation, () => new Projection(readers, operation, ambiguous));
+        remembered(projections, operation, () => new Projection(readers, operation, ambiguous));
       return { table, ambiguous, projectionOf };
     }),
     prefersRegion: [base, head].some(({ contents }) =>
@@ -99,9 +102,5 @@ export function planSpace(
       .filter((operation) => pair.members[0].model !== "" || operation === "moderations")
       .map((operation): Job => ({ pair, operation })),
   );
-  const readers = [
-    ...sides.flatMap((side) => side.readers),
-    ...assertions.map(({ reader }) => reader),
-  ];
   return { space, jobs, readers };
 }

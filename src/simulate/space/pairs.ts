@@ -11,7 +11,7 @@ export interface PairClass {
   readonly members: readonly [Member, ...Member[]];
 }
 
-/** What destinations are made of, for comparing them with each other. */
+/** A destination as text, for comparison. */
 type DestinationOf = (endpoint: EndpointRow) => string;
 
 export interface PairSide {
@@ -35,7 +35,7 @@ export function pairClasses(
   const readers = [...sides.flatMap((side) => side.readers), ...assertions];
   const names = {
     open: new Names(readers, sides),
-    // Only assertions read what no policy sees.
+    // Requests without a route are seen by assertions only.
     closed: assertions.length === 0 ? null : new Names(assertions, []),
   };
   const classes = new Map<string, { members: [Member, ...Member[]] }>();
@@ -62,7 +62,7 @@ const PATHS: Readonly<Record<Kind, readonly string[]>> = {
   model: ["input.candidates"],
 };
 
-/** Which names are interchangeable, and what replaces them. */
+/** Which names are interchangeable, and the numbers that replace them. */
 class Names {
   readonly #isFixed: (name: string) => boolean;
   readonly #fixedKinds: ReadonlySet<Kind>;
@@ -133,7 +133,7 @@ function describe(
   return JSON.stringify([facts, destinationNumbers(member, sides)]);
 }
 
-/** What assertions can see of a pair, whether or not any request of it goes anywhere. */
+/** The facts of a pair that assertions can read, even where no request of it is routed. */
 function assertedFacts(
   id: string,
   workspace: WorkspaceRow | undefined,

@@ -19,7 +19,7 @@ export interface OrderReaders {
 
 type Order = Pick<ProviderPreferences, "order" | "sort">;
 
-/** A sort by throughput does what one by latency does: no plan knows measurements. */
+/** A sort by throughput has the effect of one by latency: no plan has measurements. */
 const SORTS: readonly SortPreference[] = [
   { by: "price", partition: "model" },
   { by: "price", partition: "none" },
@@ -165,7 +165,7 @@ const UNKNOWN_NAME: Effect = { isUnknown: true, keeps: 0n };
  * taken in the order in which a decision applies them, and preferences that have left the same on
  * both sides go on as one: so the subsets of all providers' names need not be written out.
  *
- * @param sides those that refuse every request are left out of what is compared.
+ * @param sides those that refuse every request are not compared.
  */
 export function narrowings(
   universe: PreferenceUniverse,
@@ -181,8 +181,7 @@ export function narrowings(
 }
 
 /**
- * Each narrowing with each option; what leaves the same is joined at once, because there may be
- * millions.
+ * Each narrowing with each option; equal results are joined at once, because there may be millions.
  */
 function crossed(
   all: readonly Narrowing[],

@@ -12,7 +12,7 @@ import type { Distinctions } from "../sample-request.ts";
 import { ZoneReading } from "./times.ts";
 import { OUTSIDE_VOCABULARY } from "./universe.ts";
 
-/** Somebody whose answer may depend on members of the input. */
+/** A policy or an assertion, whose answer may depend on members of the input. */
 export interface Reader {
   /** `policy:<id>` or `assertions`. */
   readonly name: string;
@@ -61,7 +61,7 @@ const BLIND_TO_ORDER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a policy can distinguish. A Rego program gives the permuted answer to a permuted input if it
+ * The distinctions that a policy can make. A Rego program gives the permuted answer to a permuted input if it
  * does not contain the permuted strings, and looks neither into strings nor at their order. Such
  * strings need not be tried one by one.
  */
@@ -81,7 +81,7 @@ export function policyReader({
     relates,
     hours,
     seesOrder:
-      readsPath({ reads }, "input.candidates") &&
+      readsPath({ reads }, CANDIDATES) &&
       strings.inspects.some((reason) => !BLIND_TO_ORDER.has(reason)),
   };
 }
@@ -130,9 +130,7 @@ export class Projection {
   }
 
   zone(name: string): ZoneReading {
-    const known = this.#zones.get(name) ?? new ZoneReading(this.#readers, name);
-    this.#zones.set(name, known);
-    return known;
+    return remembered(this.#zones, name, () => new ZoneReading(this.#readers, name));
   }
 
   /** Whether a reader sees more of a list than whether names that it contains are in it. */
@@ -160,6 +158,8 @@ export class Projection {
     return shared.filter((other) => readsPath(reader, other)).length > 1;
   }
 }
+
+const CANDIDATES = "input.candidates";
 
 /** A kind of name: within one a name may occur several times, and means the same. */
 interface NameKind {
@@ -204,8 +204,6 @@ function repeated(kinds: readonly NameKind[]): ReadonlySet<string> {
   }
   return found;
 }
-
-const CANDIDATES = "input.candidates";
 
 function kindsOf(table: RoutingTable): readonly NameKind[] {
   const workspaces = Object.values(table.workspaces);

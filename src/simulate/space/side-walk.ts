@@ -42,21 +42,21 @@ export function openSide(
 }
 
 /**
- * How far a side has come with a request: what its decision still depends on. Two requests in the
- * same state, which the side's policies do not treat apart by their other members, get the same
+ * The progress of a request on a side: everything that its decision still depends on. Two requests
+ * in the same state, which the side's policies do not distinguish by other members, get the same
  * decision.
  */
 export interface SideState {
   /** `policy/constraint/reason` of a denial by the table; policies are then not evaluated. */
   readonly denied: string | null;
   readonly candidates: readonly Candidate[];
-  /** What of the request the policies can see so far. */
+  /** The part of the request that the policies can see so far. */
   readonly seen: string;
 }
 
 const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 
-/** What the caller's preferences leave, in their order, before anything else is looked at. */
+/** The candidates that preferences leave, in their order, before any other check. */
 export function preferredSide(
   { table, opened }: OpenedSide,
   written: ProviderPreferences | null,
@@ -73,7 +73,7 @@ export function preferredSide(
   return { denied: null, candidates: orderCandidates(preferences, wanted), seen: "" };
 }
 
-/** With what the policies see of preferences and of the length of vectors. */
+/** Adds the preferences and the length of vectors, as policies see them. */
 export function startSide(
   { projection }: SideView,
   preferred: SideState,
@@ -107,8 +107,8 @@ function approveSide(
 }
 
 /**
- * What the policies of a side see of a capability: nothing, which one, or only its facts in the
- * table. A capability that is not sought is not seen.
+ * A capability as the policies of a side see it: not at all, by name, or only by its facts in the
+ * table. A capability that no policy looks for is not seen.
  */
 export function needToken({ table, projection, opened }: SideView, capability: Capability): string {
   if (opened === null || !projection.sees("input.request.needs")) return "";
@@ -141,7 +141,7 @@ function bits(values: readonly boolean[]): string {
   return values.map((value) => (value ? "1" : "0")).join("");
 }
 
-/** States are compared again and again, and made seldom. */
+/** States are compared often and made rarely. */
 const keys = new WeakMap<SideState, string>();
 const candidateKeys = new WeakMap<SideState["candidates"], string>();
 
@@ -153,11 +153,7 @@ export function stateKey(state: SideState): string {
 
 /** The candidates as far as a plan shows them. */
 export function candidatesKey(candidates: SideState["candidates"]): string {
-  const known = candidateKeys.get(candidates);
-  if (known !== undefined) return known;
-  const made = tiersOf(candidates).map(tierKey).join(";");
-  candidateKeys.set(candidates, made);
-  return made;
+  return remembered(candidateKeys, candidates, () => tiersOf(candidates).map(tierKey).join(";"));
 }
 
 /** How a tier is shared matters only among several; tiers are numbered anew in the plan. */
@@ -185,19 +181,19 @@ function visible(
 }
 
 /**
- * Number of a node of the walk: a denial, or the remaining candidates in any order and what
- * policies see of needs.
+ * Number of a node of the walk: a denial, or the remaining candidates in any order and the needs as
+ * policies see them.
  */
 export type NodeId = number;
 
-/** What one step does on one side. */
+/** The effect of one step on one side. */
 export interface SideStep {
   readonly approvals: readonly Approval[];
-  /** What policies see of it; empty for nothing. */
+  /** The step as policies see it; empty where they do not. */
   readonly token: string;
 }
 
-/** What is checked after needs and features. */
+/** Members that are checked after needs and features. */
 export interface LastShape {
   readonly operation: Operation;
   readonly dimensions: number | null;
@@ -237,19 +233,18 @@ export class SideWalk {
   }
 
   next(step: SideStep, node: NodeId): NodeId {
-    let known = this.#next.get(step);
-    if (known === undefined) this.#next.set(step, (known = []));
+    const known = remembered(this.#next, step, () => []);
     return (known[node] ??= this.#taken(step, this.#at(node)));
   }
 
   /**
-   * The node after the last check. @param shape the same object wherever it says the same, so that
-   * it is looked at once.
+   * The node after the last check.
+   *
+   * @param shape one object for equal shapes, so that each is checked once.
    */
   last(node: NodeId, shape: LastShape): NodeId {
     if (this.isDenied(node)) return node;
-    let known = this.#last.get(shape);
-    if (known === undefined) this.#last.set(shape, (known = []));
+    const known = remembered(this.#last, shape, () => []);
     return (known[node] ??= this.#checked(this.#at(node), shape));
   }
 
@@ -312,7 +307,7 @@ const STATES = 2 ** 26;
  */
 const DENIED_AT_START: SideState = { denied: "", candidates: [], seen: "" };
 
-/** What approvals see of a candidate. A route may have an endpoint in two tiers. */
+/** Identifies a candidate for approvals. A route may have an endpoint in two tiers. */
 function nameOf({ endpoint, rank }: Candidate): string {
   return `${endpoint.id} ${rank}`;
 }

@@ -1,18 +1,16 @@
 import { DAY, HOUR, zoneOffset } from "../../canon/local-time.ts";
-import { WEEKDAYS } from "../../canon/policy.ts";
-import { type LocalTime } from "../../canon/policy.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS, type PolicyTime } from "../../canon/policy.ts";
+import {
+  DAY_BUCKETS,
+  HOUR_BUCKETS,
+  WEEKDAYS,
+  type LocalTime,
+  type PolicyTime,
+} from "../../canon/policy.ts";
 import { timeWindow } from "../../decide/policy-input.ts";
 import { readsPath } from "../../policy/policy-set.ts";
+import type { Reader } from "./readers.ts";
 
-/** What matters here of a `Reader`. */
-interface ClockReader {
-  readonly reads: readonly string[];
-  readonly names: (name: string) => boolean;
-  readonly inspects: readonly string[];
-  readonly relates: boolean;
-  readonly hours: readonly number[] | null;
-}
+type ClockReader = Pick<Reader, "reads" | "names" | "inspects" | "relates" | "hours">;
 
 /** The times that requests can have, and their names in reports. */
 export interface Times {
@@ -46,13 +44,13 @@ export function timesOf(readers: readonly ClockReader[], zones: readonly string[
   return { times: [...classes.values()], nameOf };
 }
 
-/** The first hour represents all where nothing distinguishes them: the most usual one. */
+/** The first hour represents all where no reader distinguishes them. */
 const PLAIN_HOURS = [
   "morning",
   ...HOUR_BUCKETS.filter((hour) => hour !== "morning"),
 ] as const satisfies PolicyTime["hour"][];
 
-/** What some readers distinguish of the time in one zone. */
+/** The times of one zone that some readers distinguish. */
 export class ZoneReading {
   readonly #zone: string;
   /** By hour and by weekday, the name of the class; empty where no reader reads it. */

@@ -40,7 +40,7 @@ export interface Universe {
   readonly workloads: readonly string[];
   readonly owners: readonly string[];
   /**
-   * One where no policy or assertion reads them, so that requests are not counted by what nothing
+   * One where no policy or assertion reads them: requests are not counted by members that no answer
    * depends on.
    */
   readonly budgets: readonly BudgetStep[];
