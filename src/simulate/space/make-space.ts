@@ -77,10 +77,10 @@ export function planSpace(
   const space: Space = {
     universe,
     assertions,
-    sides: sides.map(({ table, readers, ambiguous }) => {
+    sides: sides.map(({ table, readers: own, ambiguous }) => {
       const projections = new Map<Operation, Projection>();
       const projectionOf = (operation: Operation): Projection =>
-        remembered(projections, operation, () => new Projection(readers, operation, ambiguous));
+        remembered(projections, operation, () => new Projection(own, operation, ambiguous));
       return { table, ambiguous, projectionOf };
     }),
     prefersRegion: [base, head].some(({ contents }) =>
