@@ -117,27 +117,20 @@ function addToGroup(
   order: Order,
   { common, taken }: ClassDetails,
 ): void {
-  const key = groupKey(pair);
-  let group = groups.get(key);
-  if (group === undefined) {
-    const { kinds } = pair;
-    const [base, head] = [folded(pair.base), folded(pair.head)];
-    group = {
-      kinds,
-      base,
-      head,
-      members: new Map(),
-      operations: new Set(),
-      common,
-      taken: new Map(),
-      plain: new Map(),
-      classes: 0,
-      shapes: 0n,
-      example: sample,
-      order,
-    };
-    groups.set(key, group);
-  }
+  const group = remembered(groups, groupKey(pair), (): GroupTally => ({
+    kinds: pair.kinds,
+    base: folded(pair.base),
+    head: folded(pair.head),
+    members: new Map(),
+    operations: new Set(),
+    common,
+    taken: new Map(),
+    plain: new Map(),
+    classes: 0,
+    shapes: 0n,
+    example: sample,
+    order,
+  }));
   const isNew = newTo(group);
   if (isNew(members)) {
     for (const { workspace, model } of members) addAll(group.members, workspace, [model]);
@@ -279,26 +272,17 @@ function addPath(paths: PathTallies, path: PathTally): void {
 }
 
 /** The comparison of one view so far. Plain data, merged in any order with the same result. */
-export interface ComparisonTally {
-  changedClasses: number;
-  changedShapes: bigint;
-  readonly kinds: Map<ChangeKind, { classes: number; shapes: bigint }>;
-  readonly groups: GroupTallies;
-  readonly basePaths: PathTallies;
-  readonly headPaths: PathTallies;
-  /** Whether some request reaches a new destination, or no longer reaches one. */
-  gains: boolean;
-  loses: boolean;
-}
+export type ComparisonTally = ReturnType<typeof emptyComparison>;
 
-export function emptyComparison(): ComparisonTally {
+export function emptyComparison() {
   return {
     changedClasses: 0,
     changedShapes: 0n,
-    kinds: new Map(),
-    groups: new Map(),
-    basePaths: new Map(),
-    headPaths: new Map(),
+    kinds: new Map<ChangeKind, { readonly classes: number; readonly shapes: bigint }>(),
+    groups: new Map<string, GroupTally>(),
+    basePaths: new Map<string, PathTally>(),
+    headPaths: new Map<string, PathTally>(),
+    /** Whether some request reaches a new destination, or no longer reaches one. */
     gains: false,
     loses: false,
   };

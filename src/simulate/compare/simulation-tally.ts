@@ -1,45 +1,30 @@
 import type { AssertionTally } from "../assertions/run.ts";
-import { emptyComparison, mergeComparison, type ComparisonTally } from "./comparison-tally.ts";
-import { emptyUsage, mergeUsage, type UsageTally } from "./usage-tally.ts";
+import { emptyComparison, mergeComparison } from "./comparison-tally.ts";
+import { emptyUsage, mergeUsage } from "./usage-tally.ts";
 
 /**
  * Everything that decided jobs have shown. Plain data: it crosses threads, and is merged in any
  * order with the same result.
  */
-export interface SimulationTally {
-  classes: number;
-  shapes: bigint;
-  /**
-   * `needs tools`, `features sampling`: needs and features by which requests reach different
-   * states.
-   */
-  readonly matters: Set<string>;
-  /** Jobs of which the policies of head evaluate some request. */
-  readonly live: Set<number>;
-  /** Policy → how often it was evaluated. */
-  readonly evaluations: Map<string, number>;
-  readonly declared: ComparisonTally;
-  readonly promoted: ComparisonTally;
-  readonly baseUsage: UsageTally;
-  readonly headUsage: UsageTally;
-  /** Job → counts of its assertions: their examples are the first in the order of jobs. */
-  readonly assertions: Map<number, AssertionTally>;
-  /** Whether memory has ended deciding. */
-  isFull: boolean;
-}
+export type SimulationTally = ReturnType<typeof emptyTally>;
 
-export function emptyTally(): SimulationTally {
+export function emptyTally() {
   return {
     classes: 0,
     shapes: 0n,
-    matters: new Set(),
-    live: new Set(),
-    evaluations: new Map(),
+    /** `needs tools`, `features sampling`: by which requests reach different states. */
+    matters: new Set<string>(),
+    /** Jobs of which the policies of head evaluate some request. */
+    live: new Set<number>(),
+    /** Policy → how often it was evaluated. */
+    evaluations: new Map<string, number>(),
     declared: emptyComparison(),
     promoted: emptyComparison(),
     baseUsage: emptyUsage(),
     headUsage: emptyUsage(),
-    assertions: new Map(),
+    /** Job → counts of its assertions: their examples are the first in the order of jobs. */
+    assertions: new Map<number, AssertionTally>(),
+    /** Whether memory has ended deciding. */
     isFull: false,
   };
 }

@@ -4,49 +4,31 @@ import type { Member, Outcome } from "../sample-request.ts";
 import { routeOf } from "../table-rows.ts";
 
 /** Rules and rows that some request of one side has met. Plain data, merged in any order with the same result. */
-export interface UsageTally {
-  /** `policy/constraint`. */
-  readonly passed: Set<string>;
-  readonly failed: Set<string>;
-  readonly indeterminate: Set<string>;
-  /** `policy/constraint/reason`. */
-  readonly reasons: Set<string>;
-  /** Policies that have denied, narrowed, or changed something, or would have. */
-  readonly effective: Set<string>;
-  /** Routes that took a request somewhere. */
-  readonly routes: Set<string>;
-  /** Endpoints of any plan. */
-  readonly endpoints: Set<string>;
-  /** `route → endpoint`, of endpoints that came after another one in a plan of the route. */
-  readonly fallbacks: Set<string>;
-}
+export type UsageTally = Readonly<ReturnType<typeof emptyUsage>>;
 
-export function emptyUsage(): UsageTally {
+export function emptyUsage() {
   return {
-    passed: new Set(),
-    failed: new Set(),
-    indeterminate: new Set(),
-    reasons: new Set(),
-    effective: new Set(),
-    routes: new Set(),
-    endpoints: new Set(),
-    fallbacks: new Set(),
+    /** `policy/constraint`. */
+    passed: new Set<string>(),
+    failed: new Set<string>(),
+    indeterminate: new Set<string>(),
+    /** `policy/constraint/reason`. */
+    reasons: new Set<string>(),
+    /** Policies that have denied, narrowed, or changed something, or would have. */
+    effective: new Set<string>(),
+    /** Routes that took a request somewhere. */
+    routes: new Set<string>(),
+    /** Endpoints of any plan. */
+    endpoints: new Set<string>(),
+    /** `route → endpoint`, of endpoints that came after another one in a plan of the route. */
+    fallbacks: new Set<string>(),
   };
 }
 
 export function mergeUsage(into: UsageTally, from: UsageTally): void {
-  for (const name of [
-    "passed",
-    "failed",
-    "indeterminate",
-    "reasons",
-    "effective",
-    "routes",
-    "endpoints",
-    "fallbacks",
-  ] as const) {
-    for (const id of from[name]) into[name].add(id);
-  }
+  const found = new Map(Object.entries(from));
+  for (const [name, ids] of Object.entries(into))
+    for (const id of found.get(name) ?? []) ids.add(id);
 }
 
 /** Endpoint ids of the plans of one job, on one side. */

@@ -90,9 +90,9 @@ export function explain(
   const { table, policies, identity, question } = explained;
   const route = decision.route === "" ? undefined : table.routes[decision.route];
   const candidates = route === undefined ? [] : routeCandidates(table, route);
-  const planned =
-    decision.outcome === "route" ? decision.plan.map(({ endpoint }) => endpoint.id) : [];
-  const arranged = decision.outcome === "route" ? (now?.arrangementOf(decision) ?? null) : null;
+  const routed = decision.outcome === "route" ? decision : null;
+  const planned = routed?.plan.map(({ endpoint }) => endpoint.id) ?? [];
+  const arranged = routed === null ? null : (now?.arrangementOf(routed) ?? null);
   const denial = decision.outcome === "deny" ? withContact(decision.denial, table, policies) : null;
   const revisionOf: ShowRevision = ({ revision }) =>
     revision === decision.tableRevision || parseRevision(revision) !== null ? revision : null;
@@ -109,16 +109,13 @@ export function explain(
     promoted: explained.promoted,
     outcome: decision.outcome,
     route: decision.route === "" ? null : decision.route,
-    plan:
-      decision.outcome === "route"
-        ? (arranged?.order ?? decision.plan).map((candidate) => plannedFacts(candidate, now))
-        : [],
+    plan: (arranged?.order ?? routed?.plan ?? []).map((candidate) => plannedFacts(candidate, now)),
     arrangement: arranged === null ? null : { decided: planned, by_chance: arranged.isByChance },
-    max_candidates: decision.outcome === "route" ? decision.maxCandidates : null,
-    denial: denial === null ? null : denialFacts(denial, revisionOf),
+    max_candidates: routed?.maxCandidates ?? null,
+    denial: denialFacts(denial, revisionOf),
     error:
       denial === null
-        ? unreachable(decision, now)
+        ? unreachable(routed?.plan ?? [], now)
         : errorFacts(denialError(denial, explained.paths ?? undefined)),
     candidates: candidates.map((candidate) => ({
       ...candidateFacts(candidate),
@@ -140,19 +137,13 @@ export function explain(
       ...obligation,
       revision: revisionOf(obligation),
     })),
-    edits: decision.outcome === "route" ? editFacts(decision.edits) : null,
-    if_promoted:
-      decision.ifPromoted === null
-        ? null
-        : {
-            outcome: decision.ifPromoted.outcome,
-            plan: decision.ifPromoted.plan,
-            denial:
-              decision.ifPromoted.denial === null
-                ? null
-                : denialFacts(decision.ifPromoted.denial, revisionOf),
-            edits: decision.ifPromoted.edits === null ? null : editFacts(decision.ifPromoted.edits),
-          },
+    edits: editFacts(routed?.edits ?? null),
+    if_promoted: decision.ifPromoted && {
+      outcome: decision.ifPromoted.outcome,
+      plan: decision.ifPromoted.plan,
+      denial: denialFacts(decision.ifPromoted.denial, revisionOf),
+      edits: editFacts(decision.ifPromoted.edits),
+    },
     table_revision: decision.tableRevision,
     policy_set: policies.id,
     policy_revisions: policyRevisions(policies),
@@ -211,8 +202,8 @@ function shapeFacts(shape: RequestShape): JsonObject {
 }
 
 /** Changes to a real call's body on its way to the provider. */
-function editFacts({ maxOutputTokens, stripFields }: RequestEdits): JsonObject {
-  return { max_output_tokens: maxOutputTokens, strip_fields: stripFields };
+function editFacts(edits: RequestEdits | null): JsonObject | null {
+  return edits && { max_output_tokens: edits.maxOutputTokens, strip_fields: edits.stripFields };
 }
 
 /** An endpoint of the plan, and whether this server can reach it now. */
@@ -229,8 +220,7 @@ function plannedFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
 }
 
 /** The error of a call where no endpoint of the plan can be reached. */
-function unreachable(decision: Decision, now: AsOfNow | null): JsonObject | null {
-  const plan = decision.outcome === "route" ? decision.plan : [];
+function unreachable(plan: readonly Candidate[], now: AsOfNow | null): JsonObject | null {
   return now === null ||
     plan.some(({ endpoint }) => now.isAvailable(endpoint.provider)) ||
     plan.length === 0
@@ -240,8 +230,7 @@ function unreachable(decision: Decision, now: AsOfNow | null): JsonObject | null
 
 function candidateFacts({ endpoint, rank }: Candidate): JsonObject {
   const { id, model, provider, region, dialect, price, capabilities } = endpoint;
-  const prices =
-    price === null ? null : { input: price.input, output: price.output, request: price.request };
+  const prices = price && { input: price.input, output: price.output, request: price.request };
   return { endpoint: id, rank, model, provider, region, dialect, capabilities, price: prices };
 }
 
@@ -269,7 +258,8 @@ function verdictFacts({
   return { policy, revision, slot, constraint, verdict, reason };
 }
 
-function denialFacts(denial: Denial, revisionOf: ShowRevision): JsonObject {
+function denialFacts(denial: Denial | null, revisionOf: ShowRevision): JsonObject | null {
+  if (denial === null) return null;
   const { policy, mode, constraint, reason, subject, failing, contact } = denial;
   return {
     policy: { id: policy, revision: revisionOf(denial), mode, ...(contact && { ...contact }) },

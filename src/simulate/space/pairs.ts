@@ -62,6 +62,9 @@ const PATHS: Readonly<Record<Kind, readonly string[]>> = {
   model: ["input.candidates"],
 };
 
+/** The name as a description has it: itself, or a number where it is interchangeable. */
+type Naming = (kind: Kind, name: string) => string;
+
 /** Which names are interchangeable, and the numbers that replace them. */
 class Names {
   readonly #isFixed: (name: string) => boolean;
@@ -92,7 +95,7 @@ class Names {
   }
 
   /** Numbers names in the order in which a description comes upon them. */
-  numbering(): (kind: Kind, name: string) => string {
+  numbering(): Naming {
     const numbers = new Map<string, number>();
     return (kind, name) => {
       if (this.#fixedKinds.has(kind) || this.#isFixed(name)) return `=${name}`;
@@ -138,25 +141,18 @@ function assertedFacts(
   id: string,
   workspace: WorkspaceRow | undefined,
   model: string,
-  named: ReturnType<Names["numbering"]>,
+  named: Naming,
 ): unknown {
   const row = workspace === undefined ? null : [workspace.tier, workspace.labels];
   return [named("workspace", id), named("route", model), row];
 }
 
-function workspaceFacts(
-  { id, tier, labels, approve }: WorkspaceRow,
-  named: ReturnType<Names["numbering"]>,
-): unknown {
+function workspaceFacts({ id, tier, labels, approve }: WorkspaceRow, named: Naming): unknown {
   const { routes: _routes, ...approved } = approve;
   return [named("workspace", id), tier, labels, approved];
 }
 
-function routeFacts(
-  table: RoutingTable,
-  route: RouteRow,
-  named: ReturnType<Names["numbering"]>,
-): unknown {
+function routeFacts(table: RoutingTable, route: RouteRow, named: Naming): unknown {
   return [
     named("route", route.id),
     route.onGap,
@@ -171,11 +167,7 @@ function routeFacts(
   ];
 }
 
-function endpointFacts(
-  table: RoutingTable,
-  id: string,
-  named: ReturnType<Names["numbering"]>,
-): unknown {
+function endpointFacts(table: RoutingTable, id: string, named: Naming): unknown {
   const endpoint = rowOf(table.endpoints, id);
   if (endpoint === undefined) return id;
   const { provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures } =
