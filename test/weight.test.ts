@@ -26,7 +26,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   network: 1,
   policy: 29,
   server: 27,
-  simulate: 124,
+  simulate: 123,
   store: 47,
   telemetry: 11,
   validation: 1,
