@@ -54,7 +54,7 @@ export function rememberingSet(
 }
 
 /** Members of the input that the answers of a set may depend on, and its time zones. */
-export type ReadMembers = Pick<PolicySet, "readsTime" | "readsBudget" | "zones">;
+type ReadMembers = Pick<PolicySet, "readsTime" | "readsBudget" | "zones">;
 
 export function readMembers(
   policies: readonly Pick<SinglePolicy, "reads" | "zones">[],

@@ -12,7 +12,7 @@ import { decide, requestedRoute, type Question } from "../decide/decide.ts";
 import { keyInput, policyInput, policyTime, requestInput } from "../decide/policy-input.ts";
 import { namedProviders } from "./renamed-table.ts";
 import type { Outcome, PlannedEndpoint, SampleRequest } from "./sample-request.ts";
-import type { SideViews } from "./views.ts";
+import type { LoadedViews, SideViews } from "./views.ts";
 
 /** A request decided on one side. */
 export interface SideOutcomes {
@@ -88,6 +88,12 @@ export class SideDecider {
   #outcome(policies: PolicySet, sample: SampleRequest): Outcome {
     return outcomeOf(decideSample(this.table, policies, sample));
   }
+}
+
+/** A side that is ready to decide. */
+export interface LoadedSide {
+  readonly decider: SideDecider;
+  readonly views: LoadedViews;
 }
 
 /** The identity of a sample's key. No decision depends on the members that are made up here. */

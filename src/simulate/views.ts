@@ -12,7 +12,6 @@ import {
   type SinglePolicy,
 } from "../policy/policy-set.ts";
 import { promotedPolicies } from "./explain/promoted.ts";
-import type { SideDecider } from "./decide-sample.ts";
 import type { CompiledSide, SideContent } from "./side-contents.ts";
 
 /** An evaluation, with the paths of the input that it depends on. */
@@ -33,7 +32,7 @@ export const CANDIDATES = "input.candidates";
  * The evaluations of one content. Inputs that differ only in members that an evaluation did not
  * load share it, for all operations.
  */
-export class TracedPolicy {
+class TracedPolicy {
   readonly #policy: SinglePolicy;
   readonly #known: KnownBy<Traced>[] = [];
   #size = 0;
@@ -136,12 +135,6 @@ export interface SideViews {
 export interface LoadedViews extends SideViews {
   /** In the order of `declared`. */
   readonly policies: readonly LoadedPolicy[];
-}
-
-/** A side that is ready to decide. */
-export interface LoadedSide {
-  readonly decider: SideDecider;
-  readonly views: LoadedViews;
 }
 
 /** A content of a side that is ready to be evaluated. */

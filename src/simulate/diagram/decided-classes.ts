@@ -9,12 +9,12 @@ import {
   type SampleRequest,
   type SideName,
 } from "../sample-request.ts";
-import type { SideDecider, SideOutcomes } from "../decide-sample.ts";
+import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { ApprovalState, Taken } from "../space/approval-state.ts";
 import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";
-import type { LoadedPolicy, LoadedSide } from "../views.ts";
+import type { LoadedPolicy } from "../views.ts";
 import { assertionDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { Budget } from "./budget.ts";
 import { KEY_LABELS, levelsOf } from "../space/levels.ts";

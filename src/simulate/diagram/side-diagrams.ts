@@ -12,15 +12,10 @@ import {
 } from "./diagrams.ts";
 import { policyDiagram, type OperationDiagrams, type PolicyDiagram } from "./policy-diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { SideDecider, SideOutcomes } from "../decide-sample.ts";
+import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { Level, PolicyOnly } from "../space/levels.ts";
 import { Projection, policyReader, type AmbiguousNames } from "../space/readers.ts";
-import {
-  actingPolicies,
-  type ActingPolicies,
-  type LoadedPolicy,
-  type LoadedSide,
-} from "../views.ts";
+import { actingPolicies, type ActingPolicies, type LoadedPolicy } from "../views.ts";
 
 /**
  * The joint result of several policies, with everything left out that no decision shows: a

@@ -12,10 +12,10 @@ import {
   type View,
   type OfSides,
 } from "../sample-request.ts";
-import { SideDecider, type SideOutcomes } from "../decide-sample.ts";
+import { SideDecider, type LoadedSide, type SideOutcomes } from "../decide-sample.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses } from "../diagram/decided-classes.ts";
-import { TracedPolicies, sideViews, type LoadedPolicy, type LoadedSide } from "../views.ts";
+import { TracedPolicies, sideViews, type LoadedPolicy } from "../views.ts";
 import { JobSpace } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import type { CompiledSide } from "../side-contents.ts";

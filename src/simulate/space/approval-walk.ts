@@ -147,7 +147,7 @@ interface Walked {
 /** So many sets of asserted names, times two, fit beside the number of a joint. */
 const ASSERTED = 2 ** 26;
 
-export interface ApprovalWalk {
+interface ApprovalWalk {
   /** The steps that the sets of {@link Walked} mean. */
   readonly steps: readonly Step[];
   /** In any order. */

@@ -8,9 +8,15 @@ import {
 } from "../../canon/policy.ts";
 import { timeWindow } from "../../decide/policy-input.ts";
 import { readsPath } from "../../policy/policy-set.ts";
-import type { Reader } from "./readers.ts";
 
-type ClockReader = Pick<Reader, "reads" | "names" | "inspects" | "relates" | "hours">;
+/** The members of a `Reader`, which imports this file, that clocks depend on. */
+interface ClockReader {
+  readonly reads: readonly string[];
+  readonly names: (name: string) => boolean;
+  readonly inspects: readonly string[];
+  readonly relates: boolean;
+  readonly hours: readonly number[] | null;
+}
 
 /** The times that requests can have, and their names in reports. */
 export interface Times {
