@@ -381,7 +381,9 @@ describe.skipIf(CHROMIUM === null)(
         ...KEYS,
       });
       await page.getByRole("columnheader", { name: "Workspace" }).waitFor();
-      expect(stage.server.requests.at(-1)?.query.get("workspaces")).toBe("all");
+      const lastOf = (path: string) =>
+        stage.server.requests.findLast((request) => request.path === path);
+      expect(lastOf("/v1/decisions")?.query.get("workspaces")).toBe("all");
       await page.locator("tbody a").first().click();
       await page.getByRole("heading", { name: "Candidates and attempts" }).waitFor();
       // The explanation is requested beside the decision, and may arrive after the heading is
@@ -395,7 +397,7 @@ describe.skipIf(CHROMIUM === null)(
         .toEqual(["all", "all"]);
       await page.getByRole("link", { name: "Keys", exact: true }).click();
       await page.getByText("1 key, page 1").waitFor();
-      expect(stage.server.requests.at(-1)?.query.get("workspaces")).toBe("all");
+      expect(lastOf("/v1/keys")?.query.get("workspaces")).toBe("all");
       await page.getByLabel("Workspace").selectOption("support");
       await expect.poll(() => page.url()).toContain("#/keys?workspace=support");
       await page.getByRole("link", { name: "Policies", exact: true }).click();

@@ -149,7 +149,7 @@ describe("a request that reached a provider before its decision could be recorde
     "%s: is given up where the provider has not answered",
     async (_, kind, path, body) => {
       const { upstream, router, log, landing } = await start(kind, "never");
-      const requested = ask(router, path, body, { "x-request-timeout-ms": "150" });
+      const requested = ask(router, path, body, { "x-request-timeout-ms": "600" });
       await until(() => upstream.calls.length === 1);
       expect((await requested).status).toBe(504);
       await until(() => upstream.calls[0]?.lostAt !== null);

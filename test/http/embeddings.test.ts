@@ -411,7 +411,7 @@ describe("embeddings", () => {
     const upstream = await startUpstream(() => {});
     const router = await startRouter({ table: vectorTable([upstream], 1) });
     const body = { input: TEXTS, on_partial: "report" };
-    expect((await embed(router, body, { "x-request-timeout-ms": "100" })).status).toBe(504);
+    expect((await embed(router, body, { "x-request-timeout-ms": "1000" })).status).toBe(504);
     await router.settled(1);
     expect(upstream.calls).toHaveLength(4);
     expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "timeout_total", calls: 4 }]);

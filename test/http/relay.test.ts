@@ -774,7 +774,7 @@ describe("durability", () => {
       settle: () => {},
     };
     const router = await startRouter({ table: tableOver([upstream]), runtime: { evidence } });
-    const response = await post(router, hello, { "x-request-timeout-ms": "60" });
+    const response = await post(router, hello, { "x-request-timeout-ms": "1000" });
     expect([response.status, written]).toEqual([504, ["req_1"]]);
     expect(upstream.calls).toHaveLength(1);
   });
