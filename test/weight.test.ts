@@ -27,7 +27,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   policy: 29,
   server: 27,
   simulate: 123,
-  store: 47,
+  store: 46,
   telemetry: 11,
   validation: 1,
 };

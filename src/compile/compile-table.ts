@@ -62,17 +62,12 @@ function buildTable(
   return deepFreeze({ version, revision: hash("sha256", canonicalJson(content), "hex"), ...rows });
 }
 
-/**
- * A table that came from another thread, which has neither frozen objects nor maps without a
- * prototype.
- */
+/** A table from another thread, which loses frozen objects and null prototypes. */
 export function restoreTable(table: RoutingTable): RoutingTable {
   return deepFreeze(withoutPrototypes(table));
 }
 
-/**
- * The same with rows by id that have no prototype, sorted: nothing but an id can be found in them.
- */
+/** Rows by id become sorted objects without a prototype, so that only ids can be found in them. */
 function withoutPrototypes<Table extends Omit<RoutingTable, "revision">>(table: Table): Table {
   const { promotion } = table.policies;
   const { workloadIdentity } = table;
@@ -240,5 +235,5 @@ const CHECKS: readonly Check[] = [
   checkConsole,
 ];
 
-/** Findings that would only repeat another error of the file. */
+/** Checks that would repeat other errors of a faulty file. */
 const CHECKS_OF_WHOLE_FILES: readonly Check[] = [checkRequirementsAgree, checkUsage];

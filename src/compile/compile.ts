@@ -40,10 +40,7 @@ export interface CompiledConfiguration {
   readonly expanded?: ExpandedPresets;
 }
 
-/**
- * Everything that runs comes through here: start, reload, `check` and `simulate` compile the same
- * way.
- */
+/** The only way to compile: start, reload, `check` and `simulate` use it. */
 export async function compileConfiguration(
   files: ConfigurationFiles,
   options: CompileOptions,
@@ -74,7 +71,7 @@ export async function compileConfiguration(
   };
 }
 
-/** Regions that obligations prefer and the table does not have: neither file is wrong by itself. */
+/** Regions that obligations prefer and the table lacks: each file alone is valid. */
 function unknownRegions(
   table: RoutingTable,
   policies: readonly CompiledPolicy[],

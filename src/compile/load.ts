@@ -53,8 +53,8 @@ export function allSources(files: ConfigurationFiles): readonly Source[] {
 }
 
 /**
- * Reads routes.yaml, what it includes, the overlay and the policies beside it from disk. Never
- * rejects.
+ * Reads routes.yaml, its included files, the overlay, the price list and the policies from disk.
+ * Never rejects.
  *
  * @param path of routes.yaml.
  * @param shown the same path as messages print it; the other files' paths begin with its folder.
@@ -179,8 +179,8 @@ export function assertionsPath({ path, text }: Source): string {
 }
 
 /**
- * The folder of the policies, or of their libraries, where it is a link that leads out: not even
- * its names are read then.
+ * The policy folder, or its library folder, where it is a link that leads out: its names are not
+ * read.
  */
 async function folderOutside(
   tree: FileTree,

@@ -21,8 +21,8 @@ export interface PresetSample {
   /** The provider's name of the model. */
   readonly upstream_model?: string;
   /**
-   * The same by area, where the name says the region of processing; the endpoint's region is then
-   * the area.
+   * The same by area, where the name contains the region of processing; the endpoint's region is
+   * then the area.
    */
   readonly profiles?: Readonly<Record<string, string>>;
   readonly batch?: JsonObject;
@@ -43,7 +43,7 @@ export interface Preset {
   /** Keys of a provider row that do not depend on the region. */
   readonly provider: JsonObject;
   readonly sample: PresetSample;
-  /** The provider row of docs/providers.md that says the same, and what is not verified. */
+  /** The matching row of docs/providers.md, which names what is not verified. */
   readonly row: string;
   /** Where address and facts come from. */
   readonly source: string;
@@ -101,8 +101,8 @@ export function formatPreset({
 const GIVEN = ["dialect", "base_url", "auth"] as const;
 
 /**
- * Writes the keys of presets into the rows of providers that name one. A row's own keys stay as
- * they are. What a preset gives has the position of the row's `preset`.
+ * Writes the keys of presets into provider rows that name one. A row's own keys win. Added keys
+ * have the position of the row's `preset`.
  *
  * @param tree is changed.
  * @returns the preset of each provider that names one, by the provider's id.
@@ -135,7 +135,7 @@ function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
   const preset = presetOf(name);
   // The schema reports the name.
   if (preset === undefined) return withLost(row, GIVEN);
-  // From here on the row is one without a preset, which has to be whole.
+  // From here on it is a row without a preset, which must be complete.
   const members = new Map([...row.members].filter(([key]) => key !== "preset"));
   const give = (key: string, value: JsonValue): void => {
     if (!members.has(key)) members.set(key, memberOf(value, named.node.at));

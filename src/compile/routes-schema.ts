@@ -19,8 +19,8 @@ import { INCLUDE } from "./includes.ts";
 import { PRESET_NAMES } from "./presets.ts";
 
 /**
- * A value for each key whose type does not say what is meant; editors offer them. A key means the
- * same wherever it stands.
+ * An example for each key whose type is not self-explanatory; editors offer them. A key has the
+ * same meaning everywhere.
  */
 const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   include: ["providers.yaml", "teams/*.yaml"],
@@ -153,9 +153,9 @@ function isSchema(value: unknown): value is Schema {
 const SCHEMA_ID = "urn:signalbox:routes:1";
 
 /**
- * The shape of routes.yaml: what the compiler checks, what editors complete (`routes.schema.json`)
- * and what `docs/configuration.md` says are this one value. What a shape cannot say (references,
- * parity, regions) is checked in `resolve/` and `checks/`.
+ * The shape of routes.yaml, the one source of compiler checks, editor completion
+ * (`routes.schema.json`) and `docs/configuration.md`. Rules beyond a shape (references, parity,
+ * regions) are checked in `resolve/` and `checks/`.
  */
 export function routesSchema(dialects: readonly string[]): Schema {
   return withExamples({
@@ -291,7 +291,7 @@ export type RoutesFile = Omit<Authored<typeof FILE>, "providers"> & {
   readonly providers: Readonly<Record<string, AuthoredProvider>>;
 };
 
-/** A preset has given what the row leaves out. */
+/** With the keys that its preset gives. */
 export type AuthoredProvider = Authored<typeof provider> &
   Required<Pick<Authored<typeof provider>, (typeof provider)["else"]["required"][number]>>;
 

@@ -86,16 +86,15 @@ function fromFile(readFile: (path: string) => string, path: string): string {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The first thing that credentials made per call would lack, or hold and could not use. */
+/** The first part of per-call credentials that is missing or unusable. */
 interface CredentialGap {
   readonly reference: SecretReference;
   readonly gap: "missing" | "unusable";
 }
 
 /**
- * Looks whether the source of credentials is there, as far as that can be seen without a network
- * call: a container's or a machine's own service is called with the first request. `null`: nothing
- * is known to be missing.
+ * Checks that the source of credentials exists, without a network call: a metadata service is
+ * called with the first request. `null`: nothing is known to be missing.
  *
  * @param readFile gives the text of a file and may throw.
  */

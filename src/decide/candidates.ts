@@ -33,7 +33,7 @@ export function tiersOf(candidates: readonly Candidate[]): readonly (readonly Ca
 }
 
 /**
- * A plan of these tiers, numbered anew from 0; empty tiers are skipped.
+ * A plan of these tiers, renumbered from 0; empty tiers are skipped.
  *
  * @example planOf([[], [{ tier: 3 }]], "order") // [{ tier: 0, balance: "order" }]
  *

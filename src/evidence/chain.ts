@@ -22,10 +22,7 @@ export interface ChainRow extends ChainLink {
   readonly columns?: RowColumns;
 }
 
-/**
- * What a row is found by, outside the chain: copies of what the records say that are stored
- * together with it.
- */
+/** Columns for look-ups, outside the chain: copies of members of the records. */
 export interface RowColumns {
   /** Smallest and largest request id. */
   readonly lowest: string;
@@ -52,9 +49,9 @@ export function chainHash(
 
 /**
  * Why a log does not verify. `gap`: a row is missing, repeated or out of order. `hash`: the row, or
- * one before it, is not what was written. `column`: what the row is looked up by is not what its
- * record says, or a running request is listed as ended or the other way round. `anchor`: the chain
- * holds in itself but is not the one that was remembered. `end`: the log ends before a remembered
+ * one before it, is not what was written. `column`: the columns for look-ups differ from the
+ * record, or a running request is listed as ended or the other way round. `anchor`: the chain holds
+ * in itself but is not the one that was remembered. `end`: the log ends before a remembered
  * position.
  */
 export type ChainCause =
@@ -108,7 +105,7 @@ interface ChainStart {
 const ENDED_REMEMBERED = 200_000;
 
 /**
- * Verifies a log row by row, in constant memory for any length. After a fault it is of no more use.
+ * Verifies a log row by row, in constant memory for any length. Discard it after a fault.
  *
  * That a request id is not used twice is checked among those that run and the newest 200,000 that
  * have ended; the store's own unique index covers all of them.
@@ -194,7 +191,7 @@ export class ChainVerifier {
         : this.#settle(requestId, row.position);
     if (cause !== null || row.columns === undefined) return cause;
     const { lowest, highest, workspaces } = row.columns;
-    // The owner of an outcome is unknown once its decision was pruned.
+    // The workspace of an outcome is unknown once its decision was pruned.
     const isListed = decided === undefined || workspaces.includes(decided.workspace ?? "");
     return isListed && requestId >= lowest && requestId <= highest ? null : "column";
   }
@@ -207,7 +204,7 @@ export class ChainVerifier {
 
   #settle(requestId: string, position: number): ChainCause | null {
     if (this.endOf(requestId) !== null) return "duplicate";
-    // A pruned row may hold the decision; a log from its beginning has no such excuse.
+    // The decision may have been pruned, but not in a log from its beginning.
     if (!this.#running.delete(requestId) && this.#fromGenesis) return "outcome_before_decision";
     if (this.#ended.size >= ENDED_REMEMBERED) {
       this.#endedBefore = this.#ended;

@@ -33,7 +33,8 @@ export interface EvidenceStore extends EvidenceLog {
   read(query: EvidenceQuery): Promise<readonly EvidenceEntry[]>;
   /**
    * The newest entries of some workspaces that a test accepts, newest first. The search is bounded,
-   * whatever the log's size: a page may have fewer entries than wanted, and where it goes on.
+   * whatever the log's size: a page may have fewer entries than requested, and the cursor of the
+   * next one.
    *
    * @throws {RangeError} for a limit out of range, and a cursor that no page ended with
    */
@@ -146,7 +147,7 @@ export interface EvidenceLog {
    */
   anchor(now: number): Promise<EvidenceAnchor | null>;
   /**
-   * Deletes, in bounded steps between which appends go on, the longest prefix of rows older than
+   * Deletes, in bounded steps between which appends continue, the longest prefix of rows older than
    * `before` whose requests have ended, after writing an anchor at its end. No decision is parted
    * from its outcome; only where requests have overlapped for a whole day without a pause, outcomes
    * of the prefix's last requests may stay behind.
@@ -249,7 +250,7 @@ const EVIDENCE_SENTENCES = {
 
 /**
  * The decision is not known to be on disk, so the answer must not leave; the server answers 503.
- * Passes by itself.
+ * Temporary.
  */
 export class EvidenceUnavailableError extends Error {
   override readonly name = "EvidenceUnavailableError";

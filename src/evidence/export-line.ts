@@ -70,7 +70,7 @@ function readPosition(value: JsonValue | undefined): ChainLink | null {
 
 /**
  * The record stands last and exactly as stored, so that the bytes that were hashed can be cut out
- * of the line with any tool; a JSON reader that writes it anew might change them.
+ * of the line with any tool; a JSON reader that writes them again might change them.
  */
 export function formatRow({
   previous,

@@ -10,9 +10,9 @@ export interface EndedRequest {
 }
 
 /**
- * Observers of every request besides the evidence: metrics, logs, traces. They are made from the
- * same records, so that they cannot say anything else. Called on the way of a request: does not
- * wait, and does not throw.
+ * Observers of every request besides the evidence: metrics, logs, traces. They get the same records
+ * as the evidence, so that they cannot disagree with it. Called while a request is served: must not
+ * wait or throw.
  */
 export interface RequestObserver {
   began(operation: DecisionRecord["operation"]): void;
@@ -22,8 +22,7 @@ export interface RequestObserver {
    */
   ended(operation: DecisionRecord["operation"], request: EndedRequest | null): void;
   /**
-   * One that never became a request of an endpoint: an unknown path or method, a malformed URL. No
-   * record says more of it.
+   * A request without an endpoint: an unknown path or method, a malformed URL. It has no record.
    */
   unrouted?(status: number): void;
 }
@@ -43,7 +42,7 @@ export interface TraceHeaders {
   readonly tracestate: string | readonly string[] | undefined;
 }
 
-/** A request begins. Does not wait, does not throw. */
+/** Called when a request begins. Must not wait or throw. */
 export type BeginTrace = (
   operation: DecisionRecord["operation"],
   headers: TraceHeaders,

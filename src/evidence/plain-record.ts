@@ -1,8 +1,8 @@
 import type { DecisionRecord, OutcomeRecord } from "./record.ts";
 
 /**
- * What the record of a request says that had no shape and came to no plan: refused before a
- * decision, answered by the router itself, or one of a sum.
+ * Members of the record of a request without a shape and a plan: refused before a decision,
+ * answered by the router, or summed up.
  */
 export const NO_DECISION = {
   plan: [],
@@ -17,7 +17,7 @@ export const NO_DECISION = {
   reasoningEffort: "unspecified",
 } as const satisfies Partial<DecisionRecord>;
 
-/** How a request ended that reached no provider, or of which that is all that is known. */
+/** The outcome of a request that reached no provider, or whose outcome is unknown. */
 export const EMPTY_OUTCOME = {
   finish: null,
   attempts: [],

@@ -58,7 +58,7 @@ export interface DecisionRecord {
   readonly operation: Operation | "models" | "simulate" | "control";
   /** Route of the table; `null` where the request named none that the workspace may see. */
   readonly route: Identifier | null;
-  /** `answer`: the router answered by itself, without a provider. */
+  /** `answer`: the router answered without a provider. */
   readonly outcome: "route" | "deny" | "refuse" | "answer";
   readonly tableRevision: Identifier;
   /**
@@ -119,8 +119,8 @@ export interface DecisionRecord {
   /** Retries by the client's library (`x-stainless-retry-count`); 0 to 100. */
   readonly retryCount: number;
   /**
-   * SHA-256 prefix of the client's own correlation id: searchable by who has the id, unreadable by
-   * who has not.
+   * SHA-256 prefix of the client's own correlation id: searchable with the id, unreadable without
+   * it.
    */
   readonly clientRequestDigest: Identifier | null;
   /** Id of the exchanged token by which the key was used; absent where the key itself was. */

@@ -146,8 +146,8 @@ export function isJudged(status: PolicyStatus): boolean {
 }
 
 /**
- * A report is of a promotion under one table and instead of one content: after a change of
- * either it is another promotion.
+ * A report covers one promotion: under one table, replacing one content. After a change of either
+ * it is outdated.
  */
 export function isOfThisPromotion(
   { verification, tableRevision }: ReportReference,
@@ -165,7 +165,7 @@ function isAsserted({ complete, assertions }: NonNullable<Approval["report"]>): 
   return complete && assertions.failed === 0 && assertions.passed + assertions.waived > 0;
 }
 
-/** The record to write; `null` where it is so already; or why it must not be. */
+/** The record to write; `null` where nothing changes; or a fault. */
 export type Verdict = PolicyRecord | null | LifecycleFault;
 
 /** A policy and one content of it. */
@@ -242,7 +242,7 @@ export function contentRelease(
   const content = status.contents.get(digest);
   if (content === undefined) return { fault: "unknown_content" };
   const slots = [status.enforced?.digest, status.candidate?.digest];
-  // The end of a policy of which nothing acts is nothing to wait for.
+  // A policy without enforced content can be removed without a promotion.
   if (content.content === "removal" && status.enforced === null) return { fault: "not_held" };
   const changes =
     status.held.has(digest) ||
@@ -326,7 +326,7 @@ export function rollback(
   return { kind: "rolled_back", policy, at, by, tableRevision, from, to, reason };
 }
 
-/** The policy, where it still is as the caller has seen it. */
+/** The policy, if it is still in the state that the caller has seen. */
 function expectedStatus(
   states: PolicyStates,
   policy: string,

@@ -178,7 +178,7 @@ export function describeContentFault({ position }: SpokenContent, cause: KeptCon
   return `names content at position ${position} that is missing or damaged: ${KEPT_CONTENT_CAUSES[cause]} (${cause})`;
 }
 
-/** A log that cannot be followed: its chain does not hold, or a newer version has written to it. */
+/** A log that cannot be read: its chain does not verify, or a newer version has written to it. */
 export class PolicyLogError extends Error {
   override readonly name = "PolicyLogError";
 }
@@ -186,8 +186,8 @@ export class PolicyLogError extends Error {
 /**
  * The state after one more row.
  *
- * @throws {PolicyLogError} when the row is not the next one, is not what was written, or is of no
- * kind that this version knows: to go on without it could bring a policy back that was taken away.
+ * @throws {PolicyLogError} when the row is not the next one, was changed, or has an unknown kind:
+ * skipping it could restore a removed policy.
  */
 export function foldRow(states: PolicyStates, row: PolicyLogRow): PolicyStates {
   const { head } = states;
@@ -293,8 +293,7 @@ function observed(status: PolicyStatus, record: ObservedRecord): PolicyStatus {
   const contents = new Map(status.contents).set(digest, known);
   const state: SlotState = { digest, since: at };
   if (slot === "enforced") return { ...status, contents, enforced: state, candidate: null };
-  // Where nothing is enforced, there is nothing whose end would have to be promoted: the policy is
-  // just not watched any more.
+  // Where nothing is enforced, no removal has to be promoted: the policy just leaves shadow.
   const candidate = content === "removal" && status.enforced === null ? null : state;
   return { ...status, contents, candidate };
 }

@@ -64,15 +64,15 @@ function ofPresent(
     observation.before === null ? null : (observation.before.get(policy) ?? removalDigest(policy));
   const hasChanged = before !== null && before !== digest;
   const returned: PolicyRecord = { kind: "returned", policy, at, revision, digest };
-  // A replica that comes late through what the others had before goes back from nothing: it must
-  // not replace the candidate, nor take over its time in shadow.
+  // A replica that deploys late did not go back to older content: it must neither replace the
+  // candidate nor reset its time in shadow.
   const leavesCandidate = hasChanged && before === status.candidate?.digest;
   if (status.candidate !== null) return leavesCandidate ? returned : null;
   if (status.enforced?.digest === digest) return null;
   return hasChanged || mayReturn(status, digest) ? returned : null;
 }
 
-/** A policy that files have no longer; its rules go on acting until its end is promoted. */
+/** A policy whose file was removed; its rules stay enforced until the removal is promoted. */
 function ofAbsent(
   status: PolicyStatus,
   { before, at, tableRevision }: Observation,
@@ -103,8 +103,8 @@ function ofAbsent(
 }
 
 /**
- * Whether a known content may fill an empty slot at a start: not where it is a former one's, or was
- * taken out by hand.
+ * Whether known content may fill an empty slot at a start: not if it was enforced before, or
+ * removed by hand.
  */
 function mayReturn(status: PolicyStatus, digest: string): boolean {
   return (

@@ -34,8 +34,7 @@ const PAGE = 500;
 const ATTEMPTS = 400;
 
 /**
- * Longest pause between attempts, milliseconds: so that those who lost do not all come back
- * together.
+ * Longest random pause between attempts, milliseconds, so that losing writers do not collide again.
  */
 const PAUSE = 20;
 
@@ -151,8 +150,7 @@ class Lifecycle implements PolicyLifecycle {
   }
 
   /**
-   * A backup that was restored under a running process would have it wait for ever for rows that
-   * are not there.
+   * After a backup was restored under a running process, it would wait for ever for missing rows.
    */
   async #refuseOtherLog(): Promise<void> {
     const [known, head] = [this.#states.head, await this.#log.head()];
@@ -167,8 +165,8 @@ class Lifecycle implements PolicyLifecycle {
   }
 
   /**
-   * Whether the bytes are there and are those that the log names: damaged content must not be
-   * announced to all servers.
+   * Whether the stored bytes are those that the log names: damaged content must not be enforced
+   * anywhere.
    */
   async #isKept({ digest, module }: ContentReference): Promise<boolean> {
     const content = await this.#log.content(digest);
@@ -232,7 +230,7 @@ class Lifecycle implements PolicyLifecycle {
     return true;
   }
 
-  /** Rows that another reading has taken already are passed over. */
+  /** Skips rows that another read has applied already. */
   #take(rows: readonly PolicyLogRow[]): void {
     for (const row of rows) {
       if (row.position > this.#states.head.position) this.#states = foldRow(this.#states, row);

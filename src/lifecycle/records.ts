@@ -43,9 +43,9 @@ export interface PolicyLogStore {
   content(digest: string): Promise<StoredContent | null>;
   /**
    * Calls back within one second of an append by another process, and before an append by this one
-   * resolves; once for several that come together. Says nothing of what is there when it resolves:
-   * read after it, and nothing is missed. Gives back a function that ends it. Never rejects later
-   * on: a store that cannot be read is read again.
+   * resolves; once for several that come together. The state at that time is not reported: read
+   * afterwards to miss nothing. Gives back a function that ends it. Never rejects later on: a store
+   * that cannot be read is read again.
    *
    * @throws {StoreUnavailableError} when the log cannot be read at the beginning
    */

@@ -92,8 +92,8 @@ export async function compilePolicies(
 
 /**
  * One policy from its sources, without its tests: contract, digest, paths that it reads. `null`
- * where they are no such policy. Findings are not judged: a content that was accepted once must go
- * on being readable when checks become stricter.
+ * where they are no such policy. Findings are ignored: content that was accepted once must stay
+ * readable when checks become stricter.
  *
  * @throws {ToolchainError}
  */
@@ -165,8 +165,8 @@ interface ReadFile {
 }
 
 /**
- * The libraries together, each policy with them, each test with its policy: what is wrong in one
- * hides nothing in another.
+ * Units: all libraries, each policy with them, each test with its policy. An error in one unit
+ * hides none in another.
  */
 function unitsOf(files: readonly PolicyFile[]): readonly (readonly string[])[] {
   const libraries = files.filter(({ kind }) => kind === "library").map(({ source }) => source.path);
@@ -280,7 +280,7 @@ const PACKAGE = "signalbox.decide";
  * Explicit references, because whatever is found by iterating would leave out what is undefined:
  * here it comes back as an empty list, and a value as a list of one.
  *
- * Paths are made from packages: the module is the same wherever the sources lay.
+ * Paths are derived from packages, so the module does not depend on the location of the sources.
  */
 export function decideModule(policies: readonly CompiledPolicy[]): DecideModule {
   const lines = [`package ${PACKAGE}`, ""];

@@ -117,16 +117,16 @@ const MEMORY = { initial: 5, maximum: 1024 };
  */
 export const EVALUATION_FUEL = 1_000_000;
 
-/** Enough for what no policy does: a module's start, and reading the data of routes.yaml. */
+/** For work that is not a policy's: the start of a module, and reading the data of routes.yaml. */
 const UNBOUNDED = 2n ** 62n;
 
-/** An evaluation that has used all that it may. */
+/** An evaluation that ran out of fuel. */
 export class EvaluationTimeoutError extends Error {
   override readonly name = "EvaluationTimeoutError";
 }
 
 /**
- * Why a module cannot be used. The message holds nothing of the policies: the engine's own texts
+ * A module that cannot be used. The message quotes nothing of the policies; the engine's own errors
  * name files and lines.
  */
 export class PolicyModuleError extends Error {

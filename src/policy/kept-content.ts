@@ -112,7 +112,7 @@ export interface KeptPolicy {
   readonly moduleSha256: string;
 }
 
-/** Why kept bytes are not used. The message holds nothing of the policy. */
+/** Stored bytes that are not used. The message quotes nothing of the policy. */
 export class KeptContentError extends Error {
   override readonly name = "KeptContentError";
 }
@@ -274,7 +274,7 @@ function parse(text: string): Description {
   throw new KeptContentError("its description is damaged, or was written by a newer Signalbox");
 }
 
-/** `null` for what no digest was ever made of. */
+/** `null` for contents that cannot be digested. */
 function digestOf({ contract, sources }: Description): string | null {
   try {
     return policyDigest(contract, sources);

@@ -203,8 +203,8 @@ export interface LoadedModule {
 }
 
 /**
- * Modules loaded with the data of one table. Loading takes milliseconds each; putting sets together
- * of what is loaded takes nothing.
+ * Modules loaded with the data of one table. Loading takes milliseconds each; assembling sets of
+ * loaded modules is free.
  */
 export class LoadedModules {
   readonly #data: PolicyData;
@@ -315,15 +315,14 @@ function valueOf(
 }
 
 /**
- * A candidate is given up at this many evaluations that took more than they may; each costs
- * milliseconds of every tenant's time.
+ * Timed-out evaluations after which a candidate is suspended; each costs every tenant milliseconds.
  */
 const TIMEOUTS = 3;
 
 /**
- * Candidates that are not evaluated any more in this process, because they took more than an
- * evaluation may take again and again. By content: other rules under the same id are evaluated, and
- * so is everything after a start. Enforced policies are never among them.
+ * Candidates that this process no longer evaluates, because they timed out repeatedly. By content:
+ * other rules under the same id are evaluated, and so is everything after a start. Enforced
+ * policies are never among them.
  */
 export class SuspendedCandidates {
   /** Digest → evaluations that timed out. */

@@ -11,16 +11,13 @@ export const FUEL_EXPORT = "signalbox_fuel";
  */
 export const TRACE_EXPORTS = ["signalbox_trace_start", "signalbox_trace_size"] as const;
 
-/**
- * Fuel that a module has before its host has set any: enough for its start and for reading its own
- * tables.
- */
+/** Fuel before the host sets any: enough for the start of the module and for reading its tables. */
 const INITIAL_FUEL_BYTES = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00];
 
 /**
- * The same module with a counter: each call of a function and each round of a loop takes as much
- * from it as instructions can run until the next, and below zero the module traps. It computes what
- * it computed before, and where it ends depends on nothing but its input.
+ * The same module with a fuel counter. Each function call and loop iteration subtracts the
+ * instructions that can run until the next one; below zero the module traps. Results are unchanged,
+ * and the point of a trap depends on the input alone.
  *
  * @param bytes a module that has globals, exports and code; it is left as it is.
  * @param isTraced marks the memory that is loaded, too. That costs no fuel.
@@ -215,8 +212,8 @@ function markFunction(globals: number): Uint8Array {
 }
 
 /**
- * Why bytes are no module that can be metered. Names the construct by its number, never bytes of a
- * policy.
+ * Bytes that are not a module that can be metered. The message has the number of the construct,
+ * never bytes of a policy.
  */
 export class MeteringError extends Error {
   override readonly name = "MeteringError";

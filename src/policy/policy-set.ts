@@ -27,8 +27,7 @@ import {
  * All inputs must be of one table: its facts about a candidate do not change, so the candidate's id
  * and rank identify it.
  *
- * @param limit so many answers are kept of each policy; one with more different inputs forgets them
- * all and begins anew.
+ * @param limit answers kept for each policy; with more different inputs, all of them are dropped.
  */
 export function rememberingSet(
   policies: readonly SinglePolicy[],
@@ -188,7 +187,7 @@ export function assembleSinglePolicies(
     module.units.flatMap(({ policy }, index): readonly SinglePolicy[] => {
       const identity = left.get(policy.digest);
       if (identity === undefined || identity.id !== policy.contract.id) return [];
-      // A content that two modules have is evaluated once.
+      // Content that is in two modules is evaluated once.
       left.delete(policy.digest);
       return [singlePolicy(module, index, policy, identity, suspended)];
     }),

@@ -10,7 +10,7 @@ import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../eviden
 import { type DecisionFields, OUTCOME_FIELDS, type OutcomeFields } from "./batch/batch-lines.ts";
 import { unknownOutcome } from "./stored-evidence.ts";
 
-/** How long the queue waits, and how much it keeps. Milliseconds and records. */
+/** Waiting times in milliseconds, and capacities in records. */
 export interface EvidenceLimits {
   /**
    * Longest time that needed decisions gather while turns of the event loop are long, so while
@@ -103,10 +103,7 @@ interface Batch {
  */
 const LARGE_BATCH = 256;
 
-/**
- * Requests whose outcomes were lost that are remembered; those beyond stay open until their process
- * ends.
- */
+/** Requests with lost outcomes that are remembered; more stay open until their process ends. */
 const MOST_UNENDED = 50_000;
 
 /**
@@ -213,7 +210,7 @@ export class EvidenceQueue {
     });
   }
 
-  /** Takes nothing more; what is here can still be flushed. */
+  /** Accepts nothing more; the rest can still be flushed. */
   close(): void {
     this.#closed = true;
   }
@@ -256,7 +253,7 @@ export class EvidenceQueue {
     return this.#waiting() >= this.#limits.maxWaiting ? "full" : null;
   }
 
-  /** Whatever gathers while a batch is being written follows it. */
+  /** Records that gather while a batch is being written follow it. */
   #sendSoon(): void {
     if (this.#flying === null) this.#timer.sendSoon();
   }
@@ -280,8 +277,7 @@ export class EvidenceQueue {
     this.#lookForLateAfter(this.#limits.maxWait);
     const land = (finish: () => void): void => {
       this.#late = false;
-      // Before the callers are resolved: one that then flushes at once must not wait for a batch
-      // that is written already.
+      // Before callers resolve: a flush from one of them must not wait for a written batch.
       this.#flying = null;
       finish();
       this.#scheduleNext();
@@ -334,7 +330,7 @@ export class EvidenceQueue {
   }
 
   /**
-   * Answers must neither hang nor pile up. Requests whose providers still work go on: their
+   * Answers must neither hang nor pile up. Requests whose providers still work continue: their
    * decisions may be on disk before they end.
    */
   readonly #refuseLate = (): void => {

@@ -210,10 +210,7 @@ class EntryCollector {
   }
 }
 
-/**
- * Rows that one statement looks at: a workspace with few requests must not make it read the whole
- * log.
- */
+/** Rows per statement: for a workspace with few requests it must not read the whole log. */
 const WINDOW = 20_000;
 /**
  * Rows and bytes of one search. With more, a page of a filter that matches nothing would take
@@ -222,12 +219,12 @@ const WINDOW = 20_000;
 const MOST_SEARCHED_ROWS = 400_000;
 const MOST_BYTES = 8 * 1024 * 1024;
 /**
- * Outcomes that are looked up one by one, because they were written after the page's first
- * decision.
+ * Outcomes that are looked up one by one because they were written after the first decision of the
+ * page.
  */
 const MOST_LOOK_UPS = 200;
 /**
- * A decision is written after its body was read: so much later than its id says, at most.
+ * Longest time between the request id and the decision, which is written after the body was read.
  * Milliseconds.
  */
 const LATEST = 120_000;
@@ -399,8 +396,8 @@ export interface ScannedRow {
 }
 
 /**
- * Requests last minutes. Where they have overlapped for so long without a pause there is no moment
- * to cut at, and waiting for one would keep everything for ever. Milliseconds.
+ * Requests last minutes. Where they overlap for longer than this, there is no pause to cut at, and
+ * waiting for one would keep the log for ever. Milliseconds.
  */
 const LONGEST_OVERLAP = 86_400_000;
 

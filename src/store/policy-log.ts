@@ -12,9 +12,7 @@ interface PolicyLogEngine extends Pick<PolicyLogStore, "append" | "content" | "h
   readonly rows: (after: number, limit: number) => Promise<readonly PolicyLogRow[]>;
 }
 
-/**
- * The log of policies over an engine: checks what it is given, reads in pages, and reports appends.
- */
+/** The policy log over an engine: validates its arguments, reads in pages, and reports appends. */
 export function policyLogOver({
   page,
   rows: readRows,
@@ -83,8 +81,7 @@ export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow
 const POLL = 400;
 
 /**
- * Who wants to hear of appends. One look at the head serves them all; without listeners nothing is
- * looked at.
+ * Listeners to appends. One read of the head serves all of them; without listeners it is not read.
  */
 class PolicyLogWatchers {
   readonly #readHead: () => Promise<ChainLink>;
@@ -136,7 +133,7 @@ class PolicyLogWatchers {
   }
 
   async #look(): Promise<void> {
-    // A slow store is not read twice at a time: an older answer could come after a newer one.
+    // One read at a time: with a slow store, an older answer could arrive after a newer one.
     if (this.#looking) return;
     this.#looking = true;
     try {

@@ -15,10 +15,10 @@ export interface Store {
   /** Events of policies, and their contents. */
   readonly policyLog: PolicyLogStore;
   readonly summary: SummaryStore;
-  /** Who signs exchanged tokens. */
+  /** Issuers of exchanged tokens. */
   readonly issuers: IssuerStore;
   readonly limits: LimitStore;
-  /** Who has signed in to the console. */
+  /** Sessions of the console. */
   readonly sessions: SessionStore;
   /**
    * Writes what is still in memory, then closes. Safe to call twice.

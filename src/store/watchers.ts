@@ -4,8 +4,8 @@ import type { IssuerRecord, IssuerStore, KeyRecord } from "../keys/key-store.ts"
 const POLL = 400;
 
 /**
- * `watch` for an engine that only lists. There are about as many issuers as processes, so looking
- * is as cheap as listening and cannot miss anything.
+ * `watch` for an engine that only lists. There are about as many issuers as processes, so polling
+ * is as cheap as notifications and misses nothing.
  */
 export async function watchIssuers(
   list: IssuerStore["list"],
@@ -30,8 +30,8 @@ export async function watchIssuers(
 export type KeyListener = (records: readonly KeyRecord[]) => void;
 
 /**
- * Who wants to hear of key changes. The records are kept here, so that a listener that joins later
- * gets all of them at once although the worker sends changes only.
+ * Listeners to key changes. The records are kept here: the worker sends changes only, and a
+ * listener that joins later needs all of them.
  */
 export class KeyWatchers {
   readonly #listeners = new Set<KeyListener>();
@@ -43,8 +43,8 @@ export class KeyWatchers {
   }
 
   /**
-   * @param start requests everything from the worker, and for changes from then on; called for the
-   * first listener only
+   * @param start requests all records and later changes from the worker; called for the first
+   * listener only
    */
   async add(listener: KeyListener, start: () => Promise<void>): Promise<() => void> {
     this.#started ??= start();
@@ -54,7 +54,7 @@ export class KeyWatchers {
       this.#started = null;
       throw error;
     }
-    // No waiting between these two lines: a change in between would be in neither.
+    // No await between these two lines: a change in between would be lost.
     listener([...this.#records.values()]);
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -28,8 +28,8 @@ const MOST_NODES = 200_000;
 const DEEPEST = 32;
 
 /**
- * The tree of a YAML text with line feeds only, or `null` where the text has no meaning to go on
- * with. The parser's own messages are not used: some of them quote the file.
+ * The tree of a YAML text with line feeds only; `null` where it cannot be read. The parser's own
+ * messages are not used: some of them quote the file.
  *
  * @param file what positions name, where the findings are those of several files.
  * @param version `1.1`: for files of programs that read them so, as PyYAML does: numbers have its
@@ -77,16 +77,13 @@ interface Parsed {
 }
 
 /**
- * What was parsed last. A load reads the same text for its parts, for its policies and for its
- * table, and a simulation does so of two trees in turns; weak, so that nothing is held between
- * loads.
+ * The texts parsed last. A load reads the same text for its parts, its policies and its table, and
+ * a simulation alternates between two trees. Weak: nothing is held between loads.
  */
 let last: readonly WeakRef<Parsed>[] = [];
 const KEPT = 2;
 
-/**
- * The parser's document, which is only read: what is changed later is made of it anew each time.
- */
+/** The parser's document. It is never changed: each reading builds its own tree from it. */
 function parsed(text: string): Parsed {
   const known = last.map((one) => one.deref()).find((one) => one?.text === text);
   if (known !== undefined) return known;
@@ -187,8 +184,8 @@ function reportParserErrors(
 }
 
 /**
- * What each alias stands for: the last node above it with its anchor. All at once, because the
- * parser's own `resolve` walks the whole document for each alias.
+ * The target of each alias: the last node above it with its anchor. One pass for all, because the
+ * parser's `resolve` walks the document for each alias.
  */
 function aliasTargets(document: Document): ReadonlyMap<Alias, unknown> {
   const anchors = new Map<string, unknown>();
@@ -203,8 +200,7 @@ function aliasTargets(document: Document): ReadonlyMap<Alias, unknown> {
 }
 
 /**
- * Turns the parser's nodes into ours. Aliases are written out, so that a later step may change one
- * use alone.
+ * Converts the parser's nodes. Aliases are copied, so that a later step can change one use alone.
  */
 class Reader {
   readonly #targets: ReadonlyMap<Alias, unknown>;
@@ -347,8 +343,8 @@ function oldScalar(source: string): number | string | null {
 }
 
 /**
- * Without tags the core schema makes nothing else; a number that JSON cannot say becomes text, and
- * fails as such.
+ * Without tags, the core schema has no other types. A number without a JSON form becomes text, and
+ * is rejected as text.
  */
 function scalarValue(value: unknown): null | boolean | number | string {
   if (typeof value === "boolean" || typeof value === "string") return value;

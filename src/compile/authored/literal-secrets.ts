@@ -6,9 +6,9 @@ import type { TextFindings } from "../findings/findings.ts";
 const LISTED = 12;
 
 /**
- * What a misspelt name was probably meant to be: "did you mean `fallbacks`?", otherwise the known
- * names, otherwise the empty string. A known name can come from the file too, so one that looks
- * like a credential is never suggested.
+ * A hint for a misspelt name: "did you mean `fallbacks`?", or else the known names, or else the
+ * empty string. A known name can come from the file too, so one that looks like a credential is
+ * never suggested.
  */
 export function suggest(name: string, known: Iterable<string>): string {
   const candidates = [...new Set(known)].filter(isShowable).toSorted();
@@ -77,8 +77,8 @@ function clean(name: string): string {
 }
 
 /**
- * A line of the file as reports show it: credentials, and whatever stands behind a key that names
- * one, are blotted out in equal length, so that a caret below still points at the right column.
+ * A line of the file for reports: credentials, and values of keys that name one, are replaced by
+ * asterisks of equal length, so that a caret below still points at the right column.
  */
 export function redactLine(line: string): string {
   let shown = line;
@@ -118,7 +118,7 @@ export function reportLiteralSecrets(
       if (at === -1) continue;
       findings.add(
         "LITERAL_SECRET",
-        { line: index + 1, column: at + 1, ...(file === undefined ? {} : { file }) },
+        { line: index + 1, column: at + 1, ...(file !== undefined && { file }) },
         "this line contains a value that looks like a credential",
         FIX,
       );
@@ -139,8 +139,7 @@ function isLiteralSecret(path: Path, value: string): boolean {
 }
 
 /**
- * `providers.*.auth.*.credentials` says where credentials come from, as an enum value that no
- * issuer could have given.
+ * `providers.*.auth.*.credentials` is an enum of sources, whose values no issuer could have made.
  */
 function isSourceOfCredentials(path: Path): boolean {
   return (

@@ -67,7 +67,7 @@ export type Complaints<Code> = Readonly<
 /**
  * One error of the schema as a finding, at the location of the key or value concerned.
  *
- * @param own what a format says of keywords in another way than all others.
+ * @param own complaints of a format that differ from the common ones.
  */
 export function reportShapeError<Code extends string>(
   error: ErrorObject,
@@ -90,8 +90,7 @@ export function reportShapeError<Code extends string>(
     where: describeSafely(path),
     parameters: objectOf(error.params),
   };
-  // What has been taken for a credential is not judged a second time, and nothing about it is
-  // repeated.
+  // A value that looks like a credential was reported already and must not be repeated.
   if (error.propertyName === undefined && findings.has("LITERAL_SECRET", valuePosition(tree, path)))
     return;
   const complain =
@@ -165,8 +164,7 @@ const COMPLAINTS: Complaints<TextCode> = {
 };
 
 /**
- * What only routes.yaml has: its two constants, credentials, and lists whose violation has a code
- * of its own.
+ * Complaints of routes.yaml only: its two constants, credentials, and lists with their own codes.
  */
 const ROUTE_COMPLAINTS: Complaints<RouteCode> = {
   oneOf({ tree, path, where }) {

@@ -6,8 +6,8 @@ import type { ResolvedEndpoint } from "../resolve/endpoints.ts";
 import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
 
 /**
- * What a model that embeds must say, and one that does not must not: lengths, the usual one of
- * them, and its window.
+ * Keys that an embedding model requires and others must not have: vector lengths, the default
+ * length and the context window.
  */
 function checkEmbeddingModel({ report }: CompileContext, model: ModelRow): void {
   const { id, dimensions, defaultDimensions, contextWindow } = model;
@@ -78,7 +78,7 @@ export function checkEmbedding(
   }
 }
 
-/** Lengths that a workspace approves and no model makes. */
+/** Approved vector lengths that no model produces. */
 export function checkApprovedLengths(
   { file, normalised, report }: CompileContext,
   { id }: WorkspaceRow,
@@ -178,7 +178,7 @@ function checkModel(
   }
 }
 
-/** Models against themselves and against the dialects that carry them. */
+/** Checks models for contradictions and against their dialects. */
 export function checkModels(context: ResolvedContext): void {
   const { normalised, report } = context;
   for (const model of normalised.models.values()) {
@@ -198,7 +198,7 @@ export function checkModels(context: ResolvedContext): void {
   for (const [id, endpoint] of context.endpoints) checkEndpoint(context, id, endpoint);
 }
 
-/** Categories of a model that does not moderate have no effect. */
+/** Moderation categories of a model that does not moderate have no effect. */
 function checkCategories({ report }: CompileContext, model: ModelRow): void {
   if (model.moderationCategories === null || model.operations.includes("moderate")) return;
   const message = `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`;

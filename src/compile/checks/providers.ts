@@ -9,7 +9,7 @@ import type { ResolvedContext } from "../resolve/routes.ts";
 import type { AuthoredProvider } from "../routes-schema.ts";
 import { hostKind } from "../../network/address.ts";
 
-/** Times of the providers against what timers can hold, and against each other. */
+/** Checks provider timeouts against the limits of timers and against each other. */
 export function checkTimes({ file, normalised, report }: CompileContext): void {
   for (const provider of normalised.providers.values()) {
     const authored = file.providers[provider.id];
@@ -133,8 +133,7 @@ function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: Pr
   const url = new URL(baseUrl);
   if (url.protocol !== "https:" && url.protocol !== "http:")
     report.value("BASE_URL_INVALID", path, `${where} is not an http(s) URL`, hint);
-  // The texts are looked at as well: an empty query or an empty user leaves no trace in the parsed
-  // URL.
+  // The text is checked as well: an empty query or user leaves no trace in the parsed URL.
   if (url.username !== "" || url.password !== "" || /^[a-z]+:\/\/[^/]*@/i.test(baseUrl)) {
     report.value(
       "BASE_URL_INVALID",
@@ -224,8 +223,8 @@ function isLoopback(hostname: string): boolean {
 }
 
 /**
- * What calls are signed for against what the host shows: a signature for another region or service
- * is refused at every call.
+ * Compares the region and service of signatures with the host: AWS rejects every call signed for
+ * another one.
  */
 export function checkSigning({ file, normalised, report }: CompileContext): void {
   for (const { id, auth, baseUrl } of normalised.providers.values()) {

@@ -4,8 +4,8 @@ import type { ResolvedContext } from "../resolve/routes.ts";
 import type { CompileContext } from "../compile-context.ts";
 
 /**
- * Declared regions against what hosts and model ids show: the first line of defence against a row
- * that says `eu` and means elsewhere.
+ * Compares declared regions with those in hosts and model ids: the first line of defence against a
+ * row that declares `eu` and is processed elsewhere.
  */
 export function checkRegions(context: ResolvedContext): void {
   const shownByHost = new Map<string, Evidence>();
@@ -78,8 +78,8 @@ function claimsOf(region: string, groups: ReadonlyMap<string, readonly string[]>
 
 /**
  * Forms of hosts, paths and model ids that show where requests are processed. `region` is the name
- * inside the form. Forms without it say so outright: `worldwide` may process anywhere, `open`
- * leaves it to the customer's account. Where each form is documented: the providers' own pages on
+ * inside the form. Other forms have a fixed meaning: `worldwide` may process anywhere, `open`
+ * depends on the customer's account. Where each form is documented: the providers' own pages on
  * data residency, inference profiles and regional endpoints.
  */
 const HOSTS: readonly Form[] = [

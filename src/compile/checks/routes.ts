@@ -107,8 +107,7 @@ function checkOperations(
 }
 
 /**
- * Only with `on_gap: deny`: a route that narrows has said what is to happen, and its decisions say
- * it again.
+ * Only with `on_gap: deny`: a route that narrows expects gaps, and its decisions record it again.
  */
 function reportGaps(
   context: CompileContext,

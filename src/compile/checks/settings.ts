@@ -33,8 +33,8 @@ function checkRequirements(context: CompileContext, id: string): void {
 }
 
 /**
- * Requirements that say nothing without another. Only for files without errors: a number that was
- * refused reads as if it were not there.
+ * Requirements that have no effect without another one. Only for files without errors: a rejected
+ * number reads as absent.
  */
 export function checkRequirementsAgree({ file, normalised, report }: CompileContext): void {
   for (const [id, authored] of Object.entries(file.policies?.promotion ?? {})) {
@@ -55,9 +55,7 @@ export function checkRequirementsAgree({ file, normalised, report }: CompileCont
   }
 }
 
-/**
- * A use is written to the store once a minute, so a shorter idle time would end sessions in use.
- */
+/** Session use is stored once a minute, so a shorter idle time would end active sessions. */
 const LEAST_IDLE = 5 * 60_000;
 
 const LONGEST = 720 * 3_600_000;

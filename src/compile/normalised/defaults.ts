@@ -27,16 +27,14 @@ export function milliseconds(duration: string): number {
 }
 
 /**
- * What holds where routes.yaml says nothing. Where a default could make a provider look better than
- * it is, it is the unfavourable one: a missing line must never approve training or endless
- * retention.
+ * Defaults of routes.yaml. They are unfavourable where a favourable one would flatter a provider: a
+ * missing line must never approve training or endless retention.
  */
 export const DEFAULT_TIMEOUTS = {
   connect: "2s",
   first_byte: "30s",
   idle: "20s",
-  // As long as the whole: models that think in silence, and tools that run at the provider, say
-  // nothing for minutes.
+  // As long as `total`: reasoning models and provider-side tools can be silent for minutes.
   first_token: "10m",
   total: "10m",
 } as const;

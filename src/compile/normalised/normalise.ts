@@ -313,8 +313,8 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     id,
     dialect: row.dialect,
     baseUrl: row.base_url.replace(/\/+$/, ""),
-    ...(row.network === "private" ? { network: "private" } : {}),
-    ...(row.plaintext === true ? { plaintext: true } : {}),
+    ...(row.network === "private" && { network: "private" }),
+    ...(row.plaintext === true && { plaintext: true }),
     apiVersion: row.api_version ?? null,
     region: row.region,
     auth: normaliseAuth(row),
@@ -326,7 +326,7 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
     health: normaliseHealth(row),
     flags: sorted(row.flags ?? []),
     betas: sorted(row.beta_flags ?? []),
-    ...(row.trace_context === true ? { traceContext: true } : {}),
+    ...(row.trace_context === true && { traceContext: true }),
   };
 }
 
@@ -420,7 +420,7 @@ function normaliseRoute(id: string, row: AuthoredRoute): NormalisedRoute {
     weights: new Map(Object.entries(row.weights ?? {})),
     fallbacks: row.fallbacks ?? [],
     maxAttempts: row.max_attempts ?? defaults.DEFAULT_MAX_ATTEMPTS,
-    ...(row.resend_after_reset === true ? { resendAfterReset: true } : {}),
+    ...(row.resend_after_reset === true && { resendAfterReset: true }),
     maxEjectedShare: row.max_ejected_share ?? defaults.DEFAULT_MAX_EJECTED_SHARE,
     hedgeAfter: row.hedge_after === undefined ? null : milliseconds(row.hedge_after),
     onGap: row.on_gap ?? "deny",
@@ -447,17 +447,17 @@ function normaliseWorkspace(
       capabilities: sorted(approve.capabilities ?? []),
       dimensions: (approve.dimensions ?? []).toSorted(ascending),
       contextWindow: approve.context_window ?? null,
-      // Left out where they say what holds without them, as `on_revoke` below.
-      ...(approve.data_collection === "deny" ? { dataCollection: "deny" } : {}),
+      // Defaults are left out, as `on_revoke` below.
+      ...(approve.data_collection === "deny" && { dataCollection: "deny" }),
       ...(approve.retention === undefined || approve.retention === "unlimited"
         ? {}
         : { retention: approve.retention }),
     },
     defaultModerationRoute: row.default_moderation_route ?? null,
     limits: normaliseLimits(limits),
-    // Left out where it says what holds without it: the revision of a table does not change by it.
-    ...(row.on_revoke === "finish" ? { onRevoke: "finish" } : {}),
-    ...(row.record === "before_call" ? { record: "before_call" } : {}),
+    // The default is left out, so that writing it does not change the revision.
+    ...(row.on_revoke === "finish" && { onRevoke: "finish" }),
+    ...(row.record === "before_call" && { record: "before_call" }),
   };
 }
 
@@ -468,7 +468,10 @@ function mapRows<Row, Result>(
   return new Map(Object.entries(rows).map(([id, row]) => [id, make(id, row)]));
 }
 
-/** Each once, by code unit: the order means nothing, so it must not show in the revision. */
+/**
+ * Distinct, sorted by code unit: the authored order has no meaning and must not change the
+ * revision.
+ */
 function sorted<Value extends string>(values: readonly Value[]): readonly Value[] {
   return [...new Set(values)].toSorted();
 }

@@ -68,12 +68,12 @@ function resolveEndpoint(
     model: model.id,
     provider: provider.id,
     region: endpoint.region ?? provider.region,
-    ...(isPlaintext(provider) ? { plaintext: true as const } : {}),
+    ...(isPlaintext(provider) && { plaintext: true as const }),
     dialect: provider.dialect,
     upstreamModel: endpoint.upstreamModel,
     price: endpoint.price,
     // Left out where there is none, so that such a table keeps its revision.
-    ...(endpoint.latencyClass === null ? {} : { latencyClass: endpoint.latencyClass }),
+    ...(endpoint.latencyClass !== null && { latencyClass: endpoint.latencyClass }),
     maxConcurrency: endpoint.maxConcurrency,
     batch: {
       inputs: batchInputs(context, endpoint, index, facts, provider),
@@ -88,14 +88,14 @@ function resolveEndpoint(
   return { row, index, facts, operations: servedOperations(facts, model, provider) };
 }
 
-/** Loopback addresses need no permission and leave no machine. */
+/** Loopback traffic needs no permission: it stays on the machine. */
 function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
   return plaintext === true && /^http:/i.test(baseUrl);
 }
 
 /**
- * Most inputs of one call. A protocol that takes one at a time has no way to say two; every other
- * number is the provider's to judge.
+ * Most inputs of one call. A protocol that takes one input cannot carry two; any other number is
+ * checked by the provider.
  */
 function batchInputs(
   { report }: CompileContext,
@@ -132,9 +132,9 @@ function servedOperations(
 
 /**
  * Protocol features that requests may use at an endpoint: those of the dialect, less those that the
- * provider's flags and the model take away. What only some models of a dialect take is not promised
- * to other protocols' requests unless the model row says so; a request in the endpoint's own
- * protocol is for the provider to judge.
+ * provider's flags and the model take away. Features that only some models of a dialect support are
+ * offered to other protocols only if the model row lists them; requests in the endpoint's own
+ * protocol are left to the provider.
  */
 export function endpointFeatures(
   facts: DialectFacts,
@@ -167,8 +167,8 @@ export function endpointFeatures(
   const accepted = facts.optional.filter((feature) => accepts.includes(feature));
   return {
     translated: without([...features, ...accepted]),
-    // Enum values and budgets of the protocol itself travel as they are, whatever the table says
-    // for translations.
+    // Enum values and budgets of the protocol itself are relayed unchanged, whatever the table
+    // allows for translations.
     native: without([...facts.features, ...features, ...facts.optional]),
   };
 }

@@ -135,7 +135,7 @@ export function resolveRoutes(
       fallbacks: fallbacks.map(({ endpoint }) => endpoint.row.id),
       tiers: tiers.map((tier) => tier.row),
       maxAttempts,
-      ...(resendAfterReset === true ? { resendAfterReset } : {}),
+      ...(resendAfterReset === true && { resendAfterReset }),
       maxEjectedShare,
       hedgeAfter,
       onGap,

@@ -42,8 +42,8 @@ interface AuthoredObligation {
 const NAME_PATTERN = "^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$";
 
 /**
- * JSON Schema (draft 2020-12). A `pattern` has a `description` beside it, which is what a report
- * says is expected.
+ * JSON Schema (draft 2020-12). Reports quote the `description` beside a `pattern` as the
+ * expectation.
  */
 export const CONTRACT_SCHEMA = {
   $schema: "https://json-schema.org/draft/2020-12/schema",

@@ -99,8 +99,7 @@ function takeThread(directory: URL): Worker {
   // A thread that has died has no id any more, and would never answer.
   if (waiting === undefined || waiting.worker.threadId === -1) {
     const worker = new Worker(WORKER_FILE, { workerData: directory.href });
-    // A thread that fails while it waits must not end the process; its run, if it has one, hears of
-    // it too.
+    // An idle thread that fails must not end the process; its run, if it has one, learns of it too.
     worker.on("error", () => {});
     return worker;
   }

@@ -38,7 +38,7 @@ UPDATE signalbox.keys SET last_used_at = used.at
 FROM (SELECT id, max(at) AS at FROM json_to_recordset($1::text::json) AS item (id text, at bigint) GROUP BY id) AS used
 WHERE keys.id = used.id AND (keys.last_used_at IS NULL OR keys.last_used_at < used.at)`;
 
-/** Keys, each change one statement. What it gives back is published before the change resolves. */
+/** Keys; each change is one statement. Its rows are published before the change resolves. */
 export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
   const get = async (id: string): Promise<KeyRecord | null> => {
     const row = (await link.query(GET, [id]))[0];
@@ -135,8 +135,8 @@ const FEED_PAGE = 2_000;
 const CHANGED = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE version > $1 ORDER BY version LIMIT ${FEED_PAGE}`;
 
 /**
- * Changes of keys, by whichever replica: a notification says at once that there is something to
- * read, and a poll sees it where the notification was lost.
+ * Key changes of all replicas. A notification triggers reading at once; a poll covers lost
+ * notifications.
  */
 export class KeyFeed {
   readonly #link: PostgresLink;
@@ -185,8 +185,7 @@ export class KeyFeed {
   #poll(): void {
     if (!this.#link.available) return;
     this.#listen();
-    // The next poll makes a failure good; callers that wait for the store notice it by their own
-    // calls.
+    // The next poll retries; callers notice an outage by their own calls.
     this.#read().catch(() => undefined);
   }
 
@@ -230,7 +229,7 @@ export class KeyFeed {
   }
 
   #noticed(): void {
-    // A reading under way may have looked before this change was there.
+    // The read in progress may have started before this change.
     const again = (): Promise<void> => this.#read();
     (this.#reading === null ? again() : this.#reading.then(again)).catch(() => undefined);
   }

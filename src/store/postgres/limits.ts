@@ -18,10 +18,7 @@ ORDER BY subject, measure, period, start`;
 const SLOTS = `
 SELECT subject, sum(held)::bigint AS held FROM signalbox.limit_slots
 WHERE until > $1 GROUP BY subject ORDER BY subject`;
-/**
- * Rows that a lease has just locked are left to the next time: who waits for one of them and holds
- * others could wait in a circle.
- */
+/** Skips rows that a lease has locked: waiting for one while holding others could deadlock. */
 const PRUNE = `
 WITH old AS (
   SELECT subject, measure, period, start FROM signalbox.limit_counters
@@ -36,12 +33,12 @@ counters AS (
 slots AS (DELETE FROM signalbox.limit_slots WHERE until < $1 RETURNING 1)
 SELECT (SELECT count(*) FROM counters) + (SELECT count(*) FROM slots) AS count`;
 
-/** How often a lease is sent that the server ended in favour of another: nothing of it was done. */
+/** Attempts of a lease that the server rolled back in favour of another transaction. */
 const ATTEMPTS = 3;
 
 /**
- * What is used of limits. A lease is one statement: two requests for the same figure wait for a
- * row, not for a replica.
+ * Usage of limits. A lease is one statement: two requests for the same counter wait for a row, not
+ * for a replica.
  */
 export function postgresLimits(link: PostgresLink): LimitStore {
   return {

@@ -22,17 +22,14 @@ export const DEFAULT_LINK_BOUNDS: LinkBounds = {
   probeInterval: 1_000,
 };
 
-/**
- * How much longer this process waits than the server may take, milliseconds: the way there and
- * back.
- */
+/** How much longer this process waits than the server may take, milliseconds: the round trip. */
 const WAY = 1_000;
 
 const CONNECTIONS = 4;
 
 /**
- * How long calls wait for the first probe after a failure, milliseconds: one cut connection is no
- * outage.
+ * How long calls wait for the first probe after a failure, milliseconds: one cut connection is not
+ * an outage.
  */
 const SUSPICION = 250;
 
@@ -126,9 +123,7 @@ export class PostgresLink {
     end();
   }
 
-  /**
-   * A connection of its own that hears notifications on `channel`; to be destroyed by the caller.
-   */
+  /** A separate connection that listens on `channel`; the caller destroys it. */
   async listen(
     channel: "signalbox_keys",
     onNotification: () => void,
@@ -158,8 +153,7 @@ export class PostgresLink {
   #lose(pool: Pool, silent: boolean): void {
     if (pool !== this.#pool || this.#state !== "available") return;
     this.#state = "suspected";
-    // A connection that does not answer would be kept for ever; one that was cut is replaced by the
-    // driver.
+    // The driver replaces a cut connection, but would keep one that does not answer.
     if (silent) this.#replacePool();
     void this.#restore();
   }

@@ -41,7 +41,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const feed = new KeyFeed(link);
   const sealer = new EvidenceSealer(link, await readLogHead(link).catch(() => null));
   const lease = new ProcessLease(link);
-  // Who has written nothing leaves no trace, not even by counting what others wrote.
+  // A process that has written nothing changes nothing, not even the counts of others.
   const folder = new RollUpFolder(link, sealer, () => lease.id !== null);
   const limits = { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence };
   const evidence = openPostgresEvidence({ link, limits, lease, sealer, folder });

@@ -19,8 +19,8 @@ const CONTENT =
   "SELECT digest, policy, description, module FROM signalbox.policy_contents WHERE digest = $1";
 
 /**
- * The log of policies. An append is one statement; its answer may be lost, so it is not sent again
- * by itself.
+ * The policy log. An append is one statement; it is never retried here, because a lost answer may
+ * have succeeded.
  */
 export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
   return policyLogOver({
@@ -29,7 +29,8 @@ export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
     rows: async (after, limit) => (await link.query(READ, [after, limit])).map(readPolicyRow),
     append: ({ position, hash }, rows) => appendRows(link, position, hash, JSON.stringify(rows)),
     async keep({ policy, digest, description, module }) {
-      // Nearly always it is there: a start keeps what the last one kept, and a module can be large.
+      // It is almost always there: a start keeps the same contents as the last one, and a module
+      // can be large.
       if ((await link.query(IS_KEPT, [digest])).length > 0) return;
       await link.query(KEEP, [digest, policy, description, Buffer.from(module).toString("base64")]);
     },
@@ -46,7 +47,7 @@ async function appendRows(
   try {
     return (await link.query(APPEND, [position, hash, rows]))[0]?.appended === true;
   } catch (error) {
-    // Only by somebody who adds rows without the function and its lock: the position is taken.
+    // The position is taken by a row that was added without the function and its lock.
     if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION) return false;
     throw error;
   }

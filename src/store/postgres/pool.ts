@@ -111,7 +111,7 @@ export class Pool {
   async destroy(): Promise<void> {
     const ended = this.#sql.end({ timeout: 0 });
     await ended.catch(() => undefined);
-    // The driver sends a farewell and waits for an answer, which a dead peer never sends.
+    // The driver waits for an answer to its termination message, which a dead peer never sends.
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -143,7 +143,7 @@ function tlsOptions({ host, tls }: PostgresSettings): false | object {
   };
 }
 
-/** A timer that is later than this shows a busy process, milliseconds. */
+/** A timer that fires later than this shows a busy process, milliseconds. */
 const BUSY = 100;
 
 /**
@@ -153,9 +153,8 @@ const BUSY = 100;
 const PARDONS = 4;
 
 /**
- * Gives up waiting after `bound` milliseconds. Where this process itself was busy and could not
- * have heard an answer, as while a start loads much on a slow machine, that time does not count, at
- * most {@link PARDONS} times.
+ * Gives up after `bound` milliseconds. Time in which this process was too busy to read an answer,
+ * as during a start on a slow machine, does not count, at most {@link PARDONS} times.
  *
  * @throws {StatementFailure}
  */

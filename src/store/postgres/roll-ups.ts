@@ -13,12 +13,12 @@ const INTERVAL = 1_000;
 /** Lease of the replica that folds counts, milliseconds; then another may take over. */
 const TERM = 3_000;
 
-/** Rounds left out after a failure, so that another replica gets its turn. */
+/** Rounds skipped after a failure, so that another replica takes over. */
 const ROUNDS_OUT = 4;
 
 const CURSOR = "SELECT position FROM signalbox.roll_up_cursor";
 
-/** By a query of its own each: joined, they could be found by reading all cells. */
+/** One subquery each: a join could read all cells. */
 const CELLS = `
 SELECT wanted.place, (
     SELECT stored.cell FROM signalbox.roll_ups AS stored WHERE stored.workspace = wanted.workspace
@@ -37,8 +37,8 @@ UPDATE signalbox.roll_up_cursor SET folder = $1, until = signalbox.now_ms() + ${
 WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
 
 /**
- * Counts the rows of the log into cells, each once. Any number of replicas may try at once: who
- * finds that the cursor has moved meanwhile has counted for nothing and begins again behind it.
+ * Counts each row of the log into cells once. Replicas may compete: one that finds the cursor moved
+ * discards its counts and starts behind it.
  */
 export class RollUpFolder {
   readonly #link: PostgresLink;
@@ -140,7 +140,7 @@ export class RollUpFolder {
     if (newest > this.#newestMinute) {
       this.#newestMinute = newest;
       const written = new Set(positions.map(({ w }) => w));
-      // A change of its own: a server without this right must go on counting.
+      // A separate statement: a server without this privilege must still count.
       await this.#link
         .query(PRUNE, [JSON.stringify([...written]), newest - KEPT_MINUTES])
         .catch(() => []);
@@ -156,10 +156,7 @@ const CELL_PAGE = `
 SELECT hour, labels, cell FROM signalbox.roll_ups
 WHERE workspace = $1 AND facet = $2 AND (hour, labels) > ($3, $4) AND hour < $5 ORDER BY hour, labels LIMIT ${PAGE}`;
 
-/**
- * From one workspace to the next by the index: looking at all cells would take as long as reading
- * them.
- */
+/** Skips from one workspace to the next by the index, instead of scanning all cells. */
 const WORKSPACES = `
 WITH RECURSIVE found AS (
   (SELECT workspace FROM signalbox.roll_ups ORDER BY workspace LIMIT 1)
@@ -169,7 +166,7 @@ WITH RECURSIVE found AS (
   FROM found WHERE found.workspace IS NOT NULL)
 SELECT workspace FROM found WHERE workspace IS NOT NULL ORDER BY workspace`;
 
-/** Hourly counts. What was written before a call is counted first. */
+/** Hourly counts. Each call first counts everything written before it. */
 export function postgresSummary(link: PostgresLink, folder: RollUpFolder): SummaryStore {
   return {
     async *read(query) {

@@ -43,8 +43,8 @@ export class HeadNote {
   }
 
   /**
-   * Opens the file anew with the next note: call it now and then, so that a note that was removed
-   * or replaced is made again.
+   * Reopens the file with the next note. Called now and then, so that a removed or replaced note is
+   * written again.
    */
   close(): void {
     const descriptor = this.#descriptor;
@@ -72,7 +72,7 @@ export function readNotedHead(databasePath: string): ChainLink | null {
  * closes the database
  */
 export function refuseMissingEnd(database: DatabaseSync, path: string): void {
-  // Read first: another process may go on writing.
+  // Read first: another process may still be writing.
   const noted = readNotedHead(path);
   if (noted === null) return;
   const end = readEnd(database, noted);
@@ -163,7 +163,7 @@ function rowAt(database: DatabaseSync, position: number): ChainLink | null {
  * Whether a log is the continuation of what was known of it.
  *
  * @param kept the row at the known position; `null` where there is none, which a prune explains if
- * the log goes on
+ * the log continues
  */
 export function judge(
   known: ChainLink,

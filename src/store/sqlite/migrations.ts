@@ -137,7 +137,7 @@ CREATE TABLE limit_counters (
 CREATE INDEX limit_counters_by_start ON limit_counters (start);
 `;
 
-/** A check cannot be changed: the table is made anew. */
+/** SQLite cannot change a check: the table is created again. */
 const COUNT_WEEKS = `
 DROP INDEX limit_counters_by_start;
 ALTER TABLE limit_counters RENAME TO former_counters;

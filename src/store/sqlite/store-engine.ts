@@ -66,8 +66,8 @@ const ALWAYS_THERE: Watch = {
 };
 
 /**
- * A request that takes longer ends with a look at the files too, milliseconds. So no reply comes 10
- * ms after the newest look.
+ * After a longer request the files are checked too, milliseconds. So no reply comes 10 ms after the
+ * newest check.
  */
 const QUICK = 2;
 
@@ -91,7 +91,10 @@ export class StoreEngine {
   /** The newest row of the log that is known to be durable. */
   #head = GENESIS;
 
-  /** What the main thread calls, by part and name. Runs in the worker, one after the other. */
+  /**
+   * Methods that the main thread calls by part and name. They run in the worker, one after the
+   * other.
+   */
   readonly parts;
 
   constructor(
@@ -168,8 +171,8 @@ export class StoreEngine {
   }
 
   /**
-   * Looks for key changes of other processes, says that this process still runs, and ends what dead
-   * ones left.
+   * Reads key changes of other processes, renews the lease of this one, and ends requests of dead
+   * ones.
    */
   poll(now: number): void {
     this.#now = now;
@@ -187,8 +190,8 @@ export class StoreEngine {
       this.#reapWhenDue(now);
       this.#checkpointWhenDue(now);
     } catch {
-      // Locked or unreadable just now. What was to be seen is still there at the next poll;
-      // requests report failures.
+      // Locked or unreadable at the moment; the next poll sees the same changes, and requests
+      // report failures.
     }
   }
 
@@ -211,7 +214,7 @@ export class StoreEngine {
     }
   }
 
-  /** Call it after a reply: what the request left to do. */
+  /** Work that follows a reply. */
   settle(): void {
     this.#rollUps.count();
   }
@@ -228,7 +231,7 @@ export class StoreEngine {
   /** Only by a process that writes evidence itself: a command that only reads leaves no trace. */
   #reapWhenDue(now: number): void {
     if (!this.#evidence.writes || now - this.#reapedAt < REAPING) return;
-    // More than one batch is left to do: go on at the next poll.
+    // More than one batch is left: continue at the next poll.
     if (this.#evidence.reap(REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
   }
 
@@ -246,8 +249,7 @@ export class StoreEngine {
    */
   #publishOwn(): void {
     const seen = this.#seenDataVersion;
-    // Should publishing fail, the next poll does it: a revocation on disk must not stay unknown to
-    // this process.
+    // If publishing fails, the next poll does it: this process must not miss a revocation on disk.
     this.#seenDataVersion = -1;
     this.#publishKeys();
     this.#seenDataVersion = seen;

@@ -10,9 +10,8 @@ import { DiskHead, HeadNote, notedHeadPath, readNotedHead } from "./log-end.ts";
 import { FileIdentity, FileSizes, type Sizes } from "./watched-files.ts";
 
 /**
- * How often a truncation is looked at again, and the pause between, milliseconds. Where other
- * processes write and end checkpoints all the time, a single look can meet a file between two of
- * its states.
+ * How often a truncation is checked again, and the pause between, milliseconds. While other
+ * processes write and checkpoint, one check can see a file between two states.
  */
 const LOOKS = 5;
 const PAUSE = 2;
@@ -71,8 +70,8 @@ export class StoreWatch {
   compareHead(known: ChainLink, now: number): ChainLink {
     const elapsed = now - this.#comparedAt;
     if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return known;
-    // A connection to another file would say nothing, one without a log would make a new one, and
-    // one to an empty file would remove the log.
+    // A connection to another file proves nothing, one without a log would create one, and one to
+    // an empty file would remove the log.
     if (this.#checkFiles(true) !== null) return known;
     this.#comparedAt = now;
     this.#note?.close();

@@ -104,8 +104,8 @@ function isAtLeast(database: DatabaseSync, [major, minor]: readonly [number, num
 }
 
 /**
- * Whether a path still leads to the file that is open. SQLite goes on writing to a file that has
- * lost its name, and what it writes there is gone with the process.
+ * Whether a path still leads to the open file. SQLite keeps writing to a file without a name, and
+ * the data is lost when the process ends.
  */
 export class FileIdentity {
   readonly path: string;
@@ -127,7 +127,7 @@ export class FileIdentity {
       const isSame = found.ino === this.#opened.ino && found.dev === this.#opened.dev;
       return isSame ? Number(found.size) : "file_replaced";
     } catch {
-      // The folder cannot be looked into: the file that is open may well be there.
+      // The folder cannot be read; the file may still be there.
       return null;
     }
   }

@@ -56,9 +56,9 @@ const WORKER_FILE = new URL(
 );
 
 /**
- * Megabytes of V8's young generation on the store's thread. What a batch leaves behind is garbage
- * at once: with 6 MB collections took a tenth of a small chat's CPU, and V8's own 48 MB are
- * resident memory for nothing that can be measured.
+ * Megabytes of V8's young generation on the store's thread. A batch becomes garbage at once: with 6
+ * MB, collections took a tenth of a small chat's CPU, and V8's own 48 MB are resident memory for
+ * nothing that can be measured.
  */
 const MOST_YOUNG = 24;
 

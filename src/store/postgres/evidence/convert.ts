@@ -7,7 +7,7 @@ import { EVIDENCE } from "./schema.ts";
 
 const FORMER_TABLES = ["batches", "head", "open", "processes", "anchors"];
 
-/** Makes the tables anew, beside those that are there. */
+/** Creates the new tables beside the old ones. */
 const REPLACE = `
 DROP FUNCTION signalbox.append_evidence, signalbox.anchor_evidence, signalbox.prune_evidence, signalbox.check_pruning,
   signalbox.check_head_change, signalbox.check_counted, signalbox.is_gone, signalbox.now_ms CASCADE;

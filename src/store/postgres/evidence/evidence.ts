@@ -10,8 +10,7 @@ import { forgetEnded, reapAbandoned } from "./reaper.ts";
 import type { EvidenceSealer } from "./sealer.ts";
 
 /**
- * How often a process says that it still runs, and looks for decisions of processes that are gone,
- * milliseconds.
+ * How often a process renews its lease and searches for decisions of dead processes, milliseconds.
  */
 const RENEWAL = 5_000;
 
@@ -20,7 +19,7 @@ const COMPARING = 1_000;
 
 interface PostgresEvidence {
   readonly port: EvidenceStore;
-  /** One round of what is done every five seconds; for tests, and done by itself otherwise. */
+  /** One round of the work of every five seconds, for tests. */
   tend(): Promise<void>;
   /**
    * Writes what is in memory and ends the lease. @throws {EvidenceUnavailableError}
@@ -45,7 +44,7 @@ export function openPostgresEvidence({
   folder,
 }: PostgresEvidenceParts): PostgresEvidence {
   const writer = new EvidenceWriter(link, lease, sealer, limits.maxWait);
-  // After the server came back, the newest batch's failure is out of date.
+  // A failure from before the server came back is out of date.
   let failedSinceRestored = false;
   const compare = (): void => {
     // Where the database is unavailable, the link notices it itself.
@@ -66,7 +65,7 @@ export function openPostgresEvidence({
     }
   }, limits);
   const tend = async (): Promise<void> => {
-    // Who has written nothing leaves no trace, not even by ending what others left.
+    // A process that has written nothing changes nothing, not even requests of dead processes.
     if (lease.id === null || !link.available) return;
     await lease.renew(writer.number);
     await reapAbandoned(link, writer);

@@ -8,18 +8,15 @@ import type { EvidenceWriter } from "./writer.ts";
 /** Decisions ended at a time. */
 const BATCH = 200;
 
-/**
- * A process whose requests have all ended is not looked at again, so that looking costs nothing
- * while none died.
- */
+/** Skips processes whose requests have all ended, so that the search is free while none dies. */
 const SWEEP = `
 UPDATE signalbox.evidence_processes AS process SET swept = true
 WHERE NOT process.swept AND signalbox.is_gone(process) AND NOT EXISTS (
   SELECT FROM signalbox.evidence_requests AS request WHERE request.process = process.id AND request.ended_at IS NULL)`;
 
 /**
- * Gives the decisions of processes that are gone their outcome `unknown`, so that the log itself
- * says it. Two replicas may do so at once, or the process come back: the first outcome stays.
+ * Writes the outcome `unknown` for decisions of dead processes. Two replicas may do so at once, or
+ * the process may come back: the first outcome stays.
  *
  * @throws {StoreUnavailableError}
  */
@@ -40,7 +37,7 @@ export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter):
 /** How long a request id is kept after the request has ended, milliseconds. */
 const KEPT = 60_000;
 
-/** One replica does it: nothing is looked at where another process is the oldest that runs. */
+/** Only the oldest running process does it. */
 const FORGET = `
 DELETE FROM signalbox.evidence_requests WHERE ended_at < signalbox.now_ms() - ${KEPT} AND $1 = (
   SELECT min(holder.id) FROM signalbox.evidence_processes AS holder WHERE NOT signalbox.is_gone(holder))`;

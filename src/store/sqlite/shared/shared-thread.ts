@@ -69,7 +69,7 @@ export class LentThread {
   readonly #listeners = new Set<(door: Door) => void>();
   #door: Door | null = null;
 
-  /** @param say takes a line for operators. */
+  /** @param say prints a line for operators. */
   constructor(say: (line: string) => void) {
     this.#say = say;
   }
