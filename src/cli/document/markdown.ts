@@ -45,9 +45,12 @@ export function code(text: string): string {
 /** Longest sentence. */
 const LONGEST_SENTENCE = 300;
 
-/** Letters and digits are no markup, mention or link; `GH-1` is a reference. */
+/**
+ * Letters and digits are no markup, mention or link; `GH-1` is a reference. Not with the flag `i`, by
+ * which combining marks such as U+0345 count as letters.
+ */
 const NO_MARKUP =
-  /^(?:(?!GH-\d)[\p{L}\p{N}]+(?:[\x27-][\p{L}\p{N}]+)*|[→…·×−]|[−+]?\d[\d.,]*%?)$/iu;
+  /^(?:(?![Gg][Hh]-\d)[\p{L}\p{N}]+(?:[\x27-][\p{L}\p{N}]+)*|[→…·×−]|[−+]?\d[\d.,]*%?)$/u;
 
 /** A sentence with names from files: everything in it that could be markup as code spans. */
 function sentence(text: string): string {

@@ -4,7 +4,7 @@ import type { FileTree } from "../../compile/file-tree.ts";
 import { CommandError } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import { gitTree } from "./git-tree.ts";
-import { type Git, gitIn, type GitSurroundings } from "./git.ts";
+import { type Git, gitIn, type GitSurroundings } from "./git-tree.ts";
 
 /** A git repository, seen from a folder in it. */
 export interface Repository {

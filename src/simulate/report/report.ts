@@ -582,7 +582,6 @@ export type SideLocation = NonNullable<ValueOf<typeof SIDE_LOCATION>>;
 export type CandidateReport = ValueOf<typeof CANDIDATE>;
 export type ResultReport = ValueOf<typeof RESULT>;
 export type ChangeGroup = ValueOf<typeof GROUP>;
-export type ReachedDestination = Pick<RoutePath, keyof typeof REACHED>;
 export type RoutePath = ValueOf<typeof ROUTE_PATH>;
 export type DataPath = ValueOf<typeof DATA_PATH>;
 export type ComparisonReport = ValueOf<typeof COMPARISON>;

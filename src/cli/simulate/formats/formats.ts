@@ -1,7 +1,7 @@
 import type { SimulationReport } from "../../../simulate/report/report.ts";
-import { formatBitbucket } from "./bitbucket.ts";
-import { formatGithub } from "./github.ts";
-import { formatGitlab } from "./gitlab.ts";
+import { formatBitbucket } from "./platforms.ts";
+import { formatGithub } from "./platforms.ts";
+import { formatGitlab } from "./platforms.ts";
 import { formatHtml } from "./html/format-html.ts";
 import { formatJson } from "../../../simulate/report/format-json.ts";
 import { formatJunit } from "./junit.ts";

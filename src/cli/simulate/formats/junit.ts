@@ -16,7 +16,7 @@ import {
   INCOMPLETE,
   NOT_JUDGED,
   SO_FAR,
-} from "./wording/messages.ts";
+} from "./model.ts";
 
 /** Defaults of a case; no time is measured. */
 const CASE = {

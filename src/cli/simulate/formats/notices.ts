@@ -9,8 +9,8 @@ import { screenOf, type ScreenRow } from "./screen/screen.ts";
 import type { AnnotationLevel } from "../../terminal/report.ts";
 import { waiverText, type AssertionModel, type ReportModel } from "./model.ts";
 import { printable, printableLines } from "../../terminal/printing.ts";
-import { changeWording, valueText, titleOf, worstChange } from "./wording/change-wording.ts";
-import { assertionLinesOf, coverageMessage, cutText, INCOMPLETE } from "./wording/messages.ts";
+import { changeWording, valueText, titleOf, worstChange } from "./wording/comparison.ts";
+import { assertionLinesOf, coverageMessage, cutText, INCOMPLETE } from "./model.ts";
 import { textDigest } from "../../../simulate/text-digest.ts";
 
 /** Subject of a notice: the rule id in SARIF. */

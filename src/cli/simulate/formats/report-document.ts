@@ -24,7 +24,7 @@ import {
   settingsSection,
   warningsSection,
 } from "./sections/checks.ts";
-import { ACCESS_WORDING } from "./wording/change-wording.ts";
+import { ACCESS_WORDING } from "./wording/comparison.ts";
 import {
   accessSentence,
   changeCounts,
@@ -33,7 +33,7 @@ import {
   promotionText,
   sideText,
 } from "./wording/comparison.ts";
-import { keptText } from "./wording/messages.ts";
+import { keptText } from "./model.ts";
 
 /** A simulation's report as every format for people prints it. */
 export interface ReportDocument {

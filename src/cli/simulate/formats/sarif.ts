@@ -9,7 +9,7 @@ import {
 import type { ReportModel } from "./model.ts";
 import { noticesOf, type Notice, type NoticeRule } from "./notices.ts";
 import { LATENT_SENTENCE } from "./wording/latent.ts";
-import { changeWording } from "./wording/change-wording.ts";
+import { changeWording } from "./wording/comparison.ts";
 
 const LEVELS: Readonly<Record<AnnotationLevel, SarifLevel>> = {
   error: "error",

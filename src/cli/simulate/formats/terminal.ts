@@ -1,8 +1,17 @@
-import { blockLines, inlineLine, sectionLines } from "../../document/terminal.ts";
-import { BLANK, line, renderLines, span } from "../../terminal/printing.ts";
+import { blockLines, inlineLine, sectionLines, TONE_STYLES } from "../../document/terminal.ts";
+import {
+  BLANK,
+  columnsOf,
+  line,
+  type Line,
+  padded,
+  printable,
+  renderLines,
+  span,
+} from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { documentOf } from "./report-document.ts";
-import { firstScreen } from "./screen/first-screen.ts";
+import type { Screen, ScreenRow } from "./screen/screen.ts";
 
 /**
  * The report for a person at a terminal: what is compared and how bad it is first, the sum of it
@@ -23,4 +32,108 @@ export function formatTerminal(report: ReportModel, context: FormatContext): str
     ...footer.map(inlineLine),
   ];
   return renderLines(lines, context);
+}
+
+/**
+ * Columns in which lines are counted: what is shown must not depend on how wide the terminal is.
+ */
+const USUAL_WIDTH = 100;
+
+/** A terminal of 24 lines shows them at once, with the prompt. */
+const MOST_LINES = 23;
+
+const TAGS = 8;
+
+/**
+ * The verdict, the facts, and the questions, in {@link MOST_LINES} lines of {@link USUAL_WIDTH}
+ * columns; in more where facts that are never left out need them.
+ */
+export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
+  const head = headLines(screen);
+  const tail = tailLines(screen, all);
+  const columns = whoColumns(screen);
+  const rows = screen.rows.map((row) => rowLines(row, columns));
+  const height = (lines: readonly Line[]): number =>
+    renderLines(lines, { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
+  const left = new Set<number>();
+  const body = (): readonly Line[] => {
+    if (left.size === 0) return rows.flat();
+    const tags = new Set([...left].map((index) => screen.rows[index]?.tag));
+    const more = `… ${left.size} more below: ${[...tags].join(", ")}`;
+    return [
+      ...rows.filter((_, index) => !left.has(index)).flat(),
+      line(0, span(`${padded("", TAGS)}${more}`, "dim")),
+    ];
+  };
+  const lines = (): readonly Line[] => [
+    ...head,
+    ...(rows.length === 0 ? [] : [BLANK, ...body()]),
+    ...(tail.length === 0 ? [] : [BLANK, ...tail]),
+  ];
+  // The last facts matter least.
+  for (const [index, row] of [...screen.rows.entries()].toReversed()) {
+    if (height(lines()) <= MOST_LINES) break;
+    if (!row.kept) left.add(index);
+  }
+  return lines();
+}
+
+function headLines({ verdict, tone, headline, location: where, facts }: Screen): readonly Line[] {
+  return [
+    line(
+      0,
+      span(padded(`${verdict}  `, TAGS), TONE_STYLES[tone], "bold"),
+      span(headline, "bold"),
+      span(where === "" ? "" : `   ${where}`, "dim"),
+    ),
+    line(0, span(facts.join("   "))),
+  ];
+}
+
+/** Names of assertions are long, and must not make the column of workspaces wide. */
+function whoColumns({ rows }: Screen): number {
+  const named = rows.filter(({ tag }) => tag !== "FAILS");
+  return Math.min(32, Math.max(0, ...named.map(({ who }) => columnsOf(printable(who)))));
+}
+
+function rowLines(
+  { tag, tone, who, text, calls, location: where, gates }: ScreenRow,
+  columns: number,
+): readonly Line[] {
+  const fails = gates.length === 0 || tag === "FAILS" ? "" : `fails ${gates.join(", ")}`;
+  const right = [calls, where, fails].filter((part) => part !== "").join("   ");
+  const first = line(
+    0,
+    span(padded(tag, TAGS), TONE_STYLES[tone], "bold"),
+    span(who === "" ? "" : `${padded(who, columns)}  `, "bold"),
+    span(text),
+    span(right === "" ? "" : `   ${right}`, "dim"),
+  );
+  const hang = TAGS + (who === "" || tag === "FAILS" ? 0 : columns + 2);
+  return [{ ...first, hang }];
+}
+
+/** The questions that a terminal prints. */
+const MOST_QUESTIONS = 5;
+
+function tailLines({ decide, explain, more, counts }: Screen, all: boolean): readonly Line[] {
+  const shown = decide.slice(0, MOST_QUESTIONS);
+  const further = decide.length - shown.length;
+  const questions = [
+    ...shown,
+    ...(further === 0 ? [] : [`… ${further} more; --format markdown has them all`]),
+  ];
+  return [
+    ...questions.map((question, index) => ({
+      ...line(0, span(padded(index === 0 ? "Decide: " : "", TAGS), "bold"), span(question)),
+      hang: TAGS,
+    })),
+    ...(explain === null
+      ? []
+      : [{ ...line(0, span("explain: ", "bold"), span(explain)), whole: true }]),
+    ...(more === ""
+      ? []
+      : [{ ...line(0, span("More: ", "bold"), span(all ? more : `${more}   --all`)), hang: 6 }]),
+    ...(counts === "" ? [] : [line(0, span("Facts: ", "bold"), span(counts))]),
+  ];
 }

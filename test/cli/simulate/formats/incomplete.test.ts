@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FORMATS, type Format } from "../../../../src/cli/simulate/formats/formats.ts";
-import { cutText } from "../../../../src/cli/simulate/formats/wording/messages.ts";
+import { cutText } from "../../../../src/cli/simulate/formats/model.ts";
 import type { AssertionsReport, SimulationReport } from "../../../../src/simulate/report/report.ts";
 import { textOf } from "../html/page-tokens.ts";
 import { assertion, assertions, everything, HOSTILE, named, report } from "./report-fixture.ts";

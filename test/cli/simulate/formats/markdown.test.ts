@@ -266,6 +266,11 @@ describe("names from files", () => {
     );
   });
 
+  test("a combining mark is no letter", () => {
+    const { markup } = readMarkdown(shown(named("\u0345")));
+    expect(markup).not.toContain("\u0345");
+  });
+
   test.each(HOSTILE)("%j does nothing", (text) => {
     const { markup } = readMarkdown(shown(named(text)));
     expect(markup).not.toMatch(/@|https?:|\]\(|script|owned|#12/);

@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from "vitest";
 import { formatMarkdown } from "../../../../src/cli/simulate/formats/markdown.ts";
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
 import { effectsOf, isCounted } from "../../../../src/cli/simulate/formats/screen/effects.ts";
-import { firstScreen } from "../../../../src/cli/simulate/formats/screen/first-screen.ts";
+import { firstScreen } from "../../../../src/cli/simulate/formats/terminal.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
 import type { CompiledPolicies } from "../../../../src/policy/compile-policies.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { verdictOf, type FailOnValue } from "../../../../src/cli/simulate/exit-code.ts";
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
-import { firstScreen } from "../../../../src/cli/simulate/formats/screen/first-screen.ts";
+import { firstScreen } from "../../../../src/cli/simulate/formats/terminal.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { spentRows } from "../../../../src/cli/simulate/formats/screen/cause-rows.ts";
 import { comparison, everything, NEWLY_DENIED } from "./report-fixture.ts";

@@ -14,12 +14,12 @@ import {
   changeWording,
   titleOf,
   worstChange,
-} from "../../../../src/cli/simulate/formats/wording/change-wording.ts";
+} from "../../../../src/cli/simulate/formats/wording/comparison.ts";
 import {
   accessSentence,
   policyDifferences,
 } from "../../../../src/cli/simulate/formats/wording/comparison.ts";
-import { evidenceCautions } from "../../../../src/cli/simulate/formats/wording/messages.ts";
+import { evidenceCautions } from "../../../../src/cli/simulate/formats/model.ts";
 import {
   explainCommand,
   shellArgument,

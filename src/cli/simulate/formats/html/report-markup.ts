@@ -9,7 +9,7 @@ import {
 import { CHANGE_KINDS } from "../../../../simulate/change-kind.ts";
 import { capitalised } from "../../../terminal/printing.ts";
 import type { ReportDocument } from "../report-document.ts";
-import { changeWording } from "../wording/change-wording.ts";
+import { changeWording } from "../wording/comparison.ts";
 import { figureMarkup } from "./figure-markup.ts";
 
 /** The report without the frame of a page: the console shows it too. */

@@ -16,7 +16,7 @@ import { groupsOfCause } from "../../../../simulate/report/cause-parts.ts";
 import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
 import type { Verdict } from "../../exit-code.ts";
-import { worstChange } from "../wording/change-wording.ts";
+import { worstChange } from "../wording/comparison.ts";
 import { areJoined, conditionsText, isWithin } from "./conditions.ts";
 import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
 

@@ -1,17 +1,21 @@
 import {
+  at,
   type Block,
   type Item,
   type List,
-  type Section,
-  type Tone,
-  at,
   name,
   names,
   quoted,
+  type Section,
   strong,
+  type Tone,
 } from "../../../document/document.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-import type { AssertionResult, EvidenceReport } from "../../../../simulate/report/report.ts";
+import type {
+  AssertionResult,
+  EvidenceReport,
+  SettingChange,
+} from "../../../../simulate/report/report.ts";
 import {
   amountText,
   capitalised,
@@ -20,13 +24,20 @@ import {
   numberText,
   percentageText,
 } from "../../../terminal/printing.ts";
-import { waiverText, type AssertionModel, type CoverageModel, type ReportModel } from "../model.ts";
+import {
+  type AssertionModel,
+  type CoverageModel,
+  evidenceCautions,
+  NOT_JUDGED,
+  type ReportModel,
+  SO_FAR,
+  waiverText,
+} from "../model.ts";
 import { routeText } from "../screen/effect-text.ts";
-import { valueText } from "../wording/change-wording.ts";
+import { valueText } from "../wording/comparison.ts";
 import { LATENT_SENTENCE, LATENT_TITLE, latentLimits, latentText } from "../wording/latent.ts";
-import { evidenceCautions, NOT_JUDGED, SO_FAR } from "../wording/messages.ts";
 import { sampleText } from "../wording/results.ts";
-import { settingText } from "../wording/settings.ts";
+import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
 
 const STATUS_TONES: Readonly<Record<AssertionResult["status"], Tone>> = {
   FAIL: "stop",
@@ -331,4 +342,56 @@ function seenBlocks(
       })),
     }),
   ];
+}
+
+/**
+ * Characters of one side of a change; what both sides begin and end with is left out of longer
+ * ones.
+ */
+const LONGEST_VALUE = 90;
+const CONTEXT = 24;
+
+/** A setting that differs, in parts. */
+interface SettingText {
+  readonly mark: "+" | "-" | "~";
+  readonly path: string;
+  /** `https://a.example/v1 → https://b.example/v1` */
+  readonly values: string;
+  /** Why no class shows it, or which gate it meets; empty where it decides. */
+  readonly note: string;
+}
+
+function settingText(change: SettingChange): SettingText {
+  const { path, before, after, effect, gate } = change;
+  const [was, is] = shortened(before ?? "not set", after ?? "not set");
+  const notes = [effect === "decides" ? "" : SETTING_EFFECTS[effect].sentence, gate ?? ""].filter(
+    (note) => note !== "",
+  );
+  return {
+    mark: before === null ? "+" : after === null ? "-" : "~",
+    path,
+    values: `${was} → ${is}`,
+    note: notes.join("; "),
+  };
+}
+
+/** Without what is the same on both sides, so that the difference of long values is seen. */
+function shortened(before: string, after: string): readonly [string, string] {
+  if (before.length <= LONGEST_VALUE && after.length <= LONGEST_VALUE) return [before, after];
+  // By characters: half of one cannot be printed.
+  const [was, is] = [Array.from(before), Array.from(after)];
+  const least = Math.min(was.length, is.length);
+  let start = 0;
+  while (start < least && was[start] === is[start]) start += 1;
+  let end = 0;
+  while (end < least - start && was.at(-1 - end) === is.at(-1 - end)) end += 1;
+  const part = (all: readonly string[]): string => {
+    const [from, to] = [
+      Math.max(0, start - CONTEXT),
+      Math.min(all.length, all.length - end + CONTEXT),
+    ];
+    const shown = all.slice(from, Math.min(to, from + 2 * LONGEST_VALUE));
+    return `${from > 0 ? "…" : ""}${shown.join("")}${from + shown.length < all.length ? "…" : ""}`;
+  };
+  return [part(was), part(is)];
 }

@@ -16,13 +16,19 @@ import type {
   RoutePath,
 } from "../../../../simulate/report/report.ts";
 import type { View } from "../../../../simulate/sample-request.ts";
-import { numberText, scopeText, seenText, shapesText } from "../../../terminal/printing.ts";
+import {
+  amountText,
+  listText,
+  numberText,
+  scopeText,
+  seenText,
+  shapesText,
+} from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { routeText } from "../screen/effect-text.ts";
 import { effectsOf } from "../screen/effects.ts";
-import { changeWording, titleOf, worstChange } from "../wording/change-wording.ts";
+import { changeWording, titleOf, worstChange } from "../wording/comparison.ts";
 import { commonOf, compareResults, sampleText } from "../wording/results.ts";
-import { destinationText, ROUTE_PATHS_TITLE, routePathText } from "../wording/settings.ts";
 
 export const VIEW_LABELS: Readonly<Record<View, string>> = {
   declared: "As declared",
@@ -83,7 +89,7 @@ function viewSections(
     })),
   };
   return [
-    section("route-paths", ROUTE_PATHS_TITLE, "None.", [routes]),
+    section("route-paths", "Routes that reach a new destination", "None.", [routes]),
     section(
       "new-paths",
       "New data paths",
@@ -121,8 +127,10 @@ function kindsList({ kinds }: ComparisonReport, view: View): List {
 }
 
 function routePathItem(path: RoutePath): Item {
-  const { route, operations } = path;
-  return pathItem({ ...path, routes: [route] }, operations, "+", [quoted(routePathText(path))]);
+  const { route, operations, location } = path;
+  const where = location === null ? null : ", ";
+  const text = [quoted(routePathText(path)), where, at(location)];
+  return pathItem({ ...path, routes: [route] }, operations, "+", [text]);
 }
 
 function dataPathItem(path: DataPath, mark: "+" | "-"): Item {
@@ -203,4 +211,22 @@ function groupItem(group: ChangeGroup, view: View): Item {
       region: [...new Set(candidates.map(({ region }) => region))],
     },
   };
+}
+
+/** "openai-us in us", with both hosts where the provider's host differs. */
+function destinationText({
+  provider,
+  region,
+  host,
+  other_host: other,
+}: DataPath | RoutePath): string {
+  return `${provider} in ${region}${other === null ? "" : ` at ${host} (${other} on the other side)`}`;
+}
+
+/** "chat-eu for shop → openai-us in us (4 operations)" */
+function routePathText(path: RoutePath): string {
+  const { route, workspace, operations } = path;
+  const what =
+    operations.length > 2 ? amountText(operations.length, "operation") : listText(operations);
+  return `${routeText(route)} for ${workspace} → ${destinationText(path)} (${what})`;
 }
