@@ -181,8 +181,13 @@ async function slowPolicies(
       units === null
         ? `takes more than the limit of ${EVALUATION_FUEL} units of work, so its requests would be denied with POLICY_TIMEOUT`
         : `takes ${units} of the ${EVALUATION_FUEL} units of work that are allowed`;
-    const message = `an evaluation ${figure} (workspace ${workspace}, route ${route})`;
-    return [finding("POLICY_SLOW", { file, line: 1, column: 1 }, message)];
+    return [
+      finding(
+        "POLICY_SLOW",
+        { file, line: 1, column: 1 },
+        `an evaluation ${figure} (workspace ${workspace}, route ${route})`,
+      ),
+    ];
   });
 }
 

@@ -53,9 +53,11 @@ export const init = flagCommand(
     const { ask = askOnTerminal } = io;
     const answer = async (given: string | undefined, question: string): Promise<string> =>
       given ?? (isInteractive ? (await ask(question)).trim() : "");
-    const known = `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `;
     const answers = readAnswers({
-      providers: await answer(values.providers, known),
+      providers: await answer(
+        values.providers,
+        `Providers, separated by commas (${PRESET_NAMES.join(", ")}): `,
+      ),
       workspace: await answer(values.workspace, `Workspace (${DEFAULT_WORKSPACE}): `),
       regions: await answer(values.regions, "Regions wanted, such as eu (anywhere): "),
       noTraining: await answer(

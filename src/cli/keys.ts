@@ -158,8 +158,12 @@ async function create(values: Values, io: CommandIo): Promise<number> {
   await refuseUndeclaredNames(values, options, io);
   refuseNewDatabase(values, io);
   await withStore(values.database, io, true, (store) => store.keys.create(created.record));
-  const note = "Keep the key now; it is not shown again.";
-  printSecret(created, note, { json, quiet: values.quiet }, io);
+  printSecret(
+    created,
+    "Keep the key now; it is not shown again.",
+    { json, quiet: values.quiet },
+    io,
+  );
   return EXIT.ok;
 }
 
@@ -214,8 +218,12 @@ async function rotate(values: Values, io: CommandIo, argument: string): Promise<
   });
   if (rotated === null) throw noSuchKey();
   const until = formatTime(rotated.previous.expiresAt);
-  const note = `It replaces ${id}, which works until ${until}. Keep the key now; it is not shown again.`;
-  printSecret(rotated, note, { json, quiet: values.quiet }, io);
+  printSecret(
+    rotated,
+    `It replaces ${id}, which works until ${until}. Keep the key now; it is not shown again.`,
+    { json, quiet: values.quiet },
+    io,
+  );
   return EXIT.ok;
 }
 

@@ -190,9 +190,14 @@ const SUMMARY_HEAD = [
 /** Counts by group, the reasons of denials, and the policies in shadow. */
 function summaryTable(answer: SummaryAnswer): string {
   const { window, totals, verdicts, shadows } = answer;
-  const remark = `complete until ${window.complete_until}`;
   return workspaceText([
-    ...groupLines<Measures>(answer, totals, SUMMARY_HEAD, summaryCells, remark),
+    ...groupLines<Measures>(
+      answer,
+      totals,
+      SUMMARY_HEAD,
+      summaryCells,
+      `complete until ${window.complete_until}`,
+    ),
     ...section(
       ["denied or refused", "policy", "constraint", "reason"],
       verdicts.map((line) => [

@@ -192,8 +192,16 @@ function obligationItem(obligation: JsonObject): Item {
   const effect = textOf(obligation, "effect");
   const consequence =
     effect === "none" ? "changes nothing here" : effect === "applied" ? "applies" : "would apply";
-  const text = `${name}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${consequence}`;
-  return { cells: [located(quoted(text), obligation["location"])] };
+  return {
+    cells: [
+      located(
+        quoted(
+          `${name}: ${textOf(obligation, "kind")} ${textOf(obligation, "value")}, ${consequence}`,
+        ),
+        obligation["location"],
+      ),
+    ],
+  };
 }
 
 /** A text with its location in the files, where that is known. */

@@ -270,9 +270,13 @@ async function residencyPolicy(): Promise<PlannedPolicy> {
 
 function reportNothing({ findings, report }: ImportedConfiguration): void {
   for (const { outcome, source, line, file, text } of report.list()) {
-    const message = `${source}: not carried over: ${text}`;
     if (outcome === "left_out" || outcome === "decide")
-      findings.add("WRONG_VALUE", { line, column: 1, file }, message, "");
+      findings.add(
+        "WRONG_VALUE",
+        { line, column: 1, file },
+        `${source}: not carried over: ${text}`,
+        "",
+      );
   }
   findings.add(
     "WRONG_VALUE",

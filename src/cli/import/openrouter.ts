@@ -40,12 +40,11 @@ export function importOpenRouter(source: ImportedText, imported: ImportedConfigu
   const { findings, report, routes } = imported;
   const items = modelLines(source) ?? rowsOf(source, imported);
   if (items.length === 0 && !findings.failed) {
-    const hint = "write one id a line, such as `anthropic/claude-sonnet-4.5`";
     findings.add(
       "MISSING_KEY",
       { line: 1, column: 1, file: source.shown },
       "there is no model id in the file",
-      hint,
+      "write one id a line, such as `anthropic/claude-sonnet-4.5`",
     );
   }
   for (const item of items) addModel(item, imported);
@@ -79,8 +78,12 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
   );
   const id = node.kind === "scalar" ? String(node.value) : fields.text("id");
   if (id === null || !ID.test(id)) {
-    const hint = "write it as OpenRouter does, `maker/model`";
-    findings.add("WRONG_VALUE", item.at, "this is not a model id", hint);
+    findings.add(
+      "WRONG_VALUE",
+      item.at,
+      "this is not a model id",
+      "write it as OpenRouter does, `maker/model`",
+    );
     return;
   }
   if (routes.some((route) => route.id === id)) {

@@ -338,8 +338,12 @@ export class Fields implements Spot {
   }
 
   missing(name: string, hint: string): void {
-    const message = `${describeSafely([...this.path, name])} is missing`;
-    this.#reading.findings.add("MISSING_KEY", this.at, message, hint);
+    this.#reading.findings.add(
+      "MISSING_KEY",
+      this.at,
+      `${describeSafely([...this.path, name])} is missing`,
+      hint,
+    );
   }
 
   /** A finding about the value of a member. */
@@ -348,8 +352,12 @@ export class Fields implements Spot {
   }
 
   #wrongType({ path, at }: Spot, expected: string): void {
-    const message = `${describeSafely(path)} must be ${expected}`;
-    this.#reading.findings.add("WRONG_TYPE", at, message, "correct it in the source");
+    this.#reading.findings.add(
+      "WRONG_TYPE",
+      at,
+      `${describeSafely(path)} must be ${expected}`,
+      "correct it in the source",
+    );
   }
 }
 

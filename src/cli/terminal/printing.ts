@@ -212,8 +212,10 @@ export function nameLine(
   columns: number,
   ...spans: readonly (Span | string)[]
 ): Line {
-  const space = `${padded(name, columns).slice(name.length)}  `;
-  return { ...line(indent, span(name, "dim"), space, ...spans), hang: indent + columns + 2 };
+  return {
+    ...line(indent, span(name, "dim"), `${padded(name, columns).slice(name.length)}  `, ...spans),
+    hang: indent + columns + 2,
+  };
 }
 
 export function commandLine(indent: number, name: string, columns: number, command: string): Line {

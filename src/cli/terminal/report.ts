@@ -89,8 +89,10 @@ function formatTerminal(
   const blocks = diagnostics.map((diagnostic) => {
     const { severity, code, file, line, column, hint } = diagnostic;
     const margin = " ".repeat(String(line).length);
-    const head = `${paint(severity === "error" ? "red" : "yellow", severity)} ${paint("bold", code)}: ${printable(diagnostic.message)}`;
-    const lines = [head, `${margin}${paint("dim", "-->")} ${printable(file)}:${line}:${column}`];
+    const lines = [
+      `${paint(severity === "error" ? "red" : "yellow", severity)} ${paint("bold", code)}: ${printable(diagnostic.message)}`,
+      `${margin}${paint("dim", "-->")} ${printable(file)}:${line}:${column}`,
+    ];
     const excerpt = excerptOf(diagnostic, diagnostics, sources);
     if (excerpt !== null)
       lines.push(
@@ -101,8 +103,9 @@ function formatTerminal(
     return `${lines.join("\n")}\n`;
   });
   const { errors, warnings } = count(diagnostics);
-  const sum = `${amountText(errors, "error")}, ${amountText(warnings, "warning")}\n`;
-  return [...blocks, sum].join("\n");
+  return [...blocks, `${amountText(errors, "error")}, ${amountText(warnings, "warning")}\n`].join(
+    "\n",
+  );
 }
 
 function acceptedLine({ code, file, line, column, reason }: AcceptedWarning): string {

@@ -146,8 +146,11 @@ export class ImportedConfiguration implements Reading {
     if (routes.size === 0) return;
     this.labels.add(GUARDRAIL_REPLACED);
     this.policies.push(guardrailPolicy(routes, GUARDRAIL_REPLACED));
-    const text = `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${GUARDRAIL_REPLACED}\`, then promote it (docs/policy-lifecycle.md)`;
-    this.report.add("decide", spot, text);
+    this.report.add(
+      "decide",
+      spot,
+      `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${GUARDRAIL_REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
+    );
   }
 
   /** One model at one provider. @returns the reason where the row is impossible. */

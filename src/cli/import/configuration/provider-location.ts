@@ -206,8 +206,11 @@ export function missingAddress(
   why: string,
   { report }: Reading,
 ): Address {
-  const text = `${why}: write it into \`base_url\` instead of the placeholder, which \`check\` reports until then`;
-  report.add("decide", spot, text);
+  report.add(
+    "decide",
+    spot,
+    `${why}: write it into \`base_url\` instead of the placeholder, which \`check\` reports until then`,
+  );
   return {
     base: MISSING_ADDRESS,
     missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${spot.at.line}`),
@@ -243,9 +246,12 @@ export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
     );
   }
   if (NUMBER_HOST.test(text) && !URL.canParse(text)) {
-    const why =
-      "no URL can have this host, because its last part is a number. Give the server another name";
-    return missingAddress(null, spot, why, reading);
+    return missingAddress(
+      null,
+      spot,
+      "no URL can have this host, because its last part is a number. Give the server another name",
+      reading,
+    );
   }
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
     findings.add(
@@ -267,6 +273,10 @@ export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
     report.add("left_out", spot, "the query of the URL: base URLs have none");
   const base = `${protocol}//${host}${pathname}`.replace(/\/+$/, "").replace(OPERATION_PATH, "");
   if (!looksLikeSecret(base)) return { base, missing: null };
-  const why = "the address looks as if it held a credential, so it is not carried over";
-  return missingAddress(null, spot, why, reading);
+  return missingAddress(
+    null,
+    spot,
+    "the address looks as if it held a credential, so it is not carried over",
+    reading,
+  );
 }

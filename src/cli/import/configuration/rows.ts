@@ -458,8 +458,11 @@ export function literalKey(
   secrets: Secrets,
 ): string {
   const variable = secrets.literal(fields.text(name) ?? "", suggested, fields.spot(name));
-  const moved = `this line holds a key: put it into the environment as \`${variable}\``;
-  fields.note("decide", name, moved);
+  fields.note(
+    "decide",
+    name,
+    `this line holds a key: put it into the environment as \`${variable}\``,
+  );
   return variable;
 }
 

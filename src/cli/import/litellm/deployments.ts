@@ -45,8 +45,11 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
     /** Reports unread members, after the last model of a wildcard. */
     finish: (): void => {
       if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
-        const why = "no route has this row: the line of its `model` has the reason";
-        imported.report.add("left_out", row, why);
+        imported.report.add(
+          "left_out",
+          row,
+          "no route has this row: the line of its `model` has the reason",
+        );
         return;
       }
       params.noteRest(knownKeys.litellm_params);
@@ -72,8 +75,11 @@ function withCredential(
     report.add("carried", item, "provider with this credential");
     return own.over(found);
   }
-  const lacks = "`credential_list` has no such credential: write `auth` of the provider";
-  report.add("decide", item, lacks);
+  report.add(
+    "decide",
+    item,
+    "`credential_list` has no such credential: write `auth` of the provider",
+  );
   // A stored credential may have an address besides its key.
   return own.first(ADDRESSES) === null ? own.with("api_base", `${REFERENCE}${name}`) : own;
 }
@@ -226,8 +232,11 @@ function priceOf(
   const { input = null, output = null, ...further } = usd;
   if (operation === "generate" && (input === null || output === null)) {
     const from = info.has("input_cost_per_token") ? info : params;
-    const why = "only one of the two prices is given: `price` needs `input` and `output`";
-    report.add("decide", from.spot("input_cost_per_token"), why);
+    report.add(
+      "decide",
+      from.spot("input_cost_per_token"),
+      "only one of the two prices is given: `price` needs `input` and `output`",
+    );
     return null;
   }
   for (const note of carried) note();

@@ -32,8 +32,12 @@ export async function importLiteLlm(
   imported: ImportedConfiguration,
 ): Promise<void> {
   const { findings, secrets } = imported;
-  const rule = "the file must be a mapping of sections";
-  const tree = parseMapping(file, findings, rule, "begin it with `model_list:`");
+  const tree = parseMapping(
+    file,
+    findings,
+    "the file must be a mapping of sections",
+    "begin it with `model_list:`",
+  );
   const whole = tree === null ? null : await withIncludes(tree, file, imported);
   if (whole === null) return;
   // No literal key may get the name of a variable that the source reads.

@@ -220,8 +220,12 @@ function addressOf(
   if (given === null) {
     if (row.base !== undefined) return { base: row.base, missing: null };
     if (row.preset !== null && row.hasNoDefault !== true) return null;
-    const why = `LiteLLM reads the address from \`${variable}\``;
-    return missingAddress(variable, params, why, imported);
+    return missingAddress(
+      variable,
+      params,
+      `LiteLLM reads the address from \`${variable}\``,
+      imported,
+    );
   }
   const written = textOf(given);
   const set = written.startsWith(REFERENCE)

@@ -71,8 +71,12 @@ export function routeSettings({ router, litellm }: Settings, { report }: Reading
           section.itemsOf(item).filter(({ node }) => (node.kind === "scalar") === isText),
         );
         for (const one of others ?? []) {
-          const why = "a fallback with parameters of its own: write a route for it";
-          report.add("decide", one, why, "whole");
+          report.add(
+            "decide",
+            one,
+            "a fallback with parameters of its own: write a route for it",
+            "whole",
+          );
         }
         fallbacks.set(
           name,
@@ -195,15 +199,23 @@ export function addRoutes(
   for (const { alias, name, spot } of aliases) {
     const group = groups.get(name);
     if (group === undefined) {
-      const why = `the alias stands for ${quote(name)}, which is not a route`;
-      report.add("decide", spot, why, "whole");
+      report.add(
+        "decide",
+        spot,
+        `the alias stands for ${quote(name)}, which is not a route`,
+        "whole",
+      );
       continue;
     }
     const id = imported.routeNames.take(asName(alias, "alias"));
     addRoute(group, id, groups, settings, imported);
     ids.set(alias, id);
-    const same = `route ${quote(id)} with the endpoints of ${quote(group.id)}`;
-    report.add("carried", spot, same, "whole");
+    report.add(
+      "carried",
+      spot,
+      `route ${quote(id)} with the endpoints of ${quote(group.id)}`,
+      "whole",
+    );
   }
   return ids;
 }
@@ -223,8 +235,11 @@ function groupOf(
       operation === "embed"
         ? "its vectors cannot be compared with those"
         : "its kind of call differs from that";
-    const reason = `not part of route ${quote(name)}: ${why} of the first row of this name`;
-    report.add("left_out", params, reason);
+    report.add(
+      "left_out",
+      params,
+      `not part of route ${quote(name)}: ${why} of the first row of this name`,
+    );
     endpoints.splice(endpoints.indexOf(endpoint), 1);
     return false;
   });
@@ -233,11 +248,19 @@ function groupOf(
   const later = sorted.slice(first.length);
   for (const { params } of first)
     params.note("carried", "order", "`primary` or `peers` of the route");
-  const tried = "fallback of the route; those of one order are tried one after another";
-  for (const { params } of later) params.note("changed", "order", tried);
+  for (const { params } of later)
+    params.note(
+      "changed",
+      "order",
+      "fallback of the route; those of one order are tried one after another",
+    );
   const id = routeNames.take(asName(name, "route"));
-  const renamed = `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`;
-  if (id !== name) report.add("changed", head.params, renamed);
+  if (id !== name)
+    report.add(
+      "changed",
+      head.params,
+      `the route is called ${quote(id)}: names have letters, digits, and . _ : / -`,
+    );
   return { name, id, first, later };
 }
 
@@ -314,8 +337,12 @@ function fallbacksOf(
     else if (group === undefined)
       report.add("decide", spot, `names ${quote(text)}, which is not a route`);
     else if (other === undefined || !canReplace(other.endpoint, head.endpoint)) {
-      const why = `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`;
-      if (settings.fallbacks.has(name)) report.add("left_out", spot, why);
+      if (settings.fallbacks.has(name))
+        report.add(
+          "left_out",
+          spot,
+          `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`,
+        );
     } else {
       report.add("carried", spot, `fallback of route ${quote(name)}`);
       if (group.first.length > 1 && listedAfter(text, settings).length === 0)
@@ -372,16 +399,22 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
     if (listed !== null) {
       lists.set(label, listed);
       labels.add(label);
-      const list = `policy \`key-routes\`, for keys with the label \`${label}\``;
-      report.add("carried", key.spot("models"), list);
+      report.add(
+        "carried",
+        key.spot("models"),
+        `policy \`key-routes\`, for keys with the label \`${label}\``,
+      );
     }
     const routes = listed ?? workspaces.find(({ id }) => id === workspace)?.routes ?? [];
     const limits = limitFlags(limitsOf(key, isPriced(imported, routes)));
     keyCommands.push(
       `signalbox keys create --workspace ${workspace} --scopes inference,catalogue:read --owner ${owner} --expires 90d${listed === null ? "" : ` --labels ${label}`}${limits}`,
     );
-    const anew = `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``;
-    report.add("decide", key, anew);
+    report.add(
+      "decide",
+      key,
+      `make the key anew with the command below "Keys to make", for workspace \`${workspace}\``,
+    );
     key.note("carried", ["key_alias", "team_id", "blocked"], "owner and workspace of the key");
     key.noteRest(knownKeys.teams_and_keys);
   }

@@ -28,8 +28,12 @@ interface PortkeyImport {
  */
 export function importPortkey(file: ImportedFile, imported: ImportedConfiguration): void {
   const { findings, report, routes, policies } = imported;
-  const rule = "the file must be a config, an object";
-  const tree = parseMapping(file, findings, rule, "begin it with `strategy` or `targets`");
+  const tree = parseMapping(
+    file,
+    findings,
+    "the file must be a config, an object",
+    "begin it with `strategy` or `targets`",
+  );
   if (tree === null) return;
   const root = new Fields(tree, [], imported);
   const run: PortkeyImport = { imported, branching: new Map(), guarded: new Set() };
@@ -336,8 +340,12 @@ function planOf(
   const all = settingsOfAll([settings, ...plans]);
   if (!isBalanced) return { tiers: plans.flatMap(({ tiers }) => tiers), ...all };
   const later = plans.flatMap(({ tiers }) => tiers.slice(1));
-  const shared = "fallbacks of single targets are fallbacks of the whole load-balanced group";
-  if (later.length > 0) report.add("changed", fields.spot("strategy"), shared);
+  if (later.length > 0)
+    report.add(
+      "changed",
+      fields.spot("strategy"),
+      "fallbacks of single targets are fallbacks of the whole load-balanced group",
+    );
   // A member's share is that of its target among the others.
   const first = plans.flatMap(({ tiers: [tier = []], weight }) => {
     const sum = tier.reduce((total, row) => total + row.weight, 0);
@@ -370,12 +378,19 @@ function chooseTargets(
   for (const row of rows) if (row !== chosen) report.add("left_out", row, why);
   if (isConditional) {
     strategy.item("conditions");
-    const inner =
-      "a condition inside another strategy: only its default target is written; write routes for the others";
-    report.add("decide", spot, inner, "whole");
+    report.add(
+      "decide",
+      spot,
+      "a condition inside another strategy: only its default target is written; write routes for the others",
+      "whole",
+    );
   } else if (mode !== "single") {
-    const hint = "write single, fallback, loadbalance or conditional";
-    findings.add("WRONG_VALUE", spot.at, "there is no such mode", hint);
+    findings.add(
+      "WRONG_VALUE",
+      spot.at,
+      "there is no such mode",
+      "write single, fallback, loadbalance or conditional",
+    );
   }
   return chosen === undefined ? [] : [chosen];
 }
@@ -396,8 +411,12 @@ function addPlan(
   if (first === undefined) return [];
   const fits = ({ endpoint }: Tier[number]): boolean => {
     const isFit = canReplace(endpoint, first.endpoint);
-    const why = "cannot stand in for the first target: another kind of call, or other vectors";
-    if (!isFit) report.add("left_out", endpoint.spot, why);
+    if (!isFit)
+      report.add(
+        "left_out",
+        endpoint.spot,
+        "cannot stand in for the first target: another kind of call, or other vectors",
+      );
     return isFit;
   };
   const add = (

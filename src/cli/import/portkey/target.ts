@@ -70,9 +70,12 @@ export function endpointOf(
     rowOf(PROVIDERS, vendorName ?? slug) ??
     null;
   if (slug === null || (known === null && looksLikeSecret(slug))) {
-    const hint =
-      "add `provider` or a model such as `@openai/gpt-5` to it, or give `--provider SLUG=PRESET`";
-    findings.add("MISSING_KEY", fields.at, "the target does not name its provider", hint);
+    findings.add(
+      "MISSING_KEY",
+      fields.at,
+      "the target does not name its provider",
+      "add `provider` or a model such as `@openai/gpt-5` to it, or give `--provider SLUG=PRESET`",
+    );
     return null;
   }
   const deployment = fields.text("deployment_id") ?? fields.text("azure_deployment_id");
@@ -181,8 +184,12 @@ function addressOf(
     .rows("secret_mappings")
     .some((row) => row.text("target_field") === "custom_host");
   if (!isOwn && !isSecret) return null;
-  const why = "the address is not in the source: `custom_host` would have it";
-  return missingAddress(slug, fields, why, imported);
+  return missingAddress(
+    slug,
+    fields,
+    "the address is not in the source: `custom_host` would have it",
+    imported,
+  );
 }
 
 /** The variable of a target's key; `null` for providers without one. */

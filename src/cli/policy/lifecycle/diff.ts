@@ -173,8 +173,16 @@ function diffLines(diffs: readonly ModuleDiff[]): readonly Line[] {
       wholeLine(0, span(`--- ${patch.oldFileName}`, "bold")),
       wholeLine(0, span(`+++ ${patch.newFileName}`, "bold")),
       ...patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => {
-        const range = `@@ -${rangeText(oldStart, oldLines)} +${rangeText(newStart, newLines)} @@`;
-        return [wholeLine(0, span(range, "cyan")), ...lines.map(sourceLine)];
+        return [
+          wholeLine(
+            0,
+            span(
+              `@@ -${rangeText(oldStart, oldLines)} +${rangeText(newStart, newLines)} @@`,
+              "cyan",
+            ),
+          ),
+          ...lines.map(sourceLine),
+        ];
       }),
     ];
   });

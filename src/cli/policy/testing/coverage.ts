@@ -126,8 +126,12 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
       effect === "gate"
         ? `pass[${constraint}] := value if {\n\t${printed("pass")}\n\tvalue := pass_${mark}[${constraint}]\n}`
         : `pass[${constraint}] contains id if {\n\t${printed("pass")}\n\tsome id in pass_${mark}[${constraint}]\n}`;
-    const reason = `reason[${constraint}] := value if {\n\t${printed("reason")}\n\tvalue := reason_${mark}[${constraint}]\n}`;
-    return hasReason ? [passes, reason] : [passes];
+    return hasReason
+      ? [
+          passes,
+          `reason[${constraint}] := value if {\n\t${printed("reason")}\n\tvalue := reason_${mark}[${constraint}]\n}`,
+        ]
+      : [passes];
   });
   return `package signalbox.policy[${JSON.stringify(contract.id.replaceAll("-", "_"))}]\n\n${rules.join("\n\n")}\n`;
 }
@@ -243,16 +247,19 @@ export function gapsOf(
     for (const [verdict, code, gateInput, setInput] of VERDICT_GAPS) {
       if (verdicts[verdict] > 0) continue;
       const input = effect === "gate" ? gateInput : setInput;
-      const message = `no test has seen ${constraint} ${verdict}`;
-      report(code, location, message, `Query pass.${constraint} with an input ${input}.`);
+      report(
+        code,
+        location,
+        `no test has seen ${constraint} ${verdict}`,
+        `Query pass.${constraint} with an input ${input}.`,
+      );
     }
     for (const { reason } of reasons.filter(({ tests }) => tests === 0)) {
-      const hint = "Test an input that fails for this reason, or remove the reason from METADATA.";
       report(
         "REASON_NEVER_SEEN",
         location,
         `no test has seen ${constraint} give the reason ${reason}`,
-        hint,
+        "Test an input that fails for this reason, or remove the reason from METADATA.",
       );
     }
   }
