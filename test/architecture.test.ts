@@ -158,7 +158,6 @@ describe("the shape of the house", () => {
       "src/canon/json.ts",
       // A script of the page; objects whose names are ours; a string; numbers.
       "src/cli/simulate/formats/html/script.ts",
-      "src/cli/explain/flags.ts",
       "src/cli/policy/testing/coverage.ts",
       "src/dispatch/credentials/google-headers.ts",
       "src/policy/toolchain/toolchain.ts",

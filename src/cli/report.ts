@@ -22,7 +22,7 @@ import {
 import { html, rawElement, sectionMarkup } from "./document/html.ts";
 import { Comment, writeSections } from "./document/markdown.ts";
 import { walkPolicyLog } from "./evidence/verify.ts";
-import { formatLink } from "./evidence/verified.ts";
+import { formatLink } from "./evidence/verify.ts";
 import { PAGE_STYLE } from "./simulate/formats/html/style.ts";
 import {
   DATABASE_HELP,

@@ -108,7 +108,7 @@ function groupLines<Group>(
 ): readonly string[] {
   const labels = names.length === 0 ? [""] : names;
   const rows = groups.map((group) => [
-    ...names.map((name) => labelOf(group.group[name])),
+    ...names.map((name) => String(group.group[name] ?? "-")),
     ...cellsOf(group),
   ]);
   const first = ["total", ...labels.slice(1).map(() => ""), ...cellsOf(total)];
@@ -117,10 +117,6 @@ function groupLines<Group>(
     ...tableRows([[...labels, ...head], first, ...rows], labels.length),
     ...(truncated ? [`(the ${groups.length} groups with the most requests; there are more)`] : []),
   ];
-}
-
-function labelOf(value: JsonObject[string]): string {
-  return typeof value === "string" ? value : "-";
 }
 
 function workspaceText(lines: readonly string[]): string {
@@ -174,18 +170,10 @@ async function readStoredPolicies({ policyLog }: Store) {
   }
 }
 
-const SUMMARY_HEAD = [
-  "requests",
-  "running",
-  "allowed",
-  "denied",
-  "refused",
-  "would deny",
-  "failed",
-  "p50 ms",
-  "p95 ms",
-  "tokens in+out",
-];
+const SUMMARY_HEAD =
+  "requests,running,allowed,denied,refused,would deny,failed,p50 ms,p95 ms,tokens in+out".split(
+    ",",
+  );
 
 /** Counts by group, the reasons of denials, and the policies in shadow. */
 function summaryTable(answer: SummaryAnswer): string {

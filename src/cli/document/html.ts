@@ -233,7 +233,14 @@ function itemMarkup(item: Item, noun: string, isBlock: boolean): Markup {
   const head = html`${sign}${cells.filter((cell) => !isEmptyText(cell)).map((cell) => html`${markupOf(cell)} `)}`;
   const of = (only: "page" | undefined): readonly Markup[] =>
     details.flatMap(([label, text, where]) =>
-      where !== only || isEmptyText(text) ? [] : [factMarkup(label, text)],
+      where !== only || isEmptyText(text)
+        ? []
+        : [
+            html`<div>
+              <dt>${label}</dt>
+              <dd>${markupOf(text)}</dd>
+            </div>`,
+          ],
     );
   const [facts, folded] = [of(undefined), of("page")];
   return html`<div
@@ -246,7 +253,7 @@ function itemMarkup(item: Item, noun: string, isBlock: boolean): Markup {
       lines.length === 0
         ? NOTHING
         : html`<ul class="diff">
-            ${lines.map(lineMarkup)}
+            ${lines.map((line) => html`<li class="${line.tone}"><code>${diffText(line)}</code></li>`)}
           </ul>`
     }
     ${facts.length === 0 ? NOTHING : html`<dl class="facts">${facts}</dl>`}
@@ -260,17 +267,6 @@ function itemMarkup(item: Item, noun: string, isBlock: boolean): Markup {
     }
     ${id === undefined ? NOTHING : html`<a class="anchor" href="#${id}" aria-label="Link to ${id}">#</a>`}
   </div>`;
-}
-
-function factMarkup(label: string, text: Text): Markup {
-  return html`<div>
-    <dt>${label}</dt>
-    <dd>${markupOf(text)}</dd>
-  </div>`;
-}
-
-function lineMarkup(line: DiffLine): Markup {
-  return html`<li class="${line.tone}"><code>${diffText(line)}</code></li>`;
 }
 
 function commandMarkup(command: string): Markup {

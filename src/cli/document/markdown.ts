@@ -218,7 +218,11 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number): void {
       row(headings.map(() => "---")),
     );
   } else if (fold !== true) comment.write("");
-  const write = headings !== undefined ? tableRow : fold === true ? folded : bullet;
+  const write = (item: Item): readonly string[] => {
+    if (headings !== undefined) return [row(item.cells.map(markdownOf))];
+    if (fold === true) return folded(item);
+    return [`- ${headText(item, MARKDOWN)}`, ...detailLines(item, "  ")];
+  };
   comment.list(
     items.map((item) => () => write(item)),
     noun,
@@ -229,10 +233,6 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number): void {
 
 function row(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
-}
-
-function tableRow({ cells }: Item): readonly string[] {
-  return [row(cells.map(markdownOf))];
 }
 
 function headText({ mark, cells }: Item, writer: InlineWriter<string>): string {
@@ -251,10 +251,6 @@ function detailLines({ details = [] }: Item, indent: string): readonly string[] 
       ? []
       : [`${indent}- ${writeText(name(label), MARKDOWN).join("")}: ${markdownOf(text)}`],
   );
-}
-
-function bullet(item: Item): readonly string[] {
-  return [`- ${headText(item, MARKDOWN)}`, ...detailLines(item, "  ")];
 }
 
 /**

@@ -2,7 +2,7 @@ import { formatTime, readTime } from "../../canon/rfc3339.ts";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { exportLog, exportPolicyLog, writeExport } from "./export.ts";
-import { formatLink, printVerified, readAnchors, readLink, readPosition } from "./verified.ts";
+import { formatLink, printVerified, readAnchors, readLink, readPosition } from "./verify.ts";
 import { verifyFile, verifyLog, verifyPolicyLog } from "./verify.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import {

@@ -5,7 +5,7 @@ import type { Operation } from "../../canon/operation.ts";
 import type { PolicySet } from "../../canon/policy.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { preferencesJson, type ExplainOptions, type FilesSource } from "./flags.ts";
+import type { ExplainOptions, FilesSource } from "./explain.ts";
 import { formatLocation } from "./format-explanation.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 import { compileSide, openTree, overlaysOf } from "../simulate/sides.ts";
@@ -147,7 +147,7 @@ function requestBody(sample: SampleRequest, body: JsonObject | null): JsonObject
   };
   return withoutDefaults({
     model: sample.model,
-    provider: sample.preferences === null ? null : preferencesJson(sample.preferences),
+    provider: sample.preferences === null ? null : { ...sample.preferences },
     ...(body === null ? shape : { request: body }),
   });
 }
@@ -360,7 +360,7 @@ function refusal(status: number, answer: JsonObject | null): CommandError {
       `--server: has no POST /v1/route/simulate (${status}); it is not Signalbox, or its address has another path`,
     );
   }
-  if (code === "unknown_field" && typeof param === "string" && isOurs(param)) {
+  if (code === "unknown_field" && typeof param === "string" && MEMBERS.includes(param)) {
     return new CommandError(
       `--server: is older than this command and does not support ${param}; leave it out, or use --config with the server's files`,
     );
@@ -375,7 +375,5 @@ function refusal(status: number, answer: JsonObject | null): CommandError {
   return new CommandError(`--server: answered with ${status}`);
 }
 
-/** Whether this command writes the member: then the server is older than the command. */
-function isOurs(param: string): boolean {
-  return param === "time" || param === "promoted" || SHAPE_MEMBERS.includes(param);
-}
+/** Members that this command writes: a server that does not know one is older. */
+const MEMBERS: readonly string[] = ["time", "promoted", ...SHAPE_MEMBERS];

@@ -390,10 +390,20 @@ export class NameSpace {
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,126}$/;
 
 /** Placeholders for a key of a self-hosted server without keys, without `-`, `_` and `/`. */
-const NO_KEYS =
-  "none null empty dummy fake fakekey fakeapikey notneeded anything na nokey placeholder".split(
-    " ",
-  );
+const NO_KEYS = [
+  "none",
+  "null",
+  "empty",
+  "dummy",
+  "fake",
+  "fakekey",
+  "fakeapikey",
+  "notneeded",
+  "anything",
+  "na",
+  "nokey",
+  "placeholder",
+];
 
 /** Whether the text of a key is a placeholder for no key. */
 export function isKeyPlaceholder(text: string): boolean {

@@ -59,7 +59,10 @@ store, not from the files of this checkout.`,
     const { view } = await server.policy(id);
     const [fromName, toName] = [values.from ?? "enforced", values.to ?? "candidate"];
     const to = await findContent(server, view, "--to", toName);
-    if (to === null) throw new CommandError(emptySlot("--to", toName, view));
+    if (to === null)
+      throw new CommandError(
+        `--to: the policy has no ${toName} content; name another one of: signalbox policy history ${id}`,
+      );
     const from = await findContent(server, view, "--from", fromName);
     const before = await readSide(server, view, from);
     const after = await readSide(server, view, to);
@@ -83,10 +86,6 @@ store, not from the files of this checkout.`,
     );
   },
 });
-
-function emptySlot(flag: string, slot: string, { id }: PolicyView): string {
-  return `${flag}: the policy has no ${slot} content; name another one of: signalbox policy history ${id}`;
-}
 
 async function readSide(
   server: PolicyServer,
@@ -228,9 +227,9 @@ export function contractChanges(
     }),
     ...listChanges("obligation", from, to, (one, other) => {
       const obligation = readAnswer(obligations.items, one);
-      return other === undefined
-        ? obligationText(obligation)
-        : demandChange(obligation, readAnswer(obligations.items, other));
+      if (other === undefined) return obligationText(obligation);
+      const { kind, value } = readAnswer(obligations.items, other);
+      return `${obligation.kind} ${obligation.value} → ${kind} ${value}`;
     }),
     ...valueListChanges("operation", before?.operations, after?.operations),
     ...(isRetitled
@@ -287,10 +286,6 @@ function constraintChanges(before: Constraint, after: Constraint): string {
 
 export function obligationText({ name, kind, value }: Obligation): string {
   return `${name}: ${kind} ${value}`;
-}
-
-function demandChange(before: Obligation, after: Obligation): string {
-  return `${before.kind} ${before.value} → ${after.kind} ${after.value}`;
 }
 
 function valueListChanges(

@@ -48,8 +48,8 @@ async function formatList(answer: JsonObject, server: PolicyServer): Promise<str
     view.state,
     ...slotCells(view.enforced),
     ...slotCells(view.candidate),
-    approvalsCell(view),
-    driftText(view) === "" ? "-" : driftText(view),
+    view.candidate === null ? "-" : `${view.approvals.length} of ${view.requirements.approvals}`,
+    driftText(view) || "-",
     missingCell(view),
   ]);
   const head = [
@@ -80,24 +80,20 @@ async function withMissing(views: readonly PolicyView[], server: PolicyServer) {
   return known;
 }
 
-function slotCells(slot: SlotView | null): readonly string[] {
-  if (slot === null) return ["-", "-"];
-  return [
-    slot.content === "removal" ? `${contentText(slot)} end` : contentText(slot),
-    timeText(readTime(slot.since)),
-  ];
-}
-
-function approvalsCell({ candidate, approvals, requirements }: PolicyView): string {
-  return candidate === null ? "-" : `${approvals.length} of ${requirements.approvals}`;
-}
-
 /** Requirements that the candidate does not meet. */
 function missingCell({ candidate, missing }: PolicyView): string {
   if (candidate === null) return "-";
   if (candidate.held) return "held";
   if (missing === null) return "?";
   return missing.length === 0 ? "none; ready to promote" : missingTexts(missing);
+}
+
+function slotCells(slot: SlotView | null): readonly string[] {
+  if (slot === null) return ["-", "-"];
+  return [
+    slot.content === "removal" ? `${contentText(slot)} end` : contentText(slot),
+    timeText(readTime(slot.since)),
+  ];
 }
 
 /** Requests that are shown of those that a candidate concerns. */
@@ -246,37 +242,32 @@ function recordedActor(by: JsonObject): string {
 }
 
 function detailText(record: JsonObject): string {
-  const approvals = objectsOf(record, "approvals").map((approval) =>
-    textOf(objectOf(approval, "by"), "keyId"),
-  );
-  const reason = textOf(record, "reason").replaceAll("_", " ");
-  return [
-    ...reportText(objectOf(record, "report")),
-    ...(reason === "" ? [] : [reason]),
-    ...("approvals" in record
-      ? [approvals.length === 0 ? "no approvals" : `approved by ${approvals.join(" and ")}`]
-      : []),
-    ...shadowText(objectOf(record, "shadow")),
-  ].join("; ");
+  const approvers = objectsOf(record, "approvals")
+    .map((approval) => textOf(objectOf(approval, "by"), "keyId"))
+    .join(" and ");
+  const approvals = approvers === "" ? "no approvals" : `approved by ${approvers}`;
+  const details = [
+    reportText(objectOf(record, "report")),
+    textOf(record, "reason").replaceAll("_", " "),
+    "approvals" in record ? approvals : "",
+    shadowText(objectOf(record, "shadow")),
+  ];
+  return details.filter(Boolean).join("; ");
 }
 
-function reportText(report: JsonObject | null): readonly string[] {
-  if (report === null) return [];
+function reportText(report: JsonObject | null): string {
+  if (report === null) return "";
   const failed = numberOf(objectOf(report, "assertions"), "failed") ?? 0;
   const complete = report.complete === true ? "" : ", incomplete";
   const isVerified = objectOf(report, "verification")?.result === "verified";
-  return [
-    `${isVerified ? "verified" : "claimed"} report ${textOf(report, "sha256").slice(0, 8)}${complete}${failed === 0 ? "" : `, ${amountText(failed, "assertion")} failed`}`,
-  ];
+  return `${isVerified ? "verified" : "claimed"} report ${textOf(report, "sha256").slice(0, 8)}${complete}${failed === 0 ? "" : `, ${amountText(failed, "assertion")} failed`}`;
 }
 
-function shadowText(shadow: JsonObject | null): readonly string[] {
-  if (shadow === null) return [];
+function shadowText(shadow: JsonObject | null): string {
+  if (shadow === null) return "";
   const amount = (name: string): number => numberOf(shadow, name) ?? 0;
   const judged = amountText(amount("judged"), "request");
   const denied = `${numberText(amount("wouldDeny"))} would have been denied, ${numberText(amount("newlyDenied"))} of them let through`;
   const indeterminate = amount("indeterminate");
-  return [
-    `of ${judged} in shadow ${denied}${indeterminate === 0 ? "" : `, ${numberText(indeterminate)} indeterminate`}`,
-  ];
+  return `of ${judged} in shadow ${denied}${indeterminate === 0 ? "" : `, ${numberText(indeterminate)} indeterminate`}`;
 }
