@@ -29,6 +29,7 @@ import {
   type FlagValues,
 } from "./terminal/command-line.ts";
 import { withStore } from "./terminal/open-store.ts";
+import { textOf } from "./terminal/call-server.ts";
 import { printable, tableRows } from "./terminal/printing.ts";
 
 const SELECTION_HELP = `  --workspace W     Only this workspace. Default: every workspace, one after the other.
@@ -67,7 +68,7 @@ async function printWorkspaces(
   values: Values,
   io: CommandIo,
   { window, grouping }: ReturnType<typeof readSelection>,
-  textOf: (
+  format: (
     found: Awaited<ReturnType<typeof summarise>>,
     workspace: string | null,
     store: Store,
@@ -83,7 +84,7 @@ async function printWorkspaces(
         grouping,
         maximum,
       );
-      io.stdout(await textOf(found, workspace, store));
+      io.stdout(await format(found, workspace, store));
     }
     if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
     return EXIT.ok;
@@ -108,7 +109,7 @@ function groupLines<Group>(
 ): readonly string[] {
   const labels = names.length === 0 ? [""] : names;
   const rows = groups.map((group) => [
-    ...names.map((name) => String(group.group[name] ?? "-")),
+    ...names.map((name) => textOf(group.group, name) || "-"),
     ...cellsOf(group),
   ]);
   const first = ["total", ...labels.slice(1).map(() => ""), ...cellsOf(total)];
@@ -170,10 +171,18 @@ async function readStoredPolicies({ policyLog }: Store) {
   }
 }
 
-const SUMMARY_HEAD =
-  "requests,running,allowed,denied,refused,would deny,failed,p50 ms,p95 ms,tokens in+out".split(
-    ",",
-  );
+const SUMMARY_HEAD = [
+  "requests",
+  "running",
+  "allowed",
+  "denied",
+  "refused",
+  "would deny",
+  "failed",
+  "p50 ms",
+  "p95 ms",
+  "tokens in+out",
+];
 
 /** Counts by group, the reasons of denials, and the policies in shadow. */
 function summaryTable(answer: SummaryAnswer): string {
@@ -286,14 +295,14 @@ export const spend = flagCommand(
     if (format === "csv" && values.workspace === undefined)
       throw new UsageError("--workspace: is missing; CSV is of one workspace");
     const selection = readSelection(values, "spend", Date.now());
-    const textOf: Parameters<typeof printWorkspaces>[3] = (found, workspace) => {
+    const answerText: Parameters<typeof printWorkspaces>[3] = (found, workspace) => {
       const workspaces = workspace === null ? [] : [workspace];
       const answer = spendAnswer(workspaces, selection.window, selection.grouping, found, []);
       if (format === "csv") return spendCsv(answer);
       return format === "json" ? `${JSON.stringify(answer)}\n` : spendTable(answer);
     };
     const maximum = format === "csv" ? MAXIMUM_CSV_GROUPS : MAXIMUM_GROUPS;
-    return await printWorkspaces(values, io, selection, textOf, maximum);
+    return await printWorkspaces(values, io, selection, answerText, maximum);
   },
 );
 

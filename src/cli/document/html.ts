@@ -3,7 +3,6 @@ import {
   isEmptyText,
   writeText,
   type Block,
-  type DiffLine,
   type Facets,
   type InlineWriter,
   type Item,

@@ -65,7 +65,7 @@ export const newPolicy = flagCommand(
   },
 );
 
-/** The rule for file names is the rule for ids. */
+/** Ids follow the rule for file names. */
 function readId(positionals: readonly string[]): string {
   const id = onlyArgument(positionals, "ID");
   const [file] = classifySources([{ path: `${id}.rego`, text: "" }]).files;
@@ -90,7 +90,7 @@ function readOwners(value: string): readonly string[] {
 /** Characters; the contract's own limit. */
 const LONGEST_TITLE = 200;
 
-/** A title stands in a comment: a line feed in it would end the METADATA block. */
+/** A line feed in the title would end the METADATA comment. */
 function readTitle(value: string | undefined, effect: ConstraintEffect): string {
   if (value === undefined) return exampleTitle(effect);
   const title = value.trim();
@@ -212,7 +212,7 @@ test_unknown_environment_has_a_reason_of_its_own if {
   },
 };
 
-/** The title of a new policy whose author gives none: it states what the example requires. */
+/** Default title of a new policy: the requirement of its example. */
 export function exampleTitle(effect: ConstraintEffect): string {
   return TEMPLATES[effect].title;
 }

@@ -8,7 +8,7 @@ import type { ValueOf } from "../../canon/json/schema.ts";
 import { CommandError, UsageError, errorCode, type CommandIo } from "./command-io.ts";
 import { printable } from "./printing.ts";
 
-/** How long a server may take, milliseconds. */
+/** Default timeout of a call, milliseconds. */
 const LONGEST_WAIT = 10_000;
 
 /**
@@ -31,14 +31,14 @@ interface ServerCall {
   /** Timeout, milliseconds. Default: 10 s. */
   readonly wait?: number;
   /**
-   * The hint where it is unknown whether the call was carried out; for calls that change something.
+   * Hint of the error if the call may have been carried out; for calls that change something.
    */
   readonly inDoubt?: string;
 }
 
 export interface ServerAnswer {
   readonly status: number;
-  /** `null`: no JSON object, or too long, or it broke off. */
+  /** `null`: not a JSON object, too long, or cut off. */
   readonly body: JsonObject | null;
 }
 
@@ -153,7 +153,7 @@ function codeOf(error: unknown): string | null {
   return typeof code === "string" && /^[A-Z_]{3,40}$/.test(code) ? code : null;
 }
 
-/** Stops reading an answer that is too long: it would fill the memory. */
+/** Stops at the limit: a longer answer could fill the memory. */
 async function readBody({ body }: Response): Promise<JsonObject | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -169,7 +169,7 @@ async function readBody({ body }: Response): Promise<JsonObject | null> {
   return parseJsonObject(Buffer.concat(chunks).toString("utf8"));
 }
 
-/** As much of JSON Schema as the answers are written in. */
+/** The keywords of JSON Schema that answers use. */
 interface AnswerSchema {
   readonly type?: string | readonly string[];
   readonly const?: string;
@@ -199,7 +199,7 @@ export function readAnswer<const Schema extends AnswerSchema>(
   schema: Schema,
   value: unknown,
 ): Answer<Schema> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- readValue makes what the schema describes
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- readValue returns the type of the schema
   return readValue(schema, value) as Answer<Schema>;
 }
 

@@ -1,4 +1,4 @@
-/** Everything outside of the process that a command uses; tests pass their own. */
+/** A command's access to the world outside of the process; tests pass their own. */
 export interface CommandIo {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;

@@ -47,9 +47,8 @@ export function databasePath(flag: string | undefined, io: CommandIo): string {
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * The database of the working directory. Its keys and its policy log decide what a server does, so
- * one that came with a checkout is not used: version control gives files a mode that others can
- * read, and Signalbox never does.
+ * The database of the working directory. Its keys and policy log control the server, so one that came
+ * with a checkout is refused: version control makes files readable by others, Signalbox never does.
  *
  * @throws {CommandError}
  */

@@ -1,7 +1,7 @@
 import type { CommandIo } from "./command-io.ts";
 import type { SeenUsage } from "../../simulate/evidence/seen-usage.ts";
 
-/** Makes untrusted text safe for a terminal: it cannot move the cursor or set colours. */
+/** Replaces control characters of untrusted text, which could move the cursor or set colours. */
 export function printable(text: string): string {
   return text.replaceAll("\t", " ").replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\uFFFD");
 }

@@ -17,8 +17,8 @@ export function readVersion(): string {
 }
 
 /**
- * Why this Node cannot run Signalbox, by `engines.node` of package.json. npm only warns, and a
- * missing function of Node would fail requests later.
+ * Checks the version of Node against `engines.node` of package.json. npm only warns, and a missing
+ * function of Node would fail requests later.
  *
  * @param node version of the running Node, such as `22.20.0`
  * @returns one sentence, or `null` where it can
@@ -62,12 +62,12 @@ export function packagedText(path: string): Promise<string> {
   return readFile(new URL(path, PACKAGE), "utf8");
 }
 
-/** Permissions of others that let them change what is in a folder. */
+/** Write bits of group and others. */
 const WRITABLE_BY_OTHERS = 0o022;
 
 /**
- * Has Node keep what it compiles of the program, in the user's cache folder, so that the next start
- * does not compile it again. Before anything else is imported, or it is compiled without.
+ * Enables Node's compile cache in the user's cache folder, so that the next start need not compile
+ * again. Call it before other imports: modules that are loaded earlier are not cached.
  *
  * Cached code is executed, so a folder that others can write to, or that may have come with a
  * checkout, is not used. Without a folder each start compiles again, without a message, because only
@@ -90,16 +90,15 @@ export function keepCompiledCode(environment: Record<string, string | undefined>
 }
 
 /**
- * Writes what was compiled so far: a process that is killed would never do it. A start that
- * compiled nothing anew writes nothing.
+ * Writes the compile cache now: a killed process would not. No-op if nothing was compiled.
  */
 export function saveCompiledCode(): void {
   flushCompileCache();
 }
 
 /**
- * Makes the folder where it is missing. Whether it belongs to this user, no other user can write to
- * it, and no commit can contain it.
+ * Creates the folder if it is missing. @returns whether it belongs to this user, no other user can
+ * write to it, and no commit can contain it.
  */
 function isUsable(folder: string): boolean {
   try {
@@ -175,14 +174,13 @@ export function stopRequested(signal: AbortSignal | undefined): Promise<void> {
 }
 
 /**
- * How long a server's process may live after its command has ended, milliseconds: threads and
- * connections take seconds to end on a busy machine.
+ * Milliseconds from the end of a server's command to a forced exit: threads and connections take
+ * seconds to end on a busy machine.
  */
 const LAST_WAIT = 5_000;
 
 /**
- * Ends this process even where a socket, timer or child holds it, names that, and gives an exit
- * code of a failure.
+ * Exits with a failure if a socket, timer or child keeps the process alive, and prints which.
  */
 export function endWhereHeld(): void {
   const end = (): void => {
@@ -196,7 +194,7 @@ export function endWhereHeld(): void {
   setTimeout(end, LAST_WAIT).unref();
 }
 
-/** Commands that serve others continue after the reader of their output has closed it. */
+/** Commands that keep running when the reader of their output is gone. */
 const SERVING: readonly string[] = ["serve", "mock"];
 
 /**

@@ -22,7 +22,7 @@ import {
 import { diffPolicy } from "./diff.ts";
 import { listPolicies, policyHistory, showPolicy, simulatePromotion } from "./readings.ts";
 
-/** Expected slots, so that the change is of the state that was read. */
+/** Expected slots: a change of another state is refused. */
 const EXPECT_FLAGS = {
   "expect-candidate": {
     type: "string",
@@ -39,7 +39,7 @@ const EXPECT_FLAGS = {
 const SLOTS = ["candidate", "enforced"] as const;
 type Slot = (typeof SLOTS)[number];
 
-/** A change of a policy whose state is read first, so that the change is of what was shown. */
+/** A change of a policy. Its state is read first, so that the change applies to the shown state. */
 interface ChangeRow<Given extends Flags> {
   readonly name: string;
   readonly summary: string;
@@ -261,7 +261,7 @@ candidate. A release enforces nothing: the content still has to be promoted.`,
       guarded: true,
       done: `released ${contentText(content)}`,
       undo: (after) => {
-        // A hold cannot be put back; a candidate that came with the release can be taken out.
+        // No command holds content again; a candidate that came with the release can be withdrawn.
         const isNew =
           after.candidate?.digest === content.digest && view.candidate?.digest !== content.digest;
         return isNew ? server.command("withdraw", view.id, "--candidate") : null;
@@ -359,11 +359,10 @@ signalbox simulate with the same results counts as the server's.`,
 });
 
 /**
- * How the approval names the report: as the server's own if the results are the same, so that it
- * is verified. What differs is sent as the approver's claim, unless the promotion requires a
- * report: then such an approval would not help.
+ * The report's reference in the approval: the server's own if both have the same results, so that
+ * it is verified. A different report is sent as the approver's claim.
  *
- * @throws {NotNowError} where it would not.
+ * @throws {NotNowError} for a different report if the promotion requires a verified one.
  */
 async function seenReport(
   path: string,
@@ -392,7 +391,7 @@ async function seenReport(
   return seen.reference;
 }
 
-/** Why the server could not make its report. */
+/** The server's report, or its reason for having none. */
 async function orNotMade(made: Promise<ServerReport>): Promise<ServerReport | string> {
   try {
     return await made;

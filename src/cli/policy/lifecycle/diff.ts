@@ -104,7 +104,7 @@ async function readSide(
   };
 }
 
-/** The text as it is: only what is printed of it must be printable. */
+/** Keeps the source unchanged, unlike {@link readAnswer}: lines are made printable when printed. */
 function parseModule({ package: name, source }: JsonObject): readonly SourceModule[] {
   return typeof name === "string" && typeof source === "string" ? [{ package: name, source }] : [];
 }
@@ -118,13 +118,12 @@ type SourceModule = Pick<Answer<typeof POLICY_CONTENT>["sources"][number], "pack
 interface SourceSide {
   /** `r4 (9f2c1a7b)`, for the heads of the diff. */
   readonly name: string;
-  /** Empty for nothing, and for a policy's end: then every line is new, or gone. */
+  /** Empty before the first content and after a removal: all lines are added or removed. */
   readonly modules: readonly SourceModule[];
 }
 
 /**
- * How long lines may be compared, milliseconds: texts of thousands of lines without one in common
- * take long.
+ * Timeout of a comparison, milliseconds: thousands of lines without one in common take long.
  */
 const LONGEST = 2_000;
 
@@ -187,29 +186,28 @@ function diffLines(diffs: readonly ModuleDiff[]): readonly Line[] {
   });
 }
 
-/** Where nothing stands on a side, the format names the line before it. */
+/** For an empty side, the format gives the line before it. */
 function rangeText(start: number, lines: number): string {
   return `${lines === 0 ? start - 1 : start},${lines}`;
 }
 
 function sourceLine(text: string): Line {
   const [mark, rest] = [text.slice(0, 1), text.slice(1)];
-  // A tab is one column of a terminal's line otherwise, and white space at the end is cut off: it
-  // may be the only change.
+  // Printing replaces tabs and trims the end of lines, where the only change may be.
   const shown = rest.replaceAll("\t", "    ").replace(/ +$/, (spaces) => "·".repeat(spaces.length));
   const style = mark === "+" || mark === "-" ? [STYLES[mark]] : [];
   return wholeLine(0, span(`${mark}${shown}`, ...style));
 }
 
-/** A change of what a policy promises; `+` is new, `-` is gone, `~` is otherwise than before. */
+/** A change of a contract: `+` added, `-` removed, `~` changed. */
 interface ContractChange {
   readonly mark: keyof typeof STYLES;
   readonly text: string;
 }
 
 /**
- * Differences of two contracts; `null` for a side without rules: nothing before a first
- * content, or a policy's end.
+ * Differences of two contracts. `null`: the side has no rules, before the first content or after a
+ * removal.
  */
 export function contractChanges(
   from: JsonObject | null,
@@ -273,7 +271,7 @@ function constraintChanges(before: Constraint, after: Constraint): string {
   const [old, young] = [before.reasons, after.reasons];
   const gained = young.filter((value) => !old.includes(value));
   const lost = old.filter((value) => !young.includes(value));
-  // The first reason speaks for a constraint that fails without one.
+  // A constraint that fails without a reason gets the first of the list.
   const isReordered = gained.length === 0 && lost.length === 0 && old.join() !== young.join();
   const effects = [before, after].map(({ effect }) => effect.replaceAll("_", " "));
   return [

@@ -40,24 +40,23 @@ import type { SimulationReport } from "../../../simulate/report/report.ts";
 /** The largest report that is read, bytes. */
 const LARGEST = 256 * 1024 * 1024;
 
-/** Reports of older versions take what acts for something else. */
+/** Members of older formats have other meanings. */
 const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v4";
 
 /** The content to approve, which the report must be about. */
 export interface Approved {
   readonly policy: string;
   readonly content: { readonly revision: string; readonly digest: string };
-  /** Whether it is the policy's end, for messages. */
+  /** Whether the content is the policy's removal, for messages. */
   readonly isRemoval: boolean;
 }
 
 /**
- * The simulation report that the approver has seen, and how an approval names it: by the SHA-256 of
- * the file's bytes, and facts of the report.
+ * Reads the simulation report that the approver has seen. Its reference has the SHA-256 of the file's
+ * bytes and facts of the report.
  *
  * @param path of a report of `signalbox simulate --format json`.
- * @throws {UsageError} for what is none, or is about another content: it would vouch for content
- * that was not simulated.
+ * @throws {UsageError} for another file, and for a report about other content.
  */
 export async function readReportReference(
   path: string,
@@ -74,7 +73,7 @@ export async function readReportReference(
   return { reference, json: report };
 }
 
-/** How an approval names a report; `null` for what is none. @param sha256 of its bytes. */
+/** The reference of a report in an approval; `null` for other JSON. @param sha256 of its bytes. */
 function referenceOf(report: JsonObject, sha256: string): JsonObject | null {
   const revision = objectOf(report, "head")?.table_revision;
   if (typeof revision !== "string") return null;
@@ -87,8 +86,7 @@ function referenceOf(report: JsonObject, sha256: string): JsonObject | null {
 }
 
 /**
- * The end of a policy stands in a report with the digest that a store gives it, like any other
- * content.
+ * A report has the removal of a policy by its digest in the store, like any other content.
  */
 function refuseOther(
   report: JsonObject,
@@ -112,7 +110,7 @@ function refuseOther(
       `--report: its head side ${holds}, and ${content.revision} is to be approved; simulate the tree that has it`,
     );
   }
-  // A candidate does nothing in the report, unless it was taken for promoted.
+  // The report ignores a candidate that was not simulated as promoted.
   const promoted = report.promoted_policies;
   const isPromoted = Array.isArray(promoted) && promoted.includes(policy);
   if (found.slot === "candidate" && !isPromoted) {
@@ -122,7 +120,7 @@ function refuseOther(
   }
 }
 
-/** Gates of coverage count where they were set; without one nothing is required. */
+/** Counts assertions, and the gates of coverage that are set. */
 function assertionsOf(assertions: JsonObject | null): JsonObject {
   const gates = objectsOf(assertions, "coverage").filter(
     ({ required }) => typeof required === "number",
@@ -153,7 +151,7 @@ function noReport(): UsageError {
   );
 }
 
-/** The report that a server makes of a promotion, and how an approval names it. */
+/** A server's report on a promotion, with its reference in an approval. */
 export interface ServerReport {
   /** The bytes whose SHA-256 the server compares. */
   readonly text: string;
@@ -163,7 +161,7 @@ export interface ServerReport {
 
 /** @throws {CommandError} for an answer that is no report of this version. */
 function serverReport(json: JsonObject): ServerReport {
-  // The server prints its report like this; the members keep their order.
+  // The server formats its report like this, with the members in this order.
   const text = jsonText(json);
   const reference = json.format === REPORT_FORMAT ? referenceOf(json, sha256Of(text)) : null;
   if (reference === null) throw notReadable();
@@ -181,7 +179,7 @@ export function readableReport({ text, json }: ServerReport): SimulationReport {
   return json;
 }
 
-/** The version of the format decides: a server with it has made every member. */
+/** A server of this format sends every member. */
 function isReport(value: unknown): value is SimulationReport {
   return isJsonObject(value) && value.format === REPORT_FORMAT && isJsonObject(value.space);
 }
@@ -197,9 +195,8 @@ function sha256Of(text: string | Uint8Array): string {
 }
 
 /**
- * In which respects two simulation reports say different things of one promotion; empty where they
- * agree. Names of trees, commits, positions in files, warnings and evidence are not compared: they
- * depend on where a report was made.
+ * Names the parts in which two simulation reports of one promotion differ. Names of trees, commits,
+ * positions in files, warnings and evidence are not compared: they depend on where a report was made.
  */
 export function reportDifferences(left: JsonObject, right: JsonObject): readonly string[] {
   return RESPECTS.flatMap(([name, of]) =>
@@ -274,7 +271,7 @@ const PAGE = 500;
 /** Changes of a policy, each a path below it. */
 export type Change = "approvals" | "promotions" | "rollbacks" | "withdrawals" | "releases";
 
-/** A policy as it is read for a person, and as the server sent it. */
+/** A policy in printable form, and as the server sent it. */
 interface Answered {
   readonly view: PolicyView;
   readonly json: JsonObject;
@@ -425,12 +422,12 @@ export type ApprovalView = PolicyView["approvals"][number];
 export type Missing = Answer<typeof MISSING_REQUIREMENT>;
 
 /**
- * Reads a policy. @throws {CommandError} for what is none, or has contents that could not be named
- * in a command.
+ * Reads a policy. @throws {CommandError} for another answer, and for digests that are not safe in a
+ * command.
  */
 export function parseView(answer: JsonObject | null): PolicyView {
   const etag = answer?.etag;
-  // It goes back in a header as it is.
+  // Sent back in a header unchanged.
   if (
     answer?.object !== "policy" ||
     typeof etag !== "string" ||
@@ -521,8 +518,8 @@ function refusal({ status, body }: ServerAnswer, policy: string, undone: string)
  * digits of a digest, six at least. `null`: the slot is empty.
  *
  * @param flag for messages.
- * @throws {UsageError} for what is none of these. @throws {CommandError} where the policy has no
- * such content.
+ * @throws {UsageError} for any other text. @throws {CommandError} where the policy has no such
+ * content.
  */
 export async function findContent(
   server: PolicyServer,

@@ -67,8 +67,8 @@ async function formatList(answer: JsonObject, server: PolicyServer): Promise<str
 }
 
 /**
- * A list leaves out what is missing, which depends on the caller: policies with a candidate are
- * read one by one.
+ * Adds the missing requirements. They depend on the caller and are not in the list, so policies with
+ * a candidate are read one by one.
  */
 async function withMissing(views: readonly PolicyView[], server: PolicyServer) {
   const known: PolicyView[] = [];
@@ -96,7 +96,7 @@ function slotCells(slot: SlotView | null): readonly string[] {
   ];
 }
 
-/** Requests that are shown of those that a candidate concerns. */
+/** Example requests that are shown. */
 const EXAMPLE_GROUPS = 20;
 
 export const showPolicy = lifecycleCommand({
@@ -181,8 +181,8 @@ with its key and the shadow figures at that time.`,
 const HISTORY_HEAD: readonly string[] = ["POSITION", "WHEN", "WHAT", "FROM → TO", "BY", "WITH"];
 
 /**
- * A row of the log as cells. Members of its record are those of `PolicyRecord`; what a newer server
- * adds is left out.
+ * A row of the log as cells, from the members of `PolicyRecord`; members of newer servers are
+ * ignored.
  */
 function historyRow(row: JsonObject): readonly string[] {
   const record = objectOf(row, "record") ?? {};
@@ -204,7 +204,7 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ["returned", "files changed back"],
 ]);
 
-/** Milliseconds that no calendar has would throw where they are written. */
+/** Out-of-range times, which `Date` cannot format, are unknown. */
 function timeOf(record: JsonObject): string {
   const at = numberOf(record, "at");
   return timeText(at === null || Number.isNaN(new Date(at).getTime()) ? null : at);

@@ -12,20 +12,20 @@ import type { FileCoverage, ModuleFacts, Position } from "../../../policy/toolch
 import { deriveVerdicts } from "../../../policy/loaded-modules.ts";
 
 /**
- * Result of one test of a constraint, as Rego printed it. The members under `value` are those of a
- * decide module.
+ * A value of a constraint's rule in a test, as Rego printed it; `value` has the form of a decide
+ * module's result.
  */
 export interface Sighting {
   readonly policy: string;
   readonly constraint: string;
-  /** Which rule the test requested. */
+  /** The rule that the test queried. */
   readonly requested: "pass" | "reason";
   readonly value: unknown;
   /** Ids of the candidates of the test's input. */
   readonly candidates: readonly string[];
 }
 
-/** A policy with its source and what the checker knows of it. */
+/** A policy with its source and the facts of the checker. */
 export interface WatchedPolicy {
   readonly policy: CompiledPolicy;
   readonly source: Source;
@@ -33,13 +33,13 @@ export interface WatchedPolicy {
 }
 
 /**
- * OPA's test runner reports which lines were reached, but not what a rule gave. So
- * `pass.<constraint>` and `reason.<constraint>` are renamed in a copy of the policy, and rules of
- * the old names replace them, which print what the renamed ones give under the test's own input,
- * data and replacements, and hand it on.
+ * Instruments a policy: OPA's test runner reports covered lines, but no values of rules. In a copy of
+ * the policy `pass.<constraint>` and `reason.<constraint>` are renamed. New rules of the old names
+ * print the values of the renamed ones, under the test's own input, data and replacements, and return
+ * them.
  *
- * References of the policy itself are renamed as well: only requests of a test are recorded, and a
- * reason rule that reads `pass` does not end up asking itself.
+ * The policy's own references are renamed too, so that only queries of a test are recorded and a
+ * reason rule that reads `pass` does not recurse.
  *
  * @param mark a string that does not occur in the sources, of letters and digits; it begins every
  * line that is printed.
@@ -54,20 +54,20 @@ export function watchedSources(
   ];
 }
 
-/** The sightings in a test's output; what its author printed has no mark. */
+/** The recorded values in a test's output; lines of its author have no mark. */
 export function readSightings(lines: readonly string[], mark: string): readonly Sighting[] {
   return lines.flatMap((line) => {
     if (!line.startsWith(`${mark} `)) return [];
-    // Printed by the rules below, under a mark that no policy knows.
+    // Printed by the rules below, under a random mark.
     const sighting: Sighting = JSON.parse(line.slice(mark.length + 1));
     return [sighting];
   });
 }
 
 /**
- * The name at the location, with what stands before it: `pass` of `default pass.c`, of
- * `data.signalbox.policy.x.pass.c`, of `own.pass.c`. A constraint may be called `pass` too, so what
- * stands without a prefix is tried first.
+ * The rule name at a location, with its prefix: `pass` of `default pass.c`, of
+ * `data.signalbox.policy.x.pass.c`, of `own.pass.c`. A constraint may be called `pass` too, so the
+ * name without a prefix is tried first.
  */
 const NAMED =
   /(?:(?:default\s+)?|data\.signalbox\.policy\.\w+\.|[A-Za-z_]\w*\.)(?:pass|reason)(?!\w)/y;
@@ -84,8 +84,7 @@ function renamed(text: string, facts: ModuleFacts, mark: string): string {
   const ends = new Set<number>();
   for (const location of [...heads, ...references]) {
     NAMED.lastIndex = offsetOf(text, location);
-    // Further bodies of a rule stand under its first head; they have a location, but no name of
-    // their own.
+    // Further bodies of a rule have a location, but no name: the first head has it.
     if (NAMED.test(text)) ends.add(NAMED.lastIndex);
   }
   let result = text;
@@ -137,13 +136,12 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
 }
 
 /**
- * Verdicts and reasons of every constraint that tests cover: a verdict is derived as it
- * is for a request.
+ * Verdicts and reasons of every constraint that tests cover, derived as for a request.
  *
- * A verdict counts where a test requests `pass`. A reason counts where a test requests either rule
- * while the constraint fails: the first of the list is given without any rule.
+ * A verdict counts where a test queries `pass`. A reason counts where a test queries either rule
+ * while the constraint fails: without a rule, the first reason of the list applies.
  *
- * @param tests the sightings of each test.
+ * @param tests the recorded values of each test.
  */
 export function coveredConstraints(
   policies: readonly CompiledPolicy[],
@@ -179,7 +177,7 @@ export function coveredConstraints(
   });
 }
 
-/** Nothing for a set without candidates: every set holds all of none, and no request has none. */
+/** None for a set constraint without candidates, which no request has. */
 function judge({ contract, digest }: CompiledPolicy, sighting: Sighting) {
   const identity: PolicyIdentity = { id: contract.id, revision: 0, digest, slot: "candidate" };
   const constraints = contract.constraints.filter(
@@ -194,7 +192,7 @@ function judge({ contract, digest }: CompiledPolicy, sighting: Sighting) {
   ).map(({ verdict, reason }) => ({ requested: sighting.requested, verdict, reason }));
 }
 
-/** The verdicts that tests have to see, and the input that shows each, of a gate and of a set. */
+/** Verdicts that tests have to cover, with the input for each, of a gate and of a set constraint. */
 const VERDICT_GAPS = [
   ["pass", "CONSTRAINT_NEVER_SEEN_PASSING", "which it passes", "of which every candidate passes"],
   [

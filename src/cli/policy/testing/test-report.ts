@@ -31,15 +31,15 @@ export interface PolicyTest {
 
 /** The tests of one policy, in the order of the file. */
 export interface TestedPolicy {
-  /** A policy's id; `lib/<name>` for tests that stand in a library. */
+  /** A policy's id; `lib/<name>` for tests in a library. */
   readonly id: string;
-  /** Where its tests stand or should stand. */
+  /** The file of its tests, whether it exists or not. */
   readonly file: string;
   readonly tests: readonly PolicyTest[];
 }
 
 export interface TestRun {
-  /** Sorted by id; a policy without tests stands here too. */
+  /** Sorted by id, with policies that have no tests. */
   readonly policies: readonly TestedPolicy[];
   /** `null` where not requested. */
   readonly coverage: Coverage | null;
@@ -59,9 +59,9 @@ export interface CoveredConstraint {
   readonly policy: string;
   readonly constraint: string;
   readonly effect: ConstraintEffect;
-  /** How many tests have seen it give the verdict. */
+  /** Number of tests that cover the verdict. */
   readonly verdicts: Readonly<Record<Verdict, number>>;
-  /** Declared reasons in their order, each with how many tests have seen it given. */
+  /** Declared reasons in their order, each with the number of tests that cover it. */
   readonly reasons: readonly { readonly reason: string; readonly tests: number }[];
 }
 
@@ -97,7 +97,7 @@ function linesOf(files: readonly LineCounts[]): LineCounts {
   };
 }
 
-/** Lines reached out of those that could be, 0 to 100; 100 where there is nothing to reach. */
+/** Covered lines in per cent; 100 if there are none to cover. */
 export function linePercentage(files: readonly LineCounts[]): number {
   const { covered_lines: covered, missed_lines: missed } = linesOf(files);
   return covered + missed === 0 ? 100 : (100 * covered) / (covered + missed);
@@ -110,7 +110,7 @@ export function percentText(percentage: number): string {
 
 interface TerminalOptions {
   readonly colour: boolean;
-  /** Lists the tests that passed too, with what they printed. */
+  /** Lists the tests that passed too, with their output. */
   readonly verbose: boolean;
 }
 
@@ -219,7 +219,7 @@ export function ranges(lines: readonly number[]): string {
     .join(", ");
 }
 
-/** How many tests have seen each verdict and each reason; a nought is a gap. */
+/** Number of tests that cover each verdict and each reason; 0 is a gap. */
 function constraintTable(
   constraints: readonly CoveredConstraint[],
   paint: Paint,
@@ -309,7 +309,7 @@ function seconds(milliseconds: number): string {
 
 /**
  * Version 1 of this form: members are only ever added. Names are those of
- * `signalbox check --format json` where both say the same.
+ * `signalbox check --format json` for the same facts.
  *
  * @param run `null` where the policies do not compile.
  */

@@ -196,7 +196,7 @@ async function runWithin(
   }
 }
 
-/** Without a pattern, policies without tests stay: that they have none is worth a line. */
+/** Without a pattern, policies without tests stay, because the report names them. */
 function matching(result: TestRun, pattern: RegExp | null): TestRun {
   if (pattern === null) return result;
   const policies = result.policies.map((policy) => ({
@@ -216,7 +216,7 @@ function demands({ coverage }: TestRun, { strict, threshold }: TestOptions): rea
   return below === null ? gaps : [...gaps, below];
 }
 
-/** @param result `null` where the policies do not compile; the findings say why. */
+/** @param result `null` where the policies do not compile, for the reasons in the findings. */
 function formatReport(
   { format, verbose }: TestOptions,
   { sources }: PolicyFolder,
@@ -247,7 +247,7 @@ function formatReport(
 
 type TestFailureCode = "POLICY_TEST_FAILED" | "POLICY_TEST_ERROR";
 
-/** Tests that did not pass, as findings: what annotations are made of. */
+/** Tests that did not pass, as findings for annotations. */
 function failuresOf({ policies }: TestRun) {
   return policies.flatMap(({ tests }) => tests.flatMap(failureOf));
 }
@@ -272,10 +272,10 @@ export interface TestSubject {
 }
 
 /**
- * Runs every test once. With coverage it is run a second time with the policies watched, at the
- * same time; results and lines come from the first run.
+ * Runs every test once. Coverage takes a second run at the same time, with instrumented policies;
+ * results and lines come from the first run.
  *
- * @throws {CommandError} when the tests cannot be run, or do not end alike when they are watched.
+ * @throws {CommandError} when the tests cannot be run, or have other results with instrumentation.
  */
 export async function runTests(
   subject: TestSubject,
@@ -317,7 +317,7 @@ async function runWatched(
   files: readonly PolicyFile[],
   toolchain: Toolchain,
 ): Promise<WatchedRun> {
-  // It cannot occur in a source, so no print of a policy can be mistaken for a recorded verdict.
+  // Random, so that no policy can print it and pretend to record a verdict.
   const mark = `seen${randomBytes(12).toString("hex")}`;
   const policyFiles = files.filter(({ kind }) => kind === "policy");
   const modules = policyFiles.map(({ source }) => source);
@@ -373,7 +373,7 @@ function cannotWatch(what: string): CommandError {
   );
 }
 
-/** Two rules of one name may be the same test; what they end with is compared by location. */
+/** Rules of one name are one test in OPA, so results are compared by location too. */
 function identityOf({ file, name, row }: TestResult): string {
   return JSON.stringify([file, row, name]);
 }
