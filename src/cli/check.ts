@@ -26,7 +26,7 @@ import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
 import { wantsColour } from "./terminal/printing.ts";
 import {
   ENVIRONMENT_HELP,
-  asTyped,
+  givenText,
   defaultFlags,
   readEnvironment,
   readValue,
@@ -90,14 +90,14 @@ function configOf(values: Values, positionals: readonly string[], io: CommandIo)
   const [directory, ...others] = positionals;
   if (others.length > 0)
     throw new UsageError(
-      `DIRECTORY: give one folder at most; name a file with --config${asTyped(positionals)}`,
+      `DIRECTORY: give one folder at most; name a file with --config${givenText(positionals)}`,
     );
   if (
     directory !== undefined &&
     statSync(resolve(io.cwd, directory), { throwIfNoEntry: false })?.isFile() === true
   ) {
     throw new UsageError(
-      `DIRECTORY: must be a folder; name a file with --config${asTyped(positionals)}`,
+      `DIRECTORY: must be a folder; name a file with --config${givenText(positionals)}`,
     );
   }
   if (directory !== undefined && values.config !== undefined) {
@@ -160,12 +160,11 @@ async function run(
   return failed ? EXIT.failed : EXIT.ok;
 }
 
-/** A share of what an evaluation may take from which a policy is reported. */
+/** Share of the allowed work from which a policy is reported. */
 const SLOW = 0.25;
 
 /**
- * Policies that are dear for sample requests, with their figures. A file that does not compile has
- * none.
+ * Findings about policies that are expensive for sample requests. Files must compile first.
  */
 async function slowPolicies(
   { policies: sources }: ConfigurationFiles,
@@ -191,7 +190,7 @@ async function slowPolicies(
   });
 }
 
-/** The compiled environment, so that a reader does not mistake it for another. */
+/** The checked files, with the environment of the overlay. */
 function describeFiles(
   { routes, parts = [] }: ConfigurationFiles,
   environment: string | null,
@@ -200,7 +199,7 @@ function describeFiles(
   return `${routes.path}${included}${environment === null ? "" : `, environment ${environment}`}`;
 }
 
-/** Names are looked up in the table, so they are not checked where it has an error. */
+/** Findings of assertions.yaml. Its names are looked up in the table, so they need one. */
 function assertionFindings(
   source: Source | null,
   { table, policies }: CompiledConfiguration,

@@ -1,6 +1,6 @@
 import { EXIT, type Command, type CommandIo, type CommandTable } from "./terminal/command-io.ts";
 import {
-  asTyped,
+  givenText,
   didYouMean,
   flagCommand,
   onlyArgument,
@@ -8,7 +8,7 @@ import {
 } from "./terminal/command-line.ts";
 import { readVersion } from "./terminal/process.ts";
 
-/** Each command is loaded when it runs: `keys list` does not wait for the compiler. */
+/** Loads each command when it runs: `keys list` must not wait for the compiler. */
 export const COMMANDS: CommandTable = {
   init: {
     summary: "write a first routes.yaml with policies",
@@ -93,7 +93,7 @@ export async function runCommands(argv: readonly string[], io: CommandIo): Promi
   if (command === undefined) {
     const meant = didYouMean(name, Object.keys(COMMANDS));
     io.stderr(
-      `signalbox: there is no command of that name${meant}${asTyped([name])}\n\n${commandList()}`,
+      `signalbox: there is no command of that name${meant}${givenText([name])}\n\n${commandList()}`,
     );
     return EXIT.usage;
   }
@@ -137,16 +137,16 @@ export const completion = flagCommand(
   { name: "completion", help: HELP, flags: {} },
   async (_values, io, positionals) => {
     const shell = readValue("SHELL", onlyArgument(positionals, "SHELL"), SHELLS);
-    const words = new Map<string, CommandWords>();
+    const completions = new Map<string, Completions>();
     for (const [name, { summary, load }] of Object.entries(COMMANDS))
-      words.set(name, await wordsOf(summary, await load()));
-    io.stdout(SCRIPTS[shell](words));
+      completions.set(name, await readCompletions(summary, await load()));
+    io.stdout(SCRIPTS[shell](completions));
     return EXIT.ok;
   },
 );
 
 /** Completions after a command. */
-interface CommandWords {
+interface Completions {
   readonly summary: string;
   /** With their dashes, sorted. */
   readonly flags: readonly string[];
@@ -155,7 +155,7 @@ interface CommandWords {
 }
 
 /** Reads the output of `--help`, so that completion offers exactly the documented arguments. */
-export async function wordsOf(summary: string, command: Command): Promise<CommandWords> {
+export async function readCompletions(summary: string, command: Command): Promise<Completions> {
   const help = await helpOf(command, ["--help"]);
   const subcommands = new Map<string, readonly string[]>();
   if (/^Usage: signalbox [a-z]+ <command>/m.test(help)) {
@@ -183,9 +183,9 @@ function flagsIn(help: string): readonly string[] {
   return [...new Set([...flags, "--help"])].toSorted();
 }
 
-type Commands = ReadonlyMap<string, CommandWords>;
+type Commands = ReadonlyMap<string, Completions>;
 
-/** The script for each shell. All strings in it are ours. */
+/** Scripts by shell. They contain no untrusted text. */
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: Commands) => string>> = {
   bash,
   zsh: (commands) =>

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts"
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
   ID_FORM,
-  asTyped,
+  givenText,
   defaultFlags,
   textFlags,
   listItems,
@@ -48,7 +48,7 @@ export const init = flagCommand(
   async (values, io, positionals) => {
     const [directory = ".", ...others] = positionals;
     if (others.length > 0)
-      throw new UsageError(`DIRECTORY: give one folder at most${asTyped(positionals)}`);
+      throw new UsageError(`DIRECTORY: give one folder at most${givenText(positionals)}`);
     const isInteractive = io.terminal === true && !values.yes;
     const { ask = askOnTerminal } = io;
     const answer = async (given: string | undefined, question: string): Promise<string> =>
@@ -102,7 +102,7 @@ function readAnswers(given: Given) {
   return { providers, workspace, regions, trainsOnData: !noTraining.startsWith("y") };
 }
 
-/** The policies that a new folder begins with; texts are those of this release. */
+/** Policies of a new folder, copied from this release. */
 export const INIT_POLICIES = ["data-retention", "eu-residency", "tool-approval"] as const;
 
 /**
@@ -168,7 +168,7 @@ function regionsFor(
   const fits = (region: string): boolean =>
     wanted.includes(region) || wanted.includes(areaOf(region));
   if (regions === undefined) {
-    // Such a host has its region in its name, or none at all.
+    // The host has its region in its name, or has no region.
     if (wanted.length === 0 || fits(fixed)) return [fixed];
     if (!address.includes(fixed)) return wanted.slice(0, 1);
     throw new UsageError(
@@ -197,7 +197,7 @@ function areaOf(region: string): string {
   return region.split("-")[0] ?? region;
 }
 
-/** The rows of one provider, with the sample model of its preset. @param models is added to. */
+/** The rows of one provider. Adds the sample model of its preset to `models`. */
 function providerRows(
   name: string,
   preset: Preset,

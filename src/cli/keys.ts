@@ -137,7 +137,7 @@ export const keys = commandGroup({
 });
 
 async function create(values: Values, io: CommandIo): Promise<number> {
-  // First of all: a key that is created and not printed is lost.
+  // Read before the key is created: a key that cannot be printed is lost.
   const json = wantsJson(values.format);
   const options = {
     workspace: required(values.workspace, "--workspace", "acme-prod"),
@@ -246,7 +246,7 @@ function printSecret(
   );
 }
 
-/** Also accepts a whole key: after a leak the key is at hand, not its id. */
+/** Accepts a whole key too: after a leak, people have the key and not its id. */
 function keyId(argument: string): string {
   return parseKeyText(argument)?.publicId ?? argument;
 }
@@ -282,7 +282,7 @@ function noSuchKey(): CommandError {
   return new CommandError("there is no such key in this database; see: signalbox keys list");
 }
 
-/** Names the replacement: it can be rotated even if its text is lost. */
+/** Names the replacement, which can be rotated even if its text is lost. */
 function alreadyRotated(key: KeyRecord | null): CommandError {
   if (key === null || key.replacedBy === null) return noSuchKey();
   const until = formatTime(key.expiresAt);
@@ -413,7 +413,7 @@ async function refuseUndeclaredNames(
   const config = flags.config ?? "routes.yaml";
   const hasConfig = isDefaultDatabase(flags, io) && existsSync(resolve(io.cwd, config));
   if (flags.config === undefined && !hasConfig) {
-    // It once set the environment of the key: ignoring it would create a key of production.
+    // `--environment` was once the key's environment: ignoring it would create a production key.
     if (flags.environment === undefined) return;
     throw new UsageError(
       "--environment: has an effect only with --config; the environment of the key is set with --key-environment",

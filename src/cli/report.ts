@@ -93,7 +93,7 @@ async function sectionsOf(store: Store, period: Period): Promise<readonly Sectio
   const records: PolicyRecord[] = [];
   for await (const row of walkPolicyLog(store.policyLog)) {
     const record = readPolicyRecord(row.record);
-    // A report without the record would be wrong.
+    // Skipping the record would make the report wrong.
     if (record === null)
       throw new CommandError(
         `position ${row.position} of the policy log cannot be read; run "signalbox evidence verify"`,
@@ -158,7 +158,7 @@ const headSentence = (log: string, { position, hash }: ChainLink): Block => ({
   text: [`${log}: position ${position}, `, name(hash), "."],
 });
 
-/** Contents that were enforced, from when to when, oldest first. */
+/** Periods of enforcement, oldest first. */
 function enforcements(records: readonly PolicyRecord[]): readonly Enforcement[] {
   const all: Enforcement[] = [];
   const current = new Map<string, Enforcement>();
@@ -168,7 +168,7 @@ function enforcements(records: readonly PolicyRecord[]): readonly Enforcement[] 
     const before = current.get(next.policy);
     if (before !== undefined) before.until = next.since;
     current.delete(next.policy);
-    // The promotion of a removal enforces nothing from then on.
+    // After the promotion of a removal nothing is enforced.
     if (next.content === null || next.content.module === null) return;
     const enforced = { ...next, content: next.content, until: null };
     current.set(next.policy, enforced);
@@ -202,7 +202,7 @@ async function enforcementCells(log: PolicyLogStore, one: Enforcement) {
   ];
 }
 
-/** Title and owners, from the content as it is kept. */
+/** Title and owners of a stored content. */
 async function describe(
   log: PolicyLogStore,
   { digest, module }: ContentReference,
@@ -233,7 +233,7 @@ function actCells(record: PolicyRecord): readonly (readonly Text[])[] {
   return [[timeText(at), name(policy), `r${revision}`, ACTS[kind] ?? kind, actorText(by)]];
 }
 
-/** Exceptions for an auditor: rollbacks, and promotions without the approvals of others. */
+/** Rows of exceptions: rollbacks, and promotions without approvals of other people. */
 function exceptionCells(record: PolicyRecord) {
   if (!("by" in record)) return [];
   const { at, policy, by } = record;

@@ -56,7 +56,7 @@ function readSelection(values: Values, of: keyof typeof GROUPED, now: number) {
   return { window, grouping };
 }
 
-/** Turns the member of a query, which the problem names, into the flag. */
+/** An error about a member of a query, by the name of its flag. */
 function usage(problem: string): UsageError {
   return new UsageError(
     problem.replace(/^(\w+) /, (_, member: string) => `--${member.replaceAll("_", "-")}: `),
@@ -99,7 +99,7 @@ interface CountedGroups<Group> {
   readonly truncated: boolean;
 }
 
-/** A heading, a row of totals, and a row for each group. @param remark follows the window. */
+/** A heading, totals and groups. @param remark follows the window. */
 function groupLines<Group>(
   { workspace, window, group_by: names, groups, truncated }: CountedGroups<Group>,
   total: Group,

@@ -24,7 +24,7 @@ import {
 } from "./terminal/call-server.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
-  asTyped,
+  givenText,
   DATABASE_HELP,
   flagCommand,
   onlyArgument,
@@ -73,7 +73,7 @@ export const why = flagCommand(
     const digits = /^(?:req|dec)_([0-9a-f]{32})$/.exec(onlyArgument(positionals, "REQUEST"))?.[1];
     if (digits === undefined)
       throw new UsageError(
-        `REQUEST: must be req_ and 32 hexadecimal digits, as x-request-id has it${asTyped(positionals)}`,
+        `REQUEST: must be req_ and 32 hexadecimal digits, as x-request-id has it${givenText(positionals)}`,
       );
     const json = wantsJson(values.format);
     const { server } = values;
@@ -109,7 +109,7 @@ async function fromStore(id: string, values: Values, io: CommandIo): Promise<Rec
   };
 }
 
-/** `null` where no files are there, or the record cannot be decided again. */
+/** `null` without files, and for a record that cannot be decided again. */
 async function explainRecord(record: JsonObject, { config, environment }: Values, io: CommandIo) {
   const file = config ?? "routes.yaml";
   const read = readEvidenceSample(record);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { COMMANDS, runCommands, wordsOf } from "../../src/cli/commands.ts";
+import { COMMANDS, runCommands, readCompletions } from "../../src/cli/commands.ts";
 import { runCommand } from "../keys/command.ts";
 
 /** Every command and every command below one, as they are typed, with its help. */
 const LINES: { readonly line: readonly string[]; readonly help: string }[] = [];
 for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
-  const { subcommands } = await wordsOf(summary, await load());
+  const { subcommands } = await readCompletions(summary, await load());
   for (const line of [[name], ...[...subcommands.keys()].map((below) => [name, below])]) {
     LINES.push({ line, help: (await run(...line, "--help")).stdout });
   }

@@ -20,7 +20,7 @@ interface AnswerCode {
   /** Its HTTP status or statuses. */
   readonly status: number | readonly number[];
   readonly meaning: string;
-  /** A request or a situation that it is answered to. */
+  /** A request or a situation that gets it. */
   readonly example: string;
   readonly fix: string;
 }
@@ -62,7 +62,7 @@ const ANSWER_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
   ]),
 );
 
-/** Codes of providers that are passed on, because they are enum values, by meaning and fix. */
+/** Codes of providers that are forwarded to callers, by meaning and fix. */
 const PASSED_ON: readonly (readonly [codes: string, meaning: string, fix: string])[] = [
   [
     "context_length_exceeded",
@@ -308,7 +308,7 @@ const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
   ),
 };
 
-/** A finding that neither reading a file nor compiling it makes. */
+/** An error that does not come from the compiler. */
 const error = (meaning: string, example: readonly string[], fix: string): Finding => ({
   severity: "error",
   meaning,
@@ -384,7 +384,7 @@ const TEST_CODES: Readonly<Record<string, Finding>> = {
   ),
 };
 
-/** Where a code occurs. A code may occur in several contexts and mean something else in each. */
+/** Context of a code. A code may have another meaning in each context. */
 type CodeKind = "configuration" | "policies" | "assertions" | "start" | "tests" | "answers";
 
 /** One meaning of a code. */
@@ -458,7 +458,7 @@ export function explainedCodes(): readonly string[] {
 /** The message for an unknown code. */
 export function unknownCode(code: string): string {
   const hint = suggest(code, explainedCodes());
-  // A list of the first few of several hundred codes would look like an answer.
+  // Listing a few of several hundred codes would mislead.
   const nearest = hint.startsWith("did you mean")
     ? `; ${hint}`
     : "; docs/troubleshooting.md lists those of answers";

@@ -8,9 +8,8 @@ export type Tone = "stop" | "widen" | "narrow" | "quiet" | "good";
 export type Mark = "+" | "-" | "~" | "!";
 
 /**
- * A piece of text. Strings and `strong` are texts of ours; `quoted` is a sentence with names from
- * files and `names` are such names, of which every printer takes care that they are no markup.
- * `null` is not printed.
+ * A piece of text. Strings and `strong` are trusted; `quoted` is a sentence with names from files and
+ * `names` are such names, which every printer escapes. `null` is not printed.
  */
 type Inline =
   | string
@@ -86,15 +85,15 @@ export interface Item {
   readonly id?: string;
   readonly facets?: Facets;
   /**
-   * `page`: only there. `repeated`: an earlier view has it, so that only the page, which shows one
-   * view, repeats it. `variant`: behind `--all`.
+   * `page`: in the page only. `repeated`: printed in an earlier view; the page repeats it, because it
+   * shows one view at a time. `variant`: behind `--all`.
    */
   readonly shown?: "page" | "repeated" | "variant";
-  /** Printed however many there are. */
+  /** Never cut from a list. */
   readonly kept?: boolean;
 }
 
-/** Values by the name of a facet. An item without a facet is not hidden by it. */
+/** Values by the name of a facet. A filter does not hide items without the facet. */
 export type Facets = Readonly<Record<string, readonly string[]>>;
 
 interface Sentence {
@@ -103,7 +102,7 @@ interface Sentence {
 }
 
 export interface List {
-  /** Counted where the list is cut, such as "path". */
+  /** Noun for the number of omitted items, such as "path". */
   readonly noun: string;
   readonly items: readonly Item[];
   /** A table in Markdown and in the page. `#` at the end: a column of amounts. */
@@ -115,7 +114,7 @@ export interface List {
   readonly only?: "page";
 }
 
-/** To paste. A comment omits one that it would have to cut. */
+/** A command to paste. A comment omits a command that is too long for it. */
 interface Command {
   readonly command: string;
   readonly only?: "page";
@@ -219,7 +218,7 @@ export function diffText({ mark, text, note }: DiffLine): string {
   return `${mark ?? " "} ${text}${note === "" ? "" : ` (${note})`}`;
 }
 
-/** How a format writes each kind of text. */
+/** Writes each kind of text in one format. */
 export interface InlineWriter<Out> {
   readonly plain: (text: string) => Out;
   readonly strong: (text: string, tone: Tone | null, href: string | null) => Out;
@@ -248,7 +247,7 @@ function isList(text: Text): text is readonly Inline[] {
   return Array.isArray(text);
 }
 
-/** Whether nothing would be printed. */
+/** Whether the text prints as an empty string. */
 export function isEmptyText(text: Text): boolean {
   return writeText(text, PLAIN).join("") === "";
 }

@@ -21,8 +21,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Markup that is safe to put into a page as it is. Only this file makes it, from templates of ours
- * and escaped text.
+ * Safe markup. Only this file creates it, from its own templates and escaped text.
  */
 export class Markup {
   readonly #text: string;
@@ -36,7 +35,7 @@ export class Markup {
   }
 }
 
-/** The values of a template. Nothing is written for `null`. */
+/** Values of a template. `null` is not written. */
 type Content = Markup | string | number | null | readonly Content[];
 
 export const NOTHING = new Markup("");
@@ -46,9 +45,9 @@ const LINE_BREAKS = /\s*\n\s*/g;
 const piecesOf = new WeakMap<TemplateStringsArray, readonly string[]>();
 
 /**
- * A piece of a page. Everything put into it that is not markup itself is escaped, for text and for
- * quoted attributes alike: without that a name of the configuration could add elements and scripts
- * to the report. Attributes in templates must therefore be in double quotes.
+ * A piece of a page. All values but markup are escaped, for text and for quoted attributes: otherwise
+ * a name of the configuration could add scripts to the report. Attributes in templates must be in
+ * double quotes.
  */
 export function html(template: TemplateStringsArray, ...contents: readonly Content[]): Markup {
   let pieces = piecesOf.get(template);
@@ -63,16 +62,15 @@ export function html(template: TemplateStringsArray, ...contents: readonly Conte
 }
 
 /**
- * Text as a reader sees it; half a surrogate pair, which neither a file nor an address can hold, is
- * replaced as well.
+ * Printable text. Lone surrogates, which files and addresses cannot contain, are replaced too.
  */
 export function visible(text: string): string {
   return printable(text).toWellFormed();
 }
 
 /**
- * Text for an element or a quoted attribute. Characters that are not seen, or that turn what
- * follows around, are shown as replaced.
+ * Text for an element or a quoted attribute. Invisible characters and those that change the direction
+ * of text are replaced.
  */
 export function escapeText(text: string): string {
   // Nearly every name; a large page has a hundred thousand of them.
@@ -104,8 +102,8 @@ function rendered(content: Content): string {
 }
 
 /**
- * Wide tables scroll by themselves, which the keyboard must reach. @param headings with a `#` at
- * the end where a column holds amounts.
+ * A table that scrolls if it is wide, also by keyboard. @param headings with a `#` at the end for a
+ * column of amounts.
  */
 function table(caption: string, headings: readonly string[], rows: readonly Content[]): Markup {
   const heading = (text: string): Markup =>
@@ -129,7 +127,7 @@ function table(caption: string, headings: readonly string[], rows: readonly Cont
   </div>`;
 }
 
-/** How many names a line shows before the rest is folded. */
+/** Names that a line shows; the rest is folded. */
 const IN_SIGHT = 12;
 
 /**

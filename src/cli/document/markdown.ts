@@ -17,7 +17,7 @@ import {
 import { withEntities } from "./html.ts";
 import { amountText, numberText, printable } from "../terminal/printing.ts";
 
-/** A name that is longer than this is cut: it must not push everything else out of the comment. */
+/** Longer names are cut: they would take the space of the comment. */
 const LONGEST = 160;
 
 function cut(text: string, longest: number = LONGEST): string {
@@ -154,7 +154,7 @@ function lengthOf(lines: readonly string[]): number {
 const LONGEST_LINE = 400;
 const LONGEST_COMMAND = 2_000;
 const MOST_NAMES = 6;
-/** Characters that stay free for later sections where a section does not state them. */
+/** Default of a section's `reserve`, characters. */
 const RESERVE = 4_500;
 
 const SIGNS: Readonly<Record<Tone, string>> = {
@@ -276,7 +276,7 @@ function folded(item: Item): readonly string[] {
   ];
 }
 
-/** A block of code; nothing of a command that would be cut. */
+/** A block of code; none for a command that is too long. */
 function commandLines(command: string): readonly string[] {
   return command === "" || command.length > LONGEST_COMMAND
     ? []

@@ -228,13 +228,13 @@ function readFilters({
     (outcome === undefined || outcome === decision.outcome || outcome === ended?.terminal);
 }
 
-/** How often new entries are looked for, milliseconds. */
+/** Interval of reading new entries, milliseconds. */
 const FOLLOW_INTERVAL = 500;
 
-/** How many running requests are waited for; of more, the oldest are printed as running. */
+/** Running requests to wait for; beyond that, the oldest are printed as running. */
 const LONGEST_WAITING_LIST = 1_000;
 
-/** Prints each entry once, when it has its outcome; so a line is complete when it appears. */
+/** Prints each entry once, when it has its outcome, so that lines are complete. */
 async function follow(
   store: EvidenceStore,
   first: readonly EvidenceEntry[],

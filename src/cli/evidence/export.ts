@@ -64,7 +64,7 @@ async function writeRows(
   for await (const row of walkLog(log, from.position)) {
     if (row.position > to.position) break;
     if (row.position !== previous.position + 1) throw interrupted(previous.position + 1);
-    // A record of two lines would be two rows; ours have one.
+    // A line feed in a record would make two rows of it.
     if (row.record.includes("\n")) throw interrupted(row.position);
     if (isSelected(row)) write(`${formatRow({ ...row, previous: previous.hash })}\n`);
     previous = row;
@@ -126,7 +126,7 @@ export async function exportPolicyLog(
   let position = 0;
   for await (const row of walkPolicyLog(log)) {
     if (position === to.position) break;
-    // A record of two lines would be two rows; ours have one.
+    // A line feed in a record would make two rows of it.
     if (row.position !== position + 1 || row.record.includes("\n")) break;
     write(`${formatPolicyRow(row)}\n`);
     ({ position } = row);
@@ -166,13 +166,13 @@ export async function writeExport(
     rmSync(partial, { force: true });
     throw error;
   }
-  // Not every file system can do it: then the name is on disk a little later.
+  // Best effort: some file systems cannot sync a folder.
   const folder = await openFile(dirname(path), "r").catch(() => null);
   await folder?.sync().catch(() => {});
   await folder?.close();
 }
 
-/** On a nearly full disk one call may write only a part. */
+/** Loops, because one call may write a part only, such as on a nearly full disk. */
 function writeWhole(descriptor: number, text: string): void {
   const bytes = Buffer.from(text, "utf8");
   for (let written = 0; written < bytes.length;) {

@@ -63,12 +63,12 @@ function describeMissing(missing: readonly MissingBatches[]): string {
 }
 
 /**
- * A prune while the log is read deletes rows ahead of the reader, which then begins again after
+ * Attempts to read the log: a prune deletes rows ahead of the reader, which then begins again after
  * them.
  */
 const RESTARTS = 5;
 
-/** The message for a log that ends too early. */
+/** Message about a log that ends before a noted position. */
 function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]): string {
   const furthest = remembered.reduce(
     (far, link) => (link.position > far.position ? link : far),
@@ -88,7 +88,7 @@ function describeCutEnd(head: ChainLink, remembered: readonly ChainLink[]): stri
  * cannot be checked
  */
 export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): Promise<Verified> {
-  // Read before the rows: a server may go on writing and noting.
+  // Read before the rows: a running server writes both.
   const server = await log.notedHead();
   for (let attempt = 1; ; attempt += 1) {
     const { from, anchors } = await startOf(log);
@@ -117,8 +117,8 @@ export async function verifyLog(log: EvidenceLog, noted: readonly ChainLink[]): 
 }
 
 /**
- * Whether the store lists as running exactly the decisions without an outcome, while requests start
- * and end.
+ * Compares the store's list of running requests with the decisions that have no outcome, while
+ * requests start and end.
  */
 async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog) {
   const seen = verifier.head.position;
@@ -143,7 +143,7 @@ async function verifyOpen(verifier: ChainVerifier, log: EvidenceLog) {
   return null;
 }
 
-/** Noted positions of pruned rows can only be compared with the anchors. */
+/** Compares noted positions of pruned rows with the anchors. */
 function checkNoted(
   from: ChainLink,
   anchors: readonly EvidenceAnchor[],
@@ -296,7 +296,7 @@ export async function verifyPolicyLog(
   log: PolicyLogStore,
   noted: readonly ChainLink[],
 ): Promise<Verified> {
-  // The rows must reach the head that the store names; more may be added meanwhile.
+  // The rows must reach the head of the store; more may be added meanwhile.
   const verifier = new PolicyLogVerifier([await log.head(), ...noted]);
   const fault = await verifyRows(verifier, walkPolicyLog(log));
   if (fault !== null) return faultyPolicyLog("the policy log", fault);
@@ -402,7 +402,7 @@ type Verified =
   | { readonly ok: true; readonly lines: readonly string[]; readonly json: JsonObject }
   | { readonly ok: false; readonly sentence: string; readonly json: JsonObject };
 
-/** A log without a fault, and how far its end is proven. @param prefix of the line about the end. */
+/** Result for a log without a fault, with the proof of its end. @param prefix of that line. */
 function provenLog(
   lines: readonly string[],
   json: JsonObject,

@@ -56,8 +56,8 @@ interface Answer {
 }
 
 /**
- * Decides as a server with these files would that has never seen another, or has seen base: no
- * store, no key, no network.
+ * Decides as a new server with these files would, or as one that has run base: without store, key or
+ * network.
  *
  * @param body of `--request`; `null` where the sample is the whole request.
  * @throws {CommandError} where the files do not compile, or a server would refuse the body itself.
@@ -168,14 +168,14 @@ function operationOf(operation: Operation): SimulatedOperation {
   return { operation, surface: endpoint.surface, validate: bodyValidator(endpoint.body) };
 }
 
-/** The slots of a server that runs base and whose files become head's. */
+/** The slots of a server that runs base when its files change to head. */
 interface FollowingPolicies {
   readonly set: PolicySet;
   readonly kept: KeptRules;
 }
 
 /**
- * Policies as a server has them that has seen base: as `signalbox simulate` means head as declared.
+ * Policies of a server that has run base: head as declared, as in `signalbox simulate`.
  *
  * @throws {CommandError} where base is not there, cannot be read, or has errors.
  */
@@ -200,8 +200,8 @@ async function followingPolicies(
   return { set: declared, kept: { policies: new Set(kept), locations: locationsOf(before.files) } };
 }
 
-// Notes for readers of the files only, never for callers: which of the requested names do not exist.
-// Such a request can be sent, so it is decided and not refused as a mistake of the command line.
+// Notes about requested names that do not exist, for readers of the files and never for callers.
+// Such a request can be sent, so it is decided instead of refused.
 
 function routeNotes(
   { workspaces, routes }: RoutingTable,
@@ -326,7 +326,7 @@ export async function explainFromServer(
   };
 }
 
-/** A server decides for the caller's key; a sample may be of another. */
+/** Notes where the caller's key, which a server decides for, differs from the sample's. */
 function serverKeyNotes({ key, budget }: JsonObject, sample: SampleRequest): readonly string[] {
   // A point without an owner is of a key whose owner policies do not see.
   const isSame =

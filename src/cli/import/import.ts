@@ -186,7 +186,7 @@ async function write(
   );
 }
 
-/** The one question without whose answer clients that worked before are refused. */
+/** Printed first: existing clients are refused until this is decided. */
 const TRAINING = `Decide first: do your contracts forbid the providers to train on requests? Until routes.yaml has
 \`trains_on_data: false\` there, your clients are refused. Or import again with --no-training.
 
@@ -217,7 +217,7 @@ Next: read IMPORT.md, then try it without any provider: signalbox serve${config}
 `;
 }
 
-/** Converts the configuration of another gateway. @returns findings where nothing can be written. */
+/** Converts the configuration of another gateway. @returns findings if it cannot be converted. */
 export async function runImport(
   source: string,
   file: ImportedFile,
@@ -249,7 +249,7 @@ export async function runImport(
     check: await checkFiles(files, cache),
     /** Commands that create the keys of the source anew. */
     keys: keyCommands,
-    /** A request that the simulated provider answers; `null` where no route generates. */
+    /** A request for the simulated provider; `null` without a route that generates. */
     firstRequest: firstRequestOf(imported),
   };
   /** By path below the folder that they go to, without the report. */
@@ -292,14 +292,14 @@ function reportAssumptions({ assumed, report, answers, providers }: ImportedConf
     if (spot === undefined) continue;
     const names = [...models.keys()].slice(0, 8).map(quote);
     const others = models.size > names.length ? ` and ${models.size - names.length} more` : "";
-    const usual =
+    const assumption =
       preset === ""
         ? "tools and JSON, which most servers of this protocol have"
         : `those of the models that preset \`${preset}\` is known for`;
     report.add(
       "decide",
       spot,
-      `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${usual}. Remove what a model lacks, add what it has`,
+      `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${assumption}. Remove what a model lacks, add what it has`,
     );
   }
   const [first] = providers.find((row) => !isSelfHosted(row))?.spots ?? [];

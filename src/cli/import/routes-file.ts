@@ -14,9 +14,9 @@ import type {
 } from "./configuration/rows.ts";
 import type { Spot } from "./source.ts";
 
-/** Models up to which one file is easier to read than several. */
+/** Larger imports are split into several files. */
 const MOST_IN_ONE_FILE = 60;
-/** Sections with a file of their own where there are more. */
+/** Sections that get their own file in a larger import. */
 const PARTS = ["providers", "models", "endpoints", "routes"];
 
 /** Name of the environment in which the simulated provider answers. */
@@ -25,7 +25,7 @@ export const SIMULATED = "simulated";
 const NEVER_SET = "SIGNALBOX_SIMULATED_PROVIDER_KEY";
 
 const STYLE = { lineWidth: 0, flowCollectionPadding: true } as const;
-/** No anchors: two equal rows are two rows. */
+/** Writes equal rows in full, without YAML anchors. */
 const PLAIN = { aliasDuplicateObjects: false } as const;
 
 /** Files of an import below its folder, by path, without the report. */
@@ -113,8 +113,8 @@ const DEFAULT_TOTAL = milliseconds(DEFAULT_TIMEOUTS.total) / 1_000;
 const DEFAULT_CONCURRENCY = 200;
 
 /**
- * Whether the source names a model server in the operator's network: no other address shows who
- * stores requests.
+ * Whether the provider is a model server in the operator's network: only then is it known who stores
+ * requests.
  */
 export function isSelfHosted({ region, preset }: PlannedProvider): boolean {
   return region === OWN && preset !== null && presetOf(preset)?.provider.network === "private";
@@ -129,7 +129,7 @@ function providerRow(
     ...endpoints.map((row) => (row.provider === provider ? (row.maxConcurrency ?? 0) : 0)),
   );
   const { totals, firstTokens } = provider;
-  // One row of several must not make the calls of the others shorter than they were.
+  // The longest of the rows, so that no call gets less time than before.
   const total = [...totals].some((one) => one !== null)
     ? Math.max(...[...totals].map((one) => one ?? DEFAULT_TOTAL))
     : null;
@@ -322,7 +322,7 @@ function originText(spots: readonly Spot[], shown: string): string | null {
   return origins.length === 0 ? null : ` ${origins.join("; ")}`;
 }
 
-/** The overlay in which no provider is called: the secret of each is not set. */
+/** The overlay of the simulated provider: it leaves every secret unset, so no provider is called. */
 function overlayText(providers: ReadonlyMap<string, JsonObject>): string {
   const rows = [...providers].map(([id, { auth }]) => {
     // An overlay's mapping merges with the row's: the other form of `auth` has to go.

@@ -18,7 +18,7 @@ export interface ImportedFile extends ImportedText {
   readonly path: string;
 }
 
-/** Reads a file that the user named. @returns the reason as a sentence, where it cannot be read. */
+/** Reads a file of the command line. @returns the error as a sentence if it cannot be read. */
 export async function readImportedText(
   path: string,
   shown: string,
@@ -155,7 +155,7 @@ export class Fields implements Spot {
     this.#reading = reading;
   }
 
-  /** `null` for absent and null. Marks the member as read. */
+  /** `null` for an absent member and for null. Marks the member as read. */
   item(name: string): Item | null {
     if (!this.#seen.has(name)) this.#seen.set(name, "read");
     const member = this.#members.get(name);
@@ -163,7 +163,7 @@ export class Fields implements Spot {
     return { ...this.spot(name), node: member.node };
   }
 
-  /** The first of these members that is present. */
+  /** The first present member. */
   first(names: readonly string[]): Item | null {
     const name = names.find((one) => this.has(one));
     return name === undefined ? null : this.item(name);
@@ -181,8 +181,8 @@ export class Fields implements Spot {
   }
 
   /**
-   * `null` where it is absent or a reference to the environment, and after a finding where `read`
-   * gives `null`.
+   * `null` for an absent member, for a reference to the environment, and after a finding for a value
+   * that `read` rejects.
    */
   #scalar<Value>(
     name: string,
@@ -279,7 +279,7 @@ export class Fields implements Spot {
     });
   }
 
-  /** Members by name, all marked as read. */
+  /** All members, marked as read. */
   entries(): readonly (readonly [string, Item])[] {
     return [...this.#members.keys()].flatMap((name) => {
       const item = this.item(name);
@@ -374,7 +374,7 @@ function isNull(node: ConfigNode): boolean {
   return node.kind === "scalar" && node.value === null;
 }
 
-/** The member of that name; `undefined` for names of `Object.prototype`, and for none. */
+/** An own member of a table. `Object.prototype` has none of the names. */
 export function rowOf<Row>(
   table: Readonly<Record<string, Row>>,
   name: string | null | undefined,
@@ -411,18 +411,18 @@ interface ReportEntry {
   readonly source: string;
   readonly file: string;
   readonly line: number;
-  /** Its counterpart, or why it has none; never a value of the source that could be a secret. */
+  /** The counterpart, or the reason for having none. Contains no value that could be a secret. */
   readonly text: string;
 }
 
-/** For a value that no code above reports: nothing of the source is missing in the report. */
+/** Line for a value without another line, so that the report covers the whole source. */
 const REST = "not carried over: the import makes nothing of this value";
 
 function valueKey(path: Path, { file, line, column }: Position): string {
   return JSON.stringify([file, line, column, path.at(-1)]);
 }
 
-/** Collects the outcome of each value. */
+/** The lines of the report: one or more outcomes for each value of the source. */
 export class ImportReport {
   readonly #file: string;
   /** By their JSON: an alias shows one value many times. */

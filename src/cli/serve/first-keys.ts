@@ -13,7 +13,7 @@ const DAY = 86_400_000;
 export const BOOTSTRAP_VARIABLE = "SIGNALBOX_BOOTSTRAP_KEY";
 
 /**
- * Looks at the operator's first key before anything is opened.
+ * Checks the operator's first key before the store is opened.
  *
  * @throws {CommandError} where it is set and no whole key; the message does not quote it.
  */
@@ -52,7 +52,7 @@ export async function bootstrapKey(
     try {
       await store.keys.create(importKey(given, options, Date.now));
     } catch (error) {
-      // Another replica, started at the same moment with the same key, was first.
+      // Another replica with the same key started first.
       if (!(error instanceof DuplicateKeyError)) throw error;
     }
     return null;
@@ -68,7 +68,7 @@ export async function bootstrapKey(
   return text;
 }
 
-/** Whole and on disk, for its owner only, or not there at all. */
+/** Writes a file of mode 0600, synced to disk; removes it after an error. */
 async function writeKeyFile(file: string, text: string): Promise<void> {
   let isOurs = false;
   try {
@@ -96,7 +96,7 @@ async function writeKeyFile(file: string, text: string): Promise<void> {
   }
 }
 
-/** Everything that a first look needs; no management. */
+/** Scopes for a first look, without management. */
 const DEMO_SCOPES: readonly Scope[] = [
   "inference",
   "catalogue:read",

@@ -138,7 +138,7 @@ function readWorkers(given: string): number {
   return count;
 }
 
-/** Bytes: a longer text would not fit into one string. */
+/** Bytes; a string cannot be longer. */
 const LARGEST_BODY = 512 * 1024 * 1024;
 
 /**
@@ -328,7 +328,7 @@ function checkExposure(host: string, hasTls: boolean, flags: PlainHttp): Exposur
   throw new UsageError(`--host: other machines reach this address, and there is no TLS: ${WAYS}`);
 }
 
-/** A name other than `localhost` may be any address, and may be another one tomorrow. */
+/** Names other than `localhost` are not loopback: their address may change. */
 function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, "");
   if (isIP(bare) === 4) return bare.startsWith("127.");

@@ -20,7 +20,7 @@ import { StartError, listenFailure } from "../../server/start-error.ts";
 import { startServer } from "../../server/start.ts";
 import { tierUpEarly } from "../../server/tier-up.ts";
 
-/** Messages of `serve` about itself. `stdout` is for information, `stderr` for warnings. */
+/** Output of `serve`: `stdout` for information, `stderr` for warnings. */
 interface MessageIo extends CommandIo {
   readonly error: (text: string) => void;
   readonly findings: (diagnostics: readonly Diagnostic[]) => void;
@@ -169,8 +169,7 @@ async function announce(
   const { built, store, url, adminUrl, signInCode } = server;
   const { environment = null } = options;
   const { table } = built.snapshot.decider;
-  // A workspace that manages policies, where the table names them: the first key must be able to do
-  // everything.
+  // The first key must have all rights, so it belongs to a workspace that manages policies.
   const [firstWorkspace = "demo"] = table.policies.managedBy ?? Object.keys(table.workspaces);
   reportBuild(built, io);
   // Output that is not a terminal may be a log, which others read and keep.
@@ -226,7 +225,7 @@ async function traffic(
   try {
     io.stdout(`${await sendTraffic(server, end.signal)}\n`);
   } catch {
-    // Unhandled it would end the server, whose callers matter more than the demo.
+    // A failed demo must not end the server.
     io.stderr("--traffic: its keys could not be created in the store, so nothing was sent\n");
   }
 }

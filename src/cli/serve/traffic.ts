@@ -76,7 +76,7 @@ export async function sendTraffic(
   };
   const sent: Promise<void>[] = [];
   for (let index = 0; index < REQUESTS && !stopped.aborted; index++) {
-    // A request that the end of the server cuts off is no fault of the demo.
+    // Requests that end with the server are not counted.
     sent.push(send(index).catch(() => {}));
     await pause(PAUSE, undefined, { signal: stopped }).catch(() => {});
   }

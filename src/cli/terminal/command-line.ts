@@ -18,7 +18,7 @@ import { StartError } from "../../server/start-error.ts";
 
 /** A command, for its help and its messages. */
 interface CommandLine {
-  /** As it is typed after `signalbox`. */
+  /** As typed after `signalbox`. */
   readonly name: string;
   readonly help: string | (() => string | Promise<string>);
   /** Exit code of a usage error; 2 unless given. */
@@ -47,7 +47,7 @@ export async function runCommand(
   } catch (error) {
     if (error instanceof UsageError) {
       io.stderr(
-        `signalbox ${name}: ${error.message}${flagAsTyped(error, argv)}\nRun "signalbox ${name} --help" for help.\n`,
+        `signalbox ${name}: ${error.message}${givenFlag(error, argv)}\nRun "signalbox ${name} --help" for help.\n`,
       );
       return usage;
     }
@@ -112,7 +112,7 @@ export function flagCommand<const Given extends Options>(
 
 /** A command below another one. */
 interface Subcommand<Values> {
-  /** The flags that it reads besides the common ones. Others are refused: they would do nothing. */
+  /** Its flags besides the common ones. Others are refused: they would have no effect. */
   readonly flags: readonly string[];
   /** Name of its only argument; absent for a command without arguments. */
   readonly argument?: string;
@@ -213,7 +213,7 @@ function describeError(error: unknown, known: readonly string[]): string {
 
 /** The error of a missing or unknown subcommand. */
 export function noSuchCommand(name: string | undefined, known: readonly string[]): UsageError {
-  const near = name === undefined ? "" : `${didYouMean(name, known)}${asTyped([name])}`;
+  const near = name === undefined ? "" : `${didYouMean(name, known)}${givenText([name])}`;
   return new UsageError(`command: give one of ${known.join(", ")}${near}`);
 }
 
@@ -258,7 +258,7 @@ export function wantsJson(format: string | undefined): boolean {
 export function noArguments(positionals: readonly string[], instead: string = ""): void {
   if (positionals.length === 0) return;
   throw new UsageError(
-    `takes no arguments, only flags${instead === "" ? "" : `; ${instead}`}${asTyped(positionals)}`,
+    `takes no arguments, only flags${instead === "" ? "" : `; ${instead}`}${givenText(positionals)}`,
   );
 }
 
@@ -281,7 +281,7 @@ export function listItems(value: string | undefined): readonly string[] {
 export function onlyArgument(positionals: readonly string[], name: string): string {
   const [first, ...rest] = positionals;
   if (first === undefined) throw new UsageError(`${name}: is missing`);
-  if (rest.length > 0) throw new UsageError(`${name}: give exactly one${asTyped(positionals)}`);
+  if (rest.length > 0) throw new UsageError(`${name}: give exactly one${givenText(positionals)}`);
   return first;
 }
 
@@ -360,26 +360,26 @@ export function readEnvironment(
   return flag ?? (variable === "" ? null : variable);
 }
 
-/** Flags whose values may contain a password in an unknown form. */
+/** Flags whose values may contain a password. */
 const NEVER_SHOWN: ReadonlySet<string> = new Set(["database", "server"]);
 
-/** A truncated key is still most of a secret. */
+/** Keys are not printed, not even truncated. */
 const KEY_START = /^(?:sbx_|sk-)/;
 
 /**
  * ` (given: \`many\`)`, the end of a message; empty if a value could be a credential.
  */
-export function asTyped(values: readonly string[]): string {
+export function givenText(values: readonly string[]): string {
   if (values.length === 0 || !values.every((value) => isShowable(value) && !KEY_START.test(value)))
     return "";
   return ` (given: ${values.map(quote).join(", ")})`;
 }
 
-/** The value, as typed, of the flag with which the error's message begins. */
-function flagAsTyped({ message }: UsageError, argv: readonly string[]): string {
+/** The given value of the flag at the beginning of the error's message. */
+function givenFlag({ message }: UsageError, argv: readonly string[]): string {
   const [, flag] =
     /^--([a-z][a-z-]*): (?!takes no value|needs a value|there is no such flag)/.exec(message) ?? [];
-  return flag === undefined || NEVER_SHOWN.has(flag) ? "" : asTyped(valuesOf(flag, argv));
+  return flag === undefined || NEVER_SHOWN.has(flag) ? "" : givenText(valuesOf(flag, argv));
 }
 
 function valuesOf(flag: string, argv: readonly string[]): readonly string[] {

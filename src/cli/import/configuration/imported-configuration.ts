@@ -28,7 +28,7 @@ export interface ImportAnswers {
   readonly workspace: string;
   /** Whether the providers may train on requests, by contract. */
   readonly trainsOnData: boolean;
-  /** Model ids to write rows for where the source takes any. */
+  /** Models to write rows for if the source accepts any model. */
   readonly models: readonly string[];
   /** Slug of the source → preset. */
   readonly providers: ReadonlyMap<string, string>;
@@ -61,7 +61,7 @@ interface ModelDraft extends Pick<PlannedEndpoint, "upstream" | "spot"> {
   readonly dimensions?: number | null;
 }
 
-/** Tools that providers run: no caller gets them by default. */
+/** Tools that run at the provider. No caller gets them by default. */
 const HOSTED: ReadonlySet<string> = new Set([
   "web_search",
   "file_search",
@@ -74,7 +74,7 @@ const COMMON: readonly Capability[] = ["tools", "json_schema", "json_object"];
 /**
  * Default where a protocol requires a limit, the caller gave none and the model is unknown.
  */
-const USUAL_OUTPUT = 8000;
+const DEFAULT_OUTPUT = 8000;
 
 /** The rows that one import writes. Each source fills it; `routes-file.ts` makes files of it. */
 export class ImportedConfiguration implements Reading {
@@ -112,7 +112,7 @@ export class ImportedConfiguration implements Reading {
     this.answers = answers;
   }
 
-  /** The row of a provider; the same for an equal one. */
+  /** Adds the row of a provider, or finds an equal one. */
   provider({ preset, name, row, region, missing, spot }: ProviderDraft): PlannedProvider {
     const key = canonicalJson({ preset, region, missing, ...row });
     const known = this.#byRow.get(key);
@@ -141,7 +141,7 @@ export class ImportedConfiguration implements Reading {
     this.workspaces.push({ id, routes, labels: [], limits: {}, spot: null });
   }
 
-  /** The policy about routes of which the source checked content; none without such routes. */
+  /** Adds the policy about routes whose content the source checked. */
   addGuardrailPolicy(routes: ReadonlySet<string>, spot: Spot): void {
     if (routes.size === 0) return;
     this.labels.add(GUARDRAIL_REPLACED);
@@ -153,7 +153,7 @@ export class ImportedConfiguration implements Reading {
     );
   }
 
-  /** One model at one provider. @returns the reason where the row is impossible. */
+  /** Adds a model at a provider. @returns the reason if there can be no such row. */
   endpoint(provider: PlannedProvider, draft: ModelDraft): PlannedEndpoint | string {
     const { upstream, operation, spot } = draft;
     if (!servedBy(provider).includes(operation))
@@ -179,8 +179,7 @@ export class ImportedConfiguration implements Reading {
       model,
       provider,
       upstream,
-      // A region in the provider's name of the model is wider or narrower than the host, never
-      // another one.
+      // The region in the model's name is wider or narrower than that of the host.
       region: shown === null ? provider.region : (shown.location.at(-1) ?? "global"),
       capabilities: new Set(capabilities),
       batch: (exact ? sample?.batch : null) ?? null,
@@ -192,7 +191,7 @@ export class ImportedConfiguration implements Reading {
     return added;
   }
 
-  /** The row of a model, added or found; `null` where the length of its vectors is unknown. */
+  /** Adds or finds the row of a model; `null` if the length of its vectors is unknown. */
   #model(
     provider: PlannedProvider,
     draft: ModelDraft,
@@ -224,7 +223,7 @@ export class ImportedConfiguration implements Reading {
         maxOutput: null,
         defaultMaxOutput: null,
         dimensions,
-        defaultDimensions: vectors?.usual ?? null,
+        defaultDimensions: vectors?.defaultLength ?? null,
         rest,
         spots: [],
       };
@@ -237,8 +236,8 @@ export class ImportedConfiguration implements Reading {
     );
     model.maxOutput = smaller(model.maxOutput, tokens(draft.maxOutput));
     if (provider.facts.demandsOutputLimit && operation === "generate") {
-      const usual = sample?.row.default_max_output_tokens;
-      model.defaultMaxOutput = typeof usual === "number" ? usual : USUAL_OUTPUT;
+      const output = sample?.row.default_max_output_tokens;
+      model.defaultMaxOutput = typeof output === "number" ? output : DEFAULT_OUTPUT;
     }
     return model;
   }
@@ -253,14 +252,14 @@ export class ImportedConfiguration implements Reading {
     const ofSample = listed(sample?.row.capabilities).filter(
       (name) => isCapability(name) && !HOSTED.has(name),
     );
-    const usual = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
+    const assumed = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
     const isStated = ([...COMMON, "image_input"] as const).every((name) => stated.has(name));
     if (!exact && operation === "generate" && !isStated) {
       const known = this.assumed.get(preset ?? "") ?? new Map<string, Spot>();
       this.assumed.set(preset ?? "", known.set(upstream, spot));
     }
     return CAPABILITY_NAMES.filter(
-      (name) => (stated.get(name) ?? usual.includes(name)) && facts.expresses.includes(name),
+      (name) => (stated.get(name) ?? assumed.includes(name)) && facts.expresses.includes(name),
     );
   }
 }
@@ -273,21 +272,26 @@ function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operat
   );
 }
 
-/** Lengths of vectors, the default one, and the window; `null` where they are unknown. */
+/** Lengths of vectors, the default length and the window; `null` if unknown. */
 function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelDraft) {
   const model = embeddingModel(base ?? upstream) ?? embeddingModel(upstream);
   const known = model?.dimensions ?? [];
-  const usual = model?.usual ?? (known.length > 1 ? known.at(-1) : null);
+  const longest = known.length > 1 ? known.at(-1) : null;
   const length = Math.floor(dimensions ?? 0);
   const isStated = length >= 1 && length <= 65_536;
   const window = tokens(contextWindow) ?? model?.window ?? null;
   if (window === null) return null;
-  if (isStated && !known.includes(length)) return { dimensions: [length], usual: null, window };
+  if (isStated && !known.includes(length))
+    return { dimensions: [length], defaultLength: null, window };
   if (known.length === 0) return null;
-  return { dimensions: known, usual: isStated ? length : (usual ?? null), window };
+  return {
+    dimensions: known,
+    defaultLength: isStated ? length : (model?.default ?? longest ?? null),
+    window,
+  };
 }
 
-/** The smaller number; `null` where both are. */
+/** The smaller number; `null` without one. */
 function smaller(left: number | null, right: number | null): number | null {
   const least = Math.min(left ?? Infinity, right ?? Infinity);
   return least === Infinity ? null : least;
@@ -326,7 +330,7 @@ export function operationOf(mode: string): ModelOperation | null {
 
 /**
  * Lengths of vectors and window of a model, which no gateway's configuration has; `undefined` for a
- * model that is not listed. The default length is the longest unless `usual`. From the vendors'
+ * model that is not listed. The default length is the longest unless `default`. From the vendors'
  * pages that docs/providers.md and docs/presets.md cite.
  *
  * @param name with or without a path.

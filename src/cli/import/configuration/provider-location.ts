@@ -16,9 +16,9 @@ export const OWN = "on-premises";
 
 interface ProviderLocation {
   readonly region: string;
-  /** Written in the row; `null` where the preset has it. */
+  /** `base_url` of the row; `null`: the preset's. */
   readonly baseUrl: string | null;
-  /** Why a person has to check the region or the address. */
+  /** Reason for a person to check the region or the address. */
   readonly doubt?: string;
 }
 
@@ -125,7 +125,7 @@ function ofAddress(
 }
 
 const OPEN_SERVER: JsonObject = { dialect: "openai-chat", flags: ["no_store_field"] };
-/** Presets whose names stand for a protocol too, and the row of another server of that protocol. */
+/** Presets that other servers of their protocol are named after, and the row of such a server. */
 const PROTOCOLS: Readonly<Record<string, JsonObject>> = {
   openai: OPEN_SERVER,
   "openai-responses": { dialect: "openai-responses" },
@@ -150,8 +150,8 @@ export function presetAt(
 }
 
 /**
- * Addresses of private networks, names without a dot, and names that only a private network
- * resolves.
+ * Whether a host is private: an address of a private network, a name without a dot, or a name that
+ * only a private network resolves.
  */
 function isOwnHost(hostname: string): boolean {
   const kind = hostKind(hostname);
@@ -175,7 +175,7 @@ export function groupOf(region: string): string {
 const OPERATION_PATH =
   /\/(?:chat\/completions|completions|embeddings|rerank|v1\/messages|messages)\/*$/;
 
-/** Where calls go: an address of the source, or one that only the source's surroundings have. */
+/** The address of calls, in the source or only in its environment. */
 export interface Address {
   /**
    * Without credentials, query and slash at the end; {@link MISSING_ADDRESS} where the source does
@@ -190,8 +190,8 @@ export interface Address {
 }
 
 /**
- * Written for an address that is not in the source. A preset's own host would get prompts and keys
- * of another server; `.invalid` never resolves (RFC 2606, section 2), and `check` reports the
+ * Placeholder for an address that is not in the source: the preset's host would receive prompts and
+ * keys of another server. `.invalid` never resolves (RFC 2606, section 2), and `check` reports the
  * capitals.
  */
 const MISSING_ADDRESS = "https://RESOURCE.invalid";
@@ -218,7 +218,7 @@ export function missingAddress(
 }
 
 /**
- * Forms in which deployments put an address in: `os.environ/X`, `${X}`, `$(X)`, `{{ X }}`, `{x}`,
+ * Templates of addresses in deployments: `os.environ/X`, `${X}`, `$(X)`, `{{ X }}`, `{x}`,
  * `<x>`, `[x]`, `%X%`; parts of a host in capitals and `your-host`, which are of documentation.
  */
 const TEMPLATE =
@@ -229,7 +229,7 @@ const TEMPLATE =
  */
 const NUMBER_HOST = /^https?:\/\/[^/?#]*[a-z_-][^/?#]*\.\d+(?=[:/?#]|$)/i;
 
-/** A base URL of the source as routes.yaml takes it. */
+/** Converts a base URL of the source for routes.yaml. */
 export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
   const { findings, report } = reading;
   if (text.trim() === "")

@@ -37,11 +37,11 @@ function mapOfSets(sets: ReadonlyMap<string, readonly string[]>): string {
  * Endpoints that serve by labels.
  *
  * @param tags endpoint → labels of which the caller needs one.
- * @param usual endpoints for callers that have none of these labels.
+ * @param untagged endpoints for callers that have none of these labels.
  */
 export function tagPolicy(
   tags: ReadonlyMap<string, readonly string[]>,
-  usual: ReadonlySet<string>,
+  untagged: ReadonlySet<string>,
 ): PlannedPolicy {
   return policy(
     "tag-routing",
@@ -62,7 +62,7 @@ tags := {
 ${mapOfSets(tags)}}
 
 # Endpoints for callers that have none of the labels.
-usual := ${set(usual)}
+usual := ${set(untagged)}
 
 known := ${set([...tags.values()].flat())}
 
@@ -88,7 +88,7 @@ pass.tag_matches contains candidate.id if {
   );
 }
 
-/** Routes whose guardrails check content, which nothing here does. */
+/** Routes with guardrails: Signalbox does not check content. */
 export function guardrailPolicy(routes: Iterable<string>, label: string): PlannedPolicy {
   return policy(
     "imported-guardrails",
@@ -271,8 +271,8 @@ export interface PlannedEndpoint {
 }
 
 /**
- * Whether requests for the one can go to the other: the same kind of call, and vectors that can be
- * compared.
+ * Whether one endpoint can serve the requests of the other: the same operation and comparable
+ * vectors.
  */
 export function canReplace(
   { model: one }: PlannedEndpoint,
@@ -347,20 +347,20 @@ export function priceRow(usd: Readonly<Record<string, number | null>>): JsonObje
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,126}$/;
 
 /**
- * A text as a name: itself where it is one. Text that looks like a credential becomes `fallback`.
+ * Makes a valid name of a text. Text that looks like a credential becomes `fallback`.
  */
 export function asName(text: string, fallback: string): string {
   return respelt(text, NAME, /[^A-Za-z0-9._:/-]+/g, 120) ?? fallback;
 }
 
-/** A text as an id in lower case; `fallback` as for {@link asName}. */
+/** Makes a valid lower-case id of a text; `fallback` as for {@link asName}. */
 export function asId(text: string, fallback: string): string {
   return respelt(text, ID_FORM, /[^a-z0-9_]+/g, 58) ?? fallback;
 }
 
 /**
- * `null` where no name is left, and for a probable credential. @param most characters, with room
- * for a number behind them.
+ * `null` for a probable credential, and if no character remains. @param most characters, which leave
+ * space for a number.
  */
 function respelt(text: string, form: RegExp, others: RegExp, most: number): string | null {
   if (looksLikeSecret(text)) return null;
@@ -374,11 +374,11 @@ function respelt(text: string, form: RegExp, others: RegExp, most: number): stri
   return spelt === "" || Object.hasOwn(Object.prototype, spelt) ? null : spelt;
 }
 
-/** Gives each name once. */
+/** Makes names unique. */
 export class NameSpace {
   readonly #used = new Set<string>();
 
-  /** The name, or the name with the first number that is free. */
+  /** The name, with a number behind it if it is taken. */
   take(name: string): string {
     let free = name;
     for (let number = 2; this.#used.has(free); number += 1) free = `${name}-${number}`;
@@ -484,7 +484,7 @@ export function presetVariable(preset: string | null): string | null {
   return typeof env === "string" ? env : null;
 }
 
-/** Reported where the source has no key and the server may need one.  */
+/** Line for a server without a key in the source, which may need one. */
 export const MISSING_KEY =
   "the source has no key for this server: `auth: none`; write `auth` if it requires one";
 
@@ -492,7 +492,7 @@ export const MISSING_KEY =
  * `auth` of a row whose key is in a variable, in the form of the preset.
  *
  * @param variable `null`: the provider wants no key.
- * @returns an empty object where the preset has the same.
+ * @returns an empty object if it equals the preset's.
  */
 export function keyedAuth(
   preset: string | null,

@@ -12,7 +12,7 @@ import { type Fields, REFERENCE } from "../source.ts";
 import knownKeys from "./known-keys.json" with { type: "json" };
 import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./providers.ts";
 
-/** One row of `model_list`; with a `*` it stands for any model of a provider. `null` after an error. */
+/** Reads a row of `model_list`; `*` stands for any model of a provider. `null` after an error. */
 export function readRow(row: Fields, surroundings: Surroundings, imported: ImportedConfiguration) {
   const name = row.plain("model_name", "the name");
   const own = row.fields("litellm_params");
@@ -34,7 +34,7 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
      * A model without a star is one model, whatever callers write.
      *
      * @param star text that the star matched.
-     * @returns `null`, after a line of the report, where there can be none.
+     * @returns `null` for a row that cannot be converted, which is reported.
      */
     deploy: (star: string | null): Deployment | null => {
       if (star === null) return deploymentOf(name, params, info, surroundings, imported);
@@ -84,7 +84,7 @@ function withCredential(
   return own.first(ADDRESSES) === null ? own.with("api_base", `${REFERENCE}${name}`) : own;
 }
 
-/** An endpoint of a route; `null`, after a line of the report, where there can be none. */
+/** Adds an endpoint; `null` for a row that cannot be converted, which is reported. */
 function deploymentOf(
   name: string,
   params: Fields,
@@ -147,7 +147,7 @@ const SUPPORTS: Readonly<Record<string, Capability>> = {
   supports_assistant_prefill: "prefill",
 };
 
-/** @returns the reason where there can be none. */
+/** @returns the reason for a row that cannot be converted. */
 function endpointOf(
   { provider, upstream }: Connection,
   operation: ModelOperation,

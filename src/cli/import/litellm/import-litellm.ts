@@ -177,7 +177,7 @@ function addTo(groups: Groups, name: string, deployment: Deployment | null): boo
 }
 
 /**
- * Names that fallbacks, aliases, teams and keys use: a wildcard stands for these models at least.
+ * Names that fallbacks, aliases, teams and keys use. Wildcards are expanded to these models.
  */
 function namesUsed(
   root: Fields,
@@ -245,11 +245,11 @@ function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration
   const tagged = [...groups.values()].filter((rows) => rows.some(({ tags }) => tags.length > 0));
   const isOn = router.flag("enable_tag_filtering") === true;
   const labelled = new Map<string, readonly string[]>();
-  const usual = new Set<string>();
+  const untagged = new Set<string>();
   for (const rows of tagged) {
     const hasDefault = rows.some(({ tags }) => tags.includes("default"));
     for (const { endpoint, tags, params } of rows) {
-      // The row cannot replace the others of its name: a policy about it would not compile.
+      // Endpoints that were removed from their route: a policy about them would not compile.
       if (!imported.endpoints.includes(endpoint)) continue;
       params.note(
         isOn ? "changed" : "left_out",
@@ -262,7 +262,7 @@ function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration
       const labels = tags.filter((tag) => tag !== "default").map((tag) => asId(tag, "tag"));
       if (labels.length > 0) labelled.set(endpoint.id, labels);
       for (const label of labels) imported.labels.add(label);
-      if (!hasDefault || tags.includes("default")) usual.add(endpoint.id);
+      if (!hasDefault || tags.includes("default")) untagged.add(endpoint.id);
     }
   }
   if (!isOn || tagged.length === 0) return;
@@ -277,12 +277,12 @@ function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration
       "tag_filtering_match_any",
       "`tag-routing` requires one label in common; LiteLLM requires all tags",
     );
-  if (labelled.size > 0) imported.policies.push(tagPolicy(labelled, usual));
+  if (labelled.size > 0) imported.policies.push(tagPolicy(labelled, untagged));
 }
 
 /**
- * Adds the models that rows with `*` stand for: those of `--models`, and those that another part of
- * the file names. A row of routes.yaml is one model, so the user has to name the others.
+ * Expands rows with `*` to the models of `--models` and those that other parts of the file name. A row
+ * of routes.yaml is one model, so the user has to name the others.
  *
  * @param groups is added to.
  * @param named names that the file uses elsewhere.
@@ -319,7 +319,7 @@ function expandWildcards(
   }
 }
 
-/** The text that the star matched; `null` where the name does not fit. */
+/** The part of the name that the star matches; `null` without a match. */
 function starOf(pattern: string, name: string): string | null {
   const [before = "", ...rest] = pattern.split("*");
   const after = rest.join("*");

@@ -155,9 +155,9 @@ export function connectionOf(
       params.spot("region_name"),
       "the address does not pin the region: docs/presets.md has addresses that do",
     );
-  const usual = row.variable ?? presetVariable(preset);
+  const variable = row.variable ?? presetVariable(preset);
   const isOpen =
-    usual === null || (preset === null && (location.isPrivate || location.region === OWN));
+    variable === null || (preset === null && (location.isPrivate || location.region === OWN));
   const provider = imported.provider({
     preset,
     name: nameOf(preset ?? prefix, location.region, missing, location.address.base_url),
@@ -169,7 +169,7 @@ export function connectionOf(
         keyOf(
           params,
           preset,
-          usual ?? `${prefix.toUpperCase()}_API_KEY`,
+          variable ?? `${prefix.toUpperCase()}_API_KEY`,
           isOpen,
           location.isPrivate,
           imported,

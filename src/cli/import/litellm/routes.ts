@@ -118,7 +118,7 @@ function aliasesOf(router: Fields, report: Reading["report"]) {
   });
 }
 
-/** Settings of every provider: times, concurrency, and the failures that eject an endpoint. */
+/** Applies timeouts, concurrency and ejection to every provider. */
 export function applyProviderSettings(
   { router, litellm, general }: Settings,
   imported: ImportedConfiguration,
@@ -173,7 +173,7 @@ interface Group {
 
 const MOST_ATTEMPTS = 10;
 
-/** Makes a route of each name. @returns name → id of its route. */
+/** Adds a route for each name. @returns name → id of its route. */
 export function addRoutes(
   deployments: ReadonlyMap<string, readonly Deployment[]>,
   settings: RouteSettings,
@@ -221,7 +221,7 @@ export function addRoutes(
 }
 
 /**
- * Deployments that can replace each other; the others are reported, and their endpoints removed.
+ * Groups deployments that can replace each other. Reports the others and removes their endpoints.
  */
 function groupOf(
   name: string,
@@ -353,7 +353,7 @@ function fallbacksOf(
   return [...fallbacks.values()];
 }
 
-/** Meaning of the names in a list of models. */
+/** Resolves the names in a list of models. */
 interface ModelNames {
   /** Name → id of its route. */
   readonly routes: ReadonlyMap<string, string>;
@@ -361,7 +361,7 @@ interface ModelNames {
   readonly groups: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Workspaces of the teams, or one for all; keys become commands. @param root the whole file. */
+/** Adds a workspace for each team, or one for all, and a command for each key. @param root the file. */
 export function addTenants(root: Fields, names: ModelNames, imported: ImportedConfiguration): void {
   const { report, keyCommands, labels, workspaces, answers } = imported;
   const all = [...new Set(names.routes.values())];
@@ -548,7 +548,7 @@ function limitFlags({ budget, ...limits }: JsonObject): string {
     .join("");
 }
 
-/** Limits of all workspaces and of every key. */
+/** Applies the limits that all workspaces and keys share. */
 export function applyTenantSettings(
   { litellm, general, router }: Settings,
   { endpoints, workspaces }: ImportedConfiguration,

@@ -140,14 +140,14 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
       );
     }
   }
-  const usual = plans.get(strategy.text("default") ?? "");
-  const hasDefault = usual !== null && usual.tiers.length > 0;
-  if (hasDefault) parts.push({ plan: usual, when: null });
+  const fallback = plans.get(strategy.text("default") ?? "");
+  const hasDefault = fallback !== null && fallback.tiers.length > 0;
+  if (hasDefault) parts.push({ plan: fallback, when: null });
   else
     report.add(
       "decide",
       strategy.spot("default"),
-      `${usual === null ? "there is no default target" : "the default target is not carried over"}: callers without the labels are denied`,
+      `${fallback === null ? "there is no default target" : "the default target is not carried over"}: callers without the labels are denied`,
     );
   const last = parts.at(-1);
   const branches: Branch[] = [];
@@ -170,8 +170,8 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
 }
 
 /**
- * Targets by name. They are read when a condition leads to them: an endpoint that no route has is
- * not carried over.
+ * Targets by name, read when a condition leads to them: endpoints without a route are not carried
+ * over.
  */
 function targetsOf(config: Fields, imported: ImportedConfiguration) {
   const timeout = timeoutOf(config, null);
@@ -265,7 +265,7 @@ function valuesOf(query: Fields, { node, ...spot }: Item, operators: readonly st
 /** Endpoints of one rank, with their shares. */
 type Tier = readonly { readonly endpoint: PlannedEndpoint; readonly weight: number }[];
 
-/** A tree of targets as tiers, the first of which is tried first. */
+/** A tree of targets as tiers, in the order in which they are tried. */
 interface Plan {
   readonly tiers: readonly Tier[];
   readonly attempts: number;

@@ -46,7 +46,7 @@ const CLOUD_KEYS = [
  * One model at one provider.
  *
  * @param inherited timeout around the target, milliseconds.
- * @returns `null`, after a line of the report, where there can be none.
+ * @returns `null` for a target that cannot be converted, which is reported.
  */
 export function endpointOf(
   fields: Fields,
@@ -199,15 +199,15 @@ function keyOf(
   slug: string,
   { report, secrets }: ImportedConfiguration,
 ): string | null {
-  const usual = presetVariable(preset);
+  const vendorVariable = presetVariable(preset);
   const isVendor = Object.hasOwn(PROVIDERS, slug);
   // The vendor's own variable would send the vendor's key to another server.
   const label = isVendor && preset === null ? `${slug}-custom-host` : slug;
   const name = asId(label, "provider").toUpperCase().replaceAll("-", "_");
   const own = `${name.replace(/^(?=\d)/, "_")}_API_KEY`;
-  if (fields.has("api_key")) return literalKey(fields, "api_key", usual ?? own, secrets);
-  if (usual === null && preset !== null) return null;
-  if (usual !== null && isVendor) return secrets.named(usual);
+  if (fields.has("api_key")) return literalKey(fields, "api_key", vendorVariable ?? own, secrets);
+  if (vendorVariable === null && preset !== null) return null;
+  if (vendorVariable !== null && isVendor) return secrets.named(vendorVariable);
   report.add(
     "changed",
     fields.spot(fields.has("virtual_key") ? "virtual_key" : "provider"),
