@@ -5,7 +5,7 @@ import type { Operation } from "../../canon/operation.ts";
 import type { PolicySet } from "../../canon/policy.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ExplainOptions, FilesSource } from "./explain.ts";
+import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { formatLocation } from "./format-explanation.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 import { compileSide, openTree, overlaysOf } from "../simulate/sides.ts";
