@@ -18,6 +18,7 @@ import type { JsonObject } from "../canon/json.ts";
 import type { RequestRules, Target, Upstream } from "./dialect.ts";
 import { NO_PARAMETERS, closedSchema, filledSchema } from "./fit-schema.ts";
 import type { EventFilter } from "./translated-stream.ts";
+import { callsOf, textPart } from "./request-draft.ts";
 
 /**
  * A protocol's printer of requests behind the fitting to its rules.
@@ -108,11 +109,7 @@ class Fit {
   /** Gives functions names that the protocol takes, everywhere in the request. */
   #named(request: GenerateRequest): GenerateRequest {
     const { toolName } = this.#rules;
-    const names = new Set(request.tools.map(({ name }) => name));
-    for (const turn of request.turns) {
-      if (turn.role !== "assistant") continue;
-      for (const part of turn.content) if (part.kind === "tool_call") names.add(part.name);
-    }
+    const names = new Set([...request.tools, ...callsOf(request.turns)].map(({ name }) => name));
     const used = new Set([...names].filter((name) => toolName.test(name)));
     if (used.size === names.size) return request;
     const sent = new Map<string, string>();
@@ -424,10 +421,6 @@ class Fit {
 
 const NO_MEMBERS: JsonObject = { ...NO_PARAMETERS, additionalProperties: false };
 
-function textPart(text: string): TextPart {
-  return { kind: "text", text, cache: null };
-}
-
 /** Characters that not every form of names takes. */
 const FOREIGN = /[^a-zA-Z0-9_]/g;
 
@@ -478,12 +471,11 @@ class CallIds {
 
   constructor(turns: readonly Turn[], form: RegExp) {
     this.#form = form;
-    this.#used = new Set();
-    for (const turn of turns) {
-      if (turn.role !== "assistant") continue;
-      for (const part of turn.content)
-        if (part.kind === "tool_call" && form.test(part.id)) this.#used.add(part.id);
-    }
+    this.#used = new Set(
+      callsOf(turns)
+        .map(({ id }) => id)
+        .filter((id) => form.test(id)),
+    );
   }
 
   rename(content: readonly AssistantPart[], position: number): readonly AssistantPart[] {

@@ -18,13 +18,6 @@ import { base64ToText } from "../../canon/json/text-base64.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import { numberOrNull } from "../json.ts";
-import {
-  alternatingMessages,
-  dropCacheHints,
-  dropSchemaName,
-  sentTier,
-  splitSystem,
-} from "../reasoning-effort.ts";
 import { RequestDraft, allowedTools, argumentsOf, isForced } from "../request-draft.ts";
 import { formatThinking, redactedData } from "./reasoning.ts";
 import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./request-facts.ts";
@@ -32,13 +25,13 @@ import { COUNT_PATH, MESSAGES_PATH, VERSIONS } from "./request-facts.ts";
 /** Prints a request as messages (docs/protocols.md#messages). */
 export const formatMessages: Upstream["format"] = (request, target) => {
   const draft = new RequestDraft();
-  const { body, dropped } = draft;
+  const { body } = draft;
   const counts = request.purpose === "count";
   body.model = target.endpoint.upstreamModel;
   if (!counts) formatLimit(request, target, draft);
-  const { system, rest } = splitSystem(request.turns, dropped);
+  const { system, rest } = draft.splitSystem(request.turns);
   body.system = formatSystem(system);
-  body.messages = alternatingMessages(rest, dropped, (turn) => formatTurn(turn, draft));
+  body.messages = draft.alternatingMessages(rest, (turn) => formatTurn(turn, draft));
   formatThinking(request, target.model.reasoning, draft, {
     members: body,
     setEffort: (effort) => {
@@ -57,17 +50,10 @@ export const formatMessages: Upstream["format"] = (request, target) => {
     body.stop_sequences = stop.length > 0 ? stop : undefined;
     body.stream = stream || undefined;
   }
-  dropCacheHints(request, dropped);
-  body.service_tier = sentTier(request, TIERS, dropped);
+  draft.dropCacheHints(request);
+  body.service_tier = draft.sentTier(request, TIERS);
   const version = target.provider.flags.includes("version_2026_10_21") ? VERSIONS[1] : VERSIONS[0];
-  return (
-    draft.refusal ?? {
-      path: counts ? COUNT_PATH : MESSAGES_PATH,
-      body,
-      headers: ["anthropic-version", version],
-      dropped: [...dropped],
-    }
-  );
+  return draft.finished(counts ? COUNT_PATH : MESSAGES_PATH, body, ["anthropic-version", version]);
 };
 
 /** The protocol demands a limit; the compiler has made sure that a model on it has a default. */
@@ -86,11 +72,11 @@ function formatLimit(
   if (maxOutputTokens === null) draft.dropped.add("output_limit_defaulted");
 }
 
-function formatOutput({ format }: GenerateRequest, { body, dropped }: RequestDraft): void {
+function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
   if (format?.kind !== "json_schema") return;
-  dropSchemaName(format, dropped);
-  const config = body.output_config;
-  body.output_config = {
+  draft.dropSchemaName(format);
+  const config = draft.body.output_config;
+  draft.body.output_config = {
     ...(isJsonObject(config) && config),
     format: { type: "json_schema", schema: format.schema },
   };

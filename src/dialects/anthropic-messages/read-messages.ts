@@ -30,6 +30,7 @@ import {
 } from "./request-facts.ts";
 import { flagOrNull, textOf, textOrNull } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
+import { textPart } from "../request-draft.ts";
 
 const MESSAGE_MEMBERS = ["role", "content"];
 
@@ -66,7 +67,7 @@ function readMessage(
   const { role, content } = message;
   reading.useUnknown(message, MESSAGE_MEMBERS, path, role ?? null);
   if (role === "user" && typeof content === "string") {
-    turns.push({ role, name: null, content: [plainText(content)] });
+    turns.push({ role, name: null, content: [textPart(content)] });
   } else if (role === "user") {
     readUser(content, `${path}.content`, turns, reading);
   } else if (role === "assistant") {
@@ -87,13 +88,13 @@ function readAssistant(
   path: string,
   reading: RequestReading,
 ): readonly AssistantPart[] {
-  if (typeof content === "string") return [plainText(content)];
+  if (typeof content === "string") return [textPart(content)];
   return readBlocks(content, "assistant", `${path}.content`, reading).filter(isAssistantPart);
 }
 
 /** A text or a list of text blocks; an empty text has none. */
 function readTexts(value: JsonMember, path: string, reading: RequestReading): readonly TextPart[] {
-  if (typeof value === "string") return value === "" ? [] : [plainText(value)];
+  if (typeof value === "string") return value === "" ? [] : [textPart(value)];
   return readBlocks(value, "system", path, reading).filter(isText);
 }
 
@@ -187,10 +188,6 @@ function readBlocks(
     if (block !== null) read.push(block);
   }
   return read;
-}
-
-function plainText(text: string): TextPart {
-  return { kind: "text", text, cache: null };
 }
 
 function readBlock(
@@ -320,7 +317,7 @@ function readResult(block: JsonObject, path: string, reading: RequestReading): T
     callId: textOf(callId),
     content:
       typeof content === "string"
-        ? [plainText(content)]
+        ? [textPart(content)]
         : readBlocks(content, "tool_result", `${path}.content`, reading).filter(isInput),
     isError: flagOrNull(isError),
     cache: cacheMark(block),

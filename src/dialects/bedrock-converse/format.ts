@@ -14,17 +14,12 @@ import type { ModelReasoning } from "../../canon/table.ts";
 import { EFFORTS, formatThinking, redactedData } from "../anthropic-messages/reasoning.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
-import {
-  alternatingMessages,
-  dropCacheHints,
-  effortOfBudget,
-  sentTier,
-  splitSystem,
-} from "../reasoning-effort.ts";
+import { effortOfBudget } from "../reasoning-effort.ts";
 import {
   RequestDraft,
   allowedTools,
   argumentsOf,
+  callsOf,
   isForced,
   membersWithValue,
 } from "../request-draft.ts";
@@ -55,19 +50,16 @@ export const formatConverse: Upstream["format"] = (request, target) => {
   } else {
     formatInference(request, target, draft);
     formatOutput(request, draft);
-    const type = sentTier(request, TIERS, dropped);
+    const type = draft.sentTier(request, TIERS);
     body.serviceTier = type && { type };
   }
-  dropCacheHints(request, dropped);
+  draft.dropCacheHints(request);
   body.additionalModelRequestFields = membersWithValue(draft.additional);
-  if (draft.refusal !== null) return draft.refusal;
   const operation = counts ? "count-tokens" : request.stream ? "converse-stream" : "converse";
-  return {
-    path: `/model/${encodeURIComponent(target.endpoint.upstreamModel)}/${operation}`,
-    body: counts ? { input: { converse: body } } : body,
-    headers: [],
-    dropped: [...dropped],
-  };
+  return draft.finished(
+    `/model/${encodeURIComponent(target.endpoint.upstreamModel)}/${operation}`,
+    counts ? { input: { converse: body } } : body,
+  );
 };
 
 function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
@@ -150,7 +142,7 @@ function formatTools(request: GenerateRequest, draft: Draft): void {
   if (offered.length < tools.length)
     draft.dropped.add(toolChoice?.mode === "none" ? "tools_withheld" : "allowed_tools_filtered");
   if (offered.length === 0) {
-    if (turns.some(usesTools)) {
+    if (turns.some(({ role }) => role === "tool") || callsOf(turns).length > 0) {
       draft.dropped.add("tool_placeholder_sent");
       draft.body.toolConfig = { tools: [PLACEHOLDER] };
     }
@@ -169,13 +161,6 @@ function formatTools(request: GenerateRequest, draft: Draft): void {
       ...(name === null ? { type: forced ? "any" : "auto" } : { type: "tool", name }),
       disable_parallel_tool_use: true,
     };
-}
-
-function usesTools(turn: Turn): boolean {
-  return (
-    turn.role === "tool" ||
-    (turn.role === "assistant" && turn.content.some(({ kind }) => kind === "tool_call"))
-  );
 }
 
 function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
@@ -255,10 +240,10 @@ function effortOf(
 
 /** Writes `system` and `messages`. */
 function formatTurns(turns: readonly Turn[], draft: Draft): void {
-  const { system, rest } = splitSystem(turns, draft.dropped);
+  const { system, rest } = draft.splitSystem(turns);
   const instructions = system.flatMap(({ content }) => formatInput(content, draft));
   if (instructions.length > 0) draft.body.system = instructions;
-  draft.body.messages = alternatingMessages(rest, draft.dropped, (turn) => formatTurn(turn, draft));
+  draft.body.messages = draft.alternatingMessages(rest, (turn) => formatTurn(turn, draft));
 }
 
 function formatTurn(turn: Turn, draft: Draft): readonly JsonObject[] {

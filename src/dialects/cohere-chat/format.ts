@@ -6,16 +6,15 @@ import type {
   Turn,
 } from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import { printDataUrl } from "../data-url.ts";
+import { urlOf } from "../data-url.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
-import { dropCacheHints, dropSchemaName, sentTier } from "../reasoning-effort.ts";
 import { RequestDraft, allowedTools, isForced } from "../request-draft.ts";
 
 /** Prints a request in Cohere's second chat protocol (docs/protocols.md#cohere-chat). */
 export const formatCohere: Upstream["format"] = (request, target) => {
   const draft = new RequestDraft();
-  const { body, dropped } = draft;
+  const { body } = draft;
   body.model = target.endpoint.upstreamModel;
   if (request.purpose === "count") draft.refuseFeature("token counting");
   if (request.logitBias !== null) draft.refuseFeature("logit_bias");
@@ -27,11 +26,11 @@ export const formatCohere: Upstream["format"] = (request, target) => {
   formatOutput(request, draft);
   body.max_tokens = request.maxOutputTokens ?? undefined;
   // The protocol has no service tiers; `auto` is the tier of requests that name none.
-  sentTier(request, { auto: null }, dropped);
-  dropCacheHints(request, dropped);
+  draft.sentTier(request, { auto: null });
+  draft.dropCacheHints(request);
   // The protocol's description demands the member for every value.
   body.stream = request.stream;
-  return draft.refusal ?? { path: "/v2/chat", body, headers: [], dropped: [...dropped] };
+  return draft.finished("/v2/chat");
 };
 
 /** JSON mode takes a schema too; there is no other mode for one. */
@@ -44,7 +43,7 @@ function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
     );
   }
   const isSchema = format.kind === "json_schema";
-  if (isSchema) dropSchemaName(format, draft.dropped);
+  if (isSchema) draft.dropSchemaName(format);
   draft.body.response_format = {
     type: "json_object",
     json_schema: isSchema ? format.schema : undefined,
@@ -182,8 +181,7 @@ function formatInput(parts: readonly InputPart[], draft: RequestDraft): readonly
       return [];
     }
     const { source, detail } = part;
-    const url = source.kind === "url" ? source.url : printDataUrl(source.mediaType, source.data);
-    return [{ type: "image_url", image_url: { url, detail: detail ?? undefined } }];
+    return [{ type: "image_url", image_url: { url: urlOf(source), detail: detail ?? undefined } }];
   });
 }
 

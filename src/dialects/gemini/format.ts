@@ -16,8 +16,7 @@ import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { UNSIGNED_CALL, readMarked } from "./signatures.ts";
-import { dropCacheHints, dropSchemaName, sentTier, splitSystem } from "../reasoning-effort.ts";
-import { RequestDraft, argumentsOf, membersWithValue } from "../request-draft.ts";
+import { RequestDraft, argumentsOf, callsOf, membersWithValue } from "../request-draft.ts";
 import type { Members } from "../json.ts";
 
 /** A request for generateContent while it is printed. */
@@ -55,19 +54,13 @@ export const formatGemini: Upstream["format"] = (request, target) => {
       dropped.add("not_counted");
   } else formatReasoning(request.reasoning, target.model.reasoning, draft);
   formatDetail(draft);
-  dropCacheHints(request, dropped);
-  body.serviceTier = sentTier(request, TIERS, dropped);
+  draft.dropCacheHints(request);
+  body.serviceTier = draft.sentTier(request, TIERS);
   body.generationConfig = membersWithValue(draft.config);
   // Without the option a stream is one JSON array, whose end only its last byte shows.
   const stream = request.stream ? "streamGenerateContent?alt=sse" : "generateContent";
-  return (
-    draft.refusal ?? {
-      path: `${modelPath(upstreamModel)}:${counts ? "countTokens" : stream}`,
-      body: counts ? countBody(draft, target) : body,
-      headers: [],
-      dropped: [...dropped],
-    }
-  );
+  const path = `${modelPath(upstreamModel)}:${counts ? "countTokens" : stream}`;
+  return draft.finished(path, counts ? countBody(draft, target) : body);
 };
 
 /**
@@ -91,11 +84,12 @@ function countBody({ body }: Draft, { endpoint, provider }: Target): JsonObject 
   return { generateContentRequest: { model: resourceName(endpoint.upstreamModel), ...read } };
 }
 
-function formatOutput(format: OutputFormat | null, { config, dropped }: Draft): void {
+function formatOutput(format: OutputFormat | null, draft: Draft): void {
   if (format === null) return;
+  const { config } = draft;
   config.responseMimeType = "application/json";
   if (format.kind === "json_object") return;
-  dropSchemaName(format, dropped);
+  draft.dropSchemaName(format);
   config.responseJsonSchema = format.schema;
 }
 
@@ -245,7 +239,7 @@ function callingConfig(
 /** Writes `systemInstruction` and `contents`. */
 function formatTurns(turns: readonly Turn[], draft: Draft): void {
   const { body, dropped } = draft;
-  const { system, rest } = splitSystem(turns, dropped);
+  const { system, rest } = draft.splitSystem(turns);
   const parts = system.flatMap(({ content }) => content.map(({ text }) => ({ text })));
   if (parts.length > 0) body.systemInstruction = { parts };
   const calls = new OpenCalls();
@@ -408,11 +402,8 @@ class OpenCalls {
   readonly #calls = new Map<string, { readonly name: string; readonly position: number }>();
 
   note(turn: Turn): void {
-    if (turn.role !== "assistant") return;
-    for (const part of turn.content) {
-      if (part.kind === "tool_call")
-        this.#calls.set(part.id, { name: part.name, position: this.#calls.size });
-    }
+    for (const { id, name } of callsOf([turn]))
+      this.#calls.set(id, { name, position: this.#calls.size });
   }
 
   name(id: string): string | undefined {

@@ -361,10 +361,6 @@ export const isInputPart = (part: ContentPart): part is InputPart => part.kind !
 export const isResultPart = (part: ContentPart): part is TextPart | ImagePart | FilePart =>
   part.kind !== "refusal" && part.kind !== "audio";
 
-export function textPart(text: string): TextPart {
-  return { kind: "text", text, cache: null };
-}
-
 /** Media types of files that every protocol with files accepts. */
 export const COMMON_FILES = ["application/pdf", "text/plain"];
 

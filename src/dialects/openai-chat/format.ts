@@ -1,4 +1,3 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
@@ -20,27 +19,26 @@ import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../canon/request.ts";
 import type { ModelRow } from "../../canon/table.ts";
 import { printDataUrl, urlOf } from "../data-url.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
+import type { Target, Upstream } from "../dialect.ts";
 import { readMarked } from "../gemini/signatures.ts";
 import { SERVICE_TIERS } from "./family.ts";
 import { applyFlags } from "./flags.ts";
 import { reasoningDetails } from "./reasoning.ts";
-import { effortOfBudget, sentTier } from "../reasoning-effort.ts";
+import { effortOfBudget } from "../reasoning-effort.ts";
 import type { Members } from "../json.ts";
 import { BodyEdit } from "../relay.ts";
+import { RequestDraft } from "../request-draft.ts";
 
 /** Formats a canonical request for providers of this protocol. */
-export function formatChat(
-  request: GenerateRequest,
-  target: Target,
-): FormattedRequest | ServiceError {
-  if (request.purpose === "count") return unsupported("token counting");
-  if (request.topK !== null) return unsupported("top_k");
+export const formatChat: Upstream["format"] = (request, target) => {
+  const draft = new RequestDraft();
+  const { body, dropped } = draft;
+  if (request.purpose === "count") refuseSetting("token counting", draft);
+  if (request.topK !== null) refuseSetting("top_k", draft);
   const { flags } = target.provider;
-  const dropped = new Set<DroppedField>();
-  const messages = formatTurns(request.turns, target, dropped);
-  if ("code" in messages) return messages;
-  const body: Members = { model: target.endpoint.upstreamModel, messages: messages.list };
+  const formatter = new TurnFormatter(target, draft);
+  body.model = target.endpoint.upstreamModel;
+  body.messages = request.turns.flatMap((turn) => formatter.messages(turn));
   writeTools(body, request);
   writeSettings(body, request, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
@@ -51,18 +49,18 @@ export function formatChat(
   if (request.format !== null) body.response_format = formatSchema(request.format, dropped);
   writeReasoning(body, request.reasoning, target, dropped);
   writeCacheHints(body, request.hints);
-  const tier = sentTier(request, CHAT_TIERS, dropped);
+  const tier = draft.sentTier(request, CHAT_TIERS);
   if (tier !== undefined) body.service_tier = tier;
   if (!flags.includes("no_store_field")) body.store = false;
   writeStream(body, request, flags);
   applyFlags(new BodyEdit(body, dropped), flags);
-  return { path: "/chat/completions", body, headers: [], dropped: [...dropped].toSorted() };
-}
+  return draft.finished("/chat/completions");
+};
 
 /** For requests that the decision should have kept away: nothing of them may vanish silently. */
-function unsupported(setting: string): ServiceError {
+function refuseSetting(setting: string, draft: RequestDraft): void {
   const sentence = `The chat completions protocol has no ${setting}`;
-  return invalidRequest("feature_not_supported", sentence);
+  draft.refuseRequest("feature_not_supported", sentence);
 }
 
 type Setting =
@@ -99,11 +97,8 @@ export function writeSettings(
   request: GenerateRequest,
   settings: Readonly<Record<string, Setting>>,
 ): void {
-  for (const name in settings) {
-    const setting = settings[name];
-    const value = setting === undefined ? null : request[setting];
-    if (value !== null) body[name] = value;
-  }
+  for (const [name, setting] of Object.entries(settings))
+    if (request[setting] !== null) body[name] = request[setting];
 }
 
 export function writeCacheHints(
@@ -231,33 +226,26 @@ export function fileMembers(
 
 /** Formats turns as messages. */
 class TurnFormatter {
-  readonly messages: JsonObject[] = [];
-  refusal: ServiceError | null = null;
+  readonly #draft: RequestDraft;
   readonly #dropped: Set<DroppedField>;
   readonly #family: string | null;
 
-  constructor({ model }: Target, dropped: Set<DroppedField>) {
-    this.#dropped = dropped;
+  constructor({ model }: Target, draft: RequestDraft) {
+    this.#draft = draft;
+    this.#dropped = draft.dropped;
     this.#family = model.signatureFamily;
   }
 
-  add(turn: Turn): void {
+  messages(turn: Turn): readonly JsonObject[] {
     switch (turn.role) {
       case "system":
-        this.messages.push({ role: turn.authority, content: this.#inputs(turn.content) });
-        break;
+        return [{ role: turn.authority, content: this.#inputs(turn.content) }];
       case "user":
-        this.messages.push({
-          role: "user",
-          ...named(turn.name),
-          content: this.#inputs(turn.content),
-        });
-        break;
+        return [{ role: "user", ...named(turn.name), content: this.#inputs(turn.content) }];
       case "assistant":
-        this.messages.push(this.#assistant(turn));
-        break;
+        return [this.#assistant(turn)];
       case "tool":
-        for (const result of turn.results) this.messages.push(this.#result(result));
+        return turn.results.map((result) => this.#result(result));
     }
   }
 
@@ -286,7 +274,7 @@ class TurnFormatter {
 
   #file({ source, name }: FilePart): JsonObject {
     if (source.kind === "url") {
-      this.refusal ??= unsupported("files by URL");
+      refuseSetting("files by URL", this.#draft);
       return {};
     }
     return fileMembers(source, name, this.#dropped);
@@ -385,15 +373,4 @@ const RANKS: Readonly<Record<AssistantPart["kind"], number>> = {
 
 function named(name: string | null): JsonObject {
   return name === null ? {} : { name };
-}
-
-/** The turns as messages, or the 400 for content that the protocol cannot carry. */
-function formatTurns(
-  turns: readonly Turn[],
-  target: Target,
-  dropped: Set<DroppedField>,
-): { readonly list: readonly JsonObject[] } | ServiceError {
-  const formatter = new TurnFormatter(target, dropped);
-  for (const turn of turns) formatter.add(turn);
-  return formatter.refusal ?? { list: formatter.messages };
 }

@@ -29,7 +29,6 @@ import {
   partType,
   sourceOf,
   storedFile,
-  textPart,
   type ContentPart,
 } from "./family.ts";
 import {
@@ -38,6 +37,7 @@ import {
   noteSignatures,
   readReasoningHistory,
 } from "./reasoning.ts";
+import { textPart } from "../request-draft.ts";
 
 /** The messages as turns; tool messages that follow each other are one turn's results. */
 export function readMessages({ messages }: JsonObject, reading: RequestReading): readonly Turn[] {

@@ -1,4 +1,4 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest, UserTurn } from "../../canon/generate/generate-request.ts";
@@ -29,7 +29,7 @@ import type {
   Translation,
 } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
-import { mergeUsage, numberOrNull, textOf, type Members } from "../json.ts";
+import { mergeUsage, numberOrNull, textOf } from "../json.ts";
 import { CHAT_COMPLETION, CHAT_STREAM, chunkSchema } from "../openai-chat/dialect.ts";
 import { ChoiceReader, readChatError, readWhole } from "../openai-chat/read-answer.ts";
 import {
@@ -39,14 +39,12 @@ import {
   openAiRequests,
   readSampling,
   readTextSettings,
-  textPart,
 } from "../openai-chat/family.ts";
 import { omitMembers, requestUsage } from "../openai-chat/flags.ts";
 import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
 import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat/parse-request.ts";
 import { observeChatStream, readChatAnswer } from "../openai-chat/relay.ts";
 import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
-import { dropCacheHints, sentTier } from "../reasoning-effort.ts";
 import { BodyEdit, editedBody } from "../relay.ts";
 import {
   CORE,
@@ -59,6 +57,7 @@ import {
 } from "../request-reading.ts";
 import { OPENAI_COMPLETIONS } from "./facts.ts";
 import { SseEventParser } from "../sse.ts";
+import { RequestDraft, textPart } from "../request-draft.ts";
 
 /**
  * Every known top-level member of a legacy completions request
@@ -278,26 +277,30 @@ function formatCompletionsRequest(
   { endpoint, model, provider: { flags } }: Target,
 ): FormattedRequest | ServiceError {
   const [turn] = request.turns;
-  const dropped = new Set<DroppedField>(["prompt_as_message"]);
+  const draft = new RequestDraft();
+  const { body, dropped } = draft;
+  dropped.add("prompt_as_message");
   const prompt = turn?.role === "user" ? promptOf(turn) : null;
   const problem = unsupportedSetting(request, prompt);
-  if (problem !== null || prompt === null) {
-    const sentence = `The request uses ${problem}, which the legacy completions protocol of an endpoint that may get it cannot carry`;
-    return invalidRequest("feature_not_supported", sentence);
-  }
+  if (problem !== null)
+    draft.refuseRequest(
+      "feature_not_supported",
+      `The request uses ${problem}, which the legacy completions protocol of an endpoint that may get it cannot carry`,
+    );
   // The protocol has no tiers; `auto` is the tier of requests that name none.
-  sentTier(request, { auto: null }, dropped);
-  dropCacheHints(request, dropped);
+  draft.sentTier(request, { auto: null });
+  draft.dropCacheHints(request);
   if (request.reasoning !== null && request.reasoning.display !== null)
     dropped.add("reasoning_display_dropped");
   const limit = request.maxOutputTokens ?? model.defaultMaxOutputTokens;
   if (request.maxOutputTokens === null && limit !== null) dropped.add("output_limit_defaulted");
-  const body: Members = { model: endpoint.upstreamModel, prompt };
+  body.model = endpoint.upstreamModel;
+  body.prompt = prompt;
   writeSettings(body, { ...request, maxOutputTokens: limit }, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
   writeStream(body, request, flags);
   omitMembers(new BodyEdit(body, dropped), flags);
-  return { path: PATH, body, headers: [], dropped: [...dropped] };
+  return draft.finished(PATH);
 }
 
 const SETTINGS = {

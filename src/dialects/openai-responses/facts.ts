@@ -1,4 +1,4 @@
-import { type DialectFacts, EFFORTS, TOOL_CHOICES, PLAIN_FACTS, PLAIN_RULES } from "../dialect.ts";
+import { EFFORTS, PLAIN_FACTS, PLAIN_RULES, TOOL_CHOICES, type DialectFacts } from "../dialect.ts";
 
 /** Responses; nothing is stored. */
 export const OPENAI_RESPONSES = {
@@ -54,6 +54,7 @@ export const OPENAI_RESPONSES = {
   requires: {
     ...PLAIN_RULES,
     takesNames: false,
+    takesCacheMarks: false,
     // platform.openai.com/docs/api-reference/responses/create, `tools.name`.
     toolName: /^[a-zA-Z0-9_-]{1,64}$/,
     // The same page, `input.call_id`: 1 to 64 characters.

@@ -1,4 +1,3 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
   AssistantPart,
@@ -16,7 +15,7 @@ import type {
 import type { JsonObject } from "../../canon/json.ts";
 import type { ModelRow } from "../../canon/table.ts";
 import { urlOf } from "../data-url.ts";
-import type { FormattedRequest, Target } from "../dialect.ts";
+import type { Upstream } from "../dialect.ts";
 import { SERVICE_TIERS } from "../openai-chat/family.ts";
 import {
   SAMPLING_SETTINGS,
@@ -27,35 +26,29 @@ import {
   writeCacheHints,
   writeSettings,
 } from "../openai-chat/format.ts";
-import { sentTier } from "../reasoning-effort.ts";
 import { ENCRYPTED_REASONING, MINIMUM_OUTPUT_TOKENS, OUTPUT_LOGPROBS } from "./request-facts.ts";
-import type { Members } from "../json.ts";
+import { RequestDraft } from "../request-draft.ts";
 
 /**
  * Formats a canonical request for providers of this protocol. Nothing is stored (`store: false`);
  * reasoning is requested encrypted, so that clients can send it back.
  */
-export function formatResponsesRequest(
-  request: GenerateRequest,
-  target: Target,
-): FormattedRequest | ServiceError {
-  const unsupportedSetting = unsupportedMember(request);
-  if (unsupportedSetting !== null) return unsupportedSetting;
-  const dropped = new Set<DroppedField>();
-  const body: Members = { model: target.endpoint.upstreamModel };
+export const formatResponsesRequest: Upstream["format"] = (request, target) => {
+  const draft = new RequestDraft();
+  const { body, dropped } = draft;
+  refuseUnsupported(request, draft);
+  body.model = target.endpoint.upstreamModel;
   const { instructions, input, signed } = formatInput(request.turns, dropped);
   body.input = input;
   if (instructions !== null) body.instructions = instructions;
-  if (request.tools.length > 0) body.tools = request.tools.map((tool) => formatTool(tool, dropped));
+  if (request.tools.length > 0) body.tools = request.tools.map(formatTool);
   if (request.toolChoice !== null) body.tool_choice = formatChoice(request.toolChoice, false);
   if (request.parallelToolCalls !== null) body.parallel_tool_calls = request.parallelToolCalls;
   const text = formatText(request.format, request.verbosity, dropped);
   if (text !== null) body.text = text;
   const reasoning = formatReasoning(request.reasoning, target.model, dropped);
   if (reasoning !== null) body.reasoning = reasoning;
-  if (request.purpose === "count") {
-    return { path: "/responses/input_tokens", body, headers: [], dropped: [...dropped] };
-  }
+  if (request.purpose === "count") return draft.finished("/responses/input_tokens");
   writeSettings(body, request, SETTINGS);
   const limit = request.maxOutputTokens;
   if (limit !== null) {
@@ -63,7 +56,7 @@ export function formatResponsesRequest(
     body.max_output_tokens = Math.max(limit, MINIMUM_OUTPUT_TOKENS);
   }
   writeCacheHints(body, request.hints);
-  const tier = sentTier(request, SERVICE_TIERS, dropped);
+  const tier = draft.sentTier(request, SERVICE_TIERS);
   if (tier !== undefined) body.service_tier = tier;
   // The nearest tier to another protocol's is the one without promises.
   else if (request.hints.serviceTier !== null) body.service_tier = "default";
@@ -76,39 +69,27 @@ export function formatResponsesRequest(
   if (include.length > 0) body.include = include;
   body.store = false;
   if (request.stream) body.stream = true;
-  return { path: "/responses", body, headers: [], dropped: [...dropped] };
-}
+  return draft.finished("/responses");
+};
 
 /** For requests that the decision should have kept away: nothing of them may vanish silently. */
-function unsupportedMember({ stop, seed, topK, logitBias }: GenerateRequest): ServiceError | null {
-  const name =
-    stop.length > 0
-      ? "stop"
-      : seed !== null
-        ? "seed"
-        : topK !== null
-          ? "top_k"
-          : logitBias !== null
-            ? "logit_bias"
-            : null;
-  if (name === null) return null;
-  return invalidRequest(
-    "unsupported_parameter",
-    `${name} has no counterpart in the responses protocol`,
-    name,
-  );
+function refuseUnsupported(
+  { stop, seed, topK, logitBias }: GenerateRequest,
+  draft: RequestDraft,
+): void {
+  const settings = { stop: stop.length > 0 || null, seed, top_k: topK, logit_bias: logitBias };
+  for (const [name, value] of Object.entries(settings)) {
+    const sentence = `${name} has no counterpart in the responses protocol`;
+    if (value !== null) draft.refuseRequest("unsupported_parameter", sentence, name);
+  }
 }
 
 function wantsReasoning({ reasoning }: GenerateRequest): boolean {
   return reasoning !== null && reasoning.effort !== "none";
 }
 
-function formatTool(
-  { name, description, parameters, strict, cache }: Tool,
-  dropped: Set<DroppedField>,
-): JsonObject {
-  if (cache !== null) dropped.add("cache_mark_dropped");
-  // Explicit, because the protocol's default is strict.
+/** Explicitly strict or not, because the protocol's default is strict. */
+function formatTool({ name, description, parameters, strict }: Tool): JsonObject {
   return { type: "function", name, description, parameters, strict: strict ?? false };
 }
 
@@ -177,7 +158,7 @@ function leadingInstructions([first, second]: readonly Turn[]): TextPart | null 
   // Without further turns there would be no input, which the protocol requires.
   if (second === undefined || second.role === "system") return null;
   const [part] = first.content;
-  return part === undefined || part.cache !== null ? null : part;
+  return part ?? null;
 }
 
 class ItemPrinter {
@@ -225,7 +206,6 @@ class ItemPrinter {
       }
       content = null;
       if (part.kind === "tool_call") {
-        this.#mark(part.cache !== null);
         const { id, name, arguments: json } = part;
         items.push({ type: "function_call", call_id: id, name, arguments: json });
       } else {
@@ -238,19 +218,16 @@ class ItemPrinter {
 
   #output(part: Extract<AssistantPart, { kind: "text" | "refusal" }>): JsonObject {
     if (part.kind === "refusal") return { type: "refusal", refusal: part.text };
-    this.#mark(part.cache !== null);
     return { type: "output_text", text: part.text };
   }
 
-  #result({ callId, content, isError, cache }: ToolResult): JsonObject {
-    this.#mark(cache !== null);
+  #result({ callId, content, isError }: ToolResult): JsonObject {
     if (isError === true) this.#dropped.add("tool_error_flag_dropped");
     const item = { type: "function_call_output", call_id: callId };
     const [only] = content;
     if (only === undefined) return { ...item, output: "" };
     if (content.length > 1 || only.kind !== "text")
       return { ...item, output: content.map((part) => this.#input(part)) };
-    this.#mark(only.cache !== null);
     return { ...item, output: only.text };
   }
 
@@ -258,7 +235,6 @@ class ItemPrinter {
     if (part.kind === "audio") {
       return { type: "input_audio", input_audio: { data: part.data, format: part.format } };
     }
-    this.#mark(part.cache !== null);
     switch (part.kind) {
       case "text":
         return { type: "input_text", text: part.text };
@@ -276,10 +252,6 @@ class ItemPrinter {
       return { type: "input_file", file_url: source.url };
     }
     return { type: "input_file", ...fileMembers(source, name, this.#dropped) };
-  }
-
-  #mark(isMarked: boolean): void {
-    if (isMarked) this.#dropped.add("cache_mark_dropped");
   }
 }
 

@@ -30,12 +30,12 @@ import {
   partType,
   sourceOf,
   storedFile,
-  textPart,
   type ContentPart,
 } from "../openai-chat/family.ts";
 import { NATIVE_FAMILY, RESPONSES_TYPES } from "./request-facts.ts";
 import { readSealedReasoning } from "./resource.ts";
 import type { RequestReading } from "../request-reading.ts";
+import { textPart } from "../request-draft.ts";
 
 /** Members of the items that canon can hold. */
 const MESSAGE_MEMBERS = ["type", "id", "status", "role", "phase", "content"];

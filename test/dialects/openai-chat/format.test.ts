@@ -185,7 +185,7 @@ describe("a request for a chat provider", () => {
   ])("says how much to think as a level: %j", (requested, table, level, dropped) => {
     const formatted = format({ reasoning: requested }, [], table);
     expect(formatted.body.reasoning_effort).toBe(level);
-    expect(formatted.dropped).toEqual(dropped);
+    expect(new Set(formatted.dropped)).toEqual(new Set(dropped));
   });
 
   it.each<[Partial<GenerateRequest>]>([
