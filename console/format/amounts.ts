@@ -8,7 +8,6 @@ const THREE_DIGITS = new Intl.NumberFormat("en", {
   maximumSignificantDigits: 3,
 });
 const PER_CENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
-const MONEY = { style: "currency", currency: "USD" } as const;
 
 /** Shown where the server has no number; it is not 0. */
 export const ABSENT = "–";
@@ -35,22 +34,25 @@ export function share(part: number, of: number): string {
 const SMALLEST = 0.000001;
 
 /**
- * US dollars: cents, and two digits of less, down to millionths; `unknown` where the server knows no price.
+ * US dollars: cents, and three digits of less, down to millionths; `unknown` where the server knows
+ * no price.
  *
- * @example dollars(0.004_731) // "$0.0047"
+ * @example dollars(0.004_731) // "$0.00473"
  */
 export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return "unknown";
   if (value > 0 && value < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;
-  const leading = value > 0 ? 1 - Math.floor(Math.log10(value)) : 0;
-  return inDollars(value, Math.min(6, Math.max(2, leading)));
+  const digits = value > 0 ? 2 - Math.floor(Math.log10(value)) : 0;
+  return inDollars(value, 2, Math.min(6, Math.max(2, digits)));
 }
 
-const inDollars = (value: number, digits: number): string =>
+/** @param least digits of cents and less, at most `most`. */
+export const inDollars = (value: number, least: number, most: number): string =>
   value.toLocaleString("en", {
-    ...MONEY,
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
+    style: "currency",
+    currency: "USD",
+    minimumFractionDigits: least,
+    maximumFractionDigits: most,
   });
 
 /** A time span: `840 ms`, `12.4 s`, `3 min`. @param value milliseconds. */
@@ -77,8 +79,9 @@ export function axisLabels(measure: Measure, ticks: readonly number[]): string[]
   const scaled = ticks.map((tick) => (inSeconds ? tick / 1_000 : tick));
   const step = (scaled[1] ?? 0) - (scaled[0] ?? 0);
   const decimals = [0, 1, 2, 3, 4, 5].find((digits) => isWhole(step * 10 ** digits)) ?? 6;
+  const cents = decimals === 0 ? 0 : Math.max(2, decimals);
   return scaled.map((value) => {
-    if (measure === "dollars") return inDollars(value, decimals === 0 ? 0 : Math.max(2, decimals));
+    if (measure === "dollars") return inDollars(value, cents, cents);
     if (measure === "milliseconds")
       return `${value.toFixed(decimals)}\u00A0${inSeconds ? "s" : "ms"}`;
     if (!isWhole(value)) return "";

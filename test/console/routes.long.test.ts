@@ -31,7 +31,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     const rows = page.getByRole("region", { name: "Endpoints of the routes" }).locator("tbody tr");
     expect(await rows.count()).toBe(6);
     const texts = await rows.allTextContents();
-    expect(texts[0]).toContain("$1.25 / $10");
+    expect(texts[0]).toContain("$1.25 / $10.00");
     expect(texts[0]).toContain("ejected");
     await expect.poll(() => rows.first().textContent()).toContain("openai-us plain http");
     expect(await page.locator(".drawing .node").filter({ hasText: "plain http" }).count()).toBe(1);
