@@ -43,15 +43,11 @@ export async function evaluationCosts(
       for (const input of inputs) {
         const isBounded = evaluates(() => evaluator.evaluate(serialise(input), entrypoint));
         const cost = isBounded ? evaluator.used : null;
-        const known = costs.get(policy.contract.id);
+        const { id } = policy.contract;
+        const known = costs.get(id);
         if (known !== undefined && (known.units ?? Infinity) >= (cost ?? Infinity)) continue;
         const { workspace, request } = input;
-        costs.set(policy.contract.id, {
-          policy: policy.contract.id,
-          units: cost,
-          workspace: workspace.id,
-          route: request.route,
-        });
+        costs.set(id, { policy: id, units: cost, workspace: workspace.id, route: request.route });
         // Nothing is dearer, and each of the others may take as long.
         if (cost === null) break;
       }

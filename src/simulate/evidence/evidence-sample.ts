@@ -54,8 +54,8 @@ function tokens(value: JsonValue | undefined): number | null {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
-/** A decision's record, and which part of it this version cannot express. */
-export interface UnsayableDecision {
+/** A decision's record with a setting that this version does not support. */
+export interface UnsupportedDecision {
   readonly unsupportedSetting: "route" | "need" | "feature" | "size" | "preference";
   readonly decisions: number;
   readonly at: number;
@@ -73,7 +73,7 @@ export interface UnsayableDecision {
 export function readEvidenceSample(
   record: JsonValue | undefined,
   zones: readonly string[] = [],
-): EvidenceSample | UnsayableDecision | null {
+): EvidenceSample | UnsupportedDecision | null {
   if (!isJsonObject(record)) return null;
   const {
     operation,

@@ -12,7 +12,8 @@ import {
 import type { RowRename } from "../renamed-table.ts";
 import type { EvidenceReport } from "../report/report.ts";
 import { addedUsage, NOTHING_USED, type SeenUsage } from "./seen-usage.ts";
-import type { EvidenceSample, EvidenceUsage, UnsayableDecision } from "./evidence-sample.ts";
+import type { EvidenceSample, EvidenceUsage, UnsupportedDecision } from "./evidence-sample.ts";
+import { remembered } from "../remembered.ts";
 import { rowOf } from "../table-rows.ts";
 
 /** Decisions of one group, and the usage of their answers. */
@@ -84,13 +85,13 @@ export class EvidenceTally {
     );
   }
 
-  add(found: EvidenceSample | UnsayableDecision): void {
+  add(found: EvidenceSample | UnsupportedDecision): void {
     const { decisions, at } = found;
     this.#decisions += decisions;
     this.#first = Math.min(this.#first, at);
     this.#last = Math.max(this.#last, at);
     if ("unsupportedSetting" in found) {
-      this.#miss(UNSAYABLE[found.unsupportedSetting], decisions);
+      this.#miss(UNSUPPORTED[found.unsupportedSetting], decisions);
       return;
     }
     const sample = { ...found.sample, time: timeWindow(at, this.#zones) };
@@ -139,11 +140,8 @@ export class EvidenceTally {
   }
 
   #pairs(sample: SampleRequest): Record<View, OutcomePair> {
-    const key = JSON.stringify(sample);
-    const known = this.#known.get(key) ?? this.#decideSample(sample);
     if (this.#known.size >= MAXIMUM_KNOWN) this.#known.clear();
-    this.#known.set(key, known);
-    return known;
+    return remembered(this.#known, JSON.stringify(sample), () => this.#decideSample(sample));
   }
 
   #see(view: View, pair: OutcomePair, { decisions, sample, at, requestId }: EvidenceSample): void {
@@ -179,17 +177,14 @@ export class EvidenceTally {
       to: this.#decisions === 0 ? null : dateOf(this.#last),
       unrepresentable: [...this.#unrepresentable]
         .toSorted(([left], [right]) => (left < right ? -1 : 1))
-        .map(([why, decisions]) => ({
-          why,
-          decisions,
-        })),
+        .map(([why, decisions]) => ({ why, decisions })),
       declared: seenReport(declared),
       promoted: seenReport(promoted),
     };
   }
 }
 
-const UNSAYABLE: Readonly<Record<UnsayableDecision["unsupportedSetting"], string>> = {
+const UNSUPPORTED: Readonly<Record<UnsupportedDecision["unsupportedSetting"], string>> = {
   route: "the request named no route of its workspace",
   need: "a capability that this version does not support",
   feature: "a feature that this version does not support",
@@ -205,13 +200,13 @@ function usageOf(
   after: number | null,
 ): SeenUsage {
   return {
-    counted: endpoint !== null && inputTokens !== null && outputTokens !== null ? 1 : 0,
+    counted: Number(endpoint !== null && inputTokens !== null && outputTokens !== null),
     input_tokens: inputTokens ?? 0,
     output_tokens: outputTokens ?? 0,
     cost_before: before,
     cost_after: after,
-    unpriced_before: before === null ? 1 : 0,
-    unpriced_after: after === null ? 1 : 0,
+    unpriced_before: Number(before === null),
+    unpriced_after: Number(after === null),
     known_cost_before: before ?? 0,
     known_cost_after: after ?? 0,
   };

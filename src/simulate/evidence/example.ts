@@ -12,7 +12,7 @@ import { timeWindow } from "../../decide/policy-input.ts";
 import {
   isPreferencesRecord,
   readEvidenceSample,
-  type UnsayableDecision,
+  type UnsupportedDecision,
   parseRecord,
   isInstant,
 } from "./evidence-sample.ts";
@@ -104,7 +104,7 @@ export type ExampleExplanation =
   | { readonly explain: Identifier; readonly not_explained: null }
   | {
       readonly explain: null;
-      readonly not_explained: UnsayableDecision["unsupportedSetting"] | "operation";
+      readonly not_explained: UnsupportedDecision["unsupportedSetting"] | "operation";
     };
 
 /**

@@ -65,7 +65,7 @@ export function changedSettings(
     })),
     ...changedSources(base.files.keySets ?? [], head.files.keySets ?? [], () => ({
       effect: "workloads",
-      gate: admitsMore(base.table, head.table) ? "weaker_obligation" : null,
+      gate: admitsMore({ base: base.table, head: head.table }) ? "weaker_obligation" : null,
     })),
   ];
 }

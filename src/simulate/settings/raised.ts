@@ -30,18 +30,14 @@ export function gateOf(
   if (section === "workspaces" && member === "limits")
     return isRaised(before, after) ? "higher_ceiling" : null;
   if (section === "policies" && id === "promotion") {
-    return requiresLess(tables.base, tables.head, member ?? "*") ? "weaker_obligation" : null;
+    return requiresLess(tables, member ?? "*") ? "weaker_obligation" : null;
   }
   const isWeaker =
-    (section === "policies" && id === "managed_by" && managesMore(tables.base, tables.head)) ||
-    (section === "workspaces" &&
-      member === "approve" &&
-      approvesMore(tables.base, tables.head, id, path[3])) ||
-    (section === "workload_identity" && admitsMore(tables.base, tables.head)) ||
-    (section === "console" && id === "roles" && mayMore(tables.base, tables.head)) ||
-    (section === "providers" &&
-      member !== undefined &&
-      keepsMore(tables.base, tables.head, id, member));
+    (section === "policies" && id === "managed_by" && managesMore(tables)) ||
+    (section === "workspaces" && member === "approve" && approvesMore(tables, id, path[3])) ||
+    (section === "workload_identity" && admitsMore(tables)) ||
+    (section === "console" && id === "roles" && mayMore(tables)) ||
+    (section === "providers" && member !== undefined && keepsMore(tables, id, member));
   return isWeaker ? "weaker_obligation" : null;
 }
 
@@ -51,7 +47,7 @@ function isRaised(before: unknown, after: unknown): boolean {
   return typeof before !== "number" || typeof after !== "number" || after > before;
 }
 
-function requiresLess(base: RoutingTable, head: RoutingTable, id: string): boolean {
+function requiresLess({ base, head }: OfSides<RoutingTable>, id: string): boolean {
   const [before, after] = [requirements(base, id), requirements(head, id)];
   return (
     after.approvals < before.approvals ||
@@ -72,7 +68,7 @@ function requirements(
   return rowOf(promotion, id) ?? promotion["*"] ?? DEFAULT_PROMOTION;
 }
 
-function managesMore(base: RoutingTable, head: RoutingTable): boolean {
+function managesMore({ base, head }: OfSides<RoutingTable>): boolean {
   const before = managersOf(base);
   return managersOf(head).some((workspace) => !before.includes(workspace));
 }
@@ -83,7 +79,7 @@ function managersOf({ policies: { managedBy }, workspaces }: RoutingTable): read
 }
 
 /** Whether somebody gets a role in a workspace in which they did not have it. */
-function mayMore(base: RoutingTable, head: RoutingTable): boolean {
+function mayMore({ base, head }: OfSides<RoutingTable>): boolean {
   const before = new Set(rolesOf(base));
   return rolesOf(head).some((role) => !before.has(role));
 }
@@ -97,8 +93,7 @@ function rolesOf({ console, workspaces }: RoutingTable): readonly string[] {
 
 /** Whether a workspace that both sides have may use providers that keep more, or train. */
 function approvesMore(
-  base: RoutingTable,
-  head: RoutingTable,
+  { base, head }: OfSides<RoutingTable>,
   id: string,
   list: string | undefined,
 ): boolean {
@@ -114,7 +109,7 @@ function approvesMore(
  * Whether a provider that both sides have keeps more than before, trains, or is called without
  * encryption.
  */
-function keepsMore(base: RoutingTable, head: RoutingTable, id: string, member: string): boolean {
+function keepsMore({ base, head }: OfSides<RoutingTable>, id: string, member: string): boolean {
   const [before, after] = [base, head].map(({ providers }) => rowOf(providers, id));
   if (before === undefined || after === undefined) return false;
   if (member === "retention")
@@ -134,7 +129,7 @@ function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
  * Whether a workload may get a token that it did not get, or one that may more. Where another
  * issuer or other keys sign, it is assumed: who has those keys is unknown here.
  */
-export function admitsMore(base: RoutingTable, head: RoutingTable): boolean {
+export function admitsMore({ base, head }: OfSides<RoutingTable>): boolean {
   const [before, after] = [base.workloadIdentity, head.workloadIdentity];
   return Object.values(after?.rules ?? {}).some((rule) => {
     const old = before?.rules[rule.id];
