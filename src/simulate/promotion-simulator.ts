@@ -83,8 +83,8 @@ export class PromotionSimulator {
     worker.unref();
     const answer = Promise.withResolvers<SimulatedPromotion | SimulationFault>();
     const timer = setTimeout(() => answer.resolve("too_large"), time);
-    worker.on("message", (made: SimulatedPromotion | null) =>
-      answer.resolve(made ?? "assertions_invalid"),
+    worker.on("message", (simulated: SimulatedPromotion | null) =>
+      answer.resolve(simulated ?? "assertions_invalid"),
     );
     worker.on("error", (error) => {
       const code: unknown = error instanceof Error ? Reflect.get(error, "code") : null;

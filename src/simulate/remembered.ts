@@ -6,9 +6,9 @@ export function remembered<Key, Value>(
 ): Value {
   const found = known.get(key);
   if (found !== undefined) return found;
-  const made = make();
-  known.set(key, made);
-  return made;
+  const value = make();
+  known.set(key, value);
+  return value;
 }
 
 /** Gives equal values one number, from 0. */
@@ -41,10 +41,10 @@ export class Recent<Value> {
   of(key: string, make: () => Value): Value {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const made = make();
+    const value = make();
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size >= this.#limit) this.#known.delete(oldest);
-    this.#known.set(key, made);
-    return made;
+    this.#known.set(key, value);
+    return value;
   }
 }

@@ -139,10 +139,10 @@ function flatMapRows<Row, Changed>(
   change: (row: Row, id: string) => readonly Entry<Changed>[],
 ): Rows<Changed> {
   const entries = Object.entries(rows).flatMap(([id, row]) => change(row, id));
-  const made: Record<string, Changed> = Object.create(null);
+  const changed: Record<string, Changed> = Object.create(null);
   for (const [id, row] of entries.toSorted(([left], [right]) => (left < right ? -1 : 1)))
-    made[id] = row;
-  return made;
+    changed[id] = row;
+  return changed;
 }
 
 export function mapRows<Row, Changed>(

@@ -49,11 +49,11 @@ class TracedPolicy {
     if (known !== undefined) return known;
     beforeEvaluation();
     const loaded = new Set(namesCandidates(this.#policy) ? [CANDIDATES] : []);
-    const made = { evaluation: this.#policy.evaluate(input, loaded), loaded };
+    const traced = { evaluation: this.#policy.evaluate(input, loaded), loaded };
     if (this.#size === MOST_EVALUATIONS) this.#known.length = this.#size = 0;
     this.#size += 1;
-    keep(this.#known, [...loaded], (path) => valueAt(input, path), made);
-    return made;
+    keep(this.#known, [...loaded], (path) => valueAt(input, path), traced);
+    return traced;
   }
 }
 

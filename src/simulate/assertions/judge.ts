@@ -69,7 +69,7 @@ export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Jud
 }
 
 /**
- * A provider that has another host on head is another destination: its data goes to somebody else.
+ * A provider that has another host on head is another destination: data goes to another party.
  */
 function noNewAccess(
   pair: OutcomePair,

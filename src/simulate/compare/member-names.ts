@@ -67,9 +67,9 @@ function namesOf(member: Member, { base, head }: OfSides<RoutingTable>): Names {
 
 /** The same pair gives the same object, which groups are found by. */
 function renaming(from: Names, to: Names): NamedMembers["named"] {
-  const made = new WeakMap<OutcomePair, OutcomePair>();
+  const known = new WeakMap<OutcomePair, OutcomePair>();
   return (pair) => {
-    return remembered(made, pair, () => ({
+    return remembered(known, pair, () => ({
       ...pair,
       base: renamed(pair.base, from.base, to.base),
       head: renamed(pair.head, from.head, to.head),

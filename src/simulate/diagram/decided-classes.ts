@@ -95,15 +95,15 @@ export class DecidedClasses {
   #of(operation: Operation): OperationClasses {
     const known = this.#operations.get(operation);
     if (known !== undefined && known.size <= MOST_NODES) return known;
-    const made = new OperationClasses(
+    const classes = new OperationClasses(
       this.#space,
       operation,
       this.#sides,
       this.#budget,
       this.#isIgnored,
     );
-    this.#operations.set(operation, made);
-    return made;
+    this.#operations.set(operation, classes);
+    return classes;
   }
 
   /** Verdicts are noted once for each tally. */

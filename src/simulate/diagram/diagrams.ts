@@ -297,11 +297,11 @@ export class Diagrams {
     const at = this.#slotOf(level, children);
     const known = this.#slots[at] ?? 0;
     if (known > 0) return known - 1;
-    const made = this.#levels.push(level) - 1;
+    const node = this.#levels.push(level) - 1;
     this.#children.push(children);
-    this.#slots[at] = made + 1;
+    this.#slots[at] = node + 1;
     if (this.size * 2 > this.#slots.length) this.#grow();
-    return made;
+    return node;
   }
 
   /**
@@ -392,12 +392,12 @@ export function combination(
   const combined = (left: Node, right: Node): Node => {
     const same = known.get(left, right);
     if (same !== undefined) return same;
-    const made =
+    const joined =
       isLeaf(left) && isLeaf(right)
         ? leafOf(join(leafValue(left), leafValue(right)))
         : branch(left, right);
-    known.set(left, right, made);
-    return made;
+    known.set(left, right, joined);
+    return joined;
   };
   return combined;
 }

@@ -253,7 +253,7 @@ export type PolicyDiagram = (state: StateInput, start: PolicyOnly) => Node;
 
 /**
  * The answers of one policy, as a diagram over the members that it reads. Its leaves are
- * evaluations, each made by the policy itself.
+ * evaluations by the policy itself.
  *
  * @param reader of this policy alone.
  */
@@ -284,7 +284,7 @@ export function policyDiagram(
     const same = lookUp(known, valueOf);
     if (same !== undefined) return same;
     const loaded = new Set<string>();
-    const made = contract.operations.includes(operation)
+    const diagram = contract.operations.includes(operation)
       ? buildDiagram(diagrams, levels, seen, start, (sample) => {
           const spend = (): void => budget.spend(identity.id);
           const { evaluation, loaded: own } = traced.evaluate(inputOf(sample), spend);
@@ -296,7 +296,7 @@ export function policyDiagram(
         })
       : leafOf(numberOf(NO_VERDICTS));
     const read = [...loaded].filter((path) => path === CANDIDATES || members.has(path));
-    keep(known, read, valueOf, made);
-    return made;
+    keep(known, read, valueOf, diagram);
+    return diagram;
   };
 }

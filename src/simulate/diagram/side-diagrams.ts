@@ -397,11 +397,13 @@ export class SideDiagrams {
 
   #decidedOutcome(key: string, sample: SampleRequest): number {
     return remembered(this.#single, key, () => {
-      const made = this.#decider.decideSample(sample);
+      const outcomes = this.#decider.decideSample(sample);
       const text = JSON.stringify(
-        made.promoted === made.declared ? [made.declared] : [made.declared, made.promoted],
+        outcomes.promoted === outcomes.declared
+          ? [outcomes.declared]
+          : [outcomes.declared, outcomes.promoted],
       );
-      return this.#outcomes.numberOf(text, () => made);
+      return this.#outcomes.numberOf(text, () => outcomes);
     });
   }
 }
@@ -423,6 +425,6 @@ export function requestAt(
   };
   return {
     ...sample,
-    ...levels.reduce((made, level, depth) => level.set(made, path[depth] ?? 0), start),
+    ...levels.reduce((request, level, depth) => level.set(request, path[depth] ?? 0), start),
   };
 }

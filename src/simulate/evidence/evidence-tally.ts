@@ -31,7 +31,7 @@ interface SeenAt {
   readonly costs: Map<string, RouteCost & { readonly differs: boolean }>;
 }
 
-/** Names in a file are of anybody's making: a larger memory could be filled by it. */
+/** The names in a file are untrusted: without a bound they could fill the memory. */
 const MAXIMUM_KNOWN = 20_000;
 
 /** Rows of a list of the report; one more has the sum of all others. */

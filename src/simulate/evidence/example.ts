@@ -121,7 +121,7 @@ export function explainExample(
   if (sample === null) return { explain: null, not_explained: "operation" };
   if ("unsupportedSetting" in sample)
     return { explain: null, not_explained: sample.unsupportedSetting };
-  // Names of the configuration and enum values only: records hold nothing else.
+  // Names of the configuration and enum values only: records hold no free text.
   const explain = asIdentifier(shellLine([...explainArguments(sample.sample), "--promoted"]));
   return { explain, not_explained: null };
 }

@@ -140,7 +140,7 @@ class Search {
   #oldest: number | null = null;
   readonly #classes = new Map<string, FoundClass>();
 
-  /** @param most decisions to look at. */
+  /** @param most decisions to read. */
   constructor(question: ExampleQuestion, most: number) {
     this.#question = question;
     this.#left = most;

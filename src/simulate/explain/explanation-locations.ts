@@ -71,7 +71,7 @@ function ruleLocationOf(
   return location === null ? null : { ...location, side: "base" };
 }
 
-/** Lists of `approve` by the constraint that looks at them. */
+/** Lists of `approve` by the constraint that reads them. */
 const APPROVAL_LISTS: ReadonlyMap<string, string> = new Map([
   ["route_known", "routes"],
   ["provider_approved", "providers"],

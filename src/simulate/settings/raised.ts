@@ -78,7 +78,7 @@ function managersOf({ policies: { managedBy }, workspaces }: RoutingTable): read
   return managedBy ?? (all.length === 1 ? all : []);
 }
 
-/** Whether somebody gets a role in a workspace in which they did not have it. */
+/** Whether a group gets a role in a workspace where it did not have it. */
 function mayMore({ base, head }: OfSides<RoutingTable>): boolean {
   const before = new Set(rolesOf(base));
   return rolesOf(head).some((role) => !before.has(role));

@@ -24,7 +24,7 @@ export interface Step {
   readonly asserted: string;
   /** Every request has it. */
   readonly isForced: boolean;
-  /** It changes the number of requests and nothing else. */
+  /** It only changes the number of requests. */
   readonly isIdle: boolean;
   /** In the order of the views. */
   readonly sides: readonly SideStep[];
@@ -51,7 +51,7 @@ export function approvalSteps(
     sides: readonly SideStep[],
   ): Step => {
     const isSeen = asserted !== "" || sides.some(({ token }) => token !== "");
-    // Signed reasoning has a family, which approvals look at later.
+    // Signed reasoning has a family, which approvals check later.
     const isSigned = name.feature === SIGNED;
     return {
       ...name,

@@ -86,7 +86,7 @@ export interface Space {
   readonly assertionsOf: (job: Job) => Projection;
 }
 
-/** Results of recent jobs: many jobs differ only in what policies see of the workspace. */
+/** Results of recent jobs: many jobs differ only in facts of the workspace that policies read. */
 interface RecentSpaces {
   readonly states: Recent<Pick<JobSpace, "states" | "matters">>;
   readonly preferences: Recent<readonly PreferenceEffect[]>;

@@ -69,7 +69,7 @@ type Naming = (kind: Kind, name: string) => string;
 class Names {
   readonly #isFixed: (name: string) => boolean;
   readonly #fixedKinds: ReadonlySet<Kind>;
-  /** Whether somebody looks at the lists of routes that workspaces approve. */
+  /** Whether a reader depends on the lists of routes that workspaces approve. */
   readonly readsRoutes: boolean;
 
   constructor(readers: readonly Reader[], sides: readonly PairSide[]) {

@@ -125,7 +125,7 @@ export function needToken({ table, projection, opened }: SideView, capability: C
 
 const approvalBits = new WeakMap<RoutingTable, Map<Capability, string>>();
 
-/** Which workspaces approve a capability: a policy may look at all of them. */
+/** Which workspaces approve a capability: a policy may read all of them. */
 function approvalsOf(table: RoutingTable, capability: Capability): string {
   const known = remembered(approvalBits, table, () => new Map<Capability, string>());
   return remembered(known, capability, () =>
@@ -202,7 +202,7 @@ export interface LastShape {
 
 /**
  * The nodes of one side, and where each step leads from each of them. Preferences only choose the
- * node where a walk begins and the order of its candidates, which no approval looks at. One walk is
+ * node where a walk begins and the order of its candidates, which no approval depends on. One walk is
  * therefore enough for all preferences that leave the same candidates.
  */
 export class SideWalk {

@@ -142,7 +142,7 @@ function namedClasses<Value>(
  */
 const FIRST_INSTANT = Date.UTC(2026, 0, 1);
 const LAST_INSTANT = Date.UTC(2036, 0, 1);
-/** All offsets are multiples of it, so no clock comes to another hour in between. */
+/** All offsets are multiples of it, so no clock reaches another hour in between. */
 const STEP = HOUR / 4;
 const WEEK = 7 * DAY;
 

@@ -14,7 +14,7 @@ import { scalarValues, type ScalarValues } from "../request-scalars.ts";
 import type { Times } from "./times.ts";
 import { DEFAULT_ENVIRONMENT } from "../explain/explain-arguments.ts";
 
-/** Everything that requests of one operation can be, as far as a decision may look at it. */
+/** Values of every member of one operation's requests that a decision may read. */
 export interface OperationUniverse extends ScalarValues {
   readonly needs: readonly Capability[];
   /** Those that a request may have or not; sorted. */
