@@ -25,13 +25,6 @@ const COMMENT = /^\s*(?:\/?\*|\/\/)|\s\/\/\s/;
 /** A member or a variable, not a sentence. */
 const CODE = /^(?!\s*(?:\/?\*|\/\/))(?!.*\s\/\/\s)/;
 
-/**
- * Members `word` and `words` of the reports of simulate, in code: not in titles of tests, nor in
- * comments.
- */
-const MEMBER_WORDS =
-  /^(?!\s*(?:\/?\*|\/\/)|.*\b(?:it|test|describe)(?:\.for|\.each)?\().*(?:\bwords?\??:|\bwords?,|\bwords? }|\.words?\b|[({] ?words?\b|=> words?\b|\bwords?\.|\bword ===|\bword !==|"word"|"format word words|[-&]word\b|const words =)/;
-
 const NOT_SOURCES = /^(?:bench|console|mock|test|tools)\//;
 
 const REPORT = /^src\/(?:cli\/)?simulate\//;
@@ -88,11 +81,6 @@ const WORDS: readonly PrivateWord[] = [
         path: REPORT,
         line: /\bin words\b|`words`|its words|without quotes|GitLab's words|words are not split/,
         why: "words of a text, and the member `words`",
-      },
-      {
-        path: /^test\/(?:cli\/)?simulate\//,
-        line: MEMBER_WORDS,
-        why: "members `word` and `words` of reports",
       },
       { path: /^test\/policy\//, line: /words\.go/, why: "name of a file" },
       {

@@ -2,7 +2,6 @@ import {
   type Block,
   type Section,
   type Text,
-  type Tone,
   name,
   names,
   quoted,
@@ -12,7 +11,7 @@ import type { View } from "../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../simulate/report/report.ts";
 import { amountText, capitalised, numberText, classesText } from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
-import { figuresOf, type Figure } from "./screen/figure.ts";
+import { figuresOf } from "./screen/figure.ts";
 import { screenOf, type Screen } from "./screen/screen.ts";
 import { comparisonSections, VIEW_LABELS } from "./sections/comparison.ts";
 import {
@@ -35,40 +34,10 @@ import {
 } from "./wording/comparison.ts";
 import { keptText } from "./model.ts";
 
+export type ReportDocument = ReturnType<typeof documentOf>;
+
 /** A simulation's report as every format for people prints it. */
-export interface ReportDocument {
-  readonly base: string;
-  readonly head: string;
-  /** "SAME, no changes", "REVIEW, 1 breaks, 2 widen" */
-  readonly heading: string;
-  /** For a terminal, which omits rows that do not fit. */
-  readonly screen: Screen;
-  /** The same for the other formats. */
-  readonly opening: readonly Block[];
-  /** Of the page. */
-  readonly figures: readonly Figure[];
-  /** Limits of the report, such as an incomplete run; printed right after the first screen. */
-  readonly notices: readonly Block[];
-  /** The verdict of each view; the page shows the sections of one of them. */
-  readonly views: readonly ViewVerdict[];
-  /** Whether both views have the same sections, which are those of the first then. */
-  readonly isSameView: boolean;
-  readonly summary: readonly Block[];
-  /** A summary of what a comment folds; `null` where it folds nothing. */
-  readonly folded: string | null;
-  readonly sections: readonly Section[];
-  readonly footer: readonly Text[];
-}
-
-interface ViewVerdict {
-  readonly view: View;
-  readonly title: string;
-  readonly verdict: string;
-  readonly sentence: string;
-  readonly tone: Tone;
-}
-
-export function documentOf(report: ReportModel, context: FormatContext): ReportDocument {
+export function documentOf(report: ReportModel, context: FormatContext) {
   const { base, head, declared, difference, complete, unchanged, assertions } = report;
   const screen = screenOf(report, context);
   const effects = screen.counts
@@ -87,11 +56,17 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
   return {
     base: sideText(base),
     head: sideText(head),
+    /** "SAME, no changes", "REVIEW, 1 breaks, 2 widen" */
     heading: [screen.verdict, ...(unchanged === null ? effects : [unchanged.title])].join(", "),
+    /** For a terminal, which omits rows that do not fit. */
     screen,
+    /** The same for the other formats. */
     opening: openingOf(screen),
+    /** Of the page. */
     figures: figuresOf(report),
+    /** Limits of the report, such as an incomplete run; printed right after the first screen. */
     notices: noticesOf(report),
+    /** The verdict of each view; the page shows the sections of one of them. */
     views: (["declared", "promoted"] as const).map((view) => ({
       view,
       title: VIEW_LABELS[view],
@@ -99,8 +74,10 @@ export function documentOf(report: ReportModel, context: FormatContext): ReportD
       sentence: complete ? accessSentence(report, view) : "The others may change more.",
       tone: ACCESS_WORDING[report[view].access].tone,
     })),
+    /** Whether both views have the same sections, which are those of the first then. */
     isSameView: !difference.any,
     summary: summaryOf(report),
+    /** A summary of what a comment folds; `null` where it folds nothing. */
     folded: unchanged === null || assertions !== null ? folded.join(", ") : null,
     sections: [
       ...comparisonSections(report),

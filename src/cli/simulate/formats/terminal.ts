@@ -72,8 +72,9 @@ export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
   ];
   // The last facts matter least.
   for (const [index, row] of [...screen.rows.entries()].toReversed()) {
+    if (row.kept) continue;
     if (height(lines()) <= MOST_LINES) break;
-    if (!row.kept) left.add(index);
+    left.add(index);
   }
   return lines();
 }

@@ -84,10 +84,10 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
   test("filters by any facet and by text, counts, and keeps the filter in the address", async () => {
     const page = await open(report());
     await expect.poll(() => page.locator("#filter-count").textContent()).toBe("4 changes");
-    await page.locator("#filter-word").selectOption("newly_denied");
+    await page.locator("#filter-change").selectOption("newly_denied");
     expect(await shownChanges(page)).toBe(1);
     expect(await page.locator("#filter-count").textContent()).toBe("1 of 4 changes");
-    expect(new URL(page.url()).hash).toBe("#tab=declared&word=newly_denied");
+    expect(new URL(page.url()).hash).toBe("#tab=declared&change=newly_denied");
     expect(await page.locator("#filter-route option").allTextContents()).toContain("chat-fast (0)");
 
     await page.getByRole("button", { name: "Clear" }).click();
@@ -110,7 +110,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     await page.getByRole("button", { name: "Clear" }).click();
     await page.getByRole("link", { name: "primary changed" }).click();
     await expect.poll(() => shownChanges(page)).toBe(1);
-    expect(await page.locator("#filter-word").inputValue()).toBe("primary_changed");
+    expect(await page.locator("#filter-change").inputValue()).toBe("primary_changed");
     await page.goto("about:blank");
     requests = [];
     await open(report(), "#promoted-0a1b2c3d4e5f");

@@ -3,7 +3,7 @@ import { Script } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { FILTER_SCRIPT, PAGE_SCRIPT } from "../../../../src/cli/simulate/formats/html/script.ts";
 
-type Facet = "word" | "route" | "workspace" | "operation" | "provider" | "region";
+type Facet = "change" | "route" | "workspace" | "operation" | "provider" | "region";
 type State = Readonly<Record<Facet | "q" | "tab", string>>;
 interface Row {
   readonly facets: Partial<Readonly<Record<Facet, readonly string[]>>>;
@@ -34,7 +34,7 @@ const name = fc.constantFrom("a", "b", "constructor", "__proto__", "a b&c=d", "Ã
 const state = fc.record({
   tab: fc.constantFrom("declared", "promoted"),
   q: fc.constantFrom("", "x", "X y", " "),
-  word: fc.constantFrom("", "a", "b"),
+  change: fc.constantFrom("", "a", "b"),
   route: fc.oneof(fc.constant(""), name),
   workspace: fc.oneof(fc.constant(""), name),
   operation: fc.constantFrom("", "a"),
@@ -44,7 +44,7 @@ const state = fc.record({
 const names = fc.uniqueArray(name, { maxLength: 3 });
 const row = fc
   .record({
-    word: fc.option(names, { nil: undefined }),
+    change: fc.option(names, { nil: undefined }),
     route: names,
     workspace: names,
     operation: names,
@@ -52,9 +52,9 @@ const row = fc
     region: names,
     text: fc.constantFrom("", "x", "y x", "z"),
   })
-  .map(({ text, word, ...facets }): Row => ({
-    facets: word === undefined ? facets : { ...facets, word },
-    counts: word !== undefined,
+  .map(({ text, change, ...facets }): Row => ({
+    facets: change === undefined ? facets : { ...facets, change },
+    counts: change !== undefined,
     text: () => text,
   }));
 

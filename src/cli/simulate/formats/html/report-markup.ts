@@ -114,7 +114,7 @@ function filterMarkup(): Markup {
     /></label>
     <label
       ><span>Change</span
-      ><select id="filter-word">
+      ><select id="filter-change">
         <option value="">any</option>
         ${CHANGE_KINDS.map((kind) => html`<option value="${kind}">${changeWording(kind).title}</option>`)}
       </select></label

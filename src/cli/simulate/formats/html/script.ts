@@ -8,23 +8,23 @@
  * for every facet how many counting rows each value would leave with the other filters as they are.
  */
 export const FILTER_SCRIPT = String.raw`
-const FACETS = ["word", "route", "workspace", "operation", "provider", "region"];
-const NO_FILTER = { tab: "declared", q: "", word: "", route: "", workspace: "", operation: "", provider: "", region: "" };
+const FACETS = ["change", "route", "workspace", "operation", "provider", "region"];
+const NO_FILTER = { tab: "declared", q: "", change: "", route: "", workspace: "", operation: "", provider: "", region: "" };
 
 function parseState(fragment) {
   const text = fragment.replace(/^#/, "");
   if (!text.includes("=")) return null;
-  const said = new URLSearchParams(text);
+  const parameters = new URLSearchParams(text);
   const state = { ...NO_FILTER };
-  for (const name of ["q", ...FACETS]) state[name] = said.get(name) ?? "";
-  if (said.get("tab") === "promoted") state.tab = "promoted";
+  for (const name of ["q", ...FACETS]) state[name] = parameters.get(name) ?? "";
+  if (parameters.get("tab") === "promoted") state.tab = "promoted";
   return state;
 }
 
 function formatState(state) {
-  const said = new URLSearchParams({ tab: state.tab });
-  for (const name of ["q", ...FACETS]) if (state[name] !== "") said.set(name, state[name]);
-  return said.toString();
+  const parameters = new URLSearchParams({ tab: state.tab });
+  for (const name of ["q", ...FACETS]) if (state[name] !== "") parameters.set(name, state[name]);
+  return parameters.toString();
 }
 
 function tally(rows, state) {
@@ -75,7 +75,7 @@ function rowsOf(tab) {
 function rowOf(element) {
   const facets = JSON.parse(element.dataset.facets);
   let text = null;
-  return { element, facets, counts: facets.word !== undefined, text: () => (text ??= element.textContent.toLowerCase()) };
+  return { element, facets, counts: facets.change !== undefined, text: () => (text ??= element.textContent.toLowerCase()) };
 }
 
 function apply() {
@@ -106,7 +106,7 @@ function offer(select, values, chosen) {
     select.dataset.offered = state.tab;
   }
   for (const option of [...select.options].slice(1)) {
-    const label = (WORDS.get(option.value) ?? option.value) + " (" + (values.get(option.value) ?? 0).toLocaleString("en") + ")";
+    const label = (CHANGES.get(option.value) ?? option.value) + " (" + (values.get(option.value) ?? 0).toLocaleString("en") + ")";
     if (option.text !== label) option.text = label;
   }
   select.value = chosen;
@@ -119,9 +119,9 @@ function change(next) {
 }
 
 function follow() {
-  const said = parseState(location.hash);
-  if (said !== null) {
-    state = said;
+  const linked = parseState(location.hash);
+  if (linked !== null) {
+    state = linked;
     apply();
     return;
   }
@@ -157,7 +157,7 @@ function copy(button) {
   else navigator.clipboard.writeText(source.textContent).then(() => say("Copied"), byHand);
 }
 
-const WORDS = new Map([...selects.get("word").options].slice(1).map((option) => [option.value, option.text]));
+const CHANGES = new Map([...selects.get("change").options].slice(1).map((option) => [option.value, option.text]));
 let waiting = 0;
 search.addEventListener("input", () => {
   clearTimeout(waiting);

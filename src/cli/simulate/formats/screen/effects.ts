@@ -39,23 +39,7 @@ export type ScreenTag = (typeof IMPORTANCE)[number];
 export type EffectTag = "BREAKS" | "WIDENS" | "MOVES" | "NARROWS" | "CHANGES";
 
 /** The effect of a cause on the requests of some workspaces, described by the plainest of them. */
-export interface Effect {
-  readonly tag: EffectTag;
-  readonly workspaces: readonly string[];
-  readonly routes: readonly string[];
-  readonly text: string;
-  /** A second sentence; empty for most. */
-  readonly detail: string;
-  /** Failing values of `--fail-on` that the change meets. */
-  readonly gates: readonly string[];
-  readonly promoted: boolean;
-  /** Calls of the evidence, and what their answers used; `null` without evidence. */
-  readonly seen: SeenWeight | null;
-  /** The plainest group, whose example is explained. */
-  readonly group: ChangeGroup;
-  /** Every group that the line stands for. */
-  readonly groups: readonly ChangeGroup[];
-}
+export type Effect = ReturnType<typeof effectOf>;
 
 const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
   indeterminate_new: "BREAKS",
@@ -175,17 +159,7 @@ function hasPath(
  * The effects of a cause, the worst first. Requests that change only because their caller chooses
  * by price are no effect of it.
  */
-export function effectsOf(
-  cause: CauseReport,
-  report: ReportModel,
-  gatesOf: GateTest = () => [],
-): {
-  readonly effects: readonly Effect[];
-  /** Number of groups that no effect describes. */
-  readonly variants: number;
-  /** Groups of requests that choose by price. */
-  readonly priced: readonly ChangeGroup[];
-} {
+export function effectsOf(cause: CauseReport, report: ReportModel, gatesOf: GateTest = () => []) {
   const all = groupsOfCause(cause, report).filter(({ group }) => !isCounted(group, cause));
   const priced = all.filter(({ group }) => isByPrice(group, cause));
   const described = all.filter((one) => !priced.includes(one));
@@ -196,7 +170,9 @@ export function effectsOf(
     effects: effects.toSorted(
       (left, right) => rankOf(left) - rankOf(right) || bySeen(left.seen, right.seen),
     ),
+    /** Number of groups that no effect describes. */
     variants: described.filter(({ group }) => !shown.has(group.id)).length,
+    /** Groups of requests that choose by price. */
     priced: priced.map(({ group }) => group),
   };
 }
@@ -330,7 +306,10 @@ function effectsOfCells(
       ...Map.groupBy(byWorkspace.values(), (some) => routesOf(some).join("\n")).values(),
     ];
     const shown = lines.length > MOST_ALIKE ? [own] : lines.map((line) => line.flat());
-    return shown.flatMap((line) => effectOf(line, cause, report, gatesOf));
+    return shown.flatMap((line) => {
+      const [first] = line;
+      return first === undefined ? [] : [effectOf(first, line, cause, report, gatesOf)];
+    });
   });
 }
 
@@ -349,30 +328,32 @@ function routesOf(cells: readonly Cell[]): readonly string[] {
 }
 
 function effectOf(
+  first: Cell,
   cells: readonly Cell[],
   cause: CauseReport,
   report: ReportModel,
   gatesOf: GateTest,
-): readonly Effect[] {
-  const [first] = cells;
-  if (first === undefined) return [];
+) {
   const { group, promoted } = first;
   const met = new Set(cells.flatMap(({ groups }) => groups));
   const routes = routesOf(cells);
-  return [
-    {
-      tag: tagOf(group),
-      workspaces: [...new Set(cells.map((cell) => cell.workspace))].toSorted(),
-      routes,
-      text: cellText(first, routes, cause, report),
-      detail: detailOf(first, cause, report),
-      gates: gatesOf(first),
-      promoted,
-      seen: group.seen === null ? null : seenOf([...met]),
-      group,
-      groups: [...new Set(cells.map((cell) => cell.group))],
-    },
-  ];
+  return {
+    tag: tagOf(group),
+    workspaces: [...new Set(cells.map((cell) => cell.workspace))].toSorted(),
+    routes,
+    text: cellText(first, routes, cause, report),
+    /** A second sentence; empty for most. */
+    detail: detailOf(first, cause, report),
+    /** Failing values of `--fail-on` that the change meets. */
+    gates: gatesOf(first),
+    promoted,
+    /** Calls of the evidence, and what their answers used; `null` without evidence. */
+    seen: group.seen === null ? null : seenOf([...met]),
+    /** The plainest group, whose example is explained. */
+    group,
+    /** Every group that the line stands for. */
+    groups: [...new Set(cells.map((cell) => cell.group))],
+  };
 }
 
 /** Whether the data of a workspace gets somewhere where it never got before. */

@@ -58,26 +58,6 @@ export interface ScreenRow {
   readonly kept: boolean;
 }
 
-/** The first screen, for a decision in thirty seconds; the same facts in every format for people. */
-export interface Screen {
-  readonly verdict: "FAIL" | "INCOMPLETE" | "REVIEW" | "SAME";
-  readonly tone: Tone;
-  readonly headline: string;
-  readonly location: string;
-  /** Sides, completeness, assertions, gates, evidence. */
-  readonly facts: readonly string[];
-  /** Facts that meet a failing gate first, then by importance. */
-  readonly rows: readonly ScreenRow[];
-  /** Questions that have to be answered, one for each cause that raises one. */
-  readonly decide: readonly string[];
-  /** A command that explains the plainest affected request; `null` without one. */
-  readonly explain: string | null;
-  /** Contents of the details. */
-  readonly more: string;
-  /** "1 breaks, 2 widen, 4 same": how many facts there are of each kind. */
-  readonly counts: string;
-}
-
 /** Facts that a long report omits, unless they fail a gate. */
 const CUT_TAGS: readonly ScreenTag[] = ["WIDENS", "MOVES", "NARROWS", "LATENT", "CHANGES", "COST"];
 
@@ -95,10 +75,10 @@ interface Fact extends Omit<ScreenRow, "kept"> {
   readonly rank: number;
 }
 
-export function screenOf(
-  report: ReportModel,
-  { verdict = null }: Pick<FormatContext, "verdict">,
-): Screen {
+export type Screen = ReturnType<typeof screenOf>;
+
+/** The first screen, for a decision in thirty seconds; the same facts in every format for people. */
+export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatContext, "verdict">) {
   const { causes, changing, complete, unchanged } = report;
   const gatesOf = gateTest(report, verdict);
   const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report, gatesOf) }));
@@ -114,7 +94,7 @@ export function screenOf(
   // The headline has it.
   const rows = all
     .filter(({ tag, cause, gates }) => tag !== "CHANGE" || cause !== worst || gates.length > 0)
-    .map((fact) => ({ ...fact, kept: isKept(fact, report) }));
+    .map((fact): ScreenRow => ({ ...fact, kept: isKept(fact, report) }));
   const ranked = shown.toSorted(
     (left, right) => Number(right.cause === worst) - Number(left.cause === worst),
   );
@@ -145,8 +125,11 @@ export function screenOf(
         ? (unchanged?.sentence.replace(/\.$/, "") ?? report.verdicts.declared)
         : `${headlineOf(worst, report)}${outage}${others === 0 ? "" : `; and ${amountText(others, "more change")}`}`,
     location: worst == null ? "" : locationText(worst.entries[0]?.location ?? null),
+    /** Sides, completeness, assertions, gates, evidence. */
     facts: factsOf(report, verdict),
+    /** Facts that meet a failing gate first, then by importance. */
     rows,
+    /** Questions that have to be answered, one for each cause that raises one. */
     decide: [
       ...new Set(
         ranked.flatMap(({ cause, effects }) => {
@@ -155,11 +138,14 @@ export function screenOf(
         }),
       ),
     ],
+    /** A command that explains the plainest affected request; `null` without one. */
     explain: plainest === undefined ? null : explainCommand(plainest.group.explain),
+    /** Contents of the details. */
     more: moreText(
       report,
       shown.reduce((sum, { variants }) => sum + variants, 0),
     ),
+    /** "1 breaks, 2 widen, 4 same": how many facts there are of each kind. */
     counts: countsText(rows),
   };
 }

@@ -120,7 +120,7 @@ function kindsList({ kinds }: ComparisonReport, view: View): List {
     headings: ["Change", "Meaning", "Classes#", "Request shapes#"],
     items: kinds.map(({ kind, classes, shapes }) => {
       const { title, sentence, tone } = changeWording(kind);
-      const cell = strong(title, tone, `tab=${view}&word=${encodeURIComponent(kind)}`);
+      const cell = strong(title, tone, `tab=${view}&change=${encodeURIComponent(kind)}`);
       return { cells: [cell, sentence, numberText(classes), shapesText(shapes)] };
     }),
   };
@@ -203,7 +203,7 @@ function groupItem(group: ChangeGroup, view: View): Item {
     command: explainCommand(group.explain),
     id: `${view}-${id}`,
     facets: {
-      word: kinds,
+      change: kinds,
       route: routes,
       workspace: workspaces,
       operation: operations,
