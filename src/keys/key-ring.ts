@@ -226,17 +226,7 @@ export interface Holder {
 }
 
 /** A ring that follows a store. */
-export interface OpenKeyRing extends Pick<
-  KeyRing,
-  | "verify"
-  | "recognise"
-  | "named"
-  | "holder"
-  | "allowsOrigin"
-  | "isRevoked"
-  | "expiring"
-  | "current"
-> {
+export interface OpenKeyRing extends Omit<KeyRing, "apply" | "has" | "takeUses"> {
   /**
    * Looks in the store for a key that another process may have made a moment ago. True: the ring
    * knows it now; verify again. Known ids take the same way, so that the time does not distinguish
@@ -246,8 +236,6 @@ export interface OpenKeyRing extends Pick<
   readonly lookUp: (keyText: string) => Promise<boolean>;
   /** The same for who has the public id only. */
   readonly lookUpId: (publicId: string) => Promise<boolean>;
-  /** Loaded keys, in any state. */
-  readonly size: () => number;
   /** Stops following and writes the last uses. */
   readonly close: () => Promise<void>;
 }
@@ -275,28 +263,18 @@ export async function openKeyRing(
   const sweep = setInterval(() => void writeUses(), USE_SWEEP);
   sweep.unref();
   const lookUpId = lookUpIn(ring, keys);
-  const { verify, recognise, named, holder, allowsOrigin, isRevoked, expiring, current } = ring;
-  return {
-    verify,
-    recognise,
-    named,
-    holder,
-    allowsOrigin,
-    isRevoked,
-    expiring,
-    current,
+  return Object.assign(ring, {
     lookUpId,
-    lookUp: (keyText) => {
+    lookUp: (keyText: string) => {
       const publicId = publicIdOf(keyText);
       return publicId === null ? Promise.resolve(false) : lookUpId(publicId);
     },
-    size: () => ring.size,
     async close() {
       clearInterval(sweep);
       unwatch();
       await writeUses();
     },
-  };
+  });
 }
 
 interface LookUp {

@@ -126,7 +126,7 @@ export class ServerLog {
       table: asIdentifier(built.snapshot.decider.table.revision),
       port: Number(new URL(url).port),
       admin_port: Number(new URL(adminUrl).port),
-      keys: keys.size(),
+      keys: keys.size,
     });
     this.#drifts(built.drifts);
   }

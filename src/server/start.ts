@@ -207,7 +207,7 @@ async function startParts(
       telemetry.begin({
         runtime,
         evidence: store.evidence,
-        keyCount: keys.size,
+        keyCount: () => keys.size,
         keysExpiring: keys.expiring,
         certificateExpiry: () => certificateExpiry,
         version,
