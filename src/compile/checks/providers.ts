@@ -127,26 +127,19 @@ export function checkProviders(context: CompileContext): void {
 function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: ProviderRow): void {
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;
-  const hint = "write scheme, host and path only, such as `https://api.example.com/v1`";
-  if (!URL.canParse(baseUrl))
-    return report.value("BASE_URL_INVALID", path, `${where} is not an absolute URL`, hint);
+  const invalid = (
+    fault: string,
+    hint = "write scheme, host and path only, such as `https://api.example.com/v1`",
+  ): void => report.value("BASE_URL_INVALID", path, `${where} ${fault}`, hint);
+  if (!URL.canParse(baseUrl)) return invalid("is not an absolute URL");
   const url = new URL(baseUrl);
-  if (url.protocol !== "https:" && url.protocol !== "http:")
-    report.value("BASE_URL_INVALID", path, `${where} is not an http(s) URL`, hint);
+  if (url.protocol !== "https:" && url.protocol !== "http:") invalid("is not an http(s) URL");
   // The text is checked as well: an empty query or user leaves no trace in the parsed URL.
-  if (url.username !== "" || url.password !== "" || /^[a-z]+:\/\/[^/]*@/i.test(baseUrl)) {
-    report.value(
-      "BASE_URL_INVALID",
-      path,
-      `${where} carries credentials`,
-      "put them under `auth`, as a reference",
-    );
-  }
-  if (baseUrl.includes("?")) report.value("BASE_URL_INVALID", path, `${where} has a query`, hint);
-  if (baseUrl.includes("#"))
-    report.value("BASE_URL_INVALID", path, `${where} has a fragment`, hint);
-  if (/[\s\\]/.test(baseUrl))
-    report.value("BASE_URL_INVALID", path, `${where} contains white space or a backslash`, hint);
+  if (url.username !== "" || url.password !== "" || /^[a-z]+:\/\/[^/]*@/i.test(baseUrl))
+    invalid("carries credentials", "put them under `auth`, as a reference");
+  if (baseUrl.includes("?")) invalid("has a query");
+  if (baseUrl.includes("#")) invalid("has a fragment");
+  if (/[\s\\]/.test(baseUrl)) invalid("contains white space or a backslash");
   if (url.protocol === "http:" && !isLoopback(url.hostname) && plaintext !== true) {
     const message = `${where} is http, so prompts and keys would cross the network in clear text`;
     const https =

@@ -331,12 +331,13 @@ function normaliseProvider(id: string, row: AuthoredProvider): ProviderRow {
 }
 
 function normaliseTimeouts({ timeouts }: AuthoredProvider): Timeouts {
+  const times = { ...defaults.DEFAULT_TIMEOUTS, ...timeouts };
   return {
-    connect: milliseconds(timeouts?.connect ?? defaults.DEFAULT_TIMEOUTS.connect),
-    firstByte: milliseconds(timeouts?.first_byte ?? defaults.DEFAULT_TIMEOUTS.first_byte),
-    firstToken: milliseconds(timeouts?.first_token ?? defaults.DEFAULT_TIMEOUTS.first_token),
-    idle: milliseconds(timeouts?.idle ?? defaults.DEFAULT_TIMEOUTS.idle),
-    total: milliseconds(timeouts?.total ?? defaults.DEFAULT_TIMEOUTS.total),
+    connect: milliseconds(times.connect),
+    firstByte: milliseconds(times.first_byte),
+    firstToken: milliseconds(times.first_token),
+    idle: milliseconds(times.idle),
+    total: milliseconds(times.total),
   };
 }
 
