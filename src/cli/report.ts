@@ -216,21 +216,12 @@ async function describe(
   return { title: "content missing or changed: run signalbox evidence verify", owners: [] };
 }
 
-const ACTS: Readonly<Partial<Record<PolicyRecord["kind"], string>>> = {
-  approved: "approved",
-  approval_withdrawn: "approval withdrawn",
-  candidate_withdrawn: "candidate withdrawn",
-  promoted: "promoted",
-  rolled_back: "rolled back",
-  released: "released",
-};
-
 function actCells(record: PolicyRecord): readonly (readonly Text[])[] {
   if (!("by" in record)) return [];
   const { kind, at, policy, by } = record;
   const { revision } =
     kind === "promoted" ? record.to : kind === "rolled_back" ? record.from : record;
-  return [[timeText(at), name(policy), `r${revision}`, ACTS[kind] ?? kind, actorText(by)]];
+  return [[timeText(at), name(policy), `r${revision}`, kind.replaceAll("_", " "), actorText(by)]];
 }
 
 /** Rows of exceptions: rollbacks, and promotions without approvals of other people. */

@@ -22,7 +22,7 @@ import { Validator, type ValidatorOptions } from "../validation/validator.ts";
  * claims the same compiler, or none, and has other bytes: it was changed or forged.
  */
 const MODULE_AGREEMENTS = ["same", "other_compiler", "differs"] as const;
-export type ModuleAgreement = (typeof MODULE_AGREEMENTS)[number];
+type ModuleAgreement = (typeof MODULE_AGREEMENTS)[number];
 
 /** A kept content as it may run. */
 export interface RecompiledContent {

@@ -334,15 +334,11 @@ function serverKeyNotes({ key, budget }: JsonObject, sample: SampleRequest): rea
     canonicalJson({ owner: "other", ...key }) === canonicalJson({ owner: "other", ...sample.key });
   const isAsLeft = typeof budget !== "string" || budget === (sample.budget ?? "unlimited");
   return [
-    ...(isSame
-      ? []
-      : [
-          "the key in SIGNALBOX_KEY has other attributes than the key in --point; the answer is for the key in SIGNALBOX_KEY",
-        ]),
-    ...(isAsLeft
-      ? []
-      : [`the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`]),
-  ];
+    isSame
+      ? ""
+      : "the key in SIGNALBOX_KEY has other attributes than the key in --point; the answer is for the key in SIGNALBOX_KEY",
+    isAsLeft ? "" : `the budget of the key in SIGNALBOX_KEY is ${budget} now; the answer uses that`,
+  ].filter(Boolean);
 }
 
 /** The error for an answer other than 200. */

@@ -212,16 +212,16 @@ function located(text: Text, location: JsonObject[string]): Text {
     : [text, "  ", { kind: "location", text: shown } as const].flat<readonly Text[]>();
 }
 
-/** The age of an endpoint's measurements, if it is known. */
-function measuredNote(candidate: JsonObject): readonly string[] {
+/** The age of an endpoint's measurements; empty if unknown. */
+function measuredNote(candidate: JsonObject): string {
   const latency = objectOf(objectOf(candidate, "status") ?? {}, "latency_ms");
   const [recent, age] = [latency?.["recent"], latency?.["age_ms"]];
-  if (typeof recent !== "number" || typeof age !== "number") return [];
+  if (typeof recent !== "number" || typeof age !== "number") return "";
   const seconds = Math.round(age / 1000);
-  return [`${textOf(candidate, "endpoint")}: ${recent} ms of latency, measured ${seconds} s ago`];
+  return `${textOf(candidate, "endpoint")}: ${recent} ms of latency, measured ${seconds} s ago`;
 }
 
-/** Facts about a call that the plan does not show. */
+/** Facts about a call that the plan does not show; empty texts are not printed. */
 function callNotes(explanation: JsonObject): readonly string[] {
   const plan = objectsOf(explanation, "plan");
   const equals = tiersOf(plan).filter(({ length }) => length > 1);
@@ -230,9 +230,9 @@ function callNotes(explanation: JsonObject): readonly string[] {
   );
   const error = explanation["outcome"] === "route" ? objectOf(explanation, "error") : null;
   return [
-    ...(explanation["max_candidates"] === 1
-      ? ["the caller allows no fallbacks: only the first choice is evaluated and tried"]
-      : []),
+    explanation["max_candidates"] === 1
+      ? "the caller allows no fallbacks: only the first choice is evaluated and tried"
+      : "",
     ...equals.map((tier) => {
       const names = tier.map((candidate) => textOf(candidate, "endpoint")).join(" and ");
       const balance = textOf(tier[0] ?? null, "balance");
@@ -243,16 +243,16 @@ function callNotes(explanation: JsonObject): readonly string[] {
     ...atDispatch.map(
       (entry) => `${textOf(entry, "constraint")}: ordered at dispatch, by what is measured then`,
     ),
-    ...plan.flatMap((candidate) => measuredNote(candidate)),
+    ...plan.map(measuredNote),
     ...plan
       .filter(({ available }) => available === false)
       .map(
         (candidate) =>
           `${textOf(candidate, "endpoint")}: the server has no access to ${textOf(candidate, "provider")} now`,
       ),
-    ...(error === null
-      ? []
-      : [`a call now would get ${textOf(error, "status")}: ${textOf(error, "message")}`]),
+    error === null
+      ? ""
+      : `a call now would get ${textOf(error, "status")}: ${textOf(error, "message")}`,
   ];
 }
 
@@ -320,9 +320,11 @@ function editText(edits: JsonObject | null): string {
   const most = textOf(edits, "max_output_tokens");
   const fields = stringsOf(edits, "strip_fields");
   return [
-    ...(most === "" ? [] : [`at most ${most} tokens of output`]),
-    ...(fields.length === 0 ? [] : [`without ${fields.join(", ")}`]),
-  ].join(", ");
+    most === "" ? "" : `at most ${most} tokens of output`,
+    fields.length === 0 ? "" : `without ${fields.join(", ")}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
 /** `routes.yaml:12:3`, `policies/a.rego:4:1 in base`; the empty string where unknown. */

@@ -5,7 +5,6 @@ import {
   KeptContentError,
   readStoredContent,
   recompileContent,
-  type ModuleAgreement,
 } from "../../policy/kept-content.ts";
 import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchain.ts";
 import { verifiedContents } from "../evidence/verify.ts";
@@ -41,18 +40,14 @@ with --strict), or the log does not verify; 2 usage.
 
 const FLAGS = { ...textFlags("database", "format"), ...defaultFlags({ strict: false }) };
 
+const RESULTS = ["matches", "other_compiler", "differs", "damaged"] as const;
+
 /** Result for one content; `reason` is set for `damaged`, and holds nothing of the policy. */
 interface Verified {
   readonly content: SpokenContent;
-  readonly result: "matches" | "other_compiler" | "differs" | "damaged";
+  readonly result: (typeof RESULTS)[number];
   readonly reason: string | null;
 }
-
-const RESULTS: Readonly<Record<ModuleAgreement, Verified["result"]>> = {
-  same: "matches",
-  other_compiler: "other_compiler",
-  differs: "differs",
-};
 
 export const verifyPolicies = flagCommand(
   { name: "policy verify", help: HELP, flags: FLAGS, flagsOnly: "name the store with --database" },
@@ -91,7 +86,7 @@ async function verifyOne(
       readStoredContent(stored, content.module),
       toolchain,
     );
-    return { content, result: RESULTS[agreement], reason: null };
+    return { content, result: agreement === "same" ? "matches" : agreement, reason: null };
   } catch (error) {
     if (!(error instanceof KeptContentError)) throw error;
     return { content, result: "damaged", reason: error.message };
@@ -106,7 +101,7 @@ function formatVerified(verified: readonly Verified[]): string {
     content.digest.slice(0, 12),
     `${result.replace("_", " ")}${reason === null ? "" : `: ${reason}`}`,
   ]);
-  const counts = Object.values({ ...RESULTS, damaged: "damaged" as const }).flatMap((result) => {
+  const counts = RESULTS.flatMap((result) => {
     const count = verified.filter((one) => one.result === result).length;
     return count === 0 ? [] : [`${count} ${result.replace("_", " ")}`];
   });

@@ -2,13 +2,17 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Scope } from "../../canon/identity.ts";
-import { createKey, importKey, type CreatedKey } from "../../keys/key-record.ts";
+import {
+  DAY,
+  createKey,
+  importKey,
+  type CreatedKey,
+  type KeyOptions,
+} from "../../keys/key-record.ts";
 import { parseKeyText } from "../../keys/key-text.ts";
 import { DuplicateKeyError } from "../../keys/key-store.ts";
 import type { Store } from "../../store/port.ts";
 import { CommandError, errorCode } from "../terminal/command-io.ts";
-
-const DAY = 86_400_000;
 
 export const BOOTSTRAP_VARIABLE = "SIGNALBOX_BOOTSTRAP_KEY";
 
@@ -108,6 +112,17 @@ const DEMO_SCOPES: readonly Scope[] = [
 /** The holder of the console's first session sees and manages everything. */
 const OPERATOR_SCOPES: readonly Scope[] = [...DEMO_SCOPES, "operations:manage", "platform:manage"];
 
+/** Stores a key of one day. The next start with `--demo` revokes it. */
+export async function createDemoKey(
+  store: Store,
+  key: Pick<KeyOptions, "workspace" | "owner" | "scopes" | "limits">,
+): Promise<CreatedKey> {
+  const options = { ...key, environment: "development", createdBy: "demo" };
+  const created = createKey({ ...options, expiresAt: Date.now() + DAY }, Date.now, randomBytes);
+  await store.keys.create(created.record);
+  return created;
+}
+
 interface DemoKeys {
   /** For the request to paste. */
   readonly text: string;
@@ -121,23 +136,9 @@ export async function demoKeys(store: Store, workspace: string): Promise<DemoKey
   for (const key of await store.keys.list()) {
     if (key.createdBy === "demo" && key.status === "active") await store.keys.revoke(key.id, now);
   }
-  const create = async (owner: string, scopes: readonly Scope[]): Promise<CreatedKey> => {
-    const key = createKey(
-      {
-        workspace,
-        scopes,
-        owner,
-        environment: "development",
-        expiresAt: now + DAY,
-        createdBy: "demo",
-      },
-      Date.now,
-      randomBytes,
-    );
-    await store.keys.create(key.record);
-    return key;
-  };
-  const { text } = await create("demo", DEMO_SCOPES);
-  const operator = await create("demo-operator", OPERATOR_SCOPES);
-  return { text, operator: operator.record.id };
+  const demo = { workspace, owner: "demo", scopes: DEMO_SCOPES };
+  const { text } = await createDemoKey(store, demo);
+  const operator = { workspace, owner: "demo-operator", scopes: OPERATOR_SCOPES };
+  const { record } = await createDemoKey(store, operator);
+  return { text, operator: record.id };
 }

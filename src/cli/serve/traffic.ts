@@ -1,10 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Budget } from "../../canon/limits.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { createKey, DAY } from "../../keys/key-record.ts";
 import type { RunningServer } from "../../server/running-server.ts";
 import { endpointsOf, isServing } from "./demo.ts";
+import { createDemoKey } from "./first-keys.ts";
 
 /** Milliseconds: 240 requests in a minute stay below the limits of the example's workspaces. */
 const PAUSE = 250;
@@ -39,23 +38,13 @@ export async function sendTraffic(
   const { table } = built.snapshot.decider;
   const callers: Caller[] = [];
   for (const [index, workspace] of Object.keys(table.workspaces).slice(0, 3).entries()) {
-    const { text, record } = createKey(
-      {
-        workspace,
-        scopes: ["inference"],
-        owner: "traffic",
-        environment: "development",
-        expiresAt: Date.now() + DAY,
-        createdBy: "demo",
-        limits:
-          index === 0
-            ? { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: BUDGET }
-            : null,
-      },
-      Date.now,
-      randomBytes,
-    );
-    await store.keys.create(record);
+    const limits = { requestsPerMinute: null, tokensPerMinute: null, concurrency: null };
+    const { text } = await createDemoKey(store, {
+      workspace,
+      scopes: ["inference"],
+      owner: "traffic",
+      limits: index === 0 ? { ...limits, budget: BUDGET } : null,
+    });
     callers.push({ key: text, ...routesOf(table, workspace) });
   }
   const { ofetch } = await import("ofetch");

@@ -19,6 +19,11 @@ interface Flag {
 
 export type Flags = Readonly<Record<string, Flag>>;
 
+/** A flag with a value. @param value its placeholder in the help. */
+export function valueFlag(value: string, help: string) {
+  return { type: "string", value, help } as const;
+}
+
 /** The values of flags on one command line. */
 export type Values<Given extends Flags> = {
   readonly [Name in keyof Given]?: Given[Name] extends { readonly type: "boolean" }
@@ -30,13 +35,9 @@ export type Values<Given extends Flags> = {
 
 /** Flags of all commands that call a server about policies; `-h, --help` besides. */
 const COMMON_FLAGS = {
-  server: {
-    type: "string",
-    value: "URL",
-    help: `The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.`,
-  },
-  format: { type: "string", value: "FORMAT", help: `${TABLE_FORMAT_HELP}.` },
-} as const satisfies Flags;
+  server: valueFlag("URL", `The server. Default: SIGNALBOX_SERVER, else ${DEFAULT_SERVER}.`),
+  format: valueFlag("FORMAT", `${TABLE_FORMAT_HELP}.`),
+} satisfies Flags;
 
 /** Key and exit codes in a command's help, by the access that it needs. */
 const ACCESS = {

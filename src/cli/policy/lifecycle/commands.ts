@@ -3,7 +3,13 @@ import { ROLLBACK_REASONS } from "../../../lifecycle/records.ts";
 import { printLines, jsonText, line, span, wholeLine, type Line } from "../../terminal/printing.ts";
 import { readValue } from "../../terminal/command-line.ts";
 import { NotNowError, UsageError, type CommandIo } from "../../terminal/command-io.ts";
-import { lifecycleCommand, type Flags, type Values, type LifecycleCommand } from "./command.ts";
+import {
+  lifecycleCommand,
+  valueFlag,
+  type Flags,
+  type LifecycleCommand,
+  type Values,
+} from "./command.ts";
 import { enforcedText, missingTexts } from "./policy-lines.ts";
 import {
   contentText,
@@ -24,17 +30,15 @@ import { listPolicies, policyHistory, showPolicy, simulatePromotion } from "./re
 
 /** Expected slots: a change of another state is refused. */
 const EXPECT_FLAGS = {
-  "expect-candidate": {
-    type: "string",
-    value: "R",
-    help: "Only if the candidate is this revision, such as r4; none: if there is no candidate.",
-  },
-  "expect-enforced": {
-    type: "string",
-    value: "R",
-    help: "Only if this revision is enforced; none: if nothing is enforced yet.",
-  },
-} as const satisfies Flags;
+  "expect-candidate": valueFlag(
+    "R",
+    "Only if the candidate is this revision, such as r4; none: if there is no candidate.",
+  ),
+  "expect-enforced": valueFlag(
+    "R",
+    "Only if this revision is enforced; none: if nothing is enforced yet.",
+  ),
+} satisfies Flags;
 
 const SLOTS = ["candidate", "enforced"] as const;
 type Slot = (typeof SLOTS)[number];
@@ -149,18 +153,16 @@ const rollBackPolicy = change({
   about: `Enforces earlier content again, on all servers of the store at once. Nothing is compiled and no approval is needed. The content
 that is rolled back is held: it must be released before it can be promoted again.`,
   flags: {
-    to: {
-      type: "string",
-      value: "R",
-      help: `A revision that was enforced before, such as r3; none: nothing is enforced, as before the first
+    to: valueFlag(
+      "R",
+      `A revision that was enforced before, such as r3; none: nothing is enforced, as before the first
 promotion of a policy that began in shadow. Default: the content that was enforced last.`,
-    },
-    reason: {
-      type: "string",
-      value: "R",
-      help: `${ROLLBACK_REASONS.join(", ")}.
+    ),
+    reason: valueFlag(
+      "R",
+      `${ROLLBACK_REASONS.join(", ")}.
 Default: other. The history records it.`,
-    },
+    ),
   },
   plan: (values) => {
     const to = readRevision("--to", values.to);
@@ -206,11 +208,10 @@ const withdrawPolicy = change({
 candidate from its slot: it is no longer in shadow, and a restart with the same files does not bring it back.`,
   flags: {
     candidate: { type: "boolean", help: "The candidate instead of an approval." },
-    digest: {
-      type: "string",
-      value: "D",
-      help: "The approved content, by six or more digits of its digest. Default: the candidate.",
-    },
+    digest: valueFlag(
+      "D",
+      "The approved content, by six or more digits of its digest. Default: the candidate.",
+    ),
   },
   plan: (values) => {
     const isCandidate = values.candidate === true;
@@ -244,11 +245,10 @@ const releasePolicy = change({
   about: `Releases content that was rolled back or withdrawn, so that it can be promoted again. If there is no candidate, it becomes the
 candidate. A release enforces nothing: the content still has to be promoted.`,
   flags: {
-    digest: {
-      type: "string",
-      value: "D",
-      help: "Six or more digits of its digest. Default: the only content that is held or, if none is, withdrawn.",
-    },
+    digest: valueFlag(
+      "D",
+      "Six or more digits of its digest. Default: the only content that is held or, if none is, withdrawn.",
+    ),
   },
   plan: (values) => async (view, server) => {
     const content =
@@ -328,18 +328,16 @@ const approvePolicy = lifecycleCommand({
   about: `Approves one content of a policy, with the key in SIGNALBOX_KEY as the approver, and prints what its promotion still requires. An
 approval is for one digest: changed content needs new approvals. A second approval by the same key replaces the first.`,
   flags: {
-    digest: {
-      type: "string",
-      value: "D",
-      help: "Six or more digits of the digest that you have read. Default: the present candidate.",
-    },
-    report: {
-      type: "string",
-      value: "FILE",
-      help: `The report of signalbox policy simulate --format json that you have read. The server computes the
+    digest: valueFlag(
+      "D",
+      "Six or more digits of the digest that you have read. Default: the present candidate.",
+    ),
+    report: valueFlag(
+      "FILE",
+      `The report of signalbox policy simulate --format json that you have read. The server computes the
 report itself; only an equal report satisfies a promotion that requires one. A report of
 signalbox simulate with the same results counts as the server's.`,
-    },
+    ),
   },
   work: async ({ id, values, json, server, io }) => {
     const { view } = await server.policy(id);

@@ -17,7 +17,7 @@ import {
   type Line,
 } from "../../terminal/printing.ts";
 import { CommandError } from "../../terminal/command-io.ts";
-import { lifecycleCommand } from "./command.ts";
+import { lifecycleCommand, valueFlag } from "./command.ts";
 import {
   contentText,
   type PolicyServer,
@@ -47,12 +47,11 @@ export const diffPolicy = lifecycleCommand({
   about: `Shows what the candidate of a policy changes: its contract, and its rules line by line. The contents come from the server's
 store, not from the files of this checkout.`,
   flags: {
-    from: {
-      type: "string",
-      value: "CONTENT",
-      help: "enforced (the default), candidate, a revision such as r4, or six or more digits of a digest.",
-    },
-    to: { type: "string", value: "CONTENT", help: "The same; default: candidate." },
+    from: valueFlag(
+      "CONTENT",
+      "enforced (the default), candidate, a revision such as r4, or six or more digits of a digest.",
+    ),
+    to: valueFlag("CONTENT", "The same; default: candidate."),
   },
   json: '{"from": …, "to": …, "contract": [{"mark", "text"}], "patch": "a unified diff"}.',
   work: async ({ id, values, json, server, io }) => {

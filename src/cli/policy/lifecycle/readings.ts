@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
 import { numberOf, objectOf, objectsOf, stringsOf, textOf } from "../../terminal/call-server.ts";
-import { lifecycleCommand } from "./command.ts";
+import { lifecycleCommand, valueFlag } from "./command.ts";
 import {
   contentText,
   notPolicies,
@@ -127,11 +127,10 @@ export const simulatePromotion = lifecycleCommand({
 the content were enforced, and the results of the server's assertions. An approval that names this report (signalbox policy
 approve --report) satisfies a promotion that requires one.`,
   flags: {
-    digest: {
-      type: "string",
-      value: "D",
-      help: "Six or more digits of the digest of a content. Default: the present candidate.",
-    },
+    digest: valueFlag(
+      "D",
+      "Six or more digits of the digest of a content. Default: the present candidate.",
+    ),
     format: {
       type: "string",
       multiple: true,
