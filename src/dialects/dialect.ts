@@ -303,11 +303,7 @@ export interface Target {
   readonly provider: ProviderRow;
 }
 
-export interface FormattedRequest {
-  /** Path after the provider's base URL. */
-  readonly path: string;
-  readonly body: JsonObject;
-  readonly headers: readonly string[];
+export interface FormattedRequest extends OutgoingRequest {
   readonly dropped: readonly DroppedField[];
   /** Name of a function as it is sent → the caller's; absent where all are the caller's. */
   readonly names?: ReadonlyMap<string, string>;

@@ -17,10 +17,15 @@ const strict = new TextDecoder("utf-8", { fatal: true });
  * UTF-8 or not JSON.
  */
 export function parseJsonBytes(bytes: Uint8Array): JsonMember {
+  return parseExactJsonText(decodeUtf8(bytes) ?? "");
+}
+
+/** `null` where the bytes are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | null {
   try {
-    return parseExactJsonText(strict.decode(bytes));
+    return strict.decode(bytes);
   } catch {
-    return undefined;
+    return null;
   }
 }
 
@@ -55,11 +60,7 @@ export function parseExactJsonText(text: string): JsonMember {
  * either.
  */
 export function parseAnswerBytes(bytes: Uint8Array): JsonMember {
-  try {
-    return parseJsonText(strict.decode(bytes));
-  } catch {
-    return undefined;
-  }
+  return parseJsonText(decodeUtf8(bytes) ?? "");
 }
 
 /**

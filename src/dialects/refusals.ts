@@ -9,8 +9,11 @@ interface Refusal {
   readonly param?: string;
 }
 
-/** A group is the member's name; the second item is the member, where the sentence names none. */
-type Beginning = RegExp | readonly [RegExp, string];
+/** The text itself, in upper or lower case; a group of an expression is the member's name. */
+type Beginning = string | RegExp;
+
+/** The second item is the member, where the sentence names none. */
+type Row = Beginning | readonly [Beginning, string];
 
 /**
  * Code → beginnings of error messages, for errors whose own code is absent or too general. One
@@ -18,14 +21,14 @@ type Beginning = RegExp | readonly [RegExp, string];
  * beginning matches from the first letter after {@link WRAPPERS}: the rest may quote the prompt.
  * Comments give the provider, and where its message is documented or reported.
  */
-const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
+const BEGINNINGS: Readonly<Record<string, readonly Row[]>> = {
   max_tokens_exceeded: [
     // docs.cohere.com/v2/reference/errors.
-    [/^too many tokens: max tokens must/i, "max_tokens"],
+    ["too many tokens: max tokens must", "max_tokens"],
     // Anthropic, API error reference; Bedrock.
     /^\d+ > \d+, which is the maximum allowed number of output tokens/,
     // Bedrock, Converse `ValidationException`.
-    [/^The maximum tokens you requested exceeds the model limit/i, "max_tokens"],
+    ["The maximum tokens you requested exceeds the model limit", "max_tokens"],
     // OpenAI: github.com/diffbot/code-gpt-docs/issues/284.
     /^'?(max_(?:completion_)?tokens)'? is too large: \d+\. This model supports at most/,
     // Groq.
@@ -42,16 +45,16 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     // vLLM.
     /^'max_tokens' or 'max_completion_tokens' is too large: \d+\. This model's maximum context/,
     // OpenAI: github.com/openai/codex/issues/3177.
-    /^Your input exceeds the context window/i,
+    "Your input exceeds the context window",
     // OpenAI: github.com/cline/cline/issues/5474.
-    /^Input tokens exceed the configured limit/i,
+    "Input tokens exceed the configured limit",
     // vLLM, vllm/renderers and vllm/v1/engine.
     /^You passed \d+ input (?:tokens|characters)\b/,
     /^The (?:decoder |encoder )?prompt \((?:total )?length \d+\) is (?:longer than|too long)/i,
     // SGLang, managers/tokenizer_manager.py; Together repeats it.
     /^The input \(\d+ tokens\) is longer than the model's context length/i,
     // SGLang, managers/tokenizer_manager.py.
-    /^Requested token count exceeds the model's maximum context length/i,
+    "Requested token count exceeds the model's maximum context length",
     // SGLang, NVIDIA NIM, DeepInfra, Poolside.
     /^(?:Requested )?input length \(?\d+(?: tokens)?\)? (?:tokens )?exceeds (?:the |model's )?max/i,
     // llama.cpp, tools/server: `exceed_context_size_error`.
@@ -65,7 +68,7 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     // LM Studio: github.com/lmstudio-ai/lmstudio-bug-tracker/issues/237.
     /^Trying to keep the first \d+ tokens when context (?:the )?overflows/i,
     // LM Studio: lmstudio-bug-tracker.
-    /^Cannot truncate prompt with n_keep/,
+    "Cannot truncate prompt with n_keep",
     // LM Studio or Ollama.
     /^(?:The )?(?:maximum )?context (?:length|size|window) (?:has been |was )?exceeded/i,
     /^Reached context length of \d+ tokens/i,
@@ -85,13 +88,13 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     // Fireworks; Anthropic: github.com/anthropics/claude-code/issues/12186.
     /^(?:the )?prompt is too long/i,
     // Moonshot.
-    /^Your request exceeded model token limit/i,
+    "Your request exceeded model token limit",
     // MiniMax.
-    /^context window exceeds limit/i,
+    "context window exceeds limit",
     // Zhipu, code 1261.
     /^Prompt exceeds (?:the )?max(?:imum)? length/i,
     // Alibaba: help.aliyun.com/en/model-studio/error-code.
-    /^Range of input length should be/,
+    "Range of input length should be",
     // IBM watsonx.
     /^the number of input tokens \d+ cannot exceed the total tokens limit/i,
     // GitHub Copilot.
@@ -102,10 +105,10 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     // gitlab.com/gitlab-org/gitlab/-/merge_requests/224001.
     /^(?:the |request |Unable to submit request because the )input token count/i,
     // Bedrock: github.com/coder/mux/issues/1702.
-    /^input is too long/i,
+    "input is too long",
     // Bedrock, Amazon's own models.
-    /^input tokens exceeded/i,
-    /^Too many input tokens/i,
+    "input tokens exceeded",
+    "Too many input tokens",
     // Bedrock, InvokeModel.
     /^expected maxLength: \d+, actual: \d+/,
     // Anthropic: github.com/strands-agents/sdk-python/pull/1078.
@@ -115,9 +118,9 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
   ],
   request_too_large: [
     // Groq (413).
-    /^Request too large for model/i,
+    "Request too large for model",
     // Gemini.
-    /^Request payload size exceeds the limit/i,
+    "Request payload size exceeds the limit",
     // OpenAI: community.openai.com/t/max-total-embeddings-tokens-per-request/1254699.
     /^Requested \d+ tokens, max \d+ tokens per request/,
     // Voyage.
@@ -125,42 +128,42 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
   ],
   content_filter: [
     // Azure, content filter.
-    /^The response was filtered due to the prompt triggering/,
+    "The response was filtered due to the prompt triggering",
     // Anthropic.
-    /^Output blocked by content filtering policy/,
+    "Output blocked by content filtering policy",
   ],
   content_policy_violation: [
     // OpenAI.
-    /^Your request was rejected as a result of our safety system/,
+    "Your request was rejected as a result of our safety system",
     // DeepSeek.
-    /^Content Exists Risk/i,
+    "Content Exists Risk",
     // Moonshot.
-    /^The request was rejected because it was considered high risk/i,
+    "The request was rejected because it was considered high risk",
     // Alibaba: help.aliyun.com/en/model-studio/error-code.
     /^(?:Input|Output|Input or output) (?:text )?data may contain inappropriate content/i,
     // OpenRouter (403).
     /^[\w./:-]{1,100} requires moderation on /,
     // xAI (403).
-    /^Content violates usage guidelines/,
+    "Content violates usage guidelines",
   ],
   invalid_prompt: [
     // OpenAI.
-    /^Invalid prompt: your prompt was flagged/i,
+    "Invalid prompt: your prompt was flagged",
   ],
   image_too_large: [
     // Anthropic.
     /^image exceeds \d+ ?MB maximum/,
-    /^At least one of the image dimensions exceed/,
+    "At least one of the image dimensions exceed",
   ],
   invalid_image: [
     // Anthropic, Bedrock, Gemini.
     /^(?:Could not process|Unable to process input|Failed to (?:load|open)) ?image/i,
     // Gemini.
-    /^Provided image is not valid/,
+    "Provided image is not valid",
   ],
   invalid_image_format: [
     // OpenAI.
-    /^You uploaded an unsupported image/,
+    "You uploaded an unsupported image",
     // OpenAI, Gemini.
     /^Unsupported (?:MIME type|image (?:media )?(?:type|format))/i,
   ],
@@ -170,42 +173,42 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     // vLLM.
     /^At most 0 image\(s\) may be provided/,
     // llama.cpp, tools/server.
-    /^image input is not supported/i,
+    "image input is not supported",
     // OpenRouter: github.com/NousResearch/hermes-agent/pull/23411.
-    /^No endpoints found that support image input/,
+    "No endpoints found that support image input",
     // OpenAI.
     /^Invalid content type\. image_url is only supported/,
     // Gemini.
-    /^Image input modality is not enabled/,
+    "Image input modality is not enabled",
     // Bedrock.
-    /^This model doesn't support the image content block/,
+    "This model doesn't support the image content block",
     // Ollama.
-    /^this model is missing data required for image input/,
+    "this model is missing data required for image input",
     // DeepSeek.
     /^messages\[\d+\]: unknown variant `image_url`/,
   ],
   insufficient_quota: [
     // Anthropic (400).
-    /^Your credit balance is too low/,
-    /^You have reached your specified API usage limits/,
+    "Your credit balance is too low",
+    "You have reached your specified API usage limits",
     // DeepSeek (402): api-docs.deepseek.com/quick_start/error_codes; MiniMax (code 1008).
     /^insufficient (?:balance|credits?|funds)/i,
     // OpenRouter (402).
-    /^This request requires more credits/,
+    "This request requires more credits",
     // LiteLLM (400).
     /^(?:Exceeded)?Budget has been exceeded/i,
     // xAI (403).
     /^Your (?:newly created )?teams? .{0,80}credits/,
     // Alibaba (400): help.aliyun.com/en/model-studio/error-code.
-    /^Access denied, please make sure your account is in good/,
+    "Access denied, please make sure your account is in good",
     // Moonshot (403).
     /^Your account .{0,80}is suspended/,
     // Fireworks (412).
     /^Account \S{1,80} is suspended/,
     // Together (402).
-    /^Credit limit exceeded/,
+    "Credit limit exceeded",
     // Hugging Face (402).
-    /^You have exceeded your monthly included credits/,
+    "You have exceeded your monthly included credits",
   ],
   unsupported_parameter: [
     // OpenAI: github.com/openai/openai-python/issues/2046; servers that copied its sentences. llama.cpp has "param".
@@ -218,21 +221,21 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     /^Model \S{1,80} does not support parameter (\w+)/,
     // Bedrock, Converse.
     /^This model doesn't support the (\w+) field/,
-    [/^This model doesn't support tool use/, "tools"],
+    ["This model doesn't support tool use", "tools"],
     // Anthropic: the path before it is a wrapper.
     /^`(\w+)` is (?:deprecated|not supported) (?:for|on|by|with) this model/,
     // Ollama.
     /^[\w./:-]{1,120} does not support (tools|thinking|functions)\b/,
     // OpenRouter: github.com/pydantic/pydantic-ai/issues/2896.
-    [/^No endpoints found that support tool use/, "tools"],
+    ["No endpoints found that support tool use", "tools"],
     // Groq.
     [/^`?tool calling`? is not supported with this model/, "tools"],
     // Gemini.
-    [/^Function calling is not enabled/, "tools"],
+    ["Function calling is not enabled", "tools"],
     // llama.cpp, tools/server.
-    [/^tools param requires --jinja/, "tools"],
+    ["tools param requires --jinja", "tools"],
     // Gemini.
-    [/^JSON mode is not enabled/, "response_format"],
+    ["JSON mode is not enabled", "response_format"],
   ],
   unsupported_value: [
     // OpenAI.
@@ -240,7 +243,7 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     // Anthropic: the path before it is a wrapper.
     /^`(\w+)` (?:may only be set to|must be (?:unset|greater|less)|and `\w+` cannot both)/,
     // vLLM.
-    [/^"auto" tool choice requires --enable-auto-tool-choice/, "tool_choice"],
+    ['"auto" tool choice requires --enable-auto-tool-choice', "tool_choice"],
   ],
   unknown_parameter: [
     // OpenAI.
@@ -266,7 +269,7 @@ const BEGINNINGS: Readonly<Record<string, readonly Beginning[]>> = {
     // Bedrock, InvokeModel.
     /^#: required key \[(\w+)\] not found/,
     // Anthropic: the path before it is a wrapper.
-    /^Field required/,
+    "Field required",
     // serde_json in Rust servers (TGI, DeepSeek).
     /^(?:[\w.[\]]{1,80}: )?missing field `(\w+)`/,
     // pydantic's list as text (vLLM).
@@ -388,9 +391,10 @@ function ofMessage(message: string): Partial<Refusal> | null {
     const exception = CLASSES.get(CLASS.exec(text)?.[1] ?? "");
     if (exception !== undefined) return { code: exception };
     for (const code in BEGINNINGS) {
-      for (const beginning of BEGINNINGS[code] ?? []) {
-        const [expression, fixed] = "exec" in beginning ? [beginning] : beginning;
-        const match = expression.exec(text);
+      for (const row of BEGINNINGS[code] ?? []) {
+        const isPlain = typeof row === "string" || "exec" in row;
+        const [beginning, fixed] = isPlain ? [row] : row;
+        const match = matched(beginning, text);
         if (match !== null)
           return { code, ...(namedMember(match[1] ?? fixed) ?? namedMember(param)) };
       }
@@ -404,6 +408,11 @@ function ofMessage(message: string): Partial<Refusal> | null {
     text = text.slice((wrapper ?? path?.[0] ?? "").length).trimStart();
   }
   return param === undefined ? null : (namedMember(param) ?? null);
+}
+
+function matched(beginning: Beginning, text: string): readonly string[] | null {
+  if (typeof beginning !== "string") return beginning.exec(text);
+  return text.toLowerCase().startsWith(beginning.toLowerCase()) ? [] : null;
 }
 
 /** Types of the validator that many Python servers have; all others are about a value. */
@@ -473,8 +482,8 @@ export function refusedFrame(error: JsonMember, code: string | null): UpstreamFa
 }
 
 /**
- * Settings that protocols name differently: a refusal names the provider's, the caller knows its
- * own.
+ * Settings that protocols name differently: a refusal has the provider's name, and the caller
+ * sent another.
  */
 const SYNONYMS: readonly (readonly string[])[] = [
   [

@@ -1,6 +1,7 @@
 import type { FailureKind } from "../canon/failure.ts";
 import type { InferenceEvent } from "../canon/generate/event.ts";
 import type { EventParser } from "./dialect.ts";
+import { decodeUtf8 } from "./json.ts";
 
 /** Longest event; an upstream that sends more without an end of event is broken. Bytes. */
 export const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
@@ -88,7 +89,6 @@ interface SseEvent {
 const EMPTY = new Uint8Array(0);
 const LF = 10;
 const CR = 13;
-const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
 /**
@@ -97,7 +97,7 @@ const encoder = new TextEncoder();
  * every protocol: inside other text it would pass for the provider's.
  */
 export function parseSseEvent(bytes: Uint8Array): SseEvent {
-  const text = decodedEvent(bytes);
+  const text = decodeUtf8(bytes);
   if (text === null) return { event: null, data: "\ufffd" };
   // The overwhelmingly common event: one data line.
   if (
@@ -122,14 +122,6 @@ export function parseSseEvent(bytes: Uint8Array): SseEvent {
     else if (field === "data") data = data === null ? value : `${data}\n${value}`;
   }
   return { event, data };
-}
-
-function decodedEvent(bytes: Uint8Array): string | null {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return null;
-  }
 }
 
 /**

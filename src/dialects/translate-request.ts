@@ -196,19 +196,13 @@ function isOne(tools: JsonMember): boolean {
 }
 
 /**
- * A request in the values that an endpoint supports, and whether its answers may hold more calls
- * than were requested.
+ * A request in values that mean the same with one tool instead of those that the endpoint does not
+ * have, and whether its answers may hold more calls than were requested.
  */
-interface OneToolRequest {
-  readonly request: GenerateRequest;
-  readonly keepsFirstCall: boolean;
-}
-
-/** Replaces values that the endpoint does not have by values that mean the same with one tool. */
 export function forOneTool(
   request: GenerateRequest,
   { features }: Pick<EndpointRow, "features">,
-): OneToolRequest {
+): { readonly request: GenerateRequest; readonly keepsFirstCall: boolean } {
   const { tools, toolChoice, parallelToolCalls } = request;
   if (tools.length !== 1) return { request, keepsFirstCall: false };
   const keepsFirstCall =

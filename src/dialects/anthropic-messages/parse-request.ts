@@ -7,12 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import type {
-  BodyReader,
-  InferenceRequest,
-  ProtocolHeaders,
-  ReasoningEffort,
-} from "../../canon/request.ts";
+import type { BodyReader, InferenceRequest, ProtocolHeaders } from "../../canon/request.ts";
 import { cacheMark, isPlainMark, readConversation } from "./read-messages.ts";
 import { budgetUnder, readReasoning } from "./reasoning.ts";
 import {
@@ -77,22 +72,12 @@ type MessagesOperation = "messages" | "messages.count_tokens";
 /** Stop sequences that every protocol with stop sequences accepts. */
 const COMMON_STOP_SEQUENCES = 4;
 
-/** Result of the walk; a translation adds limits, tiers and hints, because edits change them. */
-interface MessagesBody {
-  readonly read: Omit<GenerateRequest, "hints">;
-  /** As policies see it. */
-  readonly effort: ReasoningEffort;
-}
-
 /**
- * The one walk over a body of either operation: canon for a translation, and in `reading` the
- * requirements of the body.
+ * The one walk over a body of either operation: canon for a translation, the effort as policies see
+ * it, and in `reading` the requirements of the body. A translation adds limits, tiers and hints,
+ * because edits change them.
  */
-function readMessagesBody(
-  operation: MessagesOperation,
-  body: JsonObject,
-  reading: RequestReading,
-): MessagesBody {
+function readMessagesBody(operation: MessagesOperation, body: JsonObject, reading: RequestReading) {
   const counts = operation === "messages.count_tokens";
   if (counts) reading.use("count_tokens", "messages");
   reading.noteFields(body, fieldsOf(operation));
@@ -104,7 +89,7 @@ function readMessagesBody(
   const { effort, reasoning } = readReasoning(body, reading);
   const { toolChoice, parallelToolCalls } = readToolChoice(choice, all, tools, reading);
   noteCombinations(body, toolChoice, reading);
-  const read: MessagesBody["read"] = {
+  const read: Omit<GenerateRequest, "hints"> = {
     purpose: counts ? "count" : "generate",
     turns,
     tools,

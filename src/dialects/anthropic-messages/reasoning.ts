@@ -59,13 +59,8 @@ export function isUnsigned(signature: unknown): boolean {
   return signature === UNSIGNED || signature === UNSIGNED_SUMMARY;
 }
 
-interface Signed {
-  readonly family: string;
-  readonly signature: string;
-}
-
 /** Who signed, and the bare signature; `null` where unsigned. */
-export function readSigned(text: unknown): Signed | null {
+export function readSigned(text: unknown) {
   if (typeof text !== "string" || text === "" || isUnsigned(text)) return null;
   const { family, signature } = readSignature(text, NATIVE_FAMILY);
   return { family, signature: isMarked(text) ? signature.slice(SUMMARY.length) : signature };

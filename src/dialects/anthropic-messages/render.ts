@@ -1,7 +1,6 @@
 import type { ErrorKind, ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type {
-  Answer,
   AnswerBlock,
   FinishReason,
   InferenceEvent,
@@ -12,7 +11,7 @@ import { tagSignature } from "../../canon/generate/signature.ts";
 import { isJsonObject, type JsonObject } from "../../canon/json.ts";
 import { TEXT, complete } from "../../canon/json/schema.ts";
 import { UNSIGNED, UNSIGNED_SUMMARY, redactedData, tagThinking } from "./reasoning.ts";
-import type { AnswerContext, EventRenderer } from "../dialect.ts";
+import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { MAXIMUM_DEPTH, isDeeperThan, mergeUsage, parseExactJsonText } from "../json.ts";
 import {
   DENIAL,
@@ -219,13 +218,8 @@ function stopOf(
   };
 }
 
-interface RenderedAnswer {
-  readonly body: JsonObject;
-  readonly dropped: readonly DroppedField[];
-}
-
 /** A whole answer as a message. */
-export function renderMessagesAnswer(answer: Answer, context: AnswerContext): RenderedAnswer {
+export const renderMessagesAnswer: Translation["renderAnswer"] = (answer, context) => {
   if (answer.finish === null) throw new Error("renderMessagesAnswer: an answer that has not ended");
   const dropped = new Set<DroppedField>();
   if (hasUnknownCounts(answer.usage)) dropped.add("usage_unknown");
@@ -237,15 +231,15 @@ export function renderMessagesAnswer(answer: Answer, context: AnswerContext): Re
     usage: formatUsage(answer.usage),
   };
   return { body, dropped: [...dropped] };
-}
+};
 
 /** The answer to a count. */
-export function renderCount(answer: Answer): RenderedAnswer {
-  const count = answer.usage?.input ?? null;
+export const renderCount: Translation["renderAnswer"] = ({ usage }) => {
+  const count = usage?.input ?? null;
   if (count === null)
     throw new Error("renderCount: an answer without a count is a failure, which is not rendered");
   return { body: { input_tokens: count }, dropped: [] };
-}
+};
 
 function renderBlock(block: AnswerBlock, dropped: Set<DroppedField>): JsonObject {
   switch (block.kind) {

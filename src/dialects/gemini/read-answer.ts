@@ -18,6 +18,7 @@ import type { Target, Upstream } from "../dialect.ts";
 import {
   listOf,
   memberIn,
+  ownValue,
   parseAnswerBytes,
   parseExactJsonText,
   parseJsonBytes,
@@ -59,7 +60,9 @@ const SIGNATURE_BLOCK = "signature";
 /** Reads the pieces of an answer; a whole answer is one piece. */
 class AnswerReader extends AnswerEvents {
   readonly #wantsLogprobs: boolean;
-  readonly #ids: AnswerCallIds;
+  /** Our id of the answer, for calls without an id in an answer without one. */
+  readonly #answerId: string;
+  readonly #usedIds = new Set<string>();
   #hasStarted = false;
   #calls = 0;
   /** The open block, or the last one, is text that may still be cited. */
@@ -71,7 +74,7 @@ class AnswerReader extends AnswerEvents {
 
   constructor(request: GenerateRequest, target: Target, answerId: string) {
     super(target.model.signatureFamily);
-    this.#ids = new AnswerCallIds(answerId);
+    this.#answerId = answerId;
     this.#wantsLogprobs = request.logprobs !== null;
   }
 
@@ -98,9 +101,7 @@ class AnswerReader extends AnswerEvents {
     if (isJsonObject(piece.error)) return this.fail(readErrorFrame(piece.error));
     this.#begin(piece.modelVersion);
     this.#count(piece);
-    const candidates: readonly JsonValue[] = Array.isArray(piece.candidates)
-      ? piece.candidates
-      : [];
+    const candidates = listOf(piece.candidates);
     const [candidate] = candidates;
     if (candidate === undefined) {
       // The prompt was refused before any answer, with status 200 (docs/protocols.md#gemini).
@@ -215,9 +216,25 @@ class AnswerReader extends AnswerEvents {
     const key = String(this.#calls);
     this.#calls += 1;
     this.#inText = false;
-    this.blocks.openTool(key, this.#ids.take(id, answerId), name);
+    this.blocks.openTool(key, this.#callId(id, answerId), name);
     this.blocks.arguments(key, JSON.stringify(args ?? {}));
     this.blocks.close();
+  }
+
+  /**
+   * The provider's id of a call; most models have none.
+   *
+   * @param answer the provider's id of the answer. Not every server sends one, and without any the
+   *   calls of two turns would have the same ids.
+   */
+  #callId(given: JsonMember, answer: JsonMember): string {
+    let id = textOf(given);
+    const answerId = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
+    const prefix = answerId === "" ? "call_" : `call_${answerId}_`;
+    for (let number = this.#usedIds.size; id === "" || this.#usedIds.has(id); number += 1)
+      id = `${prefix}${number}`;
+    this.#usedIds.add(id);
+    return id;
   }
 
   #addText(text: string, signature: string, logprobs: readonly TokenLogprob[]): boolean {
@@ -325,62 +342,17 @@ function remainder(total: number | null, input: number | null): number | null {
  */
 const PLAIN_ID = /^[a-zA-Z0-9_-]{1,30}$/;
 
-/** Ids for the calls of one answer. The provider's ids are kept; most models have none. */
-class AnswerCallIds {
-  readonly #used = new Set<string>();
-  readonly #answerId: string;
-
-  /**
-   * @param answerId our id of the answer: not every server of the protocol sends one, and without
-   * any the calls of two turns would have the same ids.
-   */
-  constructor(answerId: string) {
-    this.#answerId = answerId;
-  }
-
-  /**
-   * @param answer the provider's id of the answer, which keeps the calls of different answers
-   * apart.
-   */
-  take(given: JsonMember, answer: JsonMember): string {
-    const id =
-      typeof given === "string" && given !== "" && !this.#used.has(given)
-        ? given
-        : this.#mint(answer);
-    this.#used.add(id);
-    return id;
-  }
-
-  #mint(answer: JsonMember): string {
-    const answerId = typeof answer === "string" && PLAIN_ID.test(answer) ? answer : this.#answerId;
-    const prefix = answerId === "" ? "call_" : `call_${answerId}_`;
-    for (let number = this.#used.size; ; number += 1) {
-      const id = `${prefix}${number}`;
-      if (!this.#used.has(id)) return id;
-    }
-  }
-}
-
-interface CandidateCitations {
-  readonly citations: readonly Citation[];
-  /** Whether nothing was left out. */
-  readonly complete: boolean;
-}
-
-const NONE: CandidateCitations = { citations: [], complete: true };
-
 /**
  * The sources that an answer repeats. Their positions count bytes of the whole answer, so they are
  * not reported. Sources of a search have marks of their own, which only callers of this protocol
- * can request.
+ * can request. `complete`: nothing was left out.
  */
-function readCitations({ citationMetadata, groundingMetadata }: JsonObject): CandidateCitations {
+function readCitations({ citationMetadata, groundingMetadata }: JsonObject) {
   const isGrounded = isJsonObject(groundingMetadata) && Object.keys(groundingMetadata).length > 0;
-  if (!isJsonObject(citationMetadata))
-    return isGrounded ? { citations: [], complete: false } : NONE;
   // One name in the Gemini API, another in Vertex AI.
-  const listed = citationMetadata.citationSources ?? citationMetadata.citations;
-  const sources = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
+  const listed =
+    memberIn(citationMetadata, "citationSources") ?? memberIn(citationMetadata, "citations");
+  const sources = objectsOf(listed);
   const citations = sources.flatMap(({ uri, title }): readonly Citation[] =>
     typeof uri === "string" && uri !== ""
       ? [{ url: uri, title: textOrNull(title), start: null, end: null }]
@@ -430,7 +402,7 @@ export function readGeminiError(status: number, bytes: Uint8Array): UpstreamFail
 
 /** An error inside a stream, or in an answer with status 200. */
 export function readErrorFrame(error: JsonMember): UpstreamFailure {
-  return refusedFrame(error, safeCode(isJsonObject(error) ? error : null));
+  return refusedFrame(error, safeCode(error));
 }
 
 /**
@@ -443,12 +415,8 @@ export function errorOf(body: JsonMember): JsonObject | null {
   return isJsonObject(error) ? error : null;
 }
 
-function safeCode(error: JsonObject | null): string | null {
-  if (error === null) return null;
-  const { status } = error;
-  return typeof status === "string" && Object.hasOwn(CODES, status)
-    ? (CODES[status] ?? null)
-    : null;
+function safeCode(error: JsonMember): string | null {
+  return ownValue(CODES, textOf(memberIn(error, "status"))) ?? null;
 }
 
 /** `google.rpc.BadRequest`: the first member that is not as it should be. */

@@ -1,8 +1,5 @@
-import type { ServiceError } from "../../canon/error.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import type { RerankRequest, RerankResult } from "../../canon/unary.ts";
 import {
   COMPLETION_MEMBERS,
   CONVERSATION_MEMBERS,
@@ -23,14 +20,7 @@ import {
   objectOf,
   type EventStream,
 } from "../contract-schemas.ts";
-import type {
-  Dialect,
-  FormattedRequest,
-  Surface,
-  Target,
-  UnaryUpstream,
-  Upstream,
-} from "../dialect.ts";
+import type { Dialect, Surface, Upstream } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
 import { countIn, textIn } from "../json.ts";
 import { WEATHER } from "../protocol-family.ts";
@@ -41,7 +31,6 @@ import {
   foreignRefusal,
   rankingReader,
   wantedResults,
-  type FoundRanking,
 } from "../unary/ranking.ts";
 import { openAiEmbedder } from "./embeddings-upstream.ts";
 import { OPENAI_CHAT } from "./facts.ts";
@@ -133,7 +122,7 @@ const responseFormat = anyOf(
 /**
  * JSON Schema (2020-12) of the body of POST /v1/chat/completions
  * (docs/protocols.md#chat-completions). It validates requests and is part of /openapi.json. Members
- * that it does not list are judged by the field registry (`CHAT_FIELDS`), which knows the route;
+ * that it does not list are left to the field registry (`CHAT_FIELDS`) and the setting of the route;
  * nested unknown members travel to providers of the same protocol untouched.
  */
 const CHAT_COMPLETIONS_SCHEMA = {
@@ -294,43 +283,35 @@ const chatUpstream: Upstream = {
 };
 
 /** Rerank in Jina's form, which most providers of OpenAI's protocols serve too. */
-const jinaReranker: UnaryUpstream<RerankRequest, RerankResult> = {
-  format: formatJina,
-  parseAnswer: rankingReader(find),
+const jinaReranker: NonNullable<Dialect["rerank"]> = {
+  format: (request, target) => {
+    const refusal = foreignRefusal(request);
+    if (refusal !== null) return refusal;
+    const { query, documents, topN } = request;
+    const body = {
+      model: target.endpoint.upstreamModel,
+      query,
+      documents,
+      top_n: topN === null ? undefined : wantedResults(request),
+      // Documents are sent back by default.
+      ...(!target.provider.flags.includes("no_return_documents") && { return_documents: false }),
+    };
+    const dropped = [...droppedPriority(request), ...droppedTruncation(request)];
+    return { path: deploymentPath("/rerank", target), body, headers: [], dropped };
+  },
+  parseAnswer: rankingReader(
+    (answer) =>
+      failureIn(answer) ?? {
+        results: answer.results ?? answer.data,
+        // The model generates no text, so the total is its input.
+        inputTokens:
+          countIn(answer.usage, "prompt_tokens") ?? countIn(answer.usage, "total_tokens"),
+        searchUnits: countIn(answer.usage, "search_units"),
+        model: textIn(answer, "model"),
+      },
+  ),
   readError: readChatError,
 };
-
-/** Where providers answer, after their base URL. */
-const RERANK_PATH = "/rerank";
-
-function formatJina(request: RerankRequest, target: Target): FormattedRequest | ServiceError {
-  const refusal = foreignRefusal(request);
-  if (refusal !== null) return refusal;
-  const { query, documents, topN } = request;
-  const body = {
-    model: target.endpoint.upstreamModel,
-    query,
-    documents,
-    top_n: topN === null ? undefined : wantedResults(request),
-    // Documents are sent back by default.
-    ...(target.provider.flags.includes("no_return_documents") ? {} : { return_documents: false }),
-  };
-  const dropped = [...droppedPriority(request), ...droppedTruncation(request)];
-  return { path: deploymentPath(RERANK_PATH, target), body, headers: [], dropped };
-}
-
-function find(answer: JsonObject): FoundRanking | UpstreamFailure {
-  const { usage } = answer;
-  return (
-    failureIn(answer) ?? {
-      results: answer.results ?? answer.data,
-      // The model generates no text, so the total is its input.
-      inputTokens: countIn(usage, "prompt_tokens") ?? countIn(usage, "total_tokens"),
-      searchUnits: countIn(usage, "search_units"),
-      model: textIn(answer, "model"),
-    }
-  );
-}
 
 /** The row of `dialects/table.ts`. */
 export const dialect: Dialect = {

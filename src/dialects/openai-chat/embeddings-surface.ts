@@ -1,5 +1,4 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { JsonMember, JsonObject, JsonValue } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
@@ -335,19 +334,14 @@ function inEncoding(
 ): ReturnType<UnaryCall["read"]> {
   if ("kind" in answer || answer.operation !== "embed") return answer;
   if (answer.vectors.every(({ encoding }) => encoding === wanted)) return answer;
+  const write = wanted === "float" ? asFloatText : asBase64Text;
   const vectors: Vector[] = [];
   for (const vector of answer.vectors) {
-    const written = inOtherEncoding(vector, wanted);
-    if ("kind" in written) return written;
+    const written = write(vector);
+    if (typeof written === "string") return faultyAnswer(written);
     vectors.push(written);
   }
   return { ...answer, vectors, isVerbatim: false };
-}
-
-function inOtherEncoding(vector: Vector, wanted: VectorEncoding): Vector | UpstreamFailure {
-  if (vector.encoding === wanted) return vector;
-  const written = wanted === "float" ? asFloatText(vector) : asBase64Text(vector);
-  return typeof written === "string" ? faultyAnswer(written) : written;
 }
 
 /** Limits of one call; `null`: none. */
@@ -394,13 +388,9 @@ function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonl
 const BYTES_PER_TOKEN = 3;
 
 function estimatedTokens(input: EmbedInput): number {
-  if (typeof input !== "string") return input.length;
-  let bytes = 0;
-  for (let index = 0; index < input.length; index += 1) {
-    const unit = input.charCodeAt(index);
-    bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : unit >= 0xd800 && unit <= 0xdfff ? 2 : 3;
-  }
-  return Math.ceil(bytes / BYTES_PER_TOKEN);
+  return typeof input === "string"
+    ? Math.ceil(Buffer.byteLength(input) / BYTES_PER_TOKEN)
+    : input.length;
 }
 
 /**

@@ -1,9 +1,8 @@
-import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonMember, JsonObject } from "../../canon/json.ts";
-import type { EmbedRequest, EmbedResult, Vector, VectorEncoding } from "../../canon/unary.ts";
+import type { EmbedRequest, Vector, VectorEncoding } from "../../canon/unary.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
-import type { FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
+import type { Dialect, Target } from "../dialect.ts";
 import { countIn, listIn, textIn } from "../json.ts";
 import { failureIn, readChatError } from "./read-answer.ts";
 import { deploymentPath } from "./family.ts";
@@ -21,46 +20,52 @@ import {
   type OrderedItems,
 } from "../unary/vectors.ts";
 
-/** Where providers answer, after their base URL. */
-const PATH = "/embeddings";
-
 /** OpenAI's embeddings at providers (docs/protocols.md#embeddings). */
-export const openAiEmbedder: UnaryUpstream<EmbedRequest, EmbedResult> = {
-  format,
-  parseAnswer,
+export const openAiEmbedder: NonNullable<Dialect["embed"]> = {
+  format: (request, target) => {
+    const { endpoint, provider } = target;
+    const has = (flag: string): boolean => provider.flags.includes(flag);
+    if (has("no_token_inputs")) {
+      const texts = textsOf(request);
+      if ("code" in texts) return texts;
+    }
+    const { inputs, isScalar, dimensions } = request;
+    const inputTypes = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
+    const inputType = formatPurpose(request, inputTypes);
+    if (typeof inputType === "object") return inputType;
+    const encoding = encodingToSend(request, target);
+    const [first] = inputs;
+    const body = {
+      ...request.extras,
+      model: endpoint.upstreamModel,
+      input: isScalar && first !== undefined ? first : inputs,
+      [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions ?? undefined,
+      encoding_format: encoding ?? undefined,
+      [has("task_field") ? "task" : "input_type"]: inputType,
+    };
+    return {
+      path: deploymentPath("/embeddings", target),
+      body,
+      headers: [],
+      dropped: droppedTruncation(request),
+    };
+  },
+  parseAnswer: (bytes, request, target) => {
+    const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
+      typeof value === "string" ? fromBase64(value, target) : vectorAt(value),
+    );
+    if ("kind" in list) return list;
+    const { body, vectors } = list;
+    return {
+      operation: "embed",
+      vectors,
+      inputTokens: countIn(body.usage, "prompt_tokens"),
+      model: textIn(body, "model"),
+      isVerbatim: isVerbatim(list, request.encoding ?? "float"),
+    };
+  },
   readError: readChatError,
 };
-
-function format(request: EmbedRequest, target: Target): FormattedRequest | ServiceError {
-  const { endpoint, provider } = target;
-  const has = (flag: string): boolean => provider.flags.includes(flag);
-  if (has("no_token_inputs")) {
-    const texts = textsOf(request);
-    if ("code" in texts) return texts;
-  }
-  const { inputs, isScalar, dimensions } = request;
-  const inputTypes = has("input_type_field") ? INPUT_TYPES : has("task_field") ? TASKS : {};
-  const inputType = formatPurpose(request, inputTypes);
-  if (typeof inputType === "object") return inputType;
-  const encoding = encodingToSend(request, target);
-  const [first] = inputs;
-  const body = {
-    ...request.extras,
-    model: endpoint.upstreamModel,
-    input: isScalar && first !== undefined ? first : inputs,
-    ...(dimensions === null
-      ? {}
-      : { [has("output_dimension_field") ? "output_dimension" : "dimensions"]: dimensions }),
-    encoding_format: encoding ?? undefined,
-    ...(inputType === undefined ? {} : { [has("task_field") ? "task" : "input_type"]: inputType }),
-  };
-  return {
-    path: deploymentPath(PATH, target),
-    body,
-    headers: [],
-    dropped: droppedTruncation(request),
-  };
-}
 
 /** Purposes of Voyage's `input_type`, and of providers that adopted the member. */
 export const INPUT_TYPES = { document: "document", query: "query" } as const;
@@ -80,25 +85,6 @@ function encodingToSend(
 ): VectorEncoding | null {
   if (flags.includes("no_encoding_format") || flags.includes("int8_vectors")) return null;
   return flags.includes("float_vectors") ? "float" : encoding;
-}
-
-function parseAnswer(
-  bytes: AnswerBytes,
-  request: EmbedRequest,
-  target: Target,
-): EmbedResult | UpstreamFailure {
-  const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
-    typeof value === "string" ? fromBase64(value, target) : vectorAt(value),
-  );
-  if ("kind" in list) return list;
-  const { body, vectors } = list;
-  return {
-    operation: "embed",
-    vectors,
-    inputTokens: countIn(body.usage, "prompt_tokens"),
-    model: textIn(body, "model"),
-    isVerbatim: isVerbatim(list, request.encoding ?? "float"),
-  };
 }
 
 /** Some providers always answer in base64, others in numbers even where base64 was requested. */

@@ -163,7 +163,7 @@ function unknownMember(object: JsonObject, known: readonly string[], path: strin
   return null;
 }
 
-/** The 400 for such a member, where the route refuses what it does not know. */
+/** The 400 for such a member on a route that refuses unknown members. */
 function unknownPartError(path: string): ServiceError {
   return invalidRequest(
     "unknown_field",

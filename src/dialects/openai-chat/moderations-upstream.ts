@@ -307,7 +307,7 @@ class CategoryReader {
     return { flagged, score: number, appliedTo };
   }
 
-  /** A category that the model says nothing of may still have a score, which then has to be one. */
+  /** A category without a verdict may still have a score, which then must be valid. */
   #unjudged(score: JsonMember, appliedTo: CategoryVerdict["appliedTo"]): CategoryVerdict {
     const number = scoreOf(score);
     if (number === null && score != null) return this.#fail("score_invalid");
@@ -318,7 +318,7 @@ class CategoryReader {
     const types = this.#applied === null ? undefined : memberIn(this.#applied, name);
     if (types == null) {
       if (KNOWN.has(name)) this.isWhole = false;
-      // Older models leave it out. They judge text; whether an image was judged has to be said.
+      // Older models leave it out. They judge text; a judged image must be named.
       return typeof flagged === "boolean" && !this.#withImages ? TEXT : NONE;
     }
     const inputs: readonly JsonValue[] = Array.isArray(types) ? types : [null];

@@ -70,7 +70,7 @@ const item = objectOf({
   namespace: NULLABLE_TEXT,
 });
 
-/** Kinds of tools are judged by the parser, which knows what each one needs. */
+/** The parser checks types of tools: its table has the capability that each one needs. */
 const tool = {
   ...objectOf(
     {

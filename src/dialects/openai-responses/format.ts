@@ -132,19 +132,11 @@ function formatSummary(display: ReasoningRequest["display"]): string | null {
   return display === "omitted" ? null : display;
 }
 
-/** The conversation in the protocol's members. */
-interface FormattedInput {
-  readonly instructions: string | null;
-  readonly input: readonly JsonObject[];
-  /** Whether the history holds signed reasoning. */
-  readonly signed: boolean;
-}
-
 /**
- * Prints turns as items. One leading system text becomes `instructions`; several stay separate
- * items.
+ * Prints turns as items, and notes whether the history holds signed reasoning. One leading system
+ * text becomes `instructions`; several stay separate items.
  */
-function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>): FormattedInput {
+function formatInput(turns: readonly Turn[], dropped: Set<DroppedField>) {
   const instructions = leadingInstructions(turns);
   const rest = instructions === null ? turns : turns.slice(1);
   const printer = new ItemPrinter(dropped);

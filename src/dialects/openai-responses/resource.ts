@@ -304,14 +304,6 @@ function fillPart(part: JsonObject): JsonObject {
  */
 const SEALED = "text:";
 
-/** Content of `encrypted_content`. */
-interface SealedReasoning {
-  readonly family: string;
-  readonly signature: string;
-  /** The text that was sealed with the signature; empty where none was. */
-  readonly text: string;
-}
-
 /**
  * `encrypted_content` of reasoning by a model of another protocol. The text that the signature
  * signs goes along: clients keep this member and the summary, and some (AI SDK, opencode) drop
@@ -325,8 +317,11 @@ export function sealReasoning(family: string, signature: string, text: string): 
   return tagSignature(family, `${SEALED}${textToBase64(text)}.${signature}`);
 }
 
-/** Reads what {@link sealReasoning} wrote, and every other signature of this protocol. */
-export function readSealedReasoning(encrypted: string): SealedReasoning {
+/**
+ * Reads what {@link sealReasoning} wrote, and every other signature of this protocol. `text` was
+ * sealed with the signature; empty where none was.
+ */
+export function readSealedReasoning(encrypted: string) {
   const { family, signature } = readSignature(encrypted, NATIVE_FAMILY);
   // Without our tag it is the provider's own, whatever it begins with.
   if (signature === encrypted || !signature.startsWith(SEALED))

@@ -14,7 +14,7 @@ import { parseAnswerBytes } from "../json.ts";
 import { refuseExtras } from "./surface.ts";
 
 /** Result as the answer has it, before it is checked against the request. */
-export interface FoundRanking extends Pick<RerankResult, "inputTokens" | "searchUnits" | "model"> {
+interface FoundRanking extends Pick<RerankResult, "inputTokens" | "searchUnits" | "model"> {
   /** The answer's list of results. */
   readonly results: JsonMember;
 }
