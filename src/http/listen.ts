@@ -1,6 +1,7 @@
-import type { Server, IncomingMessage, ServerResponse } from "node:http";
-import type { SecureContextOptions, Server as TlsServer } from "node:tls";
-import { serve } from "h3";
+import { once } from "node:events";
+import { createServer, type Server, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, Server as TlsServer } from "node:https";
+import type { SecureContextOptions } from "node:tls";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InFlightList } from "../dispatch/concurrency-limiter.ts";
@@ -74,34 +75,25 @@ const FORCE_CLOSE_DELAY = 1_000;
  * @param newRequestId names the answers to what never became a request.
  */
 export async function listen(
-  { framework, handleExact }: App,
+  app: App,
   host: string,
   port: number,
   newRequestId: () => string,
   { tls, maxConnections, keepAlive = IDLE_TIME }: ListenOptions = {},
 ): Promise<Listening> {
-  const server = serve(framework, {
-    hostname: host,
-    port,
-    silent: true,
-    gracefulShutdown: false,
-    // Node would itself answer a missing Host, without a body and a request id; `run` refuses
-    // it. Not exclusive: workers of one server share its port.
-    node: {
-      requireHostHeader: false,
-      exclusive: false,
-      maxHeaderSize: HEADER_BYTES,
-      connectionsCheckingInterval: CHECK_INTERVAL,
-      ...(tls !== undefined && { ...secure(tls), handshakeTimeout: HEADERS_TIME, http2: false }),
-    },
-  });
-  await server.ready();
-  const { server: node, handler } = server.node ?? {};
-  if (!isNodeServer(node) || handler === undefined)
-    throw new Error("server: h3 did not give a node server");
-  node.removeAllListeners("request").on("request", (incoming, response) => {
-    if (!handleExact(incoming, response)) void handler(incoming, response);
-  });
+  const options = {
+    // Node would itself answer a missing Host, without a body and a request id; `run` refuses it.
+    requireHostHeader: false,
+    maxHeaderSize: HEADER_BYTES,
+    connectionsCheckingInterval: CHECK_INTERVAL,
+  };
+  const node =
+    tls === undefined
+      ? createServer(options, app)
+      : createTlsServer({ ...options, ...secure(tls), handshakeTimeout: HEADERS_TIME }, app);
+  // Not exclusive: workers of one server share its port.
+  node.listen({ host, port, exclusive: false });
+  await once(node, "listening");
   // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
   node.headersTimeout = HEADERS_TIME;
   node.requestTimeout = 0;
@@ -112,14 +104,15 @@ export async function listen(
   const answers = new OpenAnswers(node);
   answerUnparsed(node, newRequestId, answers);
   return {
-    url: (server.url ?? "").replace(/\/$/, ""),
+    url: urlOf(node),
     retire: () => answers.retire(),
     close(grace, onGraceOver) {
       answers.retire();
       return drain(node, grace, onGraceOver);
     },
     renewTls(renewed) {
-      if (!isTlsServer(node)) throw new Error("server: a certificate for a listener without TLS");
+      if (!(node instanceof TlsServer))
+        throw new Error("server: a certificate for a listener without TLS");
       node.setSecureContext(secure(renewed));
     },
   };
@@ -129,12 +122,12 @@ function secure({ cert, key }: TlsMaterial): SecureContextOptions {
   return { cert, key, minVersion: "TLSv1.2" };
 }
 
-function isTlsServer(server: Server): server is Server & TlsServer {
-  return "setSecureContext" in server;
-}
-
-function isNodeServer(value: unknown): value is Server {
-  return typeof value === "object" && value !== null && "closeIdleConnections" in value;
+function urlOf(server: Server | TlsServer): string {
+  const address = server.address();
+  if (address === null || typeof address === "string")
+    throw new Error("server: a listener without a port");
+  const host = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http${server instanceof TlsServer ? "s" : ""}://${host}:${address.port}`;
 }
 
 async function drain(
