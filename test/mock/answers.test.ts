@@ -222,7 +222,7 @@ const rows: readonly Row[] = [
     but: {
       ...none("openai-completions", "cohere-chat"),
       "anthropic-messages": ends("refusal", { blocks: [] }),
-      gemini: ends("content_filter", { blocks: [] }),
+      gemini: ends("content_filter", { blocks: [], usage: { input: 6 } }),
       "bedrock-converse": ends("content_filter", {
         blocks: [said("This is a simulated refusal.")],
       }),

@@ -280,6 +280,7 @@ const systemInstruction = { parts: [{ text: "Be terse." }] };
 test.each<[string, string, object, object]>([
   ["Messages", `${MESSAGES}/count_tokens`, { messages: HELLO }, { input_tokens: 6 }],
   ["Responses", `${RESPONSES}/input_tokens`, { input: "hello there" }, { input_tokens: 7 }],
+  ["Responses, of items", `${RESPONSES}/input_tokens`, { input: HELLO }, { input_tokens: 6 }],
   ["Gemini", GEMINI, { contents }, { totalTokens: 11 }],
   [
     "Gemini, of a whole request",

@@ -176,6 +176,12 @@ test.each<[string, object, number, Record<string, string>]>([
 const errorTypes: [string, object, object][] = [
   ["/v1/completions", {}, { error: { param: "prompt" } }],
   ["/v1/completions", { prompt: [] }, { error: { param: "prompt" } }],
+  ["/v1/responses", {}, { error: { param: "input" } }],
+  [
+    "/v1beta/models/m%2Bredacted:generateContent",
+    { contents },
+    { error: { message: expect.stringContaining("(at 'model')") } },
+  ],
   [
     "/v2/chat",
     { messages: [] },
