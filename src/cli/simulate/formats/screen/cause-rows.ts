@@ -265,7 +265,7 @@ function entryNotes({ entries, renames }: CauseReport): readonly string[] {
       ? []
       : [`${entryText(entry)} (${locationText(entry.location)})`],
   );
-  return texts.length === 0 ? [] : [`together with ${listText(texts, 2)}`];
+  return texts.length === 0 ? [] : [`together with ${listText(texts, 4)}`];
 }
 
 /** Base's assertions may have failed this change. */
