@@ -98,8 +98,7 @@ interface Batch {
 }
 
 /**
- * A batch of so many decisions is written although nothing needs it: a larger one would hold the
- * others up.
+ * A batch of this size is written even if no answer needs it: a larger one would delay the others.
  */
 const LARGE_BATCH = 256;
 
@@ -142,7 +141,7 @@ export class EvidenceQueue {
   #lost = 0;
   /** Requests with a decision on disk or on its way there, whose outcomes could not be kept. */
   #unended: string[] = [];
-  /** Requests whose decisions were not taken, until they end. */
+  /** Requests with rejected decisions, until they end. */
   readonly #dropped = new Set<string>();
   #head: EvidenceHead | null;
 
@@ -156,8 +155,8 @@ export class EvidenceQueue {
   }
 
   /**
-   * Once taken a decision is written, however late: when its answer is refused meanwhile, a
-   * provider may have been called.
+   * An accepted decision is written, however late: a provider may have been called even if the
+   * answer is refused.
    *
    * @param settled called once: with `null` when the record is on disk
    */
@@ -170,8 +169,8 @@ export class EvidenceQueue {
       waiter.settle(this.#unavailable(obstacle));
       return waiter;
     }
-    // A sum of refusals that was refused comes again with the same id; its outcome has to be
-    // written then.
+    // A rejected sum of refusals is submitted again with the same id; its outcome must be written
+    // then.
     if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
     const { decisions, waiters } = this.#gathering;
     // The column holds whole milliseconds; a fraction would be refused by the database, and with it
@@ -188,9 +187,9 @@ export class EvidenceQueue {
     return waiter;
   }
 
-  /** The outcome of a decision that was not taken goes with it. */
+  /** The outcome of a rejected decision is dropped with it. */
   settle(record: OutcomeRecord): void {
-    // A set puts each new text into V8's table of texts before it looks for it.
+    // A set look-up adds each new string to V8's string table first.
     if (this.#dropped.size > 0 && this.#dropped.delete(record.requestId)) return;
     const { outcomes } = this.#gathering;
     if (this.#closed || this.#outcomeRoom() <= 0) return this.#lose(record.requestId);
@@ -302,7 +301,7 @@ export class EvidenceQueue {
     this.#endUnended();
   }
 
-  /** Answers that wait are refused; all records are tried again, before what has come since. */
+  /** Waiting answers are refused; all records are tried again, ahead of newer ones. */
   #failed(batch: Batch): void {
     this.#available = false;
     this.#refuseWaiters(batch, "failed", Number.POSITIVE_INFINITY);
@@ -324,8 +323,7 @@ export class EvidenceQueue {
   /** @param delay milliseconds; nothing changes where it looks already */
   #lookForLateAfter(delay: number): void {
     if (this.#lateTimer !== null) return;
-    // A process that stood still finds its timers due before the answers that have come meanwhile:
-    // those are read first.
+    // After a pause of the process, timers fire before answers that have arrived: read those first.
     this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay).unref();
   }
 
@@ -416,9 +414,7 @@ export class EvidenceQueue {
   }
 }
 
-/**
- * A turn of the event loop that takes longer has done something for other requests. Milliseconds.
- */
+/** A longer turn of the event loop has served other requests. Milliseconds. */
 const LONG_TURN = 0.1;
 
 /**
@@ -444,7 +440,7 @@ class CommitTimer {
     this.#send = send;
   }
 
-  /** All that comes before the event loop is idle shares the commit. */
+  /** Records that arrive before the event loop is idle share the commit. */
   sendSoon(): void {
     if (this.#soon !== null) return;
     this.#since = performance.now();
@@ -460,7 +456,7 @@ class CommitTimer {
     this.#laterDelay = delay;
   }
 
-  /** Sends nothing any more until the next call. */
+  /** Sends nothing until the next call. */
   clear(): void {
     if (this.#soon !== null) clearImmediate(this.#soon);
     if (this.#later !== null) clearTimeout(this.#later);

@@ -381,7 +381,7 @@ async function prunableThrough(log: ReadableLog, before: number): Promise<number
   return scan.through;
 }
 
-/** A row of the log as far as pruning looks at it. */
+/** The members of a log row that pruning reads. */
 export interface ScannedRow {
   readonly position: number;
   /** Milliseconds since the epoch. */
@@ -401,9 +401,7 @@ export interface ScannedRow {
  */
 const LONGEST_OVERLAP = 86_400_000;
 
-/**
- * Finds where the prefix of a log ends that a prune may delete; fed from the beginning, row by row.
- */
+/** Finds the end of the prefix that a prune may delete; takes rows from the beginning. */
 export class PruneScan {
   readonly #before: number;
   readonly #running = new Set<string>();
@@ -419,7 +417,7 @@ export class PruneScan {
     this.#before = before;
   }
 
-  /** How far it has come: the next rows are those after this position. */
+  /** Position of the last row taken. */
   get end(): number {
     return this.#end;
   }

@@ -77,7 +77,7 @@ export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow
   }
 }
 
-/** How often the head is looked at, milliseconds; the port promises one second. */
+/** How often the head is read, milliseconds; the port promises one second. */
 const POLL = 400;
 
 /**
@@ -127,7 +127,7 @@ class PolicyLogWatchers {
       try {
         listener();
       } catch {
-        // The rows are appended: a listener that throws must not fail the append.
+        // The rows are stored: a listener that throws must not fail the append.
       }
     }
   }
@@ -139,7 +139,7 @@ class PolicyLogWatchers {
     try {
       const published = this.#published;
       const head = await this.#readHead();
-      // A head that was reported meanwhile may be newer than this one.
+      // A head that was reported during the read may be newer.
       if (published === this.#published) this.publish(head);
     } catch {
       // It is read again.

@@ -7,7 +7,7 @@ interface Step {
 export interface SchemaVersions<OneStep extends Step> {
   /** The oldest version from which steps lead to the newest. */
   readonly oldest: number;
-  /** Makes the whole schema of an empty database. */
+  /** Creates the whole schema in an empty database. */
   readonly baseline: OneStep;
   /** From the oldest version on; steps up to the baseline's version lead to the same schema. */
   readonly steps: readonly OneStep[];

@@ -5,8 +5,8 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../canon/json.ts
 import { isOperation } from "../canon/operation.ts";
 
 /**
- * Limits of a key whose limits cannot be read: nothing. Failing instead would keep every other
- * key's changes from being read.
+ * Limits of a key with unreadable limits: nothing is allowed. Failing instead would block reading
+ * the changes of all other keys.
  */
 const NOTHING: KeyLimits = {
   requestsPerMinute: 0,

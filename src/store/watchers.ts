@@ -1,6 +1,6 @@
 import type { IssuerRecord, IssuerStore, KeyRecord } from "../keys/key-store.ts";
 
-/** How often issuers are looked at, milliseconds; the port promises one second. */
+/** How often issuers are read, milliseconds; the port promises one second. */
 const POLL = 400;
 
 /**

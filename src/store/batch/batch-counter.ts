@@ -11,10 +11,7 @@ import type { ChainRow } from "../../evidence/chain.ts";
 import type { DecisionRecord, OutcomeRecord } from "../../evidence/record.ts";
 import { readLines, type StoredBatch } from "./batch-lines.ts";
 
-/**
- * Decisions whose outcomes have not been counted that are remembered at most; others are read
- * again.
- */
+/** Most remembered decisions without a counted outcome; others are read again. */
 const REMEMBERED = 50_000;
 
 /** Different decisions, and different facts, that are cached at a time. */
@@ -29,7 +26,7 @@ interface ReadDecision {
   readonly facts: DecisionFacts;
 }
 
-/** A row of the log, as far as it is counted. */
+/** The members of a log row that are counted. */
 export type CountedRecord = Pick<ChainRow, "kind" | "record">;
 
 /** Counts records of the log. */

@@ -163,10 +163,7 @@ export type Abandoned = ReadonlyMap<string, number>;
  */
 const LEAST = 4_096;
 
-/**
- * Larger batches stay as they are: so a compressed one never stands for more, whichever program
- * wrote it. Bytes.
- */
+/** Larger batches are not compressed, so that no compressed one expands beyond this. Bytes. */
 export const MOST_DECOMPRESSED = 4 * 1024 * 1024;
 
 /** First four bytes of a Zstandard frame (RFC 8878, section 3.1.1). No text begins with them. */

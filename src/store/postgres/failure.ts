@@ -1,8 +1,8 @@
 import { StoreUnavailableError } from "../../canon/error.ts";
 
 /**
- * A statement that did not succeed. The message is ours, with SQLSTATE only: PostgreSQL's own can
- * quote values and statements, and the driver's name the address.
+ * A failed statement. The message is our own, with the SQLSTATE only: PostgreSQL's own can quote
+ * values and statements, and the driver's name the address.
  */
 export class StatementFailure extends StoreUnavailableError {
   /**

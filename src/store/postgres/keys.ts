@@ -124,8 +124,7 @@ function readKey(row: Row): { readonly record: KeyRecord; readonly version: numb
 }
 
 /**
- * How often changes are looked for where no notification came, milliseconds; the port promises one
- * second.
+ * How often changes are read without a notification, milliseconds; the port promises one second.
  */
 const POLL = 500;
 
@@ -189,7 +188,7 @@ export class KeyFeed {
     this.#read().catch(() => undefined);
   }
 
-  /** One reading at a time; callers meanwhile wait for that one. */
+  /** One read at a time; callers share it. */
   async #read(): Promise<void> {
     this.#reading ??= this.#readOn().finally(() => (this.#reading = null));
     await this.#reading;

@@ -10,10 +10,7 @@ import { UNIQUE_VIOLATION, StatementFailure } from "./failure.ts";
 import type { Pool, Query } from "./pool.ts";
 import { BASELINE, COUNT_WEEKS, NAME_KEYS } from "./schema.ts";
 
-/**
- * One step forward. Steps are never changed once released, never taken back; a new need is a new
- * step at the end.
- */
+/** One step forward. Released steps are never changed or removed; a new one is added at the end. */
 interface Migration {
   /** Rises by one. */
   readonly version: number;
@@ -33,10 +30,10 @@ async function convert(query: Query): Promise<void> {
   await convertEvidence(query);
 }
 
-/** Any number, the same in every version of this program: who holds it changes the schema. */
+/** An arbitrary number, the same in every version: the lock to change the schema. */
 const ADVISORY_LOCK = 7_241_853_902_117;
 
-/** Longest wait for another replica's migrations, and for one step of ours, milliseconds. */
+/** Longest wait for another replica's migrations, and for one of our steps, milliseconds. */
 const LONGEST_STEP = 60_000;
 
 const MIGRATIONS_TABLE = `
@@ -126,7 +123,7 @@ async function refuseOtherEncoding(query: Query): Promise<void> {
   }
 }
 
-/** A table or function of the same name stands there, and no migration of ours made it. */
+/** A table or function of the same name exists that our migrations did not create. */
 function isForeign(error: unknown): boolean {
   return (
     error instanceof StatementFailure &&

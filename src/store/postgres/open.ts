@@ -14,7 +14,7 @@ import { postgresSessions } from "./sessions.ts";
 import { RollUpFolder, postgresSummary } from "./roll-ups.ts";
 
 export interface PostgresStoreOptions {
-  /** See {@link parsePostgresUrl}. Holds a password: it stands in no error and no log. */
+  /** See {@link parsePostgresUrl}. Contains a password: never put it into errors or logs. */
   readonly url: string;
   /** Whether an empty database gets the schema; otherwise it is refused. Default: yes. */
   readonly create?: boolean;

@@ -30,7 +30,7 @@ const OPENING_WAIT = 5_000;
 export const IN_MEMORY = ":memory:";
 
 /**
- * The file is not ours, or newer than this program. The message is for the operator and names the
+ * A file of another program, or of a newer version. The message is for the operator and names the
  * fix.
  */
 export class UnusableDatabaseError extends Error {
@@ -107,7 +107,7 @@ function convertAlone(database: DatabaseSync, path: string): void {
   }
   migrate(database);
   database.exec("PRAGMA locking_mode = NORMAL");
-  // The lock goes with the next look at the file.
+  // The next access to the file releases the lock.
   readVersion(database);
 }
 

@@ -5,10 +5,7 @@ import { convertBatches } from "./batch-schema.ts";
 import type { SchemaVersions } from "../schema-version.ts";
 import { BATCHES } from "./tables/evidence-table.ts";
 
-/**
- * One step forward. Steps are never changed once released, never taken back; a new need is a new
- * step at the end.
- */
+/** One step forward. Released steps are never changed or removed; a new one is added at the end. */
 interface Migration {
   /** Rises. */
   readonly version: number;

@@ -46,11 +46,11 @@ export type FromWorker =
 /** How many decisions of dead processes are ended at a time: a few milliseconds of the worker. */
 const REAPED_AT_ONCE = 500;
 
-/** How often they are looked for, milliseconds. */
+/** How often dead processes are searched for, milliseconds. */
 const REAPING = 5_000;
 
 /**
- * How often counts are written, milliseconds: so much of the log is counted again after a crash.
+ * How often counts are written, milliseconds. After a crash, the log since then is counted again.
  */
 const CHECKPOINT = 1_000;
 

@@ -28,7 +28,7 @@ export class FileSizes {
   readonly #frames: StatementSync | null;
   readonly #pageSize: number;
   #dataVersion = 0;
-  /** The files have at least so many bytes. */
+  /** Least sizes of the files. */
   #least: Sizes = { main: 0, wal: 0 };
 
   constructor(database: DatabaseSync) {

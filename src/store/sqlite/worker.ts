@@ -8,9 +8,7 @@ import { describeFailure } from "./sqlite-failure.ts";
 import { refuseMissingEnd } from "./log-end.ts";
 import { StoreWatch } from "./store-watch.ts";
 
-/**
- * How often changes by other processes are looked for, milliseconds; the port promises one second.
- */
+/** How often changes of other processes are read, milliseconds; the port promises one second. */
 const POLL = 200;
 
 const port = parentPort;

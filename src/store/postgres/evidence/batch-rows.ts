@@ -10,7 +10,7 @@ import type { PostgresLink } from "../link.ts";
  */
 const PAGE = 24 * 1024;
 
-/** Batches that are looked at for it. */
+/** Batches that one query considers for a page. */
 const MOST = 200;
 
 const COLUMNS = `batch.first, batch.last, batch.hash, batch.lowest, batch.highest,
@@ -59,7 +59,7 @@ export function postgresBatches(link: PostgresLink, seal: () => Promise<ChainLin
       return rows.map(readBatch);
     },
     async find(requestId) {
-      // Without an outcome, every newer batch would be looked at.
+      // Without an outcome, every newer batch would be searched.
       const isOpen = (await link.query(`${OPEN} AND request_id = $1`, [requestId])).length > 0;
       return find(link, requestId, isOpen ? ["decision"] : ["decision", "outcome"]);
     },

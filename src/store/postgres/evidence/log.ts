@@ -37,7 +37,7 @@ export function postgresLog(
   return {
     async notedHead() {
       const head = await readLogHead(link);
-      // The row is there before the first batch too.
+      // The row exists before the first batch.
       return head.position === 0 ? null : { ...head, file: "signalbox.evidence_head" };
     },
     async missing() {

@@ -14,7 +14,7 @@ import type { Row } from "../pool.ts";
 /** Bytes of written records that become one batch of the log: about two milliseconds of work. */
 const PAGE = 96 * 1024;
 
-/** Batches that are looked at for it. */
+/** Batches that one query considers for a page. */
 const MOST = 500;
 
 const NEWEST = "SELECT max(id) AS newest FROM signalbox.evidence_written";
@@ -54,8 +54,8 @@ export function encodeWritten(records: readonly NewRecord[]): Uint8Array {
 }
 
 /**
- * Moves written batches into the log. Any number of replicas may do so at once: where the head of
- * the log has moved meanwhile, nothing of a step happens.
+ * Moves written batches into the log. Replicas may do so at once: a step has no effect if the head
+ * of the log has moved since.
  */
 export class EvidenceSealer {
   readonly #link: PostgresLink;

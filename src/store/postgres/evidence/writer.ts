@@ -20,8 +20,8 @@ const APPEND = `
 SELECT signalbox.append_evidence($1, $2, $3, $4::text::text[], $5::text::text[], $6::text::text[], $7) AS state`;
 
 /**
- * Positions, from 1, of the decisions whose request id is there, and of outcomes whose request does
- * not run.
+ * Positions, from 1, of decisions whose request id exists already, and of outcomes whose request is
+ * not running.
  */
 const FIND_REFUSED = `
 SELECT given.place FROM unnest($1::text::text[]) WITH ORDINALITY AS given (request_id, place)
@@ -251,7 +251,7 @@ function idsOf(records: readonly NewRecord[]): readonly [decided: string, ended:
 const START = `
 INSERT INTO signalbox.evidence_processes (token, started_at, seen_at)
 VALUES ($1, signalbox.now_ms(), signalbox.now_ms()) RETURNING id`;
-// A process that was believed gone may have written since: its requests are looked at again.
+// A process that was taken for dead may have written since: its requests are swept again.
 const RENEW = `
 UPDATE signalbox.evidence_processes SET seen_at = signalbox.now_ms(), swept = false, number = greatest(number, $3)
 WHERE id = $1 AND token = $2`;

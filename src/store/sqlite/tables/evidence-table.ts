@@ -271,7 +271,7 @@ export class EvidenceTable {
    * process is alive after all, its outcomes count as lost.
    */
   reap(limit: number): number {
-    // Looked for without the write lock: nearly always there is none.
+    // Searched without the write lock: there is almost never one.
     if (this.abandoned(1).size === 0) return 0;
     const abandoned = [...this.abandoned(limit)];
     const records = abandoned.map(([requestId, at]): NewRecord => {
@@ -436,7 +436,7 @@ export class EvidenceTable {
     this.#ended.add(requestId);
   }
 
-  /** The thread before this one may have written a batch without confirming it. */
+  /** The previous thread may have written a batch without confirming it. */
   #rememberEnded(): void {
     const { position } = this.#batches.head();
     for (let before = position + 1; ;) {
