@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import type { ServiceError } from "../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import type { PolicySet } from "../../canon/policy.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { ExplainOptions, FilesSource } from "./flags.ts";
@@ -35,7 +34,7 @@ import { initialMode, policyData } from "../../policy/input-schema.ts";
 import { createPolicySet } from "../../policy/policy-set.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { sampleQuestionOf } from "../../simulate/decide-sample.ts";
-import { withLocations, type KeptRules } from "../../simulate/explain/explanation-locations.ts";
+import { withLocations } from "../../simulate/explain/explanation-locations.ts";
 import { explain, timeFacts } from "../../simulate/explain/explanation.ts";
 import { locationsOf, type Locations } from "../../simulate/explain/positions.ts";
 import { perScalar } from "../../simulate/request-scalars.ts";
@@ -168,12 +167,6 @@ function operationOf(operation: Operation): SimulatedOperation {
   return { operation, surface: endpoint.surface, validate: bodyValidator(endpoint.body) };
 }
 
-/** The slots of a server that runs base when its files change to head. */
-interface FollowingPolicies {
-  readonly set: PolicySet;
-  readonly kept: KeptRules;
-}
-
 /**
  * Policies of a server that has run base: head as declared, as in `signalbox simulate`.
  *
@@ -184,7 +177,7 @@ async function followingPolicies(
   base: TreeOption,
   options: Pick<SimulateOptions, "config" | "cache" | "environment">,
   io: CommandIo,
-): Promise<FollowingPolicies> {
+) {
   const tree = await openTree(base, "--base", io);
   const { environment } = options;
   // As `signalbox simulate`: head may add an overlay that base does not have.
@@ -197,7 +190,8 @@ async function followingPolicies(
   const side = compiledSides(before, head, false).head;
   const kept = side.contents.filter(({ isKept }) => isKept).map(({ contract }) => contract.id);
   const { declared } = await sideViews(side, () => false);
-  return { set: declared, kept: { policies: new Set(kept), locations: locationsOf(before.files) } };
+  const keptRules = { policies: new Set(kept), locations: locationsOf(before.files) };
+  return { set: declared, kept: keptRules };
 }
 
 // Notes about requested names that do not exist, for readers of the files and never for callers.

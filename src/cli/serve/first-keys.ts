@@ -123,15 +123,11 @@ export async function createDemoKey(
   return created;
 }
 
-interface DemoKeys {
-  /** For the request to paste. */
-  readonly text: string;
-  /** Id of the key that signs in to the console; its text is not kept. */
-  readonly operator: string;
-}
-
-/** Two keys of one day for a workspace; the demo keys of earlier starts are revoked. */
-export async function demoKeys(store: Store, workspace: string): Promise<DemoKeys> {
+/**
+ * Makes two keys of one day and revokes those of earlier starts. @returns the text of the key for the
+ * request to paste, and the id of the key that signs in to the console.
+ */
+export async function demoKeys(store: Store, workspace: string) {
   const now = Date.now();
   for (const key of await store.keys.list()) {
     if (key.createdBy === "demo" && key.status === "active") await store.keys.revoke(key.id, now);

@@ -3,7 +3,7 @@ import type { SourceLocation } from "../report/report.ts";
 import type { Locations } from "./positions.ts";
 
 /** Enforced rules that differ from the files, because the files' rules have not been promoted. */
-export interface KeptRules {
+interface KeptRules {
   readonly policies: ReadonlySet<string>;
   /** Of the files that they come from. */
   readonly locations: Locations;

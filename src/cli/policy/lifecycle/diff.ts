@@ -26,7 +26,7 @@ import {
   type Content,
   type PolicyView,
 } from "./policy-server.ts";
-import { formatPatch, structuredPatch, type StructuredPatch } from "diff";
+import { formatPatch, structuredPatch } from "diff";
 
 /** A content as it is compared. */
 interface Side extends SourceSide {
@@ -126,14 +126,8 @@ interface SourceSide {
  */
 const LONGEST = 2_000;
 
-/** Differences of one module; `patch` is `null` where it is too large to compare. */
-interface ModuleDiff {
-  readonly package: string;
-  readonly patch: StructuredPatch | null;
-}
-
-/** Modules that differ, by their packages. */
-export function sourceDiff(from: SourceSide, to: SourceSide): readonly ModuleDiff[] {
+/** Differences by package; `patch` is `null` for modules that are too large to compare. */
+export function sourceDiff(from: SourceSide, to: SourceSide) {
   const before = new Map(from.modules.map((module) => [module.package, module.source]));
   const after = new Map(to.modules.map((module) => [module.package, module.source]));
   const packages = [...new Set([...before.keys(), ...after.keys()])].toSorted();
@@ -157,12 +151,12 @@ export function sourceDiff(from: SourceSide, to: SourceSide): readonly ModuleDif
 }
 
 /** A unified diff as text, for programs. */
-export function patchText(diffs: readonly ModuleDiff[]): string {
+export function patchText(diffs: ReturnType<typeof sourceDiff>): string {
   return diffs.map(({ patch }) => (patch === null ? "" : formatPatch(patch))).join("");
 }
 
 /** The same for a terminal. */
-function diffLines(diffs: readonly ModuleDiff[]): readonly Line[] {
+function diffLines(diffs: ReturnType<typeof sourceDiff>): readonly Line[] {
   return diffs.flatMap(({ package: name, patch }) => {
     if (patch === null)
       return [line(0, span(`${name}: too many lines differ to show them`, "yellow"))];

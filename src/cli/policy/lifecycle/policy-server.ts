@@ -46,7 +46,7 @@ const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v4";
 /** The content to approve, which the report must be about. */
 export interface Approved {
   readonly policy: string;
-  readonly content: { readonly revision: string; readonly digest: string };
+  readonly content: Content;
   /** Whether the content is the policy's removal, for messages. */
   readonly isRemoval: boolean;
 }
@@ -152,16 +152,11 @@ function noReport(): UsageError {
 }
 
 /** A server's report on a promotion, with its reference in an approval. */
-export interface ServerReport {
-  /** The bytes whose SHA-256 the server compares. */
-  readonly text: string;
-  readonly json: JsonObject;
-  readonly reference: JsonObject;
-}
+export type ServerReport = ReturnType<typeof serverReport>;
 
 /** @throws {CommandError} for an answer that is no report of this version. */
-function serverReport(json: JsonObject): ServerReport {
-  // The server formats its report like this, with the members in this order.
+function serverReport(json: JsonObject) {
+  // The server compares the SHA-256 of its report in this format, with the members in this order.
   const text = jsonText(json);
   const reference = json.format === REPORT_FORMAT ? referenceOf(json, sha256Of(text)) : null;
   if (reference === null) throw notReadable();

@@ -26,7 +26,7 @@ export interface Sighting {
 }
 
 /** A policy with its source and the facts of the checker. */
-export interface WatchedPolicy {
+interface WatchedPolicy {
   readonly policy: CompiledPolicy;
   readonly source: Source;
   readonly facts: ModuleFacts;

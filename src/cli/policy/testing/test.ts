@@ -46,7 +46,6 @@ import {
   thresholdGap,
   watchedSources,
   type GapLocations,
-  type WatchedPolicy,
 } from "./coverage.ts";
 
 const FORMATS = ["terminal", "json", "junit", "github"] as const;
@@ -111,17 +110,14 @@ function readOptions(values: Values) {
     );
   }
   return {
-    directory: values.dir,
+    ...values,
     run: values.run === undefined ? null : readPattern(values.run),
-    verbose: values.verbose,
     format,
     coverage,
     /** 0 to 100. */
     threshold: values.threshold === undefined ? 0 : readThreshold(values.threshold),
-    strict: values.strict,
     /** Milliseconds for the whole run. */
     timeout: 1_000 * readCount("--timeout", values.timeout, LONGEST_TIMEOUT, " of seconds"),
-    cache: values.cache,
   };
 }
 
@@ -144,7 +140,7 @@ function readThreshold(text: string): number {
 
 async function run(options: TestOptions, io: CommandIo): Promise<number> {
   const due = performance.now() + options.timeout;
-  const folder = await readPolicyFolder(io, options.directory);
+  const folder = await readPolicyFolder(io, options.dir);
   const cache = await openCache(options.cache, io);
   const toolchain = createToolchain({ cache, timeLimit: options.timeout });
   const compiled = await compilePolicies(folder.sources, { cache, toolchain });
@@ -306,17 +302,13 @@ async function runOnce(modules: readonly Source[], toolchain: Toolchain): Promis
   );
 }
 
-interface WatchedRun {
-  readonly policies: readonly (WatchedPolicy & { readonly file: PolicyFile })[];
-  readonly response: TestResponse;
-  readonly mark: string;
-}
+type WatchedRun = Awaited<ReturnType<typeof runWatched>>;
 
 async function runWatched(
   policies: readonly CompiledPolicy[],
   files: readonly PolicyFile[],
   toolchain: Toolchain,
-): Promise<WatchedRun> {
+) {
   // Random, so that no policy can print it and pretend to record a verdict.
   const mark = `seen${randomBytes(12).toString("hex")}`;
   const policyFiles = files.filter(({ kind }) => kind === "policy");
