@@ -57,6 +57,28 @@ export const IDENTITY: FieldFacts = { class: "identity" };
 export const OURS: FieldFacts = { class: "ours" };
 export const STATE: FieldFacts = { class: "state" };
 
+/** Of all three protocols of the OpenAI family. */
+export const SAMPLING_FIELDS: FieldRegistry = {
+  temperature: { uses: "sampling" },
+  top_p: { uses: "sampling" },
+  frequency_penalty: CORE,
+  presence_penalty: CORE,
+  user: IDENTITY,
+};
+
+/** Of chat completions and responses. */
+export const CONVERSATION_FIELDS: FieldRegistry = {
+  ...SAMPLING_FIELDS,
+  parallel_tool_calls: CORE,
+  top_logprobs: CORE,
+  service_tier: HINT,
+  prompt_cache_key: HINT,
+  prompt_cache_retention: HINT,
+  prompt_cache_options: HINT,
+  metadata: IDENTITY,
+  safety_identifier: IDENTITY,
+};
+
 /**
  * Whether a value means the same as its absence: null, an empty list, or an object that holds
  * nothing but such members. Client libraries that know the members of many vendors send back what

@@ -175,10 +175,7 @@ function mayHaveMarks(text: string): boolean {
 /**
  * An object without the cloud's members, and whether they report an intervention of a guardrail.
  */
-function withoutMarks(marked: JsonObject): {
-  readonly plain: JsonObject;
-  readonly intervened: boolean;
-} {
+function withoutMarks(marked: JsonObject) {
   // Without a prototype, as in every copy of members that come from outside.
   const plain: Members = Object.create(null);
   for (const name in marked) if (!name.startsWith(PREFIX)) plain[name] = marked[name];

@@ -296,10 +296,7 @@ function readLogprobs(result: JsonMember): readonly TokenLogprob[] {
 }
 
 /** Zero is left out on the wire: the token was certain. */
-function readToken({ token, logProbability }: JsonObject): {
-  readonly token: string;
-  readonly logprob: number;
-} {
+function readToken({ token, logProbability }: JsonObject) {
   return {
     token: textOf(token),
     logprob: typeof logProbability === "number" ? logProbability : 0,

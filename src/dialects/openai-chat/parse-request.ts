@@ -12,9 +12,8 @@ import { turnsOpening } from "../body-reader.ts";
 import { flagOrNull, memberIn, numberOrNull, ownValue, textOf, textOrNull } from "../json.ts";
 import { unknownTool, type Kinds } from "../kinds.ts";
 import {
+  CONVERSATION_FIELDS,
   CORE,
-  HINT,
-  IDENTITY,
   OURS,
   STATE,
   hasUnknownMember,
@@ -41,23 +40,18 @@ import { PART_NEEDS, readMessages } from "./read-messages.ts";
  * (docs/protocols.md#classes-of-request-members).
  */
 export const CHAT_FIELDS: FieldRegistry = {
+  ...CONVERSATION_FIELDS,
   model: CORE,
   messages: CORE,
   stream: CORE,
   stream_options: CORE,
   tools: { class: "capability" },
   tool_choice: CORE,
-  parallel_tool_calls: CORE,
   functions: { class: "capability", needs: "tools", uses: "native_chat" },
   function_call: { needs: "tools", uses: "native_chat" },
   response_format: { class: "capability" },
-  temperature: { uses: "sampling" },
-  top_p: { uses: "sampling" },
-  frequency_penalty: CORE,
-  presence_penalty: CORE,
   logit_bias: CORE,
   logprobs: { class: "capability", needs: "logprobs", uses: "token_logprobs" },
-  top_logprobs: CORE,
   max_tokens: CORE,
   max_completion_tokens: CORE,
   n: CORE,
@@ -70,14 +64,7 @@ export const CHAT_FIELDS: FieldRegistry = {
   prediction: { class: "capability", needs: "predicted_output", uses: "native_chat" },
   web_search_options: { class: "egress", needs: "web_search", uses: "native_chat" },
   moderation: { uses: "native_chat" },
-  service_tier: HINT,
-  prompt_cache_key: HINT,
-  prompt_cache_retention: HINT,
-  prompt_cache_options: HINT,
   store: STATE,
-  metadata: IDENTITY,
-  user: IDENTITY,
-  safety_identifier: IDENTITY,
   provider: OURS,
 };
 
@@ -221,10 +208,7 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
 }
 
 /** OpenRouter's libraries send `reasoning: {effort}`; other members of it are vendors' own. */
-function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject): {
-  readonly effort: string | null;
-  readonly path: string;
-} {
+function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject) {
   return own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)
     ? { effort: textOrNull(reasoning.effort), path: "reasoning.effort" }
     : { effort: textOrNull(own), path: "reasoning_effort" };

@@ -1,6 +1,6 @@
 import type { ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import { NO_EDITS, SIGNATURES_MARKED, editSet, type EditSet } from "../../canon/generate/edit.ts";
+import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import {
   isJsonObject,
@@ -37,6 +37,7 @@ import {
   STORE_FALSE_SENT,
   charactersIn,
   editedBody,
+  failedWhole,
   outputCharacters,
   type BodyEdit,
 } from "../relay.ts";
@@ -386,10 +387,7 @@ const OWN_REASONS: ReadonlySet<JsonMember> = new Set<JsonValue>([
  * An answer or a chunk as the client gets it: signatures with the tag of their family, and known
  * finish reasons with the protocol's own value.
  */
-function clientAnswer(
-  answer: JsonObject,
-  family: string | null,
-): { readonly answer: JsonObject; readonly edits: EditSet } {
+function clientAnswer(answer: JsonObject, family: string | null) {
   const tagged = tagAnswer(answer, family);
   const edits = tagged === answer ? NO_EDITS : SIGNATURES_MARKED;
   const { choices } = tagged;
@@ -420,20 +418,20 @@ function ownReason(value: JsonMember): string | null {
 const FINISH_MAPPED = editSet("finish_reason_mapped");
 
 function judge(answer: JsonMember, expectedChoices: number): Ending {
-  if (!isJsonObject(answer)) return failed(answerFailure("malformed"), null);
+  if (!isJsonObject(answer)) return failedWhole("malformed").ending;
   const usage = readUsage(answer);
   const reported = failureIn(answer);
-  if (reported !== null) return failed(reported, usage);
+  if (reported !== null) return failedWhole(reported, usage).ending;
   const choices = answer.choices;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
-    return failed(answerFailure("malformed"), usage);
+    return failedWhole("malformed", usage).ending;
   }
   const reasons = choices.map(({ finish_reason: reason }) => reason);
   const ends = reasons.map(choiceEnd);
   const failure =
     choices.map(choiceFailure).find((found) => found !== null) ??
     closingFailure(ends, expectedChoices);
-  if (failure !== null) return failed(failure, usage);
+  if (failure !== null) return failedWhole(failure, usage).ending;
   return {
     failure: null,
     finish: closingReason(finishReason(reasons[0]), ends),
@@ -448,8 +446,4 @@ function isAnswer(choice: JsonValue): choice is JsonObject {
     isJsonObject(choice) &&
     ["message", "text", "finish_reason"].some((name) => Object.hasOwn(choice, name))
   );
-}
-
-function failed(failure: UpstreamFailure, usage: TokenUsage | null): Ending {
-  return { failure, finish: null, usage, dropped: [] };
 }

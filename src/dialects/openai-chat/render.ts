@@ -217,10 +217,7 @@ export function printCompletion(
 }
 
 /** Joins an answer's blocks to the one message that this protocol has. */
-function printMessage(
-  { blocks }: Answer,
-  dropped: Set<DroppedField>,
-): { readonly message: JsonObject; readonly logprobs: readonly TokenLogprob[] } {
+function printMessage({ blocks }: Answer, dropped: Set<DroppedField>) {
   const logprobs: TokenLogprob[] = [];
   const details: JsonObject[] = [];
   const annotations: JsonObject[] = [];

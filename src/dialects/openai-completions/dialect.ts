@@ -48,8 +48,8 @@ import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-cha
 import { BodyEdit, editedBody } from "../relay.ts";
 import {
   CORE,
-  IDENTITY,
   OURS,
+  SAMPLING_FIELDS,
   refusingUnknown,
   shownName,
   type FieldRegistry,
@@ -64,6 +64,7 @@ import { RequestDraft, textPart } from "../request-draft.ts";
  * (docs/protocols.md#classes-of-request-members).
  */
 export const COMPLETIONS_FIELDS: FieldRegistry = {
+  ...SAMPLING_FIELDS,
   model: CORE,
   prompt: CORE,
   stream: CORE,
@@ -74,14 +75,9 @@ export const COMPLETIONS_FIELDS: FieldRegistry = {
   n: CORE,
   logprobs: { needs: "logprobs", uses: "native_completions" },
   max_tokens: CORE,
-  temperature: { uses: "sampling" },
-  top_p: { uses: "sampling" },
-  frequency_penalty: CORE,
-  presence_penalty: CORE,
   logit_bias: CORE,
   seed: { uses: "seed" },
   stop: CORE,
-  user: IDENTITY,
   provider: OURS,
 };
 

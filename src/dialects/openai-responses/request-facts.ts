@@ -2,7 +2,14 @@ import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import type { Kinds, TypeNeeds } from "../kinds.ts";
-import { CORE, HINT, IDENTITY, OURS, STATE, type FieldRegistry } from "../request-reading.ts";
+import {
+  CONVERSATION_FIELDS,
+  CORE,
+  IDENTITY,
+  OURS,
+  STATE,
+  type FieldRegistry,
+} from "../request-reading.ts";
 import { ownValue } from "../json.ts";
 
 /**
@@ -10,6 +17,7 @@ import { ownValue } from "../json.ts";
  * (docs/protocols.md#classes-of-request-members), those of coding agents included.
  */
 export const RESPONSES_FIELDS: FieldRegistry = {
+  ...CONVERSATION_FIELDS,
   model: CORE,
   input: CORE,
   instructions: { uses: "conversation" },
@@ -17,14 +25,8 @@ export const RESPONSES_FIELDS: FieldRegistry = {
   stream_options: CORE,
   tools: { uses: "conversation" },
   tool_choice: CORE,
-  parallel_tool_calls: CORE,
   max_tool_calls: { uses: "native_responses" },
   max_output_tokens: CORE,
-  temperature: { uses: "sampling" },
-  top_p: { uses: "sampling" },
-  frequency_penalty: CORE,
-  presence_penalty: CORE,
-  top_logprobs: CORE,
   reasoning: CORE,
   text: CORE,
   include: CORE,
@@ -32,10 +34,6 @@ export const RESPONSES_FIELDS: FieldRegistry = {
   moderation: { uses: "native_responses" },
   access_programs: { uses: "native_responses" },
   image: { uses: "native_responses" },
-  service_tier: HINT,
-  prompt_cache_key: HINT,
-  prompt_cache_retention: HINT,
-  prompt_cache_options: HINT,
   store: STATE,
   background: STATE,
   background_options: STATE,
@@ -43,9 +41,6 @@ export const RESPONSES_FIELDS: FieldRegistry = {
   conversation: STATE,
   prompt: STATE,
   context_management: STATE,
-  metadata: IDENTITY,
-  user: IDENTITY,
-  safety_identifier: IDENTITY,
   client_metadata: IDENTITY,
   /** The chat protocol's spelling of `text.format`; sent as that. */
   response_format: OURS,

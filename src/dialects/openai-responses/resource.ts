@@ -142,10 +142,7 @@ const CODES = [
 ];
 
 /** The `error` member of a failed answer, with our own sentence. */
-export function failureObject(
-  error: ServiceError,
-  requestId: string,
-): { readonly code: string; readonly message: string } {
+export function failureObject(error: ServiceError, requestId: string) {
   const code = CODES.includes(error.code)
     ? error.code
     : error.kind === "rate_limit"
