@@ -69,6 +69,17 @@ describe("links", () => {
   });
 });
 
+test("a price list beside routes.yaml is a part of the configuration", async () => {
+  const list = '{ "date": "2027-01-02", "rows": [] }';
+  write({ "routes.yaml": CLEAN, "prices.json": list });
+  const path = join(folder, "routes.yaml");
+  expect((await loadConfiguration(path)).prices).toEqual({ date: "2027-01-02", rows: [] });
+  write({ "prices.json": "{}" });
+  const { prices, unreadable } = await loadConfiguration(path, "infra/routes.yaml");
+  expect(prices).toBeUndefined();
+  expect(unreadable).toMatchObject([{ code: "SOURCE_UNREADABLE", file: "infra/prices.json" }]);
+});
+
 describe("signalbox check over several files", () => {
   async function run(...argv: readonly string[]) {
     let stdout = "";
@@ -130,7 +141,7 @@ describe("signalbox check over several files", () => {
 });
 
 test(
-  "the watcher sees included files, new ones among them, and the overlay",
+  "the watcher sees included files, new ones among them, the overlay and the price list",
   { timeout: 30_000 },
   async () => {
     write({ ...SPLIT, "routes.eu.yaml": "{}\n" });
@@ -151,7 +162,8 @@ test(
       await change("providers.yaml", "providers: {}\n");
       await change("teams/new.yaml", "vocabulary: {}\n");
       await change("routes.eu.yaml", "routes: {}\n");
-      expect(reported).toBe(3);
+      await change("prices.json", '{ "date": "2027-01-02", "rows": [] }');
+      expect(reported).toBe(4);
     } finally {
       end();
     }
