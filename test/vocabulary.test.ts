@@ -21,7 +21,6 @@ interface PrivateWord {
   readonly exceptions?: readonly Exception[];
 }
 
-const COMMENT = /^\s*(?:\/?\*|\/\/)|\s\/\/\s/;
 /** A member or a variable, not a sentence. */
 const CODE = /^(?!\s*(?:\/?\*|\/\/))(?!.*\s\/\/\s)/;
 
@@ -94,11 +93,6 @@ const WORDS: readonly PrivateWord[] = [
       },
       { path: /^mock\/(?:model\/completion|unary\/(?:moderate|rerank)\/)/, why: "words of a text" },
       { path: /^test\/clients\/matrix\/agents\//, line: /const PROMPT/, why: "a prompt" },
-      {
-        path: /^src\/http\/control\/policy-shadow\.ts$|^src\/simulate\/latent\//,
-        line: COMMENT,
-        why: "words of an answer",
-      },
     ],
   },
   { word: /\b(?:asked|asks)\b/i, write: "requested, requires, evaluated" },

@@ -28,7 +28,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   server: 27,
   simulate: 123,
   store: 46,
-  telemetry: 11,
+  telemetry: 10,
   validation: 1,
 };
 

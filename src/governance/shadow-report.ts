@@ -63,26 +63,6 @@ export interface ShadowReader {
 }
 
 /**
- * Verdicts of a revision in shadow, over all hours in which it was evaluated. Every list is sorted
- * by newly denied requests.
- */
-export interface ShadowCountReport extends ShadowMeasures {
-  readonly by_constraint: readonly ConstraintLine[];
-  /** `null`: no route, or one that only workspaces use which the reader does not see. */
-  readonly by_route: readonly (ShadowMeasures & { readonly route: Identifier | null })[];
-  /** How many of `judged` are in no line of `by_route`: they were counted before routes were. */
-  readonly judged_without_route: number;
-  /** `null`: all workspaces together that the reader does not see. */
-  readonly by_workspace: readonly (ShadowMeasures & { readonly workspace: Identifier | null })[];
-}
-
-/** Verdicts: a request that fails two constraints is in two lines. */
-interface ConstraintLine extends Omit<ShadowMeasures, "judged"> {
-  readonly constraint: Identifier | null;
-  readonly reason: Identifier | null;
-}
-
-/**
  * Which workspaces see which (issue 10): workspaces that manage policies see every workspace, and
  * so does the only workspace of a configuration where none is named to manage them; every other one
  * sees itself.
@@ -99,15 +79,17 @@ export function shadowReader(
 }
 
 /**
- * Adds up the counts of one revision. @param now milliseconds since the epoch. @throws
- * {StoreUnavailableError}
+ * Verdicts of a revision in shadow, over all hours in which it was evaluated. Every list is sorted
+ * by newly denied requests.
+ *
+ * @param now milliseconds since the epoch. @throws {StoreUnavailableError}
  */
 export async function shadowCountReport(
   source: SummaryStore,
   revision: CountedRevision,
   reader: ShadowReader,
   now: number,
-): Promise<ShadowCountReport> {
+) {
   const totals = new Cell();
   const [byConstraint, byRoute, byWorkspace] = [new Lines(), new Lines(), new Lines()];
   for (const workspace of await source.workspaces()) {
@@ -133,15 +115,21 @@ export async function shadowCountReport(
   }
   return {
     ...shadowMeasures(totals),
+    // A request that fails two constraints is in two lines.
     by_constraint: byConstraint.finish(([constraint = null, reason = null], sum) => {
       const { judged: _, ...measures } = sum;
       return { constraint, reason, ...measures };
     }),
+    // `null`: no route, or one that only workspaces use which the reader does not see.
     by_route: byRoute.finish(([route = null], sum) => ({ route, ...sum })),
+    // Counted before routes were.
     judged_without_route: Math.max(0, totals.get("judged") - byRoute.judged),
+    // `null`: all workspaces together that the reader does not see.
     by_workspace: byWorkspace.finish(([workspace = null], sum) => ({ workspace, ...sum })),
   };
 }
+
+export type ShadowCountReport = Awaited<ReturnType<typeof shadowCountReport>>;
 
 /**
  * A cell of a revision, and the labels that follow policy and revision, as JSON: `null` where there

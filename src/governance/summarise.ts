@@ -255,22 +255,13 @@ function bySize(left: Ranked, right: Ranked): number {
 /** Cells by facet, pages of them: the store's `read` for some workspaces and one window. */
 type CellSource = (facet: Facet) => AsyncIterable<readonly RollUpRow[]>;
 
-/** Requests that were denied or refused for one and the same reason. */
-interface VerdictLine {
-  readonly policy: Identifier | null;
-  readonly constraint: Identifier | null;
-  readonly reason_code: Identifier | null;
-  readonly denied: number;
-  readonly refused: number;
-}
-
 export interface Summary {
   readonly totals: Measures;
   readonly spend: SpendMeasures;
   readonly groups: readonly Group[];
   /** There were more groups; these have the most requests. */
   readonly truncated: boolean;
-  readonly verdicts: readonly VerdictLine[];
+  readonly verdicts: ReturnType<typeof verdictLines>;
   readonly shadows: readonly ShadowPolicy[];
   /** The first hour (minute) with a running request, since the epoch; `null`: all have ended. */
   readonly firstRunning: number | null;
@@ -364,7 +355,8 @@ function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row:
   } else groups.add(hour, labels, cell);
 }
 
-function verdictLines(verdicts: ReadonlyMap<string, Cell>): readonly VerdictLine[] {
+/** Requests that were denied or refused for one and the same reason. */
+function verdictLines(verdicts: ReadonlyMap<string, Cell>) {
   const lines = [...verdicts].map(([labels, cell]) => {
     const [policy = null, constraint = null, reason = null] = readLabels(labels);
     return {

@@ -2,8 +2,8 @@ import { formatTime } from "../../canon/rfc3339.ts";
 import type { SummaryStore } from "../../governance/increments.ts";
 import {
   shadowCountReport,
-  type ShadowReader,
   type ShadowCountReport,
+  type ShadowReader,
 } from "../../governance/shadow-report.ts";
 import {
   findExamples,
@@ -12,7 +12,7 @@ import {
   type ExampleGroup,
 } from "../../simulate/evidence/find-examples.ts";
 import type { SummaryTurns } from "./governance-summary.ts";
-import { asIdentifier, type Identifier } from "../../evidence/record.ts";
+import { asIdentifier } from "../../evidence/record.ts";
 
 /** Query parameters, for /openapi.json. */
 export const SHADOW_QUERY = {
@@ -81,23 +81,10 @@ export interface ShadowLine {
 
 /**
  * Answer of `GET /v1/policies/{id}/shadow`: counts over all hours in which the revision was
- * evaluated, and requests of the newest evidence to try. Words, numbers and closed lists:
+ * evaluated, and requests of the newest evidence to try. Enum values, numbers and closed lists:
  * `test/http/shadow/shadow-answer.test-d.ts` proves that no member takes free text.
  */
-export interface ShadowAnswer extends ShadowCountReport {
-  readonly object: "policy.shadow";
-  readonly policy: Identifier;
-  /** `r7`. */
-  readonly revision: Identifier;
-  readonly digest: Identifier;
-  /** RFC 3339: when it entered its slot. The numbers include an earlier time in shadow. */
-  readonly since: Identifier;
-  /** RFC 3339: up to when evidence is in the numbers. */
-  readonly until: Identifier;
-  readonly examples: readonly ExampleGroup[];
-  /** How much of the evidence was searched for examples. */
-  readonly looked_at: LookedAt;
-}
+export type ShadowAnswer = ReturnType<typeof shadowAnswer>;
 
 /** @param now milliseconds since the epoch. */
 function shadowAnswer(
@@ -105,16 +92,18 @@ function shadowAnswer(
   counts: ShadowCountReport,
   found: { readonly examples: readonly ExampleGroup[]; readonly lookedAt: LookedAt },
   now: number,
-): ShadowAnswer {
+) {
   return {
     object: "policy.shadow",
     policy: asIdentifier(id),
     revision: asIdentifier(`r${revision}`),
     digest: asIdentifier(digest),
+    // When it entered its slot. The numbers include an earlier time in shadow.
     since: asIdentifier(formatTime(since)),
+    // Up to when evidence is in the numbers.
     until: asIdentifier(formatTime(now)),
     ...counts,
     examples: found.examples,
     looked_at: found.lookedAt,
-  };
+  } as const;
 }
