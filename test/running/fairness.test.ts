@@ -116,14 +116,24 @@ function attack(
   return Promise.all(opened);
 }
 
-async function ask({ server, victim }: Target): Promise<number> {
-  const answer = await fetch(`${server.url}${PATH}`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${victim.text}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "metered", messages: [{ role: "user", content: "hello" }] }),
-  });
-  await answer.arrayBuffer();
-  return answer.status;
+/**
+ * The attack, the server and this client share an event loop: where another process has the core,
+ * the server reads a counter too late, says so, and serves the request when it is sent again.
+ *
+ * @returns `200`, or the status and the error.
+ */
+async function ask({ server, victim }: Target): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await fetch(`${server.url}${PATH}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${victim.text}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "metered", messages: [{ role: "user", content: "hello" }] }),
+    });
+    const text = await answer.text();
+    if (answer.status === 200) return "200";
+    if (attempt === 5 || !text.includes("limits_unavailable")) return `${answer.status} ${text}`;
+    await new Promise((resolve) => setTimeout(resolve, 100 * attempt));
+  }
 }
 
 /** How often the evidence has such a refusal under the key. */
@@ -143,11 +153,11 @@ it("requests of a workspace are answered whatever another one does, whose refusa
       refusals(target.server, target.attacker.id, refused ?? /$^/);
     const before = await counted();
     const sockets = await attack(target, row);
-    const statuses: number[] = [];
+    const answers: string[] = [];
     for (let round = 0; round < 10; round += 1) {
-      statuses.push(...(await Promise.all([ask(target), ask(target)])));
+      answers.push(...(await Promise.all([ask(target), ask(target)])));
     }
-    expect(new Set(statuses), row.name).toEqual(new Set([200]));
+    expect(new Set(answers), row.name).toEqual(new Set(["200"]));
     // What an attack brings goes on while the other workspace is answered.
     if (refused !== null) await expect.poll(counted, { message: row.name }).toBeGreaterThan(before);
     for (const socket of sockets) socket.destroy();

@@ -197,7 +197,7 @@ describe("signalbox serve --log-format json", () => {
     await until(() => linesOf(running.stdout()).some(({ code }) => code === "UNKNOWN_KEY"), 40_000);
     running.child.kill("SIGTERM");
     await running.closed;
-    expect(running.child.exitCode).toBe(0);
+    expect(running.child.exitCode, running.stderr()).toBe(0);
     const lines = linesOf(running.stdout());
     for (const event of [
       "key_changed",
