@@ -84,31 +84,27 @@ function endsOf(text: string): string {
 
 /** The beginning of some values, in few enough characters to digest with every request. */
 class Summary {
-  #text = "";
-
-  get text(): string {
-    return this.#text;
-  }
+  text = "";
 
   add(value: JsonMember, depth: number): void {
-    if (this.#text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
+    if (this.text.length >= LONGEST_SUMMARY || depth > DEEPEST) return;
     if (typeof value === "string") {
       // With its length before it, one text cannot be confused with two.
-      this.#text += `${value.length}"${endsOf(value)}`;
+      this.text += `${value.length}"${endsOf(value)}`;
     } else if (isJsonObject(value)) {
-      this.#text += "{";
+      this.text += "{";
       for (const [name, member] of Object.entries(value)) {
         if (UNSTABLE_MEMBERS.includes(name)) continue;
         this.add(name, depth + 1);
         this.add(member, depth + 1);
       }
-      this.#text += "}";
+      this.text += "}";
     } else if (typeof value === "object" && value !== null) {
-      this.#text += "[";
+      this.text += "[";
       for (const item of value) this.add(item, depth + 1);
-      this.#text += "]";
+      this.text += "]";
     } else {
-      this.#text += `${value},`;
+      this.text += `${value},`;
     }
   }
 }
@@ -235,14 +231,14 @@ export function parsePreferences(value: JsonMember): ProviderPreferences | null 
   } = value;
   const preferences: ProviderPreferences = {
     ...plain,
-    ...(sort === undefined ? {} : { sort: parseSort(sort) }),
-    ...(region === undefined ? {} : { region: textList(region) }),
-    ...(preferred_max_latency === undefined
-      ? {}
-      : { preferred_max_latency: parsePercentiles(preferred_max_latency) }),
-    ...(preferred_min_throughput === undefined
-      ? {}
-      : { preferred_min_throughput: parsePercentiles(preferred_min_throughput) }),
+    ...(sort !== undefined && { sort: parseSort(sort) }),
+    ...(region !== undefined && { region: textList(region) }),
+    ...(preferred_max_latency !== undefined && {
+      preferred_max_latency: parsePercentiles(preferred_max_latency),
+    }),
+    ...(preferred_min_throughput !== undefined && {
+      preferred_min_throughput: parsePercentiles(preferred_min_throughput),
+    }),
   };
   return Object.keys(preferences).length === 0 ? null : preferences;
 }

@@ -153,8 +153,8 @@ const STORED: Readonly<Record<string, string>> = {
 
 /**
  * Reads a body by kind, at any depth: tools, efforts, references to stored content and names of
- * models need the same approvals, or are refused alike, in a position that the walk of the protocol
- * does not know. A member that the registry lacks is always read, the others where the body holds
+ * models need the same approvals, or are refused alike, in positions that the protocol's walk does
+ * not read. A member that the registry lacks is always read, the others where the body holds
  * something beyond canon. A refusal within an unknown member counts only where the route forwards
  * it.
  */

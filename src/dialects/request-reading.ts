@@ -190,7 +190,7 @@ export function refusingUnknown(
   };
 }
 
-/** The first member with a value that the registry does not know. */
+/** The first member with a value that is not in the registry. */
 function unknownMember(body: JsonObject, registry: FieldRegistry): string | null {
   for (const name in body)
     if (!Object.hasOwn(registry, name) && !isEmptyValue(body[name])) return name;

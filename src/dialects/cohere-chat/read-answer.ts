@@ -1,5 +1,5 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { Citation, TokenLogprob, TokenUsage } from "../../canon/generate/event.ts";
+import type { TokenLogprob, TokenUsage } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import {
   isJsonObject,
@@ -355,23 +355,14 @@ class CallReader {
   }
 }
 
-/** Sources of one piece of text, and whether other protocols cannot express some. */
-interface ReadCitation {
-  /** Index of the part of the content; `null` if the provider gives none. */
-  readonly content: number | null;
-  /** One for each source that has an address. */
-  readonly citations: readonly Citation[];
-  /**
-   * Some source is a tool's result or a document without an address, or the citation is not of the
-   * answer's text.
-   */
-  readonly incomplete: boolean;
-}
-
 /**
- * Positions count code points of one part's text, as canon's do (checked against recorded answers).
+ * Sources of one piece of text: one citation for each that has an address. Positions count code
+ * points of one part's text, as canon's do (checked against recorded answers).
+ *
+ * `content` is the index of the part, `null` if the provider gives none; `incomplete`: some source
+ * is a tool's result or a document without an address, or the citation is not of the answer's text.
  */
-function readCitation(value: JsonMember): ReadCitation {
+function readCitation(value: JsonMember) {
   const cited = isJsonObject(value) ? value : {};
   const { start, end, sources, type, content_index: content } = cited;
   const isText = type === undefined || type === "TEXT_CONTENT";
@@ -390,9 +381,7 @@ function readCitation(value: JsonMember): ReadCitation {
 }
 
 /** Address and title of a source: a document, or a tool's output. */
-function addressOf(
-  source: JsonValue,
-): { readonly url: string; readonly title: string | null } | null {
+function addressOf(source: JsonValue) {
   if (!isJsonObject(source)) return null;
   const cited: JsonObject | null = [source.document, source.tool_output].find(isJsonObject) ?? null;
   const url = cited?.url;

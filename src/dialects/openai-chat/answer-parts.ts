@@ -234,16 +234,12 @@ export class ReasoningReader {
   #plain = "";
   /** Whether the piece is a summary that encrypted reasoning may still follow. */
   #isSummary = false;
-  #dropped = false;
+  /** Whether a signature has been left out. */
+  hasDropped = false;
 
   constructor(sequencer: BlockSequencer, family: string | null) {
     this.#sequencer = sequencer;
     this.#family = family;
-  }
-
-  /** Whether a signature has been left out. */
-  get hasDropped(): boolean {
-    return this.#dropped;
   }
 
   /** Reads the reasoning in a delta or a message. */
@@ -271,7 +267,7 @@ export class ReasoningReader {
    */
   signPart(part: SignedPart, signature: string, key: string): void {
     if (signature === "") return;
-    if (this.#family === null) this.#dropped = true;
+    if (this.#family === null) this.hasDropped = true;
     else this.#sequencer.signature(markSignature(part, signature), this.#family, `${part} ${key}`);
   }
 
@@ -303,7 +299,7 @@ export class ReasoningReader {
   #sign(signature: string, alone: boolean): void {
     if (signature === "") return;
     if (this.#family === null) {
-      this.#dropped = true;
+      this.hasDropped = true;
       return;
     }
     if (alone) this.#next();

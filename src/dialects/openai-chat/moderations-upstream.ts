@@ -156,11 +156,6 @@ export function verdictsOf(input: ModerationInput): number {
   return input.kind === "texts" ? input.texts.length : 1;
 }
 
-interface Judged {
-  flagged: boolean;
-  score: number;
-}
-
 /**
  * Reads a result whose categories are the model's own (Mistral's shape), by the mapping that
  * routes.yaml declares. Both have to have the same categories: one that is not declared would be
@@ -176,7 +171,7 @@ function readMappedVerdict(
   if (!isJsonObject(categories) || !isJsonObject(scores)) return "category_missing";
   const named = [...Object.keys(categories), ...Object.keys(scores)];
   if (named.some((name) => !Object.hasOwn(mapping, name))) return "category_unknown";
-  const judged = new Map<ModerationCategory, Judged>();
+  const judged = new Map<ModerationCategory, { flagged: boolean; score: number }>();
   for (const [name, counted] of Object.entries(mapping)) {
     const flagged = memberIn(categories, name);
     const score = scoreOf(memberIn(scores, name));

@@ -238,7 +238,7 @@ const PART_MEMBERS: Readonly<Partial<Record<string, readonly string[]>>> = {
 };
 
 /**
- * Content parts that the router knows, and the modality each one needs. An unknown part cannot be
+ * Known content parts, and the modality that each one needs. An unknown part cannot be
  * approved, so it is refused.
  */
 export const PART_NEEDS: TypeNeeds = {
