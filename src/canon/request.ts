@@ -107,9 +107,9 @@ export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
  */
 export interface RequestShape {
   readonly operation: Operation;
-  /** What the request needs, sorted, each once; derived once, when the body is parsed. */
+  /** Capabilities that the request needs, sorted, each once; derived once, when the body is parsed. */
   readonly needs: readonly Capability[];
-  /** What the request requires of the wire protocol, sorted, each once. */
+  /** Features that the request requires of the wire protocol, sorted, each once. */
   readonly features: readonly Feature[];
   readonly stream: boolean;
   /** Estimated size of the input. */

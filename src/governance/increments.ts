@@ -34,7 +34,7 @@ const JOINED: Readonly<Record<"denial" | "spend", Partial<Record<LabelDimension,
   spend: { key: 0, route: 1, model: 2, workspace: -1 },
 };
 
-/** By what spend can be grouped: not by verdicts, which cost nothing. */
+/** Groupings of spend: not by verdicts, which cost nothing. */
 export const SPEND_DIMENSIONS = [
   "operation",
   "route",

@@ -178,7 +178,7 @@ export function rollUpDecision(
   }
 }
 
-/** Adds what an outcome counts for, in the hour of its decision. */
+/** Adds the counts of an outcome, in the hour of its decision. */
 export function rollUpOutcome(
   increments: Increments,
   facts: DecisionFacts,

@@ -167,7 +167,7 @@ async function* revisionCells(
   }
 }
 
-/** Labels of what is not named. */
+/** Labels of routes that are not named. */
 const UNNAMED = "[null]";
 
 /** Sums by labels, as JSON. */

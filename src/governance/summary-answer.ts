@@ -249,7 +249,7 @@ export const GOVERNANCE_SUMMARY = titled(
   ),
 );
 
-/** Text of an answer is never free text: it is what `asIdentifier` made. */
+/** Texts of an answer are identifiers that `asIdentifier` has checked, never free text. */
 type Identified<Value> = Value extends string
   ? string extends Value
     ? Identifier

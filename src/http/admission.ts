@@ -88,14 +88,14 @@ const UNKNOWN_BUDGET = codedError(
 /** The members of a request that its use depends on. */
 type SettledShape = Pick<RequestShape, "operation" | "stream">;
 
-/** @property usage what is known of the request's tokens at its end. */
+/** @property usage known token counts of the request at its end. */
 export type RelaySettlement = Settlement & Pick<RelayOutcome, "usage">;
 
 /** One request's reservation of its limits. A second `settleInFull` does nothing. */
 export interface Admission {
   /** Something counts the request's tokens. */
   readonly countsTokens: boolean;
-  /** Settles what a relayed request came to. */
+  /** Settles the use of a relayed request. */
   readonly relayed: (outcome: RelayOutcome, shape: SettledShape) => RelaySettlement;
   /** The same for a request in parts. */
   readonly gathered: (
@@ -104,7 +104,7 @@ export interface Admission {
   ) => RelaySettlement;
   /** Nothing was sent to a provider. */
   readonly releaseReservation: () => void;
-  /** Whatever happened, it has ended: what has not been settled counts in full. */
+  /** The request has ended: a reservation that is not settled counts in full. */
   readonly settleInFull: () => void;
 }
 

@@ -19,7 +19,7 @@ export class Capacity {
     this.bytes = new FairShare(bodyMemory);
   }
 
-  /** For one request. {@link RequestHold.releaseAll} gives back what it has taken. */
+  /** For one request. {@link RequestHold.releaseAll} gives back all that it holds. */
   hold(
     { workspace, keyId }: Identity,
     { workspaces }: Pick<RoutingTable, "workspaces">,

@@ -56,7 +56,7 @@ export function beforeDeadline<Value>(
     cancel?.();
     then(value);
   };
-  // Also where the deadline has passed: what has come already is first.
+  // Also where the deadline has passed: a value that is there already counts first.
   const cancel = deadline === null ? null : atDeadline(deadline, () => end(null));
   waited.then(end, () => end(null));
 }
@@ -80,7 +80,7 @@ export function refuseHead({
   rawHeaders,
   url = "/",
 }: IncomingMessage): ServiceError | null {
-  // Node's parser takes 0.9 and 2.0 in a request line, and reads what follows as HTTP/1.1.
+  // Node's parser takes 0.9 and 2.0 in a request line, and reads the rest as HTTP/1.1.
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
     return invalidRequest(
       "malformed_request",
@@ -293,7 +293,7 @@ export function routeHeader(
     .join(", ");
 }
 
-/** `req_` and the time; what follows is random. */
+/** `req_` and the time; the rest is random. */
 const PREFIX_LENGTH = 16;
 const RANDOM_LENGTH = 20;
 

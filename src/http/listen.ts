@@ -72,7 +72,7 @@ const FORCE_CLOSE_DELAY = 1_000;
 /**
  * Listens. Resolves when connections are accepted.
  *
- * @param newRequestId names the answers to what never became a request.
+ * @param newRequestId makes ids of answers to bytes that are no request.
  */
 export async function listen(
   app: App,
@@ -209,7 +209,7 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Answers what Node refuses before any handler of ours: bytes that are not HTTP, headers too long
+ * Answers requests that Node refuses before any handler of ours: bytes that are not HTTP, headers too long
  * or too slow, an unknown `Expect`. The answers have the shape and the request id of all others.
  * There is no record: neither caller nor request was identified.
  */

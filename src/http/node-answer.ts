@@ -125,7 +125,7 @@ export class NodeAnswer implements ClientAnswer {
     this.#pendingBytes += bytes.length;
   }
 
-  /** Hands over what has gathered. */
+  /** Hands over the gathered bytes. */
   flush(): void {
     if (this.#pendingBytes === 0 || this.closed) return;
     const frame = this.#frame(false);

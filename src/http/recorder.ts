@@ -246,7 +246,7 @@ export class Recorder {
   }
 
   /**
-   * @param headers what is left of the limits; names and values by turns.
+   * @param headers remaining limits; names and values by turns.
    * @param refusing the limit that refuses the request
    */
   limited(headers: readonly string[], refusing: RefusingLimit | null): void {

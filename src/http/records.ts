@@ -205,7 +205,7 @@ function plainRecord(
   };
 }
 
-/** @param decider what it was decided with. */
+/** @param decider the one that decided it. */
 export function decisionRecord(
   { requestId, at, operation, retryCount, clientRequestDigest }: RecordHead,
   identity: Identity,

@@ -31,7 +31,7 @@ import { canonicalJson } from "../canon/json.ts";
  */
 export const MAXIMUM_ACTIVE_KEYS = 10_000;
 
-/** Making and changing keys for callers who want reasons; what http serves under `/v1/keys`. */
+/** Creates and changes keys, with a reason for each refusal: the operations of `/v1/keys`. */
 export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes): KeyManagement {
   const checkSpace = async (workspace: string): Promise<void> => {
     const active = await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS);

@@ -46,7 +46,7 @@ export function makeKeyText(
  * The public id of a key with a name: the same for the same parts, so that a name finds its key
  * without a column of its own. 71 bits: no attacker finds a name whose id is that of another key.
  *
- * @param parts what the name is unique in, and the name.
+ * @param parts scopes in which the name is unique, and the name.
  */
 export function publicIdFor(parts: readonly (string | number)[]): string {
   let round = 0;

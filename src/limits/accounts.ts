@@ -79,7 +79,7 @@ export class Accounts {
   }
 
   /**
-   * Takes out what is owed.
+   * Takes out the debts.
    *
    * @param isHasty without what the store has refused before: only sweeps try that again.
    */

@@ -36,7 +36,7 @@ interface SlotEntry {
   readonly held: number;
 }
 
-/** One call of the store, and what to do when it has ended. */
+/** One call of the store, and how its result is applied. */
 class ComposedLease {
   readonly lease: LimitLease;
   readonly #accounts: Accounts;
@@ -132,7 +132,7 @@ interface Demand {
 }
 
 /**
- * Puts together everything that is wanted of the store now; `null` where nothing is. What is given
+ * Gathers all current needs for one call of the store; `null` where there are none. What is given
  * back is out of hand from here on, and stays so where the effect of a failed call is unknown: what
  * is counted twice is safer than what is counted not at all. Where nothing was done, it is given
  * back with the next call.

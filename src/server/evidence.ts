@@ -100,7 +100,7 @@ interface Sum {
 interface FoldedRefusals {
   readonly evidence: Evidence;
   /**
-   * Writes what has been added up; call it when no request runs any more. @throws
+   * Writes the sums; call it when no request runs any more. @throws
    * {EvidenceUnavailableError} where sums could not be written.
    */
   readonly close: () => Promise<void>;

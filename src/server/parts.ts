@@ -74,7 +74,7 @@ export class ServerParts {
   }
 }
 
-/** Other errors may quote what they failed on. */
+/** Other errors may quote the text that they failed on. */
 function reasonOf(error: unknown): string {
   const isOurs = [EvidenceUnavailableError, StoreUnavailableError, StartError].some(
     (kind) => error instanceof kind,

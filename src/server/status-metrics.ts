@@ -84,7 +84,7 @@ function endpointMetrics({
   ): readonly Row[] => {
     const now = performance.now();
     return endpoints().flatMap(({ id, provider, model }) => {
-      // Before its first call, an endpoint has the series of what its model does.
+      // Before its first call, an endpoint has the series of its model's operations.
       const kinds = new Set([...(table().models[model]?.operations ?? []), ...tracker.kindsOf(id)]);
       return [...kinds].flatMap((kind) =>
         read(tracker.of(kind).status(id, now), id, provider, kind),

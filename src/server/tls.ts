@@ -14,7 +14,7 @@ export interface TlsFiles {
 }
 
 /**
- * Reads certificate and key, and checks what clients would stumble over.
+ * Reads certificate and key, and checks for faults that clients would reject.
  *
  * @param now milliseconds since the epoch. @throws {StartError} naming the flag and the fix, and
  * nothing of what the files hold.
@@ -56,7 +56,7 @@ function readPem(path: string, flag: string): string {
   }
 }
 
-/** OpenSSL's errors may quote what they choke on. */
+/** OpenSSL's errors may quote the text that they cannot read. */
 function parsed<Value>(flag: string, what: string, parse: () => Value): Value {
   try {
     return parse();

@@ -1,4 +1,4 @@
-/** A page of metrics, and what it is. */
+/** A page of metrics with its content type. */
 export interface Exposition {
   readonly contentType: string;
   readonly text: string;
@@ -97,7 +97,7 @@ interface Series<Value> {
 type Branch<Value> = Map<string, Branch<Value> | Series<Value>>;
 
 /**
- * Series by their label values. What would exceed the bound is left out and counted. One map for
+ * Series by their label values. Series beyond the bound are dropped and counted. One map for
  * each label and not one for all, so that a request makes no text of its labels to find its series.
  */
 class SeriesMap<Value> {

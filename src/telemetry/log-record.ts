@@ -26,7 +26,7 @@ export interface JsonLog extends Log {
    */
   dropped(): number;
   /**
-   * Writes what waits and closes the descriptor (not that of standard output), for at most
+   * Writes waiting lines and closes the descriptor (not that of standard output), for at most
    * `patience` milliseconds.
    */
   close(patience: number): Promise<void>;

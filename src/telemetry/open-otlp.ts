@@ -33,7 +33,7 @@ export interface Otlp {
   readonly observer: RequestObserver | null;
   /** Spans that were dropped. */
   readonly droppedSpans: () => number;
-  /** Sends what waits, for at most `patience` milliseconds. Never rejects. */
+  /** Sends waiting spans, for at most `patience` milliseconds. Never rejects. */
   close(patience: number): Promise<void>;
 }
 

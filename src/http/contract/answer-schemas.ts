@@ -14,7 +14,7 @@ import {
 import { modelInfoSchema } from "../../dialects/anthropic-messages/contract.ts";
 import { REVISION_PATTERN } from "../../canon/policy.ts";
 /**
- * JSON Schemas of what the endpoints answer, for /openapi.json; tests validate real answers against
+ * JSON Schemas of the answers of endpoints, for /openapi.json; tests validate real answers against
  * them.
  */
 /** Shared by the answers that name one. */

@@ -405,7 +405,7 @@ export const MISSING_REQUIREMENT = {
   },
 } as const;
 
-/** One policy, with what its promotion by the caller requires. */
+/** One policy, with the requirements of its promotion by the caller. */
 export const POLICY = titled(
   "Policy",
   complete({

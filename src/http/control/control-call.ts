@@ -30,7 +30,7 @@ export interface ControlCall {
   readonly requestId: string;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   /**
-   * Records on disk who is about to change what. Without it the call is recorded when it has been
+   * Records on disk the caller and the change before it is made. Without it the call is recorded when it has been
    * answered.
    *
    * @throws {RefusalError} where it cannot be recorded; nothing may be changed then.

@@ -214,7 +214,7 @@ export class TokenCounters {
     return reached;
   }
 
-  /** Adds what a request turned out to use; of tokens without ceilings nothing is kept. */
+  /** Adds the use of a request; of tokens without ceilings nothing is kept. */
   spend(tokenId: string, tokens: number): void {
     const account = this.#accounts.get(tokenId);
     if (account !== undefined) account.tokens += tokens;

@@ -57,7 +57,7 @@ function labelled(sample: string, worker: string): string {
     : `${name}{${label}}${sample.slice(at)}`;
 }
 
-/** How long a worker may take to send its metrics, or what it knows of endpoints, milliseconds. */
+/** How long a worker may take to send its metrics or its figures about endpoints, milliseconds. */
 const ANSWER_PATIENCE = 2_000;
 
 /**

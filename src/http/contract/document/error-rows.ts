@@ -12,7 +12,7 @@ export interface DescribedError {
   readonly kind: ErrorKind;
   /** The code, or a regular expression (ECMA-262) of codes that are not ours to list. */
   readonly code: string | { readonly pattern: string; readonly like: string };
-  /** A sentence for readers: what has happened. */
+  /** The event, as a sentence for readers. */
   readonly when: string;
   readonly isAnsweredBy: (endpoint: Endpoint) => boolean;
 }

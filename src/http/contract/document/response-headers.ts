@@ -23,7 +23,7 @@ const isInference = ({ kind }: Endpoint): boolean => kind === "inference";
 
 const always = (): "always" => "always";
 
-/** With what became a call of the endpoint; what was refused before that has none of them. */
+/** On answers of calls of the endpoint; requests refused before that have none of them. */
 const handled = (_: Endpoint, status: number): "always" | "sometimes" =>
   status === 200 ? "always" : "sometimes";
 
@@ -35,7 +35,7 @@ const where =
   (endpoint: Endpoint, status: number): "always" | "sometimes" | "never" =>
     holds(endpoint, status) ? how : "never";
 
-/** Everything that `x-signalbox-edits` may list, with what each value means. */
+/** Everything that `x-signalbox-edits` may list, with the meaning of each value. */
 export const EDIT_VALUES: Readonly<Record<string, string>> = {
   ...EDITS,
   "stripped:<member>":
