@@ -114,7 +114,7 @@ describe("the shape of the house", () => {
     // Lists of addresses open nothing.
     const lists = /^import \{ BlockList, isIPv4, isIPv6, SocketAddress \} from "node:net";$/m;
     const openers = reached.filter((path) =>
-      /from "(node:sqlite|node:net|node:http|node:https|pg|undici)"/.test(
+      /from "(node:sqlite|node:net|node:http|node:https|pg|h3|undici)"/.test(
         textOf(join(ROOT, path)).replace(lists, ""),
       ),
     );

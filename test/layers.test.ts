@@ -85,6 +85,7 @@ const PURE = new Set(["canon", "decide", "dialects"]);
 
 /** The only folder that may import a package. */
 const OWNERS: Readonly<Record<string, string>> = {
+  h3: "http",
   undici: "dispatch",
   "@open-policy-agent/opa-wasm": "policy",
   jose: "keys",

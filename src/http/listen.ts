@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { createServer, type Server, type IncomingMessage, type ServerResponse } from "node:http";
-import { createServer as createTlsServer, Server as TlsServer } from "node:https";
-import type { SecureContextOptions } from "node:tls";
+import type { Server, IncomingMessage, ServerResponse } from "node:http";
+import type { SecureContextOptions, Server as TlsServer } from "node:tls";
+import { serve } from "h3";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InFlightList } from "../dispatch/concurrency-limiter.ts";
@@ -75,25 +74,34 @@ const FORCE_CLOSE_DELAY = 1_000;
  * @param newRequestId makes ids of answers to bytes that are no request.
  */
 export async function listen(
-  app: App,
+  { framework, handleExact }: App,
   host: string,
   port: number,
   newRequestId: () => string,
   { tls, maxConnections, keepAlive = IDLE_TIME }: ListenOptions = {},
 ): Promise<Listening> {
-  const options = {
-    // Node would itself answer a missing Host, without a body and a request id; `run` refuses it.
-    requireHostHeader: false,
-    maxHeaderSize: HEADER_BYTES,
-    connectionsCheckingInterval: CHECK_INTERVAL,
-  };
-  const node =
-    tls === undefined
-      ? createServer(options, app)
-      : createTlsServer({ ...options, ...secure(tls), handshakeTimeout: HEADERS_TIME }, app);
-  // Not exclusive: workers of one server share its port.
-  node.listen({ host, port, exclusive: false });
-  await once(node, "listening");
+  const server = serve(framework, {
+    hostname: host,
+    port,
+    silent: true,
+    gracefulShutdown: false,
+    // Node would itself answer a missing Host, without a body and a request id; `run` refuses
+    // it. Not exclusive: workers of one server share its port.
+    node: {
+      requireHostHeader: false,
+      exclusive: false,
+      maxHeaderSize: HEADER_BYTES,
+      connectionsCheckingInterval: CHECK_INTERVAL,
+      ...(tls !== undefined && { ...secure(tls), handshakeTimeout: HEADERS_TIME, http2: false }),
+    },
+  });
+  await server.ready();
+  const { server: node, handler } = server.node ?? {};
+  if (!isNodeServer(node) || handler === undefined)
+    throw new Error("server: h3 did not give a node server");
+  node.removeAllListeners("request").on("request", (incoming, response) => {
+    if (!handleExact(incoming, response)) void handler(incoming, response);
+  });
   // Slow headers hold a socket and nothing else; bodies have their own limit (read-body.ts).
   node.headersTimeout = HEADERS_TIME;
   node.requestTimeout = 0;
@@ -104,15 +112,14 @@ export async function listen(
   const answers = new OpenAnswers(node);
   answerUnparsed(node, newRequestId, answers);
   return {
-    url: urlOf(node),
+    url: (server.url ?? "").replace(/\/$/, ""),
     retire: () => answers.retire(),
     close(grace, onGraceOver) {
       answers.retire();
       return drain(node, grace, onGraceOver);
     },
     renewTls(renewed) {
-      if (!(node instanceof TlsServer))
-        throw new Error("server: a certificate for a listener without TLS");
+      if (!isTlsServer(node)) throw new Error("server: a certificate for a listener without TLS");
       node.setSecureContext(secure(renewed));
     },
   };
@@ -122,12 +129,12 @@ function secure({ cert, key }: TlsMaterial): SecureContextOptions {
   return { cert, key, minVersion: "TLSv1.2" };
 }
 
-function urlOf(server: Server | TlsServer): string {
-  const address = server.address();
-  if (address === null || typeof address === "string")
-    throw new Error("server: a listener without a port");
-  const host = address.family === "IPv6" ? `[${address.address}]` : address.address;
-  return `http${server instanceof TlsServer ? "s" : ""}://${host}:${address.port}`;
+function isTlsServer(server: Server): server is Server & TlsServer {
+  return "setSecureContext" in server;
+}
+
+function isNodeServer(value: unknown): value is Server {
+  return typeof value === "object" && value !== null && "closeIdleConnections" in value;
 }
 
 async function drain(

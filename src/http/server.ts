@@ -1,3 +1,4 @@
+import { H3, type H3Event, type HTTPError } from "h3";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { codedError } from "../canon/error-codes.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
@@ -94,21 +95,33 @@ function misspelt(requested: string, endpoints: readonly Endpoint[]): readonly E
   return least > FARTHEST ? [] : endpoints.filter((endpoint) => distanceOf(endpoint) === least);
 }
 
-type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void> | void;
+type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Handles the requests of one listener. */
-export type App = (incoming: IncomingMessage, response: ServerResponse) => void;
+/** Signals to h3 that the node response has been written; the registered symbol that h3 uses. */
+const HANDLED = Symbol.for("h3.handled");
 
-interface Route {
-  readonly method: string;
-  /** Target of most requests. */
-  readonly path: string;
-  readonly target: RegExp;
-  readonly handler: NodeHandler;
+/** Endpoints of one listener. */
+export interface App {
+  /** A route per row of the endpoint table, and a 404 for everything else. */
+  readonly framework: H3;
+  /**
+   * Handles a request whose target is exactly the path of an inference endpoint: only its row can
+   * match, and none of our handlers uses the objects that h3 makes (event, URL, web request and
+   * response).
+   *
+   * @returns false where the framework has to look.
+   */
+  readonly handleExact: (incoming: IncomingMessage, response: ServerResponse) => boolean;
 }
 
-/** A route for each row of the endpoint table, and a 404 for everything else. */
 export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App {
+  // Silent, because h3 prints unhandled errors with their stack otherwise, and a stack can quote a
+  // body. h3 itself also refuses some requests (a path with a broken escape), in a shape of its
+  // own; `onError` answers them in ours.
+  const app = new H3({
+    silent: true,
+    onError: (error, event) => runEvent(runtime, refusedByFramework(runtime, error), event),
+  });
   const validators = new Map<Endpoint, BodyValidator>();
   const operations = new Map<string, SimulatedOperation>();
   for (const endpoint of ENDPOINTS) {
@@ -130,65 +143,24 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
     (endpoint) => endpoint.listener === listener || (console !== null && isOfConsole(endpoint)),
   );
   const unknown = notFound(runtime, served);
-  const malformed = invalidRequest(
-    "malformed_url",
-    "The path is not a valid URL: check its % escapes.",
-  );
-  const routes = served.map((endpoint): Route => {
+  const exact: ExactRoute[] = [];
+  for (const endpoint of served) {
     const { method, path } = endpoint;
     const validate = validators.get(endpoint) ?? null;
     const plain = nodeHandler({ runtime, validate, operations, capacity, console }, endpoint);
     const handler = endpoint.listener === "admin" ? withoutRebinding(runtime, plain) : plain;
-    return { method, path, target: targetOf(path), handler };
-  });
-  if (console !== null) routes.push(...consoleRoutes(runtime, console));
-  return (incoming, response) => {
-    const handler =
-      exactHandler(routes, incoming) ??
-      (isTarget(incoming.url ?? "/")
-        ? (matchingHandler(routes, incoming) ?? unknown)
-        : refuseWith(runtime, malformed));
-    run(runtime, handler, incoming, response).catch(() => response.destroy());
-  };
-}
-
-/**
- * A list and not a map: the engine would internalise the text of each request's target to look it
- * up.
- */
-function exactHandler(
-  routes: readonly Route[],
-  { method, url }: IncomingMessage,
-): NodeHandler | undefined {
-  for (const route of routes)
-    if (route.path === url && route.method === method) return route.handler;
-  return undefined;
-}
-
-function matchingHandler(
-  routes: readonly Route[],
-  { method, url = "/" }: IncomingMessage,
-): NodeHandler | undefined {
-  return routes.find((route) => route.method === method && route.target.test(url))?.handler;
-}
-
-/** RFC 9112 §3.2.2: the target may be a whole URL; its host is ignored. */
-function targetOf(path: string): RegExp {
-  return new RegExp(
-    `^(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#]*)?${path.replaceAll(/\{\w+\}/g, SEGMENT)}(?:[?#]|$)`,
-  );
-}
-
-/** One segment of a path that a URL parser keeps: `..` and a backslash change the path. */
-const SEGMENT = String.raw`(?!(?:\.|%2[Ee]){1,2}(?:[/?#]|$))[^/?#\\]+`;
-
-function isTarget(url: string): boolean {
-  try {
-    decodeURI(new URL(url, "http://signalbox.invalid").pathname);
-    return true;
-  } catch {
-    return false;
+    if (endpoint.kind === "inference") exact.push({ method, path, handler });
+    const guarded = exactPath(unknown, path, handler);
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ":$1"), (event) =>
+      runEvent(runtime, guarded, event),
+    );
   }
+  if (console !== null) addConsole(app, runtime, console, unknown);
+  app.all("/**", (event) => runEvent(runtime, unknown, event));
+  return {
+    framework: app,
+    handleExact: (incoming, response) => handleExact(runtime, exact, incoming, response),
+  };
 }
 
 /** IP literals, localhost, and names that public DNS cannot have. */
@@ -212,22 +184,61 @@ function withoutRebinding(runtime: Runtime, handler: NodeHandler): NodeHandler {
   };
 }
 
+interface ExactRoute {
+  readonly method: string;
+  readonly path: string;
+  readonly handler: NodeHandler;
+}
+
+/**
+ * A list and not a map: the engine would internalise the text of each request's target to look it
+ * up.
+ */
+function handleExact(
+  runtime: Runtime,
+  routes: readonly ExactRoute[],
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  for (const { method, path, handler } of routes) {
+    if (path !== incoming.url || method !== incoming.method) continue;
+    run(runtime, handler, incoming, response).catch(() => response.destroy());
+    return true;
+  }
+  return false;
+}
+
+/**
+ * h3 takes a path with a slash at its end, with dot segments or with escaped letters for the one
+ * without; in OpenAPI, and for a proxy that guards paths in front of us, it is another.
+ */
+function exactPath(unknown: NodeHandler, path: string, handler: NodeHandler): NodeHandler {
+  // RFC 9112 §3.2.2: the target may be a whole URL; its host is not looked at.
+  const target = new RegExp(
+    `^(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#]*)?${path.replaceAll(/\{\w+\}/g, "[^/?#]+")}(?:[?#]|$)`,
+  );
+  return (incoming, response) => {
+    const { url = "/" } = incoming;
+    return (url === path || target.test(url) ? handler : unknown)(incoming, response);
+  };
+}
+
 /** The router's own endpoints beside the page, wherever else they are served. */
 function isOfConsole({ kind, listener }: Endpoint): boolean {
   return kind === "control" && listener === "public";
 }
 
 /** The page is loaded with the first request for it. */
-function consoleRoutes(runtime: Runtime, console: Console): readonly Route[] {
+function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHandler): void {
   const handler: NodeHandler = async (incoming, response) => {
     const { serveConsole } = await import("./console/serve-console.ts");
     await serveConsole(runtime, console, incoming, response);
   };
-  return [
-    ["GET", "/(?:favicon\\.ico)?"],
-    ["GET", "/console(?:/[^?#]*)?"],
-    ["POST", "/console/session(?:/end)?"],
-  ].map(([method = "", path = ""]) => ({ method, path, target: targetOf(path), handler }));
+  for (const path of ["/", "/favicon.ico", "/console", "/console/**"])
+    app.get(path, (event) => runEvent(runtime, handler, event));
+  for (const path of ["/console/session", "/console/session/end"]) {
+    app.post(path, (event) => runEvent(runtime, exactPath(unknown, path, handler), event));
+  }
 }
 
 function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint): NodeHandler {
@@ -243,6 +254,15 @@ function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint
     vary: varyHeadersOf(endpoint),
   };
   return (incoming, response) => handleInference(inference, incoming, response);
+}
+
+async function runEvent(runtime: Runtime, handler: NodeHandler, event: H3Event): Promise<symbol> {
+  const node = event.runtime?.node;
+  const incoming = node?.req;
+  const response = node?.res;
+  if (!isIncoming(incoming) || !isResponse(response)) throw new Error("server: not a node runtime");
+  await run(runtime, handler, incoming, response);
+  return HANDLED;
 }
 
 /**
@@ -277,6 +297,14 @@ function closed(response: ServerResponse): Promise<void> {
   });
 }
 
+function isIncoming(value: unknown): value is IncomingMessage {
+  return typeof value === "object" && value !== null && "headers" in value;
+}
+
+function isResponse(value: unknown): value is ServerResponse {
+  return typeof value === "object" && value !== null && "writeHead" in value;
+}
+
 /** Answers a request that never became a call of an endpoint. */
 function answerError(
   runtime: Runtime,
@@ -294,9 +322,23 @@ function answerError(
   sendError(response, printerAt(incoming.url ?? "/"), error, requestId, common);
 }
 
+function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandler {
+  return (incoming, response) => {
+    const error =
+      status === 400
+        ? invalidRequest("malformed_url", "The path is not a valid URL: check its % escapes.")
+        : internalError();
+    answerError(runtime, incoming, response, error);
+    return Promise.resolve();
+  };
+}
+
 /** Answers every request with one error. */
 function refuseWith(runtime: Runtime, error: ServiceError): NodeHandler {
-  return (incoming, response) => answerError(runtime, incoming, response, error);
+  return (incoming, response) => {
+    answerError(runtime, incoming, response, error);
+    return Promise.resolve();
+  };
 }
 
 function unknownPath(near: string | null): ServiceError {
@@ -328,7 +370,7 @@ function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
         [...id, "content-security-policy", "default-src 'none'"],
         "text/html",
       );
-      return;
+      return Promise.resolve();
     }
     const stored =
       /^\/v1\/(responses(?!\/(input_tokens|compact)($|\?))|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(
@@ -341,5 +383,6 @@ function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
         )
       : unknownPath(nearestPath(incoming.method ?? "", path, served));
     answerError(runtime, incoming, response, error);
+    return Promise.resolve();
   };
 }

@@ -69,6 +69,7 @@ describe("what an installation brings", () => {
     // nothing.
     expect(BUNDLED.filter((name) => dependencies?.[name] !== undefined)).toEqual([]);
     expect(BUNDLED.filter((name) => devDependencies?.[name] !== undefined)).toEqual([
+      "h3",
       "jose",
       "openid-client",
       "undici",

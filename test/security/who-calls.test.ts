@@ -17,7 +17,6 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/cli/serve/traffic.ts": "this server itself, where --traffic is given",
   "src/cli/serve/options.ts": "calls none: reads the address to listen at",
   "src/server/tls.ts": "calls none: reads the certificate",
-  "src/http/listen.ts": "calls none: listens",
   "src/dispatch/provider-client.ts": "providers, by routes.yaml, each address judged",
   "src/dispatch/connections.ts": "providers, by routes.yaml, through the former",
   "src/dispatch/credentials/aws-signer.ts": "AWS, by the environment",

@@ -56,7 +56,7 @@ export async function startTestServer(
   const key = async (
     workspace: string,
     scopes: readonly Scope[],
-    { expiresAt = Date.now() + 600_000, limits = null }: Partial<NewKey> = {},
+    { expiresAt = Date.now() + 60_000, limits = null }: Partial<NewKey> = {},
   ): Promise<string> => {
     const made = createKey(
       { workspace, scopes, owner: "test", expiresAt, limits, createdBy: "test" },

@@ -4,9 +4,12 @@
  * bill of materials list them as they list `dependencies`.
  */
 export const BUNDLED: readonly string[] = [
+  "h3",
   "jose",
   "oauth4webapi",
   "openid-client",
+  "rou3",
+  "srvx",
   "undici",
   "yaml",
   // Of the console's page.

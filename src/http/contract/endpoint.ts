@@ -23,7 +23,7 @@ export const TAGS = {
 
 export interface EndpointFacts {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Path as in OpenAPI: `{name}` for a parameter. */
+  /** Path in the form that h3 and OpenAPI share: `{name}` for a parameter. */
   readonly path: string;
   readonly id: string;
   readonly summary: string;
