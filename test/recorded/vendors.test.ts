@@ -179,7 +179,7 @@ describe.skipIf(recordings === null)(
             const provider = { ...target.provider, flags: names };
             return chatSurface.relay.edit(parsed, target.endpoint, provider, "forward", NO_EDITS);
           };
-          const { body, dropped = [], stripped } = edit(flags);
+          const { body, dropped, stripped } = edit(flags);
           const changes = [
             ...dropped,
             ...stripped.filter((name) => !edit([]).stripped.includes(name)),
