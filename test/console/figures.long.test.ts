@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EMPTY } from "./answers/all.ts";
-import { decisionList, decisionOf } from "./answers/decisions.ts";
+import { decisionLine, decisionList, decisionOf, REFUSED } from "./answers/decisions.ts";
 import {
   HEALTH,
   KEY_BUDGET,
@@ -172,7 +172,6 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
   });
 
   test("the last hour is drawn by minute, and a promoted revision is no candidate", async () => {
-    const earlier = stage.server.requests.length;
     const page = await stage.open("#/?window=1h", {
       ...READS,
       "GET /v1/governance/summary": ({ query }) => ({
@@ -181,8 +180,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     });
     await page.getByRole("heading", { name: "Requests by minute" }).waitFor();
     const byMinute = (): number =>
-      stage.server.requests.slice(earlier).filter(({ query }) => query.get("group_by") === "minute")
-        .length;
+      stage.server.requests.filter(({ query }) => query.get("group_by") === "minute").length;
     await expect.poll(byMinute).toBe(2);
     expect(await page.getByText("would newly deny").count()).toBe(0);
   });
@@ -223,7 +221,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await expect.poll(() => Date.parse(startOf()) - first).toBeGreaterThanOrEqual(3_000_000);
   });
 
-  test("a lost replica and a degraded store come before everything else, also where the store answers nothing", async () => {
+  test("a degraded store comes first and a lost replica after what is red, also where the store answers nothing", async () => {
     const lost = {
       started_at: "2026-11-21T22:00:00.000Z",
       seen_at: "2026-11-24T01:40:00.000Z",
@@ -243,7 +241,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await expect.poll(() => attention.getByRole("listitem").count()).toBe(6);
     const concerns = await attention.getByRole("listitem").allTextContents();
     expect(concerns[0]).toContain("evidence store does not take records");
-    expect(concerns[1]).toContain("replica lost");
+    expect(concerns[2]).toContain("replica lost");
     const replicas = page
       .getByRole("region", { name: "Processes that write the shared store" })
       .locator("tbody tr");
@@ -385,7 +383,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(stage.complaints).toEqual([]);
   });
 
-  test("budgets of keys have the name of their key, and one line for all on the overview", async () => {
+  test("budgets of keys have the name of their key, and each its line on the overview", async () => {
     const spent = { ...KEY_BUDGET, key: "k00000000001", spent_usd: 2.1 };
     const budgets = [...spend(null).budgets, KEY_BUDGET, spent];
     const answers: Answers = {
@@ -408,7 +406,16 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       "#/decisions?outcome=refuse&reason=budget_exhausted&key=k00000000001",
     );
     const overview = await stage.open("#/", answers, { now: "2026-11-24T02:00:00Z" });
-    await overview.getByText("2 budgets of keys spent, or will not last").waitFor();
+    const attention = overview.getByRole("region", { name: "Needs attention" });
+    await attention.getByText(/^search, key checkout usd\/day: .* will be spent about/).waitFor();
+    const concerns = await attention.getByRole("listitem").allTextContents();
+    // Red ones first.
+    expect(concerns.slice(0, 2)).toEqual([
+      expect.stringContaining("rate limited"),
+      expect.stringMatching(
+        /^budget spent search, key k00000000001 .*\$2\.10 of \$2\.00, refuses now, renewed/,
+      ),
+    ]);
     expect(stage.complaints).toEqual([]);
   });
 
@@ -460,38 +467,104 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(stage.complaints).toEqual([]);
   });
 
-  test("a budget is not shown as well beside refusals by budgets, which are counted by reason", async () => {
-    const page = await stage.open(
-      "#/spend?window=24h",
-      {
-        ...READS,
-        "GET /v1/governance/summary": ({ query }) => {
-          const by = query.get("group_by");
-          const all = summary(by);
-          const reasons = { budget_exhausted: 11, requests_per_minute: 4, invalid_api_key: 9 };
-          const groups = Object.entries(reasons).map(([reason_code, refused]) => ({
-            group: { reason_code, workspace: "search" },
-            ...measures(refused, { refused }),
-          }));
-          return { body: by === "reason_code,workspace" ? { ...all, groups } : all };
-        },
+  describe("requests that the budget of a key refused, which has a little left", () => {
+    const now = "2026-11-24T02:00:00Z";
+    const key = KEY_BUDGET.key;
+    const lines = [58, 50, 6].map((minute, at) => ({
+      ...decisionLine(at),
+      id: `req_refused${at}`,
+      at: `2026-11-24T01:${String(minute).padStart(2, "0")}:00.000Z`,
+      outcome: "refuse" as const,
+      reason: "exceeds_remaining_budget",
+      key,
+      repeated: at === 0 ? 9 : 1,
+    }));
+    const before = { ...lines[0], at: "2026-11-23T23:00:00.000Z" };
+    const reasons = { exceeds_remaining_budget: 11, requests_per_minute: 4, invalid_api_key: 9 };
+    const groups = Object.entries(reasons).map(([reason_code, refused]) => ({
+      group: { reason_code, workspace: "search" },
+      ...measures(refused, { refused }),
+    }));
+    const verdict = { policy: null, constraint: null, denied: 0, refused: 0 };
+    const verdicts = [
+      { ...verdict, reason_code: "model_not_found", denied: 14 },
+      { ...verdict, reason_code: "exceeds_remaining_budget", refused: 11 },
+    ];
+    const refusedBy = (subject: "key" | "workspace"): Answers => ({
+      ...READS,
+      "GET /v1/spend": ({ query }) => ({
+        body: spend(query.get("group_by"), {
+          budgets: [...spend(null).budgets, { ...KEY_BUDGET, spent_usd: 1.9 }],
+        }),
+      }),
+      "GET /v1/keys": {
+        body: keyPage([serviceKey(1, { id: key ?? "", name: "checkout" })], null, 1),
       },
-      { now: "2026-11-24T02:00:00Z" },
-    );
-    const rows = page
-      .getByRole("region", { name: "Refused by limits in this time span" })
-      .locator("tbody tr");
-    await expect
-      .poll(() => rows.allTextContents())
-      .toEqual(["budget_exhaustedsearch11", "requests_per_minutesearch4"]);
-    expect(await rows.first().getByRole("link").getAttribute("href")).toBe(
-      "#/decisions?outcome=refuse&reason=budget_exhausted&since=24",
-    );
-    const lasting = page.getByRole("region", { name: "Budgets" }).locator("tbody tr").nth(1);
-    expect(await lasting.textContent()).toContain("11 refused, by this budget or one of a key");
-    expect(await lasting.locator(".badge.good").count()).toBe(0);
-    await page.getByText("Of keys, the hundred are listed").waitFor();
-    expect(stage.complaints).toEqual([]);
+      "GET /v1/decisions": ({ query }) => ({
+        body: {
+          ...decisionList(0),
+          data: query.get("reason") === "exceeds_remaining_budget" ? [...lines, before] : [],
+        },
+      }),
+      "GET /v1/decisions/*": {
+        body: { ...REFUSED, key, limit: REFUSED.limit && { ...REFUSED.limit, subject } },
+      },
+      "GET /v1/governance/summary": ({ query }) => {
+        const by = query.get("group_by");
+        const all = summary(by, [], { totals: measures(240), verdicts });
+        return { body: by === "reason_code,workspace" ? { ...all, groups } : all };
+      },
+    });
+
+    test("spend has them in the row of the key, without a forecast, and not in the workspace's", async () => {
+      const page = await stage.open("#/spend?window=24h", refusedBy("key"), { now });
+      const reasonRows = page
+        .getByRole("region", { name: "Refused by limits in this time span" })
+        .locator("tbody tr");
+      await expect
+        .poll(() => reasonRows.allTextContents())
+        .toEqual(["exceeds_remaining_budgetsearch11", "requests_per_minutesearch4"]);
+      const rows = page.getByRole("region", { name: "Budgets" }).locator("tbody tr");
+      await expect
+        .poll(async () => (await rows.allTextContents())[0])
+        .toMatch(/^refusing nowsearchcheckout.*\$1\.90\$2\.00–11 refused since .*06, last .*58:00/);
+      expect(await rows.first().locator(".badge.stop").count()).toBe(1);
+      expect(await rows.first().getByRole("link").getAttribute("href")).toBe(
+        `#/decisions?outcome=refuse&reason=exceeds_remaining_budget&key=${key}`,
+      );
+      expect(await rows.nth(2).textContent()).toMatch(/^lasts.*not before it is renewed/);
+      expect(await rows.nth(2).locator(".badge.good").count()).toBe(1);
+      expect(stage.complaints).toEqual([]);
+    });
+
+    test("a workspace's budget that lasts is not shown as well beside its own refusals", async () => {
+      const page = await stage.open("#/spend?window=24h", refusedBy("workspace"), { now });
+      const row = page.getByRole("region", { name: "Budgets" }).locator("tbody tr").nth(2);
+      await expect.poll(() => row.textContent()).toMatch(/^lasts.*11 refused since/);
+      expect(await row.locator(".badge.good").count()).toBe(0);
+      expect(stage.complaints).toEqual([]);
+    });
+
+    test("the overview has one line for them, and one for models that were not found", async () => {
+      const page = await stage.open("#/", refusedBy("key"), { now });
+      const attention = page.getByRole("region", { name: "Needs attention" });
+      const all = () => attention.getByRole("listitem").allTextContents();
+      await expect
+        .poll(all)
+        .toContainEqual(
+          expect.stringMatching(
+            /^budget refuses search, key checkout usd\/day: \$1\.90 of \$2\.00, 11 refused since .*06, last .*58:00, renewed/,
+          ),
+        );
+      const concerns = await all();
+      expect(concerns.filter((each) => each.includes("refuse"))).toHaveLength(1);
+      expect(concerns).toContainEqual("denied 14 of 240 requests not served: model not found");
+      const tones = await attention
+        .locator(".badge")
+        .evaluateAll((badges) => badges.map((badge) => badge.classList.contains("stop")));
+      expect(tones.toSorted((left, right) => Number(right) - Number(left))).toEqual(tones);
+      expect(stage.complaints).toEqual([]);
+    });
   });
 
   test("spend is distinguished by several at once, and a provider excludes keys and routes", async () => {

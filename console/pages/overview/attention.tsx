@@ -1,5 +1,13 @@
 import type { ComponentChildren } from "preact";
-import type { Budget, Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
+import type {
+  Budget,
+  DecisionLine,
+  Health,
+  KeyList,
+  ServerStatus,
+  Spend,
+  Summary,
+} from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
 import { Badge, Code, Name, Sentence, type Tone } from "../../components/text.tsx";
 import { counted, dollars, whole, humanise } from "../../format/amounts.ts";
@@ -11,8 +19,10 @@ import { expiresSoon } from "../keys/expiry.ts";
 import { secondChoices, ServedInstead } from "../second-choice.tsx";
 import { startOf, STEPS } from "../window.ts";
 import { linkToVerdict } from "./verdicts.tsx";
-import { isSpent, lasts, RefusedSince, runsOutAt } from "../spend/budgets.tsx";
+import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
+import { isNearlySpent, isRefusing, isSpent, lasts, runsOutAt } from "../spend/budgets.tsx";
 import { BUDGET_REASONS } from "../spend/refusals.tsx";
+import { RefusedTimes, useRefusedBy, type RefusedBy } from "../spend/refused-by.tsx";
 
 /** Something that a person should look at. */
 interface Concern {
@@ -20,17 +30,18 @@ interface Concern {
   readonly tone: Tone;
   readonly kind: string;
   readonly text: ComponentChildren;
+  /** When it was last seen, milliseconds since the epoch; absent: it is so now. */
+  readonly at?: number;
 }
 
 /**
- * Failed requests of a route in an hour that a person should see: fewer, or a smaller share, are
+ * Requests that failed, or named no model, that a person should see: fewer, or a smaller share, are
  * for the charts.
  */
 const MANY_FAILED = 3;
 const MUCH_FAILED = 0.05;
-
-/** A budget is near its end where it would be spent before its window is over, or nearly is. */
-const NEARLY = 0.9;
+const isMany = (count: number, requests: number): boolean =>
+  count >= MANY_FAILED && count >= MUCH_FAILED * requests;
 
 /** Answers that have come so far; the others are `null`. */
 interface Known {
@@ -44,19 +55,34 @@ interface Known {
   readonly keys: KeyList | null;
 }
 
-/** The worst first. */
-function concernsOf({ status, health, summary, lastHour, spend, keys }: Known): readonly Concern[] {
-  return [
+/** The worst first, and of those the newest. */
+function concernsOf(
+  { status, health, summary, lastHour, spend, keys }: Known,
+  refusedBy: RefusedBy,
+  names: KeyNames,
+): readonly Concern[] {
+  const budgets = spend?.budgets ?? [];
+  const concerns: readonly Concern[] = [
     ...[...new Set([...(status?.degraded ?? []), ...(health?.degraded ?? [])])].map(ofDegraded),
     ...(health === null ? [] : ofHealth(health)),
-    ...(lastHour === null ? [] : ofRoutes(lastHour)),
-    ...(lastHour === null ? [] : ofSecondChoices(lastHour)),
-    ...(summary === null ? [] : ofRefusals(summary)),
-    ...ofBudgets(spend?.budgets ?? [], Date.now()),
-    ...(summary === null ? [] : candidatesOf(summary).flatMap(ofShadow)),
+    ...(lastHour === null ? [] : [...ofRoutes(lastHour), ...ofSecondChoices(lastHour)]),
+    ...budgets.filter(isNearlySpent).map((budget) => ofBudget(budget, refusedBy(budget), names)),
+    ...(summary === null
+      ? []
+      : ofVerdicts(
+          summary,
+          budgets.some((each) => isRefusing(each, refusedBy)),
+        )),
+    ...(summary === null ? [] : candidatesOf(summary).map(ofShadow)),
     ...(keys === null ? [] : ofKeys(keys)),
   ];
+  const rank = ({ tone }: Concern): number => (tone === "stop" ? 0 : 1);
+  return concerns.toSorted(
+    (left, right) => rank(left) - rank(right) || (right.at ?? NOW) - (left.at ?? NOW),
+  );
 }
+
+const NOW = Number.MAX_SAFE_INTEGER;
 
 /** Meaning of each degraded part, and where to look. */
 const PARTS: Readonly<Record<string, string>> = {
@@ -159,11 +185,12 @@ function incidentsOf(
 
 function ofRoutes(summary: Summary): readonly Concern[] {
   return incidentsOf(summary, ({ ended }) => ended?.terminals.failed ?? 0)
-    .filter(({ count, requests }) => count >= MANY_FAILED && count >= MUCH_FAILED * requests)
+    .filter(({ count, requests }) => isMany(count, requests))
     .map(({ route, requests, count, from, until, isOver }) => ({
       key: `route ${route}`,
       tone: isOver ? "widen" : "stop",
       kind: isOver ? "failed" : "failing",
+      at: until,
       text: (
         <a href={link(["decisions"], { route, terminal: "failed", since: "1" })}>
           <Name of={route} />: {whole(count)} of {counted(requests, "request")} failed{" "}
@@ -196,106 +223,96 @@ function ofSecondChoices(summary: Summary): readonly Concern[] {
     }));
 }
 
-/** One line for each budget of a workspace, and one for all budgets of keys. */
-function ofBudgets(budgets: readonly Budget[], now: number): readonly Concern[] {
-  const ending = budgets.filter(
-    (budget) => !lasts(budget) || budget.spent_usd >= NEARLY * budget.limit_usd,
-  );
-  const keyed = ending.filter(({ key }) => key !== null);
-  return [
-    ...ending.filter(({ key }) => key === null).map((budget) => ofBudget(budget, now)),
-    ...(keyed.length === 0
-      ? []
-      : [
-          {
-            key: "budgets of keys",
-            tone: keyed.some(isSpent) ? ("stop" as const) : ("widen" as const),
-            kind: "budget",
-            text: (
-              <a href={link(["spend"])}>
-                {counted(keyed.length, "budget of a key", "budgets of keys")} spent, or will not
-                last
-              </a>
-            ),
-          },
-        ]),
-  ];
-}
-
-function ofBudget(budget: Budget, now: number): Concern {
-  const { name, workspace, limit_usd, spent_usd, window_end } = budget;
-  const end = runsOutAt(budget, now);
+function ofBudget(budget: Budget, refused: readonly DecisionLine[], names: KeyNames): Concern {
+  const { name, workspace, key, limit_usd, spent_usd, window_end } = budget;
+  const [last] = refused;
   const isOver = isSpent(budget);
+  const refuses = isOver || last !== undefined;
+  const end = refuses ? null : runsOutAt(budget, Date.now());
   return {
-    key: `budget ${workspace} ${name}`,
-    tone: isOver ? "stop" : "widen",
-    kind: isOver ? "budget spent" : "budget",
+    key: `budget ${workspace} ${key} ${name}`,
+    tone: refuses ? "stop" : "widen",
+    kind: isOver ? "budget spent" : refuses ? "budget refuses" : "budget",
+    ...(last !== undefined && { at: Date.parse(last.at) }),
     text: (
       <a href={link(["spend"])}>
-        <Name of={workspace} /> <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
-        {isOver ? (
+        <Name of={workspace} />
+        {key === null ? null : (
           <>
-            {", "}
-            <RefusedSince budget={budget} />, renewed <Time at={window_end} short />
+            , key <KeyName of={key} names={names} />
           </>
-        ) : end === null ? (
+        )}{" "}
+        <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
+        {refuses ? (
           <>
-            {lasts(budget) ? ", renewed " : ", will not last until "}
-            <Time at={window_end} />
+            , <RefusedTimes of={refused} />
           </>
-        ) : (
-          <>
-            , will be spent about <Time at={end} short />
-          </>
-        )}
+        ) : null}
+        {end !== null
+          ? ", will be spent about "
+          : refuses || lasts(budget)
+            ? ", renewed "
+            : ", will not last until "}
+        <Time at={end ?? window_end} short />
       </a>
     ),
   };
 }
 
-/** Requests that budgets refused within the window, spent or nearly: money stops work. */
-function ofRefusals({ verdicts }: Summary): readonly Concern[] {
+const isBudgetRefusal = ({ reason_code, refused }: Summary["verdicts"][number]): boolean =>
+  refused > 0 && BUDGET_REASONS.includes(reason_code ?? "");
+
+/**
+ * Refusals by budgets, unless a budget has its own line; and clients that name a model which their
+ * workspace does not have.
+ */
+function ofVerdicts(
+  { verdicts, totals: { requests } }: Summary,
+  budgetRefuses: boolean,
+): readonly Concern[] {
   return verdicts
-    .filter(({ reason_code, refused }) => refused > 0 && BUDGET_REASONS.includes(reason_code ?? ""))
+    .filter((verdict) =>
+      isBudgetRefusal(verdict)
+        ? !budgetRefuses
+        : verdict.reason_code === "model_not_found" && isMany(verdict.denied, requests),
+    )
     .map((verdict) => ({
-      key: `refused ${verdict.reason_code}`,
-      tone: "stop",
-      kind: "budget",
+      key: `verdict ${verdict.reason_code}`,
+      tone: verdict.refused > 0 ? "stop" : "widen",
+      kind: verdict.refused > 0 ? "budget" : "denied",
       text: (
         <a href={linkToVerdict(verdict, "")}>
-          {counted(verdict.refused, "request")} refused: {humanise(verdict.reason_code ?? "")}
+          {whole(verdict.denied + verdict.refused)} of {counted(requests, "request")} not served:{" "}
+          {humanise(verdict.reason_code ?? "")}
         </a>
       ),
     }));
 }
 
-/** Revisions that are in shadow now: a promoted one is no candidate any more. */
+/** Revisions in shadow that would newly deny requests: a promoted one is no candidate any more. */
 function candidatesOf({ shadows, policies }: Summary): Summary["shadows"] {
   const current = new Map(policies.map(({ id, stored }) => [id, stored?.candidate?.revision]));
-  return shadows.filter(({ policy, revision }) => current.get(policy) === revision);
+  return shadows.filter(
+    ({ policy, revision, newly_denied }) => newly_denied > 0 && current.get(policy) === revision,
+  );
 }
 
-function ofShadow({
+const ofShadow = ({
   policy,
   revision,
   newly_denied,
   judged,
-}: Summary["shadows"][number]): readonly Concern[] {
-  if (newly_denied === 0) return [];
-  return [
-    {
-      key: `policy ${policy} ${revision}`,
-      tone: "widen",
-      kind: "candidate",
-      text: (
-        <a href={link(["policies", policy])}>
-          <Name of={policy} /> {revision} would newly deny {whole(newly_denied)} of{" "}
-          {counted(judged, "request")}
-        </a>
-      ),
-    },
-  ];
-}
+}: Summary["shadows"][number]): Concern => ({
+  key: `policy ${policy} ${revision}`,
+  tone: "widen",
+  kind: "candidate",
+  text: (
+    <a href={link(["policies", policy])}>
+      <Name of={policy} /> {revision} would newly deny {whole(newly_denied)} of{" "}
+      {counted(judged, "request")}
+    </a>
+  ),
+});
 
 /** One line for all keys. */
 function ofKeys({ data, has_more }: KeyList): readonly Concern[] {
@@ -328,7 +345,9 @@ const MOST = 12;
 
 /** A line if all is well, otherwise a list. The line names only checks whose answer was read. */
 export function AttentionPanel({ of }: { readonly of: Known }) {
-  const concerns = concernsOf(of);
+  const isRefused = of.summary?.verdicts.some(isBudgetRefusal) === true;
+  const refusedBy = useRefusedBy(isRefused ? (of.summary?.window.start ?? null) : null);
+  const concerns = concernsOf(of, refusedBy, useKeyNames());
   const { health, summary, status, spend, keys } = of;
   if (concerns.length === 0) {
     const checks = [

@@ -1,19 +1,20 @@
 import { withQuery } from "../../api/client.ts";
 import { mayManageKeys } from "../../api/session-state.ts";
-import type { Budget, Spend, Summary } from "../../api/types.ts";
+import type { Budget, Spend } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Chart } from "../../components/chart.tsx";
 import { Panel } from "../../components/panel.tsx";
 import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { dollars, share, whole } from "../../format/amounts.ts";
+import { ABSENT, dollars, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { KeyName, useKeyNames } from "../keys/key-names.tsx";
 import { startOf, STEPS } from "../window.ts";
-import { BUDGET_REASONS, refusedByBudgets, RefusalsTable, type Refusal } from "./refusals.tsx";
+import { BUDGET_REASONS, RefusalsTable, type Refusal } from "./refusals.tsx";
+import { RefusedTimes, useRefusedBy, type RefusedBy } from "./refused-by.tsx";
 
 type Amounts = Pick<Budget, "limit_usd" | "spent_usd" | "projected_usd" | "window_end">;
 
@@ -22,6 +23,16 @@ export const isSpent = ({ spent_usd, limit_usd }: Amounts): boolean => spent_usd
 /** True if it lasts to the end of its window at the pace so far, or that is not known yet. */
 export const lasts = (budget: Amounts): boolean =>
   !isSpent(budget) && (budget.projected_usd === null || budget.projected_usd <= budget.limit_usd);
+
+/** A budget of which this share is spent is near its end. */
+const NEARLY = 0.9;
+
+export const isNearlySpent = (budget: Amounts): boolean =>
+  !lasts(budget) || budget.spent_usd >= NEARLY * budget.limit_usd;
+
+/** True if it refuses requests now: those that it refused while much was left were too large. */
+export const isRefusing = (budget: Budget, refusedBy: RefusedBy): boolean =>
+  isSpent(budget) || (isNearlySpent(budget) && refusedBy(budget).length > 0);
 
 /**
  * When a budget that does not last is spent, at the pace so far; `null` where that is not known, as
@@ -34,47 +45,6 @@ export function runsOutAt(budget: Amounts, now: number): number | null {
   const left = Date.parse(window_end) - now;
   if (projected_usd === null || lasts(budget) || isSpent(budget) || left <= 0) return null;
   return now + (left * (limit_usd - spent_usd)) / (projected_usd - spent_usd);
-}
-
-/** Since when a spent budget refuses, and how many requests, of its workspace. */
-export function RefusedSince({
-  budget: { workspace, window_start },
-}: {
-  readonly budget: Pick<Budget, "workspace" | "window_start">;
-}) {
-  const month = new Date(Date.now() - 30 * 86_400_000).toISOString();
-  const start = window_start > month ? window_start : month;
-  const hours = useResource<Summary>(
-    withQuery("/v1/governance/summary", { start, group_by: "reason_code,hour" }),
-    60_000,
-    workspace,
-  );
-  const refusing = (hours.value?.groups ?? []).filter(({ group }) =>
-    BUDGET_REASONS.includes(groupLabel(group, "reason_code") ?? ""),
-  );
-  const count = refusing.reduce((sum, { refused }) => sum + refused, 0);
-  const first = startOf(refusing[0]?.group ?? {}, "hour");
-  // The minute is known for three hours.
-  const isRecent = Date.now() / 1_000 - first < 3 * STEPS.hour - STEPS.minute;
-  const minutes = useResource<Summary>(
-    isRecent
-      ? withQuery("/v1/governance/summary", {
-          start: new Date(first * 1_000).toISOString(),
-          group_by: "minute",
-        })
-      : null,
-    60_000,
-    workspace,
-  );
-  const minute = minutes.value?.groups.find(({ refused }) => refused > 0);
-  const since = minute === undefined ? first : startOf(minute.group, "minute");
-  if (hours.value === null) return <>requests are refused</>;
-  if (count === 0) return <>nothing refused yet</>;
-  return (
-    <>
-      refuses since <Time at={since * 1_000} short /> ({whole(count)})
-    </>
-  );
 }
 
 /** Budgets that are drawn at most, and the share that has to be used: others have a flat line. */
@@ -148,40 +118,46 @@ function BurnDown({ budget }: { readonly budget: Budget }) {
 /**
  * Budgets, those that end first at the top, and the requests that limits refused.
  *
- * @param refusals of the time span of the page. @param since its hours.
+ * @param refusals of the time span of the page. @param start of it, RFC 3339. @param since its hours.
  * @param now milliseconds since the epoch.
  */
 export function BudgetsPanel({
   budgets,
   refusals,
+  start,
   since,
   now,
 }: {
   readonly budgets: readonly Budget[];
   readonly refusals: readonly Refusal[];
+  readonly start: string;
   readonly since: string;
   readonly now: number;
 }) {
   const names = useKeyNames();
+  const refusedBy = useRefusedBy(
+    refusals.some(({ reason }) => BUDGET_REASONS.includes(reason)) ? start : null,
+  );
   const rank = (budget: Budget): number =>
-    isSpent(budget) ? 0 : lasts(budget) ? Number.MAX_SAFE_INTEGER : (runsOutAt(budget, now) ?? 1);
+    isRefusing(budget, refusedBy)
+      ? 0
+      : lasts(budget)
+        ? Number.MAX_SAFE_INTEGER
+        : (runsOutAt(budget, now) ?? 1);
   const ranked = budgets.toSorted((left, right) => rank(left) - rank(right));
   const drawn = ranked
     .filter(({ key }) => key === null)
     .filter((each) => !lasts(each) || each.spent_usd >= WORTH_DRAWING * each.limit_usd)
     .slice(0, MOST_DRAWN);
-  // Refusals are counted by workspace.
-  const refusedBy = ({ key, workspace }: Budget): number =>
-    key === null ? refusedByBudgets(refusals, workspace) : 0;
   const columns: readonly Column<Budget>[] = [
     {
       head: "State",
       cell: (budget) => {
         if (isSpent(budget)) return <Badge tone="stop">spent</Badge>;
+        if (isRefusing(budget, refusedBy)) return <Badge tone="stop">refusing now</Badge>;
         // Green beside refusals would be read as "all is well".
-        const isRefusing = refusedBy(budget) > 0;
         return lasts(budget) ? (
-          <Badge tone={isRefusing ? "quiet" : "good"}>lasts</Badge>
+          <Badge tone={refusedBy(budget).length > 0 ? "quiet" : "good"}>lasts</Badge>
         ) : (
           <Badge tone="widen">will not last</Badge>
         );
@@ -213,23 +189,28 @@ export function BudgetsPanel({
     },
     numbers("Spent", ({ spent_usd }) => dollars(spent_usd)),
     numbers("Limit", ({ limit_usd }) => dollars(limit_usd)),
-    numbers("Projected", ({ projected_usd }) =>
-      projected_usd === null ? <small>too early</small> : dollars(projected_usd),
+    numbers("Projected", (budget) =>
+      isRefusing(budget, refusedBy) ? (
+        ABSENT
+      ) : budget.projected_usd === null ? (
+        <small>too early</small>
+      ) : (
+        dollars(budget.projected_usd)
+      ),
     ),
     {
       head: "Stops requests",
       cell: (budget) => {
         const { key } = budget;
-        if (isSpent(budget)) {
+        const refused = refusedBy(budget);
+        if (isSpent(budget) || refused.length > 0) {
+          const reason = refused[0]?.reason ?? "budget_exhausted";
           return (
-            <a href={link(["decisions"], { outcome: "refuse", reason: "budget_exhausted", key })}>
-              {key === null ? <RefusedSince budget={budget} /> : "refuses now"}
+            <a class="wrap" href={link(["decisions"], { outcome: "refuse", reason, key })}>
+              <RefusedTimes of={refused} />
             </a>
           );
         }
-        const refused = refusedBy(budget);
-        if (lasts(budget) && refused > 0)
-          return <span class="wrap">{whole(refused)} refused, by this budget or one of a key</span>;
         if (lasts(budget)) return <small>not before it is renewed</small>;
         const at = runsOutAt(budget, now);
         return at === null ? (

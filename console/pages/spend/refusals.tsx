@@ -37,12 +37,6 @@ export const refusalsOf = (summary: Summary | null): readonly Refusal[] =>
     .filter(({ reason, refused }) => refused > 0 && LIMIT_REASONS.includes(reason))
     .toSorted((left, right) => right.refused - left.refused);
 
-/** Requests of a workspace that budgets refused, of the workspace itself or of its keys. */
-export const refusedByBudgets = (refusals: readonly Refusal[], workspace: string): number =>
-  refusals
-    .filter((each) => each.workspace === workspace && BUDGET_REASONS.includes(each.reason))
-    .reduce((sum, { refused }) => sum + refused, 0);
-
 /** @param since hours, for the filter of the decisions. */
 export function RefusalsTable({
   refusals,

@@ -59,17 +59,9 @@ export function SpendPage() {
   });
   const resource = useResource<Spend>(span === null ? null : path, 30_000);
   const before = useResource<Spend>(
-    chosen.before === null ? null : withQuery("/v1/spend", { ...chosen.before, ...inWorkspaces() }),
-  );
-  // Days have no day before of the same name.
-  const groupsBefore = useResource<Spend>(
-    chosen.before === null || by.includes("day")
+    chosen.before === null
       ? null
-      : withQuery("/v1/spend", {
-          ...chosen.before,
-          group_by: by.join(","),
-          ...inWorkspaces(),
-        }),
+      : withQuery("/v1/spend", { ...chosen.before, group_by: by.join(","), ...inWorkspaces() }),
   );
   const reasons = useResource<Summary>(
     span === null || !hasScope("governance:read")
@@ -100,6 +92,7 @@ export function SpendPage() {
             <BudgetsPanel
               budgets={spend.budgets}
               refusals={refusalsOf(reasons.value)}
+              start={chosen.start}
               since={sinceOf(chosen)}
               now={Date.now()}
             />
@@ -139,7 +132,12 @@ export function SpendPage() {
                     </span>
                   }
                 >
-                  <Groups spend={spend} before={groupsBefore.value} dimensions={dimensions} />
+                  {/* Days have no day before of the same name. */}
+                  <Groups
+                    spend={spend}
+                    before={by.includes("day") ? null : before.value}
+                    dimensions={dimensions}
+                  />
                 </Panel>
               </>
             )}
