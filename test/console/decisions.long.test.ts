@@ -229,6 +229,30 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
+    test("a denial without a candidate has no panels that are empty", async () => {
+      const denied = {
+        ...DECISION,
+        outcome: "deny",
+        terminal: "denied",
+        reason: "model_not_found",
+        plan: [],
+        calls: [],
+        explain: null,
+      };
+      const page = await stage.open(`#/decisions/${DECISION.id}`, {
+        ...KEYS,
+        "GET /v1/decisions/*": ({ path }) => ({
+          body: path.endsWith("/explanation") ? { ...EXPLANATION, explanation: null } : denied,
+        }),
+      });
+      await page.getByRole("heading", { name: "Why it was denied" }).waitFor();
+      await page.getByText(DECISION.table_revision.slice(0, 12)).waitFor();
+      const titles = await page.getByRole("heading", { level: 2 }).allTextContents();
+      expect(titles).not.toContain("Candidates and attempts");
+      expect(titles).not.toContain("Repeat the decision");
+      expect(stage.complaints).toEqual([]);
+    });
+
     test("a request that a limit refused shows whose limit, its size, what was used, and its renewal", async () => {
       const page = await stage.open("#/decisions/req_refused", {
         "GET /v1/decisions/*": { body: REFUSED },

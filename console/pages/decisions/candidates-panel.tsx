@@ -38,6 +38,7 @@ export function CandidatesPanel({
   // record is shown.
   const explanation = value !== null && isExact(value) ? explained : null;
   const lines = candidateLines(decision, explanation);
+  if (lines.length === 0 && explained === null && failure === null) return null;
   const isRefused = decision.outcome === "refuse";
   const skipped = new Map(decision.skipped.map(({ endpoint, reason }) => [endpoint, reason]));
   return (

@@ -88,6 +88,8 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Key", <KeyName key="key" of={decision.key} names={names} />],
             ["Environment", <Name key="environment" of={decision.environment} />],
             ["Finish reason", decision.finish === null ? null : humanise(decision.finish)],
+            ["Routing table", <Code key="table" of={decision.table_revision} short={12} />],
+            ["Policy set", <Code key="set" of={decision.policy_set} />],
           ]}
         />
       </Panel>
@@ -107,10 +109,6 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
             ["Read from cache", whole(decision.cache_read_tokens)],
             ["Reasoning", whole(decision.reasoning_tokens)],
             ["Cost, by list price", costOf(decision)],
-            [
-              "Prices of routing table",
-              <Code key="prices" of={decision.table_revision} short={12} />,
-            ],
           ]}
         />
         {decision.estimated ? (
@@ -142,19 +140,11 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
           <Command title="Preferences of the caller" text={JSON.stringify(decision.preferences)} />
         )}
       </Panel>
-      <Panel title="Repeat the decision">
-        {decision.explain === null ? (
-          <p>The record does not say enough to repeat it with a command.</p>
-        ) : (
+      {decision.explain === null ? null : (
+        <Panel title="Repeat the decision">
           <Command title="In the folder of routes.yaml" text={decision.explain} />
-        )}
-        <Facts
-          rows={[
-            ["Routing table", <Code key="table" of={decision.table_revision} short={12} />],
-            ["Policy set", <Code key="set" of={decision.policy_set} />],
-          ]}
-        />
-      </Panel>
+        </Panel>
+      )}
     </>
   );
 }
