@@ -101,6 +101,9 @@ describe.skipIf(CHROMIUM === null)(
       ["Budgets", "#/spend"],
       ["Decisions", "#/decisions"],
       ["Keys", "#/keys"],
+      ["By constraint and reason", "#/policies/tool-approval"],
+      ["Example requests", "#/policies/tool-approval"],
+      ["History", "#/policies/tool-approval"],
     ])("%s at 390 pixels are cards: no column is out of sight", async (label, hash) => {
       const page = await stage.open(hash, ALL, { width: 390 });
       const table = page.locator(`.scroll[aria-label="${label}"]`);
@@ -108,6 +111,15 @@ describe.skipIf(CHROMIUM === null)(
       const [width, content] = await table.evaluate((each) => [each.clientWidth, each.scrollWidth]);
       expect(content).toBeLessThanOrEqual(width ?? 0);
       expect(await table.locator("thead").isVisible()).toBe(false);
+    });
+
+    test("a key's name and its buttons share a line at 900 pixels", async () => {
+      const page = await stage.open("#/keys", ALL, { width: 900 });
+      const cells = page.locator('.scroll[aria-label="Keys"] tbody tr').first().locator("td");
+      await cells.first().waitFor();
+      const [name, buttons] = [await cells.first().boundingBox(), await cells.last().boundingBox()];
+      expect(name?.y).toBeGreaterThan(0);
+      expect(buttons?.y).toBe(name?.y);
     });
 
     test.each(PAGES)(

@@ -49,6 +49,7 @@ function Rows({
           <>
             <Table
               label="History"
+              cards
               rows={data.toReversed()}
               keyOf={({ hash }) => hash}
               columns={[

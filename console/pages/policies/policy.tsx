@@ -238,6 +238,7 @@ function EnforcedPanel({ id }: { readonly id: string }) {
           ) : (
             <Table
               label="Denied in the last 24 hours"
+              cards
               rows={own}
               keyOf={({ constraint, reason_code }) => `${constraint} ${reason_code}`}
               columns={[
@@ -300,6 +301,7 @@ function PromotionPanel({
       ) : (
         <Table
           label="Approvals"
+          cards
           rows={approvals}
           keyOf={({ by, at }) => `${by.key_id} ${at}`}
           columns={[

@@ -67,6 +67,7 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
       <h3>By constraint and reason</h3>
       <Table
         label="By constraint and reason"
+        cards
         rows={shadow.by_constraint}
         keyOf={({ constraint, reason }) => `${constraint} ${reason}`}
         columns={[
@@ -88,6 +89,7 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
       {shadow.examples.length === 0 ? null : (
         <Table
           label="Example requests"
+          cards
           rows={alikeTogether(shadow.examples)}
           keyOf={({ request_id, constraint, reason }) => `${request_id} ${constraint} ${reason}`}
           columns={EXAMPLE_COLUMNS}
@@ -185,8 +187,8 @@ function Breakdown<Row extends Figures>({
             head: "Name",
             cell: (row) => (nameOf(row) === null ? "others" : <Name of={nameOf(row)} />),
           },
-          numbers("Judged", ({ judged }: Row) => whole(judged)),
           ...verdictColumns.slice(0, 2),
+          numbers("Judged", ({ judged }: Row) => whole(judged)),
         ]}
       />
     </div>
