@@ -7,12 +7,11 @@ import { Panel } from "../../components/panel.tsx";
 import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { ABSENT, dollars, share, whole } from "../../format/amounts.ts";
+import { ABSENT, dollars, share } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
-import { groupLabel } from "../group-label.ts";
 import { KeyName, useKeyNames } from "../keys/key-names.tsx";
-import { startOf, STEPS } from "../window.ts";
+import { sinceOf, startOf, STEPS, type Window } from "../window.ts";
 import { BUDGET_REASONS, RefusalsTable, type Refusal } from "./refusals.tsx";
 import { RefusedTimes, useRefusedBy, type RefusedBy } from "./refused-by.tsx";
 
@@ -118,25 +117,21 @@ function BurnDown({ budget }: { readonly budget: Budget }) {
 /**
  * Budgets, those that end first at the top, and the requests that limits refused.
  *
- * @param refusals of the time span of the page. @param start of it, RFC 3339. @param since its hours.
- * @param now milliseconds since the epoch.
+ * @param refusals of the time span of the page.
  */
 export function BudgetsPanel({
   budgets,
   refusals,
-  start,
-  since,
-  now,
+  window,
 }: {
   readonly budgets: readonly Budget[];
   readonly refusals: readonly Refusal[];
-  readonly start: string;
-  readonly since: string;
-  readonly now: number;
+  readonly window: Window;
 }) {
   const names = useKeyNames();
+  const now = Date.now();
   const refusedBy = useRefusedBy(
-    refusals.some(({ reason }) => BUDGET_REASONS.includes(reason)) ? start : null,
+    refusals.some(({ reason }) => BUDGET_REASONS.includes(reason)) ? window.start : null,
   );
   const rank = (budget: Budget): number =>
     isRefusing(budget, refusedBy)
@@ -254,7 +249,7 @@ export function BudgetsPanel({
           )}
         </>
       )}
-      {refusals.length === 0 ? null : <RefusalsTable refusals={refusals} since={since} />}
+      {refusals.length === 0 ? null : <RefusalsTable refusals={refusals} since={sinceOf(window)} />}
     </Panel>
   );
 }

@@ -16,7 +16,6 @@ import { address, link, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import {
   isRunning,
-  sinceOf,
   startOf,
   timesOf,
   useSpanWithTraffic,
@@ -92,9 +91,7 @@ export function SpendPage() {
             <BudgetsPanel
               budgets={spend.budgets}
               refusals={refusalsOf(reasons.value)}
-              start={chosen.start}
-              since={sinceOf(chosen)}
-              now={Date.now()}
+              window={chosen}
             />
             {spend.total.requests === 0 ? (
               <NothingSpent window={chosen} />
@@ -186,28 +183,19 @@ function Totals({
               ? null
               : `without ${counted(total.unpriced_requests, "request")} of unknown price`,
         },
-        {
-          title: "Requests",
-          value: compact(total.requests),
-          now: total.requests,
-          before: before?.requests,
-        },
-        {
-          title: "Input tokens",
-          value: compact(total.input_tokens),
-          now: total.input_tokens,
-          before: before?.input_tokens,
-          note:
-            total.input_tokens === 0 ? null : `${compact(total.cache_read_tokens)} from a cache`,
-        },
-        {
-          title: "Output tokens",
-          value: compact(total.output_tokens),
-          now: total.output_tokens,
-          before: before?.output_tokens,
-          note:
-            total.output_tokens === 0 ? null : `${compact(total.reasoning_tokens)} of reasoning`,
-        },
+        ...(
+          [
+            ["Requests", "requests", null],
+            ["Input tokens", "input_tokens", `${compact(total.cache_read_tokens)} from a cache`],
+            ["Output tokens", "output_tokens", `${compact(total.reasoning_tokens)} of reasoning`],
+          ] as const
+        ).map(([title, name, note]) => ({
+          title,
+          value: compact(total[name]),
+          now: total[name],
+          before: before?.[name],
+          note: total[name] === 0 ? null : note,
+        })),
       ]}
     />
   );
