@@ -8,10 +8,10 @@ export function sentenceOf(decision: Decision): string {
   const failures = [
     ...new Set(failed.map((call) => `${call.endpoint}: ${humanise(call.failure ?? "")}`)),
   ].join("; ");
-  if (outcome === "deny")
-    return `Denied before any provider was called: ${humanise(reason ?? "no reason is on record")}.`;
-  if (outcome === "refuse")
-    return `Refused before any provider was called: ${humanise(reason ?? "no reason is on record")}.`;
+  if (outcome === "deny" || outcome === "refuse") {
+    const why = humanise(reason ?? "no reason is on record");
+    return `${outcome === "deny" ? "Denied" : "Refused"} before any provider was called: ${why}.`;
+  }
   if (outcome === "answer") return "The router answered by itself; no provider was called.";
   switch (terminal) {
     case null:

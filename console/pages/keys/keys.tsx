@@ -82,21 +82,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
         />
       </div>
       {made === null ? null : <NewKey made={made} onClose={() => setMade(null)} />}
-      {found === null ? null : (
-        <>
-          <p class="hint" role="status">
-            {counted(found.keys.length, "key")} {found.isOver ? "found" : "found so far"}
-          </p>
-          <Table
-            label="Keys that were found"
-            cards
-            columns={columns}
-            rows={found.keys}
-            keyOf={({ id }) => id}
-          />
-        </>
-      )}
-      {found !== null ? null : (
+      {found === null ? (
         <Loaded of={resource} lines={10}>
           {({ data, has_more, last_id }) => (
             <>
@@ -123,6 +109,19 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
             </>
           )}
         </Loaded>
+      ) : (
+        <>
+          <p class="hint" role="status">
+            {counted(found.keys.length, "key")} {found.isOver ? "found" : "found so far"}
+          </p>
+          <Table
+            label="Keys that were found"
+            cards
+            columns={columns}
+            rows={found.keys}
+            keyOf={({ id }) => id}
+          />
+        </>
       )}
       {requested?.what === "create" ? <CreateKeyDialog onClose={close} onDone={done} /> : null}
       {requested?.what === "rotate" ? (

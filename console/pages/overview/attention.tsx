@@ -18,6 +18,7 @@ import { isWell, troubleOf } from "./health.tsx";
 import { expiresSoon } from "../keys/expiry.ts";
 import { secondChoices, ServedInstead } from "../second-choice.tsx";
 import { startOf, STEPS } from "../window.ts";
+import { failedOf } from "./traffic-charts.tsx";
 import { linkToVerdict } from "./verdicts.tsx";
 import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
 import { isNearlySpent, isRefusing, isSpent, lasts, runsOutAt } from "../spend/budgets.tsx";
@@ -76,9 +77,10 @@ function concernsOf(
     ...(summary === null ? [] : candidatesOf(summary).map(ofShadow)),
     ...(keys === null ? [] : ofKeys(keys)),
   ];
-  const rank = ({ tone }: Concern): number => (tone === "stop" ? 0 : 1);
   return concerns.toSorted(
-    (left, right) => rank(left) - rank(right) || (right.at ?? NOW) - (left.at ?? NOW),
+    (left, right) =>
+      Number(right.tone === "stop") - Number(left.tone === "stop") ||
+      (right.at ?? NOW) - (left.at ?? NOW),
   );
 }
 
@@ -184,7 +186,7 @@ function incidentsOf(
 }
 
 function ofRoutes(summary: Summary): readonly Concern[] {
-  return incidentsOf(summary, ({ ended }) => ended?.terminals.failed ?? 0)
+  return incidentsOf(summary, failedOf)
     .filter(({ count, requests }) => isMany(count, requests))
     .map(({ route, requests, count, from, until, isOver }) => ({
       key: `route ${route}`,
@@ -345,10 +347,11 @@ const MOST = 12;
 
 /** A line if all is well, otherwise a list. The line names only checks whose answer was read. */
 export function AttentionPanel({ of }: { readonly of: Known }) {
-  const isRefused = of.summary?.verdicts.some(isBudgetRefusal) === true;
-  const refusedBy = useRefusedBy(isRefused ? (of.summary?.window.start ?? null) : null);
-  const concerns = concernsOf(of, refusedBy, useKeyNames());
   const { health, summary, status, spend, keys } = of;
+  const refusedBy = useRefusedBy(
+    summary?.verdicts.some(isBudgetRefusal) === true ? summary.window.start : null,
+  );
+  const concerns = concernsOf(of, refusedBy, useKeyNames());
   if (concerns.length === 0) {
     const checks = [
       health === null ? null : `${counted(health.endpoints.length, "endpoint")} healthy`,

@@ -23,7 +23,7 @@ import {
 } from "../window.ts";
 import { AttentionPanel } from "./attention.tsx";
 import { HealthPanel, ServerPanel } from "./health.tsx";
-import { TrafficCharts } from "./traffic-charts.tsx";
+import { failedOf, TrafficCharts } from "./traffic-charts.tsx";
 import { VerdictsPanel } from "./verdicts.tsx";
 import { TrafficTable } from "./traffic-table.tsx";
 
@@ -135,7 +135,6 @@ function NoTraffic() {
   );
 }
 
-const failedOf = ({ ended }: Summary["totals"]): number => ended?.terminals.failed ?? 0;
 const stoppedOf = ({ denied, refused }: Summary["totals"]): number => denied + refused;
 
 function Totals({

@@ -5,7 +5,7 @@ import { courseOf, isRunning, type Window } from "../window.ts";
 
 type Group = Summary["groups"][number];
 
-const failedOf = ({ ended }: Group): number => ended?.terminals.failed ?? 0;
+export const failedOf = ({ ended }: Pick<Group, "ended">): number => ended?.terminals.failed ?? 0;
 
 /** Requests, latency and tokens over the window, by its unit. */
 export function TrafficCharts({
@@ -22,6 +22,7 @@ export function TrafficCharts({
   const counts = (pick: (each: Group) => number) => valuesOf(pick, 0);
   const percentiles = (name: "p50" | "p95") =>
     valuesOf(({ ended }) => ended?.latency_ms.total[name] ?? null, null);
+  const tokens = (name: "input" | "output") => counts(({ ended }) => ended?.tokens[name] ?? 0);
   const each = { minute: "by minute", hour: "by hour", day: "by day, in UTC" }[unit];
   return (
     <>
@@ -73,16 +74,8 @@ export function TrafficCharts({
             running={running}
             measure="count"
             series={[
-              {
-                title: "In",
-                tone: "a",
-                values: counts(({ ended }) => ended?.tokens.input ?? 0),
-              },
-              {
-                title: "Out",
-                tone: "b",
-                values: counts(({ ended }) => ended?.tokens.output ?? 0),
-              },
+              { title: "In", tone: "a", values: tokens("input") },
+              { title: "Out", tone: "b", values: tokens("output") },
             ]}
           />
         </Panel>

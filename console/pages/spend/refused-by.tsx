@@ -28,9 +28,10 @@ export function useRefusedBy(start: string | null): RefusedBy {
           limit: MOST,
           ...inWorkspaces(),
         });
-  const exhausted = useResource<DecisionList>(pathOf("budget_exhausted"), 60_000);
-  const exceeded = useResource<DecisionList>(pathOf("exceeds_remaining_budget"), 60_000);
-  const lines = [exhausted, exceeded]
+  const lines = [
+    useResource<DecisionList>(pathOf("budget_exhausted"), 60_000),
+    useResource<DecisionList>(pathOf("exceeds_remaining_budget"), 60_000),
+  ]
     .flatMap(({ value }) => value?.data ?? [])
     .toSorted((left, right) => right.at.localeCompare(left.at));
   const byKey = Map.groupBy(lines, ({ workspace, key }) => `${workspace} ${key}`);
