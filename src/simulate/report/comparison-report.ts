@@ -122,9 +122,20 @@ function groupReport(key: string, group: GroupTally, context: ComparisonContext)
 function plainOf(
   { plain, members, example }: GroupTally,
   known: ChangeGroup["conditions"],
-): Pick<ChangeGroup, "plain_requests"> {
-  // The example is the plainest request.
-  if (plain.size === 0 || example.preferences !== null || example.needs.length > 0) return {};
+): Pick<ChangeGroup, "plain_requests" | "plain_members"> {
+  if (plain.size === 0) return {};
+  // The example is the plainest request of the first workspace and route.
+  if (example.preferences !== null || example.needs.length > 0) {
+    const whole = [...plain].filter(([, texts]) =>
+      [...texts.values()].every(({ any, conditions }) => !any && conditions?.length === 0),
+    );
+    const keys = whole.map(([member]) => member.split("\n"));
+    const byWorkspace = Map.groupBy(keys, ([workspace = ""]) => workspace);
+    const rows = [...byWorkspace].map(([workspace, own]) => {
+      return { workspace, routes: own.map(([, route = ""]) => route).toSorted() };
+    });
+    return rows.length === 0 ? {} : { plain_members: rows };
+  }
   const found = new Map([...plain.values()].flatMap((texts) => [...texts]));
   const amount = [...members.values()].reduce((sum, { size }) => sum + size, 0);
   const [first] = found.values();

@@ -229,11 +229,11 @@ const GROUP = partial(
   {
     /** Absent where every workspace requests every route. */
     members: list(complete({ workspace: TEXT, routes: TEXTS })),
-    /**
-     * Where not all plain requests with these conditions are in the group: those that are. `any`:
-     * one of the conditions suffices. Empty where no such list describes them.
-     */
+    /** Where only some plain requests with these conditions are in the group: those that are. */
+    // `any`: one condition suffices. Empty where no such list describes them.
     plain_requests: complete({ any: BOOLEAN, conditions: CONDITIONS }),
+    /** Where the example is no plain request: whose plain requests are all in the group too. */
+    plain_members: list(complete({ workspace: TEXT, routes: TEXTS })),
   },
 );
 

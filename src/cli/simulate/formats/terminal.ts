@@ -21,11 +21,13 @@ export function formatTerminal(report: ReportModel, context: FormatContext): str
   const all = context.all !== false;
   const { screen, notices, summary, sections, footer } = documentOf(report, context);
   const loud = blockLines(notices, all);
+  const { first, further } = firstScreen(screen, all);
   const lines = [
-    ...firstScreen(screen, all),
+    ...first,
     ...(loud.length === 0 ? [] : [BLANK, ...loud]),
     BLANK,
     line(0, span("Details", "bold")),
+    ...further,
     ...blockLines(summary, all),
     ...sectionLines(sections, all),
     BLANK,
@@ -46,9 +48,12 @@ const TAGS = 8;
 
 /**
  * The verdict, the facts, and the questions, in {@link MOST_LINES} lines of {@link USUAL_WIDTH}
- * columns; in more where facts that are never left out need them.
+ * columns; in more where facts that are never left out need them. `further`: those left out.
  */
-export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
+export function firstScreen(
+  screen: Screen,
+  all: boolean,
+): Record<"first" | "further", readonly Line[]> {
   const head = headLines(screen);
   const tail = tailLines(screen, all);
   const columns = whoColumns(screen);
@@ -76,7 +81,7 @@ export function firstScreen(screen: Screen, all: boolean): readonly Line[] {
     if (height(lines()) <= MOST_LINES) break;
     left.add(index);
   }
-  return lines();
+  return { first: lines(), further: rows.filter((_, index) => left.has(index)).flat() };
 }
 
 function headLines({ verdict, tone, headline, location: where, facts }: Screen): readonly Line[] {

@@ -50,7 +50,7 @@ it("every newly denied group has a BREAKS line, on the terminal and in a comment
         for (const { text } of breaks)
           expect(rows.filter((row) => row.text.startsWith(text))).not.toEqual([]);
       }
-      const lines = renderLines(firstScreen(screen, false), { colour: false, width: 100 });
+      const lines = renderLines(firstScreen(screen, false).first, { colour: false, width: 100 });
       expect(lines.match(/^BREAKS /gm) ?? []).toHaveLength(rows.length);
       const comment = formatMarkdown(report, { colour: false, width: 100, reportDigest: null });
       expect(comment.match(/^\| ❌ \*\*BREAKS\*\* /gm) ?? []).toHaveLength(rows.length);

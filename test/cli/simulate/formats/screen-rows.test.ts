@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { verdictOf, type FailOnValue } from "../../../../src/cli/simulate/exit-code.ts";
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
-import { firstScreen } from "../../../../src/cli/simulate/formats/terminal.ts";
+import { firstScreen, formatTerminal } from "../../../../src/cli/simulate/formats/terminal.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { spentRows } from "../../../../src/cli/simulate/formats/screen/cause-rows.ts";
 import { comparison, everything, NEWLY_DENIED } from "./report-fixture.ts";
@@ -11,7 +11,7 @@ import { simulated, type Edit } from "../../../simulate/causes/fixture.ts";
 async function screen(failOn: readonly FailOnValue[], ...edits: readonly Edit[]): Promise<string> {
   const report = await simulated(...edits);
   const verdict = verdictOf(report, { failOn, promoting: false, detailedExitcode: false });
-  const lines = firstScreen(screenOf(modelOf(report), { verdict }), false);
+  const { first: lines } = firstScreen(screenOf(modelOf(report), { verdict }), false);
   return renderLines(lines, { colour: false, width: 100 });
 }
 
@@ -37,6 +37,12 @@ const PRICE: Edit = [
   "price: { input: 0.3, output: 2.4 }",
 ];
 const VERSION: Edit = ["routes.yaml", "mistral-large-2512", "mistral-large-2603"];
+/** Plain requests of legal for chat reach it alone, as others do who allow no fallbacks. */
+const GPT_5_EU: Edit = [
+  "routes.yaml",
+  "provider: openai-eu\n    upstream_model: gpt-5-2025-08-07",
+  "provider: openai-eu\n    upstream_model: gpt-5-2026-03-11",
+];
 const NEW_WORKSPACE: Edit = [
   "routes.yaml",
   "  finance:\n",
@@ -86,6 +92,28 @@ describe("the first screen", () => {
 
   it("names the tags of rows that have no room", async () => {
     expect(await screen([], US_FALLBACK, ...SEVERAL)).toMatch(/… \d+ more below: [A-Z, ]+/);
+  });
+
+  it("leaves rows without room to the details, whole", async () => {
+    const model = modelOf(await simulated(US_FALLBACK, ...SEVERAL));
+    const { first, further } = firstScreen(screenOf(model, {}), false);
+    const text = (lines: typeof first): string =>
+      renderLines(lines, { colour: false, width: 100 }).trim();
+    expect(further.length).toBeGreaterThan(0);
+    const details = formatTerminal(model, {
+      colour: false,
+      width: 100,
+      all: false,
+      reportDigest: "0",
+    }).split("\nDetails\n")[1];
+    expect(details).toContain(text(further));
+    for (const line of further) expect(text(first)).not.toContain(text([line]));
+  });
+
+  it("has the plain requests of a workspace whose group begins with another's preferences", async () => {
+    const text = await screen([], GPT_5_EU);
+    expect(text).toMatch(/^MOVES {3}legal +chat, chat-eu: gpt-5-eu, 1st in order, is changed$/m);
+    expect(text).not.toContain('"preferences"');
   });
 
   it("begins with the fact that meets a failing gate, and with its cause as headline", async () => {

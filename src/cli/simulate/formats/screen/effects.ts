@@ -215,11 +215,15 @@ function cellsOf(
   report: ReportModel,
 ): readonly Cell[] {
   const cells = new Map<string, readonly Cell[]>();
-  const byConditions = groups.toSorted(
-    ({ group: { example: left } }, { group: { example: right } }) =>
+  const all = groups.flatMap(({ group, promoted }) => {
+    const plain = group.plain_members === undefined ? group : plainPart(group);
+    return [group, ...(plain === group ? [] : [plain])].map((part) => ({ part, promoted }));
+  });
+  const byConditions = all.toSorted(
+    ({ part: { example: left } }, { part: { example: right } }) =>
       conditionCount(left) - conditionCount(right) || keyCount(left) - keyCount(right),
   );
-  for (const { group, promoted } of byConditions) {
+  for (const { part: group, promoted } of byConditions) {
     for (const workspace of group.workspaces) {
       const own = group.members?.find((member) => member.workspace === workspace);
       for (const route of own?.routes ?? group.routes) {
@@ -233,6 +237,21 @@ function cellsOf(
     }
   }
   return [...cells.values()].flat();
+}
+
+/**
+ * The plain requests of a group whose example has conditions: they are of other workspaces or
+ * routes than the example.
+ */
+function plainPart(group: ChangeGroup): ChangeGroup {
+  const members = group.plain_members ?? [];
+  return {
+    ...group,
+    workspaces: members.map(({ workspace }) => workspace),
+    members,
+    conditions: [],
+    example: { ...group.example, preferences: null, needs: [], features: [] },
+  };
 }
 
 /** Whether the line of a cell describes a group too; a refusal without a line would be missed. */
@@ -335,7 +354,7 @@ function effectOf(
   gatesOf: GateTest,
 ) {
   const { group, promoted } = first;
-  const met = new Set(cells.flatMap(({ groups }) => groups));
+  const met = new Map(cells.flatMap(({ groups }) => groups).map((one) => [one.id, one]));
   const routes = routesOf(cells);
   return {
     tag: tagOf(group),
@@ -348,7 +367,7 @@ function effectOf(
     gates: gatesOf(first),
     promoted,
     /** Calls of the evidence, and what their answers used; `null` without evidence. */
-    seen: group.seen === null ? null : seenOf([...met]),
+    seen: group.seen === null ? null : seenOf([...met.values()]),
     /** The plainest group, whose example is explained. */
     group,
     /** Every group that the line stands for. */

@@ -106,7 +106,9 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
       : changing.length === 0 && unchanged !== null
         ? "SAME"
         : "REVIEW";
-  const plainest = ranked.find(({ effects }) => effects.length > 0)?.effects[0];
+  const explained = ranked.flatMap(({ effects }) => effects);
+  // The example of a group with plain members is not one of theirs.
+  const plainest = explained.find(({ group }) => group.plain_members === undefined) ?? explained[0];
   const others = changing.length - 1;
   const broken = ranked[0]?.effects.filter(
     (effect) => effect.tag === "BREAKS" && !effect.promoted && !isSomeRefusal(effect),
