@@ -207,7 +207,7 @@ function terminalOf(bytes: readonly Uint8Array[], dialect: SurfaceDialect): Infe
   return answer.finish === null ? "failure" : "finish";
 }
 
-/** The plainest request, for streams that were recorded without theirs. */
+/** The simplest request, for streams that were recorded without theirs. */
 const PLAIN: Readonly<Record<SurfaceDialect, JsonObject>> = {
   "openai-chat": { model: "m", stream: true, messages: [{ role: "user", content: "x" }] },
   "openai-completions": { model: "m", stream: true, prompt: "x" },

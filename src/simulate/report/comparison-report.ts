@@ -124,7 +124,7 @@ function plainOf(
   known: ChangeGroup["conditions"],
 ): Pick<ChangeGroup, "plain_requests" | "plain_members"> {
   if (plain.size === 0) return {};
-  // The example is the plainest request of the first workspace and route.
+  // The example is the simplest request of the first workspace and route.
   if (example.preferences !== null || example.needs.length > 0) {
     const whole = [...plain].filter(([, texts]) =>
       [...texts.values()].every(({ any, conditions }) => !any && conditions?.length === 0),

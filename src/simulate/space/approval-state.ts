@@ -11,9 +11,9 @@ export type ApprovalPart = Pick<
 
 /** Requests that both sides treat alike until their policies are evaluated. */
 export interface ApprovalState {
-  /** One of them, the plainest. */
+  /** One of them, the simplest. */
   readonly part: ApprovalPart;
-  /** The preferences with which base shows the reach of the plainest request. */
+  /** The preferences with which base shows the reach of the simplest request. */
   readonly reachingPreferences: ApprovalPart["preferences"];
   /** In the order of the views. */
   readonly sides: readonly SideState[];
@@ -50,7 +50,7 @@ export type Aspect = "not meant" | "excepted" | "meant";
 /** Requests with the same preferences, or with such that lead to the same. */
 export interface Start {
   readonly order: number;
-  /** The plainest of them. */
+  /** The simplest of them. */
   readonly effect: ViewedPreferences;
   readonly dimensions: number | null;
   readonly sides: readonly SideState[];
@@ -62,7 +62,7 @@ export interface Start {
 
 /** Starts that do not differ in anything that matters where some sides have denied. */
 export interface AlikeStarts {
-  readonly plainest: Start;
+  readonly simplest: Start;
   readonly all: readonly Start[];
   readonly size: bigint;
 }
@@ -72,7 +72,7 @@ export function alikeStarts(
   starts: readonly Start[],
   live: readonly boolean[],
 ): readonly AlikeStarts[] {
-  const found = new Map<string, { plainest: Start; all: Start[]; size: bigint }>();
+  const found = new Map<string, { simplest: Start; all: Start[]; size: bigint }>();
   for (const start of starts) {
     const isLive = live.includes(true);
     const numbers = start.numbers.map((number, side) =>
@@ -81,18 +81,18 @@ export function alikeStarts(
     const key = [...numbers, isLive ? start.dimensions : "", ...start.aspects].join();
     const same = found.get(key);
     if (same === undefined) {
-      found.set(key, { plainest: start, all: [start], size: start.size });
+      found.set(key, { simplest: start, all: [start], size: start.size });
       continue;
     }
     same.all.push(start);
     same.size += start.size;
-    if (plainness(start) < plainness(same.plainest)) same.plainest = start;
+    if (complexity(start) < complexity(same.simplest)) same.simplest = start;
   }
   return [...found.values()];
 }
 
 /** Fewer names first: an example should not have names that do not matter. */
-export function plainness({ effect: { preferences }, dimensions }: Start): number {
+export function complexity({ effect: { preferences }, dimensions }: Start): number {
   return (
     (preferences === null ? 0 : Object.keys(preferences).length) + (dimensions === null ? 0 : 1)
   );

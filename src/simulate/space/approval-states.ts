@@ -6,7 +6,7 @@ import {
   type StateDetails,
   alikeStarts,
   joinedAspects,
-  plainness,
+  complexity,
   type AlikeStarts,
   type Aspect,
   type Start,
@@ -60,7 +60,7 @@ interface Member {
   readonly final: FinalState;
   readonly starts: AlikeStarts;
   /** Steps, families and preferences. */
-  readonly plainness: number;
+  readonly complexity: number;
 }
 
 /**
@@ -116,7 +116,7 @@ export function approvalStates(
     for (const member of members) {
       const own = sidesOf(member, universe, sides);
       const meanings = member.final.aspects.map((aspect, index) =>
-        joinedAspects(aspect, member.starts.plainest.aspects[index]),
+        joinedAspects(aspect, member.starts.simplest.aspects[index]),
       );
       const key = [...own.map(numberOf), ...meanings].join();
       remembered(parts, key, () => ({ sides: own, members: [] })).members.push(member);
@@ -186,35 +186,35 @@ function membersOf(
     return alike.map((own): Member => ({
       final,
       starts: own,
-      plainness: names + plainness(own.plainest),
+      complexity: names + complexity(own.simplest),
     }));
   });
 }
 
 function sidesOf(
-  { final, starts: { plainest } }: Member,
+  { final, starts: { simplest } }: Member,
   universe: OperationUniverse,
   sides: readonly SideWalk[],
 ): readonly SideState[] {
-  const ends = final.ends.nodes[universe.dimensions.indexOf(plainest.dimensions)] ?? [];
+  const ends = final.ends.nodes[universe.dimensions.indexOf(simplest.dimensions)] ?? [];
   return ends.flatMap((node, index) => {
-    const [side, start, number] = [sides[index], plainest.sides[index], plainest.numbers[index]];
+    const [side, start, number] = [sides[index], simplest.sides[index], simplest.numbers[index]];
     if (side === undefined || start === undefined || number === undefined) return [];
     return [side.stateAt(node, start, number)];
   });
 }
 
 function stateOf({ sides, members }: Part): ApprovalState {
-  let [plainest] = members;
+  let [simplest] = members;
   let size = 0n;
   for (const member of members) {
     size += member.final.size * member.starts.size;
-    if (plainest === undefined || member.plainness < plainest.plainness) plainest = member;
+    if (simplest === undefined || member.complexity < simplest.complexity) simplest = member;
   }
-  if (plainest === undefined) throw new Error("simulation: a state without requests");
+  if (simplest === undefined) throw new Error("simulation: a state without requests");
   let details: StateDetails | null = null;
-  const { final, starts } = plainest;
-  const { effect, dimensions } = starts.plainest;
+  const { final, starts } = simplest;
+  const { effect, dimensions } = starts.simplest;
   const { preferences } = effect;
   return {
     part: {

@@ -134,7 +134,7 @@ interface Walked {
   readonly isSigned: boolean;
   /** The names that assertions have seen. */
   readonly asserted: AssertedSet;
-  /** Steps of the plainest of them, and how many there are. */
+  /** Steps of the simplest of them, and how many there are. */
   readonly part: StepSet;
   readonly names: number;
   /** Steps of all of them. */
@@ -261,7 +261,7 @@ function merged(all: readonly Walked[]): readonly Walked[] {
   return [...found.values()];
 }
 
-/** Adds requests that reached the same nodes as others; the plainest of them represents them. */
+/** Adds requests that reached the same nodes as others; the simplest of them represents them. */
 function addAsOne<Reached extends Pick<Walked, "names" | "part" | "common" | "first" | "size">>(
   found: Map<number, Reached>,
   key: number,
@@ -272,9 +272,9 @@ function addAsOne<Reached extends Pick<Walked, "names" | "part" | "common" | "fi
     found.set(key, one);
     return;
   }
-  const isPlainer = one.names < same.names || (one.names === same.names && one.part < same.part);
+  const isSimpler = one.names < same.names || (one.names === same.names && one.part < same.part);
   found.set(key, {
-    ...(isPlainer ? one : same),
+    ...(isSimpler ? one : same),
     common: same.common & one.common,
     first: same.first < one.first ? same.first : one.first,
     size: same.size + one.size,
@@ -381,7 +381,7 @@ export class AssertedNames {
 export interface FinalState extends Pick<Walked, "common" | "first" | "size" | "part"> {
   readonly ends: FinalNodes;
   readonly aspects: readonly Aspect[];
-  /** Families of the plainest of them; and how many names it has with these. */
+  /** Families of the simplest of them; and how many names it has with these. */
   readonly families: readonly string[];
   readonly names: number;
   readonly steps: readonly Step[];

@@ -171,7 +171,7 @@ function jobAssertions(space: Space, job: Job): JobAssertions {
  */
 export class JobSpace {
   readonly job: Job;
-  /** The plainest request of the job. */
+  /** The simplest request of the job. */
   readonly start: SampleRequest;
   /**
    * Of base and head; where an assertion compares reach, also of base with the preferences that show
@@ -222,7 +222,7 @@ export class JobSpace {
   }
 }
 
-/** The plainest request of a member and an operation. */
+/** The simplest request of a member and an operation. */
 function startSample(
   { workspace, model }: PairClass["members"][number],
   operation: Operation,

@@ -146,7 +146,7 @@ function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleReque
 
 /** Preferences that neither side distinguishes before its approvals and policies are evaluated. */
 export interface PreferenceEffect {
-  /** One of them, the plainest. */
+  /** One of them, the simplest. */
   readonly preferences: ProviderPreferences | null;
   /** The candidates that they leave on each side. */
   readonly sides: readonly SideState[];
@@ -155,7 +155,7 @@ export interface PreferenceEffect {
 
 /**
  * Effects of callers' preferences on requests of one workspace and route: each set of candidates
- * that they can leave on the two sides, in each order that has a reader. The plainest first. Their
+ * that they can leave on the two sides, in each order that has a reader. The simplest first. Their
  * number may double with each further provider of a route.
  *
  * @param check called repeatedly; its errors end the search.

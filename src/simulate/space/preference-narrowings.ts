@@ -132,7 +132,7 @@ function permutations(names: readonly string[]): readonly (readonly string[])[] 
  * reason.
  */
 export interface Narrowing {
-  /** One of them, the plainest. */
+  /** One of them, the simplest. */
   readonly preferences: ProviderPreferences;
   readonly left: readonly Left[];
   /** How many there are. */
@@ -242,7 +242,7 @@ function addNarrowing(found: Map<string, Narrowing>, one: Narrowing): void {
   addPlainest(found, key, one, ({ preferences }) => lengthOf(preferences));
 }
 
-/** Adds to the number of preferences with an equal effect; the plainest one represents them. */
+/** Adds to the number of preferences with an equal effect; the simplest one represents them. */
 export function addPlainest<Group extends { readonly size: bigint }>(
   found: Map<string, Group>,
   key: string,
@@ -252,8 +252,8 @@ export function addPlainest<Group extends { readonly size: bigint }>(
   const same = found.get(key);
   if (same === undefined) found.set(key, one);
   else {
-    const plainest = complexity(one) < complexity(same) ? one : same;
-    found.set(key, { ...plainest, size: same.size + one.size });
+    const simplest = complexity(one) < complexity(same) ? one : same;
+    found.set(key, { ...simplest, size: same.size + one.size });
   }
 }
 

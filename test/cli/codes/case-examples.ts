@@ -46,7 +46,7 @@ function excerpt(lines: readonly string[], line: number): readonly string[] {
   return [...above, own, ...below].map((text) => redactLine(text));
 }
 
-function plainest(found: readonly Found[]): Examples {
+function simplest(found: readonly Found[]): Examples {
   const best = new Map<string, Found>();
   for (const one of found) {
     const other = best.get(one.code);
@@ -84,7 +84,7 @@ export function routeExamples(): Examples {
         (code !== "LITERAL_SECRET" && isMasked(text, Number(line)) ? 1e6 : 0),
     }));
   });
-  return plainest(found);
+  return simplest(found);
 }
 
 /** By the golden cases of policies; the first line names the file. */
@@ -104,7 +104,7 @@ export function policyExamples(): Examples {
       };
     });
   });
-  return plainest(found);
+  return simplest(found);
 }
 
 /** By the samples of several files; what is no part of the mistake is omitted. */

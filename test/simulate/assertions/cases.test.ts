@@ -109,7 +109,7 @@ const samplesOf = (rows: readonly Assertion[]) =>
   })).map(({ sample }) => sample);
 
 describe("the request of a case", () => {
-  test("is the plainest that there is", () => {
+  test("is the simplest that there is", () => {
     const rows = assertionsOf(
       fileWith(
         "kind: cases\ncases: [{ request: { workspace: demo, model: chat-large, operation: chat.completions }, expect: { outcome: route } }]",

@@ -10,7 +10,7 @@ export type ApprovalPart = Pick<
 
 /** Requests that both sides treat alike until their policies are evaluated. */
 export interface ApprovalState {
-  /** One of them, the plainest. */
+  /** One of them, the simplest. */
   readonly part: ApprovalPart;
   /** In the order of the views. */
   readonly sides: readonly SideState[];
@@ -65,9 +65,9 @@ export function merged(
     const same = found.get(key);
     if (same === undefined) found.set(key, state);
     else {
-      const plainest = plainness(state.part) < plainness(same.part) ? state : same;
+      const simplest = complexity(state.part) < complexity(same.part) ? state : same;
       found.set(key, {
-        ...plainest,
+        ...simplest,
         common: both(state.common, same.common),
         taken: either(state.taken, same.taken),
         size: state.size + same.size,
@@ -108,7 +108,7 @@ function holdsBack({ part, sides }: ApprovalState): string {
 }
 
 /** Fewer names first: an example should not have names that do not matter. */
-function plainness({
+function complexity({
   needs,
   features,
   signatureFamilies,

@@ -38,7 +38,7 @@ export const IMPORTANCE = [
 export type ScreenTag = (typeof IMPORTANCE)[number];
 export type EffectTag = "BREAKS" | "WIDENS" | "MOVES" | "NARROWS" | "CHANGES";
 
-/** The effect of a cause on the requests of some workspaces, described by the plainest of them. */
+/** The effect of a cause on the requests of some workspaces, described by the simplest of them. */
 export type Effect = ReturnType<typeof effectOf>;
 
 const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
@@ -84,7 +84,7 @@ export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: Cause
 }
 
 /**
- * The requests of one workspace and route that a cause changes in one way, by the plainest group of
+ * The requests of one workspace and route that a cause changes in one way, by the simplest group of
  * them.
  */
 interface Cell {
@@ -368,7 +368,7 @@ function effectOf(
     promoted,
     /** Calls of the evidence, and what their answers used; `null` without evidence. */
     seen: group.seen === null ? null : seenOf([...met.values()]),
-    /** The plainest group, whose example is explained. */
+    /** The simplest group, whose example is explained. */
     group,
     /** Every group that the line stands for. */
     groups: [...new Set(cells.map((cell) => cell.group))],

@@ -108,7 +108,7 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         : "REVIEW";
   const explained = ranked.flatMap(({ effects }) => effects);
   // The example of a group with plain members is not one of theirs.
-  const plainest = explained.find(({ group }) => group.plain_members === undefined) ?? explained[0];
+  const simplest = explained.find(({ group }) => group.plain_members === undefined) ?? explained[0];
   const others = changing.length - 1;
   const broken = ranked[0]?.effects.filter(
     (effect) => effect.tag === "BREAKS" && !effect.promoted && !isSomeRefusal(effect),
@@ -140,8 +140,8 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
         }),
       ),
     ],
-    /** A command that explains the plainest affected request; `null` without one. */
-    explain: plainest === undefined ? null : explainCommand(plainest.group.explain),
+    /** A command that explains the simplest affected request; `null` without one. */
+    explain: simplest === undefined ? null : explainCommand(simplest.group.explain),
     /** Contents of the details. */
     more: moreText(
       report,
