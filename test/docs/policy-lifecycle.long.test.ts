@@ -211,7 +211,7 @@ function settled(output: string, names: ReadonlyMap<string, string>): string {
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\dZ/g, "2026-03-02T09:00Z")
     // Of requests between which a minute ends.
     .replaceAll(/2026-03-02T09:00Z to\s+2026-03-02T09:00Z/g, "2026-03-02T09:00Z")
-    .replaceAll(/--time week(?:day|end)\/\w+/g, "--time weekday/morning")
+    .replaceAll(/"time":\{"day":"\w+","hour":"\w+"\}/g, '"time":{"day":"weekday","hour":"morning"}')
     .replaceAll(/req_[0-9a-f]{32}/g, "req_01a202d5bd9640a3a078efbc386000bf")
     .replaceAll(
       /head (\d+):[0-9a-f]{64}/g,
