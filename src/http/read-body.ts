@@ -45,9 +45,8 @@ export async function readBody(
     request.resume();
     return refused;
   }
-  const bytes = request.complete
-    ? readArrived(request, limits, hold)
-    : await collect(request, limits, stopOrder, hold);
+  // The client may have left while its key was looked up: no event would come any more.
+  const bytes = request.destroyed ? "aborted" : await collect(request, limits, stopOrder, hold);
   hold?.endReading();
   if (bytes === "aborted") return bytes;
   if (bytes === "too_large") return tooLarge(limits);
@@ -160,18 +159,6 @@ function tooLarge(limits: ServerLimits): ServiceError {
 }
 
 type Unfinished = "too_large" | "too_slow" | "aborted" | StopReason;
-
-/** A small body has come with its head: neither a timer nor events of a stream are needed. */
-function readArrived(
-  request: IncomingMessage,
-  limits: ServerLimits,
-  hold: RequestHold | undefined,
-): Uint8Array | ServiceError | "too_large" {
-  const bytes: Buffer | null = request.read();
-  const size = bytes?.length ?? 0;
-  if (size > limits.bodyBytes) return "too_large";
-  return hold?.hasRead(size) ?? bytes ?? EMPTY;
-}
 
 function collect(
   request: IncomingMessage,

@@ -1,5 +1,9 @@
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
-import { conditionCount, type SampleRequest } from "../../../../simulate/sample-request.ts";
+import {
+  conditionCount,
+  PLAIN_SAMPLE,
+  type SampleRequest,
+} from "../../../../simulate/sample-request.ts";
 import type {
   CauseReport,
   ChangeGroup,
@@ -245,12 +249,15 @@ function cellsOf(
  */
 function plainPart(group: ChangeGroup): ChangeGroup {
   const members = group.plain_members ?? [];
+  const [first] = members;
+  const { operation, key, time } = group.example;
+  const own = { workspace: first?.workspace ?? "", model: first?.routes[0] ?? "", operation, time };
   return {
     ...group,
     workspaces: members.map(({ workspace }) => workspace),
     members,
     conditions: [],
-    example: { ...group.example, preferences: null, needs: [], features: [] },
+    example: { ...PLAIN_SAMPLE, ...own, key: { ...key, labels: [] } },
   };
 }
 
