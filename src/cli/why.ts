@@ -228,6 +228,7 @@ function callItem(call: RecordedDecision["calls"][number]): Item {
       call.failure === null ? "answered" : strong(call.failure.replaceAll("_", " "), "stop"),
       quoted(call.status ?? "-"),
       quoted(`${Math.round(call.duration_ms)} ms`),
+      quoted(call.start_ms === null ? "" : `after ${call.start_ms} ms`),
     ],
   };
 }

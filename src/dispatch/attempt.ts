@@ -79,6 +79,11 @@ export interface AttemptReport {
   readonly translated: boolean;
   readonly failure: UpstreamFailure | null;
   readonly status: number | null;
+  /**
+   * Beginning of the call, or of a turn that made none; the earliest where several calls are
+   * reported together. On the clock of `performance.now()`.
+   */
+  readonly startedAt: number;
   /** Milliseconds; the longest where several calls are reported together. */
   readonly duration: number;
   /** Calls with the same end, where a request was sent in parts; one where absent. */
@@ -252,7 +257,9 @@ export class Siblings {
     const key = `${candidate.endpoint.id}|${failure?.kind ?? ""}|${failure?.code ?? ""}|${status ?? ""}`;
     const known = this.#reports.get(key);
     const duration = Math.max(known?.duration ?? 0, report.duration);
-    this.#reports.set(key, { ...report, duration, calls: (known?.calls ?? 0) + 1 });
+    // Calls are reported when they end.
+    const startedAt = Math.min(known?.startedAt ?? report.startedAt, report.startedAt);
+    this.#reports.set(key, { ...report, startedAt, duration, calls: (known?.calls ?? 0) + 1 });
   }
 
   /** Calls that reached a provider. */

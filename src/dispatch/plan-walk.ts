@@ -373,6 +373,7 @@ export class PlanWalk<Answer> {
     turnStartedAt: number,
   ): CallEnd<Answer> {
     const { failure } = end;
+    const startedAt = performance.now();
     const report = {
       candidate,
       simulated,
@@ -380,9 +381,10 @@ export class PlanWalk<Answer> {
       translated: false,
       failure,
       status: null,
+      startedAt,
       duration: 0,
     };
-    this.#calls.report(report, performance.now() - turnStartedAt);
+    this.#calls.report(report, startedAt - turnStartedAt);
     return end;
   }
 
@@ -454,6 +456,7 @@ export class PlanWalk<Answer> {
         translated: attempt.translated,
         failure,
         status,
+        startedAt,
         duration,
       };
       if (end.notSent !== true) this.#calls.report(report, startedAt - turnStartedAt);

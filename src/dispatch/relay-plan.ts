@@ -459,7 +459,11 @@ class RelayRun implements Calls<RelayedAnswer> {
   }
 
   report(report: AttemptReport, queued: number): void {
-    this.#attempts.push({ ...report, duration: queued + report.duration });
+    this.#attempts.push({
+      ...report,
+      startedAt: report.startedAt - queued,
+      duration: queued + report.duration,
+    });
   }
 
   /** The client got an answer, a part of one, or nothing. */

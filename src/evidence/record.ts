@@ -202,6 +202,8 @@ export interface AttemptRecord {
   readonly model?: Identifier;
   readonly failure: FailureKind | null;
   readonly status: number | null;
+  /** Whole milliseconds from the request's arrival to the attempt; absent in older records. */
+  readonly start?: number;
   /** Milliseconds from the start of the attempt to its end. */
   readonly duration: number;
   readonly simulated: boolean; // The simulated upstream answered.

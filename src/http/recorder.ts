@@ -281,7 +281,7 @@ export class Recorder {
   relayed(outcome: RelayOutcome, sent: number, { estimated, cost }: Settlement): void {
     const { usage, firstByteAt } = outcome;
     this.#sizes.answer = sent;
-    this.#attempts = attemptRecords(outcome.attempts);
+    this.#attempts = attemptRecords(outcome.attempts, this.#arrivedAt);
     const known = {
       status:
         outcome.error?.status ??

@@ -340,13 +340,21 @@ function obligationRecords({ obligations }: Decision): readonly ObligationRecord
   );
 }
 
-/** How each candidate fared that was tried. */
-export function attemptRecords(attempts: readonly AttemptReport[]): readonly AttemptRecord[] {
+/**
+ * How each candidate fared that was tried.
+ *
+ * @param arrivedAt of the request, on the clock of `performance.now()`
+ */
+export function attemptRecords(
+  attempts: readonly AttemptReport[],
+  arrivedAt: number,
+): readonly AttemptRecord[] {
   return attempts.map(
     ({
       candidate: { endpoint },
       failure,
       status,
+      startedAt,
       duration,
       simulated,
       proxied,
@@ -360,6 +368,7 @@ export function attemptRecords(attempts: readonly AttemptReport[]): readonly Att
         model: asIdentifier(endpoint.model),
         failure: failure?.kind ?? null,
         status,
+        start: Math.round(startedAt - arrivedAt),
         duration: rounded(duration),
         simulated,
         translated,

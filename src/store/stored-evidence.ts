@@ -130,6 +130,7 @@ const ATTEMPT = {
   model: orAbsent(isText),
   failure: orNull(isOneOf(FAILURE_KINDS)),
   status: orNull(isNumber),
+  start: orAbsent(isNumber),
   duration: isNumber,
   simulated: isFlag,
   translated: orAbsent(isFlag),

@@ -56,6 +56,7 @@ describe("signalbox why", () => {
     ]) {
       expect(local.stdout).toContain(text);
     }
+    expect(local.stdout).toMatch(/ answered +200 +\d+ ms +after \d+ ms\n/);
     expect(local.stdout).not.toContain("secret question");
     const key = await test.key("demo", ["governance:read", "route:simulate"]);
     const remote = await why(test, [id, "--server", test.server.url], key);

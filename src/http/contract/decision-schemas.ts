@@ -125,6 +125,25 @@ const LINE = {
   policy: described(NULLABLE_TEXT, "Whose constraint denied the request."),
   constraint: NULLABLE_TEXT,
   reason: described(NULLABLE_TEXT, "Reason code of a denial, or error code of a refusal."),
+  limit: wholeOrNull(
+    {
+      subject: { enum: ["workspace", "key"] },
+      measure: { enum: ["requests", "tokens", "usd", "concurrency"] },
+      per: { enum: [...LIMIT_WINDOWS, null], description: "`null` for concurrency." },
+      size: AMOUNT,
+      used: described(
+        NULLABLE_AMOUNT,
+        "By all replicas, with what running requests have reserved; `null` where the request alone exceeds the limit and the counter was not read.",
+      ),
+      reserved: described(
+        NULLABLE_AMOUNT,
+        "The part of `used` that running requests of the same process may give back.",
+      ),
+      requested: described(AMOUNT, "Upper bound of the request."),
+      renews_at: NULLABLE_INSTANT,
+    },
+    "The limit that refused the request, as it was then.",
+  ),
   repeated: described(
     COUNT,
     "How many refusals of one kind the record stands for; 1 for nearly all.",
@@ -176,6 +195,10 @@ const ATTEMPT = whole({
   model: NULLABLE_TEXT,
   failure: { enum: [...FAILURE_KINDS, null], description: "`null`: the endpoint answered." },
   status: NULLABLE_COUNT,
+  start_ms: described(
+    NULLABLE_COUNT,
+    "Milliseconds from the request's arrival to the attempt; `null` in older records.",
+  ),
   duration_ms: AMOUNT,
   simulated: BOOLEAN,
   translated: { type: ["boolean", "null"] },
@@ -227,25 +250,6 @@ export const DECISION = titled(
       enum: [...BUDGET_STEPS, null],
       description: "What was left of the caller's budgets, if a policy read it.",
     },
-    limit: wholeOrNull(
-      {
-        subject: { enum: ["workspace", "key"] },
-        measure: { enum: ["requests", "tokens", "usd", "concurrency"] },
-        per: { enum: [...LIMIT_WINDOWS, null], description: "`null` for concurrency." },
-        size: AMOUNT,
-        used: described(
-          NULLABLE_AMOUNT,
-          "By all replicas, with what running requests have reserved; `null` where the request alone exceeds the limit and the counter was not read.",
-        ),
-        reserved: described(
-          NULLABLE_AMOUNT,
-          "The part of `used` that running requests of the same process may give back.",
-        ),
-        requested: described(AMOUNT, "Upper bound of the request."),
-        renews_at: NULLABLE_INSTANT,
-      },
-      "The limit that refused the request, as it was then.",
-    ),
     labels: TEXTS,
     token: described(NULLABLE_TEXT, "Id of the exchanged token by which the key was used."),
     retries: described(COUNT, "Number of earlier attempts that the client's library states."),

@@ -251,6 +251,7 @@ function decisionLine({ decision, outcome }: EvidenceEntry): DecisionLine {
     policy: decision.policy,
     constraint: decision.constraint,
     reason: decision.reason,
+    limit: decision.limit === undefined ? null : limitAnswer(decision.limit),
     repeated: decision.repeated ?? 1,
     terminal: outcome?.terminal ?? null,
     // A request whose process died has no known status.
@@ -298,7 +299,6 @@ function requestFacts(decision: DecisionRecord) {
     workload: decision.workload ?? null,
     owner: decision.owner ?? null,
     budget: decision.budget ?? null,
-    limit: decision.limit === undefined ? null : limitAnswer(decision.limit),
     labels: decision.labels ?? [],
     token: decision.token ?? null,
     retries: decision.retryCount,
@@ -362,7 +362,7 @@ function outcomeFacts(outcome: OutcomeRecord | null) {
   };
 }
 
-function attemptAnswer({ duration, ...attempt }: AttemptRecord) {
+function attemptAnswer({ start, duration, ...attempt }: AttemptRecord) {
   const absent = {
     model: null,
     translated: null,
@@ -371,7 +371,7 @@ function attemptAnswer({ duration, ...attempt }: AttemptRecord) {
     flag: null,
     calls: 1,
   };
-  return { ...absent, ...attempt, duration_ms: duration };
+  return { ...absent, ...attempt, start_ms: start ?? null, duration_ms: duration };
 }
 
 function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
