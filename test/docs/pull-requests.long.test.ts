@@ -6,6 +6,7 @@ import { explainRequest } from "../../src/cli/explain/explain.ts";
 import { simulate } from "../../src/cli/simulate/simulate.ts";
 import { explainCommand } from "../../src/simulate/explain/explain-arguments.ts";
 import type { ChangeGroup, SimulationReport } from "../../src/simulate/report/report.ts";
+import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 import { resultOf, said } from "../cli/simulate/explained.ts";
 import { GIT_ENVIRONMENT, git, temporaryFolder } from "../cli/simulate/repository.ts";
 import { runCommand } from "../keys/command.ts";
@@ -83,10 +84,14 @@ it.skipIf(MISSING !== null).for(PATCHES)(
     const { declared, promoted }: SimulationReport = JSON.parse(
       readFileSync(join(folder, "report.json"), "utf8"),
     );
-    const isPrinted = ({ explain }: ChangeGroup): boolean => explainCommand(explain) === command;
+    const [, point = "{}", files = ""] = /--point '([^']*)'(.*)/.exec(command) ?? [];
+    const { workspace, model }: SampleRequest = JSON.parse(point);
+    const isPrinted = ({ explain, plain_members: plain = [] }: ChangeGroup): boolean =>
+      explainCommand(explain) === command ||
+      plain.some((member) => member.workspace === workspace && member.routes.includes(model));
     const now = declared.groups.find(isPrinted);
     const later = promoted.groups.find(isPrinted);
-    const argv = (now ?? later)?.explain.slice(1) ?? [];
+    const argv = ["--point", point, ...files.trim().split(" ")];
     const explained = await runCommand(explainRequest, [...argv, "--format", "json"], {
       cwd: folder,
       environment,

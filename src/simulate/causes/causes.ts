@@ -1,4 +1,5 @@
 import type { CauseReport, ChangedEntry, ComparisonReport } from "../report/report.ts";
+import { promotedGroups } from "../report/cause-parts.ts";
 import { CHANGES } from "../change-kind.ts";
 import type { ReportedSide } from "../request.ts";
 import type { CompiledSides } from "../side-contents.ts";
@@ -67,14 +68,11 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   ];
 }
 
-/** Groups as declared, and those that promotion alone makes. */
-function groupsOf({ declared, promoted }: CauseQuestion): readonly ViewedGroup[] {
-  const known = new Set(declared.groups.map(({ id }) => id));
+/** Groups as declared, and those that promotion alone makes, or makes larger. */
+function groupsOf(question: CauseQuestion): readonly ViewedGroup[] {
   return [
-    ...declared.groups.map((group): ViewedGroup => ({ group, view: "declared" })),
-    ...promoted.groups.flatMap((group): readonly ViewedGroup[] =>
-      known.has(group.id) ? [] : [{ group, view: "promoted" }],
-    ),
+    ...question.declared.groups.map((group): ViewedGroup => ({ group, view: "declared" })),
+    ...promotedGroups(question).map((group): ViewedGroup => ({ group, view: "promoted" })),
   ];
 }
 

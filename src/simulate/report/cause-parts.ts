@@ -1,4 +1,6 @@
 import { remembered } from "../remembered.ts";
+import { explainArguments } from "../explain/explain-arguments.ts";
+import type { SampleRequest } from "../sample-request.ts";
 import type {
   CauseReport,
   ChangedEntry,
@@ -31,7 +33,66 @@ export function groupsOfCause(
       .flatMap((index) => all[index] ?? [])
       .map((group) => ({ group, promoted: isLater }));
   };
-  return [...of(declared.groups, groups, false), ...of(promoted.groups, later, true)];
+  return [
+    ...of(declared.groups, groups, false),
+    ...of(promotedGroups({ declared, promoted }), later, true),
+  ];
+}
+
+const addedGroups = new WeakMap<object, readonly ChangeGroup[]>();
+
+/**
+ * Groups that promotion makes. Of those that it makes larger only the workspaces and routes that it
+ * adds, or the whole group where it adds other requests of the same ones.
+ */
+export function promotedGroups({
+  declared,
+  promoted,
+}: Pick<SimulationReport, "declared" | "promoted">): readonly ChangeGroup[] {
+  return remembered(addedGroups, promoted, () => {
+    const before = new Map(declared.groups.map((group) => [group.id, group]));
+    return promoted.groups.flatMap((group) => {
+      const known = before.get(group.id);
+      if (known === undefined) return [group];
+      const members = addedMembers(group, known);
+      if (members.length > 0) return [partOf(group, known, members)];
+      const isLarger = group.classes > known.classes || BigInt(group.shapes) > BigInt(known.shapes);
+      return isLarger ? [group] : [];
+    });
+  });
+}
+
+type Members = NonNullable<ChangeGroup["members"]>;
+
+function addedMembers(group: ChangeGroup, known: ChangeGroup): Members {
+  const [all, old] = [group, known].map(
+    ({ members, workspaces, routes }) =>
+      members ?? workspaces.map((workspace) => ({ workspace, routes })),
+  );
+  if (JSON.stringify(all) === JSON.stringify(old)) return [];
+  const before = new Map(old?.map(({ workspace, routes }) => [workspace, new Set(routes)]));
+  return (all ?? []).flatMap(({ workspace, routes }) => {
+    const added = routes.filter((route) => before.get(workspace)?.has(route) !== true);
+    return added.length === 0 ? [] : [{ workspace, routes: added }];
+  });
+}
+
+function partOf(group: ChangeGroup, known: ChangeGroup, members: Members): ChangeGroup {
+  const [{ workspace, routes: [model = ""] } = { workspace: "", routes: [] }] = members;
+  return {
+    ...withExample(group, { ...group.example, workspace, model }),
+    members,
+    workspaces: members.map((member) => member.workspace),
+    routes: [...new Set(members.flatMap(({ routes }) => routes))].toSorted(),
+    seen: group.seen === null ? null : group.seen - (known.seen ?? 0),
+    seen_usage: null,
+  };
+}
+
+/** A group with another of its requests as the example. */
+export function withExample(group: ChangeGroup, example: SampleRequest): ChangeGroup {
+  const [own, given] = [explainArguments(example), explainArguments(group.example)];
+  return { ...group, example, explain: [...own, ...group.explain.slice(given.length)] };
 }
 
 /** Settings of an entry, and those below it. */

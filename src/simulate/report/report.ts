@@ -351,7 +351,7 @@ const CAUSE = complete({
   /** The most important first; empty for groups whose cause was not found. */
   entries: list(ENTRY),
   renames: list(RENAME),
-  /** Ids of groups that follow from it as declared, and of those that only promotion makes. */
+  /** Ids of groups that follow as declared, and of those that promotion makes or makes larger. */
   groups: TEXTS,
   promoted_groups: TEXTS,
   /** Those of them whose results differ by a changed name only. */

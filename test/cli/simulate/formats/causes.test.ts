@@ -111,6 +111,48 @@ function firstScreen(one: SimulationReport): string {
   return FORMATS.terminal(one, CONTEXT).split("\n\nDetails\n")[0] ?? "";
 }
 
+const POLICY: Partial<CauseReport> = {
+  entries: [
+    {
+      path: "policies/retention",
+      kind: "policy",
+      subject: "retention",
+      change: "changed",
+      before: "a",
+      after: "b",
+      location: null,
+    },
+  ],
+  groups: [],
+  gains: [],
+};
+
+describe("a policy to which no change is traced", () => {
+  test.for<[string, SimulationReport, string]>([
+    [
+      "has no effect where no request changes",
+      report({ causes: [cause(POLICY)] }),
+      "no request is decided differently",
+    ],
+    [
+      "may have one where requests change",
+      withCauses(cause(), cause(POLICY)),
+      "no change is traced to it",
+    ],
+    [
+      "may have one where not every class was decided",
+      report({ causes: [cause(POLICY)], complete: false }),
+      "no class that was decided changes",
+    ],
+  ])("%s", ([, one, sentence]) => {
+    const text = firstScreen(one).replaceAll(/\s+/g, " ");
+    expect(text).toContain(`retention: a → b; ${sentence}`);
+    expect(text.includes("no request is decided") || text.includes("every request")).toBe(
+      one.complete && one.declared.groups.length === 0,
+    );
+  });
+});
+
 describe("the first screen", () => {
   test("reports what breaks before what widens, by plain requests, and counts the others", () => {
     expect(firstScreen(withCauses(cause()))).toMatchInlineSnapshot(`

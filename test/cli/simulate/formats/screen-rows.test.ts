@@ -94,6 +94,15 @@ describe("the first screen", () => {
     expect(await screen([], US_FALLBACK, ...SEVERAL)).toMatch(/… \d+ more below: [A-Z, ]+/);
   });
 
+  it("always has a new data path, which a promotion may add to what others reach already", async () => {
+    const text = await screen([], US_FALLBACK, ...SEVERAL);
+    expect(text).toContain("more below");
+    expect(text.replaceAll(/\s+/g, " ")).toMatch(
+      /WIDENS clinic chat-eu → gpt-5-us: [^;]*, 3rd in order; once promoted; a new data path/,
+    );
+    expect(text).not.toMatch(/no request[^.]* is decided differently/);
+  });
+
   it("leaves rows without room to the details, whole", async () => {
     const model = modelOf(await simulated(US_FALLBACK, ...SEVERAL));
     const { first, further } = firstScreen(screenOf(model, {}), false);
@@ -193,7 +202,7 @@ describe("a refusal", () => {
       ["routes.yaml", MOVED_ENDPOINT, MOVED_ENDPOINT.replace("us", "eu")],
     );
     // The new destination of plain requests comes first.
-    expect(rowsOf(text)[0]).toMatch(/^MOVES /);
+    expect(rowsOf(text)[0]).toMatch(/^WIDENS /);
     expect(rowsOf(text)[1]).toBe(
       "BREAKS support, website fast refused: preferences/region (preferences_exclude_all); only some callers with preferences; such as with region us",
     );

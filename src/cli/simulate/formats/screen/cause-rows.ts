@@ -102,8 +102,8 @@ function same(text: string): PlainRow {
 /** Workspaces that may use the routes of the only cause and see no change, one reason a row. */
 function sameRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] {
   const { unaffected, routes, without_routes: without, gains, entries } = cause;
-  const own = groupsOfCause(cause, report);
-  if (own.length === 0) return [same(`every request${whichText(report)}`)];
+  if (report.unchanged !== null)
+    return report.complete ? [same(`every request${whichText(report)}`)] : [];
   const renamed = renamedText(cause, report);
   if (renamed !== null) return [same(renamed)];
   const isOfRoute = entries[0]?.kind === "route";
@@ -187,7 +187,7 @@ function whichText({ future_rows: latent }: ReportModel): string {
 
 /** Of renames alone, where nothing but the former names is refused. */
 function renamedText(cause: CauseReport, report: ReportModel): string | null {
-  if (cause.renames.length === 0) return null;
+  if (cause.renames.length === 0 || !report.complete) return null;
   const isRefusal = ({ group }: { readonly group: ChangeGroup }): boolean =>
     group.kinds.every((kind) => kind === "newly_denied" || kind === "reason_changed");
   if (cause.renames.some(({ distinguished_by: policies }) => policies !== undefined)) return null;

@@ -49,12 +49,18 @@ export function questionOf(
   if (wider !== "") return `${wider}${once}?`;
   const narrower = requests("NARROWS");
   if (narrower !== "") return `are fewer endpoints enough for ${narrower}?`;
-  if (requests("MOVES") !== "") return questionOfMove(cause, effects);
+  const moves = effects.filter((effect) => effect.tag === "MOVES" || isMoved(effect, cause));
+  if (moves.length > 0) return questionOfMove(cause, moves);
   const weaker = latentOf(cause, report).find(({ direction }) => direction === "weaker");
   if (weaker !== undefined)
     return `may a later change add such a row? ${weaker.policy} will not refuse it`;
   if (kind === "policy") return `who reviews what ${subject} would deny, and who promotes it when?`;
   return questionOfSetting(first, report);
+}
+
+/** Whether an endpoint that the requests reached before is another destination now. */
+function isMoved({ tag, group }: Effect, cause: CauseReport): boolean {
+  return tag === "WIDENS" && gainsOf(group).length === 0 && movedOf(group, cause) !== null;
 }
 
 function whoseText(effects: readonly Effect[]): string {
@@ -93,7 +99,7 @@ function questionOfGain(
     );
     return `may ${parts.join(", and ")}`;
   }
-  const wider = effects.filter(({ tag }) => tag === "WIDENS");
+  const wider = effects.filter((effect) => effect.tag === "WIDENS" && !isMoved(effect, cause));
   const served = wider.filter(({ group }) => group.base.denial !== null);
   if (served.length > 0) return `shall ${requestsText(served)} be served that are refused today`;
   const gained = wider.filter(({ group }) => gainsOf(group).length > 0);
@@ -173,8 +179,8 @@ function questionOfRename(
   return same.length === groups.length ? "" : `does any caller name ${from} in its preferences?`;
 }
 
-function questionOfMove({ entries, ...cause }: CauseReport, all: readonly Effect[]): string {
-  const effects = all.filter(({ tag }) => tag === "MOVES");
+function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string {
+  const { entries } = cause;
   const routes = routesOf(effects);
   const has = (member: string): boolean => entries.some(({ path }) => path.endsWith(`.${member}`));
   const versions = entries.filter(({ path }) => path.endsWith(".upstream_model"));
@@ -183,10 +189,10 @@ function questionOfMove({ entries, ...cause }: CauseReport, all: readonly Effect
       versions.map(({ after, subject }) => `${after} (${subject})`),
       3,
     )} been tried for ${routes}?`;
-  const [first] = all;
+  const [first] = effects;
   if (first === undefined) return "";
   const { base, head } = first.group;
-  const moved = movedOf(first.group, { ...cause, entries });
+  const moved = movedOf(first.group, cause);
   if (moved !== null) {
     const whose = whoseText(effects);
     if (has("plaintext") || entries.some(isUnencrypted))

@@ -1,10 +1,8 @@
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
-import {
-  conditionCount,
-  PLAIN_SAMPLE,
-  type SampleRequest,
-} from "../../../../simulate/sample-request.ts";
+import { conditionCount, type SampleRequest } from "../../../../simulate/sample-request.ts";
+import { sampleDefaults } from "../../../../simulate/explain/explain-arguments.ts";
 import type {
+  CandidateReport,
   CauseReport,
   ChangeGroup,
   DataPath,
@@ -16,7 +14,7 @@ import {
   NOTHING_USED,
   type SeenWeight,
 } from "../../../../simulate/evidence/seen-usage.ts";
-import { groupsOfCause } from "../../../../simulate/report/cause-parts.ts";
+import { groupsOfCause, withExample } from "../../../../simulate/report/cause-parts.ts";
 import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
 import type { Verdict } from "../../exit-code.ts";
@@ -63,11 +61,17 @@ const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
 
 function tagOf(group: ChangeGroup): EffectTag {
   if (isNewName(group)) return "CHANGES";
-  const worst = worstChange(group.kinds);
+  const tag = TAGS[worstChange(group.kinds)];
+  if (tag !== "MOVES") return tag;
+  const { base, head } = group;
+  const before = new Set(base.plan.map(processorOf));
+  if (head.plan.some((candidate) => !before.has(processorOf(candidate)))) return "WIDENS";
   // Without its former primary a plan reaches no new destination.
-  if (worst === "primary_changed" && gainsOf(group).length === 0 && losesOf(group).length > 0)
-    return "NARROWS";
-  return worst === "primary_changed" && gainsOf(group).length > 0 ? "WIDENS" : TAGS[worst];
+  return losesOf(group).length > 0 ? "NARROWS" : "MOVES";
+}
+
+function processorOf({ endpoint, provider, region, host }: CandidateReport): string {
+  return [endpoint, provider, region, host].join("\n");
 }
 
 /** Whether only callers with preferences are refused: plain requests that get elsewhere matter more. */
@@ -251,13 +255,21 @@ function plainPart(group: ChangeGroup): ChangeGroup {
   const members = group.plain_members ?? [];
   const [first] = members;
   const { operation, key, time } = group.example;
-  const own = { workspace: first?.workspace ?? "", model: first?.routes[0] ?? "", operation, time };
+  const example = {
+    ...sampleDefaults(operation),
+    workspace: first?.workspace ?? "",
+    model: first?.routes[0] ?? "",
+    operation,
+    key: { ...key, labels: [] },
+    time,
+  };
   return {
-    ...group,
+    ...withExample(group, example),
+    // Features that every request of the operation has are no condition.
+    example: { ...example, features: [] },
     workspaces: members.map(({ workspace }) => workspace),
     members,
     conditions: [],
-    example: { ...PLAIN_SAMPLE, ...own, key: { ...key, labels: [] } },
   };
 }
 
@@ -382,6 +394,8 @@ function effectOf(
   };
 }
 
+export const NEW_PATH = "a new data path";
+
 /** Whether the data of a workspace gets somewhere where it never got before. */
 function detailOf(cell: Cell, cause: CauseReport, report: ReportModel): string {
   const { group } = cell;
@@ -393,7 +407,7 @@ function detailOf(cell: Cell, cause: CauseReport, report: ReportModel): string {
     (candidate) => gains.includes(candidate.endpoint) || candidate === moved,
   );
   return [report.declared, report.promoted].some((one) => hasPath(one.new_data_paths, there, cell))
-    ? "a new data path"
+    ? NEW_PATH
     : gains.length === 0
       ? ""
       : "no new data path";

@@ -154,7 +154,14 @@ function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel
     change === "changed"
       ? entryText(withoutComments(entry)).replace(/^policies\//, "policy ")
       : `policy ${subject} ${CHANGED[change]}`;
-  return `${text}${waits}${later.length === 0 && groups.length === 0 ? `; no request${latentOf(cause, report).length === 0 ? "" : " of today"} is decided differently` : ""}`;
+  return `${text}${waits}${groups.length + later.length > 0 ? "" : `; ${withoutGroupsText(cause, report)}`}`;
+}
+
+/** Requests of other causes may change by it too: a search of causes tries some of each group. */
+function withoutGroupsText(cause: CauseReport, report: ReportModel): string {
+  if (report.unchanged === null) return "no change is traced to it";
+  if (!report.complete) return "no class that was decided changes";
+  return `no request${latentOf(cause, report).length === 0 ? "" : " of today"} is decided differently`;
 }
 
 /** Lines of METADATA are comments of Rego. */

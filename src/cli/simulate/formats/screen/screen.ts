@@ -25,6 +25,7 @@ import {
   isCounted,
   isSomeRefusal,
   IMPORTANCE,
+  NEW_PATH,
   rankOf,
   type ScreenTag,
   type Effect,
@@ -58,19 +59,20 @@ export interface ScreenRow {
   readonly kept: boolean;
 }
 
-/** Facts that a long report omits, unless they fail a gate. */
+/** Facts that a long report omits, unless they fail a gate or are a new data path. */
 const CUT_TAGS: readonly ScreenTag[] = ["WIDENS", "MOVES", "NARROWS", "LATENT", "CHANGES", "COST"];
 
 /** Headlines of more causes are cut too. */
 const MOST_CHANGES = 6;
 
-function isKept({ tag, gates }: Fact, { changing }: ReportModel): boolean {
+function isKept({ tag, gates, isNewPath }: Fact, { changing }: ReportModel): boolean {
   const isLong = tag === "CHANGE" && changing.length > MOST_CHANGES;
-  return gates.length > 0 || (!isLong && !CUT_TAGS.includes(tag));
+  return gates.length > 0 || isNewPath || (!isLong && !CUT_TAGS.includes(tag));
 }
 
 interface Fact extends Omit<ScreenRow, "kept"> {
   readonly seen: SeenWeight | null;
+  readonly isNewPath: boolean;
   /** Rank among facts, the most important first. */
   readonly rank: number;
 }
@@ -106,9 +108,7 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
       : changing.length === 0 && unchanged !== null
         ? "SAME"
         : "REVIEW";
-  const explained = ranked.flatMap(({ effects }) => effects);
-  // The example of a group with plain members is not one of theirs.
-  const simplest = explained.find(({ group }) => group.plain_members === undefined) ?? explained[0];
+  const [simplest] = ranked.flatMap(({ effects }) => effects);
   const others = changing.length - 1;
   const broken = ranked[0]?.effects.filter(
     (effect) => effect.tag === "BREAKS" && !effect.promoted && !isSomeRefusal(effect),
@@ -174,6 +174,7 @@ function plainFact(
     gates: [],
     cause: null,
     seen: null,
+    isNewPath: false,
     rank: IMPORTANCE.indexOf(tag),
     ...own,
   };
@@ -392,6 +393,7 @@ function effectFact(effect: Effect, { evidence }: ReportModel): Fact {
     who: listText(workspaces, 3),
     gates,
     seen,
+    isNewPath: detail === NEW_PATH,
     rank: rankOf(effect),
     calls:
       seen === null

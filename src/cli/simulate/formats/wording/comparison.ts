@@ -8,6 +8,7 @@ import type {
   SimulationReport,
   UnusedFinding,
 } from "../../../../simulate/report/report.ts";
+import { promotedGroups } from "../../../../simulate/report/cause-parts.ts";
 import type { View } from "../../../../simulate/sample-request.ts";
 import { type Change, type ChangeKind, CHANGES } from "../../../../simulate/change-kind.ts";
 import { type Mark, names, type Text, type Tone } from "../../../document/document.ts";
@@ -22,11 +23,8 @@ import {
 /** Changes of the promoted view that the declared one does not have. */
 export function promotedDifference({ declared, promoted }: SimulationReport) {
   const before = new Map(declared.groups.map((group) => [group.id, group]));
-  const groups = promoted.groups.filter(({ id, shapes, classes }) => {
-    const known = before.get(id);
-    return known === undefined || classes > known.classes || BigInt(shapes) > BigInt(known.shapes);
-  });
-  const others = promoted.groups.filter((group) => !groups.includes(group));
+  const added = new Set(promotedGroups({ declared, promoted }).map(({ id }) => id));
+  const groups = promoted.groups.filter(({ id }) => added.has(id));
   const paths = PATHS.flatMap((member) => {
     const known = new Set(declared[member].map(pathKey));
     return promoted[member].filter((path) => !known.has(pathKey(path)));
@@ -37,7 +35,9 @@ export function promotedDifference({ declared, promoted }: SimulationReport) {
     /** They, and the paths that only promotion adds or takes away. */
     only: new Set<ChangeGroup | DataPath | RoutePath>([...groups, ...paths]),
     /** Groups that are the same under both. */
-    shared: others.filter(({ id, shapes }) => before.get(id)?.shapes === shapes).length,
+    shared: promoted.groups.filter(
+      ({ id, shapes }) => !added.has(id) && before.get(id)?.shapes === shapes,
+    ).length,
     any: JSON.stringify(declared) !== JSON.stringify(promoted),
   };
 }
