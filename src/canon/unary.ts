@@ -151,11 +151,7 @@ export type ModerationPart = (
 
 /** Input that gets one verdict, or a list of inputs. */
 export type ModerationInput =
-  | {
-      readonly kind: "text";
-      readonly text: string;
-      /** Written without a list around it. */ readonly isScalar: boolean;
-    }
+  | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "texts"; readonly texts: readonly string[] }
   | { readonly kind: "parts"; readonly parts: readonly ModerationPart[] };
 
@@ -177,7 +173,8 @@ export interface CategoryVerdict {
 export interface ModerationVerdict {
   /** As in the answer, or because a category is flagged; never false if one is. */
   readonly flagged: boolean;
-  readonly categories: Readonly<Record<ModerationCategory, CategoryVerdict>>;
+  /** One for each of `MODERATION_CATEGORIES`, in their order. */
+  readonly categories: Readonly<Record<string, CategoryVerdict>>;
 }
 
 /** One endpoint's answer, checked: one verdict for each text, or one for all parts together. */

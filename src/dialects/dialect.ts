@@ -513,6 +513,9 @@ export const PLAIN_RULES = {
   temperatureExcludesTopP: false,
 } as const satisfies Partial<RequestRules>;
 
+/** A finished request of an operation that does not generate. */
+export type UnaryFormat = Pick<FormattedRequest, "path" | "body" | "dropped">;
+
 export type UnaryResult = EmbedResult | RerankResult | ModerateResult;
 
 /**
@@ -529,7 +532,7 @@ export interface UnaryUpstream<Request, Result extends UnaryResult> {
    * Prints a request whose features the endpoint has (`EndpointRow.features`). Returns a 400 that
    * names the setting, for values that only the printer can judge.
    */
-  readonly format: (request: Request, target: Target) => FormattedRequest | ServiceError;
+  readonly format: (request: Request, target: Target) => UnaryFormat | ServiceError;
   /**
    * Reads and checks an answer with status 200. An incomplete answer is a failure, kind `malformed`
    * with a code of `answer-ends.ts`: nothing is filled in or reordered silently.

@@ -49,11 +49,7 @@ class UnaryAttempt extends ProviderCall<PartAnswer> {
   ) {
     super(connection, {
       path: `${connection.pathPrefix}${call.path}`,
-      headers: [
-        ...connection.headers,
-        ...call.headers,
-        ...(connection.simulated ? (call.simulated ?? []) : []),
-      ],
+      headers: [...connection.headers, ...(connection.simulated ? (call.simulated ?? []) : [])],
       body: call.body,
       timeouts: connection.provider.timeouts,
       deadline,

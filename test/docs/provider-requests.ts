@@ -1,11 +1,11 @@
 import type { ServiceError } from "../../src/canon/error.ts";
 import type { ModelOperation } from "../../src/canon/operation.ts";
 import type { EmbedRequest, ModerateRequest, RerankRequest } from "../../src/canon/unary.ts";
-import type { FormattedRequest, Target } from "../../src/dialects/dialect.ts";
+import type { Target, UnaryFormat } from "../../src/dialects/dialect.ts";
 import { upstreamFor } from "../../src/dialects/exchange-plan.ts";
 
 /** A request for each kind of work, in the format of an endpoint. */
-export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => FormattedRequest>> = {
+export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => UnaryFormat>> = {
   generate: (target) => {
     const upstream = upstreamFor("generate", target.endpoint.dialect);
     const formatted = printed(target, upstream.format(GENERATE_REQUEST, target));
@@ -25,10 +25,10 @@ export const PRINTERS: Readonly<Record<ModelOperation, (target: Target) => Forma
     ),
 };
 
-function printed(
+function printed<Formatted extends UnaryFormat>(
   { endpoint: { id } }: Target,
-  formatted: FormattedRequest | ServiceError,
-): FormattedRequest {
+  formatted: Formatted | ServiceError,
+): Formatted {
   if ("code" in formatted) throw new Error(`${id}: ${formatted.message}`);
   return formatted;
 }

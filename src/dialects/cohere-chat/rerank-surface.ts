@@ -1,8 +1,7 @@
-import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import type { BodyReader, InferenceRequest } from "../../canon/request.ts";
+import type { BodyReader } from "../../canon/request.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary.ts";
 import { ASCII_PER_TOKEN, PLAIN_BODY } from "../body-reader.ts";
 import {
@@ -21,26 +20,22 @@ import {
 import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 import { flagOrNull, listOf, memberIn, numberOrNull, textOf } from "../json.ts";
-import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import {
   CORE,
   HINT,
   IDENTITY,
   OURS,
   hasUnknownMember,
-  refusingUnknown,
   type FieldRegistry,
   type RequestReading,
 } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
+  callTo,
   resultOf,
   singlePartTask,
-  unaryRequests,
+  unarySurface,
   type UnaryAnswer,
-  type UnaryOptions,
-  type UnarySurface,
-  type UnaryTask,
 } from "../unary/surface.ts";
 
 /**
@@ -150,14 +145,6 @@ const RERANK_FIELDS: FieldRegistry = {
   user: IDENTITY,
   provider: OURS,
 };
-
-/** Reads validated rerank bodies. */
-const REQUESTS = unaryRequests({
-  operation: "rerank",
-  registry: RERANK_FIELDS,
-  reader: RERANK_BODY,
-  read: readRerank,
-});
 
 function readRerank(body: JsonObject, reading: RequestReading, extras: JsonObject): RerankRequest {
   const { query, documents, top_n: topN, top_k: topK, rank_fields: fields } = body;
@@ -285,29 +272,22 @@ const RERANK_EXAMPLES = {
  * Rerank for clients: Cohere's request and answer, and the spellings of Jina and Voyage
  * (docs/protocols.md#rerank).
  */
-export const rerankSurface: UnarySurface = {
-  kind: "unary",
+export const rerankSurface = unarySurface({
+  operation: "rerank",
   dialect: "cohere-chat",
-  parse: REQUESTS.parse,
-  refuseUnknown: refusingUnknown(RERANK_FIELDS, "rerank"),
-  open: openRerank,
-  family: OPENAI_FAMILY,
+  registry: RERANK_FIELDS,
+  reader: RERANK_BODY,
+  read: readRerank,
+  // One part, and its documents one input: only documents that were ranked together have one order.
+  plan: (request, options, body) =>
+    singlePartTask(
+      1,
+      options,
+      (target) => callTo(upstreamFor("rerank", target.endpoint.dialect), request, target),
+      ([end], context) => renderRerank(resultOf(end, "rerank"), body, context),
+    ),
   contract: { body: RERANK_SCHEMA, answer: RERANKING, examples: RERANK_EXAMPLES },
-};
-
-/** Always one part: only documents that were ranked together have one order. */
-function openRerank({ body }: InferenceRequest, options: UnaryOptions): UnaryTask | ServiceError {
-  const read = REQUESTS.toCanon(body, options);
-  if ("code" in read) return read;
-  // All documents are one input.
-  return singlePartTask(
-    read,
-    1,
-    options.targets,
-    ({ endpoint }) => upstreamFor("rerank", endpoint.dialect),
-    ([end], context) => renderRerank(resultOf(end, "rerank"), body, context),
-  );
-}
+});
 
 /** Version of Cohere's protocol. */
 const API_VERSION = "2";

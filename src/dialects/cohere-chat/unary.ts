@@ -41,7 +41,7 @@ export const cohereEmbedder: NonNullable<Dialect["embed"]> = {
       output_dimension: dimensions ?? undefined,
     };
     const path = invoked ? invokePath(target) : "/v2/embed";
-    return { path, body, headers: [], dropped: droppedPurpose(request) };
+    return { path, body, dropped: droppedPurpose(request) };
   },
   parseAnswer: vectorReader((body) => {
     // By kind of their numbers, or, of older models on Bedrock, at the top.
@@ -82,7 +82,6 @@ export const cohereReranker: NonNullable<Dialect["rerank"]> = {
     return {
       path: invoked ? invokePath(target) : "/v2/rerank",
       body,
-      headers: [],
       dropped: [...(invoked ? droppedPriority(request) : []), ...droppedTruncation(request)],
     };
   },

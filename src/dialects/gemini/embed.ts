@@ -120,7 +120,6 @@ export const geminiEmbedder: NonNullable<Dialect["embed"]> = {
     return {
       path: `${modelPath(upstreamModel)}:${verb}`,
       body: body(texts, task, request, resourceName(upstreamModel)),
-      headers: [],
       dropped: truncates ? [] : droppedTruncation(request),
     };
   },

@@ -297,7 +297,7 @@ const jinaReranker: NonNullable<Dialect["rerank"]> = {
       ...(!target.provider.flags.includes("no_return_documents") && { return_documents: false }),
     };
     const dropped = [...droppedPriority(request), ...droppedTruncation(request)];
-    return { path: deploymentPath("/rerank", target), body, headers: [], dropped };
+    return { path: deploymentPath("/rerank", target), body, dropped };
   },
   parseAnswer: rankingReader(
     (answer) =>

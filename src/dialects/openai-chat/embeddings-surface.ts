@@ -1,8 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { JsonMember, JsonObject, JsonValue } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
-import type { InferenceRequest } from "../../canon/request.ts";
 import {
   EMBED_PURPOSES,
   VECTOR_ENCODINGS,
@@ -18,29 +16,28 @@ import { MODEL, NO_UNKNOWN, NULLABLE_FLAG, PREFERENCES, TOKEN } from "../contrac
 import type { AnswerContext, Target } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 import { flagOrNull, numberOrNull, ownValue, textOf } from "../json.ts";
-import { OPENAI_FAMILY } from "./family.ts";
 import { itemsByFirst } from "./moderations-surface.ts";
 import {
   CORE,
   IDENTITY,
   OURS,
-  refusingUnknown,
   type FieldRegistry,
   type RequestReading,
 } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
   callTo,
+  callsTo,
+  refusalsIn,
   refuseExtras,
   resultOf,
   settled,
-  unaryRequests,
+  unarySurface,
   type PartEnd,
   type UnaryAnswer,
   type UnaryCall,
   type UnaryOptions,
   type UnaryPart,
-  type UnarySurface,
   type UnaryTask,
 } from "../unary/surface.ts";
 import { asBase64Text, asFloatText } from "../unary/vectors.ts";
@@ -59,14 +56,6 @@ const EMBEDDINGS_FIELDS: FieldRegistry = {
   user: IDENTITY,
   provider: OURS,
 };
-
-/** Reads validated embeddings bodies. */
-export const EMBEDDINGS_REQUESTS = unaryRequests({
-  operation: "embeddings",
-  registry: EMBEDDINGS_FIELDS,
-  reader: INPUT_BODY,
-  read: readEmbeddings,
-});
 
 function readEmbeddings(
   body: JsonObject,
@@ -231,81 +220,37 @@ const EMBEDDINGS_EXAMPLES = {
 const OWN_DIALECT = "openai-chat";
 
 /** Embeddings for clients: OpenAI's request and answer (docs/protocols.md#embeddings). */
-export const embeddingsSurface: UnarySurface = {
-  kind: "unary",
+export const embeddingsSurface = unarySurface({
+  operation: "embeddings",
   dialect: OWN_DIALECT,
-  parse: EMBEDDINGS_REQUESTS.parse,
-  refuseUnknown: refusingUnknown(EMBEDDINGS_FIELDS, "embeddings"),
-  open: openEmbeddings,
-  family: OPENAI_FAMILY,
+  registry: EMBEDDINGS_FIELDS,
+  reader: INPUT_BODY,
+  read: readEmbeddings,
+  plan: planEmbeddings,
   contract: { body: EMBEDDINGS_SCHEMA, answer: EMBEDDING_LIST, examples: EMBEDDINGS_EXAMPLES },
-};
+});
 
-function openEmbeddings(
-  { body }: InferenceRequest,
-  options: UnaryOptions,
-): UnaryTask | ServiceError {
-  const read = EMBEDDINGS_REQUESTS.toCanon(body, options);
-  if ("code" in read) return read;
-  const { request, stripped, dropped } = read;
+function planEmbeddings(request: EmbedRequest, options: UnaryOptions, body: JsonObject) {
+  const { inputs } = request;
   const takesGaps = body.on_partial === "report";
-  const runs = splitBatch(request.inputs, boundsOf(options));
-  const parts = runs.map(({ first, count }): UnaryPart => {
-    const isWhole = count === request.inputs.length;
-    const part = isWhole
-      ? request
-      : { ...request, inputs: request.inputs.slice(first, first + count) };
+  const parts = splitBatch(inputs, options).map(({ first, count }): UnaryPart => {
+    const isWhole = count === inputs.length;
+    const part = isWhole ? request : { ...request, inputs: inputs.slice(first, first + count) };
     return { first, count, callTo: (target) => settled(embedCall(part, target)) };
   });
-  const refusals = refusalsOf(request, runs[0]?.count ?? 1, options.targets);
+  // A call of a batch fails with two inputs if it fails with more.
+  const sample = { ...request, inputs: inputs.slice(0, Math.min(parts[0]?.count ?? 1, 2)) };
   const answer: UnaryTask["answer"] = (ends, context) =>
-    renderEmbeddings(request, parts, ends, takesGaps, context);
-  return { parts, stripped, dropped, refusals, takesGaps, answer };
-}
-
-/**
- * The smallest batch that the candidates of the plan take: a part that falls back must fit there
- * too.
- */
-function boundsOf({ targets, maxBatchSize }: UnaryOptions): BatchBounds {
-  const limits = targets.map(({ endpoint }) => endpoint.batch);
-  return {
-    inputs: smallest([maxBatchSize, ...limits.map(({ inputs }) => inputs)]),
-    tokens: smallest(limits.map(({ tokens }) => tokens)),
-  };
-}
-
-function smallest(limits: readonly (number | null)[]): number | null {
-  const known = limits.filter((limit) => limit !== null);
-  return known.length === 0 ? null : Math.min(...known);
-}
-
-/**
- * One call is printed for each candidate before anything is sent. Of a batch two inputs are enough:
- * a request that fails with more fails with two.
- */
-function refusalsOf(
-  request: EmbedRequest,
-  size: number,
-  targets: readonly Target[],
-): ReadonlyMap<string, ServiceError> {
-  const refusals = new Map<string, ServiceError>();
-  const inputs = request.inputs.slice(0, Math.min(size, 2));
-  for (const target of targets) {
-    const call = embedCall({ ...request, inputs }, target);
-    if ("code" in call) refusals.set(target.endpoint.id, call);
-  }
-  return refusals;
+    renderEmbeddings(parts, ends, takesGaps, context);
+  const refusals = refusalsIn(callsTo(options.targets, (target) => embedCall(sample, target)));
+  return { parts, refusals, takesGaps, answer };
 }
 
 function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceError {
-  const refusal = target.endpoint.dialect === OWN_DIALECT ? null : refuseExtras(request.extras);
+  const { dialect } = target.endpoint;
+  const refusal = dialect === OWN_DIALECT ? null : refuseExtras(request.extras);
   if (refusal !== null) return refusal;
-  const call = callTo(
-    upstreamFor("embed", target.endpoint.dialect),
-    forModel(request, target),
-    target,
-  );
+  const call = callTo(upstreamFor("embed", dialect), forModel(request, target), target);
   if ("code" in call) return call;
   const wanted = request.encoding ?? "float";
   return {
@@ -344,33 +289,22 @@ function inEncoding(
   return { ...answer, vectors, isVerbatim: false };
 }
 
-/** Limits of one call; `null`: none. */
-interface BatchBounds {
-  readonly inputs: number | null;
-  /** Estimated. */
-  readonly tokens: number | null;
-}
-
-/** Inputs that are sent upstream together. */
-interface Run {
-  readonly first: number;
-  readonly count: number;
-}
-
 /**
- * Cuts a batch into as few runs as the bounds allow, in order. A single input above the bounds is
- * sent alone: the provider judges it.
+ * Cuts a batch into as few runs as the bounds allow, in order. Bounds are the smallest of the
+ * candidates', because a part that falls back must fit there too. A single input above the bounds
+ * is sent alone: the provider judges it.
  */
-function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonly Run[] {
-  const most = bounds.inputs ?? inputs.length;
-  if (bounds.tokens === null && inputs.length <= most) return [{ first: 0, count: inputs.length }];
-  const runs: Run[] = [];
+function splitBatch(inputs: readonly EmbedInput[], { targets, maxBatchSize }: UnaryOptions) {
+  const limits = targets.map(({ endpoint }) => endpoint.batch);
+  const most = smallest([maxBatchSize, ...limits.map((batch) => batch.inputs)]);
+  const mostTokens = smallest(limits.map((batch) => batch.tokens));
+  const runs: { readonly first: number; readonly count: number }[] = [];
   let first = 0;
   let tokens = 0;
   for (const [index, input] of inputs.entries()) {
-    const size = bounds.tokens === null ? 0 : estimatedTokens(input);
+    const size = mostTokens === Infinity ? 0 : estimatedTokens(input);
     const count = index - first;
-    if (count > 0 && (count >= most || tokens + size > (bounds.tokens ?? Infinity))) {
+    if (count > 0 && (count >= most || tokens + size > mostTokens)) {
       runs.push({ first, count });
       first = index;
       tokens = 0;
@@ -379,6 +313,11 @@ function splitBatch(inputs: readonly EmbedInput[], bounds: BatchBounds): readonl
   }
   runs.push({ first, count: inputs.length - first });
   return runs;
+}
+
+/** @param limits `null`: none. */
+function smallest(limits: readonly (number | null)[]): number {
+  return Math.min(...limits.map((limit) => limit ?? Infinity));
 }
 
 /**
@@ -399,25 +338,16 @@ function estimatedTokens(input: EmbedInput): number {
  * again.
  */
 function renderEmbeddings(
-  request: EmbedRequest,
   parts: readonly UnaryPart[],
   ends: readonly PartEnd[],
   takesGaps: boolean,
   context: AnswerContext,
 ): UnaryAnswer {
-  const results = ends.map((end) => ("result" in end ? resultOf(end, "embed") : null));
-  const [only] = results;
+  const results = ends.flatMap((end) => ("result" in end ? resultOf(end, "embed") : []));
+  const [known] = results;
   const [end] = ends;
-  const inputTokens = total(results);
-  if (
-    ends.length === 1 &&
-    only?.isVerbatim === true &&
-    end !== undefined &&
-    "bytes" in end &&
-    !takesGaps
-  ) {
+  if (!takesGaps && ends.length === 1 && known?.isVerbatim === true && end && "bytes" in end)
     return { bytes: end.bytes, dropped: [], gaps: 0 };
-  }
   const pieces: string[] = [];
   const errors: object[] = [];
   for (const [index, part] of parts.entries()) {
@@ -426,15 +356,22 @@ function renderEmbeddings(
     if ("failure" in partEnd) errors.push(...gapsOf(part, partEnd.failure));
     else addVectors(pieces, part, resultOf(partEnd, "embed"));
   }
-  const known = results.find((result) => result !== null);
-  const dropped: DroppedField[] = inputTokens === null ? ["usage_unknown"] : [];
+  // Where a provider sent no count, the sum of the others would be wrong.
+  const tokens = results.reduce<number | null>(
+    (sum, { inputTokens }) => (sum === null || inputTokens === null ? null : sum + inputTokens),
+    0,
+  );
   const tail = {
     model: known?.model ?? context.model,
-    usage: { prompt_tokens: inputTokens ?? 0, total_tokens: inputTokens ?? 0 },
+    usage: { prompt_tokens: tokens ?? 0, total_tokens: tokens ?? 0 },
     errors: takesGaps ? errors : undefined,
   };
   const text = `{"object":"list","data":[${pieces.join(",")}],${JSON.stringify(tail).slice(1)}`;
-  return { bytes: AnswerBytes.of(text), dropped, gaps: errors.length };
+  return {
+    bytes: AnswerBytes.of(text),
+    dropped: tokens === null ? ["usage_unknown"] : [],
+    gaps: errors.length,
+  };
 }
 
 function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: EmbedResult): void {
@@ -448,15 +385,4 @@ function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: 
 /** One entry for each input without a vector, with our message. */
 function gapsOf({ first, count }: UnaryPart, { code, message }: ServiceError): readonly object[] {
   return Array.from({ length: count }, (_, offset) => ({ index: first + offset, code, message }));
-}
-
-/** `null` where a provider sent no count: the sum of the others would be wrong. */
-function total(results: readonly (EmbedResult | null)[]): number | null {
-  let sum = 0;
-  for (const result of results) {
-    if (result === null) continue;
-    if (result.inputTokens === null) return null;
-    sum += result.inputTokens;
-  }
-  return sum;
 }

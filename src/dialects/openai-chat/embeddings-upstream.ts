@@ -46,7 +46,6 @@ export const openAiEmbedder: NonNullable<Dialect["embed"]> = {
     return {
       path: deploymentPath("/embeddings", target),
       body,
-      headers: [],
       dropped: droppedTruncation(request),
     };
   },

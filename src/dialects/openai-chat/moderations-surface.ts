@@ -6,12 +6,9 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import type { InferenceRequest } from "../../canon/request.ts";
-import type { UnknownFields } from "../../canon/table.ts";
 import type {
   CategoryVerdict,
   ModerateRequest,
-  ModerateResult,
   ModerationInput,
   ModerationPart,
   ModerationVerdict,
@@ -30,26 +27,24 @@ import { isWebUrl } from "../data-url.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
 import { listOf, memberIn, textOf } from "../json.ts";
-import { OPENAI_FAMILY } from "./family.ts";
-import { categoryRecord, verdictsOf } from "./moderations-upstream.ts";
+import { verdictsOf } from "./moderations-upstream.ts";
 import {
   CORE,
   IDENTITY,
   OURS,
-  refusingUnknown,
+  shownName,
   type FieldRegistry,
   type RequestReading,
 } from "../request-reading.ts";
 import { AnswerBytes } from "../unary/answer-bytes.ts";
 import {
+  callTo,
   resultOf,
   singlePartTask,
-  unaryRequests,
+  unarySurface,
   type PartEnd,
   type UnaryAnswer,
-  type UnaryOptions,
   type UnarySurface,
-  type UnaryTask,
 } from "../unary/surface.ts";
 
 /** Every known top-level member of a moderations request. */
@@ -60,25 +55,16 @@ const MODERATIONS_FIELDS: FieldRegistry = {
   provider: OURS,
 };
 
-/** Reads validated moderations bodies. Without a model, the workspace's default route is meant. */
-const REQUESTS = unaryRequests({
-  operation: "moderations",
-  registry: MODERATIONS_FIELDS,
-  reader: INPUT_BODY,
-  read: readModerations,
-  isNative: true,
-});
-
 function readModerations(
   { input }: JsonObject,
   reading: RequestReading,
   extras: JsonObject,
 ): ModerateRequest {
   for (const [index, item] of listOf(input).entries()) noteImage(item, `input[${index}]`, reading);
-  const strange = unknownPartMember(input);
-  if (strange !== null && reading.mode === "strip") reading.strip("unknown_field");
-  if (strange !== null && reading.mode === "reject")
-    reading.refuseRequest(unknownPartError(strange));
+  const unknown = unknownPartMember(input);
+  if (unknown !== null && reading.mode === "strip") reading.strip("unknown_field");
+  if (unknown !== null && reading.mode === "reject")
+    reading.refuseRequest(unknownPartError(unknown));
   return { input: readInput(input, reading), extras };
 }
 
@@ -99,7 +85,7 @@ function isDataUrl(url: string): boolean {
 }
 
 function readInput(input: JsonMember, reading: RequestReading): ModerationInput {
-  if (typeof input === "string") return { kind: "text", text: input, isScalar: true };
+  if (typeof input === "string") return { kind: "text", text: input };
   const items = listOf(input);
   const texts = items.filter((item) => typeof item === "string");
   // The schema accepts lists of texts or of parts; a mixed one must not be judged in part.
@@ -122,20 +108,12 @@ function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   return typeof url === "string" ? { type: "image", url, forwarded } : null;
 }
 
-/** Members that canon can hold, by object. */
-const MEMBERS = {
-  text: ["type", "text"],
-  image_url: ["type", "image_url"],
-  image: ["url"],
-} as const;
+/** Members of a part that canon can hold, by its type. */
+const MEMBERS = { text: ["type", "text"], image_url: ["type", "image_url"] } as const;
 
-/**
- * Path of the first unknown member of a part; `null` where there is none. Null counts as absent.
- */
+/** Path of the first unknown member of a part; `null` where there is none. */
 function unknownPartMember(input: JsonMember): string | null {
-  if (!Array.isArray(input)) return null;
-  const items: readonly JsonValue[] = input;
-  for (const [index, item] of items.entries()) {
+  for (const [index, item] of listOf(input).entries()) {
     const found = isJsonObject(item) ? unknownMemberOfPart(item, `input[${index}]`) : null;
     if (found !== null) return found;
   }
@@ -150,17 +128,15 @@ function unknownPartMember(input: JsonMember): string | null {
 function unknownMemberOfPart(part: JsonObject, path: string): string | null {
   const { type, image_url: image } = part;
   return (
-    unknownMember(part, type === "text" ? MEMBERS.text : MEMBERS.image_url, path) ??
-    (isJsonObject(image) ? unknownMember(image, MEMBERS.image, `${path}.image_url`) : null)
+    unknownMember(part, MEMBERS[type === "text" ? type : "image_url"], path) ??
+    (isJsonObject(image) ? unknownMember(image, ["url"], `${path}.image_url`) : null)
   );
 }
 
+/** Null counts as absent. */
 function unknownMember(object: JsonObject, known: readonly string[], path: string): string | null {
-  for (const name in object) {
-    if (known.includes(name) || object[name] == null) continue;
-    return /^[A-Za-z_$][\w$-]{0,63}$/.test(name) ? `${path}.${name}` : `${path}.*`;
-  }
-  return null;
+  const name = Object.keys(object).find((one) => !known.includes(one) && object[one] != null);
+  return name === undefined ? null : `${path}.${shownName(name)}`;
 }
 
 /** The 400 for such a member on a route that refuses unknown members. */
@@ -280,71 +256,56 @@ const MODERATIONS_EXAMPLES = {
   default: { input: "A text to look at." },
 } as const;
 
-const refuseUnknownFields = refusingUnknown(MODERATIONS_FIELDS, "moderations");
-
-/** Moderations for clients: OpenAI's request and answer (docs/protocols.md#moderations). */
-export const moderationsSurface: UnarySurface = {
-  kind: "unary",
+const surface = unarySurface({
+  operation: "moderations",
   dialect: "openai-chat",
-  parse: REQUESTS.parse,
-  refuseUnknown,
-  open: openModerations,
-  family: OPENAI_FAMILY,
+  registry: MODERATIONS_FIELDS,
+  reader: INPUT_BODY,
+  read: readModerations,
+  isNative: true,
+  plan: (request, options) =>
+    singlePartTask(
+      verdictsOf(request.input),
+      options,
+      (target) => callTo(upstreamFor("moderate", target.endpoint.dialect), request, target),
+      renderModerations,
+    ),
   contract: { body: MODERATIONS_SCHEMA, answer: MODERATION, examples: MODERATIONS_EXAMPLES },
+});
+
+/**
+ * Moderations for clients: OpenAI's request and answer (docs/protocols.md#moderations). Without a
+ * model, the workspace's default route is meant.
+ */
+export const moderationsSurface: UnarySurface = {
+  ...surface,
+  refuseUnknown: (body, mode) => {
+    const unknown = surface.refuseUnknown(body, mode);
+    if (unknown !== null || mode !== "reject") return unknown;
+    const path = unknownPartMember(body.input);
+    return path === null ? null : unknownPartError(path);
+  },
 };
 
-function refuseUnknown(body: JsonObject, mode: UnknownFields): ServiceError | null {
-  const unknown = refuseUnknownFields(body, mode);
-  if (unknown !== null || mode !== "reject") return unknown;
-  const strange = unknownPartMember(body.input);
-  return strange === null ? null : unknownPartError(strange);
-}
-
-function openModerations(
-  { body }: InferenceRequest,
-  options: UnaryOptions,
-): UnaryTask | ServiceError {
-  const read = REQUESTS.toCanon(body, options);
-  if ("code" in read) return read;
-  const inputs = verdictsOf(read.request.input);
-  return singlePartTask(
-    read,
-    inputs,
-    options.targets,
-    ({ endpoint }) => upstreamFor("moderate", endpoint.dialect),
-    renderModerations,
-  );
-}
-
 /** OpenAI's answer; one in this form already is sent unchanged. */
-function renderModerations(ends: readonly PartEnd[], context: AnswerContext): UnaryAnswer {
-  const [end] = ends;
-  const result = resultOf(end, "moderate");
+function renderModerations([end]: readonly PartEnd[], context: AnswerContext): UnaryAnswer {
+  const { isVerbatim, hasUnjudged, id, model, verdicts } = resultOf(end, "moderate");
+  if (isVerbatim && end && "bytes" in end) return { bytes: end.bytes, dropped: [], gaps: 0 };
+  const answer = {
+    id: id ?? `modr-${context.answerId}`,
+    model: model ?? context.model,
+    results: verdicts.map(printVerdict),
+  };
   return {
-    bytes:
-      result.isVerbatim && end !== undefined && "bytes" in end
-        ? end.bytes
-        : AnswerBytes.of(JSON.stringify(printAnswer(result, context))),
-    dropped: result.hasUnjudged && !result.isVerbatim ? ["categories_unjudged"] : [],
+    bytes: AnswerBytes.of(JSON.stringify(answer)),
+    dropped: hasUnjudged ? ["categories_unjudged"] : [],
     gaps: 0,
   };
 }
 
-function printAnswer(
-  { id, model, verdicts }: ModerateResult,
-  { answerId, model: fallback }: AnswerContext,
-): JsonObject {
-  return {
-    id: id ?? `modr-${answerId}`,
-    model: model ?? fallback,
-    results: verdicts.map(printVerdict),
-  };
-}
-
 function printVerdict({ flagged, categories }: ModerationVerdict): JsonObject {
-  const each = <Value>(
-    read: (verdict: CategoryVerdict) => Value,
-  ): Readonly<Record<string, Value>> => categoryRecord((name) => read(categories[name]));
+  const each = (read: (verdict: CategoryVerdict) => JsonValue): JsonObject =>
+    Object.fromEntries(Object.entries(categories).map(([name, verdict]) => [name, read(verdict)]));
   return {
     flagged,
     categories: each((verdict) => verdict.flagged),

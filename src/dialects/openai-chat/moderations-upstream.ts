@@ -19,8 +19,8 @@ import {
   type ModerationVerdict,
 } from "../../canon/unary.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
-import type { FormattedRequest, Target, UnaryUpstream } from "../dialect.ts";
-import { memberIn, parseAnswerBytes, textIn } from "../json.ts";
+import type { Target, UnaryFormat, UnaryUpstream } from "../dialect.ts";
+import { listOf, memberIn, parseAnswerBytes, textIn } from "../json.ts";
 import { failureIn, readChatError, readUsage } from "./read-answer.ts";
 import { deploymentPath } from "./family.ts";
 import type { AnswerBytes } from "../unary/answer-bytes.ts";
@@ -43,20 +43,18 @@ export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult>
 function formatModerations(
   { input, extras }: ModerateRequest,
   target: Target,
-): FormattedRequest | ServiceError {
+): UnaryFormat | ServiceError {
   const dropped: DroppedField[] = [];
   const mapped = target.model.moderationCategories !== null;
   const refusal = mapped ? (refuseImages(input) ?? refuseForwarded(input)) : null;
   if (refusal !== null) return refusal;
   const printed = mapped ? printTexts(input, dropped) : printInput(input);
-  const body: JsonObject = { ...extras, model: target.endpoint.upstreamModel, input: printed };
-  return { path: deploymentPath(PATH, target), body, headers: [], dropped };
+  const body = { ...extras, model: target.endpoint.upstreamModel, input: printed };
+  return { path: deploymentPath(PATH, target), body, dropped };
 }
 
-type Printed = string | readonly JsonValue[];
-
 /** Unchanged. */
-function printInput(input: ModerationInput): Printed {
+function printInput(input: ModerationInput): JsonValue {
   switch (input.kind) {
     case "text":
       return input.text;
@@ -76,25 +74,38 @@ function printPart(part: ModerationPart): JsonObject {
 
 /** Models with their own categories accept text only. */
 function refuseImages(input: ModerationInput): ServiceError | null {
-  const image = input.kind === "parts" ? input.parts.findIndex(({ type }) => type === "image") : -1;
-  if (image === -1) return null;
-  const path = `input[${image}]`;
-  const message = `${path} is an image, and an endpoint that may get the request judges text only`;
-  return invalidRequest("capability_not_supported", message, path);
+  return refusePart(
+    input,
+    ({ type }) => type === "image",
+    "capability_not_supported",
+    "is an image, and an endpoint that may get the request judges text only",
+  );
 }
 
 /** Parts that become one text lose their other members. */
 function refuseForwarded(input: ModerationInput): ServiceError | null {
-  const part =
-    input.kind === "parts" ? input.parts.findIndex(({ forwarded }) => forwarded !== null) : -1;
-  if (part === -1) return null;
-  const path = `input[${part}]`;
-  const message = `${path} has members that cannot be forwarded: an endpoint that may get the request is sent its text only`;
-  return invalidRequest("unknown_field", message, path);
+  return refusePart(
+    input,
+    ({ forwarded }) => forwarded !== null,
+    "unknown_field",
+    "has members that cannot be forwarded: an endpoint that may get the request is sent its text only",
+  );
+}
+
+/** The 400 for the first part that an endpoint cannot take; `null` if there is none. */
+function refusePart(
+  input: ModerationInput,
+  isRefused: (part: ModerationPart) => boolean,
+  code: string,
+  rule: string,
+): ServiceError | null {
+  const index = input.kind === "parts" ? input.parts.findIndex(isRefused) : -1;
+  const path = `input[${index}]`;
+  return index === -1 ? null : invalidRequest(code, `${path} ${rule}`, path);
 }
 
 /** Parts are judged together, so they are sent as one text: a list would be judged item by item. */
-function printTexts(input: ModerationInput, dropped: DroppedField[]): Printed {
+function printTexts(input: ModerationInput, dropped: DroppedField[]): JsonValue {
   if (input.kind !== "parts") return printInput(input);
   if (input.parts.length > 1) dropped.push("text_parts_joined");
   return input.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
@@ -140,7 +151,7 @@ function readVerdicts(
   const withImages = input.kind === "parts" && input.parts.some(({ type }) => type === "image");
   const verdicts: ReadVerdict[] = [];
   for (const item of items) {
-    const result = isJsonObject(item) ? item : NOTHING;
+    const result = isJsonObject(item) ? item : {};
     const read =
       mapping === null ? readOwnVerdict(result, withImages) : readMappedVerdict(result, mapping);
     if (typeof read === "string") return read;
@@ -148,8 +159,6 @@ function readVerdicts(
   }
   return verdicts;
 }
-
-const NOTHING: JsonObject = Object.freeze({});
 
 /** One for each text, one for all parts together. */
 export function verdictsOf(input: ModerationInput): number {
@@ -186,26 +195,23 @@ function readMappedVerdict(
       });
     }
   }
-  const verdicts = categoryRecord((name): CategoryVerdict => {
+  const verdicts = MODERATION_CATEGORIES.map((name): readonly [string, CategoryVerdict] => {
     const found = judged.get(name);
-    return found === undefined ? UNMAPPED : { ...found, appliedTo: TEXT };
+    return [name, found === undefined ? UNMAPPED : { ...found, appliedTo: TEXT }];
   });
-  const flagged = [...judged.values()].some((verdict) => verdict.flagged);
-  const hasUnjudged = judged.size < MODERATION_CATEGORIES.length;
   return {
-    verdict: { flagged, categories: verdicts },
+    verdict: {
+      flagged: verdicts.some(([, { flagged }]) => flagged),
+      categories: Object.fromEntries(verdicts),
+    },
     isWhole: false,
     hasMore: false,
-    hasUnjudged,
+    hasUnjudged: judged.size < MODERATION_CATEGORIES.length,
   };
 }
 
-const TEXT = Object.freeze(["text"] as const);
-const UNMAPPED: CategoryVerdict = Object.freeze({
-  flagged: false,
-  score: 0,
-  appliedTo: Object.freeze([]),
-});
+const TEXT = ["text"] as const;
+const UNMAPPED: CategoryVerdict = { flagged: false, score: 0, appliedTo: [] };
 
 /** One result of an answer, checked. */
 interface ReadVerdict {
@@ -231,126 +237,59 @@ const KNOWN: ReadonlySet<string> = new Set(MODERATION_CATEGORIES);
  * @param withImages whether images were sent; the answer must name them as judged.
  */
 function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVerdict | AnswerFault {
-  const {
-    flagged,
-    categories,
-    category_scores: scores,
-    category_applied_input_types: applied,
-  } = result;
-  if (!isJsonObject(categories) || !isJsonObject(scores)) return "category_missing";
+  const { flagged, categories: flags, category_scores: scores } = result;
+  if (!isJsonObject(flags) || !isJsonObject(scores)) return "category_missing";
   if (typeof flagged !== "boolean") return "verdict_invalid";
-  const reader = new CategoryReader(
-    categories,
-    scores,
-    isJsonObject(applied) ? applied : null,
-    withImages,
-  );
-  const verdict = categoryRecord((name) => reader.read(name));
-  const more = [...new Set([...Object.keys(categories), ...Object.keys(scores)])].filter(
-    (name) => !KNOWN.has(name),
-  );
-  for (const name of more) reader.read(name);
-  if (reader.fault !== null) return reader.fault;
-  // A caller who reads `flagged` alone would accept a flagged category.
-  if (!flagged && reader.anyFlagged) return "verdict_invalid";
-  if (withImages && !reader.imagesJudged) return "input_unjudged";
-  return {
-    verdict: { flagged, categories: verdict },
-    isWhole: reader.isWhole,
-    hasMore: more.length > 0,
-    hasUnjudged: MODERATION_CATEGORIES.some((name) => verdict[name].flagged === null),
-  };
-}
-
-const UNJUDGED: CategoryVerdict = Object.freeze({ flagged: null, score: null, appliedTo: [] });
-
-class CategoryReader {
-  readonly #flags: JsonObject;
-  readonly #scores: JsonObject;
-  readonly #applied: JsonObject | null;
-  readonly #withImages: boolean;
-  fault: AnswerFault | null = null;
-  anyFlagged = false;
-  imagesJudged = false;
-  isWhole = true;
-
-  constructor(
-    flags: JsonObject,
-    scores: JsonObject,
-    applied: JsonObject | null,
-    withImages: boolean,
-  ) {
-    this.#flags = flags;
-    this.#scores = scores;
-    this.#applied = applied;
-    this.#withImages = withImages;
-  }
-
-  read(name: string): CategoryVerdict {
-    const flagged = memberIn(this.#flags, name);
-    const score = memberIn(this.#scores, name);
-    const appliedTo = this.#appliedTo(name, flagged);
-    const known = KNOWN.has(name);
+  const names = new Set([...MODERATION_CATEGORIES, ...Object.keys(flags), ...Object.keys(scores)]);
+  const categories: Record<string, CategoryVerdict> = {};
+  const read: CategoryVerdict[] = [];
+  let isWhole = true;
+  for (const name of names) {
+    const score = memberIn(scores, name);
+    const types = memberIn(result.category_applied_input_types, name);
+    const verdict = readCategory(name, memberIn(flags, name), score, types, withImages);
+    if (typeof verdict === "string") return verdict;
+    read.push(verdict);
+    if (!KNOWN.has(name)) continue;
+    categories[name] = verdict;
     // Clients demand a number, and the member, where the verdict may be null.
-    if (known && (flagged === undefined || typeof score !== "number")) this.isWhole = false;
-    if (flagged === true) this.anyFlagged = true;
-    if ((NULLABLE.has(name) || !known) && flagged == null) return this.#unjudged(score, appliedTo);
-    if (flagged == null) return this.#fail("category_missing");
-    const number = scoreOf(score);
-    if (typeof flagged !== "boolean") return this.#fail("verdict_invalid");
-    if (number === null) return this.#fail("score_invalid");
-    return { flagged, score: number, appliedTo };
+    isWhole &&= Object.hasOwn(flags, name) && typeof score === "number" && types != null;
   }
-
-  /** A category without a verdict may still have a score, which then must be valid. */
-  #unjudged(score: JsonMember, appliedTo: CategoryVerdict["appliedTo"]): CategoryVerdict {
-    const number = scoreOf(score);
-    if (number === null && score != null) return this.#fail("score_invalid");
-    return { flagged: null, score: number, appliedTo };
-  }
-
-  #appliedTo(name: string, flagged: JsonMember): CategoryVerdict["appliedTo"] {
-    const types = this.#applied === null ? undefined : memberIn(this.#applied, name);
-    if (types == null) {
-      if (KNOWN.has(name)) this.isWhole = false;
-      // Older models leave it out. They judge text; a judged image must be named.
-      return typeof flagged === "boolean" && !this.#withImages ? TEXT : NONE;
-    }
-    const inputs: readonly JsonValue[] = Array.isArray(types) ? types : [null];
-    const known = inputs.filter((input) => input === "text" || input === "image");
-    if (known.length !== inputs.length) this.#fail("verdict_invalid");
-    if (known.includes("image")) this.imagesJudged = true;
-    return known;
-  }
-
-  /** The first fault is the one that is reported. */
-  #fail(fault: AnswerFault): CategoryVerdict {
-    this.fault ??= fault;
-    return UNJUDGED;
-  }
+  // A caller who reads `flagged` alone would accept a flagged category.
+  if (!flagged && read.some((verdict) => verdict.flagged)) return "verdict_invalid";
+  if (withImages && !read.some(({ appliedTo }) => appliedTo.includes("image")))
+    return "input_unjudged";
+  return {
+    verdict: { flagged, categories },
+    isWhole,
+    hasMore: names.size > KNOWN.size,
+    hasUnjudged: Object.values(categories).some((verdict) => verdict.flagged === null),
+  };
 }
 
-const NONE = Object.freeze([] as const);
-
-/** One value for each category of callers, in the order of OpenAI's specification. */
-export function categoryRecord<Value>(
-  make: (name: ModerationCategory) => Value,
-): Readonly<Record<ModerationCategory, Value>> {
-  return {
-    harassment: make("harassment"),
-    "harassment/threatening": make("harassment/threatening"),
-    hate: make("hate"),
-    "hate/threatening": make("hate/threatening"),
-    illicit: make("illicit"),
-    "illicit/violent": make("illicit/violent"),
-    "self-harm": make("self-harm"),
-    "self-harm/intent": make("self-harm/intent"),
-    "self-harm/instructions": make("self-harm/instructions"),
-    sexual: make("sexual"),
-    "sexual/minors": make("sexual/minors"),
-    violence: make("violence"),
-    "violence/graphic": make("violence/graphic"),
-  };
+function readCategory(
+  name: string,
+  flag: JsonMember,
+  score: JsonMember,
+  types: JsonMember,
+  withImages: boolean,
+): CategoryVerdict | AnswerFault {
+  // Older models leave the types out. They judge text; a judged image must be named.
+  const implied = typeof flag === "boolean" && !withImages ? TEXT : [];
+  const listed: readonly JsonValue[] = types == null ? implied : listOf(types);
+  const appliedTo = listed.filter((input) => input === "text" || input === "image");
+  if (appliedTo.length < listed.length || (types != null && !Array.isArray(types)))
+    return "verdict_invalid";
+  const number = scoreOf(score);
+  if (flag == null) {
+    if (KNOWN.has(name) && !NULLABLE.has(name)) return "category_missing";
+    // A category without a verdict may still have a score, which then must be valid.
+    return number === null && score != null
+      ? "score_invalid"
+      : { flagged: null, score: number, appliedTo };
+  }
+  if (typeof flag !== "boolean") return "verdict_invalid";
+  return number === null ? "score_invalid" : { flagged: flag, score: number, appliedTo };
 }
 
 /** A score as all protocols have it, 0 to 1; `null` for anything else. */

@@ -31,7 +31,6 @@ export const titanEmbed: Dialect = {
         // `normalize` is left out: the second version of the model normalises by default, the first
         // refuses every member but the text.
         body: { inputText: text, dimensions: request.dimensions ?? undefined },
-        headers: [],
         dropped: droppedTruncation(request),
       };
     },
@@ -77,7 +76,6 @@ export const novaEmbed: Dialect = {
       return {
         path: invokePath(target),
         body: { taskType: "SINGLE_EMBEDDING", singleEmbeddingParams },
-        headers: [],
         dropped: droppedPurpose(request),
       };
     },
@@ -116,7 +114,7 @@ export const bedrockRerank: Dialect = {
         },
       };
       const dropped = [...droppedPriority(request), ...droppedTruncation(request)];
-      return { path: "/rerank", body, headers: [], dropped };
+      return { path: "/rerank", body, dropped };
     },
     parseAnswer: rankingReader((answer) => {
       const { results, nextToken } = answer;

@@ -33,9 +33,14 @@ export interface CutAnswer {
  */
 export function cutVectors(answer: AnswerBytes): CutAnswer | null {
   const vectors: Vector[] = [];
-  const skeleton = skeletonIn(answer, vectors);
-  const body = skeleton === null ? undefined : parseJsonText(skeleton);
-  if (skeleton === null || body === undefined) return null;
+  let skeleton: string;
+  try {
+    skeleton = skeletonOf(answer, vectors);
+  } catch {
+    return null;
+  }
+  const body = parseJsonText(skeleton);
+  if (body === undefined) return null;
   return { body, skeleton, vectorAt: (value) => markedVector(vectors, value) ?? faultOf(value) };
 }
 
@@ -44,15 +49,6 @@ export function cutVectors(answer: AnswerBytes): CutAnswer | null {
  * makes it no JSON.
  */
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** `null` where the bytes are not UTF-8. */
-function skeletonIn(answer: AnswerBytes, vectors: Vector[]): string | null {
-  try {
-    return skeletonOf(answer, vectors);
-  } catch {
-    return null;
-  }
-}
 
 /**
  * The answer's text with a mark for every vector. Invalid JSON stays invalid: only whole arrays
@@ -126,7 +122,7 @@ function markedVector(vectors: readonly Vector[], value: JsonMember): Vector | u
 
 /** Fault of a value that is no vector. */
 function faultOf(value: JsonMember): AnswerFault {
-  const numbers: readonly unknown[] = listOf(value);
+  const numbers = listOf(value);
   const isOverflow = numbers.length > 0 && numbers.every((number) => typeof number === "number");
   return isOverflow ? "vector_not_finite" : "vector_malformed";
 }

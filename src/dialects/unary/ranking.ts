@@ -1,16 +1,11 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
-import {
-  isJsonObject,
-  type JsonMember,
-  type JsonObject,
-  type JsonValue,
-} from "../../canon/json.ts";
+import { isJsonObject, type JsonMember, type JsonObject } from "../../canon/json.ts";
 import type { RankedDocument, RerankRequest, RerankResult } from "../../canon/unary.ts";
 import { faultyAnswer } from "../answer-ends.ts";
 import type { UnaryUpstream } from "../dialect.ts";
-import { parseAnswerBytes } from "../json.ts";
+import { listOf, memberIn, parseAnswerBytes } from "../json.ts";
 import { refuseExtras } from "./surface.ts";
 
 /** Result as the answer has it, before it is checked against the request. */
@@ -50,12 +45,11 @@ function readRanking(
   request: RerankRequest,
 ): RerankResult | UpstreamFailure {
   if (!Array.isArray(list)) return faultyAnswer("missing_results");
-  const items: readonly JsonValue[] = list;
   const ranked: RankedDocument[] = [];
   const seen = new Set<number>();
-  for (const item of items) {
-    const index = isJsonObject(item) ? item.index : null;
-    const score = isJsonObject(item) ? item[scoreName] : null;
+  for (const item of listOf(list)) {
+    const index = memberIn(item, "index");
+    const score = memberIn(item, scoreName);
     if (!isIndex(index, request.documents.length)) return faultyAnswer("index_invalid");
     if (seen.has(index)) return faultyAnswer("index_repeated");
     if (typeof score !== "number" || !Number.isFinite(score)) return faultyAnswer("score_invalid");
@@ -70,8 +64,9 @@ function readRanking(
   return { operation: "rerank", results, ...facts };
 }
 
-function isIndex(index: JsonMember, documents: number): index is number {
-  return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < documents;
+/** Whether a value is the index of one of `count` inputs. */
+export function isIndex(value: JsonMember, count: number): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < count;
 }
 
 /** Best first; equal scores in the order of the request. */

@@ -3,12 +3,14 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { BodyReader, InferenceRequest } from "../../canon/request.ts";
 import type { Members } from "../json.ts";
 import { readKinds } from "../kinds.ts";
+import { OPENAI_FAMILY } from "../openai-chat/family.ts";
 import { CHAT_KINDS } from "../openai-chat/parse-request.ts";
 import {
   RequestReading,
   UNSPECIFIED,
   inferenceRequest,
   isEmptyValue,
+  refusingUnknown,
   shownName,
   untranslatable,
   type FieldRegistry,
@@ -77,8 +79,6 @@ export interface UnaryPart {
 export interface UnaryCall {
   /** Path after the provider's base URL. */
   readonly path: string;
-  /** Headers of the protocol besides those of every call: names and values by turns. */
-  readonly headers: readonly string[];
   readonly body: string;
   readonly dropped: readonly DroppedField[];
   /**
@@ -92,12 +92,9 @@ export interface UnaryCall {
   readonly readError: (status: number, bytes: Uint8Array) => UpstreamFailure;
 }
 
-/** How a part ended. */
+/** How a part ended: with a result and the endpoint's own answer, or with an error. */
 export type PartEnd =
-  | {
-      readonly result: UnaryResult;
-      /** The endpoint's own answer, unchanged. */ readonly bytes: AnswerBytes;
-    }
+  | { readonly result: UnaryResult; readonly bytes: AnswerBytes }
   | { readonly failure: ServiceError };
 
 export interface UnaryAnswer {
@@ -115,26 +112,19 @@ export function callTo<Request, Result extends UnaryResult>(
 ): UnaryCall | ServiceError {
   const formatted = upstream.format(request, target);
   if ("code" in formatted) return formatted;
-  const { path, headers, body, dropped } = formatted;
   return {
-    path,
-    headers,
-    body: JSON.stringify(body),
-    dropped,
+    ...formatted,
+    body: JSON.stringify(formatted.body),
     read: (answer) => upstream.parseAnswer(answer, request, target),
     readError: upstream.readError,
   };
 }
 
-/** A request in canon, with its dropped fields. */
-interface ReadRequest<Request> {
-  readonly request: Request;
-  readonly stripped: readonly string[];
-  readonly dropped: readonly DroppedField[];
-}
+/** A task without what reading its body took out. */
+type PlannedTask = Omit<UnaryTask, "stripped" | "dropped">;
 
-/** How one of these endpoints reads its bodies. */
-interface UnaryReader<Request> {
+/** How one of these endpoints reads its bodies, and what it makes of them. */
+interface SurfaceFacts<Request> extends Pick<UnarySurface, "dialect" | "contract"> {
   readonly operation: "embeddings" | "rerank" | "moderations";
   readonly registry: FieldRegistry;
   /** Estimates for limits. */
@@ -147,32 +137,38 @@ interface UnaryReader<Request> {
   readonly read: (body: JsonObject, reading: RequestReading, extras: JsonObject) => Request;
   /** As the parameter of `readKinds`. */
   readonly isNative?: boolean;
+  readonly plan: (request: Request, options: UnaryOptions, body: JsonObject) => PlannedTask;
 }
 
-/** Parses validated bodies, and makes canonical requests of them. */
-export function unaryRequests<
+/** A surface that parses validated bodies, and makes tasks of them. */
+export function unarySurface<
   Request extends { readonly extras: JsonObject; readonly dimensions?: number | null },
->({ operation, registry, reader, read, isNative }: UnaryReader<Request>) {
-  const parse: RequestReader["parse"] = (body, bytes, headers) => {
-    const reading = new RequestReading("native_chat");
-    reading.noteFields(body, registry);
-    const { dimensions = null } = read(body, reading, {});
-    readKinds(body, registry, CHAT_KINDS, reading, isNative);
-    const parsed = { ...UNSPECIFIED, operation, dimensions, body, bytes, headers, reader };
-    return inferenceRequest(reading, parsed);
+>(facts: SurfaceFacts<Request>): UnarySurface {
+  const { dialect, contract, operation, registry, reader, read, isNative, plan } = facts;
+  return {
+    kind: "unary",
+    dialect,
+    contract,
+    family: OPENAI_FAMILY,
+    refuseUnknown: refusingUnknown(registry, operation),
+    parse: (body, bytes, headers) => {
+      const reading = new RequestReading("native_chat");
+      reading.noteFields(body, registry);
+      const { dimensions = null } = read(body, reading, {});
+      readKinds(body, registry, CHAT_KINDS, reading, isNative);
+      const parsed = { ...UNSPECIFIED, operation, dimensions, body, bytes, headers, reader };
+      return inferenceRequest(reading, parsed);
+    },
+    open: ({ body }, options) => {
+      const reading = new RequestReading("native_chat", options.unknownFields);
+      // Without a prototype, so that a member `__proto__` is sent as a member.
+      const extras: Members = Object.create(null);
+      const kept = keptMembers(registry, body, options.edits, reading, extras);
+      const request = read(kept, reading, extras);
+      const { refusal, stripped, dropped } = reading;
+      return refusal ?? { ...plan(request, options, body), stripped, dropped: [...dropped] };
+    },
   };
-  const toCanon = (
-    body: JsonObject,
-    { unknownFields, edits }: Pick<UnaryOptions, "unknownFields" | "edits">,
-  ): ReadRequest<Request> | ServiceError => {
-    const reading = new RequestReading("native_chat", unknownFields);
-    // Without a prototype, so that a member `__proto__` is sent as a member.
-    const extras: Members = Object.create(null);
-    const request = read(keptMembers(registry, body, edits, reading, extras), reading, extras);
-    const { refusal, stripped, dropped } = reading;
-    return refusal ?? { request, stripped, dropped: [...dropped] };
-  };
-  return { parse, toCanon };
 }
 
 /** The 400 of an endpoint of another protocol for forwarded members; `null` if there are none. */
@@ -181,27 +177,39 @@ export function refuseExtras(extras: JsonObject): ServiceError | null {
   return name === undefined ? null : untranslatable(shownName(name), "forward");
 }
 
-/** A request that is answered as a whole or not at all. */
-export function singlePartTask<Request, Result extends UnaryResult>(
-  { request, stripped, dropped }: ReadRequest<Request>,
-  count: number,
+/** Endpoint id → the 400 of an endpoint whose protocol cannot express the request. */
+export function refusalsIn(
+  calls: ReadonlyMap<string, UnaryCall | ServiceError>,
+): UnaryTask["refusals"] {
+  const refusals = [...calls].flatMap(([id, call]) =>
+    "code" in call ? [[id, call] as const] : [],
+  );
+  return new Map(refusals);
+}
+
+/** Endpoint id → the call to it. */
+export function callsTo(
   targets: readonly Target[],
-  upstreamOf: (target: Target) => UnaryUpstream<Request, Result>,
+  call: (target: Target) => UnaryCall | ServiceError,
+): ReadonlyMap<string, UnaryCall | ServiceError> {
+  return new Map(targets.map((target) => [target.endpoint.id, call(target)]));
+}
+
+/** A request that is answered as a whole or not at all. */
+export function singlePartTask(
+  count: number,
+  { targets }: UnaryOptions,
+  call: (target: Target) => UnaryCall | ServiceError,
   answer: UnaryTask["answer"],
-): UnaryTask {
-  const calls = new Map<string, UnaryCall>();
-  const refusals = new Map<string, ServiceError>();
-  for (const target of targets) {
-    const call = callTo(upstreamOf(target), request, target);
-    if ("code" in call) refusals.set(target.endpoint.id, call);
-    else calls.set(target.endpoint.id, call);
-  }
-  const part = {
-    first: 0,
-    count,
-    callTo: ({ endpoint }: Target) => settled(calls.get(endpoint.id)),
+): PlannedTask {
+  const calls = callsTo(targets, call);
+  const callOf = ({ endpoint }: Target): UnaryCall => settled(calls.get(endpoint.id));
+  return {
+    parts: [{ first: 0, count, callTo: callOf }],
+    refusals: refusalsIn(calls),
+    takesGaps: false,
+    answer,
   };
-  return { parts: [part], stripped, dropped, refusals, takesGaps: false, answer };
 }
 
 /** The call to an endpoint whose refusal is not among the task's. */

@@ -12,14 +12,11 @@ import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
 import type { Target, UnaryUpstream } from "../dialect.ts";
 import { memberIn } from "../json.ts";
 import type { AnswerBytes } from "./answer-bytes.ts";
+import { isIndex } from "./ranking.ts";
 import { cutVectors, type CutAnswer } from "./cut-vectors.ts";
 
 /** An answer that is a JSON object, its vectors cut out. */
-interface ObjectAnswer {
-  readonly body: JsonObject;
-  readonly skeleton: CutAnswer["skeleton"];
-  readonly vectorAt: CutAnswer["vectorAt"];
-}
+type ObjectAnswer = CutAnswer & { readonly body: JsonObject };
 
 /** Result as the answer has it, before it is checked against the request. */
 export interface FoundVectors {
@@ -32,8 +29,7 @@ export interface FoundVectors {
 /** `null` where the bytes are no JSON object. */
 export function readObject(bytes: AnswerBytes): ObjectAnswer | null {
   const answer = cutVectors(bytes);
-  if (answer === null || !isJsonObject(answer.body)) return null;
-  return { ...answer, body: answer.body };
+  return isJsonObject(answer?.body) ? { ...answer, body: answer.body } : null;
 }
 
 /**
@@ -99,13 +95,7 @@ export function orderedByIndex(
   let cameInOrder = true;
   for (const [position, item] of list.entries()) {
     const index = memberIn(item, "index");
-    if (
-      !isJsonObject(item) ||
-      typeof index !== "number" ||
-      !(Number.isInteger(index) && index >= 0 && index < count)
-    ) {
-      return "index_invalid";
-    }
+    if (!isJsonObject(item) || !isIndex(index, count)) return "index_invalid";
     if (items[index] !== undefined) return "index_repeated";
     items[index] = item;
     cameInOrder &&= index === position;

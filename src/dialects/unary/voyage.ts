@@ -29,7 +29,7 @@ export const voyage: Dialect = {
         // Numbers are the default and need no member.
         encoding_format: encoding === "base64" ? encoding : undefined,
       };
-      return { path: "/embeddings", body, headers: [], dropped: [] };
+      return { path: "/embeddings", body, dropped: [] };
     },
     parseAnswer: (bytes, request, target) => {
       const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
@@ -61,7 +61,7 @@ export const voyage: Dialect = {
         truncation: mayTruncate ?? false,
         return_documents: false,
       };
-      return { path: "/rerank", body, headers: [], dropped: droppedPriority(request) };
+      return { path: "/rerank", body, dropped: droppedPriority(request) };
     },
     parseAnswer: rankingReader(
       (answer) =>

@@ -108,7 +108,6 @@ export function echoTask(inputs: readonly string[], size: number, takesGaps: boo
       count: own.length,
       callTo: () => ({
         path: "/echo",
-        headers: [],
         body: JSON.stringify(own),
         dropped: [],
         read: (bytes) => {

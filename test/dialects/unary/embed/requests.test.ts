@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../../src/canon/json.ts";
 import type { EmbedRequest } from "../../../../src/canon/unary.ts";
 import type { DialectName } from "../../../../src/dialects/table.ts";
-import { EMBEDDINGS_REQUESTS } from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
-import { NO_EDITS } from "../../../support/dialects.ts";
+import { embeddingsSurface } from "../../../../src/dialects/openai-chat/embeddings-surface.ts";
+import { NO_EDITS, NO_HEADERS } from "../../../support/dialects.ts";
+import type { UnaryCall } from "../../../../src/dialects/unary/surface.ts";
 import { asking, embedderOf, targetFor, type TargetOptions } from "./target.ts";
 
 const ONE: Partial<EmbedRequest> = { inputs: ["one"], isScalar: true };
@@ -285,7 +286,6 @@ describe("requests for embeddings", () => {
     const printed = formatted(dialect, request, options);
     if ("code" in printed) throw new Error(printed.message);
     expect(JSON.parse(JSON.stringify(printed.body))).toEqual(body);
-    expect(printed.headers).toEqual([]);
     const isDefaulted =
       ["cohere-chat", "bedrock-nova-embed"].includes(dialect) && (request.purpose ?? null) === null;
     expect(printed.dropped).toEqual(isDefaulted ? ["input_purpose_defaulted"] : []);
@@ -407,15 +407,31 @@ describe("requests for embeddings", () => {
   );
 
   it("keep what the caller says about cutting, and that it says nothing", () => {
-    const permission = (more: object): unknown => {
-      const read = EMBEDDINGS_REQUESTS.toCanon(
-        { model: "r", input: "a", ...more },
-        { unknownFields: "reject", edits: NO_EDITS },
-      );
-      return "code" in read ? read : read.request.mayTruncate;
+    const sentTo = (dialect: DialectName, more: object): UnaryCall => {
+      const request = embeddingsSurface.parse({ model: "r", input: "a", ...more }, 99, NO_HEADERS);
+      if ("code" in request) throw new Error(request.message);
+      const target = targetFor(dialect);
+      const task = embeddingsSurface.open(request, {
+        unknownFields: "reject",
+        edits: NO_EDITS,
+        targets: [target],
+        maxBatchSize: null,
+      });
+      const call = "code" in task ? undefined : task.parts[0]?.callTo(target);
+      if (call === undefined) throw new Error("no call");
+      return call;
     };
+    const permission = (more: object): unknown => [
+      sentTo("openai-chat", more).dropped,
+      JSON.parse(sentTo("cohere-chat", more).body).truncate,
+    ];
     expect(
       [{}, { truncation: null }, { truncation: false }, { truncation: true }].map(permission),
-    ).toEqual([null, null, false, true]);
+    ).toEqual([
+      [[], "NONE"],
+      [[], "NONE"],
+      [["truncation_unspoken"], "NONE"],
+      [["truncation_unspoken"], "END"],
+    ]);
   });
 });

@@ -453,7 +453,7 @@ describe("an answer in a model's own categories", () => {
             });
           }
           const all = MODERATION_CATEGORIES.some(
-            (name) => verdict?.categories[name].flagged === true,
+            (name) => verdict?.categories[name]?.flagged === true,
           );
           expect(verdict?.flagged).toBe(all);
         },

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { RerankRequest } from "../../../../src/canon/unary.ts";
-import type { FormattedRequest } from "../../../../src/dialects/dialect.ts";
+import type { UnaryFormat } from "../../../../src/dialects/dialect.ts";
 import { canon, targetOf, TARGET_NAMES, TARGETS, rerankerOf, type TargetName } from "./target.ts";
 
-function formatted(name: TargetName, request: RerankRequest): FormattedRequest {
+function formatted(name: TargetName, request: RerankRequest): UnaryFormat {
   const made = rerankerOf(name).format(request, targetOf(name));
   if ("code" in made) throw new Error(made.message);
   return made;
@@ -52,7 +52,7 @@ describe("the requests of each protocol", () => {
   };
   it.each(TARGET_NAMES)("%s", (name) => {
     const [path, body] = plain[name];
-    expect(formatted(name, canon())).toEqual({ path, body, headers: [], dropped: [] });
+    expect(formatted(name, canon())).toEqual({ path, body, dropped: [] });
   });
 
   const limits: Readonly<Record<TargetName, readonly string[]>> = {
