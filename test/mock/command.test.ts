@@ -34,18 +34,6 @@ test("serves until it is stopped, and says what", async () => {
   await expect(fetch(url)).rejects.toThrow("fetch failed");
 });
 
-test("is quiet on request", async () => {
-  const stop = new AbortController();
-  const { io, out } = capture(stop.signal);
-  const ended = mock(["--port", "0", "--quiet"], io);
-  await expect.poll(out).toContain("listening");
-  const before = out();
-  await (await fetch(/http:\S+\/v1\/models/.exec(before)?.[0] ?? "")).text();
-  stop.abort();
-  await ended;
-  expect(out()).toBe(before);
-});
-
 test.each([
   [["--port", "70000"], "--port: must be a number from 0 to 65535"],
   [["--port", "x"], "--port: must be a number"],

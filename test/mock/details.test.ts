@@ -37,7 +37,6 @@ async function streamed(path: string, body: object, headers: Record<string, stri
 
 const strict = { type: "object", properties: {}, additionalProperties: false };
 const called = { type: "function", function: { name: "f", strict: true, parameters: strict } };
-const custom = { type: "custom", custom: { name: "free" } };
 
 test("several choices of a chat, streamed in the order of OpenAI's chunks", async () => {
   const body = { messages: HELLO, n: 2, stream_options: { include_usage: true } };
@@ -58,40 +57,6 @@ test("several choices of a chat, streamed in the order of OpenAI's chunks", asyn
   expect(choices.filter(({ delta }) => delta.role !== undefined)).toHaveLength(2);
   expect(choices.filter(({ finish_reason: finish }) => finish !== null)).toHaveLength(2);
   expect(new Set(chunks.map(({ id, created, model }) => `${id} ${created} ${model}`)).size).toBe(1);
-});
-
-test("a stream of a chat has no usage unless it is requested", async () => {
-  const chunks = await streamed(CHAT, { messages: HELLO });
-  expect(chunks.some(({ data }) => Object.hasOwn(Object(data), "usage"))).toBe(false);
-});
-
-test("a streamed tool call has its name once, and its index always", async () => {
-  const tools = [called, { ...called, function: { ...called.function, name: "g" } }];
-  const chunks = await streamed(CHAT, { model: "m+tool-calls=2", messages: HELLO, tools });
-  const calls = chunks.flatMap(({ data }) => data.choices?.[0]?.delta.tool_calls ?? []);
-  expect(calls.length).toBeGreaterThanOrEqual(4);
-  expect(calls.every(({ index }) => typeof index === "number")).toBe(true);
-  expect(calls.filter(({ id }) => id !== undefined).map(({ index }) => index)).toEqual([0, 1]);
-});
-
-test.each([
-  ["named", custom],
-  [
-    "the only one allowed",
-    { type: "allowed_tools", allowed_tools: { mode: "required", tools: [custom] } },
-  ],
-])("a custom tool is called where it is %s", async (_, choice) => {
-  const body = { messages: HELLO, tools: [called, custom], tool_choice: choice };
-  expect(await answer(CHAT, body)).toMatchObject({
-    choices: [
-      { message: { tool_calls: [{ custom: { name: "free", input: "simulated input" } }] } },
-    ],
-  });
-});
-
-test("a JSON object without a schema is empty", async () => {
-  const body = { messages: HELLO, response_format: { type: "json_object" } };
-  expect((await answer(CHAT, body)).choices[0].message.content).toBe("{}");
 });
 
 test("the same requests to two servers get the same bytes", async () => {
@@ -130,148 +95,6 @@ test.each<[string, object, readonly (readonly [unknown, string])[]]>([
     return [own.map(({ text }) => text).join(""), own.at(-1)?.finish_reason];
   });
   expect(again).toEqual(expected);
-});
-
-test("a legacy completion counts what `best_of` throws away, and has its log probabilities", async () => {
-  const request = { model: "m+chunks=2", prompt: "p", best_of: 3, logprobs: 2 };
-  const { choices, usage } = await answer(COMPLETIONS, request);
-  expect(usage.completion_tokens).toBe(6);
-  expect(choices[0].logprobs).toMatchObject({
-    tokens: ["signal", " block"],
-    token_logprobs: [-0.5, -0.5],
-    text_offset: [0, 6],
-  });
-  expect(Object.keys(choices[0].logprobs.top_logprobs[0])).toEqual(["signal", "signal1"]);
-});
-
-test("the stream of a response ends with the response, and numbers its events", async () => {
-  const body = {
-    input: "hello",
-    reasoning: { effort: "low", summary: "auto" },
-    include: ["reasoning.encrypted_content"],
-  };
-  const events = await streamed(RESPONSES, body);
-  expect(events.map(({ data }) => data.sequence_number)).toEqual([...events.keys()]);
-  expect(events.map(({ name }) => name)).toEqual(events.map(({ data }) => data.type));
-  const { response } = events.at(-1)?.data ?? {};
-  expect(response.output).toMatchObject([
-    { type: "reasoning", encrypted_content: expect.any(String) },
-    { type: "message", status: "completed" },
-  ]);
-  const done = events.filter(({ name }) => name === "response.output_item.done");
-  expect(done.map(({ data }) => data.item)).toEqual(response.output);
-});
-
-test("deltas of a response are padded unless the request forbids it", async () => {
-  const deltas = async (more: object) => {
-    const events = await streamed(RESPONSES, { model: "m+chunks=3", input: "x", ...more });
-    return events.filter(({ name }) => name === "response.output_text.delta").map((e) => e.data);
-  };
-  for (const { delta, obfuscation } of await deltas({}))
-    expect(`${delta}${obfuscation}`).toHaveLength(16);
-  for (const event of await deltas({ stream_options: { include_obfuscation: false } }))
-    expect(Object.keys(event)).not.toContain("obfuscation");
-});
-
-test("a response repeats the settings of its request", async () => {
-  const settings = {
-    instructions: "Be brief.",
-    tools: [{ type: "function", name: "f" }],
-    tool_choice: "none",
-    store: false,
-    metadata: { a: "b" },
-    temperature: 0.5,
-    text: { format: { type: "json_schema", name: "n", schema: { const: 1 } } },
-  };
-  expect(await answer(RESPONSES, { input: "x", ...settings })).toMatchObject({
-    ...settings,
-    tools: [{ type: "function", name: "f", description: null, parameters: null, strict: true }],
-    text: { format: { name: "n", strict: false, description: null }, verbosity: "medium" },
-  });
-});
-
-test.each([
-  ["content_filter", "content_filter"],
-  ["unknown", "mock_unknown"],
-])("a response that ends by %s is incomplete", async (finish, reason) => {
-  expect(await answer(RESPONSES, { model: `m+finish=${finish}`, input: "x" })).toMatchObject({
-    status: "incomplete",
-    incomplete_details: { reason },
-  });
-});
-
-const requested = {
-  role: "assistant",
-  content: [{ type: "tool_use", id: "toolu_1", name: "f", input: {} }],
-};
-const result = {
-  role: "user",
-  content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "1" }],
-};
-const manual = { thinking: { type: "enabled", budget_tokens: 1_024 } };
-const between = { thinking: { type: "between_tools" } };
-
-test.each<[string, object, readonly string[]]>([
-  ["thinking between tools, before any", between, ["text"]],
-  [
-    "thinking between tools",
-    { ...between, messages: [...HELLO, requested, result] },
-    ["thinking", "text"],
-  ],
-  [
-    "manual thinking in a turn that began without",
-    { ...manual, messages: [...HELLO, requested, result] },
-    ["text"],
-  ],
-  [
-    "adaptive thinking before a tool that has to be called",
-    {
-      thinking: { type: "adaptive" },
-      tools: [{ name: "f", input_schema: strict }],
-      tool_choice: { type: "any" },
-    },
-    ["tool_use"],
-  ],
-  ["a limit of nothing", { max_tokens: 0 }, []],
-])("blocks of a message: %s", async (_, body, types) => {
-  const request = { max_tokens: 2_000, messages: HELLO, ...body };
-  const { content } = await answer(MESSAGES, request, VERSION);
-  expect(content.map(({ type }: { readonly type: string }) => type)).toEqual(types);
-});
-
-test("thinking that is not shown is signed all the same", async () => {
-  const thinking = { type: "adaptive", display: "omitted" };
-  const { content } = await answer(
-    MESSAGES,
-    { max_tokens: 2_000, messages: HELLO, thinking },
-    VERSION,
-  );
-  expect(content[0]).toMatchObject({ thinking: "", signature: expect.stringMatching(/^mock/) });
-});
-
-test.each([
-  ["pause", { stop_reason: "pause_turn" }],
-  ["context_window", { stop_reason: "model_context_window_exceeded" }],
-  ["unknown", { stop_reason: "mock_unknown" }],
-  ["content_filter", { stop_reason: "refusal", stop_details: null }],
-])("a message ends by %s", async (finish, expected) => {
-  const body = { model: `m+finish=${finish}`, max_tokens: 9, messages: HELLO };
-  expect(await answer(MESSAGES, body, VERSION)).toMatchObject(expected);
-});
-
-test("a refused message has details, and a region where it was requested", async () => {
-  const body = { max_tokens: 9, messages: HELLO, inference_geo: "eu" };
-  expect(await answer(MESSAGES, { ...body, model: "m+refusal" }, VERSION)).toMatchObject({
-    content: [],
-    stop_details: { type: "refusal", explanation: "This is a simulated refusal." },
-    usage: { inference_geo: "eu", service_tier: "standard" },
-  });
-});
-
-test("the beginning of a streamed message counts one token, the end all of them", async () => {
-  const events = await streamed(MESSAGES, { max_tokens: 9, messages: HELLO }, VERSION);
-  expect(events.at(0)?.data.message.usage).toMatchObject({ input_tokens: 6, output_tokens: 1 });
-  expect(events.at(-2)?.data.usage).toMatchObject({ input_tokens: 6, output_tokens: 7 });
 });
 
 const contents = [{ role: "user", parts: [{ text: "What is the weather in Oslo?" }] }];

@@ -2,16 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import { startMock, type MockServer } from "../../mock/server.ts";
 import { whenFileEnds } from "../support/file-end.ts";
-import {
-  HELLO,
-  eventsOf,
-  mockForTest,
-  parts,
-  postTo,
-  raw,
-  rawTo,
-  type RawAnswer,
-} from "./start.ts";
+import { HELLO, eventsOf, mockForTest, parts, raw, rawTo, type RawAnswer } from "./start.ts";
 
 /** A protocol whose streams are events, and an answer of two pieces. */
 interface Protocol {
@@ -294,59 +285,4 @@ test("faults happen as many times as requested, for each model", async () => {
   const model = "a+503+times=2";
   expect([await status(model), await status(model), await status(model)]).toEqual([503, 503, 200]);
   expect(await status("b+503+times=2")).toBe(503);
-});
-
-test("a response that failed ends with what was finished", async () => {
-  const events = await eventsWith(RESPONSES, "reasoning; failed=before-done");
-  const last = events.at(-1);
-  expect(last?.name).toBe("response.failed");
-  const { response, sequence_number: number } = JSON.parse(last?.data ?? "");
-  expect(number).toBe(events.length - 1);
-  expect(response).toMatchObject({
-    status: "failed",
-    error: { code: "server_error" },
-    usage: null,
-    output: [{ type: "reasoning" }, { type: "message" }],
-  });
-  const early = await eventsWith(RESPONSES, "failed=after-6");
-  expect(JSON.parse(early.at(-1)?.data ?? "")).toMatchObject({ response: { output: [] } });
-});
-
-test("the types of Anthropic's errors follow from the status", async () => {
-  const typeOf = async (status: number): Promise<unknown> =>
-    JSON.parse(bodyOf(await ask(MESSAGES, `status=${status}`))).error.type;
-  const types = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    500: "api_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-  };
-  for (const [status, type] of Object.entries(types))
-    expect([status, await typeOf(Number(status))]).toEqual([status, type]);
-});
-
-test("the names of Google's errors follow from the status", async () => {
-  const nameOf = async (status: number): Promise<unknown> => {
-    const path = `/v1beta/models/m%2B${status}:generateContent`;
-    const body = { contents: [{ role: "user", parts: [{ text: "x" }] }] };
-    const answer = await postTo(server, path, body);
-    return JSON.parse(await answer.text()).error.status;
-  };
-  const names = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-  };
-  for (const [status, name] of Object.entries(names))
-    expect([status, await nameOf(Number(status))]).toEqual([status, name]);
 });

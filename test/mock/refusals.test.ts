@@ -34,28 +34,6 @@ test.each(refused)("400 for %s", async (_, body, param) => {
   });
 });
 
-const accepted: [string, object][] = [
-  ["members that the protocol does not have", { top_k: 3, provider: {} }],
-  [
-    "absent written as null",
-    { stop: null, n: null, stream_options: null, tools: null, max_tokens: null },
-  ],
-  [
-    "values of another type",
-    { n: "two", stop: 5, tools: {}, tool_choice: [], response_format: "json" },
-  ],
-  [
-    "parameters that cannot be met, but are not strict",
-    { tools: [{ type: "function", function: { name: "f", parameters: impossible } }] },
-  ],
-];
-
-test.each(accepted)("200 for %s", async (_, body) => {
-  const server = await mockForTest();
-  const response = await post(server, { model: "m", messages: HELLO, ...body });
-  expect(await response.json()).toMatchObject({ object: "chat.completion" });
-});
-
 /**
  * A request that carries reasoning of an answer before it, and what it says where no simulated
  * provider made the signature.
@@ -171,37 +149,6 @@ test.each<[string, object, number, Record<string, string>]>([
   expect((await send({})).status).toBe(status);
   expect((await send({ authorization: "Basic eDp5" })).status).toBe(status);
   expect((await send(credentials)).status).toBe(200);
-});
-
-const errorTypes: [string, object, object][] = [
-  ["/v1/completions", {}, { error: { param: "prompt" } }],
-  ["/v1/completions", { prompt: [] }, { error: { param: "prompt" } }],
-  ["/v1/responses", {}, { error: { param: "input" } }],
-  [
-    "/v1beta/models/m%2Bredacted:generateContent",
-    { contents },
-    { error: { message: expect.stringContaining("(at 'model')") } },
-  ],
-  [
-    "/v2/chat",
-    { messages: [] },
-    { message: expect.stringMatching(/^messages: invalid request: /) },
-  ],
-  [GEMINI, { contents: [] }, { error: { message: expect.stringContaining("not specified") } }],
-  ["/model/m/converse", { messages: [] }, { message: expect.stringContaining("at least one") }],
-  [
-    "/model/claude/count-tokens",
-    { input: { invokeModel: { body: "*" } } },
-    { message: expect.stringMatching(/^input\.invokeModel\.body: /) },
-  ],
-];
-
-test.each(errorTypes)("400 in the protocol's own form: %s %j", async (path, body, expected) => {
-  const response = await postTo(await mockForTest(), path, { model: "m", ...body });
-  expect([response.status, await response.json()]).toMatchObject([400, expected]);
-  expect(response.headers.get("x-amzn-errortype")).toBe(
-    path.startsWith("/model/") ? "ValidationException" : null,
-  );
 });
 
 test("a stream of Gemini is refused unless it is requested as events", async () => {

@@ -1,0 +1,197 @@
+import fc from "fast-check";
+import OpenAI from "openai";
+import { expect, test } from "vitest";
+import { base64Of, vectorOf } from "../../mock/unary/embed/vector.ts";
+import { mockForTest, postTo } from "./start.ts";
+import { ask, at, EMBED_WAYS, RANK_WAYS, resultsIn, valuesIn } from "./unary-ways.ts";
+
+const TEXTS = ["first text", "second text", "third text"];
+
+test("vectors have unit length, and the same numbers in decimal text and in single precision", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 400 }), (text, length) => {
+      const vector = vectorOf(text, length);
+      expect(vector).toHaveLength(length);
+      expect(Math.hypot(...vector)).toBeCloseTo(1, 3);
+      expect(vectorOf(text, length)).toEqual(vector);
+      const bytes = Buffer.from(base64Of(vector), "base64");
+      expect(bytes).toHaveLength(length * 4);
+      for (const [index, value] of vector.entries()) {
+        const single = bytes.readFloatLE(index * 4);
+        expect(single).toBe(Math.fround(value));
+        // Six digits are enough to find the number again, and none of them is too much.
+        expect(Number(single.toPrecision(6))).toBe(value);
+        // Negative zero is another number in base64 than in decimal text.
+        expect(Object.is(value, -0)).toBe(false);
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("vectors of different texts differ; a short one has the direction of a long one's start", () => {
+  const long = vectorOf("a", 1_536);
+  const other = vectorOf("b", 1_536);
+  const product = long.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0);
+  expect(Math.abs(product)).toBeLessThan(0.15);
+  const norm = Math.hypot(...long.slice(0, 256));
+  for (const [index, value] of vectorOf("a", 256).entries())
+    expect(value).toBeCloseTo((long[index] ?? 0) / norm, 4);
+});
+
+test.each(EMBED_WAYS.map((way) => [way.name, way] as const))(
+  "%s: each text has the same vector as in every protocol",
+  async (_, way) => {
+    const server = await mockForTest();
+    const texts = way.isSingle === true ? TEXTS.slice(0, 1) : TEXTS;
+    const rows = [
+      ["m", undefined, 1_536],
+      ["m+dimensions=12", undefined, 12],
+      ["m+dimensions=12", 8, 8],
+    ] as const;
+    for (const [model, requested, expected] of rows) {
+      const answer = await (await ask(server, way, model, texts, requested)).json();
+      expect(valuesIn(way, answer)).toEqual(texts.map((text) => vectorOf(text, expected)));
+    }
+  },
+);
+
+test("token numbers have vectors of their own, one for each list", async () => {
+  const server = await mockForTest();
+  const embed = async (input: unknown): Promise<unknown> => {
+    const body = { model: "m", input, dimensions: 4 };
+    const answer = await (await postTo(server, "/v1/embeddings", body)).json();
+    return valuesIn(EMBED_WAYS[0]!, answer);
+  };
+  const [one, two] = (await embed([[1, 2], [12]])) as unknown[];
+  expect(one).not.toEqual(two);
+  expect(await embed([1, 2])).toEqual([one]);
+});
+
+/** By the query "red signal": 2/4, 0, 4/5, 2/4, 1. */
+const DOCUMENTS = ["A signal", "Nothing of it", "Red signal here", "the RED", "signal, red!"];
+const RANKING = [
+  [4, 1],
+  [2, 0.8],
+  [0, 0.5],
+  [3, 0.5],
+  [1, 0],
+];
+
+test.each(RANK_WAYS.map((way) => [way.name, way] as const))(
+  "%s: best first, ties by index",
+  async (_, way) => {
+    const answer = await (await ask(await mockForTest(), way, "m", DOCUMENTS)).json();
+    expect(
+      resultsIn(way, answer).map((result) => [at(result, "index"), at(result, way.value)]),
+    ).toEqual(RANKING);
+  },
+);
+
+test("a hundred and one documents are billed as two searches", async () => {
+  const body = { model: "m", query: "red", documents: Array.from({ length: 101 }, () => "x") };
+  const answer = await (await postTo(await mockForTest(), "/v2/rerank", body)).json();
+  expect(answer).toMatchObject({ meta: { billed_units: { search_units: 2 } } });
+});
+
+/** The names of those that are `true`. */
+function flaggedIn(result: { readonly categories: object } | undefined): string[] {
+  return Object.entries(result?.categories ?? {}).flatMap(([name, flagged]) =>
+    flagged === true ? [name] : [],
+  );
+}
+
+test("the official client reads a verdict for every text, in order", async () => {
+  const server = await mockForTest();
+  const openai = new OpenAI({ apiKey: "not-a-key", baseURL: `${server.url}/v1`, maxRetries: 0 });
+  const input = [
+    "harmless",
+    "a simulated-violence.",
+    "simulated-violence-graphic and simulated-hate",
+    "simulated-violences",
+  ];
+  const { results } = await openai.moderations.create({ model: "omni-moderation-latest", input });
+  expect(results.map((result) => [result.flagged, flaggedIn(result)])).toEqual([
+    [false, []],
+    [true, ["violence"]],
+    [true, ["hate", "violence/graphic"]],
+    [false, []],
+  ]);
+  for (const result of results)
+    for (const [name, score] of Object.entries(result.category_scores))
+      if (flaggedIn(result).includes(name)) expect(score).toBe(0.98);
+      else expect(score).toBeLessThan(0.001);
+});
+
+test("parts are judged together, pictures in some categories only", async () => {
+  const picture = (name: string) => ({
+    type: "image_url",
+    image_url: { url: `https://x.example/${name}.png` },
+  });
+  const input = [
+    { type: "text", text: "simulated-hate" },
+    picture("simulated-violence-and"),
+    picture("simulated-sexual"),
+    picture("simulated-illicit"),
+  ];
+  const answer: unknown = await (
+    await postTo(await mockForTest(), "/v1/moderations", { input })
+  ).json();
+  const [result] = at(answer, "results") as readonly { readonly categories: object }[];
+  expect(flaggedIn(result)).toEqual(["sexual", "hate"]);
+  expect(at(result, "category_applied_input_types")).toMatchObject({
+    hate: ["text"],
+    sexual: ["text", "image"],
+  });
+});
+
+test("categories of another provider", async () => {
+  const body = {
+    model: "m+categories=other",
+    input: ["x", "simulated-violence", "simulated-violence-and-threats"],
+  };
+  const answer: unknown = await (await postTo(await mockForTest(), "/v1/moderations", body)).json();
+  const results = at(answer, "results") as readonly { readonly categories: object }[];
+  expect(results.map(flaggedIn)).toEqual([[], [], ["violence_and_threats"]]);
+});
+
+const many = (count: number): string[] => Array.from({ length: count }, () => "x");
+const EMBED = "/v1/embeddings";
+const INVOKE = "/model/m/invoke";
+const RANK = { model: "m", query: "red signal", documents: DOCUMENTS };
+
+test.each<[string, string, object, RegExp]>([
+  ["openai: objects", EMBED, { input: [{ text: "x" }] }, /'input'/],
+  ["openai: too many", EMBED, { model: "m", input: many(2_049) }, /At most 2048 .* 2049/],
+  [
+    "voyage: too many",
+    EMBED,
+    { model: "m", input: many(1_001), truncation: true },
+    /At most 1000 /,
+  ],
+  [
+    "cohere: too many",
+    "/v2/embed",
+    { model: "m", texts: many(97), input_type: "search_query" },
+    /^texts: At most 96 .* 97/,
+  ],
+  ["gemini: no requests", "/models/m:batchEmbedContents", { requests: [] }, /requests/],
+  ["vertex: no instances", "/models/m:predict", { parameters: {} }, /instances/],
+  ["titan: a list", INVOKE, { inputText: ["x"] }, /^inputText: /],
+  ["nova: no parameters", INVOKE, { taskType: "SINGLE_EMBEDDING" }, /^singleEmbeddingParams\./],
+  ["cohere: no documents", "/v2/rerank", { ...RANK, documents: [] }, /^documents: /],
+  [
+    "voyage: objects",
+    "/v1/rerank",
+    { ...RANK, truncation: true, documents: [{ text: "x" }] },
+    /'documents'/,
+  ],
+  ["bedrock: no sources", "/rerank", { queries: [], sources: [] }, /^(sources|queries): /],
+  ["moderations: numbers", "/v1/moderations", { input: [1] }, /'input'/],
+])("400 for %s", async (_, path, body, message) => {
+  const response = await postTo(await mockForTest(), path, body);
+  expect(response.status).toBe(400);
+  const answer: unknown = await response.json();
+  const text = ["error.message", "detail", "message"].map((base) => at(answer, base)).find(Boolean);
+  expect(text).toMatch(message);
+});
