@@ -3,11 +3,13 @@ import { posix, resolve } from "node:path";
 import { compareDiagnostics, type Diagnostic } from "../../canon/diagnostic.ts";
 import { quote } from "../../compile/authored/literal-secrets.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
+import { compileTable } from "../../compile/compile-table.ts";
 import type { FileTree } from "../../compile/file-tree.ts";
-import { loadFromTree } from "../../compile/load.ts";
+import { furtherSources, loadFromTree } from "../../compile/load.ts";
 import type { CompileCache } from "../../policy/toolchain/compile-cache.ts";
 import { openCache } from "../terminal/configuration.ts";
 import { readPreset } from "../init.ts";
+import { demoRequest } from "../serve/demo.ts";
 import { createFiles, fileBelow } from "../terminal/write-file.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { packagedText } from "../terminal/process.ts";
@@ -29,7 +31,7 @@ import {
   ImportedConfiguration,
 } from "./configuration/imported-configuration.ts";
 import type { PlannedPolicy } from "./configuration/rows.ts";
-import { importFiles, isSelfHosted, reachable, SIMULATED } from "./routes-file.ts";
+import { importFiles, isSelfHosted, SIMULATED } from "./routes-file.ts";
 import {
   type ImportedFile,
   modelLines,
@@ -234,6 +236,7 @@ export async function runImport(
   reportAssumptions(imported);
   if (residency.size > 0) policies.push(await residencyPolicy());
   const files = importFiles(imported, `signalbox import ${source}`, file.shown);
+  const { check, firstRequest: request } = await checkFiles(files, cache);
   const result = {
     source,
     /** The source's file as messages print it. */
@@ -246,11 +249,11 @@ export async function runImport(
       variable,
       literals: literals.map(({ at }) => ({ file: at.file ?? file.shown, line: at.line })),
     })),
-    check: await checkFiles(files, cache),
+    check,
     /** Commands that create the keys of the source anew. */
     keys: keyCommands,
-    /** A request for the simulated provider; `null` without a route that generates. */
-    firstRequest: firstRequestOf(imported),
+    /** For the simulated provider; `null` where its environment has errors. */
+    firstRequest: request === null ? null : { ...request, body: JSON.stringify(request.body) },
   };
   /** By path below the folder that they go to, without the report. */
   return { files, result };
@@ -288,8 +291,8 @@ function reportNothing({ findings, report }: ImportedConfiguration): void {
 
 function reportAssumptions({ assumed, report, answers, providers }: ImportedConfiguration): void {
   for (const [preset, models] of assumed) {
-    const [spot] = models.values();
-    if (spot === undefined) continue;
+    const [origin] = models.values();
+    if (origin === undefined) continue;
     const names = [...models.keys()].slice(0, 8).map(quote);
     const others = models.size > names.length ? ` and ${models.size - names.length} more` : "";
     const assumption =
@@ -298,36 +301,17 @@ function reportAssumptions({ assumed, report, answers, providers }: ImportedConf
         : `those of the models that preset \`${preset}\` is known for`;
     report.add(
       "decide",
-      spot,
+      origin,
       `the source does not state what ${names.join(", ")}${others} can do: \`capabilities\` are ${assumption}. Remove what a model lacks, add what it has`,
     );
   }
-  const [first] = providers.find((row) => !isSelfHosted(row))?.spots ?? [];
+  const [first] = providers.find((row) => !isSelfHosted(row))?.origins ?? [];
   if (answers.trainsOnData && first !== undefined)
     report.add(
       "decide",
       first,
       'the source does not state whether providers train on requests: `trains_on_data: true` is written, so only requests with `"provider": {"data_collection": "allow"}` are served. Write `false` where your contract says so, or import with `--no-training`',
     );
-}
-
-function firstRequestOf(imported: ImportedConfiguration) {
-  for (const { id, routes } of imported.workspaces) {
-    const route = imported.routes.find(
-      (row) => routes.includes(row.id) && row.primary.model.operation === "generate",
-    );
-    if (route === undefined) continue;
-    const trained =
-      imported.answers.trainsOnData &&
-      reachable(imported, [route.id]).some(({ provider }) => !isSelfHosted(provider));
-    const body = {
-      model: route.id,
-      messages: [{ role: "user", content: "Hello" }],
-      ...(trained ? { provider: { data_collection: "allow" } } : {}),
-    };
-    return { workspace: id, body: JSON.stringify(body) };
-  }
-  return null;
 }
 
 /**
@@ -339,8 +323,8 @@ async function checkFiles(files: ReadonlyMap<string, string>, cache: CompileCach
   const load = (environment?: string) =>
     loadFromTree(tree, "routes.yaml", "routes.yaml", environment);
   const plain = await compileConfiguration(await load(), { cache });
-  const overlaid = { ...(await load(SIMULATED)), policies: [] };
-  const simulated = await compileConfiguration(overlaid, { cache });
+  const overlaid = await load(SIMULATED);
+  const simulated = compileTable(overlaid.routes, furtherSources(overlaid));
   const { error = [], warning = [] } = Object.groupBy(
     [
       ...plain.diagnostics,
@@ -352,7 +336,8 @@ async function checkFiles(files: ReadonlyMap<string, string>, cache: CompileCach
   );
   /** SHA-256 of the table; `null` where it has an error. */
   const revision = plain.table?.revision ?? null;
-  return { errors: error, warnings: warning, revision };
+  const firstRequest = simulated.table === null ? null : demoRequest(simulated.table);
+  return { check: { errors: error, warnings: warning, revision }, firstRequest };
 }
 
 function memoryTree(files: ReadonlyMap<string, string>): FileTree {
@@ -433,7 +418,7 @@ function checkText({ check }: ImportResult): string {
 
 function tryText({ firstRequest }: ImportResult): string {
   if (firstRequest === null) return "";
-  const { workspace, body } = firstRequest;
+  const { workspace, path, body } = firstRequest;
   return `## First request
 
 In the environment \`${SIMULATED}\` the simulated provider answers for every row. No secret is needed and no provider is called.
@@ -446,7 +431,7 @@ In another terminal, in the same folder:
 
 \`\`\`sh
 KEY=$(signalbox keys create --workspace ${workspace} --scopes inference --owner import --expires 1d --quiet)
-curl -s http://127.0.0.1:8080/v1/chat/completions -H "Authorization: Bearer $KEY" \\
+curl -s http://127.0.0.1:8080${path} -H "Authorization: Bearer $KEY" \\
   -H 'Content-Type: application/json' -d '${body}'
 \`\`\`
 `;

@@ -70,7 +70,7 @@ function rowsOf(source: ImportedText, imported: ImportedConfiguration): readonly
 
 function addModel(item: Item, imported: ImportedConfiguration): void {
   const { findings, report, routes } = imported;
-  const { node, ...spot } = item;
+  const { node, ...origin } = item;
   const fields = new Fields(
     node.kind === "map" ? node : { at: node.at, members: new Map() },
     item.path,
@@ -90,14 +90,14 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
     report.add("changed", item, `${quote(id)} is listed twice; it becomes one route`);
     return;
   }
-  const { region } = placeProvider(presetOf(PRESET), null, null, spot, imported);
+  const { region } = placeProvider(presetOf(PRESET), null, null, origin, imported);
   const provider = imported.provider({
     preset: PRESET,
     name: PRESET,
     row: {},
     region,
     missing: null,
-    spot,
+    origin,
   });
   imported.secrets.named("OPENROUTER_API_KEY");
   const architecture = fields.fields("architecture");
@@ -108,7 +108,7 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
     stated: capabilitiesOf(fields, architecture),
     contextWindow: fields.number("context_length"),
     maxOutput: top.number("max_completion_tokens"),
-    spot,
+    origin,
   });
   if (typeof endpoint === "string") {
     report.add("left_out", item, endpoint);
@@ -117,16 +117,7 @@ function addModel(item: Item, imported: ImportedConfiguration): void {
   const pricing = fields.fields("pricing");
   endpoint.price = priceOf(pricing);
   const route = imported.routeNames.take(asName(id, "model"));
-  routes.push({
-    id: route,
-    primary: endpoint,
-    peers: [],
-    balance: "order",
-    weights: new Map(),
-    fallbacks: [],
-    maxAttempts: null,
-    spot,
-  });
+  routes.push({ id: route, endpoints: [endpoint], origins: [origin] });
   report.add("carried", item, `route ${quote(route)}, at provider \`${provider.id}\``);
   fields.note("carried", "id", "`upstream_model` of the endpoint");
   fields.note("carried", "context_length", "`context_window` of the model");

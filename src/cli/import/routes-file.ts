@@ -12,7 +12,7 @@ import type {
   PlannedRoute,
   PlannedWorkspace,
 } from "./configuration/rows.ts";
-import type { Spot } from "./source.ts";
+import type { Origin } from "./source.ts";
 
 /** Larger imports are split into several files. */
 const MOST_IN_ONE_FILE = 60;
@@ -67,19 +67,21 @@ export function importFiles(
 interface Section {
   readonly value: JsonValue | ReadonlyMap<string, JsonObject>;
   /** Locations in the source, for each item. */
-  readonly origins?: readonly (readonly Spot[])[];
+  readonly origins?: readonly (readonly Origin[])[];
 }
 
-type Row = { readonly id: string } & (
-  | { readonly spots: readonly Spot[] }
-  | { readonly spot: Spot | null }
-);
+interface Row {
+  readonly id: string;
+  readonly origins: readonly Origin[];
+}
 
 /** Rows by id. A map keeps their order where ids are numbers. */
 function rowSection<Of extends Row>(rows: Iterable<Of>, rowOf: (row: Of) => JsonObject) {
   const list = [...rows];
-  const origins = list.map((row) => ("spots" in row ? row.spots : [row.spot ?? []].flat()));
-  return { value: new Map(list.map((row) => [row.id, rowOf(row)])), origins };
+  return {
+    value: new Map(list.map((row) => [row.id, rowOf(row)])),
+    origins: list.map(({ origins }) => origins),
+  };
 }
 
 function sectionsOf(imported: ImportedConfiguration) {
@@ -99,7 +101,10 @@ function sectionsOf(imported: ImportedConfiguration) {
       providerRow(imported, row),
     ),
     models: rowSection(new Set(endpoints.map(({ model }) => model)), modelRow),
-    endpoints: { ...rowSection(endpoints, endpointRow), value: endpoints.map(endpointRow) },
+    endpoints: {
+      value: endpoints.map(endpointRow),
+      origins: endpoints.map(({ origin }) => [origin]),
+    },
     routes: rowSection(routes, routeRow),
     workspaces: rowSection(workspaces, (row) => workspaceRow(imported, row)),
     ...(policies.length > 0 && { policies: { value: { initial_mode: modes } } }),
@@ -191,16 +196,23 @@ function endpointRow(endpoint: PlannedEndpoint): JsonObject {
   });
 }
 
-function routeRow(route: PlannedRoute): JsonObject {
-  const { primary, peers, balance, weights, fallbacks } = route;
+function routeRow({
+  endpoints: [primary, ...peers],
+  balance = "weighted",
+  weights = new Map(),
+  fallbacks = [],
+  maxAttempts = null,
+}: PlannedRoute): JsonObject {
   return present({
     primary: primary.id,
-    peers: filled(peers.map(({ id }) => id)),
-    balance: peers.length > 0 ? balance : null,
-    weights: peers.length > 0 ? filled(Object.fromEntries(weights)) : null,
+    ...(peers.length > 0 && {
+      peers: peers.map(({ id }) => id),
+      balance,
+      weights: filled(Object.fromEntries(weights)),
+    }),
     fallbacks: filled(fallbacks.map((row) => ("id" in row ? row.id : row))),
     on_gap: peers.length + fallbacks.length > 0 ? "narrow" : null,
-    max_attempts: route.maxAttempts,
+    max_attempts: maxAttempts,
   });
 }
 
@@ -211,7 +223,8 @@ function workspaceRow(imported: ImportedConfiguration, workspace: PlannedWorkspa
     model.operation === "embed" ? [model.contextWindow ?? 0] : [],
   );
   const moderation = imported.routes.find(
-    ({ id, primary }) => workspace.routes.includes(id) && primary.model.operation === "moderate",
+    ({ id, endpoints: [primary] }) =>
+      workspace.routes.includes(id) && primary.model.operation === "moderate",
   );
   return present({
     tier: "standard",
@@ -254,7 +267,7 @@ export function reachable(
     opened.add(id);
     const route = imported.routes.find((row) => row.id === id);
     if (route === undefined) return;
-    for (const next of [route.primary, ...route.peers, ...route.fallbacks])
+    for (const next of [...route.endpoints, ...(route.fallbacks ?? [])])
       if ("id" in next) found.add(next);
       else open(next.route);
   };
@@ -309,17 +322,13 @@ function flowBelow(node: unknown, steps: number): void {
 }
 
 /** ` config.yaml:3, 17` */
-function originText(spots: readonly Spot[], shown: string): string | null {
-  const files = new Map<string, Set<number>>();
-  for (const { at } of spots) {
-    const file = at.file ?? shown;
-    files.set(file, (files.get(file) ?? new Set()).add(at.line));
-  }
-  const origins = [...files].map(([file, lines]) => {
-    const sorted = [...lines].toSorted((left, right) => left - right);
-    return `${file}:${sorted.slice(0, 6).join(", ")}${sorted.length > 6 ? " and others" : ""}`;
+function originText(origins: readonly Origin[], shown: string): string | null {
+  const files = Map.groupBy(origins, ({ at }) => at.file ?? shown);
+  const texts = [...files].map(([file, all]) => {
+    const lines = [...new Set(all.map(({ at }) => at.line))].toSorted((one, other) => one - other);
+    return `${file}:${lines.slice(0, 6).join(", ")}${lines.length > 6 ? " and others" : ""}`;
   });
-  return origins.length === 0 ? null : ` ${origins.join("; ")}`;
+  return texts.length === 0 ? null : ` ${texts.join("; ")}`;
 }
 
 /** The overlay of the simulated provider: it leaves every secret unset, so no provider is called. */

@@ -96,18 +96,18 @@ export function modelLines({ shown, text }: ImportedText): readonly Item[] | nul
 }
 
 /** Location of a value in the source. */
-export interface Spot {
+export interface Origin {
   readonly path: Path;
   readonly at: Position;
 }
 
-export interface Item extends Spot {
+export interface Item extends Origin {
   readonly node: ConfigNode;
 }
 
 export interface SourceText {
   readonly text: string;
-  readonly spot: Spot;
+  readonly origin: Origin;
 }
 
 /** Outcomes of the values of one source: errors, and lines of the report. */
@@ -126,22 +126,12 @@ export function isReference(node: ConfigNode): boolean {
   );
 }
 
-/** PyYAML reads YAML 1.1. */
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ["true", true],
-  ["yes", true],
-  ["on", true],
-  ["false", false],
-  ["no", false],
-  ["off", false],
-]);
-
 /**
  * The members of one mapping of the source; an absent mapping is an empty one. It records which
  * members were read, so that unread members can be reported: nothing is dropped silently. A value
  * of the wrong type is a finding, and reads as absent.
  */
-export class Fields implements Spot {
+export class Fields implements Origin {
   readonly path: Path;
   readonly at: Position;
   readonly #members: MapNode["members"];
@@ -160,7 +150,7 @@ export class Fields implements Spot {
     if (!this.#seen.has(name)) this.#seen.set(name, "read");
     const member = this.#members.get(name);
     if (member === undefined || isNull(member.node)) return null;
-    return { ...this.spot(name), node: member.node };
+    return { ...this.origin(name), node: member.node };
   }
 
   /** The first present member. */
@@ -170,7 +160,7 @@ export class Fields implements Spot {
   }
 
   /** Location of a member; the mapping's own where it is absent. */
-  spot(name: string): Spot {
+  origin(name: string): Origin {
     const member = this.#members.get(name);
     return member === undefined ? this : { path: [...this.path, name], at: member.keyAt };
   }
@@ -232,12 +222,15 @@ export class Fields implements Spot {
     });
   }
 
+  /** A quoted boolean too, with the words of YAML 1.1, which PyYAML reads. */
   flag(name: string): boolean | null {
-    return this.#scalar(
-      name,
-      "true or false",
-      (value) => BOOLEANS.get(String(value).toLowerCase()) ?? null,
-    );
+    return this.#scalar(name, "true or false", (value) => {
+      const text = String(value).toLowerCase();
+      return (
+        ["true", "yes", "on"].includes(text) ||
+        (["false", "no", "off"].includes(text) ? false : null)
+      );
+    });
   }
 
   fields(name: string): Fields {
@@ -246,9 +239,9 @@ export class Fields implements Spot {
     return this.fieldsOf(this.item(name) ?? absent);
   }
 
-  fieldsOf({ node, ...spot }: Item): Fields {
-    if (node.kind !== "map") this.#wrongType(spot, "a mapping");
-    return new Fields(node.kind === "map" ? node : emptyMap(node.at), spot.path, this.#reading);
+  fieldsOf({ node, ...origin }: Item): Fields {
+    if (node.kind !== "map") this.#wrongType(origin, "a mapping");
+    return new Fields(node.kind === "map" ? node : emptyMap(node.at), origin.path, this.#reading);
   }
 
   /** The items of a list; empty where it is absent. */
@@ -273,7 +266,7 @@ export class Fields implements Spot {
     const items = item?.node.kind === "scalar" ? [item] : this.itemsOf(item);
     return items.flatMap((one) => {
       if (one.node.kind === "scalar" && one.node.value !== null)
-        return [{ text: String(one.node.value), spot: one }];
+        return [{ text: String(one.node.value), origin: one }];
       this.#wrongType(one, "text");
       return [];
     });
@@ -348,10 +341,10 @@ export class Fields implements Spot {
 
   /** A finding about the value of a member. */
   wrong(name: string, message: string, hint: string): void {
-    this.#reading.findings.add("WRONG_VALUE", this.spot(name).at, message, hint);
+    this.#reading.findings.add("WRONG_VALUE", this.origin(name).at, message, hint);
   }
 
-  #wrongType({ path, at }: Spot, expected: string): void {
+  #wrongType({ path, at }: Origin, expected: string): void {
     this.#reading.findings.add(
       "WRONG_TYPE",
       at,
@@ -443,7 +436,7 @@ export class ImportReport {
    */
   add(
     outcome: Outcome,
-    { path, at }: Spot,
+    { path, at }: Origin,
     text: string,
     reach: "whole" | "itself" = "itself",
   ): void {

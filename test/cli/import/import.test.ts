@@ -183,6 +183,21 @@ describe("signalbox import", () => {
     },
   );
 
+  test("the first request of models without chat is one that their routes serve", async () => {
+    source(ONE.replace("gpt-5", "text-embedding-3-small"));
+    const { stdout } = await run("litellm", "config.yaml", "--format", "json");
+    expect(JSON.parse(stdout).firstRequest).toEqual({
+      workspace: "demo",
+      path: "/v1/embeddings",
+      body: JSON.stringify({
+        model: "chat",
+        input: "Hello",
+        provider: { data_collection: "allow" },
+      }),
+    });
+    expect(readFileSync(join(folder, "IMPORT.md"), "utf8")).toContain(":8080/v1/embeddings -H");
+  });
+
   test("--format json prints the report for programs", async () => {
     source(ONE.replace("gpt-5", "gpt-5, rpm: 5"));
     const { code, stdout } = await run("litellm", "config.yaml", "--format", "json");

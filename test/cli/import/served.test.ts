@@ -77,7 +77,7 @@ test.each([
     randomBytes,
   );
   await started.server.store.keys.create(record);
-  const answer = await fetch(`${started.server.url}/v1/chat/completions`, {
+  const answer = await fetch(`${started.server.url}${firstRequest.path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },
     body: firstRequest.body,

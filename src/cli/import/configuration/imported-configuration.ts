@@ -7,7 +7,7 @@ import { presetOf, type PresetSample } from "../../../compile/presets.ts";
 import type { DialectFacts } from "../../../dialects/dialect.ts";
 import { DIALECTS, isDialectName } from "../../../dialects/table.ts";
 import MODELS from "./models.json" with { type: "json" };
-import { ImportReport, type Reading, rowOf, type Spot } from "../source.ts";
+import { ImportReport, type Reading, rowOf, type Origin } from "../source.ts";
 import {
   NameSpace,
   Secrets,
@@ -45,11 +45,11 @@ interface ProviderDraft extends Pick<PlannedProvider, "preset" | "row" | "region
    * providers.
    */
   readonly missing: string | null;
-  readonly spot: Spot;
+  readonly origin: Origin;
 }
 
 /** A model at a provider, by the source. */
-interface ModelDraft extends Pick<PlannedEndpoint, "upstream" | "spot"> {
+interface ModelDraft extends Pick<PlannedEndpoint, "upstream" | "origin"> {
   /** Name of the model itself, where the provider's differs. */
   readonly base?: string | null;
   readonly operation: ModelOperation;
@@ -97,7 +97,7 @@ export class ImportedConfiguration implements Reading {
   /** Commands that create keys like those of the source. */
   readonly keyCommands: string[] = [];
   /** Presets whose models' capabilities were assumed, with the models. */
-  readonly assumed = new Map<string, Map<string, Spot>>();
+  readonly assumed = new Map<string, Map<string, Origin>>();
   readonly routeNames = new NameSpace();
   readonly workspaceNames = new NameSpace();
   readonly #modelNames = new NameSpace();
@@ -113,10 +113,10 @@ export class ImportedConfiguration implements Reading {
   }
 
   /** Adds the row of a provider, or finds an equal one. */
-  provider({ preset, name, row, region, missing, spot }: ProviderDraft): PlannedProvider {
+  provider({ preset, name, row, region, missing, origin }: ProviderDraft): PlannedProvider {
     const key = canonicalJson({ preset, region, missing, ...row });
     const known = this.#byRow.get(key);
-    known?.spots.push(spot);
+    known?.origins.push(origin);
     if (known !== undefined) return known;
     const dialect = row.dialect ?? presetOf(preset)?.provider.dialect;
     const added: PlannedProvider = {
@@ -128,7 +128,7 @@ export class ImportedConfiguration implements Reading {
       region,
       totals: new Set(),
       firstTokens: new Set(),
-      spots: [spot],
+      origins: [origin],
     };
     this.#byRow.set(key, added);
     this.providers.push(added);
@@ -138,24 +138,24 @@ export class ImportedConfiguration implements Reading {
   /** The workspace of the command line, where the source has none. */
   addOnlyWorkspace(routes: readonly string[]): void {
     const id = this.workspaceNames.take(this.answers.workspace);
-    this.workspaces.push({ id, routes, labels: [], limits: {}, spot: null });
+    this.workspaces.push({ id, routes, labels: [], limits: {}, origins: [] });
   }
 
   /** Adds the policy about routes whose content the source checked. */
-  addGuardrailPolicy(routes: ReadonlySet<string>, spot: Spot): void {
+  addGuardrailPolicy(routes: ReadonlySet<string>, origin: Origin): void {
     if (routes.size === 0) return;
     this.labels.add(GUARDRAIL_REPLACED);
     this.policies.push(guardrailPolicy(routes, GUARDRAIL_REPLACED));
     this.report.add(
       "decide",
-      spot,
+      origin,
       `\`imported-guardrails\` is in shadow and denies nothing. Give callers that check content themselves the label \`${GUARDRAIL_REPLACED}\`, then promote it (docs/policy-lifecycle.md)`,
     );
   }
 
   /** Adds a model at a provider. @returns the reason if there can be no such row. */
   endpoint(provider: PlannedProvider, draft: ModelDraft): PlannedEndpoint | string {
-    const { upstream, operation, spot } = draft;
+    const { upstream, operation, origin } = draft;
     if (!servedBy(provider).includes(operation))
       return `the protocol of provider \`${provider.id}\` does not support ${operation}`;
     const shown = modelIdEvidence(upstream);
@@ -185,7 +185,7 @@ export class ImportedConfiguration implements Reading {
       batch: (exact ? sample?.batch : null) ?? null,
       price: null,
       maxConcurrency: null,
-      spot,
+      origin,
     };
     this.endpoints.push(added);
     return added;
@@ -225,11 +225,11 @@ export class ImportedConfiguration implements Reading {
         dimensions,
         defaultDimensions: vectors?.defaultLength ?? null,
         rest,
-        spots: [],
+        origins: [],
       };
       this.models.push(model);
     }
-    model.spots.push(draft.spot);
+    model.origins.push(draft.origin);
     model.contextWindow = smaller(
       model.contextWindow,
       vectors?.window ?? tokens(draft.contextWindow),
@@ -244,7 +244,7 @@ export class ImportedConfiguration implements Reading {
 
   #capabilities(
     { preset, facts }: PlannedProvider,
-    { operation, stated = new Map(), upstream, spot }: ModelDraft,
+    { operation, stated = new Map(), upstream, origin }: ModelDraft,
     sample: PresetSample | undefined,
     exact: boolean,
   ): readonly Capability[] {
@@ -255,8 +255,8 @@ export class ImportedConfiguration implements Reading {
     const assumed = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
     const isStated = ([...COMMON, "image_input"] as const).every((name) => stated.has(name));
     if (!exact && operation === "generate" && !isStated) {
-      const known = this.assumed.get(preset ?? "") ?? new Map<string, Spot>();
-      this.assumed.set(preset ?? "", known.set(upstream, spot));
+      const known = this.assumed.get(preset ?? "") ?? new Map<string, Origin>();
+      this.assumed.set(preset ?? "", known.set(upstream, origin));
     }
     return CAPABILITY_NAMES.filter(
       (name) => (stated.get(name) ?? assumed.includes(name)) && facts.expresses.includes(name),

@@ -3,7 +3,7 @@ import type { Preset } from "../../../compile/presets.ts";
 import { hostKind } from "../../../network/address.ts";
 import type { JsonObject } from "../../../canon/json.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
-import type { Reading, Spot } from "../source.ts";
+import type { Reading, Origin } from "../source.ts";
 import { asId } from "./rows.ts";
 
 /**
@@ -44,13 +44,13 @@ export function placeProvider(
   preset: Preset | undefined,
   given: string | null,
   wanted: string | null,
-  spot: Spot,
+  origin: Origin,
   { report }: Reading,
 ): PlacedProvider {
   const claimed = wanted === null || wanted === "" ? null : asId(wanted, UNSTATED);
   const { region, baseUrl, doubt } =
     given === null ? ofPreset(preset, claimed) : ofAddress(preset, given, claimed);
-  if (doubt !== undefined) report.add("decide", spot, doubt);
+  if (doubt !== undefined) report.add("decide", origin, doubt);
   if (baseUrl === null) return { region, isPrivate: region === OWN, address: {} };
   const { protocol, hostname } = new URL(baseUrl);
   const isPrivate = isOwnHost(hostname);
@@ -63,14 +63,14 @@ export function placeProvider(
   if (isPrivate) {
     report.add(
       "decide",
-      spot,
+      origin,
       "plain http in a network of your own: `plaintext: true` is written; give this server TLS where the network is shared",
     );
     return { ...placed, address: { ...address, plaintext: true } };
   }
   report.add(
     "changed",
-    spot,
+    origin,
     "plain http over the internet: `https` is written, because keys and prompts would cross it unencrypted",
   );
   return { ...placed, address: { ...address, base_url: baseUrl.replace(/^http:/, "https:") } };
@@ -202,18 +202,18 @@ const MISSING_ADDRESS = "https://RESOURCE.invalid";
  */
 export function missingAddress(
   variable: string | null,
-  spot: Spot,
+  origin: Origin,
   why: string,
   { report }: Reading,
 ): Address {
   report.add(
     "decide",
-    spot,
+    origin,
     `${why}: write it into \`base_url\` instead of the placeholder, which \`check\` reports until then`,
   );
   return {
     base: MISSING_ADDRESS,
-    missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${spot.at.line}`),
+    missing: asId(variable?.replaceAll("_", "-") ?? "", `line-${origin.at.line}`),
   };
 }
 
@@ -230,17 +230,17 @@ const TEMPLATE =
 const NUMBER_HOST = /^https?:\/\/[^/?#]*[a-z_-][^/?#]*\.\d+(?=[:/?#]|$)/i;
 
 /** Converts a base URL of the source for routes.yaml. */
-export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
+export function baseUrlOf(text: string, origin: Origin, reading: Reading): Address {
   const { findings, report } = reading;
   if (text.trim() === "")
-    return missingAddress(null, spot, "the address is empty in the source", reading);
+    return missingAddress(null, origin, "the address is empty in the source", reading);
   const template = TEMPLATE.exec(text);
   if (template !== null) {
     const variable = template[1] ?? null;
     const where = variable === null || looksLikeSecret(variable) ? "" : ` (\`${variable}\`)`;
     return missingAddress(
       variable,
-      spot,
+      origin,
       `the address is not in the source but in its environment${where}`,
       reading,
     );
@@ -248,7 +248,7 @@ export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
   if (NUMBER_HOST.test(text) && !URL.canParse(text)) {
     return missingAddress(
       null,
-      spot,
+      origin,
       "no URL can have this host, because its last part is a number. Give the server another name",
       reading,
     );
@@ -256,7 +256,7 @@ export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
   if (!URL.canParse(text) || !/^https?:\/\/[^\s\\]+$/.test(text)) {
     findings.add(
       "WRONG_VALUE",
-      spot.at,
+      origin.at,
       "this is not an http(s) URL",
       "write scheme, host and path",
     );
@@ -266,16 +266,16 @@ export function baseUrlOf(text: string, spot: Spot, reading: Reading): Address {
   if (username !== "" || password !== "")
     report.add(
       "decide",
-      spot,
+      origin,
       "the URL holds credentials, which are not carried over; put them into the environment",
     );
   if (search !== "" || hash !== "")
-    report.add("left_out", spot, "the query of the URL: base URLs have none");
+    report.add("left_out", origin, "the query of the URL: base URLs have none");
   const base = `${protocol}//${host}${pathname}`.replace(/\/+$/, "").replace(OPERATION_PATH, "");
   if (!looksLikeSecret(base)) return { base, missing: null };
   return missingAddress(
     null,
-    spot,
+    origin,
     "the address looks as if it held a credential, so it is not carried over",
     reading,
   );

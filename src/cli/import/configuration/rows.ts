@@ -2,7 +2,7 @@ import type { Capability } from "../../../canon/capability.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../canon/json.ts";
 import type { ModelOperation } from "../../../canon/operation.ts";
 import type { Balance } from "../../../canon/table.ts";
-import type { Fields, Spot } from "../source.ts";
+import type { Fields, Origin } from "../source.ts";
 import { looksLikeSecret } from "../../../compile/authored/literal-secrets.ts";
 import { presetOf } from "../../../compile/presets.ts";
 import { ID_FORM } from "../../terminal/command-line.ts";
@@ -237,7 +237,7 @@ export interface PlannedProvider {
    */
   readonly totals: Set<number | null>;
   readonly firstTokens: Set<number>;
-  readonly spots: Spot[];
+  readonly origins: Origin[];
 }
 
 export interface PlannedModel {
@@ -254,7 +254,7 @@ export interface PlannedModel {
   readonly defaultDimensions: number | null;
   /** Further keys of the row. */
   readonly rest: JsonObject;
-  readonly spots: Spot[];
+  readonly origins: Origin[];
 }
 
 export interface PlannedEndpoint {
@@ -267,7 +267,7 @@ export interface PlannedEndpoint {
   readonly batch: JsonObject | null;
   price: JsonObject | null;
   maxConcurrency: number | null;
-  readonly spot: Spot;
+  readonly origin: Origin;
 }
 
 /**
@@ -298,15 +298,16 @@ export type PlannedFallback = PlannedEndpoint | { readonly route: string };
 
 export interface PlannedRoute {
   readonly id: string;
-  readonly primary: PlannedEndpoint;
-  readonly peers: readonly PlannedEndpoint[];
-  readonly balance: Balance;
-  readonly weights: ReadonlyMap<string, number>;
-  readonly fallbacks: readonly PlannedFallback[];
-  readonly maxAttempts: number | null;
+  /** Of equal rank; the first one is the primary. */
+  readonly endpoints: readonly [PlannedEndpoint, ...(readonly PlannedEndpoint[])];
+  /** Default: `weighted`. */
+  readonly balance?: Balance;
+  readonly weights?: ReadonlyMap<string, number>;
+  readonly fallbacks?: readonly PlannedFallback[];
+  readonly maxAttempts?: number | null;
   /** Part of other routes only: no workspace approves it. */
   readonly internal?: boolean;
-  readonly spot: Spot;
+  readonly origins: readonly Origin[];
 }
 
 export interface PlannedWorkspace {
@@ -315,7 +316,7 @@ export interface PlannedWorkspace {
   readonly routes: readonly string[];
   readonly labels: readonly string[];
   readonly limits: JsonObject;
-  readonly spot: Spot | null;
+  readonly origins: readonly Origin[];
 }
 
 /** A policy that replaces a setting of the source. */
@@ -376,13 +377,23 @@ function respelt(text: string, form: RegExp, others: RegExp, most: number): stri
 
 /** Makes names unique. */
 export class NameSpace {
+  readonly #separator: string;
   readonly #used = new Set<string>();
 
-  /** The name, with a number behind it if it is taken. */
+  constructor(separator = "-") {
+    this.#separator = separator;
+  }
+
+  reserve(name: string): void {
+    this.#used.add(name);
+  }
+
+  /** The name, with a number behind it if it is used already. */
   take(name: string): string {
     let free = name;
-    for (let number = 2; this.#used.has(free); number += 1) free = `${name}-${number}`;
-    this.#used.add(free);
+    for (let number = 2; this.#used.has(free); number += 1)
+      free = `${name}${this.#separator}${number}`;
+    this.reserve(free);
     return free;
   }
 }
@@ -418,46 +429,41 @@ export function isKeyPlaceholder(text: string): boolean {
 export class Secrets {
   /** Literal key → variable. */
   readonly #byKey = new Map<string, string>();
-  readonly #reserved = new Set<string>();
+  /** Variables that the source names somewhere: no literal key gets one of them. */
+  readonly names = new NameSpace("_");
   /** With the locations of the literal keys. */
-  readonly #variables = new Map<string, readonly Spot[]>();
+  readonly #variables = new Map<string, readonly Origin[]>();
 
-  /** A variable that the source names somewhere: no literal key gets it. */
-  reserve(name: string): void {
-    this.#reserved.add(name);
+  #add(name: string, origins: readonly Origin[]): string {
+    this.names.reserve(name);
+    this.#variables.set(name, [...(this.#variables.get(name) ?? []), ...origins]);
+    return name;
   }
 
   /** A variable that the source names; `null` where the name is invalid. */
   named(name: string): string | null {
-    if (!VARIABLE.test(name)) return null;
-    this.#variables.set(name, this.#variables.get(name) ?? []);
-    return name;
+    return VARIABLE.test(name) ? this.#add(name, []) : null;
   }
 
   /** The variable for a literal key of the source; the same for an equal key. */
-  literal(key: string, suggested: string, spot: Spot): string {
-    const name = this.#byKey.get(key) ?? this.#free(suggested);
+  literal(key: string, suggested: string, origin: Origin): string {
+    const name = this.#byKey.get(key) ?? this.names.take(variableName(suggested));
     this.#byKey.set(key, name);
-    this.#variables.set(name, [...(this.#variables.get(name) ?? []), spot]);
-    return name;
-  }
-
-  #free(suggested: string): string {
-    const base = suggested
-      .toUpperCase()
-      .replaceAll(/[^A-Z0-9_]+/g, "_")
-      .replace(/^(?=\d)/, "_")
-      .slice(0, 120);
-    let free = base;
-    for (let number = 2; this.#reserved.has(free) || this.#variables.has(free); number += 1)
-      free = `${base}_${number}`;
-    return free;
+    return this.#add(name, [origin]);
   }
 
   /** Sorted by name. */
-  list(): readonly (readonly [variable: string, literals: readonly Spot[]])[] {
+  list(): readonly (readonly [variable: string, literals: readonly Origin[]])[] {
     return [...this.#variables].toSorted(([left], [right]) => (left < right ? -1 : 1));
   }
+}
+
+function variableName(text: string): string {
+  return text
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9_]+/g, "_")
+    .replace(/^(?=\d)/, "_")
+    .slice(0, 120);
 }
 
 /** The variable for a literal key of the source; the report names it. */
@@ -467,7 +473,7 @@ export function literalKey(
   suggested: string,
   secrets: Secrets,
 ): string {
-  const variable = secrets.literal(fields.text(name) ?? "", suggested, fields.spot(name));
+  const variable = secrets.literal(fields.text(name) ?? "", suggested, fields.origin(name));
   fields.note(
     "decide",
     name,

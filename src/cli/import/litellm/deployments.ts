@@ -44,7 +44,7 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
     },
     /** Reports unread members, after the last model of a wildcard. */
     finish: (): void => {
-      if (imported.endpoints.every(({ spot }) => spot.at !== params.at)) {
+      if (imported.endpoints.every(({ origin }) => origin.at !== params.at)) {
         imported.report.add(
           "left_out",
           row,
@@ -121,7 +121,7 @@ function deploymentOf(
     rpm: params.number("rpm"),
     tpm: params.number("tpm"),
     tags: params.texts("tags").map(({ text }) => text),
-    guardrails: params.texts("guardrails").map(({ spot }) => spot),
+    guardrails: params.texts("guardrails").map(({ origin }) => origin),
     /** Teams and keys name them instead of routes. */
     groups: info.texts("access_groups").map(({ text }) => text),
     /** `litellm_params`. */
@@ -172,7 +172,7 @@ function endpointOf(
     contextWindow: info.number("max_input_tokens") ?? (operation === "embed" ? output : null),
     maxOutput: operation === "generate" ? output : null,
     dimensions: info.number("output_vector_size"),
-    spot: params,
+    origin: params,
   });
   if (typeof added === "string") return added;
   added.price = priceOf(params, info, operation, imported);
@@ -234,7 +234,7 @@ function priceOf(
     const from = info.has("input_cost_per_token") ? info : params;
     report.add(
       "decide",
-      from.spot("input_cost_per_token"),
+      from.origin("input_cost_per_token"),
       "only one of the two prices is given: `price` needs `input` and `output`",
     );
     return null;

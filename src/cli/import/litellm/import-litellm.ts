@@ -42,7 +42,7 @@ export async function importLiteLlm(
   if (whole === null) return;
   // No literal key may get the name of a variable that the source reads.
   for (const { node } of scalars(whole))
-    if (isReference(node)) secrets.reserve(String(node.value).slice(REFERENCE.length));
+    if (isReference(node)) secrets.names.reserve(String(node.value).slice(REFERENCE.length));
   const root = new Fields(whole, [], imported);
   if (!root.has("model_list")) {
     root.missing(
@@ -66,7 +66,7 @@ export async function importLiteLlm(
   if (rows.length === 0 && !findings.failed)
     findings.add(
       "MISSING_KEY",
-      root.spot("model_list").at,
+      root.origin("model_list").at,
       "model_list has no row",
       "write at least one model",
     );
@@ -112,14 +112,14 @@ async function withIncludes(
   const { findings, report } = reading;
   const members = new Map(tree.members);
   const includes = new Fields(tree, [], reading).texts("include").slice(0, MOST_INCLUDES);
-  for (const { text: name, spot } of includes) {
+  for (const { text: name, origin } of includes) {
     const folder = dirname(file.path);
     const path = join(folder, name);
     // A configuration of another author must not show which files this machine has.
     if (isAbsolute(name) || win32.isAbsolute(name) || !(await isBelow(folder, path))) {
       findings.add(
         "WRONG_VALUE",
-        spot.at,
+        origin.at,
         "the included file is outside of the file's folder",
         "copy the file into the folder, and name it by its path from there",
       );
@@ -127,12 +127,12 @@ async function withIncludes(
     }
     const text = await readImportedText(path, posix.join(posix.dirname(file.shown), name));
     if (typeof text === "string") {
-      findings.add("WRONG_VALUE", spot.at, `the included file ${text}`, "");
+      findings.add("WRONG_VALUE", origin.at, `the included file ${text}`, "");
       continue;
     }
     const part = parseMapping(text, findings, "an included file must be a mapping of sections");
     if (part === null) continue;
-    report.add("carried", spot, "its sections are part of routes.yaml");
+    report.add("carried", origin, "its sections are part of routes.yaml");
     for (const [key, member] of part.members) {
       const before = members.get(key)?.node;
       const node: ConfigNode =
@@ -225,9 +225,9 @@ function addGuardrails(
   const recorded = (which: string): string =>
     `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of ${which}, and denies them once it is promoted`;
   for (const [name, rows] of groups) {
-    for (const spot of rows.flatMap(({ guardrails }) => guardrails)) {
+    for (const origin of rows.flatMap(({ guardrails }) => guardrails)) {
       guarded.add(routes.get(name) ?? name);
-      report.add("changed", spot, recorded(`route ${quote(name)}`));
+      report.add("changed", origin, recorded(`route ${quote(name)}`));
     }
   }
   for (const guardrail of root.rows("guardrails")) {
@@ -237,7 +237,7 @@ function addGuardrails(
       report.add("changed", guardrail, recorded("all routes"));
     } else report.add("left_out", guardrail, NO_CONTENT_CHECKS);
   }
-  imported.addGuardrailPolicy(guarded, root.spot("guardrails"));
+  imported.addGuardrailPolicy(guarded, root.origin("guardrails"));
 }
 
 /** The policy about tags of deployments. */

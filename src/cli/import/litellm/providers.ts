@@ -146,13 +146,13 @@ export function connectionOf(
     facts,
     given,
     cloud?.region ?? (isUnpinned ? null : claimed),
-    params.spot("api_base"),
+    params.origin("api_base"),
     imported,
   );
   if (isUnpinned)
     imported.report.add(
       "decide",
-      params.spot("region_name"),
+      params.origin("region_name"),
       "the address does not pin the region: docs/presets.md has addresses that do",
     );
   const variable = row.variable ?? presetVariable(preset);
@@ -177,7 +177,7 @@ export function connectionOf(
     },
     region: location.region,
     missing,
-    spot: params,
+    origin: params,
   });
   if (!/^[!-~]{1,256}$/.test(upstream))
     return "the name of the model has spaces, or more than 256 characters";

@@ -102,15 +102,15 @@ export type RouteSettings = ReturnType<typeof routeSettings>;
 
 function aliasesOf(router: Fields, report: Reading["report"]) {
   const group = router.fields("model_group_alias");
-  return group.entries().flatMap(([alias, spot]) => {
-    const inner = spot.node.kind === "map" ? group.fieldsOf(spot) : null;
-    const name = spot.node.kind === "scalar" ? String(spot.node.value) : inner?.text("model");
+  return group.entries().flatMap(([alias, origin]) => {
+    const inner = origin.node.kind === "map" ? group.fieldsOf(origin) : null;
+    const name = origin.node.kind === "scalar" ? String(origin.node.value) : inner?.text("model");
     if (inner?.flag("hidden") === true)
       inner.note("left_out", "hidden", "every route that a key may use is in its list of models");
-    if (typeof name === "string") return [{ alias, name, spot }];
+    if (typeof name === "string") return [{ alias, name, origin }];
     report.add(
       "decide",
-      spot,
+      origin,
       "an alias stands for one name, as text or as `model` of a mapping: write a route for it",
       "whole",
     );
@@ -190,18 +190,18 @@ export function addRoutes(
   const { fallbacks, defaultFallbacks, aliases } = settings;
   for (const [name, listed] of fallbacks) {
     if (groups.has(name) || name === "*") continue;
-    for (const { spot } of listed)
-      report.add("decide", spot, `falls back from ${quote(name)}, which is not a route`);
+    for (const { origin } of listed)
+      report.add("decide", origin, `falls back from ${quote(name)}, which is not a route`);
   }
   if (fallbacks.has("*") || [...groups.keys()].every((name) => fallbacks.has(name)))
-    for (const { spot } of defaultFallbacks)
-      report.add("left_out", spot, "every route has fallbacks of its own");
-  for (const { alias, name, spot } of aliases) {
+    for (const { origin } of defaultFallbacks)
+      report.add("left_out", origin, "every route has fallbacks of its own");
+  for (const { alias, name, origin } of aliases) {
     const group = groups.get(name);
     if (group === undefined) {
       report.add(
         "decide",
-        spot,
+        origin,
         `the alias stands for ${quote(name)}, which is not a route`,
         "whole",
       );
@@ -212,7 +212,7 @@ export function addRoutes(
     ids.set(alias, id);
     report.add(
       "carried",
-      spot,
+      origin,
       `route ${quote(id)} with the endpoints of ${quote(group.id)}`,
       "whole",
     );
@@ -282,13 +282,12 @@ function addRoute(
   const calls = 1 + Math.max(0, Math.floor(retries ?? 0)) + peers.length + fallbacks.length;
   imported.routes.push({
     id,
-    primary: head.endpoint,
-    peers: peers.map(({ endpoint }) => endpoint),
+    endpoints: [head.endpoint, ...peers.map(({ endpoint }) => endpoint)],
     balance,
-    weights: isShared ? sharesOf(first) : new Map(),
+    ...(isShared && { weights: sharesOf(first) }),
     fallbacks,
     maxAttempts: retries === null ? null : Math.min(MOST_ATTEMPTS, calls),
-    spot: head.params,
+    origins: [head.params],
   });
 }
 
@@ -329,22 +328,22 @@ function fallbacksOf(
       if (!primary.has(endpoint)) fallbacks.set(endpoint.id, endpoint);
   };
   add(later);
-  for (const { text, spot } of listedAfter(name, settings)) {
+  for (const { text, origin } of listedAfter(name, settings)) {
     const group = groups.get(text);
     const [other] = group?.first ?? [];
     if (text === name)
-      report.add("changed", spot, `route ${quote(name)} does not fall back to itself`);
+      report.add("changed", origin, `route ${quote(name)} does not fall back to itself`);
     else if (group === undefined)
-      report.add("decide", spot, `names ${quote(text)}, which is not a route`);
+      report.add("decide", origin, `names ${quote(text)}, which is not a route`);
     else if (other === undefined || !canReplace(other.endpoint, head.endpoint)) {
       if (settings.fallbacks.has(name))
         report.add(
           "left_out",
-          spot,
+          origin,
           `${quote(text)} cannot stand in for ${quote(name)}: another kind of call, or other vectors`,
         );
     } else {
-      report.add("carried", spot, `fallback of route ${quote(name)}`);
+      report.add("carried", origin, `fallback of route ${quote(name)}`);
       if (group.first.length > 1 && listedAfter(text, settings).length === 0)
         fallbacks.set(`route ${group.id}`, { route: group.id });
       else add([...group.first, ...group.later]);
@@ -382,7 +381,7 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
     if (id !== null) ids.set(id, workspace);
     const limits = limitsOf(team, isPriced(imported, routes));
     const inRegion = regionLabels(team, imported);
-    workspaces.push({ id: workspace, routes, labels: inRegion, limits, spot: team });
+    workspaces.push({ id: workspace, routes, labels: inRegion, limits, origins: [team] });
     report.add("carried", team, `workspace \`${workspace}\``);
     team.note("carried", ["team_id", "team_alias", "blocked"], `workspace \`${workspace}\``);
     team.noteRest(knownKeys.teams_and_keys);
@@ -401,7 +400,7 @@ export function addTenants(root: Fields, names: ModelNames, imported: ImportedCo
       labels.add(label);
       report.add(
         "carried",
-        key.spot("models"),
+        key.origin("models"),
         `policy \`key-routes\`, for keys with the label \`${label}\``,
       );
     }
@@ -436,9 +435,9 @@ function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }
     fields.note("carried", "models", "`approve.routes`: all");
     return null;
   }
-  const found = listed.flatMap(({ text, spot }) => {
+  const found = listed.flatMap(({ text, origin }) => {
     if (text === "no-default-models") {
-      report.add("carried", spot, "`approve.routes`: none besides those that are listed");
+      report.add("carried", origin, "`approve.routes`: none besides those that are listed");
       return [];
     }
     const names = [text, ...(groups.get(text) ?? [])];
@@ -447,8 +446,9 @@ function listedRoutes(fields: Fields, { routes, groups }: ModelNames, { report }
         ? [id]
         : [],
     );
-    if (ids.length === 0) report.add("decide", spot, `names ${quote(text)}, which is not a route`);
-    else report.add("carried", spot, "`approve.routes`, or the policy `key-routes`");
+    if (ids.length === 0)
+      report.add("decide", origin, `names ${quote(text)}, which is not a route`);
+    else report.add("carried", origin, "`approve.routes`, or the policy `key-routes`");
     return ids;
   });
   return [...new Set(found)];

@@ -12,7 +12,7 @@ import {
   type PlannedEndpoint,
   type PlannedFallback,
 } from "../configuration/rows.ts";
-import { Fields, type ImportedFile, type Item, parseMapping, type Spot } from "../source.ts";
+import { Fields, type ImportedFile, type Item, parseMapping, type Origin } from "../source.ts";
 import knownKeys from "./known-keys.json" with { type: "json" };
 import { endpointOf, timeoutOf } from "./target.ts";
 
@@ -63,18 +63,18 @@ function addConfig(config: Fields, name: string, run: PortkeyImport): void {
 }
 
 /** Writes a route that callers name. @returns whether anything of the plan can be served. */
-function addGuarded(plan: Plan, id: string, spot: Spot, run: PortkeyImport): boolean {
-  if (addPlan(plan, id, false, spot, run.imported).length === 0) return false;
+function addGuarded(plan: Plan, id: string, origin: Origin, run: PortkeyImport): boolean {
+  if (addPlan(plan, id, false, origin, run.imported).length === 0) return false;
   guard(plan, id, run);
   return true;
 }
 
 function guard({ guardrails }: Plan, id: string, { guarded, imported }: PortkeyImport): void {
-  for (const spot of guardrails) {
+  for (const origin of guardrails) {
     guarded.add(id);
     imported.report.add(
       "changed",
-      spot,
+      origin,
       `Signalbox does not check content; policy \`imported-guardrails\` records requests of route ${quote(id)}, and denies them once it is promoted`,
       "whole",
     );
@@ -146,7 +146,7 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
   else
     report.add(
       "decide",
-      strategy.spot("default"),
+      strategy.origin("default"),
       `${fallback === null ? "there is no default target" : "the default target is not carried over"}: callers without the labels are denied`,
     );
   const last = parts.at(-1);
@@ -250,7 +250,7 @@ function ofMetadata(query: Fields, name: string, item: Item): LabelCondition | n
 }
 
 /** Texts of the only operator of a term, if it is one of these; a value alone is `$eq`. */
-function valuesOf(query: Fields, { node, ...spot }: Item, operators: readonly string[]) {
+function valuesOf(query: Fields, { node, ...origin }: Item, operators: readonly string[]) {
   if (node.kind === "scalar") return operators.includes("$eq") ? [String(node.value)] : null;
   if (node.kind !== "map" || node.members.size !== 1) return null;
   const [[operator = "", member] = []] = node.members;
@@ -259,7 +259,7 @@ function valuesOf(query: Fields, { node, ...spot }: Item, operators: readonly st
   // `String` keeps a null as a value.
   return member.node.kind === "scalar"
     ? [String(member.node.value)]
-    : query.textsOf({ ...spot, node: member.node }).map(({ text }) => text);
+    : query.textsOf({ ...origin, node: member.node }).map(({ text }) => text);
 }
 
 /** Endpoints of one rank, with their shares. */
@@ -270,7 +270,7 @@ interface Plan {
   readonly tiers: readonly Tier[];
   readonly attempts: number;
   /** Hooks that check content. */
-  readonly guardrails: readonly Spot[];
+  readonly guardrails: readonly Origin[];
 }
 
 const HOOKS = [
@@ -343,7 +343,7 @@ function planOf(
   if (later.length > 0)
     report.add(
       "changed",
-      fields.spot("strategy"),
+      fields.origin("strategy"),
       "fallbacks of single targets are fallbacks of the whole load-balanced group",
     );
   // A member's share is that of its target among the others.
@@ -362,10 +362,10 @@ function chooseTargets(
   fields: Fields,
   { report, findings }: ImportedConfiguration,
 ): readonly Fields[] {
-  const spot = fields.spot("strategy");
+  const origin = fields.origin("strategy");
   if (mode === "fallback" || mode === "loadbalance") {
     const members = mode === "fallback" ? "`fallbacks`" : "`peers` and `balance: weighted`";
-    report.add("carried", spot, `${members} of the route`);
+    report.add("carried", origin, `${members} of the route`);
     return rows;
   }
   const isConditional = mode === "conditional";
@@ -380,14 +380,14 @@ function chooseTargets(
     strategy.item("conditions");
     report.add(
       "decide",
-      spot,
+      origin,
       "a condition inside another strategy: only its default target is written; write routes for the others",
       "whole",
     );
   } else if (mode !== "single") {
     findings.add(
       "WRONG_VALUE",
-      spot.at,
+      origin.at,
       "there is no such mode",
       "write single, fallback, loadbalance or conditional",
     );
@@ -403,7 +403,7 @@ function addPlan(
   plan: Plan,
   id: string,
   internal: boolean,
-  spot: Spot,
+  origin: Origin,
   { report, routeNames, routes }: ImportedConfiguration,
   further: readonly PlannedFallback[] = [],
 ): readonly string[] {
@@ -414,7 +414,7 @@ function addPlan(
     if (!isFit)
       report.add(
         "left_out",
-        endpoint.spot,
+        endpoint.origin,
         "cannot stand in for the first target: another kind of call, or other vectors",
       );
     return isFit;
@@ -430,11 +430,9 @@ function addPlan(
       peers.some(({ weight }) => weight !== primary.weight);
     routes.push({
       ...row,
-      primary: primary.endpoint,
-      peers: peers.map(({ endpoint }) => endpoint),
-      balance: "weighted",
-      weights: isShared ? weightsOf(tier) : new Map(),
-      spot,
+      endpoints: [primary.endpoint, ...peers.map(({ endpoint }) => endpoint)],
+      ...(isShared && { weights: weightsOf(tier) }),
+      origins: [origin],
     });
   };
   const tiers = plan.tiers.map((tier) => tier.filter(fits)).filter((tier) => tier.length > 0);
@@ -443,7 +441,7 @@ function addPlan(
     const [only, second] = tier;
     if (only !== undefined && second === undefined) return only.endpoint;
     const route = routeNames.take(`${id}/${index + 2}`);
-    add(tier, { id: route, fallbacks: [], maxAttempts: null, internal: true });
+    add(tier, { id: route, internal: true });
     return { route };
   });
   const attempts = Math.min(10, Math.floor(plan.attempts) + head.length + rest.length);

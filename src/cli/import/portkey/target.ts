@@ -113,7 +113,7 @@ export function endpointOf(
     );
   for (const name of CLOUD_KEYS) {
     const key = fields.text(name);
-    if (key !== null) secrets.literal(key, name.toUpperCase(), fields.spot(name));
+    if (key !== null) secrets.literal(key, name.toUpperCase(), fields.origin(name));
   }
   const missing = address?.missing ?? null;
   // The preset has a placeholder of its own, in the form of the provider's hosts.
@@ -134,11 +134,11 @@ export function endpointOf(
     },
     region: location.region,
     missing,
-    spot: fields,
+    origin: fields,
   });
   const timeout = timeoutOf(fields, inherited);
   provider.totals.add(timeout === null ? null : timeout / 1000);
-  const added = imported.endpoint(provider, { upstream: model, base, operation, spot: fields });
+  const added = imported.endpoint(provider, { upstream: model, base, operation, origin: fields });
   if (typeof added === "string") return refuse(added);
   const carried = `endpoint ${quote(added.id)}`;
   report.add("carried", fields, carried);
@@ -172,7 +172,7 @@ function addressOf(
     const below = rowOf(HOST_PATHS, preset) ?? "";
     const bare = host.replace(/\/+$/, "");
     const base = bare.endsWith(below) ? bare : `${bare}${below}`;
-    return baseUrlOf(base, fields.spot("custom_host"), imported);
+    return baseUrlOf(base, fields.origin("custom_host"), imported);
   }
   const resource = fields.text("resource_name") ?? fields.text("azure_resource_name");
   if (resource !== null && /^[a-z0-9-]{1,63}$/i.test(resource))
@@ -210,7 +210,7 @@ function keyOf(
   if (vendorVariable !== null && isVendor) return secrets.named(vendorVariable);
   report.add(
     "changed",
-    fields.spot(fields.has("virtual_key") ? "virtual_key" : "provider"),
+    fields.origin(fields.has("virtual_key") ? "virtual_key" : "provider"),
     `a provider row with its own credential: put the key into the environment as \`${own}\``,
   );
   return secrets.named(own);
