@@ -28,6 +28,7 @@ import {
   listItems,
   readDuration,
   readInstant,
+  readNumber,
   readValue,
   required,
   switches,
@@ -352,9 +353,9 @@ function readExchange(values: Values): NewExchange | null {
 /** All `null` without the flags. @throws {UsageError} */
 function readLimits(values: Values): KeyLimits {
   return {
-    requestsPerMinute: readCount(values, "requests-per-minute"),
-    tokensPerMinute: readCount(values, "tokens-per-minute"),
-    concurrency: readCount(values, "concurrency"),
+    requestsPerMinute: readCount(values["requests-per-minute"]),
+    tokensPerMinute: readCount(values["tokens-per-minute"]),
+    concurrency: readCount(values.concurrency),
     budget: readBudget(values),
   };
 }
@@ -371,21 +372,21 @@ function readBudget(values: Values): KeyLimits["budget"] {
     throw new UsageError(
       "--budget-tokens: a budget is of money or of tokens; leave out one of the two",
     );
-  const most = readCount(values, "budget-tokens");
-  const dollars = most === null ? required(usd, "--budget-usd", "50") : "";
+  const amount =
+    tokens === undefined
+      ? { usd: readAmount(required(usd, "--budget-usd", "50")) }
+      : { tokens: readNumber("--budget-tokens", tokens, [1, 1e12]) };
   const period = readValue("--budget-per", required(per, "--budget-per", "day"), BUDGET_PERIODS);
-  const window = { per: period, ...(timeZone !== undefined && { timeZone }) };
-  if (most !== null) return { tokens: most, ...window };
-  if (!/^\d{1,10}(\.\d{1,6})?$/.test(dollars))
-    throw new UsageError("--budget-usd: give US dollars, such as 50 or 0.25");
-  return { usd: Number(dollars), ...window };
+  return { ...amount, per: period, ...(timeZone !== undefined && { timeZone }) };
 }
 
-function readCount(values: Values, flag: (typeof CREATE_FLAGS)[number]): number | null {
-  const text = values[flag];
-  if (text === undefined) return null;
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`--${flag}: give a whole number above 0`);
-  return Number(text);
+/** NaN, which no key accepts, for text that is not a number. */
+function readAmount(text: string): number {
+  return /^\d{1,15}(?:\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function readCount(text: string | undefined): number | null {
+  return text === undefined ? null : readAmount(text);
 }
 
 function listOrNull(text: string | undefined) {

@@ -6,7 +6,7 @@ import {
 } from "../server/simulated-provider.ts";
 import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { stopRequested } from "./terminal/process.ts";
-import { defaultFlags, flagCommand, readPort } from "./terminal/command-line.ts";
+import { PORTS, defaultFlags, flagCommand, readNumber } from "./terminal/command-line.ts";
 
 function help({ vocabulary }: SimulatedProvider): string {
   return `Usage: signalbox mock [flags]
@@ -37,7 +37,7 @@ export const mock = flagCommand(
   },
   async ({ host, port: given, quiet }, io) => {
     const provider = await loadSimulatedProvider();
-    const port = readPort(given, "--port");
+    const port = readNumber("--port", given, PORTS);
     const log = quiet ? {} : { log: (text: string) => io.stdout(`${text}\n`) };
     const server = await provider.startMock({ host, port, ...log }).catch((error: unknown) => {
       throw new CommandError(listenFailure(error), { cause: error });

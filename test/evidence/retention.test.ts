@@ -19,7 +19,7 @@ describe("how long evidence is kept", () => {
 
   it.each(["0", "-1", "1.5", "90d", "36501", "999999", "for ever"])("%j is refused", (text) => {
     expect(() => readRetention(text, "--evidence-retention")).toThrow(
-      "--evidence-retention: give whole days",
+      "--evidence-retention: must be a whole number from 1 to 36500 days",
     );
   });
 

@@ -35,8 +35,8 @@ test("serves until it is stopped, and says what", async () => {
 });
 
 test.each([
-  [["--port", "70000"], "--port: must be a number from 0 to 65535"],
-  [["--port", "x"], "--port: must be a number"],
+  [["--port", "70000"], "--port: must be a whole number from 0 to 65535"],
+  [["--port", "x"], "--port: must be a whole number"],
   [["--prot", "1"], "--prot: there is no such flag"],
   [["extra"], "takes no arguments, only flags"],
 ])("%j is a usage error", async (argv, text) => {

@@ -9,7 +9,7 @@ import {
   DATABASE_HELP,
   TABLE_FORMAT_HELP,
   listFlags,
-  readCount,
+  readNumber,
   readInstant,
   readValue,
   required,
@@ -191,7 +191,7 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
 
 /** Prints the newest entries. */
 async function runTail(values: Values, io: CommandIo): Promise<number> {
-  const limit = readCount("--limit", values.limit ?? "20", LARGEST_READ);
+  const limit = readNumber("--limit", values.limit ?? "20", [1, LARGEST_READ]);
   const accepts = readFilters(values);
   const json = wantsJson(values.format);
   const workspace = values.workspace === undefined ? {} : { workspace: values.workspace };

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import {
   ENVIRONMENT_HELP,
+  PORTS,
   defaultFlags,
   noArguments,
   readArguments,
-  readCount,
   readEnvironment,
-  readPort,
+  readNumber,
   readValue,
   textFlags,
 } from "../terminal/command-line.ts";
@@ -93,24 +93,9 @@ Exit codes: 0 stopped as requested, 1 start or stop failed, 2 usage.
 
 const LOG_FORMATS = ["text", "json"] as const;
 
-/** @throws {UsageError} naming the flag. */
-function readNumber(
-  flag: string,
-  given: string,
-  unit: string,
-  least: number,
-  most: number,
-): number {
-  const number = Number(given);
-  if (given.trim() === "" || !Number.isFinite(number) || number < least || number > most) {
-    throw new UsageError(`${flag}: must be a number of ${unit} from ${least} to ${most}`);
-  }
-  return number;
-}
-
 /** Milliseconds. @throws {UsageError} naming the flag. */
-function readSeconds(given: string, flag: string): number {
-  return 1000 * readNumber(flag, given, "seconds", 0, 3_600);
+function readSeconds(flag: string, given: string, least = 0, most = 3_600): number {
+  return 1000 * readNumber(flag, given, [least, most], ", in seconds", "number");
 }
 
 /** @throws {UsageError} where there is one without the other. */
@@ -131,15 +116,13 @@ function readTlsFiles(
 
 /** @throws {UsageError} naming the flag. */
 function readWorkers(given: string): number {
-  const digits = /^\d{1,2}$/.test(given) ? Number(given) : 0;
-  const count = given === "auto" ? Math.min(64, availableParallelism()) : digits;
-  if (count < 1 || count > 64)
-    throw new UsageError("--workers: must be a whole number from 1 to 64, or auto");
-  return count;
+  return given === "auto"
+    ? Math.min(64, availableParallelism())
+    : readNumber("--workers", given, [1, 64], ", or auto");
 }
 
-/** Bytes; a string cannot be longer. */
-const LARGEST_BODY = 512 * 1024 * 1024;
+/** A string cannot be longer. */
+const BODY_BYTES = [1, 512 * 1024 * 1024] as const;
 
 /**
  * Bytes of request bodies in memory at once in each process: a quarter of the machine's or
@@ -165,13 +148,9 @@ function firstKeyFile(database: string, cwd: string): string {
  */
 export function readRetention(text: string | undefined, source: string): number | null {
   if (text === undefined || text === "") return null;
-  const days = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
-  if (days < 1 || days > LONGEST) {
-    throw new UsageError(
-      `${source}: give whole days, from 1 to ${LONGEST}; leave it out to keep evidence for ever`,
-    );
-  }
-  return days * DAY;
+  return (
+    DAY * readNumber(source, text, [1, LONGEST], " days; leave it out to keep evidence for ever")
+  );
 }
 
 /** Flags that allow a listener without TLS. */
@@ -243,13 +222,13 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   noArguments(positionals, "name the file with --config");
   if (values.traffic && !values.demo)
     throw new UsageError("--traffic sends made-up requests; add --demo, or leave it out");
-  const port = readPort(values.port ?? io.environment.PORT ?? "8080", "--port");
+  const port = readNumber("--port", values.port ?? io.environment.PORT ?? "8080", PORTS);
   const own = resolve(io.cwd, values.config ?? "routes.yaml");
   const example = values.demo && values.config === undefined && !existsSync(own);
   const database = databasePath(values.database, io);
   const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
   const workers = readWorkers(values.workers ?? io.environment.SIGNALBOX_WORKERS ?? "1");
-  const bodyBytes = readCount("--max-body-bytes", values["max-body-bytes"], LARGEST_BODY);
+  const bodyBytes = readNumber("--max-body-bytes", values["max-body-bytes"], BODY_BYTES);
   const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
     config: example ? EXAMPLE : own,
@@ -259,21 +238,25 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     host: values.host,
     port,
     adminHost: values["admin-host"],
-    adminPort: readPort(values["admin-port"] ?? String(port === 0 ? 0 : port + 1), "--admin-port"),
+    adminPort: readNumber(
+      "--admin-port",
+      values["admin-port"] ?? String(port === 0 ? 0 : port + 1),
+      PORTS,
+    ),
     demo: values.demo,
     traffic: values.traffic,
-    drain: readSeconds(values.drain, "--drain"),
-    drainDelay: readSeconds(values["drain-delay"], "--drain-delay"),
+    drain: readSeconds("--drain", values.drain),
+    drainDelay: readSeconds("--drain-delay", values["drain-delay"]),
     workers,
     tls,
     exposure: checkExposure(values.host, tls !== undefined, flags),
     console: readConsole(values.console, values["admin-host"], flags),
     firstKeyFile: resolve(io.cwd, values["first-key-file"] ?? firstKeyFile(database, io.cwd)),
-    maxConnections: readCount("--max-connections", values["max-connections"], 1_000_000),
-    keepAlive: readCount("--keep-alive", values["keep-alive"], 3_600) * 1000,
+    maxConnections: readNumber("--max-connections", values["max-connections"], [1, 1_000_000]),
+    keepAlive: 1000 * readNumber("--keep-alive", values["keep-alive"], [1, 3_600]),
     limits: {
-      answerBytes: readCount("--max-answer-bytes", values["max-answer-bytes"], LARGEST_BODY),
-      inFlight: readCount("--max-in-flight", values["max-in-flight"], 1_000_000),
+      answerBytes: readNumber("--max-answer-bytes", values["max-answer-bytes"], BODY_BYTES),
+      inFlight: readNumber("--max-in-flight", values["max-in-flight"], [1, 1_000_000]),
       bodyBytes,
       bodyMemory: bodyMemoryOf(bodyBytes, workers),
     },
@@ -281,8 +264,14 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
     watch: !values["no-watch"],
     cache: compileCacheAt(values.cache, io.cwd, io.environment),
     evidence: {
-      delay: readNumber("--evidence-delay", values["evidence-delay"], "milliseconds", 0, 1_000),
-      maxWait: 1000 * readNumber("--evidence-wait", values["evidence-wait"], "seconds", 0.1, 60),
+      delay: readNumber(
+        "--evidence-delay",
+        values["evidence-delay"],
+        [0, 1_000],
+        ", in milliseconds",
+        "number",
+      ),
+      maxWait: readSeconds("--evidence-wait", values["evidence-wait"], 0.1, 60),
     },
     evidenceRetention:
       readRetention(values["evidence-retention"], "--evidence-retention") ??

@@ -10,7 +10,7 @@ import {
   listItems,
   noArguments,
   readArguments,
-  readCount,
+  readNumber,
   readDuration,
   readEnvironment,
   switches,
@@ -97,7 +97,7 @@ export function readSimulateOptions(
     workers:
       values.workers === undefined
         ? defaultWorkers()
-        : readCount("--workers", values.workers, MOST_WORKERS),
+        : readNumber("--workers", values.workers, [1, MOST_WORKERS]),
     detailedExitcode: values["detailed-exitcode"] === true,
     failOn: readFailOn(values["fail-on"] ?? []),
     quiet: values.quiet === true,

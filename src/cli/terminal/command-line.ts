@@ -314,15 +314,22 @@ export function readInstant(flag: string, text: string, sign: 1 | -1, example: s
   return time;
 }
 
+const NUMBERS = { number: /^\d{1,9}(?:\.\d{1,6})?$/, "whole number": /^\d{1,15}$/ };
+
 /**
- * Parses a whole number from 1 to `most`. @param unit for the message, such as ` of seconds`.
- * @throws {UsageError}
+ * @param note end of the message: unit, example or another value.
+ * @throws {UsageError} for a number that is not from `least` to `most`.
  */
-export function readCount(flag: string, text: string, most: number, unit: string = ""): number {
-  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > most)
-    throw new UsageError(`${flag}: must be a whole number${unit} from 1 to ${most}`);
-  return count;
+export function readNumber(
+  flag: string,
+  text: string,
+  [least, most]: readonly [least: number, most: number],
+  note: string = "",
+  kind: keyof typeof NUMBERS = "whole number",
+): number {
+  const number = NUMBERS[kind].test(text) ? Number(text) : Number.NaN;
+  if (number >= least && number <= most) return number;
+  throw new UsageError(`${flag}: must be a ${kind} from ${least} to ${most}${note}`);
 }
 
 /** Ids of workspaces, providers, regions and labels in routes.yaml. */
@@ -336,12 +343,8 @@ export function readWorkspaceName(text: string): string {
   );
 }
 
-/** A TCP port; 0 takes a free one. */
-export function readPort(text: string, flag: string): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : Infinity;
-  if (port > 65_535) throw new UsageError(`${flag}: must be a number from 0 to 65535`);
-  return port;
-}
+/** TCP ports; 0 takes a free one. */
+export const PORTS = [0, 65_535] as const;
 
 /** Default of `--environment`. */
 const ENVIRONMENT_VARIABLE = "SIGNALBOX_ENVIRONMENT";

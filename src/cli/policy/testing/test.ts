@@ -13,7 +13,7 @@ import { formatDiagnostics } from "../../terminal/report.ts";
 import {
   defaultFlags,
   flagCommand,
-  readCount,
+  readNumber,
   readValue,
   textFlags,
   type FlagValues,
@@ -115,9 +115,15 @@ function readOptions(values: Values) {
     format,
     coverage,
     /** 0 to 100. */
-    threshold: values.threshold === undefined ? 0 : readThreshold(values.threshold),
+    threshold: readNumber(
+      "--threshold",
+      values.threshold ?? "0",
+      [0, 100],
+      ", such as 95",
+      "number",
+    ),
     /** Milliseconds for the whole run. */
-    timeout: 1_000 * readCount("--timeout", values.timeout, LONGEST_TIMEOUT, " of seconds"),
+    timeout: 1_000 * readNumber("--timeout", values.timeout, [1, LONGEST_TIMEOUT], ", in seconds"),
   };
 }
 
@@ -129,13 +135,6 @@ function readPattern(text: string): RegExp {
       "--run: is not a regular expression; escape literal characters with a backslash",
     );
   }
-}
-
-function readThreshold(text: string): number {
-  const percentage = /^\d{1,3}(?:\.\d{1,4})?$/.test(text) ? Number(text) : Infinity;
-  if (percentage > 100)
-    throw new UsageError("--threshold: must be a number from 0 to 100, such as 95");
-  return percentage;
 }
 
 async function run(options: TestOptions, io: CommandIo): Promise<number> {
