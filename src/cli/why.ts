@@ -14,13 +14,12 @@ import {
 } from "./explain/format-explanation.ts";
 import {
   type Answer,
+  answerError,
   callServer,
-  KEY_NOT_ACCEPTED,
   objectOf,
   readAnswer,
   serverKey,
   serverUrl,
-  textOf,
 } from "./terminal/call-server.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
@@ -130,16 +129,10 @@ async function explainRecord(record: JsonObject, { config, environment }: Values
 async function fromServer(id: string, server: string, io: CommandIo): Promise<Recorded> {
   const key = serverKey(io, "governance:read and route:simulate");
   const get = async (path: string): Promise<JsonObject> => {
-    const { status, body } = await callServer({
-      url: serverUrl(server, `/v1/decisions/${id}${path}`),
-      method: "GET",
-      key,
-    });
-    if (status === 200 && body !== null) return body;
-    const message = textOf(objectOf(body, "error"), "message").slice(0, 500);
-    throw new CommandError(
-      status === 401 ? KEY_NOT_ACCEPTED : `--server: answered with ${status}: ${message}`,
-    );
+    const url = serverUrl(server, `/v1/decisions/${id}${path}`);
+    const answer = await callServer({ url, method: "GET", key });
+    if (answer.status === 200 && answer.body !== null) return answer.body;
+    throw answerError(answer, "/v1/decisions");
   };
   const decision = await get("");
   const again = await get("/explanation");

@@ -133,7 +133,7 @@ describe("signalbox explain, against a server", () => {
       "SIGNALBOX_KEY: the server does not accept the key",
     );
     expect(await reported(await test.key("demo", ["inference"]))).toContain(
-      "--scopes route:simulate",
+      "SIGNALBOX_KEY: The service key lacks the scope route:simulate",
     );
     expect(await reported(key, `http://127.0.0.1:${await freePort()}`)).toContain(
       "--server: cannot be reached (ECONNREFUSED)",

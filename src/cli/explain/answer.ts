@@ -8,11 +8,18 @@ import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { formatLocation } from "./format-explanation.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 import { compileSide, openTree, overlaysOf } from "../simulate/sides.ts";
-import { KEY_NOT_ACCEPTED, callServer, serverKey, serverUrl } from "../terminal/call-server.ts";
+import {
+  answerError,
+  callServer,
+  objectOf,
+  serverKey,
+  serverUrl,
+  textOf,
+  type ServerAnswer,
+} from "../terminal/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { shownPath } from "../terminal/command-line.ts";
 import { openCache } from "../terminal/configuration.ts";
-import { printable } from "../terminal/printing.ts";
 import { printFindings } from "../terminal/report.ts";
 import { compileConfiguration } from "../../compile/compile.ts";
 import { suggest } from "../../compile/authored/literal-secrets.ts";
@@ -302,8 +309,9 @@ export async function explainFromServer(
     ...(time !== null && { time: timeFacts(time) }),
     ...(promoted && { promoted }),
   };
-  const { status, body: answer } = await callServer({ url, method: "POST", key, body: sent });
-  if (status !== 200) throw refusal(status, answer);
+  const received = await callServer({ url, method: "POST", key, body: sent });
+  if (received.status !== 200) throw refusal(received);
+  const answer = received.body;
   if (answer?.object !== "route.simulation") {
     throw new CommandError(
       "--server: the answer is not an explanation of Signalbox; check the address",
@@ -336,33 +344,20 @@ function serverKeyNotes({ key, budget }: JsonObject, sample: SampleRequest): rea
 }
 
 /** The error for an answer other than 200. */
-function refusal(status: number, answer: JsonObject | null): CommandError {
-  const error = isJsonObject(answer?.error) ? answer.error : {};
-  const { code, param, message } = error;
-  if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
-  if (status === 403) {
-    return new CommandError(
-      "SIGNALBOX_KEY: the key may not simulate; make one with --scopes route:simulate",
-    );
-  }
-  if (status === 404 || status === 405) {
-    return new CommandError(
-      `--server: has no POST /v1/route/simulate (${status}); it is not Signalbox, or its address has another path`,
-    );
-  }
-  if (code === "unknown_field" && typeof param === "string" && MEMBERS.includes(param)) {
+function refusal(answer: ServerAnswer): CommandError {
+  const error = objectOf(answer.body, "error");
+  const [code, param] = [textOf(error, "code"), textOf(error, "param")];
+  if (code === "unknown_field" && MEMBERS.includes(param)) {
     return new CommandError(
       `--server: is older than this command and does not support ${param}; leave it out, or use --config with the server's files`,
     );
   }
-  if (status === 400 && typeof code === "string" && typeof message === "string") {
-    return refusedRequest({
-      status,
-      code: printable(code).slice(0, 64),
-      message: printable(message).slice(0, 500),
-    });
-  }
-  return new CommandError(`--server: answered with ${status}`);
+  if (answer.status !== 400 || code === "") return answerError(answer, "POST /v1/route/simulate");
+  return refusedRequest({
+    status: 400,
+    code: code.slice(0, 64),
+    message: textOf(error, "message").slice(0, 500),
+  });
 }
 
 /** Members that this command writes: a server that does not know one is older. */

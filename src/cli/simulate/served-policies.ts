@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import { isJsonObject, parseJsonObject, type JsonObject } from "../../canon/json.ts";
+import { parseJsonObject, type JsonObject } from "../../canon/json.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";
 import type { CompiledTree, EnforcedDigests } from "../../simulate/side-contents.ts";
 import {
+  answerError,
   callServer,
-  KEY_NOT_ACCEPTED,
   objectOf,
   objectsOf,
   serverKey,
@@ -65,13 +65,11 @@ async function listOfFile(path: string, io: CommandIo): Promise<JsonObject | nul
 }
 
 async function listOfServer(server: string, io: CommandIo): Promise<JsonObject | null> {
-  const { status, body } = await callServer({
+  const answer = await callServer({
     url: serverUrl(server, "/v1/policies?ended=true"),
     method: "GET",
     key: serverKey(io, "governance:read or operations:manage"),
   });
-  if (status === 401) throw new CommandError(KEY_NOT_ACCEPTED);
-  if (status === 200) return body;
-  const error = isJsonObject(body?.error) ? body.error : null;
-  throw new CommandError(`--server: answered with ${status}: ${textOf(error, "message")}`);
+  if (answer.status === 200) return answer.body;
+  throw answerError(answer, "/v1/policies");
 }

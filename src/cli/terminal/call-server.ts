@@ -5,7 +5,7 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import type { ValueOf } from "../../canon/json/schema.ts";
-import { CommandError, UsageError, errorCode, type CommandIo } from "./command-io.ts";
+import { CommandError, NotNowError, UsageError, errorCode, type CommandIo } from "./command-io.ts";
 import { printable } from "./printing.ts";
 
 /** Default timeout of a call, milliseconds. */
@@ -167,6 +167,37 @@ async function readBody({ body }: Response): Promise<JsonObject | null> {
     return null;
   }
   return parseJsonObject(Buffer.concat(chunks).toString("utf8"));
+}
+
+/**
+ * The error of an answer: the server's message and fix.
+ *
+ * @param path that was called. @param id of the policy, for the commands in the fix. @param undone
+ * ends the message of a change.
+ */
+export function answerError(
+  { status, body }: ServerAnswer,
+  path: string,
+  id: string = "ID",
+  undone: string = "",
+): CommandError {
+  const error = objectOf(body, "error");
+  const code = textOf(error, "code").slice(0, 64);
+  const sentences = ["message", "fix"].map((name) => textOf(error, name).slice(0, 500));
+  const text = sentences
+    .filter(Boolean)
+    .join(" ")
+    .replaceAll(/\bID\b/g, id);
+  if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
+  if (status === 404 && !code.endsWith("_not_found")) {
+    return new CommandError(
+      `--server: has no ${path} (404); it is not Signalbox, is older than this command, or its address has another path`,
+    );
+  }
+  if (status === 409 || status === 412) return new NotNowError(`${text || code}${undone}`);
+  if (status === 403 && text !== "") return new CommandError(`SIGNALBOX_KEY: ${text}`);
+  const reason = [code && `, ${code}`, text && `: ${text}`].join("");
+  return new CommandError(`--server: answered with ${status}${reason}`);
 }
 
 /** The keywords of JSON Schema that answers use. */

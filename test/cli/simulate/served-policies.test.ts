@@ -142,7 +142,7 @@ describe("signalbox simulate --server", () => {
     const other = { SIGNALBOX_KEY: await started.key("platform", ["inference"]) };
     expect(await slots(other, ...flags)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("--server: answered with 403") as string,
+      stderr: expect.stringContaining("SIGNALBOX_KEY: The service key lacks") as string,
     });
     expect(await slots({ SIGNALBOX_KEY: "sbx_wrong" }, ...flags)).toMatchObject({ code: 1 });
   });

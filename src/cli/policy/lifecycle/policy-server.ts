@@ -8,8 +8,8 @@ import {
   type JsonValue,
 } from "../../../canon/json.ts";
 import {
-  KEY_NOT_ACCEPTED,
   UnreadableAnswerError,
+  answerError,
   callServer,
   numberOf,
   objectOf,
@@ -17,9 +17,7 @@ import {
   readAnswer,
   serverKey,
   serverUrl,
-  textOf,
   type Answer,
-  type ServerAnswer,
 } from "../../terminal/call-server.ts";
 import {
   CommandError,
@@ -251,6 +249,9 @@ function pick(value: JsonValue | undefined, names: readonly string[]): JsonValue
   return Object.fromEntries(names.map((name) => [name, object[name] ?? null]));
 }
 
+/** Below the server's address. */
+const PATH = "/v1/policies";
+
 /** Address of a server unless a flag or variable gives another one. */
 export const DEFAULT_SERVER = "http://127.0.0.1:8080";
 
@@ -295,7 +296,7 @@ export class PolicyServer {
   #url(path: string): URL {
     const named = this.#io.environment.SIGNALBOX_SERVER ?? "";
     const address = this.#flag ?? (named === "" ? DEFAULT_SERVER : named);
-    return serverUrl(address, `/v1/policies${path}`);
+    return serverUrl(address, `${PATH}${path}`);
   }
 
   list(query: Readonly<Record<string, string>>): Promise<JsonObject> {
@@ -355,7 +356,7 @@ export class PolicyServer {
       ...(change === "approvals" && { wait: SIMULATION_WAIT }),
     });
     if (answer.status !== 200 && answer.status !== 201)
-      throw refusal(answer, id, " Nothing was done.");
+      throw answerError(answer, PATH, id, " Nothing was done.");
     try {
       return { view: parseView(answer.body), json: answer.body ?? {} };
     } catch {
@@ -380,7 +381,7 @@ export class PolicyServer {
       key,
       ...(wait !== undefined && { wait }),
     });
-    if (answer.status !== 200) throw refusal(answer, policy, "");
+    if (answer.status !== 200) throw answerError(answer, PATH, policy);
     if (answer.body === null) throw notPolicies();
     return answer.body;
   }
@@ -482,30 +483,6 @@ export function notPolicies(): CommandError {
   return new CommandError(
     "--server: the answer is not a policy answer of Signalbox; check the address",
   );
-}
-
-/**
- * The error of an answer: the server's message and fix. @param policy id for the commands in the
- * fix. @param undone ends the message of a change.
- */
-function refusal({ status, body }: ServerAnswer, policy: string, undone: string): CommandError {
-  const error = objectOf(body, "error");
-  const code = textOf(error, "code").slice(0, 64);
-  const message = textOf(error, "message").slice(0, 500);
-  const fix = textOf(error, "fix")
-    .slice(0, 500)
-    .replaceAll(/\bID\b/g, policy);
-  const text = [message, fix].filter(Boolean).join(" ");
-  if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
-  if (status === 404 && !code.endsWith("_not_found")) {
-    return new CommandError(
-      "--server: has no /v1/policies (404); it is not Signalbox, is older than this command, or its address has another path",
-    );
-  }
-  if (status === 409 || status === 412) return new NotNowError(`${text || code}${undone}`);
-  if (status === 403 && text !== "") return new CommandError(`SIGNALBOX_KEY: ${text}`);
-  const reason = [code && `, ${code}`, text && `: ${text}`].join("");
-  return new CommandError(`--server: answered with ${status}${reason}`);
 }
 
 /**
