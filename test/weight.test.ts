@@ -12,7 +12,7 @@ import { filesBelow, SOURCE, textOf } from "./support/imports.ts";
  */
 const CEILINGS: Readonly<Record<string, number>> = {
   canon: 23,
-  cli: 155,
+  cli: 152,
   compile: 47,
   decide: 9,
   dialects: 144,

@@ -41,7 +41,7 @@ interface FailureRow {
 
 export const RETRY_FIX =
   "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
-export const OPERATOR_FIX =
+const OPERATOR_FIX =
   "For the operator: check the provider's row and its credential. Callers cannot fix it.";
 const TIMES = "Try again; operators check `timeouts` of the provider and its health.";
 

@@ -163,6 +163,6 @@ test("the terminal's colours are its own: only where requested, and never a poli
   const plain = formatRun(run, { colour: false, verbose: false });
   expect(plain.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   const coloured = formatRun(run, { colour: true, verbose: false });
-  expect(coloured).toContain("\u001b[31mFAIL\u001b[0m");
+  expect(coloured).toContain("\u001b[31mFAIL\u001b[39m");
   expect(stripVTControlCharacters(coloured)).toBe(plain);
 });

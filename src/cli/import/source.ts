@@ -222,7 +222,7 @@ export class Fields implements Origin {
     });
   }
 
-  /** A quoted boolean too, with the words of YAML 1.1, which PyYAML reads. */
+  /** A quoted boolean too, as YAML 1.1 writes them, which PyYAML reads. */
   flag(name: string): boolean | null {
     return this.#scalar(name, "true or false", (value) => {
       const text = String(value).toLowerCase();

@@ -17,10 +17,6 @@ const LONGEST_WAIT = 10_000;
  */
 const LONGEST_ANSWER = 64_000_000;
 
-/** For an answer with status 401. */
-export const KEY_NOT_ACCEPTED =
-  "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked";
-
 interface ServerCall {
   readonly url: URL;
   readonly method: "GET" | "POST";
@@ -188,7 +184,10 @@ export function answerError(
     .filter(Boolean)
     .join(" ")
     .replaceAll(/\bID\b/g, id);
-  if (status === 401) return new CommandError(KEY_NOT_ACCEPTED);
+  if (status === 401)
+    return new CommandError(
+      "SIGNALBOX_KEY: the server does not accept the key: it is another server's, expired or revoked",
+    );
   if (status === 404 && !code.endsWith("_not_found")) {
     return new CommandError(
       `--server: has no ${path} (404); it is not Signalbox, is older than this command, or its address has another path`,

@@ -1,3 +1,4 @@
+import { styleText } from "node:util";
 import type { CommandIo } from "./command-io.ts";
 import type { SeenUsage } from "../../simulate/evidence/seen-usage.ts";
 
@@ -152,23 +153,14 @@ export function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-const STYLES = {
-  red: "\u001b[31m",
-  green: "\u001b[32m",
-  yellow: "\u001b[33m",
-  magenta: "\u001b[35m",
-  cyan: "\u001b[36m",
-  dim: "\u001b[2m",
-  bold: "\u001b[1m",
-} as const;
-const RESET = "\u001b[0m";
-export type Style = keyof typeof STYLES;
+export type Style = "red" | "green" | "yellow" | "magenta" | "cyan" | "dim" | "bold";
 
-export type Paint = (style: Style, text: string) => string;
+export type Paint = (style: Style | readonly Style[], text: string) => string;
 
 /** Applies styles to text if `colour` is set. */
 export function painter(colour: boolean): Paint {
-  return (style, text) => (colour && text !== "" ? `${STYLES[style]}${text}${RESET}` : text);
+  return (style, text) =>
+    colour && text !== "" ? styleText([style].flat(), text, { validateStream: false }) : text;
 }
 
 /** A styled part of a line. Its text may be untrusted: `renderLines` makes it printable. */
@@ -193,11 +185,12 @@ export function span(text: string, ...styles: readonly Style[]): Span {
 }
 
 export function line(indent: number, ...spans: readonly (Span | string)[]): Line {
-  return { spans: spans.map(spanOf), indent, hang: indent + 2, whole: false };
-}
-
-function spanOf(part: Span | string): Span {
-  return typeof part === "string" ? span(part) : part;
+  return {
+    spans: spans.map((part) => (typeof part === "string" ? span(part) : part)),
+    indent,
+    hang: indent + 2,
+    whole: false,
+  };
 }
 
 /** A line that is never wrapped, such as a command to paste. */
@@ -242,7 +235,7 @@ export function renderLines(
   // NaN becomes the narrowest width too.
   const columns = width > NARROWEST ? Math.floor(width) : NARROWEST;
   const rows = lines.flatMap((one) => wrap(one, one.whole ? Number.POSITIVE_INFINITY : columns));
-  return rows.map((row) => `${rowText(row, colour)}\n`).join("");
+  return rows.map((row) => `${rowText(row, painter(colour))}\n`).join("");
 }
 
 /** Prints lines, wrapped. @param otherwise columns if stdout is not a terminal. */
@@ -252,64 +245,48 @@ export function printLines(lines: readonly Line[], io: CommandIo, otherwise: num
 }
 
 function wrap({ spans, indent, hang }: Line, width: number) {
-  const rows: Span[][] = [[]];
+  const rows: { text: string; readonly styles: Span["styles"] }[][] = [];
   let used = 0;
-  const put = (text: string, styles: readonly Style[]): void => {
-    rows.at(-1)?.push({ text, styles });
-    used += columnsOf(text);
-  };
-  const turn = (): void => {
+  /** Before the next word; dropped at the end of a row. */
+  let space = "";
+  const turn = (columns: number): void => {
     rows.push([]);
     used = 0;
-    put(" ".repeat(Math.min(hang, Math.floor(width / 2))), []);
+    space = " ".repeat(columns);
   };
-  if (spans.length > 0) put(" ".repeat(indent), []);
-  let start = used;
+  turn(indent);
+  const hanging = Math.min(hang, Math.floor(width / 2));
   for (const { text, styles } of spans) {
     for (const word of printable(text).split(/( +)/)) {
-      const columns = columnsOf(word);
-      if (used + columns <= width) put(word, styles);
-      // White space at the end of a row is dropped.
-      else if (word.startsWith(" ")) turn();
-      else {
-        if (used > start) turn();
-        start = used;
-        // A word wider than a row is split: nothing may be hidden right of the window.
-        let rest = Array.from(word);
-        while (used + rest.length > width) {
-          const room = width - used;
-          put(rest.slice(0, room).join(""), styles);
-          rest = rest.slice(room);
-          turn();
-        }
-        put(rest.join(""), styles);
+      if (word.trim() === "") {
+        space += word;
+        continue;
       }
+      if (used > 0 && used + columnsOf(space + word) > width) turn(hanging);
+      let rest = Array.from(space + word);
+      // A word wider than a row is split: nothing may be hidden right of the window.
+      for (;;) {
+        const part = rest.slice(0, width - used);
+        const last = rows.at(-1)?.at(-1);
+        if (last?.styles === styles) last.text += part.join("");
+        else rows.at(-1)?.push({ text: part.join(""), styles });
+        used += part.length;
+        rest = rest.slice(part.length);
+        if (rest.length === 0) break;
+        turn(hanging);
+        rest = Array.from(space).concat(rest);
+      }
+      space = "";
     }
   }
   return rows;
 }
 
-function rowText(row: readonly Span[], colour: boolean): string {
+function rowText(row: readonly Span[], paint: Paint): string {
+  const painted = row.map(({ text, styles }) => paint(styles, text)).join("");
   const plain = row.map(({ text }) => text).join("");
-  let left = plain.trimEnd().length;
-  const merged: { text: string; readonly style: string }[] = [];
-  for (const { text, styles } of row) {
-    const kept = text.slice(0, left);
-    left -= kept.length;
-    if (kept === "") continue;
-    const style = styles.map((name) => STYLES[name]).join("");
-    const last = merged.at(-1);
-    if (last !== undefined && last.style === style) last.text += kept;
-    else merged.push({ text: kept, style });
-  }
   // GitHub Actions executes log lines that begin with `::`, and a wrapped name may contain it.
-  if (plain.trimStart().startsWith("::")) {
-    const first = merged.find(({ text }) => text.includes(":"));
-    if (first !== undefined) first.text = first.text.replace(":", "\u2236");
-  }
-  return merged
-    .map(({ text, style }) => (colour && style !== "" ? `${style}${text}${RESET}` : text))
-    .join("");
+  return plain.trimStart().startsWith("::") ? painted.replace(":", "\u2236") : painted;
 }
 
 /** A heading with its lines, after a blank line; nothing without lines. */
