@@ -235,8 +235,8 @@ async function readLate(url: string, pause: number): Promise<number> {
   return received;
 }
 
-describe("answers that are not read", () => {
-  it("are taken back after the write time", async () => {
+describe("an answer that the client does not read", () => {
+  it("is ended after the write time", async () => {
     const limits = {
       bodyBytes: 1_000_000,
       answerBytes: 32_000_000,
