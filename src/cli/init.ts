@@ -175,13 +175,13 @@ function regionsFor(
       `--regions: the address of ${name} is in ${fixed}; add it, or write the row by hand`,
     );
   }
-  const known = Object.keys(regions);
-  if (wanted.length === 0) return ["global" in regions ? "global" : (known[0] ?? "global")];
-  const found = known.filter(fits);
+  const all = Object.keys(regions);
+  if (wanted.length === 0) return ["global" in regions ? "global" : (all[0] ?? "global")];
+  const found = all.filter(fits);
   if (found.length === 0) {
-    if (known.every((region) => region === "on-premises")) return known;
+    if (all.every((region) => region === "on-premises")) return all;
     throw new UsageError(
-      `--regions: ${name} has no address there, but in ${known.join(", ")}; add one of them, or leave the provider out`,
+      `--regions: ${name} has no address there, but in ${all.join(", ")}; add one of them, or leave the provider out`,
     );
   }
   // One region of an area is enough at first.
@@ -206,9 +206,9 @@ function providerRows(
 ) {
   const id = region === "global" || region === "on-premises" ? name : `${name}-${region}`;
   const { sample, provider, title, regions, address = "" } = preset;
-  const known = models.get(sample.model);
-  const same = known === undefined || JSON.stringify(known) === JSON.stringify(sample.row);
-  const model = same ? sample.model : `${sample.model}-${name}`;
+  const earlier = models.get(sample.model) ?? sample.row;
+  const isSame = JSON.stringify(earlier) === JSON.stringify(sample.row);
+  const model = isSame ? sample.model : `${sample.model}-${name}`;
   models.set(model, sample.row);
   const area = areaOf(region);
   const profile = sample.profiles?.[area];
@@ -257,8 +257,8 @@ function providerRows(
  */
 function endpointId(model: string, provider: string): string {
   const parts = provider.split("-");
-  const own = parts.findIndex((part) => !model.split("-").includes(part));
-  return [model, ...(own === -1 ? [] : parts.slice(own))].join("-");
+  const first = parts.findIndex((part) => !model.split("-").includes(part));
+  return [model, ...(first === -1 ? [] : parts.slice(first))].join("-");
 }
 
 /**

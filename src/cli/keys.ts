@@ -421,10 +421,10 @@ async function refuseUndeclaredNames(
     );
   }
   const { table, file } = await loadTable(io, config, flags.environment);
-  const known = Object.keys(table.workspaces);
-  if (!known.includes(key.workspace)) {
+  const workspaces = Object.keys(table.workspaces);
+  if (!workspaces.includes(key.workspace)) {
     throw new UsageError(
-      `--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, known)}`,
+      `--workspace: ${file} has no workspace of that name${didYouMean(key.workspace, workspaces)}`,
     );
   }
   const undeclared = undeclaredValue(key, table);

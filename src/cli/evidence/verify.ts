@@ -151,7 +151,7 @@ function checkNoted(
 ): ChainFault | null {
   for (const { position, hash } of noted) {
     if (position === 0 || position >= from.position) continue;
-    const anchor = anchors.find((known) => known.position === position);
+    const anchor = anchors.find((one) => one.position === position);
     if (anchor === undefined) {
       throw new CommandError(
         `position ${position} cannot be checked: rows up to ${from.position} were pruned, and no anchor has this position`,
@@ -166,7 +166,7 @@ function verifiedLog(
   from: ChainLink,
   verifier: ChainVerifier,
   anchors: readonly EvidenceAnchor[],
-  known: Pick<Parameters<typeof provenLog>[2], "noted" | "server">,
+  noted: Pick<Parameters<typeof provenLog>[2], "noted" | "server">,
 ): Verified {
   const { head, rows, running } = verifier;
   const begins =
@@ -181,7 +181,7 @@ function verifiedLog(
       `head ${formatLink(head)}`,
     ],
     { rows, begins_after: from.position, running, anchors: anchors.map(formatLink) },
-    { head, flag: "--anchor", ...known },
+    { head, flag: "--anchor", ...noted },
   );
 }
 
@@ -459,11 +459,11 @@ function describeEnd({ head, noted, flag, server }: LogEnd): string {
     position > 0
       ? `proven up to ${position} by a head noted elsewhere; the ${after} rows after it are not`
       : "not proven";
-  const known =
+  const reached =
     server === null
       ? ""
       : ` (it reaches what the server noted in ${server.file}, which an owner of the database can change)`;
-  return `end: ${beyond}${known}; missing rows at the end show only with a head noted elsewhere (${flag})`;
+  return `end: ${beyond}${reached}; missing rows at the end show only with a head noted elsewhere (${flag})`;
 }
 
 function endJson({ head, noted, server }: LogEnd): JsonObject {

@@ -248,12 +248,12 @@ function vocabularyNotes({ vocabulary }: RoutingTable, { key }: SampleRequest): 
   const note = (
     text: string,
     value: string | undefined,
-    known: readonly string[],
+    values: readonly string[],
   ): readonly string[] =>
-    value === undefined || value === "" || known.includes(value)
+    value === undefined || value === "" || values.includes(value)
       ? []
       : [
-          `policies ${text}: the vocabulary does not have it; ${suggest(value, known)}`.replace(
+          `policies ${text}: the vocabulary does not have it; ${suggest(value, values)}`.replace(
             /; $/,
             "",
           ),

@@ -171,11 +171,11 @@ async function write(
   );
   const present = rows.filter((row) => existsSync(row.path)).map((row) => row.shown);
   if (present.length > 0) {
-    const left =
+    const kept =
       present.length === 1
         ? "exists already and is left as it is"
         : "exist already and are left as they are";
-    throw new CommandError(`${present.join(", ")}: ${left}; choose another folder with --out`);
+    throw new CommandError(`${present.join(", ")}: ${kept}; choose another folder with --out`);
   }
   await createFiles(rows);
   if (json) {

@@ -42,7 +42,7 @@ export function importFiles(
     version: { value: 1 },
     ...(isLarge && { include: { value: ["parts/*.yaml"] } }),
   });
-  const head = ` Written by \`${command}\`. The report beside it says what became of each line of the source;
+  const head = ` Written by \`${command}\`. IMPORT.md beside it has the outcome of each line of the source;
  comments here name the lines that a row comes from. What a provider does with requests depends on your
  contracts: \`trains_on_data: true\` gets only requests with \`"provider": {"data_collection": "allow"}\`.`;
   return new Map([

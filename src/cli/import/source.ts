@@ -315,10 +315,10 @@ export class Fields implements Origin {
    * @param others for keys that were not read and are not in the table; by default they are reported
    * as unknown, so that a person looks them up.
    */
-  noteRest(known: readonly KnownKeys[] = [], others: Omit<KnownKeys, "keys"> = UNKNOWN): void {
+  noteRest(rows: readonly KnownKeys[] = [], others: Omit<KnownKeys, "keys"> = UNKNOWN): void {
     for (const [name, { node }] of this.#members) {
       const seen = this.#seen.get(name);
-      const row = known.find(({ keys }) => keys.includes(name)) ?? others;
+      const row = rows.find(({ keys }) => keys.includes(name)) ?? others;
       if (seen === "noted" || (seen === "read" && (row === others || isReference(node)))) continue;
       this.note(readOutcome(row.outcome), name, row.text);
       if (row === UNKNOWN && node.kind === "scalar" && looksLikeSecret(String(node.value)))

@@ -223,15 +223,15 @@ export function parseServeOptions(argv: readonly string[], io: CommandIo): Serve
   if (values.traffic && !values.demo)
     throw new UsageError("--traffic sends made-up requests; add --demo, or leave it out");
   const port = readNumber("--port", values.port ?? io.environment.PORT ?? "8080", PORTS);
-  const own = resolve(io.cwd, values.config ?? "routes.yaml");
-  const example = values.demo && values.config === undefined && !existsSync(own);
+  const config = resolve(io.cwd, values.config ?? "routes.yaml");
+  const example = values.demo && values.config === undefined && !existsSync(config);
   const database = databasePath(values.database, io);
   const tls = readTlsFiles(values["tls-cert"], values["tls-key"], io);
   const workers = readWorkers(values.workers ?? io.environment.SIGNALBOX_WORKERS ?? "1");
   const bodyBytes = readNumber("--max-body-bytes", values["max-body-bytes"], BODY_BYTES);
   const flags = { insecureHttp: values["insecure-http"], behindProxy: values["behind-proxy"] };
   return {
-    config: example ? EXAMPLE : own,
+    config: example ? EXAMPLE : config,
     example,
     environment: readEnvironment(values.environment, io),
     database,

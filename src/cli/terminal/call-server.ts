@@ -258,8 +258,9 @@ function readString({ pattern }: AnswerSchema, value: string): string {
 /** Items of another type than the schema's are left out. */
 function readItems(schema: AnswerSchema, items: readonly unknown[]): readonly JsonValue[] {
   const isObjects = typesOf(schema).includes("object");
-  const known = items.filter((item) => (isObjects ? isJsonObject(item) : typeof item === "string"));
-  return known.map((item) => readValue(schema, item));
+  return items
+    .filter((item) => (isObjects ? isJsonObject(item) : typeof item === "string"))
+    .map((item) => readValue(schema, item));
 }
 
 function readObject({ properties, required = [] }: AnswerSchema, object: JsonObject): JsonObject {

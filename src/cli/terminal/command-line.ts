@@ -200,21 +200,21 @@ export function readArguments<const Given extends Options>(
   }
 }
 
-function describeError(error: unknown, known: readonly string[]): string {
+function describeError(error: unknown, names: readonly string[]): string {
   const text = error instanceof Error ? error.message : "";
   const flag = /'(?:-[a-z], )?(--?[a-z][a-z-]{0,40})(?:[ =][^']*)?'/.exec(text)?.[1] ?? "a flag";
   const code = errorCode(error);
   if (code === "ERR_PARSE_ARGS_UNKNOWN_OPTION") {
-    const flags = known.map((name) => `--${name}`);
+    const flags = names.map((name) => `--${name}`);
     return `${flag}: there is no such flag${didYouMean(flag, flags)}`;
   }
   return `${flag}: ${text.includes("does not take an argument") ? "takes no value" : "needs a value"}`;
 }
 
 /** The error of a missing or unknown subcommand. */
-export function noSuchCommand(name: string | undefined, known: readonly string[]): UsageError {
-  const near = name === undefined ? "" : `${didYouMean(name, known)}${givenText([name])}`;
-  return new UsageError(`command: give one of ${known.join(", ")}${near}`);
+export function noSuchCommand(name: string | undefined, commands: readonly string[]): UsageError {
+  const near = name === undefined ? "" : `${didYouMean(name, commands)}${givenText([name])}`;
+  return new UsageError(`command: give one of ${commands.join(", ")}${near}`);
 }
 
 /** Longest list of values that a message prints. */

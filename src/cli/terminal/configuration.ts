@@ -25,11 +25,11 @@ export function compileCacheAt(
   environment: CommandIo["environment"],
 ): CompileCache | null {
   if (flag === "") throw new UsageError("--cache: needs a path");
-  const own = userCacheFolder(environment);
-  if (own === null) return null;
+  const folder = userCacheFolder(environment);
+  if (folder === null) return null;
   return {
-    directory: flag === undefined ? join(own, "compiled") : resolve(cwd, flag),
-    secretDirectory: own,
+    directory: flag === undefined ? join(folder, "compiled") : resolve(cwd, flag),
+    secretDirectory: folder,
   };
 }
 

@@ -124,9 +124,9 @@ export function costText(usage: SeenUsage): string {
 
 /** "0.12" and "at least 0.3": US dollars before and after. */
 export function costs(usage: SeenUsage): readonly [before: string, after: string] {
-  const cost = (known: number, unknown: number): string => {
-    if (unknown === 0) return dollars.format(known);
-    return known > 0 ? `at least ${dollars.format(known)}` : "unknown";
+  const cost = (usd: number, unpriced: number): string => {
+    if (unpriced === 0) return dollars.format(usd);
+    return usd > 0 ? `at least ${dollars.format(usd)}` : "unknown";
   };
   return [
     cost(usage.known_cost_before, usage.unpriced_before),

@@ -36,11 +36,11 @@ export function unfitNode(node: string): string | null {
       : operator === ">=" && isMajor > Number(major),
   );
   if (fits) return null;
-  const known = ranges.map(
+  const versions = ranges.map(
     ([, operator, major, minor]) =>
       `${major}.${minor} ${operator === "^" ? `or a later ${major}` : "or newer"}`,
   );
-  return `signalbox needs Node ${known.join(", or ")}; this is ${node}`;
+  return `signalbox needs Node ${versions.join(", or ")}; this is ${node}`;
 }
 
 function readManifest(): unknown {
@@ -80,9 +80,9 @@ export function keepCompiledCode(environment: Record<string, string | undefined>
     environment.NODE_DISABLE_COMPILE_CACHE !== undefined
   )
     return;
-  const own = userCacheFolder(environment);
-  if (own === null) return;
-  const folder = join(own, "code");
+  const caches = userCacheFolder(environment);
+  if (caches === null) return;
+  const folder = join(caches, "code");
   if (!isUsable(folder)) return;
   enableCompileCache(folder);
   // Threads and the processes of workers look here; the call above is this thread's alone.

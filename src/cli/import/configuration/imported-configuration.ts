@@ -115,9 +115,9 @@ export class ImportedConfiguration implements Reading {
   /** Adds the row of a provider, or finds an equal one. */
   provider({ preset, name, row, region, missing, origin }: ProviderDraft): PlannedProvider {
     const key = canonicalJson({ preset, region, missing, ...row });
-    const known = this.#byRow.get(key);
-    known?.origins.push(origin);
-    if (known !== undefined) return known;
+    const equal = this.#byRow.get(key);
+    equal?.origins.push(origin);
+    if (equal !== undefined) return equal;
     const dialect = row.dialect ?? presetOf(preset)?.provider.dialect;
     const added: PlannedProvider = {
       id: this.#providerNames.take(asId(name, "provider")),
@@ -255,8 +255,8 @@ export class ImportedConfiguration implements Reading {
     const assumed = operation !== "generate" ? [] : sample === undefined ? COMMON : ofSample;
     const isStated = ([...COMMON, "image_input"] as const).every((name) => stated.has(name));
     if (!exact && operation === "generate" && !isStated) {
-      const known = this.assumed.get(preset ?? "") ?? new Map<string, Origin>();
-      this.assumed.set(preset ?? "", known.set(upstream, origin));
+      const models = this.assumed.get(preset ?? "") ?? new Map<string, Origin>();
+      this.assumed.set(preset ?? "", models.set(upstream, origin));
     }
     return CAPABILITY_NAMES.filter(
       (name) => (stated.get(name) ?? assumed.includes(name)) && facts.expresses.includes(name),
@@ -275,17 +275,17 @@ function servedBy({ facts, row, preset }: PlannedProvider): DialectFacts["operat
 /** Lengths of vectors, the default length and the window; `null` if unknown. */
 function vectorsOf({ upstream, base, dimensions, contextWindow }: ModelDraft) {
   const model = embeddingModel(base ?? upstream) ?? embeddingModel(upstream);
-  const known = model?.dimensions ?? [];
-  const longest = known.length > 1 ? known.at(-1) : null;
+  const lengths = model?.dimensions ?? [];
+  const longest = lengths.length > 1 ? lengths.at(-1) : null;
   const length = Math.floor(dimensions ?? 0);
   const isStated = length >= 1 && length <= 65_536;
   const window = tokens(contextWindow) ?? model?.window ?? null;
   if (window === null) return null;
-  if (isStated && !known.includes(length))
+  if (isStated && !lengths.includes(length))
     return { dimensions: [length], defaultLength: null, window };
-  if (known.length === 0) return null;
+  if (lengths.length === 0) return null;
   return {
-    dimensions: known,
+    dimensions: lengths,
     defaultLength: isStated ? length : (model?.default ?? longest ?? null),
     window,
   };

@@ -88,20 +88,20 @@ function ofPreset(preset: Preset | undefined, claimed: string | null): ProviderL
         "the host contains a name of your account, which the source does not have: replace the part in capitals",
     };
   }
-  const known = Object.entries(regions);
+  const all = Object.entries(regions);
   if (claimed !== null && Object.hasOwn(regions, claimed))
     return { region: claimed, baseUrl: null };
   const area = claimed === null ? null : areaOf(claimed);
   const inArea =
-    area?.length === 1 ? known.find(([name]) => areaOf(name)?.[0] === area[0]) : undefined;
+    area?.length === 1 ? all.find(([name]) => areaOf(name)?.[0] === area[0]) : undefined;
   if (inArea !== undefined) {
     const doubt = `\`${inArea[0]}\` is the first region of \`${claimed}\` that the preset has: write the one that you use`;
     return { region: inArea[0], baseUrl: null, doubt };
   }
-  const [widest, url] = known.find(([name]) => name === "global") ?? known[0] ?? ["global", ""];
+  const [widest, url] = all.find(([name]) => name === "global") ?? all[0] ?? ["global", ""];
   if (claimed !== null && area !== null && area.length > 1 && url.includes(widest))
     return { region: claimed, baseUrl: url.replaceAll(widest, claimed) };
-  const isOnly = widest === "global" || widest === OWN || known.length === 1;
+  const isOnly = widest === "global" || widest === OWN || all.length === 1;
   if (claimed === null && isOnly) return { region: widest, baseUrl: null };
   const doubt = `the region is not known here: \`${widest}\` is written; docs/presets.md lists the others`;
   return { region: widest, baseUrl: null, doubt };
@@ -113,8 +113,8 @@ function ofAddress(
   claimed: string | null,
 ): ProviderLocation {
   const bare = (url: string): string => url.replace(/\/+$/, "");
-  const known = Object.entries(preset?.regions ?? {}).find(([, url]) => bare(url) === bare(given));
-  if (known !== undefined) return { region: known[0], baseUrl: null };
+  const listed = Object.entries(preset?.regions ?? {}).find(([, url]) => bare(url) === bare(given));
+  if (listed !== undefined) return { region: listed[0], baseUrl: null };
   const { hostname } = new URL(given);
   const shown = hostEvidence(hostname);
   if (shown !== null) return { region: shown.location.at(-1) ?? "global", baseUrl: given };

@@ -62,9 +62,9 @@ tags := {
 ${mapOfSets(tags)}}
 
 # Endpoints for callers that have none of the labels.
-usual := ${set(untagged)}
+untagged := ${set(untagged)}
 
-known := ${set([...tags.values()].flat())}
+all_labels := ${set([...tags.values()].flat())}
 
 ${HELD}
 pass.tag_matches contains candidate.id if {
@@ -74,15 +74,15 @@ pass.tag_matches contains candidate.id if {
 
 pass.tag_matches contains candidate.id if {
 	some candidate in input.candidates
-	candidate.id in usual
-	count(held & known) == 0
+	candidate.id in untagged
+	count(held & all_labels) == 0
 }
 
 # Endpoints of routes without tags.
 pass.tag_matches contains candidate.id if {
 	some candidate in input.candidates
 	not tags[candidate.id]
-	not candidate.id in usual
+	not candidate.id in untagged
 }
 `,
   );
@@ -458,7 +458,8 @@ export class Secrets {
   }
 }
 
-function variableName(text: string): string {
+/** Makes the name of an environment variable of a text. */
+export function variableName(text: string): string {
   return text
     .toUpperCase()
     .replaceAll(/[^A-Z0-9_]+/g, "_")
@@ -504,10 +505,10 @@ export function keyedAuth(
   preset: string | null,
   variable: string | null,
 ): { readonly auth?: JsonValue } {
-  const own = presetOf(preset)?.provider.auth;
-  if (variable === null) return own === "none" ? {} : { auth: "none" };
+  const auth = presetOf(preset)?.provider.auth;
+  if (variable === null) return auth === "none" ? {} : { auth: "none" };
   if (variable === presetVariable(preset)) return {};
-  const { header, prefix } = isJsonObject(own) ? own : {};
+  const { header, prefix } = isJsonObject(auth) ? auth : {};
   if (typeof header !== "string") return { auth: { bearer: { env: variable } } };
   return { auth: { header, secret: { env: variable }, ...(prefix !== undefined && { prefix }) } };
 }

@@ -15,15 +15,15 @@ import { ADDRESSES, connectionOf, type Connection, type Surroundings } from "./p
 /** Reads a row of `model_list`; `*` stands for any model of a provider. `null` after an error. */
 export function readRow(row: Fields, surroundings: Surroundings, imported: ImportedConfiguration) {
   const name = row.plain("model_name", "the name");
-  const own = row.fields("litellm_params");
+  const written = row.fields("litellm_params");
   if (!row.has("model_name"))
     row.missing("model_name", "write the name that callers send as `model`");
   if (!row.has("litellm_params"))
     row.missing("litellm_params", "write `model` and its settings below it");
-  else if (!own.has("model")) own.missing("model", "write `PROVIDER/MODEL`");
-  if (name === null || !own.has("model")) return null;
+  else if (!written.has("model")) written.missing("model", "write `PROVIDER/MODEL`");
+  if (name === null || !written.has("model")) return null;
   const info = row.fields("model_info");
-  const params = withCredential(own, surroundings, imported);
+  const params = withCredential(written, surroundings, imported);
   const model = params.text("model") ?? "";
   return {
     name,
@@ -63,17 +63,17 @@ export type Row = NonNullable<ReturnType<typeof readRow>>;
 
 /** The parameters with those of their credential. */
 function withCredential(
-  own: Fields,
+  params: Fields,
   { credentials }: Surroundings,
   { report }: ImportedConfiguration,
 ): Fields {
-  const item = own.item("litellm_credential_name");
-  if (item === null) return own;
-  const name = own.text("litellm_credential_name") ?? "";
+  const item = params.item("litellm_credential_name");
+  if (item === null) return params;
+  const name = params.text("litellm_credential_name") ?? "";
   const found = credentials.get(name);
   if (found !== undefined) {
     report.add("carried", item, "provider with this credential");
-    return own.over(found);
+    return params.over(found);
   }
   report.add(
     "decide",
@@ -81,7 +81,7 @@ function withCredential(
     "`credential_list` has no such credential: write `auth` of the provider",
   );
   // A stored credential may have an address besides its key.
-  return own.first(ADDRESSES) === null ? own.with("api_base", `${REFERENCE}${name}`) : own;
+  return params.first(ADDRESSES) === null ? params.with("api_base", `${REFERENCE}${name}`) : params;
 }
 
 /** Adds an endpoint; `null` for a row that cannot be converted, which is reported. */

@@ -114,9 +114,9 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
         if (addGuarded(plan, route, row, run)) report.add("carried", row, carried, "whole");
       }
     } else if (when === null) {
-      const known = named.get(plan);
-      const route = known ?? routeNames.take(`${id}/${asName(then, "branch")}`);
-      const isWritten = known !== undefined || addGuarded(plan, route, row, run);
+      const earlier = named.get(plan);
+      const route = earlier ?? routeNames.take(`${id}/${asName(then, "branch")}`);
+      const isWritten = earlier !== undefined || addGuarded(plan, route, row, run);
       if (isWritten) named.set(plan, route);
       const others = isWritten
         ? `, or let callers name the route ${quote(route)}, which has its targets`
@@ -158,8 +158,9 @@ function addConditional(config: Fields, strategy: Fields, id: string, run: Portk
     branches.push({ when, endpoints });
     return [{ route }];
   });
-  const own = last === undefined ? [] : addPlan(last.plan, id, false, config, imported, further);
-  if (last !== undefined && own.length > 0) branches.push({ when: last.when, endpoints: own });
+  const endpoints =
+    last === undefined ? [] : addPlan(last.plan, id, false, config, imported, further);
+  if (last !== undefined && endpoints.length > 0) branches.push({ when: last.when, endpoints });
   if (branches.some(({ when }) => when !== null)) run.branching.set(id, branches);
   for (const { plan } of parts) guard(plan, id, run);
   plans.reportOthers();
@@ -185,9 +186,9 @@ function targetsOf(config: Fields, imported: ImportedConfiguration) {
   const plans = new Map<string, Plan>();
   return {
     get(name: string): Plan | null {
-      const known = plans.get(name);
+      const earlier = plans.get(name);
       const row = rows.get(name);
-      if (known !== undefined || row === undefined) return known ?? null;
+      if (earlier !== undefined || row === undefined) return earlier ?? null;
       const inner = planOf(row, timeout, imported, 1);
       const plan = { ...inner, ...settingsOfAll([outer, inner]) };
       plans.set(name, plan);
@@ -225,8 +226,8 @@ function modelCondition(query: Fields) {
 function joined(query: Fields, name: "$and" | "$or", item: Item): LabelCondition | null {
   const parts = query.itemsOf(item).map((one) => labelCondition(query.fieldsOf(one)));
   if (name === "$and") return parts.reduce(and, [[]]);
-  const known = parts.filter((part) => part !== null);
-  return known.length < parts.length ? null : known.flat();
+  const expressed = parts.filter((part) => part !== null);
+  return expressed.length < parts.length ? null : expressed.flat();
 }
 
 function and(left: LabelCondition | null, right: LabelCondition | null): LabelCondition | null {

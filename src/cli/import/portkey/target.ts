@@ -19,6 +19,7 @@ import {
   MISSING_KEY,
   type PlannedEndpoint,
   presetVariable,
+  variableName,
 } from "../configuration/rows.ts";
 import { type Fields, rowOf } from "../source.ts";
 import providers from "./providers.json" with { type: "json" };
@@ -64,12 +65,12 @@ export function endpointOf(
   const vendorName = fields.text("provider")?.replace(/^@/, "") ?? ofModel ?? null;
   const slug = fields.text("virtual_key") ?? vendorName;
   // A slug of the catalogue that only contains a vendor's name is not guessed.
-  const known =
+  const listed =
     answers.providers.get(slug ?? "") ??
     answers.providers.get(vendorName ?? "") ??
     rowOf(PROVIDERS, vendorName ?? slug) ??
     null;
-  if (slug === null || (known === null && looksLikeSecret(slug))) {
+  if (slug === null || (listed === null && looksLikeSecret(slug))) {
     findings.add(
       "MISSING_KEY",
       fields.at,
@@ -80,8 +81,8 @@ export function endpointOf(
   }
   const deployment = fields.text("deployment_id") ?? fields.text("azure_deployment_id");
   const version = fields.text("api_version") ?? fields.text("azure_api_version");
-  const { preset: vendor, path } = (version !== null && rowOf(VERSIONED, known)) || {
-    preset: known,
+  const { preset: vendor, path } = (version !== null && rowOf(VERSIONED, listed)) || {
+    preset: listed,
     path: "/openai/v1",
   };
   const address = addressOf(fields, vendor, slug, path, imported);
@@ -203,15 +204,15 @@ function keyOf(
   const isVendor = Object.hasOwn(PROVIDERS, slug);
   // The vendor's own variable would send the vendor's key to another server.
   const label = isVendor && preset === null ? `${slug}-custom-host` : slug;
-  const name = asId(label, "provider").toUpperCase().replaceAll("-", "_");
-  const own = `${name.replace(/^(?=\d)/, "_")}_API_KEY`;
-  if (fields.has("api_key")) return literalKey(fields, "api_key", vendorVariable ?? own, secrets);
+  const variable = `${variableName(asId(label, "provider"))}_API_KEY`;
+  if (fields.has("api_key"))
+    return literalKey(fields, "api_key", vendorVariable ?? variable, secrets);
   if (vendorVariable === null && preset !== null) return null;
   if (vendorVariable !== null && isVendor) return secrets.named(vendorVariable);
   report.add(
     "changed",
     fields.origin(fields.has("virtual_key") ? "virtual_key" : "provider"),
-    `a provider row with its own credential: put the key into the environment as \`${own}\``,
+    `a provider row with its own credential: put the key into the environment as \`${variable}\``,
   );
-  return secrets.named(own);
+  return secrets.named(variable);
 }

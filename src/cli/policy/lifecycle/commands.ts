@@ -370,17 +370,17 @@ async function seenReport(
   io: CommandIo,
 ): Promise<JsonObject> {
   const seen = await readReportReference(path, approved, io);
-  const own = await orNotMade(server.simulation(approved.policy, approved.content.digest));
+  const computed = await orReason(server.simulation(approved.policy, approved.content.digest));
   const { report, assertions } = view.requirements;
-  if (typeof own === "string") {
+  if (typeof computed === "string") {
     if (report || assertions)
-      throw new NotNowError(`--report: cannot be verified: ${own} Nothing was done.`);
-    io.stderr(`signalbox policy approve: the report is not verified: ${own}\n`);
+      throw new NotNowError(`--report: cannot be verified: ${computed} Nothing was done.`);
+    io.stderr(`signalbox policy approve: the report is not verified: ${computed}\n`);
     return seen.reference;
   }
-  if (own.reference.sha256 === seen.reference.sha256) return seen.reference;
-  const differences = reportDifferences(seen.json, own.json);
-  if (differences.length === 0) return own.reference;
+  if (computed.reference.sha256 === seen.reference.sha256) return seen.reference;
+  const differences = reportDifferences(seen.json, computed.json);
+  if (differences.length === 0) return computed.reference;
   const content = [approved.policy, "--digest", shortDigest(approved.content)];
   const command = server.command("simulate", ...content, "--format", "json=report.json");
   const different = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${command}`;
@@ -390,9 +390,9 @@ async function seenReport(
 }
 
 /** The server's report, or its reason for having none. */
-async function orNotMade(made: Promise<ServerReport>): Promise<ServerReport | string> {
+async function orReason(report: Promise<ServerReport>): Promise<ServerReport | string> {
   try {
-    return await made;
+    return await report;
   } catch (error) {
     if (error instanceof NotNowError) return error.message;
     throw error;

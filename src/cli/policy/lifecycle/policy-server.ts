@@ -508,18 +508,17 @@ export async function findContent(
   }
   const names = ({ revision, digest }: Content): boolean =>
     isRevision ? revision === `r${Number(name.slice(1))}` : digest.startsWith(name);
-  const known = new Map<string, Content>();
-  for (const content of contentsOf(view)) known.set(content.digest, content);
+  const contents = new Map(contentsOf(view).map((content) => [content.digest, content]));
   // Content of no slot is known to the log alone. A few digits must not be enough because
   // only some contents were looked at.
   const isSure = name.length === 64 || isRevision;
-  if (!isSure || ![...known.values()].some(names)) {
+  if (!isSure || ![...contents.values()].some(names)) {
     for await (const row of server.transitions(view.id)) {
       const content = recordedContent(objectOf(row, "record"));
-      if (content !== null) known.set(content.digest, content);
+      if (content !== null) contents.set(content.digest, content);
     }
   }
-  const [found, ...others] = [...known.values()].filter(names);
+  const [found, ...others] = [...contents.values()].filter(names);
   if (found === undefined) {
     throw new CommandError(
       `${flag}: the policy has no such content; see: signalbox policy history ${view.id}`,

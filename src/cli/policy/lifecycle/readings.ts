@@ -71,13 +71,13 @@ async function formatList(answer: JsonObject, server: PolicyServer): Promise<str
  * a candidate are read one by one.
  */
 async function withMissing(views: readonly PolicyView[], server: PolicyServer) {
-  const known: PolicyView[] = [];
+  const complete: PolicyView[] = [];
   for (const view of views) {
-    known.push(
+    complete.push(
       view.candidate === null || view.missing !== null ? view : (await server.policy(view.id)).view,
     );
   }
-  return known;
+  return complete;
 }
 
 /** Requirements that the candidate does not meet. */
@@ -147,8 +147,8 @@ for --report.`,
     await checkOutputs(outputs, io);
     const { view } = await server.policy(id);
     const content = await requestedContent(server, view, values.digest);
-    const made = await server.simulation(id, content.digest);
-    const report = readableReport(made);
+    const simulated = await server.simulation(id, content.digest);
+    const report = readableReport(simulated);
     try {
       await writeOutputs(report, outputs, io);
     } catch (error) {

@@ -73,13 +73,13 @@ const NAMED =
   /(?:(?:default\s+)?|data\.signalbox\.policy\.\w+\.|[A-Za-z_]\w*\.)(?:pass|reason)(?!\w)/y;
 
 function renamed(text: string, facts: ModuleFacts, mark: string): string {
-  const own = facts.package.length;
+  const depth = facts.package.length;
   const heads = facts.rules.filter(({ path }) => isWatched(path[0]));
   const references = facts.references.filter(
     ({ root, path }) =>
       root === "data" &&
       facts.package.every((name, index) => path[index] === name) &&
-      isWatched(path[own]),
+      isWatched(path[depth]),
   );
   const ends = new Set<number>();
   for (const location of [...heads, ...references]) {

@@ -316,10 +316,10 @@ async function runWatched(
   const facts = new Map(checked.modules.map((module) => [module.path, module]));
   const watched = policyFiles.flatMap((file) => {
     const policy = policies.find(({ contract }) => contract.id === file.name);
-    const known = facts.get(file.source.path);
-    return policy === undefined || known === undefined
+    const module = facts.get(file.source.path);
+    return policy === undefined || module === undefined
       ? []
-      : [{ policy, source: file.source, facts: known, file }];
+      : [{ policy, source: file.source, facts: module, file }];
   });
   const others = files.filter(({ kind }) => kind !== "policy").map(({ source }) => source);
   const sources = [...others, ...watched.flatMap((one) => watchedSources(one, mark))];

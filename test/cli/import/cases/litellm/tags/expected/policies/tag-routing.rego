@@ -17,9 +17,9 @@ tags := {
 }
 
 # Endpoints for callers that have none of the labels.
-usual := {"gpt-4.1-openai"}
+untagged := {"gpt-4.1-openai"}
 
-known := {"free", "paid", "tier-one"}
+all_labels := {"free", "paid", "tier-one"}
 
 held contains label if some label in input.workspace.labels
 
@@ -32,13 +32,13 @@ pass.tag_matches contains candidate.id if {
 
 pass.tag_matches contains candidate.id if {
 	some candidate in input.candidates
-	candidate.id in usual
-	count(held & known) == 0
+	candidate.id in untagged
+	count(held & all_labels) == 0
 }
 
 # Endpoints of routes without tags.
 pass.tag_matches contains candidate.id if {
 	some candidate in input.candidates
 	not tags[candidate.id]
-	not candidate.id in usual
+	not candidate.id in untagged
 }
