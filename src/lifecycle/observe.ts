@@ -165,3 +165,18 @@ export const DRIFTS = [
   "module_differs",
 ] as const;
 export type Drift = (typeof DRIFTS)[number];
+
+/** The difference and the fix, for operators. */
+export const DRIFT_SENTENCES: Readonly<Record<Drift, string>> = {
+  files_differ:
+    "the content of the files was seen before and is in no slot; update the files of an older replica, or release the content",
+  files_held:
+    "the content of the files was rolled back and is held; release it or change the files",
+  files_withdrawn: "the content of the files was withdrawn; release it or change the files",
+  candidate_not_in_files:
+    "the candidate differs from the content of the files; update the files or withdraw it",
+  not_in_files:
+    "the files do not have the policy; put its file back, or send SIGHUP and promote the removal",
+  module_differs:
+    "the store keeps a module that its sources do not compile to, and servers run what they compile themselves; find out who changed the store",
+};

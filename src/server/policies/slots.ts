@@ -262,16 +262,3 @@ export function driftsOf(
     })),
   );
 }
-
-/** The message for operators. */
-export const DRIFT_SENTENCES: Readonly<Record<Drift, string>> = {
-  files_differ:
-    "the content of the files was seen before and is in no slot; other content is enforced or in shadow",
-  files_held:
-    "the content of the files was rolled back and is held; release it or change the files",
-  files_withdrawn: "the content of the files was withdrawn",
-  candidate_not_in_files: "the candidate differs from the content of the files",
-  not_in_files: "the policy is not in the files; it is still enforced or in shadow",
-  module_differs:
-    "the store keeps a module that its sources do not compile to; this server runs what it compiled from the sources",
-};

@@ -129,8 +129,7 @@ describe("signalbox policy show", () => {
         files        r1 (1a1a1a1a) in the files of the server that answered
 
       Drift
-        the candidate r2 (2b2b2b2b) differs from the content of the server's files
-          update the server's files, or withdraw the candidate:
+        the candidate differs from the content of the files; update the files or withdraw it
           signalbox policy withdraw eu-residency --candidate
 
       In shadow: r2 since 2026-03-02T09:00Z, evaluated for 1,204 requests
@@ -225,7 +224,7 @@ describe("signalbox policy show", () => {
       { candidate: null },
       ["is in no slot", "signalbox policy release eu-residency --digest 3c3c3c3c3c3c"],
     ],
-    [["files_differ"], {}, ["is in no slot", "on an older replica, update its files\n"]],
+    [["files_differ"], {}, ["is in no slot", "update the files of an older replica"]],
     [
       ["files_differ", "files_held"],
       {},
@@ -239,7 +238,7 @@ describe("signalbox policy show", () => {
     [
       ["candidate_not_in_files"],
       {},
-      ["the candidate r2", "signalbox policy withdraw eu-residency --candidate"],
+      ["the candidate differs", "signalbox policy withdraw eu-residency --candidate"],
     ],
     [["not_in_files"], {}, ["do not have the policy", "SIGHUP"]],
     [["something_newer"], {}, ["something_newer"]],

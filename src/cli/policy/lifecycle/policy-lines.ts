@@ -1,5 +1,6 @@
 import { formatTime, readTime } from "../../../canon/rfc3339.ts";
 import { REQUIREMENT_SETTINGS } from "../../../http/contract/policy-answers.ts";
+import { DRIFT_SENTENCES } from "../../../lifecycle/observe.ts";
 import { REQUIREMENTS } from "../../../lifecycle/lifecycle.ts";
 import { constraintText, obligationText } from "./diff.ts";
 import {
@@ -81,29 +82,16 @@ function requirementLines({ requirements, missing }: PolicyView): readonly Line[
   return [...(missing ?? []).map((one) => markLine("✗", missingTexts([one]))), ...others];
 }
 
-/**
- * A difference between the files of the server that answered and the slots, and what to do about
- * it.
- */
-interface Drift {
-  readonly text: string;
-  readonly fix: string;
-  /** Absent where files have to change. */
-  readonly command?: string | undefined;
-}
-
 function driftLines(view: PolicyView, server: PolicyServer): readonly Line[] {
   // Held or withdrawn content is in no slot either; the other drift is more specific.
   const isKnown = view.drift.includes("files_held") || view.drift.includes("files_withdrawn");
   const drifts = view.drift.filter((drift) => drift !== "files_differ" || !isKnown);
   return drifts.flatMap((name) => {
-    const drift = Object.hasOwn(DRIFTS, name) ? DRIFTS[name]?.(view, server) : undefined;
-    if (drift === undefined) return [line(2, span(name, "yellow"))];
-    const { text, fix, command } = drift;
+    const text = Object.entries(DRIFT_SENTENCES).find(([drift]) => drift === name)?.[1];
+    const command = DRIFT_COMMANDS.get(name)?.(view, server) ?? "";
     return [
-      line(2, span(text, "yellow")),
-      line(4, fix),
-      ...(command === undefined ? [] : [commandLine(4, command)]),
+      line(2, span(text ?? name, "yellow")),
+      ...(command === "" ? [] : [commandLine(4, command)]),
     ];
   });
 }
@@ -117,56 +105,24 @@ export function driftText({ drift }: PolicyView): string {
   return drift.map((one) => one.replaceAll("_", " ")).join(", ");
 }
 
-const DRIFTS: Readonly<Record<string, (view: PolicyView, server: PolicyServer) => Drift>> = {
-  files_differ: ({ id, files, candidate }, server) => ({
-    text: `the server's files have ${filesText(files)}, which is in no slot`,
-    ...(candidate === null
-      ? {
-          fix: "on an older replica, update its files; otherwise make the content the candidate:",
-          command: releaseCommand(id, files, server),
-        }
-      : { fix: "on an older replica, update its files" }),
-  }),
-  files_held: ({ id, files }, server) => ({
-    text: `the server's files have ${filesText(files)}, which was rolled back and is held`,
-    fix: "change the files back, or release the content:",
-    command: releaseCommand(id, files, server),
-  }),
-  files_withdrawn: ({ id, files }, server) => ({
-    text: `the server's files have ${filesText(files)}, which was withdrawn`,
-    fix: "change the files back, or make it the candidate again:",
-    command: releaseCommand(id, files, server),
-  }),
-  candidate_not_in_files: ({ id, candidate }, server) => ({
-    text: `the candidate ${candidate === null ? "" : `${contentText(candidate)} `}differs from the content of the server's files`,
-    fix: "update the server's files, or withdraw the candidate:",
-    command: server.command("withdraw", id, "--candidate"),
-  }),
-  module_differs: () => ({
-    text: "the stored module is not the one that the sources compile to; servers run the module that they compile from the sources",
-    fix: "the store was changed, or a server with a forged compile cache wrote to it; find the damaged contents:",
-    command: "signalbox policy verify",
-  }),
-  not_in_files: ({ id, candidate }, server) => ({
-    text: "the server's files do not have the policy",
-    ...(candidate?.content === "removal"
-      ? {
-          fix: "put the file back, or promote the removal:",
-          command: server.command("promote", id),
-        }
-      : {
-          fix: "put the file back, or send the server SIGHUP, which makes the policy's removal the candidate",
-        }),
-  }),
-};
+type CommandOf = (view: PolicyView, server: PolicyServer) => string;
 
-function filesText(files: Content | null): string {
-  return files === null ? "a content" : contentText(files);
-}
+const releaseFiles: CommandOf = ({ id, files }, server) =>
+  files === null ? "" : server.command("release", id, "--digest", shortDigest(files));
 
-function releaseCommand(id: string, files: Content | null, server: PolicyServer) {
-  return files === null ? undefined : server.command("release", id, "--digest", shortDigest(files));
-}
+/** The command that resolves a difference; empty where files have to change. */
+const DRIFT_COMMANDS: ReadonlyMap<string, CommandOf> = new Map<string, CommandOf>([
+  ["files_differ", (view, server) => (view.candidate === null ? releaseFiles(view, server) : "")],
+  ["files_held", releaseFiles],
+  ["files_withdrawn", releaseFiles],
+  ["candidate_not_in_files", ({ id }, server) => server.command("withdraw", id, "--candidate")],
+  ["module_differs", () => "signalbox policy verify"],
+  [
+    "not_in_files",
+    ({ id, candidate }, server) =>
+      candidate?.content === "removal" ? server.command("promote", id) : "",
+  ],
+]);
 
 /** Columns of the names in front. */
 const NAMES = 11;
