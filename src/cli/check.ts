@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
+import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import { type CompiledConfiguration, compileConfiguration } from "../compile/compile.ts";
 import {
   allSources,
@@ -14,16 +14,10 @@ import { parseAssertions } from "../simulate/assertions/parse.ts";
 import { formatPreset, resolvedPresets } from "../compile/presets.ts";
 import { comparePrices, NOTHING_EXPANDED, priceNotes } from "../compile/prices.ts";
 import { evaluationCosts } from "../simulate/evaluation-costs.ts";
-import {
-  REPORT_FORMATS,
-  acceptWarnings,
-  formatDiagnostics,
-  type ReportFormat,
-} from "./terminal/report.ts";
+import { printReport, REPORT_FORMATS, type ReportFormat } from "./terminal/report.ts";
 import { explainCode, formatCode, unknownCode } from "./codes/explained-codes.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "./terminal/configuration.ts";
 import { type CommandIo, EXIT, UsageError } from "./terminal/command-io.ts";
-import { wantsColour } from "./terminal/printing.ts";
 import {
   ENVIRONMENT_HELP,
   givenText,
@@ -130,34 +124,25 @@ async function run(
     ...assertionFindings(assertions.source, compiled),
     ...(await slowPolicies(files, compiled)),
   ];
-  const { open, accepted } = acceptWarnings(found, sources);
-  const diagnostics = open.toSorted(compareDiagnostics);
-  const errors = diagnostics.filter(({ severity }) => severity === "error").length;
-  const context = {
-    sources,
-    accepted,
-    revision: table?.revision ?? null,
-    colour: wantsColour(io),
-    presets: table === null ? [] : resolvedPresets(table, expanded.presets),
-  };
-  io.stdout(formatDiagnostics(format, diagnostics, context));
+  const presets = table === null ? [] : resolvedPresets(table, expanded.presets);
+  const facts = { revision: table?.revision ?? null, presets };
+  const { diagnostics, hasErrors, exit } = printReport(format, found, sources, strict, io, facts);
   const [first] = diagnostics;
   if (format === "terminal" && first !== undefined) {
     io.stdout(
       `\nsignalbox check --explain ${first.code} explains the code, as it does for every other code.\n`,
     );
   }
-  if (format === "terminal" && errors === 0 && table !== null) {
+  if (format === "terminal" && !hasErrors && table !== null) {
     const [routes, endpoints, workspaces] = [table.routes, table.endpoints, table.workspaces].map(
       (rows) => Object.keys(rows).length,
     );
     io.stdout(
-      `${context.presets.map(formatPreset).join("")}${describeFiles(files, environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
+      `${presets.map(formatPreset).join("")}${describeFiles(files, environment)}: ${routes} routes, ${endpoints} endpoints, ${workspaces} workspaces, table ${table.revision.slice(0, 12)}\n`,
     );
     io.stdout(priceNotes(comparePrices(table, expanded), expanded.list.date).join(""));
   }
-  const failed = errors > 0 || (strict && diagnostics.length > 0);
-  return failed ? EXIT.failed : EXIT.ok;
+  return exit;
 }
 
 /** Share of the allowed work from which a policy is reported. */

@@ -21,8 +21,7 @@ import {
 } from "./document/document.ts";
 import { html, rawElement, sectionMarkup } from "./document/html.ts";
 import { Comment, writeSections } from "./document/markdown.ts";
-import { walkPolicyLog } from "./evidence/verify.ts";
-import { formatLink } from "./evidence/verify.ts";
+import { formatLink, walkPolicyLog } from "./evidence/verify.ts";
 import { PAGE_STYLE } from "./simulate/formats/html/style.ts";
 import {
   DATABASE_HELP,

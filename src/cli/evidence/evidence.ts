@@ -2,8 +2,16 @@ import { formatTime, readTime } from "../../canon/rfc3339.ts";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { exportLog, exportPolicyLog, writeExport } from "./export.ts";
-import { formatLink, printVerified, readAnchors, readLink, readPosition } from "./verify.ts";
-import { verifyFile, verifyLog, verifyPolicyLog } from "./verify.ts";
+import {
+  formatLink,
+  printVerified,
+  readAnchors,
+  readLink,
+  readPosition,
+  verifyFile,
+  verifyLog,
+  verifyPolicyLog,
+} from "./verify.ts";
 import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import {
   DATABASE_HELP,

@@ -10,8 +10,7 @@ import {
   type ExportHeader,
 } from "../../evidence/export-line.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
-import { startOf, walkLog } from "./verify.ts";
-import { walkPolicyLog } from "./verify.ts";
+import { startOf, walkLog, walkPolicyLog } from "./verify.ts";
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { dirname } from "node:path";

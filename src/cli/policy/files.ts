@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { compareDiagnostics, type Source } from "../../canon/diagnostic.ts";
+import type { Source } from "../../canon/diagnostic.ts";
 import { compilePolicies } from "../../policy/compile-policies.ts";
 import { diagnosticOf } from "../../policy/codes.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
@@ -7,14 +7,9 @@ import { createToolchain } from "../../policy/toolchain/toolchain.ts";
 import { EXIT } from "../terminal/command-io.ts";
 import { defaultFlags, flagCommand, readValue, textFlags } from "../terminal/command-line.ts";
 import { DEFAULT_CACHE_TEXT, openCache } from "../terminal/configuration.ts";
-import { amountText, wantsColour } from "../terminal/printing.ts";
+import { amountText } from "../terminal/printing.ts";
 import { replaceFile } from "../terminal/write-file.ts";
-import {
-  REPORT_FORMATS,
-  acceptWarnings,
-  formatDiagnostics,
-  printFindings,
-} from "../terminal/report.ts";
+import { printFindings, printReport, REPORT_FORMATS } from "../terminal/report.ts";
 import { DEFAULT_DIRECTORY, readPolicyFolder, usingToolchain } from "./policy-folder.ts";
 
 const FOLDER = "name the folder with --dir";
@@ -45,11 +40,13 @@ export const checkPolicies = flagCommand(
     const cache = await openCache(values.cache, io);
     const compiled = await compilePolicies(sources, { cache });
     const { policies } = compiled;
-    const { open, accepted } = acceptWarnings(compiled.diagnostics, sources);
-    const diagnostics = open.toSorted(compareDiagnostics);
-    const context = { sources, accepted, revision: null, colour: wantsColour(io) };
-    io.stdout(formatDiagnostics(format, diagnostics, context));
-    const hasErrors = diagnostics.some(({ severity }) => severity === "error");
+    const { hasErrors, exit } = printReport(
+      format,
+      compiled.diagnostics,
+      sources,
+      values.strict,
+      io,
+    );
     if (format === "terminal" && !hasErrors) {
       const constraints = policies.flatMap(({ contract }) => contract.constraints).length;
       const tested = classifySources(sources).files.filter(({ kind }) => kind === "test").length;
@@ -57,7 +54,7 @@ export const checkPolicies = flagCommand(
         `${shown}: ${amountText(policies.length, "policy", "policies")}, ${amountText(constraints, "constraint")}, ${tested} with tests\n`,
       );
     }
-    return hasErrors || (values.strict && diagnostics.length > 0) ? EXIT.failed : EXIT.ok;
+    return exit;
   },
 );
 

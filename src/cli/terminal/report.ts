@@ -1,5 +1,5 @@
-import type { Diagnostic, Source } from "../../canon/diagnostic.ts";
-import type { CommandIo } from "./command-io.ts";
+import { compareDiagnostics, type Diagnostic, type Source } from "../../canon/diagnostic.ts";
+import { EXIT, type CommandIo } from "./command-io.ts";
 import {
   amountText,
   jsonText,
@@ -77,6 +77,28 @@ export function printFindings(
   sources: readonly Source[] = [],
 ): void {
   io.stderr(formatDiagnostics("terminal", diagnostics, { sources, colour: wantsColour(io) }));
+}
+
+/**
+ * Prints the findings of a check; warnings that comments accept are apart.
+ *
+ * @param sources the files that the findings point into.
+ */
+export function printReport(
+  format: ReportFormat,
+  findings: readonly Diagnostic[],
+  sources: readonly Source[],
+  strict: boolean,
+  io: CommandIo,
+  facts: Pick<ReportContext, "revision" | "presets"> = {},
+) {
+  const { open, accepted } = acceptWarnings(findings, sources);
+  const diagnostics = open.toSorted(compareDiagnostics);
+  const context = { sources, accepted, colour: wantsColour(io), ...facts };
+  io.stdout(formatDiagnostics(format, diagnostics, context));
+  const hasErrors = diagnostics.some(({ severity }) => severity === "error");
+  const failed = hasErrors || (strict && diagnostics.length > 0);
+  return { diagnostics, hasErrors, exit: failed ? EXIT.failed : EXIT.ok };
 }
 
 function formatTerminal(
@@ -202,7 +224,7 @@ interface AcceptedWarning extends Diagnostic {
  *   // # signalbox: accept MODEL_UNUSED because the model is for next month
  *   const { open, accepted } = acceptWarnings(diagnostics, sources);
  */
-export function acceptWarnings(
+function acceptWarnings(
   diagnostics: readonly Diagnostic[],
   sources: readonly Source[],
 ): { readonly open: readonly Diagnostic[]; readonly accepted: readonly AcceptedWarning[] } {
