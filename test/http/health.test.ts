@@ -5,7 +5,7 @@ import { startTestServer } from "../support/server.ts";
 
 const isHealth = new Ajv2020({ strict: false }).compile(HEALTH);
 
-it("GET /v1/health has the endpoints of the workspace's routes and of no others, with their state", async () => {
+it("GET /v1/health has the endpoints of the workspace's routes in their order, and of no others, with their state", async () => {
   const test = await startTestServer();
   const { table } = test.server.built.snapshot.decider;
   for (const workspace of Object.values(table.workspaces)) {
@@ -22,7 +22,7 @@ it("GET /v1/health has the endpoints of the workspace's routes and of no others,
         (id) => table.routes[id]?.tiers.flatMap(({ endpoints }) => endpoints) ?? [],
       ),
     );
-    expect(new Set(body.endpoints.map(({ id }) => id))).toEqual(own);
+    expect(body.endpoints.map(({ id }) => id)).toEqual([...own]);
     for (const { routes, state, failure } of body.endpoints) {
       expect(routes.every((id) => workspace.approve.routes.includes(id))).toBe(true);
       expect([state, failure]).toEqual(["healthy", null]);

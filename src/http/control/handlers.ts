@@ -92,21 +92,20 @@ async function replicasOf({ decisions }: Runtime): Promise<HealthAnswer["replica
   }
 }
 
-/**
- * Endpoints of the workspaces' routes, in the order of the table, with the routes that have them.
- */
+/** Endpoints of the workspaces' routes, in the order of each, with the routes that have them. */
 function endpointsOf(
-  { workspaces, routes, endpoints }: RoutingTable,
+  { workspaces, routes }: RoutingTable,
   wanted: readonly string[],
 ): readonly { readonly id: string; readonly routes: readonly string[] }[] {
   const approved = new Set(
     wanted.flatMap((workspace) => workspaces[workspace]?.approve.routes ?? []),
   );
   const own = [...approved].flatMap((id) => routes[id] ?? []);
-  return Object.keys(endpoints).flatMap((id) => {
-    const using = own.filter(({ tiers }) => tiers.some((tier) => tier.endpoints.includes(id)));
-    return using.length === 0 ? [] : [{ id, routes: using.map((route) => route.id) }];
-  });
+  const lines = own.flatMap(({ id: route, tiers }) =>
+    tiers.flatMap(({ endpoints }) => endpoints).map((id) => ({ id, route })),
+  );
+  const byId = Map.groupBy(lines, ({ id }) => id);
+  return [...byId].map(([id, all]) => ({ id, routes: all.map(({ route }) => route) }));
 }
 
 /** By the id of the endpoint. */
