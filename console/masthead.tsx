@@ -1,5 +1,5 @@
 import { signOut } from "./api/session.ts";
-import { session, showsAll } from "./api/session-state.ts";
+import { showsAll, signedIn } from "./api/session-state.ts";
 import { useAction } from "./api/use-action.ts";
 import { ErrorBox } from "./components/panel.tsx";
 import { Code, Name } from "./components/text.tsx";
@@ -20,8 +20,8 @@ const OF_NO_WORKSPACE: readonly string[] = ["policies", "report"];
 /** The pages that the session may see, whose it is, and the way out. */
 export function Masthead({ active }: { readonly active: string }) {
   const { failure, run } = useAction();
-  const current = session.value;
-  if (current?.signed_in !== true) return null;
+  const current = signedIn();
+  if (current === null) return null;
   const { person, workspaces, workspace, roles, build_id } = current;
   return (
     <header class="masthead">

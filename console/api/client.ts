@@ -1,4 +1,4 @@
-import { session, signedOut, workspaceFor } from "./session-state.ts";
+import { signedIn, signedOut, workspaceFor } from "./session-state.ts";
 
 /** Why a call gave no answer. */
 export interface Failure {
@@ -67,11 +67,11 @@ async function send(
   options: Options,
 ): Promise<Response | { readonly failure: Failure }> {
   const { method = "GET", body, ifMatch, accept, signal } = options;
-  const current = session.value;
+  const current = signedIn();
   const headers = new Headers({ accept: accept ?? "application/json" });
   if (body !== undefined) headers.set("content-type", "application/json");
   if (ifMatch !== undefined) headers.set("if-match", ifMatch);
-  if (current?.signed_in === true) {
+  if (current !== null) {
     const workspace = options.workspace ?? workspaceFor(path) ?? current.workspace;
     // A browser throws for other names; no workspace has one.
     if (/^[\x20-\x7E]+$/.test(workspace)) headers.set("x-signalbox-workspace", workspace);

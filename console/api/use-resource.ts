@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { call, type Failure } from "./client.ts";
-import { session, showsAll } from "./session-state.ts";
+import { showsAll, signedIn } from "./session-state.ts";
 
 /**
  * An answer of the API that is fetched again when its path changes, and while the page is seen
@@ -9,12 +9,16 @@ import { session, showsAll } from "./session-state.ts";
 export interface Resource<Value> {
   /** The newest answer; the one before stays while another is fetched. */
   readonly value: Value | null;
+  /** When it came, milliseconds since the epoch. */
+  readonly at: number | null;
   /** Failure of the newest call; `null` after a success. */
   readonly failure: Failure | null;
   readonly etag: string | null;
   readonly loading: boolean;
   readonly reload: () => void;
 }
+
+export const NOTHING = { value: null, at: null, failure: null, etag: null } as const;
 
 /** Milliseconds; the shortest time between two calls of one resource. */
 export const SHORTEST_POLL = 5_000;
@@ -32,13 +36,6 @@ export function whenSeen(
   return setTimeout(runSeen, after);
 }
 
-interface State<Value> {
-  readonly value: Value | null;
-  readonly failure: Failure | null;
-  readonly etag: string | null;
-  readonly loading: boolean;
-}
-
 /**
  * @param path `null`: nothing is fetched.
  * @param every milliseconds between polls, at least {@link SHORTEST_POLL}; not polled where absent.
@@ -49,16 +46,13 @@ export function useResource<Value>(
   every?: number,
   of: string | null = null,
 ): Resource<Value> {
-  const [state, setState] = useState<State<Value>>({
-    value: null,
-    failure: null,
-    etag: null,
+  const [state, setState] = useState<Omit<Resource<Value>, "reload">>({
+    ...NOTHING,
     loading: path !== null,
   });
   const [turn, setTurn] = useState(0);
   const shown = useRef<string | null>(null);
-  const current = session.value;
-  const workspace = current?.signed_in === true ? current.workspace : null;
+  const workspace = signedIn()?.workspace;
   const isAll = showsAll.value;
 
   useEffect(() => {
@@ -69,7 +63,7 @@ export function useResource<Value>(
     const keep = shown.current === null || bare(shown.current) === bare(about);
     shown.current = about;
     setState((before) => ({
-      ...(keep ? before : { value: null, failure: null, etag: null }),
+      ...(keep ? before : NOTHING),
       loading: true,
     }));
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -80,10 +74,16 @@ export function useResource<Value>(
         ...(of !== null && { workspace: of }),
       });
       if (controller.signal.aborted) return;
-      setState(({ value, etag }) =>
+      setState((before) =>
         result.ok
-          ? { value: result.value, failure: null, etag: result.etag, loading: false }
-          : { value, etag, failure: result.failure, loading: false },
+          ? {
+              value: result.value,
+              at: Date.now(),
+              failure: null,
+              etag: result.etag,
+              loading: false,
+            }
+          : { ...before, failure: result.failure, loading: false },
       );
       if (every !== undefined)
         timer = whenSeen(fetchOnce, Math.max(SHORTEST_POLL, every), controller.signal);

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { printable } from "../format/printable.ts";
 
 export function Field({
@@ -16,27 +17,6 @@ export function Field({
       {children}
       {hint === undefined ? null : <small>{hint}</small>}
     </label>
-  );
-}
-
-/** A text field that reports when it is left or Enter is pressed. */
-export function TextFilter(props: {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly list?: string;
-}) {
-  return (
-    <Field label={props.label}>
-      <input
-        type="text"
-        value={props.value}
-        list={props.list}
-        spellcheck={false}
-        autocomplete="off"
-        onChange={(event) => props.onChange(event.currentTarget.value.trim())}
-      />
-    </Field>
   );
 }
 
@@ -85,5 +65,20 @@ export function Segments(props: {
         </button>
       ))}
     </div>
+  );
+}
+
+/** Closed at first on a narrow screen, which it would fill; open on others. */
+export function Fold(props: {
+  readonly title: string;
+  readonly open?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  const [isOpen] = useState(() => props.open === true || matchMedia("(min-width: 40rem)").matches);
+  return (
+    <details class="fold" open={isOpen}>
+      <summary>{props.title}</summary>
+      {props.children}
+    </details>
   );
 }

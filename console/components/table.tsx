@@ -28,12 +28,13 @@ export function Table<Row>(props: {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** On a narrow screen each row is a card. */
-  readonly cards?: boolean;
+  /** On a narrow screen each row is a card, or a few lines without the heads of names. */
+  readonly cards?: boolean | "lines";
 }) {
   const { label, columns, rows, keyOf, cards = false } = props;
+  const look = cards === "lines" ? "scroll cards lines" : cards ? "scroll cards" : "scroll";
   return (
-    <div class={cards ? "scroll cards" : "scroll"} role="region" aria-label={label} tabIndex={0}>
+    <div class={look} role="region" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
@@ -49,11 +50,11 @@ export function Table<Row>(props: {
             <tr key={keyOf(row)}>
               {columns.map((column) => {
                 const content = column.cell(row);
-                const look = classOf(column);
+                const kind = classOf(column);
                 return (
                   <td
                     key={column.head}
-                    class={look === "number" && isNone(content) ? "number none" : look}
+                    class={kind === "number" && isNone(content) ? "number none" : kind}
                     data-head={printable(column.head)}
                     data-absent={isAbsent(content) ? "" : undefined}
                   >

@@ -86,3 +86,16 @@ export function CopyButton({
     </button>
   );
 }
+
+/** A command or a text to copy. */
+export function Command({ title, text }: { readonly title: string; readonly text: string }) {
+  return (
+    <div class="command">
+      <span>{title}</span>
+      <CopyButton text={text} />
+      <pre>
+        <Code of={text} />
+      </pre>
+    </div>
+  );
+}

@@ -22,18 +22,20 @@ export const dayOfUtc = (day: string | number): string =>
  * one.
  *
  * @param at RFC 3339, or milliseconds since the epoch. @param day without the clock. @param short
- * today without the day.
+ * today without the day. @param zone names the reader's time zone.
  */
 export function Time({
   at,
   day = false,
   short = false,
   seconds = false,
+  zone = false,
 }: {
   readonly at: string | number | null | undefined;
   readonly day?: boolean;
   readonly short?: boolean;
   readonly seconds?: boolean;
+  readonly zone?: boolean;
 }) {
   if (at === null || at === undefined) return <span class="absent">{ABSENT}</span>;
   const time = new Date(at);
@@ -46,10 +48,21 @@ export function Time({
     ...(time.getFullYear() !== now.getFullYear() && { year: "numeric" }),
     ...(!day && CLOCK),
     ...(seconds && { second: "2-digit" }),
+    ...(zone && { timeZoneName: "short" }),
   });
   return (
     <time dateTime={utc} title={`${utc.replace("T", " ").replace(/\.\d+Z$/, "")} UTC`}>
       {text}
     </time>
+  );
+}
+
+/** When the figures of a page came, milliseconds since the epoch. */
+export function AsOf({ at }: { readonly at: number | null }) {
+  if (at === null) return null;
+  return (
+    <span class="hint">
+      as of <Time at={at} short zone />
+    </span>
   );
 }

@@ -284,8 +284,8 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
-    test("the time of a request is drawn by call, and waiting apart, because its time is not recorded", async () => {
-      const page = await stage.open("#/decisions/req_1", {
+    test("the time of a request is drawn by call, and a provider's retry-after where it was", async () => {
+      const page = await stage.open("#/decisions/req_waited", {
         "GET /v1/decisions/*": { body: WAITED },
       });
       const lines = page
@@ -294,12 +294,35 @@ describe.skipIf(CHROMIUM === null)(
       await expect.poll(() => lines.count()).toBe(4);
       expect(await lines.allTextContents()).toEqual([
         "router2\u00A0ms",
-        "gpt-5-north: rate limited212\u00A0ms",
+        "gpt-5-eu: rate limited212\u00A0ms",
+        "retry-after of gpt-5-eu20.0\u00A0s",
         "gpt-5-eu1.6\u00A0s",
-        "waiting, in all20.1\u00A0s",
       ]);
-      expect(await lines.last().locator("rect.waiting").count()).toBe(1);
-      expect(await page.locator(".hint code", { hasText: "retry-after" }).count()).toBe(1);
+      const pause = lines.nth(2).locator("rect.waiting");
+      expect(Number(await pause.getAttribute("x"))).toBeCloseTo((100 * 214) / 21_900, 6);
+      expect(Number(await pause.getAttribute("width"))).toBeCloseTo((100 * 20_002) / 21_900, 6);
+    });
+
+    test("a line of the list names the limit that refused its request", async () => {
+      const { limit, reason, outcome } = REFUSED;
+      const line = decisionLine(0, { limit, reason, outcome, endpoint: null, attempts: 0 });
+      const page = await stage.open("#/decisions", {
+        "GET /v1/decisions": { body: { ...decisionList(0), data: [line] } },
+      });
+      const cell = page.getByRole("cell", { name: "exceeds_remaining_budget" });
+      expect(await cell.textContent()).toBe("exceeds_remaining_budget usd/day of the key");
+    });
+
+    test("an older record without the start of its calls has its waiting at the end", async () => {
+      const calls = WAITED.calls.map((each) => ({ ...each, start_ms: null }));
+      const page = await stage.open("#/decisions/req_waited", {
+        "GET /v1/decisions/*": { body: { ...WAITED, calls } },
+      });
+      const last = page
+        .getByRole("list", { name: "Where the time went" })
+        .locator("li:not(.axis)")
+        .last();
+      await expect.poll(() => last.textContent()).toBe("waiting, in all20.1\u00A0s");
     });
 
     test("a decision says why each candidate was taken or passed over, and shows the rule", async () => {

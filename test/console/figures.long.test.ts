@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EMPTY } from "./answers/all.ts";
-import { decisionLine, decisionList, decisionOf, REFUSED } from "./answers/decisions.ts";
+import { decisionLine, decisionList, REFUSED, SECOND } from "./answers/decisions.ts";
 import {
   HEALTH,
   KEY_BUDGET,
@@ -109,19 +109,12 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
           return { body: by === "minute,route" ? { ...hour, groups } : summary(by, SHADOWS) };
         },
         "GET /v1/decisions": { body: decisionList(1) },
-        "GET /v1/decisions/*": (request) => ({
-          body: {
-            ...decisionOf(request).body,
-            endpoint: "mistral-medium",
-            skipped: [{ endpoint: "gpt-5-mini-eu", reason: "ejected" }],
-            second_choice: "ejected",
-          },
-        }),
+        "GET /v1/decisions/*": { body: SECOND },
       },
       { now: "2026-11-24T02:00:00Z" },
     );
     const name =
-      /chat-large: 42 of [\d,]+ requests answered by mistral-medium instead of gpt-5-mini-eu since 02:46/;
+      /chat-large: 42 of [\d,]+ requests answered by mistral-small-eu instead of gpt-5-mini-eu since 02:46, because gpt-5-mini-eu is ejected$/;
     await page.getByRole("link", { name }).waitFor();
     expect(stage.complaints).toEqual([]);
   });
@@ -503,12 +496,15 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       "GET /v1/decisions": ({ query }) => ({
         body: {
           ...decisionList(0),
-          data: query.get("reason") === "exceeds_remaining_budget" ? [...lines, before] : [],
+          data:
+            query.get("reason") === "exceeds_remaining_budget"
+              ? [...lines, before].map((line) => ({
+                  ...line,
+                  limit: REFUSED.limit && { ...REFUSED.limit, subject },
+                }))
+              : [],
         },
       }),
-      "GET /v1/decisions/*": {
-        body: { ...REFUSED, key, limit: REFUSED.limit && { ...REFUSED.limit, subject } },
-      },
       "GET /v1/governance/summary": ({ query }) => {
         const by = query.get("group_by");
         const all = summary(by, [], { totals: measures(240), verdicts });

@@ -5,6 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
 import { ALL, EMPTY, PAGES } from "../../test/console/answers/all.ts";
+import { report } from "../../test/cli/simulate/html/report-fixture.ts";
 import { openStage } from "../../test/console/browser.ts";
 import { startDemo } from "./demo.ts";
 
@@ -20,6 +21,13 @@ const PICTURES = [
   ["keys", "#/keys", 360, 640, false],
 ] as const;
 
+/** A file for the page of reports. */
+const REPORT = {
+  name: "report.json",
+  mimeType: "application/json",
+  buffer: Buffer.from(JSON.stringify(report())),
+};
+
 /** Both themes in three widths, of one page after the other. */
 async function takeEach(
   to: string,
@@ -29,10 +37,12 @@ async function takeEach(
 ): Promise<void> {
   for (const [title, address] of pages) {
     await page.goto(address);
+    if (title === "report-open") await page.getByLabel("report.json").setInputFiles(REPORT);
     await page.locator(".drawing", { hasText: "loading" }).waitFor({ state: "detached" });
     await page.locator(".placeholder").first().waitFor({ state: "detached" });
     for (const width of [1440, 900, 390]) {
-      await page.setViewportSize({ width, height: 900 });
+      // Parts of a report that are out of sight are not drawn.
+      await page.setViewportSize({ width, height: title === "report-open" ? 3_000 : 900 });
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
         await page.waitForLoadState("networkidle");
@@ -72,7 +82,8 @@ async function takeAll(to: string, sets: readonly string[]): Promise<void> {
   for (const [name, answers] of [["full", ALL] as const, ["empty", EMPTY] as const]) {
     if (!sets.includes(name)) continue;
     const page = await stage.open("#/", answers, { now: "2026-11-24T02:00:00Z" });
-    const pages = PAGES.map(([title, hash]) => [title, `${stage.origin}/console/${hash}`] as const);
+    const named = [...PAGES, ["report-open", "#/report"]] as const;
+    const pages = named.map(([title, hash]) => [title, `${stage.origin}/console/${hash}`] as const);
     await takeEach(to, name, page, pages);
   }
   await stage.close();

@@ -1,5 +1,5 @@
 import type { ModelList } from "../../api/types.ts";
-import { hasScope, inferenceUrl, session } from "../../api/session-state.ts";
+import { hasScope, inferenceUrl, signedIn } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice, Segments } from "../../components/form.tsx";
 import { Panel } from "../../components/panel.tsx";
@@ -19,7 +19,6 @@ export function ConnectPage() {
   const route = query.get("route") ?? routes?.[0] ?? "ROUTE";
   const lacksRoute = query.get("route") === null && routes?.length === 0;
   const base = inferenceUrl();
-  const current = session.value;
   const chosen = (query.get(CHOSEN) ?? "").split("|");
   return (
     <>
@@ -27,7 +26,7 @@ export function ConnectPage() {
         <h1>Connect</h1>
         {routes === null || routes.length === 0 ? null : (
           <Choice
-            label={`Route of ${current?.signed_in === true ? current.workspace : ""}`}
+            label={`Route of ${signedIn()?.workspace ?? ""}`}
             value={route}
             options={routes}
             onChange={(value) => replaceQuery({ route: value, [CHOSEN]: query.get(CHOSEN) })}

@@ -62,26 +62,24 @@ export function candidateLines(
   ];
 }
 
+const verdictsOf = (explanation: Explanation | null, endpoint: string): readonly Verdict[] =>
+  failedIn(explanation?.candidates.find((each) => each.endpoint === endpoint)?.constraints ?? []);
+
 /** Enforced constraints only: those in shadow exclude no candidate. */
-function verdictsOf(explanation: Explanation | null, endpoint: string): readonly Verdict[] {
-  const candidate = explanation?.candidates.find((each) => each.endpoint === endpoint);
-  return (candidate?.constraints ?? []).flatMap(({ slot, verdict, policy, constraint, reason }) =>
-    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate")
-      ? [{ policy, constraint, reason }]
-      : [],
+const failedIn = (
+  constraints: Explanation["candidates"][number]["constraints"],
+): readonly Verdict[] =>
+  constraints.filter(
+    ({ slot, verdict }) =>
+      slot === "enforced" && (verdict === "fail" || verdict === "indeterminate"),
   );
-}
 
 /**
  * The enforced constraints of policies that left something out, each once; those of the table and
  * of the caller have no text.
  */
-export function failedRules(explanation: Explanation): readonly Verdict[] {
-  const failed = explanation.constraints.flatMap(({ slot, verdict, policy, constraint, reason }) =>
-    slot === "enforced" && (verdict === "fail" || verdict === "indeterminate") && !isOfTable(policy)
-      ? [{ policy, constraint, reason }]
-      : [],
-  );
+export function failedRules({ constraints }: Explanation): readonly Verdict[] {
+  const failed = failedIn(constraints).filter(({ policy }) => !isOfTable(policy));
   return [...new Map(failed.map((each) => [`${each.policy} ${each.constraint}`, each])).values()];
 }
 

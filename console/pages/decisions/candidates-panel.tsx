@@ -87,7 +87,13 @@ export function CandidatesPanel({
                 content={{ digest: digestOf(explanation, rule.policy) }}
               />
             ))}
-      {explained === null || explanation !== null ? null : <DecidedNow answer={explained} />}
+      {/* Apart, so that it is not taken for what happened. */}
+      {explained === null || explanation !== null ? null : (
+        <details>
+          <summary>How the same request would be decided now</summary>
+          <SimulationAnswer answer={explained} />
+        </details>
+      )}
     </Panel>
   );
 }
@@ -137,23 +143,6 @@ function Basis({
       </p>
       {rank === "" ? null : <p class="hint">{rank}</p>}
     </>
-  );
-}
-
-/**
- * The same request, decided with the table and policies of now; apart, so that it is not taken for
- * what happened.
- */
-function DecidedNow({
-  answer,
-}: {
-  readonly answer: NonNullable<DecisionExplanation["explanation"]>;
-}) {
-  return (
-    <details>
-      <summary>How the same request would be decided now</summary>
-      <SimulationAnswer answer={answer} />
-    </details>
   );
 }
 

@@ -6,7 +6,7 @@ import { inEveryWorkspace } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Empty, ErrorBox, isUnavailable, Loaded, Panel } from "../../components/panel.tsx";
 import { Facts, Table } from "../../components/table.tsx";
-import { Badge, Code, CopyButton, Name, Sentence } from "../../components/text.tsx";
+import { Badge, Code, Command, CopyButton, Name, Sentence } from "../../components/text.tsx";
 import { milliseconds, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
@@ -149,65 +149,87 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
   );
 }
 
-/**
- * Where the time went: calls one after the other, then all waiting together, because the record has
- * no starts.
- */
+/** Where the time went: the router, each call, and the pauses between them. */
 function Waterfall({ decision }: { readonly decision: Decision }) {
-  const { calls, total_ms: total, router_ms: router } = decision;
+  const { calls, total_ms: total } = decision;
   if (total === null || total <= 0 || calls.length === 0) return null;
-  const called = calls.reduce((sum, { duration_ms }) => sum + duration_ms, 0);
-  const waited = Math.max(0, total - called - (router ?? 0));
-  const hasWaited = waited >= WORTH_A_LINE * total;
-  const lines = [
-    ...(router === null ? [] : [{ title: "router", ms: router, tone: "rest" }]),
-    ...calls.map(({ endpoint, duration_ms, failure }) => ({
-      title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
-      ms: duration_ms,
-      tone: failure === null ? "a" : "stop",
-    })),
-    ...(hasWaited ? [{ title: "waiting, in all", ms: waited, tone: "waiting" }] : []),
-  ];
-  let start = 0;
+  const lines = partsOf(decision, total);
   return (
-    <>
-      <ol class="waterfall" aria-label="Where the time went">
-        {lines.map(({ title, ms, tone }, at) => {
-          const left = Math.min(100, (100 * start) / total);
-          const width = Math.min(100 - left, (100 * ms) / total);
-          start += ms;
-          return (
-            <li key={`${title} ${at}`}>
-              <span class="term">
-                <Name of={title} />
-              </span>
-              <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-                {[25, 50, 75].map((x) => (
-                  <line key={x} x1={x} x2={x} y2={10} />
-                ))}
-                <rect class={tone} x={left} width={Math.max(0.5, width)} height={10} />
-              </svg>
-              <span class="number">{milliseconds(ms)}</span>
-            </li>
-          );
-        })}
-        <li class="axis" aria-hidden="true">
-          {[0, 0.25, 0.5, 0.75, 1].map((part) => (
-            <small key={part}>{part === 0 ? "0" : milliseconds(part * total)}</small>
-          ))}
-        </li>
-      </ol>
-      {hasWaited ? (
-        <p class="hint">
-          <Sentence of="The record does not have when the waiting was: pauses before a retry (`retry-after`), a queue before a call, or a caller who reads slowly." />
-        </p>
-      ) : null}
-    </>
+    <ol class="waterfall" aria-label="Where the time went">
+      {lines.map(({ title, start, ms, tone }) => {
+        const left = Math.min(100, (100 * start) / total);
+        const width = Math.min(100 - left, (100 * ms) / total);
+        return (
+          <li key={`${title} ${start}`}>
+            <span class="term">
+              <Name of={title} />
+            </span>
+            <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+              {[25, 50, 75].map((x) => (
+                <line key={x} x1={x} x2={x} y2={10} />
+              ))}
+              <rect class={tone} x={left} width={Math.max(0.5, width)} height={10} />
+            </svg>
+            <span class="number">{milliseconds(ms)}</span>
+          </li>
+        );
+      })}
+      <li class="axis" aria-hidden="true">
+        {[0, 0.25, 0.5, 0.75, 1].map((part) => (
+          <small key={part}>{part === 0 ? "0" : milliseconds(part * total)}</small>
+        ))}
+      </li>
+    </ol>
   );
 }
 
-/** Less of the time than this needs no line of its own. */
+/** A wait needs a line of its own from this share of the time, and from some milliseconds. */
 const WORTH_A_LINE = 0.02;
+
+/** The router chooses no longer pause (docs/dispatch.md): the provider did. Milliseconds. */
+const OWN_PAUSE = 5_000;
+
+interface Part {
+  readonly title: string;
+  /** Milliseconds from the arrival. */
+  readonly start: number;
+  readonly ms: number;
+  readonly tone: string;
+}
+
+function partsOf({ calls, router_ms: router }: Decision, total: number): readonly Part[] {
+  const parts: Part[] = [];
+  let end = router ?? 0;
+  if (router !== null) parts.push({ title: "router", start: 0, ms: router, tone: "rest" });
+  const waitUntil = (start: number, title: (ms: number) => string): void => {
+    const ms = start - end;
+    // Starts are whole milliseconds.
+    if (ms >= Math.max(2, WORTH_A_LINE * total))
+      parts.push({ title: title(ms), start: end, ms, tone: "waiting" });
+  };
+  for (const [at, { endpoint, start_ms, duration_ms: ms, failure }] of calls.entries()) {
+    const isRetry = calls.slice(0, at).some((before) => before.endpoint === endpoint);
+    // Older records have no starts: their calls follow one another.
+    const start = start_ms ?? end;
+    waitUntil(start, (pause) =>
+      pause > OWN_PAUSE
+        ? `retry-after of ${endpoint}`
+        : isRetry
+          ? "pause before a retry"
+          : "waiting",
+    );
+    parts.push({
+      title: failure === null ? endpoint : `${endpoint}: ${humanise(failure)}`,
+      start,
+      ms,
+      tone: failure === null ? "a" : "stop",
+    });
+    end = Math.max(end, start + ms);
+  }
+  const isOld = calls.some(({ start_ms }) => start_ms === null);
+  waitUntil(total, () => (isOld ? "waiting, in all" : "after the last call"));
+  return parts;
+}
 
 function ChangesPanel({ decision }: { readonly decision: Decision }) {
   const { edits, stripped, dropped, change, ended } = decision;
@@ -263,17 +285,5 @@ export function List({ of }: { readonly of: readonly string[] }) {
         </li>
       ))}
     </ul>
-  );
-}
-
-function Command({ title, text }: { readonly title: string; readonly text: string }) {
-  return (
-    <div class="command">
-      <span>{title}</span>
-      <CopyButton text={text} />
-      <pre>
-        <Code of={text} />
-      </pre>
-    </div>
   );
 }

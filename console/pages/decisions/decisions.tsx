@@ -3,7 +3,7 @@ import { withQuery } from "../../api/client.ts";
 import type { DecisionLine, Summary } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { inWorkspaces, showsAll, workspaceShown } from "../../api/session-state.ts";
-import { Choice } from "../../components/form.tsx";
+import { Choice, Fold } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { numbers, Pager, Table, type Column } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
@@ -13,7 +13,7 @@ import { address, go, link, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { KeyName, titleOf, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
 import { PAGE_SIZE, useSearch } from "./use-search.ts";
-import { costOf, KINDS, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
+import { costOf, KINDS, limitName, OUTCOMES, resultOf, TERMINALS, toneOf } from "./wording.ts";
 
 const FILTERS = [
   "since",
@@ -89,11 +89,8 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
     replaceQuery({ ...filters, [name]: value });
   const names = useKeyNames();
   const any = FILTERS.some((name) => filters[name] !== "");
-  // On a narrow screen they would fill it, and the list would be below.
-  const [isOpen] = useState(() => any || matchMedia("(min-width: 40rem)").matches);
   return (
-    <details class="fold" open={isOpen}>
-      <summary>Filters</summary>
+    <Fold title="Filters" open={any}>
       <form
         class="filters"
         aria-label="Filter the decisions"
@@ -127,7 +124,7 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
           Clear
         </button>
       </form>
-    </details>
+    </Fold>
   );
 }
 
@@ -207,7 +204,7 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
           {data.length > 0 ? (
             <Table
               label="Decisions"
-              cards
+              cards="lines"
               columns={columnsOf(names)}
               rows={data}
               keyOf={({ id }) => id}
@@ -300,16 +297,16 @@ const COLUMNS: readonly Column<DecisionLine>[] = [
   { head: "Route", cell: ({ route }) => <Name of={route} /> },
   {
     head: "Endpoint, or why none",
-    cell: ({ endpoint, attempts, reason, policy }) =>
+    cell: ({ endpoint, attempts, reason, policy, limit }) =>
       endpoint === null ? (
         <>
-          <Code of={reason} />
+          <Code of={reason} />{" "}
           {policy === null ? null : (
             <small>
-              {" "}
               <Name of={policy} />
             </small>
           )}
+          {limit === null ? null : <small>{limitName(limit)}</small>}
         </>
       ) : (
         <>

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { call, withQuery } from "../../api/client.ts";
 import type { DecisionLine, DecisionList } from "../../api/types.ts";
-import { SHORTEST_POLL, whenSeen, type Resource } from "../../api/use-resource.ts";
+import { NOTHING, SHORTEST_POLL, whenSeen, type Resource } from "../../api/use-resource.ts";
 
 /** Decisions of a page. */
 export const PAGE_SIZE = 50;
@@ -35,9 +35,7 @@ export function useSearch(
   cursor: string | null,
 ): Resource<Found> {
   const [state, setState] = useState<Omit<Resource<Found>, "reload">>({
-    value: null,
-    failure: null,
-    etag: null,
+    ...NOTHING,
     loading: true,
   });
   const [turn, setTurn] = useState(0);
@@ -67,7 +65,7 @@ export function useSearch(
         next = result.value.next_cursor;
         const isOver = next === null || data.length >= PAGE_SIZE || calls === MOST_CALLS;
         const value = { data: [...data], nextCursor: next, searchedTo: result.value.searched_to };
-        setState({ value, failure: null, etag: null, loading: !isOver });
+        setState({ ...NOTHING, value, at: Date.now(), loading: !isOver });
         if (isOver && calls === 1 && cursor === null)
           timer = whenSeen(search, EVERY, controller.signal);
         if (isOver) return;

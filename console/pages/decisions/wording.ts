@@ -56,3 +56,7 @@ export function costOf({
 }: Pick<DecisionLine, "cost_usd" | "attempts" | "terminal">): string {
   return cost_usd === null && (attempts === 0 || terminal === null) ? ABSENT : dollars(cost_usd);
 }
+
+/** As in "usd/day of the key". */
+export const limitName = ({ subject, measure, per }: NonNullable<DecisionLine["limit"]>): string =>
+  humanise(`${measure}${per === null ? "" : `/${per}`} of the ${subject}`);

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../../api/client.ts";
 import type { CreatedKey, CreateKey } from "../../api/types.ts";
-import { session, showsAll } from "../../api/session-state.ts";
+import { showsAll, signedIn } from "../../api/session-state.ts";
 import { useAction } from "../../api/use-action.ts";
 import { Dialog } from "../../components/dialog.tsx";
 import { Choice, Field } from "../../components/form.tsx";
@@ -41,9 +41,9 @@ export function CreateKeyDialog(props: {
   const [days, setDays] = useState<string>(DAYS[0][0]);
   const [per, setPer] = useState<string>(PERIODS[0]);
   const [scopes, setScopes] = useState<readonly Scope[]>(["inference", "catalogue:read"]);
-  const current = session.value;
-  const workspaces = current?.signed_in === true && showsAll.value ? current.workspaces : [];
-  const [workspace, setWorkspace] = useState(current?.signed_in === true ? current.workspace : "");
+  const current = signedIn();
+  const workspaces = (showsAll.value ? current?.workspaces : undefined) ?? [];
+  const [workspace, setWorkspace] = useState(current?.workspace ?? "");
   const { busy, failure, run } = useAction<CreatedKey>(props.onDone);
   const known = [...useKeyNames().values()];
   const submit = (form: HTMLFormElement): void => {

@@ -219,7 +219,7 @@ function ofSecondChoices(summary: Summary): readonly Concern[] {
       text: (
         <a href={link(["decisions"], { route, since: "1" })}>
           <Name of={route} />: {whole(count)} of {counted(requests, "request")} answered
-          <ServedInstead route={route} /> since <Time at={from} short />
+          <ServedInstead route={route} since={from} />
         </a>
       ),
     }));

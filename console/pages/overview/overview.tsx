@@ -7,7 +7,7 @@ import { Figures, type FigureData } from "../../components/figure.tsx";
 import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded } from "../../components/panel.tsx";
 import { compact, dollars, milliseconds, share, whole } from "../../format/amounts.ts";
-import { Time } from "../../format/time.tsx";
+import { AsOf, Time } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
 import { FirstRequest } from "../connect/connect.tsx";
 import { soonEnd } from "../keys/expiry.ts";
@@ -23,7 +23,7 @@ import {
 } from "../window.ts";
 import { AttentionPanel } from "./attention.tsx";
 import { HealthPanel, ServerPanel } from "./health.tsx";
-import { failedOf, TrafficCharts } from "./traffic-charts.tsx";
+import { failedOf, stoppedOf, TrafficCharts } from "./traffic-charts.tsx";
 import { VerdictsPanel } from "./verdicts.tsx";
 import { TrafficTable } from "./traffic-table.tsx";
 
@@ -77,6 +77,7 @@ export function OverviewPage() {
               first request at <Time at={span.first * 1_000} short />
             </small>
           )}
+          <AsOf at={summary.at} />
           <Segments
             label="Time span"
             value={window.name}
@@ -134,8 +135,6 @@ function NoTraffic() {
     </Empty>
   );
 }
-
-const stoppedOf = ({ denied, refused }: Summary["totals"]): number => denied + refused;
 
 function Totals({
   summary,

@@ -1,11 +1,15 @@
 import type { Summary } from "../../api/types.ts";
-import { Chart } from "../../components/chart.tsx";
+import { Chart, type Series, type SeriesTone } from "../../components/chart.tsx";
 import { Panel } from "../../components/panel.tsx";
+import type { Measure } from "../../format/amounts.ts";
 import { courseOf, isRunning, type Window } from "../window.ts";
 
 type Group = Summary["groups"][number];
 
 export const failedOf = ({ ended }: Pick<Group, "ended">): number => ended?.terminals.failed ?? 0;
+
+export const stoppedOf = ({ denied, refused }: Pick<Group, "denied" | "refused">): number =>
+  denied + refused;
 
 /** Requests, latency and tokens over the window, by its unit. */
 export function TrafficCharts({
@@ -24,61 +28,46 @@ export function TrafficCharts({
     valuesOf(({ ended }) => ended?.latency_ms.total[name] ?? null, null);
   const tokens = (name: "input" | "output") => counts(({ ended }) => ended?.tokens[name] ?? 0);
   const each = { minute: "by minute", hour: "by hour", day: "by day, in UTC" }[unit];
+  const panelOf = (
+    title: string,
+    kind: "bars" | "lines",
+    measure: Measure,
+    series: readonly (readonly [title: string, tone: SeriesTone, values: Series["values"]])[],
+  ) => (
+    <Panel
+      title={`${title} ${each}`}
+      aside={running ? <small>the last {unit} so far</small> : undefined}
+    >
+      <Chart
+        title={title}
+        times={times}
+        kind={kind}
+        running={running}
+        measure={measure}
+        series={series.map(([name, tone, values]) => ({ title: name, tone, values }))}
+      />
+    </Panel>
+  );
   return (
     <>
-      <Panel
-        title={`Requests ${each}`}
-        aside={running ? <small>the last {unit} so far</small> : null}
-      >
-        <Chart
-          title="Requests"
-          times={times}
-          kind="bars"
-          running={running}
-          measure="count"
-          series={[
-            { title: "Failed", tone: "stop", values: counts(failedOf) },
-            {
-              title: "Denied or refused",
-              tone: "widen",
-              values: counts(({ denied, refused }) => denied + refused),
-            },
-            {
-              title: "Served",
-              tone: "a",
-              values: counts((one) =>
-                Math.max(0, one.requests - one.denied - one.refused - failedOf(one)),
-              ),
-            },
-          ]}
-        />
-      </Panel>
+      {panelOf("Requests", "bars", "count", [
+        ["Failed", "stop", counts(failedOf)],
+        ["Denied or refused", "widen", counts(stoppedOf)],
+        [
+          "Served",
+          "a",
+          counts((one) => Math.max(0, one.requests - stoppedOf(one) - failedOf(one))),
+        ],
+      ])}
       <div class="columns">
-        <Panel title={`Latency ${each}`}>
-          <Chart
-            title="Latency"
-            times={times}
-            kind="lines"
-            measure="milliseconds"
-            series={[
-              { title: "Median", tone: "a", values: percentiles("p50") },
-              { title: "p95", tone: "c", values: percentiles("p95") },
-            ]}
-          />
-        </Panel>
-        <Panel title={`Tokens ${each}`}>
-          <Chart
-            title="Tokens"
-            times={times}
-            kind="bars"
-            running={running}
-            measure="count"
-            series={[
-              { title: "In", tone: "a", values: tokens("input") },
-              { title: "Out", tone: "b", values: tokens("output") },
-            ]}
-          />
-        </Panel>
+        {panelOf("Latency", "lines", "milliseconds", [
+          ["Median", "a", percentiles("p50")],
+          ["p95", "c", percentiles("p95")],
+        ])}
+        {panelOf("Tokens", "bars", "count", [
+          ["In", "a", tokens("input")],
+          ["Out", "b", tokens("output")],
+        ])}
       </div>
     </>
   );

@@ -12,6 +12,7 @@ import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { secondChoices } from "../second-choice.tsx";
+import { stoppedOf } from "./traffic-charts.tsx";
 import type { Window } from "../window.ts";
 
 const DIMENSIONS = [
@@ -48,7 +49,7 @@ export function TrafficTable({ window }: { readonly window: Window }) {
 
 const MEASURED: readonly Column<Measures>[] = [
   numbers("Requests", ({ requests }) => whole(requests)),
-  numbers("Denied or refused", ({ denied, refused }) => whole(denied + refused)),
+  numbers("Denied or refused", (each) => whole(stoppedOf(each))),
   numbers("Failed", ({ ended }) => whole(ended?.terminals.failed)),
   numbers("Second choice", (each) => whole(secondChoices(each))),
   numbers("Fallbacks", ({ ended }) => whole(ended?.fallbacks)),
@@ -69,7 +70,6 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
   });
   const resource = useResource<Summary>(path, 30_000);
   const title = [...DIMENSIONS, WORKSPACE].find(([value]) => value === dimension)?.[1] ?? dimension;
-  const canFilter = dimension !== "operation";
   return (
     <Loaded of={resource} lines={6}>
       {({ groups, truncated }) =>
@@ -87,19 +87,12 @@ function Rows({ dimension, window }: { readonly dimension: string; readonly wind
                   cell: ({ group }) => {
                     const name = groupLabel(group, dimension);
                     if (name === null) return <small>none</small>;
-
-                    return canFilter ? (
-                      <a
-                        href={
-                          dimension === "workspace"
-                            ? link([], { workspace: name })
-                            : link(["decisions"], { [dimension]: name })
-                        }
-                      >
+                    if (dimension === "operation") return <Name of={name} />;
+                    const isPage = dimension === "workspace";
+                    return (
+                      <a href={link(isPage ? [] : ["decisions"], { [dimension]: name })}>
                         <Name of={name} />
                       </a>
-                    ) : (
-                      <Name of={name} />
                     );
                   },
                 },

@@ -5,7 +5,7 @@ import {
   inEveryWorkspace,
   mayApprove,
   mayManagePolicies,
-  session,
+  signedIn,
 } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Loaded, Panel } from "../../components/panel.tsx";
@@ -114,8 +114,7 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
 
 /** Why there is no button, for somebody who may change policies elsewhere. */
 function NotManagedHere() {
-  const current = session.value;
-  if (current?.signed_in !== true || current.policies !== null) return null;
+  if (signedIn()?.policies !== null) return null;
   return (
     <p class="hint">
       Workspaces of this session do not manage policies (<code>policies.managed_by</code> in
@@ -215,11 +214,11 @@ type MissingName = NonNullable<Policy["missing"]>[number]["requirement"];
 
 /** True if the person who is signed in made the approval. */
 function isMine({ person, key_id }: Policy["approvals"][number]["by"]): boolean {
-  const current = session.value;
-  if (current?.signed_in !== true) return false;
-  return person === undefined
-    ? key_id === current.person.key
-    : person.subject === current.person.subject;
+  const own = signedIn()?.person;
+  return (
+    own !== undefined &&
+    (person === undefined ? key_id === own.key : person.subject === own.subject)
+  );
 }
 
 /** Requests that the enforced revision denied in the last 24 hours, and why. */

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Panel } from "../../components/panel.tsx";
 import { Field } from "../../components/form.tsx";
-import { Name } from "../../components/text.tsx";
+import { Command, Name } from "../../components/text.tsx";
 
 /** Bytes; a report of a million classes has some 20 MB. */
 const LARGEST = 200_000_000;
@@ -35,10 +35,10 @@ export function ReportPage() {
         <h1>Simulation report</h1>
       </div>
       <Panel title="Open a report">
-        <p>
-          An artefact of CI, or of <code>signalbox simulate main --format json=report.json</code>
-        </p>
-        <Field label="report.json" hint="It stays in this browser; nothing is sent.">
+        <Field
+          label="report.json"
+          hint="Choose the file or drop it here. It stays in this browser; nothing is sent."
+        >
           <input
             type="file"
             accept=".json,application/json"
@@ -52,6 +52,12 @@ export function ReportPage() {
           <p class="notice stop" role="alert">
             {problem}
           </p>
+        )}
+        {name !== null ? null : (
+          <Command
+            title="An artefact of CI, or made in the folder of routes.yaml"
+            text="signalbox simulate main --format json=report.json"
+          />
         )}
         {name === null ? null : (
           <div class="actions" role="status">

@@ -59,11 +59,20 @@ function readReport(text: string): SimulationReport | string {
     : "The file is no simulation report. Open the file that signalbox simulate --format json wrote.";
 }
 
+/** Those of the console, in its width. */
+const TYPEFACES = `
+.page { max-width: none; padding: 0; font-family: var(--sans) }
+h1, h2, .verdict strong { font-family: inherit }
+h1 { font-size: 1.4rem }
+h2 { font-size: 1.2rem }
+code { font-family: var(--mono) }`;
+
 /** The style of a page of its own, for a part of this one. The palette is this page's. */
 function styleSheet(): CSSStyleSheet {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(
-    PAGE_STYLE.replaceAll(/^( *)html \{/gm, "$1:host {").replaceAll(/^( *)body \{/gm, "$1.page {"),
+    PAGE_STYLE.replaceAll(/^( *)html \{/gm, "$1:host {").replaceAll(/^( *)body \{/gm, "$1.page {") +
+      TYPEFACES,
   );
   return sheet;
 }

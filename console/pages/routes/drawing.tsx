@@ -2,21 +2,19 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { compact } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 
-/** A box: a workspace, a route or an endpoint, in the columns 0, 1 and 2. */
-export interface DrawnNode {
-  readonly column: 0 | 1 | 2;
+/** A box: a workspace, a route or an endpoint. */
+interface DrawnNode {
   readonly id: string;
   readonly detail: string;
-  /** Of the last 24 hours; `null` where they are not known. */
-  readonly requests: number | null;
-  /** Health of an endpoint; `null` for other nodes, and where it is not known. */
-  readonly isWell: boolean | null;
-  readonly isFaint: boolean;
+  /** Of the last 24 hours; absent where they are not known. */
+  readonly requests?: number;
+  /** Health of an endpoint; absent for other nodes, `null` where it is not known. */
+  readonly isWell?: boolean | null;
+  readonly isFaint?: boolean;
 }
 
 /** A line to a node of the next column. */
-export interface DrawnEdge {
-  readonly column: 0 | 1;
+interface DrawnEdge {
   readonly from: string;
   readonly to: string;
   readonly look: "open" | "shut" | "faint";
@@ -38,32 +36,38 @@ const CHARACTER = { title: 7.4, detail: 6 };
 const THINNEST = 1.2;
 const THICKEST = 9;
 
+export interface Graph {
+  /** Workspaces, routes and endpoints. */
+  readonly columns: readonly [readonly DrawnNode[], readonly DrawnNode[], readonly DrawnNode[]];
+  /** From the first column to the second, and from there to the third. */
+  readonly edges: readonly [readonly DrawnEdge[], readonly DrawnEdge[]];
+}
+
 /** Workspaces, routes and endpoints, joined where requests may go; as thick as the traffic. */
-export function Drawing({
-  nodes,
-  edges,
-}: {
-  readonly nodes: readonly DrawnNode[];
-  readonly edges: readonly DrawnEdge[];
-}) {
+export function Drawing({ of: { columns, edges } }: { readonly of: Graph }) {
   const [hovered, setHovered] = useState<string | null>(null);
   const container = useRef<HTMLDivElement>(null);
   const width = useWidth(container);
-  const columns = ([0, 1, 2] as const).map((column) =>
-    nodes.filter((node) => node.column === column),
-  );
   const height = Math.max(1, ...columns.map(({ length }) => length)) * (NODE.height + NODE.gap);
-  const middles = new Map(
-    columns.flatMap((inColumn) =>
-      inColumn.map((node, at) => [keyOf(node), ((at + 0.5) * height) / inColumn.length] as const),
+  const middles = new Map<string, number>(
+    columns.flatMap((nodes, column) =>
+      nodes.map(({ id }, at) => [`${column} ${id}`, ((at + 0.5) * height) / nodes.length] as const),
     ),
   );
-  const most = Math.max(1, ...edges.map(({ requests }) => requests));
-  const lit = hovered === null ? null : connected(hovered, edges);
+  const lines = edges.flatMap((each, column) =>
+    each.map(({ from, to, ...edge }) => ({
+      ...edge,
+      start: column,
+      from: `${column} ${from}`,
+      to: `${column + 1} ${to}`,
+    })),
+  );
+  const most = Math.max(1, ...lines.map(({ requests }) => requests));
+  const lit = hovered === null ? null : connected(hovered, lines);
   const dimmed = (...keys: readonly string[]): string =>
     lit === null || keys.every((key) => lit.has(key)) ? "" : " dim";
-  const columnOf = (column: 0 | 1 | 2) => {
-    const [begin, share] = COLUMNS[column];
+  const columnOf = (column: number) => {
+    const [begin, share] = COLUMNS[column] ?? COLUMNS[0];
     return { x: Math.round(begin * width), width: Math.round(share * width) };
   };
   return (
@@ -81,56 +85,55 @@ export function Drawing({
         role="img"
         aria-label="The table below has the same"
       >
-        {edges.map((edge) => {
-          const [from, to] = endsOf(edge);
-          const [start, end] = [columnOf(edge.column), columnOf(edge.column === 0 ? 1 : 2)];
-          const [x, y] = [start.x + start.width, middles.get(from) ?? 0];
-          const half = (x + end.x) / 2;
+        {lines.map(({ start, from, to, look, requests }) => {
+          const [left, right] = [columnOf(start), columnOf(start + 1)];
+          const [x, y] = [left.x + left.width, middles.get(from) ?? 0];
+          const half = (x + right.x) / 2;
           const goal = middles.get(to) ?? 0;
-          const thickness = (THICKEST - THINNEST) * Math.sqrt(edge.requests / most);
+          const thickness = (THICKEST - THINNEST) * Math.sqrt(requests / most);
           return (
             <path
               key={`${from} ${to}`}
-              class={`${edge.look}${dimmed(from, to)}`}
+              class={`${look}${dimmed(from, to)}`}
               stroke-width={THINNEST + thickness}
-              d={`M${x} ${y}C${half} ${y} ${half} ${goal} ${end.x} ${goal}`}
+              d={`M${x} ${y}C${half} ${y} ${half} ${goal} ${right.x} ${goal}`}
             />
           );
         })}
-        {nodes.map((node) => (
-          <Node
-            key={keyOf(node)}
-            node={node}
-            {...columnOf(node.column)}
-            top={(middles.get(keyOf(node)) ?? 0) - NODE.height / 2}
-            look={dimmed(keyOf(node))}
-            onHover={(isInside) => setHovered(isInside ? keyOf(node) : null)}
-          />
-        ))}
+        {columns.flatMap((nodes, column) =>
+          nodes.map((node) => {
+            const key = `${column} ${node.id}`;
+            return (
+              <Node
+                key={key}
+                node={node}
+                {...columnOf(column)}
+                top={(middles.get(key) ?? 0) - NODE.height / 2}
+                look={dimmed(key)}
+                onHover={(isInside) => setHovered(isInside ? key : null)}
+              />
+            );
+          }),
+        )}
       </svg>
     </div>
   );
 }
 
-const keyOf = ({ column, id }: Pick<DrawnNode, "column" | "id">): string => `${column} ${id}`;
-
-const endsOf = ({ column, from, to }: DrawnEdge): readonly [from: string, to: string] => [
-  `${column} ${from}`,
-  `${column + 1} ${to}`,
-];
-
 /** The node, and all that lead to it or that it leads to. */
-function connected(start: string, edges: readonly DrawnEdge[]): ReadonlySet<string> {
-  const ends = edges.map(endsOf);
-  const reached = (from: 0 | 1): readonly string[] => {
+function connected(
+  start: string,
+  edges: readonly Pick<DrawnEdge, "from" | "to">[],
+): ReadonlySet<string> {
+  const reached = (from: "from" | "to", to: "from" | "to"): readonly string[] => {
     const found = new Set([start]);
     // Two steps: there are three columns.
     for (const _ of COLUMNS.slice(1)) {
-      for (const pair of ends) if (found.has(pair[from])) found.add(pair[from === 0 ? 1 : 0]);
+      for (const edge of edges) if (found.has(edge[from])) found.add(edge[to]);
     }
     return [...found];
   };
-  return new Set([...reached(0), ...reached(1)]);
+  return new Set([...reached("from", "to"), ...reached("to", "from")]);
 }
 
 /** Pixels inside the element, followed. */
@@ -149,7 +152,7 @@ function useWidth(element: { readonly current: HTMLElement | null }): number {
 }
 
 function Node({
-  node: { id, detail, requests, isWell, isFaint },
+  node: { id, detail, requests = 0, isWell = null, isFaint = false },
   x,
   width,
   top,
@@ -163,7 +166,7 @@ function Node({
   readonly look: string;
   readonly onHover: (isInside: boolean) => void;
 }) {
-  const count = requests === null || requests === 0 ? "" : compact(requests);
+  const count = requests === 0 ? "" : compact(requests);
   const room = width - 26;
   return (
     <g

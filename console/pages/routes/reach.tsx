@@ -1,14 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, withQuery, type Failure } from "../../api/client.ts";
-import { hasScope, inWorkspaces, session } from "../../api/session-state.ts";
+import { hasScope, inWorkspaces, signedIn } from "../../api/session-state.ts";
 import type { EndpointHealth, Health, Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { ErrorBox, Panel } from "../../components/panel.tsx";
 import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { counted, humanise, whole } from "../../format/amounts.ts";
+import { AsOf } from "../../format/time.tsx";
 import { link } from "../../router.ts";
-import { Drawing, type DrawnEdge, type DrawnNode } from "./drawing.tsx";
+import { Drawing, type Graph } from "./drawing.tsx";
 import { useTraffic, type Traffic } from "./traffic.ts";
 
 interface Line {
@@ -20,9 +21,7 @@ interface Line {
 
 /** Which workspace reaches which region: every workspace of the session, one after the other. */
 export function ReachPanel() {
-  const current = session.value;
-  const workspaces = current?.signed_in === true ? current.workspaces : [];
-  const lines = useReach(workspaces);
+  const lines = useReach(signedIn()?.workspaces ?? []);
   const health = useResource<Health>(
     hasScope("governance:read") ? withQuery("/v1/health", inWorkspaces()) : null,
     30_000,
@@ -70,8 +69,8 @@ export function ReachPanel() {
   ];
   return (
     <>
-      <Panel title="Who may reach what">
-        <Drawing {...graphOf(lines, endpoints, traffic)} />
+      <Panel title="Who may reach what" aside={<AsOf at={traffic.at} />}>
+        <Drawing of={graphOf(lines, endpoints, traffic)} />
         <p class="hint">
           A line is where a plain request of this session may go, as thick as the requests of the
           last 24 hours (to endpoints an estimate); a dashed one is shut by an approval or a policy.
@@ -102,7 +101,7 @@ function graphOf(
   lines: readonly Line[],
   endpoints: readonly EndpointHealth[],
   traffic: Traffic,
-): { readonly nodes: readonly DrawnNode[]; readonly edges: readonly DrawnEdge[] } {
+): Graph {
   const countOf = (name: string): number => traffic.requests.get(name) ?? 0;
   const known = [
     ...new Set(lines.flatMap(({ models }) => (models ?? []).map(({ id }) => id))),
@@ -112,7 +111,6 @@ function graphOf(
     (models ?? [])
       .filter(({ id }) => drawn.has(id))
       .map(({ id, available }) => ({
-        column: 0 as const,
         from: workspace,
         to: id,
         look: available ? ("open" as const) : ("shut" as const),
@@ -123,40 +121,37 @@ function graphOf(
     routes
       .filter((route) => drawn.has(route))
       .map((route) => ({
-        column: 1 as const,
         from: route,
         to: id,
         look: "open" as const,
         requests: traffic.calls.get(`${route} ${id}`) ?? 0,
       })),
   );
-  const plain = { requests: null, isWell: null, isFaint: false };
-  const nodes = [
-    ...lines.map(({ workspace, models }) => ({
-      ...plain,
-      column: 0 as const,
-      id: workspace,
-      detail: models === null ? "…" : counted(models.length, "route"),
-    })),
-    ...[...drawn].map((id) => ({
-      ...plain,
-      column: 1 as const,
-      id,
-      detail: counted(approvals.filter(({ to }) => to === id).length, "workspace"),
-      requests: countOf(id),
-      isFaint: !approvals.some(({ to, look }) => to === id && look === "open"),
-    })),
-    ...endpoints
-      .filter(({ routes }) => routes.some((route) => drawn.has(route)))
-      .map(({ id, provider, region, state }) => ({
-        ...plain,
-        column: 2 as const,
+  return {
+    columns: [
+      lines.map(({ workspace, models }) => ({
+        id: workspace,
+        detail: models === null ? "loading" : counted(models.length, "route"),
+      })),
+      [...drawn].map((id) => ({
+        id,
+        detail: counted(approvals.filter(({ to }) => to === id).length, "workspace"),
+        requests: countOf(id),
+        isFaint: !approvals.some(({ to, look }) => to === id && look === "open"),
+      })),
+      // In the order of the routes that are drawn, and of the endpoints in each.
+      [
+        ...new Set(
+          [...drawn].flatMap((route) => endpoints.filter(({ routes }) => routes.includes(route))),
+        ),
+      ].map(({ id, provider, region, state }) => ({
         id,
         detail: [provider, region, ...(state === "healthy" ? [] : [humanise(state)])].join(" · "),
         isWell: state === "healthy",
       })),
-  ];
-  return { nodes, edges: [...approvals, ...calls] };
+    ],
+    edges: [approvals, calls],
+  };
 }
 
 function Reaching({

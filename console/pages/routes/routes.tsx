@@ -1,15 +1,16 @@
 import { useState } from "preact/hooks";
-import { hasScope, session, showsAll } from "../../api/session-state.ts";
+import { hasScope, showsAll, signedIn } from "../../api/session-state.ts";
 import type { Health, Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
-import { Choice } from "../../components/form.tsx";
+import { Choice, Fold } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
 import { numbers, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { counted, humanise } from "../../format/amounts.ts";
+import { AsOf } from "../../format/time.tsx";
 import { printable } from "../../format/printable.ts";
 import { address, replaceQuery } from "../../router.ts";
-import { Drawing, type DrawnEdge, type DrawnNode } from "./drawing.tsx";
+import { Drawing, type Graph } from "./drawing.tsx";
 import { ReachPanel } from "./reach.tsx";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
 import { SimulateForm } from "./simulate-form.tsx";
@@ -74,24 +75,26 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
   const regions = [
     ...new Set(routes.flatMap(({ endpoints }) => (endpoints ?? []).map((each) => each.region))),
   ].toSorted();
-  const current = session.value;
-  const workspace = current?.signed_in === true ? current.workspace : "";
+  const workspace = signedIn()?.workspace ?? "";
   return (
     <>
       <Panel
         title="Who may reach what"
         aside={
-          <Choice
-            label="Region"
-            value={region}
-            options={[["", "every region"], ...regions]}
-            onChange={(value) => replaceQuery({ region: value })}
-          />
+          <span class="actions">
+            <AsOf at={traffic.at} />
+            <Choice
+              label="Region"
+              value={region}
+              options={[["", "every region"], ...regions]}
+              onChange={(value) => replaceQuery({ region: value })}
+            />
+          </span>
         }
       >
         <Reach routes={routes} region={region} />
         <ErrorBox failure={failure} />
-        <Drawing {...graphOf(workspace, routes, region, plain, traffic, states)} />
+        <Drawing of={graphOf(workspace, routes, region, plain, traffic, states)} />
         <p class="hint">
           A line is where a plain request of this session may go now, as thick as the requests of
           the last 24 hours (to endpoints an estimate); a dashed one is shut by an approval or a
@@ -104,7 +107,9 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
         ) : null}
       </Panel>
       <Panel title="Endpoints of the routes">
-        <EndpointTable routes={routes} region={region} plain={plain} />
+        <Fold title={counted(routes.flatMap((each) => each.endpoints ?? []).length, "endpoint")}>
+          <EndpointTable routes={routes} region={region} plain={plain} />
+        </Fold>
       </Panel>
       <SimulateForm models={models} />
     </>
@@ -119,7 +124,7 @@ function graphOf(
   plain: ReadonlySet<string>,
   traffic: Traffic,
   states: ReadonlyMap<string, string>,
-): { readonly nodes: readonly DrawnNode[]; readonly edges: readonly DrawnEdge[] } {
+): Graph {
   const leads = (endpoint: RouteEndpoint): boolean =>
     endpoint.inPlan && (region === "" || endpoint.region === region);
   const reached = new Set<string>();
@@ -132,17 +137,9 @@ function graphOf(
   }
   const isOpen = ({ endpoints: known }: RouteFacts): boolean => known?.some(leads) ?? true;
   const countOf = (route: string): number => traffic.requests.get(route) ?? 0;
-  const nodes = [
-    {
-      column: 0 as const,
-      id: workspace,
-      detail: "workspace",
-      requests: null,
-      isWell: null,
-      isFaint: false,
-    },
-    ...routes.map((route) => ({
-      column: 1 as const,
+  const columns = [
+    [{ id: workspace, detail: "workspace" }],
+    routes.map((route) => ({
       id: route.model.id,
       detail:
         route.endpoints === null
@@ -151,10 +148,9 @@ function graphOf(
             ? route.model.regions.join(", ")
             : (route.model.denial?.reason_code ?? "denied"),
       requests: countOf(route.model.id),
-      isWell: null,
       isFaint: !isOpen(route),
     })),
-    ...[...endpoints.values()].map((endpoint) => {
+    [...endpoints.values()].map((endpoint) => {
       const state = states.get(endpoint.id) ?? endpoint.health;
       const isWell = state === null ? null : state === "healthy";
       const details = [
@@ -165,36 +161,34 @@ function graphOf(
         priceOf(endpoint),
       ];
       return {
-        column: 2 as const,
         id: endpoint.id,
         detail: details.join(" · "),
-        requests: null,
         isWell,
         isFaint: !reached.has(endpoint.id),
       };
     }),
-  ];
-  const edges = routes.flatMap((route): readonly DrawnEdge[] => [
-    {
-      column: 0,
+  ] as const;
+  const edges = [
+    routes.map((route) => ({
       from: workspace,
       to: route.model.id,
-      look: isOpen(route) ? "open" : "shut",
+      look: isOpen(route) ? ("open" as const) : ("shut" as const),
       requests: countOf(route.model.id),
-    },
-    ...(route.endpoints ?? []).map((endpoint) => ({
-      column: 1 as const,
-      from: route.model.id,
-      to: endpoint.id,
-      look: leads(endpoint)
-        ? ("open" as const)
-        : endpoint.inPlan
-          ? ("faint" as const)
-          : ("shut" as const),
-      requests: traffic.calls.get(`${route.model.id} ${endpoint.id}`) ?? 0,
     })),
-  ]);
-  return { nodes, edges };
+    routes.flatMap(({ model: { id: from }, endpoints: known }) =>
+      (known ?? []).map((endpoint) => ({
+        from,
+        to: endpoint.id,
+        look: leads(endpoint)
+          ? ("open" as const)
+          : endpoint.inPlan
+            ? ("faint" as const)
+            : ("shut" as const),
+        requests: traffic.calls.get(`${from} ${endpoint.id}`) ?? 0,
+      })),
+    ),
+  ] as const;
+  return { columns, edges };
 }
 
 /** The answer to "who may reach the US?" in a sentence. */

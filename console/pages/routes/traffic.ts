@@ -10,6 +10,8 @@ export interface Traffic {
   readonly requests: ReadonlyMap<string, number>;
   /** By `route endpoint`, an estimate: see {@link estimate}. */
   readonly calls: ReadonlyMap<string, number>;
+  /** When the numbers came, milliseconds since the epoch. */
+  readonly at: number | null;
 }
 
 interface Line {
@@ -52,7 +54,7 @@ export function useTraffic(lines: readonly Line[]): Traffic {
     named(byModel.value, ["route", "model"]),
     named(byLocation.value, ["provider", "region", "model"]),
   );
-  return { requests, calls };
+  return { requests, calls, at: byRoute.at };
 }
 
 /** Enough for the sums to settle: the drawing shows widths, not numbers. */

@@ -1,7 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
-import { call, withQuery } from "../../api/client.ts";
-import { inEveryWorkspace, inWorkspaces } from "../../api/session-state.ts";
-import type { Budget, Decision, DecisionLine, DecisionList } from "../../api/types.ts";
+import { withQuery } from "../../api/client.ts";
+import { inWorkspaces } from "../../api/session-state.ts";
+import type { Budget, DecisionLine, DecisionList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
@@ -12,8 +11,7 @@ const MOST = 100;
 export type RefusedBy = (budget: Budget) => readonly DecisionLine[];
 
 /**
- * The requests that each budget refused in its window, the newest first. Lists of decisions have no
- * limit, so that of the newest decision stands for all of its key.
+ * The requests that each budget refused in its window, the newest first.
  *
  * @param start of the search, RFC 3339; `null`: no budget refused a request.
  */
@@ -34,34 +32,15 @@ export function useRefusedBy(start: string | null): RefusedBy {
   ]
     .flatMap(({ value }) => value?.data ?? [])
     .toSorted((left, right) => right.at.localeCompare(left.at));
-  const byKey = Map.groupBy(lines, ({ workspace, key }) => `${workspace} ${key}`);
-  const newest = [...byKey.values()].flatMap(([line]) => line?.id ?? []);
-  const [decisions, setDecisions] = useState<readonly Decision[]>([]);
-  useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
-    void Promise.all(
-      newest.map((id) =>
-        call<Decision>(withQuery(`/v1/decisions/${id}`, inEveryWorkspace()), { signal }),
-      ),
-    ).then((results) => {
-      if (!signal.aborted)
-        setDecisions(results.flatMap((result) => (result.ok ? result.value : [])));
-    });
-    return () => controller.abort();
-  }, [newest.join(" ")]);
-  return (budget) =>
-    decisions
-      .filter((decision) => isRefusalBy(budget, decision))
-      .flatMap(({ workspace, key }) => byKey.get(`${workspace} ${key}`) ?? [])
-      .filter(({ at }) => Date.parse(at) >= Date.parse(budget.window_start));
+  return (budget) => lines.filter((line) => isRefusalBy(budget, line));
 }
 
-const isRefusalBy = (budget: Budget, { workspace, key, limit }: Decision): boolean =>
+const isRefusalBy = (budget: Budget, { at, workspace, key, limit }: DecisionLine): boolean =>
   limit?.measure === "usd" &&
   workspace === budget.workspace &&
   `usd/${limit.per}` === budget.name &&
-  (limit.subject === "key" ? key : null) === budget.key;
+  (limit.subject === "key" ? key : null) === budget.key &&
+  Date.parse(at) >= Date.parse(budget.window_start);
 
 /** How many, since when, and the last; a spent budget refuses where none is known. */
 export function RefusedTimes({ of }: { readonly of: readonly DecisionLine[] }) {

@@ -11,7 +11,7 @@ import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { ABSENT, compact, counted, dollars, share, whole } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
-import { dayOfUtc } from "../../format/time.tsx";
+import { AsOf, dayOfUtc } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import {
@@ -77,12 +77,15 @@ export function SpendPage() {
     <>
       <div class="title">
         <h1>Spend</h1>
-        <Segments
-          label="Time span"
-          value={chosen.name}
-          options={WINDOWS}
-          onChange={(value) => replaceQuery({ window: value, by: by.join(",") })}
-        />
+        <span class="actions">
+          <AsOf at={resource.at} />
+          <Segments
+            label="Time span"
+            value={chosen.name}
+            options={WINDOWS}
+            onChange={(value) => replaceQuery({ window: value, by: by.join(",") })}
+          />
+        </span>
       </div>
       <Loaded of={resource} lines={10}>
         {(spend) => (

@@ -1,6 +1,6 @@
-import type { Spend } from "../../../console/api/types.ts";
+import type { Spend, Summary } from "../../../console/api/types.ts";
 import type { Answers } from "../fake-server.ts";
-import { decisionList, decisionOf } from "./decisions.ts";
+import { decisionLine, decisionList, decisionOf, SECOND, WAITED } from "./decisions.ts";
 import {
   BEFORE,
   HEALTH,
@@ -34,12 +34,27 @@ const smaller = (group: Spend["groups"][number]): Spend["groups"][number] => ({
   cost_usd: group.cost_usd === null ? null : group.cost_usd * 0.86,
 });
 
+/** Of the last hour, whose last minutes the second choice of a route answered. */
+const servedBySecond = (hour: Summary): Summary => ({
+  ...hour,
+  groups: hour.groups.map((group, at) => ({
+    ...group,
+    group: { ...group.group, route: SECOND.route },
+    ...(group.ended !== null && {
+      ended: { ...group.ended, second_choice: { total: at < 46 ? 0 : 3, reasons: {} } },
+    }),
+  })),
+});
+
 /** Every page has something to show with these. */
 export const ALL: Answers = {
   "GET /v1/health": { body: HEALTH },
   "GET /status": { body: STATUS },
   "GET /v1/governance/summary": ({ query }) => ({
-    body: summary(query.get("group_by"), SHADOWS, query.has("end") ? BEFORE : STOPPED),
+    body:
+      query.get("group_by") === "minute,route"
+        ? servedBySecond(summary("minute,route", SHADOWS))
+        : summary(query.get("group_by"), SHADOWS, query.has("end") ? BEFORE : STOPPED),
   }),
   "GET /v1/spend": ({ query }) => {
     const [start, end] = [query.get("start"), query.get("end")];
@@ -59,7 +74,12 @@ export const ALL: Answers = {
           : { ...body, groups: body.groups.map(smaller) },
     };
   },
-  "GET /v1/decisions": { body: decisionList(24) },
+  "GET /v1/decisions": ({ query }) => ({
+    body:
+      query.get("route") === SECOND.route
+        ? { ...decisionList(1), data: [decisionLine(0, { ...SECOND, object: "decision" })] }
+        : decisionList(24),
+  }),
   "GET /v1/decisions/*": decisionOf,
   "GET /v1/policies": { body: POLICIES },
   "GET /v1/policies/tool-approval": { body: POLICY, headers: { etag: POLICY.etag } },
@@ -98,6 +118,7 @@ export const PAGES = [
   ["decisions", "#/decisions", "24 decisions, page 1"],
   ["decision", "#/decisions/req_01a20b4bce6f69705078dac708bbe749", "Repeat the decision"],
   ["refused", "#/decisions/req_refused", "Why it was refused"],
+  ["waited", `#/decisions/${WAITED.id}`, "Repeat the decision"],
   ["policies", "#/policies", "Figures are of the last 24 hours"],
   ["policy", "#/policies/tool-approval", "Example requests"],
   ["spend", "#/spend?by=day", "Budgets"],

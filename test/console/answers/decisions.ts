@@ -311,13 +311,32 @@ export const REFUSED: Decision = {
   },
 };
 
-/** A call, and after a pause of 20 seconds another one. */
-export const WAITED: Decision = { ...DECISION, total_ms: 21_900 };
+/** Two calls of one endpoint, and the provider's `retry-after` of 20 seconds between them. */
+export const WAITED: Decision = {
+  ...DECISION,
+  id: "req_waited",
+  total_ms: 21_900,
+  calls: DECISION.calls.map((each, at) => ({
+    ...each,
+    endpoint: "gpt-5-eu",
+    start_ms: at === 0 ? 2 : 20_216,
+  })),
+};
+
+/** Answered by another endpoint than the route's first choice. */
+export const SECOND: Decision = {
+  ...DECISION,
+  id: "req_second",
+  route: "chat-small",
+  endpoint: "mistral-small-eu",
+  skipped: [{ endpoint: "gpt-5-mini-eu", reason: "ejected" }],
+  second_choice: "ejected",
+};
+
+const BY_ID = new Map([REFUSED, WAITED, SECOND].map((each) => [each.id, each]));
 
 export const decisionOf = ({ path }: { readonly path: string }): { readonly body: object } => ({
   body: path.endsWith("/explanation")
     ? EXPLANATION
-    : path.endsWith(REFUSED.id)
-      ? REFUSED
-      : DECISION,
+    : (BY_ID.get(path.split("/").at(-1) ?? "") ?? DECISION),
 });
