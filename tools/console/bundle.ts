@@ -23,6 +23,7 @@ export async function buildConsole(folder: string): Promise<void> {
     input: { console: join(SOURCE, "main.tsx") },
     cwd: ROOT,
     platform: "browser",
+    resolve: { alias: { "node:util": join(import.meta.dirname, "no-colours.ts") } },
     tsconfig: false,
     transform: { target: "es2023", jsx: { runtime: "automatic", importSource: "preact" } },
     onLog: (level, log) => {
