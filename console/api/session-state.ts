@@ -5,7 +5,7 @@ import type { Session } from "./session-answer.ts";
 /** `null`: not loaded yet. */
 export const session = signal<Session | null>(null);
 
-/** The session of who is signed in; `null` for nobody, and while it loads. */
+/** The session; `null` before the sign-in, and while it loads. */
 export const signedIn = () => (session.value?.signed_in === true ? session.value : null);
 
 /** Why the sign-in is shown: the server's sentence; `null` where nothing happened. */

@@ -53,7 +53,7 @@ export function ServedInstead({
   if (decision === null || decision.second_choice === null) return begin;
   const { endpoint, skipped, calls, second_choice: reason } = decision;
   const first = skipped[0]?.endpoint ?? calls[0]?.endpoint;
-  // Policies and preferences leave it out of the plan.
+  // Policies and preferences exclude it from the plan.
   const name = first === endpoint ? "its first choice" : <Name of={first} />;
   return (
     <>
