@@ -79,7 +79,7 @@ function parts(path: string): Readonly<Record<string, number>> {
     count += cpu(() => engine.settle());
   }
   const checkpoint = cpu(() =>
-    engine.answer({ operation: "summary.workspaces", parameters: [] }, Date.now()),
+    engine.answer({ operation: "summary.write", parameters: [] }, Date.now()),
   );
   database.close();
   return { append, "of that hashes and lines": seal, count, checkpoint };

@@ -93,7 +93,7 @@ function appends(): void {
       // As many batches at once as a server takes in a second when it is busy.
       if (number % 100 === 99) {
         measure("folding", () =>
-          engine.answer({ operation: "summary.workspaces", parameters: [] }, FROM * HOUR),
+          engine.answer({ operation: "summary.write", parameters: [] }, FROM * HOUR),
         );
       }
     }

@@ -1,6 +1,5 @@
 import type { ChainLink } from "../evidence/chain.ts";
 import {
-  LARGEST_LOG_PAGE,
   type EvidenceEntry,
   type EvidenceFound,
   type EvidenceQuery,
@@ -16,6 +15,7 @@ import {
   type StoredBatch,
 } from "./batch/batch-lines.ts";
 import type { EvidenceQueue } from "./evidence-queue.ts";
+import { refuseRange } from "./policy-log.ts";
 import { readEntry } from "./stored-evidence.ts";
 
 /** The batches of an engine's log. Both engines read entries, rows and searches from it. */
@@ -87,22 +87,12 @@ export function evidenceOver(
   };
 }
 
-/** @throws {RangeError} for a limit or a position out of range */
-function refuseRange({ after, limit }: Pick<EvidenceQuery, "after" | "limit">): void {
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > LARGEST_LOG_PAGE) {
-    throw new RangeError("limit: give a whole number from 1 to 10,000");
-  }
-  if (!Number.isSafeInteger(after) || after < 0) {
-    throw new RangeError("after: give a position, 0 for the whole log");
-  }
-}
-
 /** Rows after a position. @throws {RangeError} {@link StoreUnavailableError} */
 async function readLog(
   log: ReadableLog,
   query: { readonly after: number; readonly limit: number },
 ): Promise<readonly LogRow[]> {
-  refuseRange(query);
+  refuseRange(query.after, query.limit);
   await log.head();
   const read: LogRow[] = [];
   for (let end = query.after; ;) {
@@ -123,7 +113,7 @@ async function readEntries(
   log: ReadableLog,
   query: EvidenceQuery,
 ): Promise<readonly EvidenceEntry[]> {
-  refuseRange(query);
+  refuseRange(query.after, query.limit);
   await log.head();
   const { after, workspace = null, requestId } = query;
   if (requestId !== undefined) return readRequest(log, requestId, query);

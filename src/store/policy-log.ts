@@ -1,57 +1,64 @@
 import { chainHash, type ChainLink } from "../evidence/chain.ts";
 import type { PolicyLogRow, PolicyLogStore } from "../lifecycle/records.ts";
+import { PAGE, type RunCommon } from "./common-tables.ts";
+import { readBytes, readLink, readText } from "./rows.ts";
 
 /** The most rows of one reading or one append. */
 const MOST_ROWS = 10_000;
 
-/** An engine's part of the log of policies. */
-interface PolicyLogEngine extends Pick<PolicyLogStore, "append" | "content" | "head" | "keep"> {
-  /** Rows read at a time, so that other work of the engine does not wait. */
-  readonly page: number;
-  /** Rows after a position, in order. @param limit at most a page. */
-  readonly rows: (after: number, limit: number) => Promise<readonly PolicyLogRow[]>;
-}
-
-/** The policy log over an engine: validates its arguments, reads in pages, and reports appends. */
-export function policyLogOver({
-  page,
-  rows: readRows,
-  ...engine
-}: PolicyLogEngine): PolicyLogStore {
-  const watchers = new PolicyLogWatchers(engine.head);
+/**
+ * The policy log over an engine: validates its arguments, reads in pages, and reports appends.
+ *
+ * @param writes of the engine
+ */
+export function policyLogOver(
+  run: RunCommon,
+  writes: Pick<PolicyLogStore, "append" | "keep">,
+): PolicyLogStore {
+  const head: PolicyLogStore["head"] = async () => readLink((await run("policyLog.head"))[0]);
+  const watchers = new PolicyLogWatchers(head);
   return {
-    ...engine,
-    async read(query) {
-      refuseLogRange(query);
+    ...writes,
+    head,
+    async read({ after, limit }) {
+      refuseRange(after, limit);
       const found: PolicyLogRow[] = [];
       for (;;) {
-        const limit = Math.min(page, query.limit - found.length);
-        const rows = await readRows(found.at(-1)?.position ?? query.after, limit);
-        found.push(...rows);
-        if (rows.length < limit || found.length >= query.limit) return found;
+        const size = Math.min(PAGE, limit - found.length);
+        const rows = await run("policyLog.read", [found.at(-1)?.position ?? after, size]);
+        for (const row of rows)
+          found.push({
+            ...readLink(row),
+            previous: readText(row, "previous"),
+            record: readText(row, "record"),
+          });
+        if (rows.length < size || found.length >= limit) return found;
       }
     },
     async append(expected, rows) {
       refuseUnchained(expected, rows);
-      const appended = await engine.append(expected, rows);
+      const appended = await writes.append(expected, rows);
       if (appended) watchers.publish(rows.at(-1) ?? expected);
       return appended;
+    },
+    async content(digest) {
+      const [row] = await run("policyLog.content", [digest]);
+      if (row === undefined) return null;
+      return {
+        policy: readText(row, "policy"),
+        digest: readText(row, "digest"),
+        description: readText(row, "description"),
+        module: readBytes(row, "module"),
+      };
     },
     watch: (listener) => watchers.add(listener),
   };
 }
 
 /** @throws {RangeError} for a limit or a position out of range */
-function refuseLogRange({
-  after,
-  limit,
-}: {
-  readonly after: number;
-  readonly limit: number;
-}): void {
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST_ROWS) {
+export function refuseRange(after: number, limit: number): void {
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MOST_ROWS)
     throw new RangeError("limit: give a whole number from 1 to 10,000");
-  }
   if (!Number.isSafeInteger(after) || after < 0)
     throw new RangeError("after: give a position, 0 for the whole log");
 }

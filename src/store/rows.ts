@@ -1,13 +1,8 @@
-import { type Person, isScope } from "../canon/identity.ts";
-import { isJsonObject, parseJson } from "../canon/json.ts";
-import type { StoredContent } from "../canon/policy.ts";
-import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../canon/limits.ts";
+import { isScope } from "../canon/identity.ts";
+import { parseJson } from "../canon/json.ts";
 import { type ChainLink, GENESIS } from "../evidence/chain.ts";
 import type { EvidenceAnchor } from "../evidence/evidence-store.ts";
-import type { RollUpQuery, RollUpRow } from "../governance/increments.ts";
-import type { IssuerRecord, KeyRecord, SessionRecord } from "../keys/key-store.ts";
-import type { PolicyLogRow } from "../lifecycle/records.ts";
-import type { LimitUsage, LimitUse } from "../limits/limit-store.ts";
+import type { KeyRecord } from "../keys/key-store.ts";
 import type { Abandoned, StoredBatch } from "./batch/batch-lines.ts";
 import { parseExchange, parseLimits } from "./stored-grants.ts";
 
@@ -23,7 +18,7 @@ export function readText(row: Row | undefined, column: string): string {
   return value;
 }
 
-function readTextOrNull(row: Row, column: string): string | null {
+export function readTextOrNull(row: Row, column: string): string | null {
   return row[column] === null ? null : readText(row, column);
 }
 
@@ -80,70 +75,6 @@ export function readKeyRecord(row: Row): KeyRecord {
   };
 }
 
-/** A session from its columns; their names are the same in every engine. */
-export function readSession(row: Row): SessionRecord {
-  const key = readTextOrNull(row, "key_id");
-  return {
-    digest: readText(row, "digest"),
-    holder: key === null ? readPerson(readText(row, "person")) : { key },
-    createdAt: readNumber(row, "created_at"),
-    seenAt: readNumber(row, "seen_at"),
-    endsAt: readNumber(row, "ends_at"),
-  };
-}
-
-/** The columns `key_id` and `person`: one of them is `null`. */
-export function holderColumns({
-  holder,
-}: Pick<SessionRecord, "holder">): readonly [string | null, string | null] {
-  if ("key" in holder) return [holder.key, null];
-  const { issuer, subject, name, groups } = holder;
-  return [null, JSON.stringify({ issuer, subject, name, groups })];
-}
-
-function readPerson(text: string): Person {
-  const value = parseJson(text);
-  if (!isJsonObject(value)) throw new TypeError("column person holds no object");
-  return {
-    issuer: readText(value, "issuer"),
-    subject: readText(value, "subject"),
-    name: readTextOrNull(value, "name"),
-    groups: readTexts(value, "groups"),
-  };
-}
-
-/** Hour, labels and cell of each row, one after the other. */
-export type RowFields = Pick<RollUpRow, "hour" | "labels" | "cell">;
-
-export function readRollUp(row: Row): RowFields {
-  return {
-    hour: readNumber(row, "hour"),
-    labels: readText(row, "labels"),
-    cell: readBytes(row, "cell"),
-  };
-}
-
-/**
- * The cells of a query page by page.
- *
- * @param size of a page: one that has fewer rows is the last. @param read gives the rows behind a
- * position in the order of hour and labels.
- */
-export async function* rollUpPages(
-  { from }: RollUpQuery,
-  size: number,
-  read: (after: Pick<RollUpRow, "hour" | "labels">) => Promise<readonly RollUpRow[]>,
-): AsyncGenerator<readonly RollUpRow[]> {
-  let after = { hour: from, labels: "" };
-  for (;;) {
-    const page = await read(after);
-    if (page.length > 0) yield page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < size) return;
-    after = { hour: last.hour, labels: last.labels };
-  }
-}
-
 /** Position and hash of a row of a log; {@link GENESIS} where there is none. */
 export function readLink(row: Row | undefined): ChainLink {
   return row === undefined
@@ -170,53 +101,4 @@ export function readBatch(row: Row): StoredBatch {
 /** Requests of dead processes. */
 export function readAbandoned(rows: readonly Row[]): Abandoned {
   return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
-}
-
-/** A counter of a limit. @throws {TypeError} for a measure or window that is none */
-export function readLimitUse(row: Row): LimitUse {
-  const [measure, window] = [readText(row, "measure"), readText(row, "period")];
-  const knownMeasure = LIMIT_MEASURES.find((one) => one === measure);
-  const knownWindow = LIMIT_WINDOWS.find((one) => one === window);
-  if (knownMeasure === undefined || knownWindow === undefined)
-    throw new TypeError("limit_counters: an unknown measure or window");
-  return {
-    subject: readText(row, "subject"),
-    measure: knownMeasure,
-    window: knownWindow,
-    start: readNumber(row, "start"),
-    used: readNumber(row, "used"),
-  };
-}
-
-/** Slots of a limit that are held. */
-export function readSlots(row: Row): LimitUsage["slots"][number] {
-  return { subject: readText(row, "subject"), held: readNumber(row, "held") };
-}
-
-export function readIssuer(row: Row): IssuerRecord {
-  return {
-    kid: readText(row, "kid"),
-    publicKey: readText(row, "public_key"),
-    expiresAt: readNumber(row, "expires_at"),
-  };
-}
-
-/** A row of the log from its columns; their names are the same in every engine. */
-export function readPolicyRow(row: Row): PolicyLogRow {
-  return {
-    position: readNumber(row, "position"),
-    previous: readText(row, "previous"),
-    hash: readText(row, "hash"),
-    record: readText(row, "record"),
-  };
-}
-
-export function readPolicyContent(row: Row | undefined): StoredContent | null {
-  if (row === undefined) return null;
-  return {
-    policy: readText(row, "policy"),
-    digest: readText(row, "digest"),
-    description: readText(row, "description"),
-    module: readBytes(row, "module"),
-  };
 }

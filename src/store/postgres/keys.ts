@@ -6,27 +6,12 @@ import {
   type KeyStore,
 } from "../../keys/key-store.ts";
 import { type KeyListener, KeyWatchers } from "../watchers.ts";
+import { KEY_COLUMNS, keyReads } from "../common-tables.ts";
 import { readKeyRecord, readNumber } from "../rows.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Pool, Row } from "./pool.ts";
 
-const KEY_COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at,
-  created_by, last_used_at, rotated_from, replaced_by, status, revoked_at, exchange, limits, lineage, name, version`;
-
-const GET = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE id = $1`;
-const LIST = `SELECT ${KEY_COLUMNS} FROM signalbox.keys ORDER BY created_at DESC, id`;
-const LIST_WORKSPACE = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE workspace = $1 ORDER BY created_at DESC, id`;
-const PAGE = `
-SELECT ${KEY_COLUMNS} FROM signalbox.keys
-WHERE workspace = $1 AND created_at <= $2 AND (created_at < $2 OR id > $3) ORDER BY created_at DESC, id LIMIT $4`;
-const PAGE_EXPIRING = `
-SELECT ${KEY_COLUMNS} FROM signalbox.keys
-WHERE workspace = $1 AND status = 'active' AND replaced_by IS NULL AND expires_at > $2 AND expires_at < $3
-  AND expires_at >= $4 AND (expires_at > $4 OR id > $5) ORDER BY expires_at, id LIMIT $6`;
-const COUNT_ACTIVE = `
-SELECT count(*) AS count FROM (
-  SELECT 1 FROM signalbox.keys WHERE workspace = $1 AND status = 'active' AND expires_at > $2 LIMIT $3) AS active`;
 const CREATE = `SELECT ${KEY_COLUMNS} FROM signalbox.add_key($1::text::jsonb)`;
 const REVOKE = `UPDATE signalbox.keys SET status = 'revoked', revoked_at = $2 WHERE id = $1 AND status = 'active' RETURNING ${KEY_COLUMNS}`;
 const CHANGE = `
@@ -40,39 +25,18 @@ WHERE keys.id = used.id AND (keys.last_used_at IS NULL OR keys.last_used_at < us
 
 /** Keys; each change is one statement. Its rows are published before the change resolves. */
 export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
-  const get = async (id: string): Promise<KeyRecord | null> => {
-    const row = (await link.query(GET, [id]))[0];
-    return row === undefined ? null : readKeyRecord(row);
-  };
+  const reads = keyReads(link.runCommon);
   return {
+    ...reads,
     async create(record) {
       feed.publish(
         await refusingDuplicate(record.id, link.query(CREATE, [JSON.stringify(record)])),
       );
     },
-    get,
-    async list(filter) {
-      const rows = await (filter?.workspace === undefined
-        ? link.query(LIST)
-        : link.query(LIST_WORKSPACE, [filter.workspace]));
-      return rows.map(readKeyRecord);
-    },
-    async page({ workspace, expiring, after, limit }) {
-      if (expiring !== null) {
-        const { expiresAt, id } = after ?? { expiresAt: 0, id: "" };
-        const parameters = [workspace, expiring.after, expiring.before, expiresAt, id, limit];
-        return (await link.query(PAGE_EXPIRING, parameters)).map(readKeyRecord);
-      }
-      const { createdAt, id } = after ?? { createdAt: Number.MAX_SAFE_INTEGER, id: "" };
-      return (await link.query(PAGE, [workspace, createdAt, id, limit])).map(readKeyRecord);
-    },
-    async countActive(workspace, now, most) {
-      return readNumber((await link.query(COUNT_ACTIVE, [workspace, now, most]))[0], "count");
-    },
     async revoke(id, at) {
       const rows = await link.query(REVOKE, [id, at]);
       feed.publish(rows);
-      return rows[0] === undefined ? await get(id) : readKeyRecord(rows[0]);
+      return rows[0] === undefined ? await reads.get(id) : readKeyRecord(rows[0]);
     },
     async change(id, { scopes, owner, workload, labels, limits }) {
       const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels)];
@@ -83,7 +47,7 @@ export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
       ]);
       feed.publish(rows);
       if (rows[0] !== undefined) return readKeyRecord(rows[0]);
-      if ((await get(id)) === null) return null;
+      if ((await reads.get(id)) === null) return null;
       throw new KeyNotActiveError(id);
     },
     async rotate(id, replacement, expiresAt) {

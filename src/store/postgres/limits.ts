@@ -1,23 +1,15 @@
 import { type LimitLease, type LimitLeased, type LimitStore } from "../../limits/limit-store.ts";
 import { LIMIT_WINDOWS } from "../../canon/limits.ts";
-import { KEPT, windowBounds } from "../../limits/windows.ts";
+import { KEPT } from "../../limits/windows.ts";
 import { StatementFailure, TRY_AGAIN } from "./failure.ts";
 import type { PostgresLink } from "./link.ts";
 import type { Row } from "./pool.ts";
-import { readLimitUse, readNumber, readSlots } from "../rows.ts";
+import { limitReads } from "../common-tables.ts";
+import { readNumber } from "../rows.ts";
 
 const LEASE = `
 SELECT counters_leased, slots_leased
 FROM signalbox.lease_limits($1, $2, $3, $4::text::json, $5::text::json)`;
-const COUNTERS = `
-SELECT subject, measure, period, start, used FROM signalbox.limit_counters
-WHERE (start IN ($1, $2) AND start = CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 END)
-  OR (period IN ('day', 'week', 'month') AND start > $5 AND start <= $6
-    AND start > CASE period WHEN 'day' THEN $3::bigint WHEN 'week' THEN $4 ELSE $5 END)
-ORDER BY subject, measure, period, start`;
-const SLOTS = `
-SELECT subject, sum(held)::bigint AS held FROM signalbox.limit_slots
-WHERE until > $1 GROUP BY subject ORDER BY subject`;
 /** Skips rows that a lease has locked: waiting for one while holding others could deadlock. */
 const PRUNE = `
 WITH old AS (
@@ -42,16 +34,8 @@ const ATTEMPTS = 3;
  */
 export function postgresLimits(link: PostgresLink): LimitStore {
   return {
+    ...limitReads(link.runCommon),
     lease: (lease) => leaseLimits(link, lease),
-    async read(now) {
-      const at = Math.trunc(now);
-      const counters = await link.query(COUNTERS, [...windowBounds(at), at]);
-      const slots = await link.query(SLOTS, [at]);
-      return {
-        counters: counters.map(readLimitUse),
-        slots: slots.map(readSlots),
-      };
-    },
     async prune(now, limit) {
       const cutoffs = LIMIT_WINDOWS.map((window) => Math.trunc(now) - KEPT[window]);
       return readNumber((await link.query(PRUNE, [...cutoffs, limit]))[0], "count");

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { StoreUnavailableError } from "../../canon/error.ts";
+import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
 import { NO_ANSWER, StatementFailure } from "./failure.ts";
 import { migrate } from "./migrate.ts";
 import { Pool, type Parameter, type PoolBounds, type Row } from "./pool.ts";
@@ -105,6 +106,10 @@ export class PostgresLink {
       throw error;
     }
   }
+
+  /** The same of a statement that SQLite has too. */
+  readonly runCommon: RunCommon = (name, parameters) =>
+    this.query(COMMON_SQL[name].replaceAll("?", "$"), parameters);
 
   /** Calls back whenever the server can be used again. Gives back a function that ends it. */
   onRestored(listener: () => void): () => void {

@@ -1,17 +1,16 @@
 import type { Store } from "../port.ts";
+import { issuersOver, sessionsOver, summaryOver } from "../common-tables.ts";
 import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits } from "../evidence-queue.ts";
 import { openPostgresEvidence } from "./evidence/evidence.ts";
 import { ProcessLease } from "./evidence/writer.ts";
 import { readLogHead } from "./evidence/log.ts";
 import { EvidenceSealer } from "./evidence/sealer.ts";
 import { KeyFeed, postgresKeys } from "./keys.ts";
-import { postgresIssuers } from "./issuers.ts";
 import { postgresLimits } from "./limits.ts";
 import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
 import { postgresPolicyLog } from "./policy-log.ts";
 import { parsePostgresUrl } from "./settings.ts";
-import { postgresSessions } from "./sessions.ts";
-import { RollUpFolder, postgresSummary } from "./roll-ups.ts";
+import { RollUpFolder } from "./roll-ups.ts";
 
 export interface PostgresStoreOptions {
   /** See {@link parsePostgresUrl}. Contains a password: never put it into errors or logs. */
@@ -59,10 +58,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     keys: postgresKeys(link, feed),
     evidence: evidence.port,
     policyLog: postgresPolicyLog(link),
-    summary: postgresSummary(link, folder),
-    issuers: postgresIssuers(link),
+    summary: summaryOver(link.runCommon, () => folder.foldAll()),
+    issuers: issuersOver(link.runCommon),
     limits: postgresLimits(link),
-    sessions: postgresSessions(link),
+    sessions: sessionsOver(link.runCommon),
     tend: () => evidence.tend(),
     close: () => (closing ??= close()),
   };

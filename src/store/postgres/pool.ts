@@ -69,7 +69,7 @@ export class Pool {
         // A replica that stops in the middle must not keep its locks.
         idle_in_transaction_session_timeout: bounds.statementTimeout,
         default_transaction_isolation: "read committed",
-        search_path: "pg_catalog",
+        search_path: "pg_catalog, signalbox",
         client_encoding: "UTF8",
         // Before the first statistics, it seems cheap to read and sort a whole table for one page
         // of it.

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { Increments, KEPT_MINUTES, type SummaryStore } from "../../governance/increments.ts";
+import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
 import { BatchCounter } from "../batch/batch-counter.ts";
 import { readLines } from "../batch/batch-lines.ts";
-import { readBytes, readNumber, readRollUp, readText, rollUpPages } from "../rows.ts";
+import { readBytes, readNumber } from "../rows.ts";
 import { batchesAfter, findDecided } from "./evidence/batch-rows.ts";
 import type { EvidenceSealer } from "./evidence/sealer.ts";
 import type { PostgresLink } from "./link.ts";
@@ -147,40 +147,4 @@ export class RollUpFolder {
     }
     return done === true ? to : from;
   }
-}
-
-/** Cells read at a time, so that no statement is long. */
-const PAGE = 2_000;
-
-const CELL_PAGE = `
-SELECT hour, labels, cell FROM signalbox.roll_ups
-WHERE workspace = $1 AND facet = $2 AND (hour, labels) > ($3, $4) AND hour < $5 ORDER BY hour, labels LIMIT ${PAGE}`;
-
-/** Skips from one workspace to the next by the index, instead of scanning all cells. */
-const WORKSPACES = `
-WITH RECURSIVE found AS (
-  (SELECT workspace FROM signalbox.roll_ups ORDER BY workspace LIMIT 1)
-  UNION ALL
-  SELECT (SELECT following.workspace FROM signalbox.roll_ups AS following
-    WHERE following.workspace > found.workspace ORDER BY following.workspace LIMIT 1)
-  FROM found WHERE found.workspace IS NOT NULL)
-SELECT workspace FROM found WHERE workspace IS NOT NULL ORDER BY workspace`;
-
-/** Hourly counts. Each call first counts everything written before it. */
-export function postgresSummary(link: PostgresLink, folder: RollUpFolder): SummaryStore {
-  return {
-    async *read(query) {
-      await folder.foldAll();
-      const { workspace, facet, until } = query;
-      yield* rollUpPages(query, PAGE, async ({ hour, labels }) => {
-        const rows = await link.query(CELL_PAGE, [workspace ?? "", facet, hour, labels, until]);
-        return rows.map((row) => ({ workspace, facet, ...readRollUp(row) }));
-      });
-    },
-    async workspaces() {
-      await folder.foldAll();
-      const names = (await link.query(WORKSPACES)).map((row) => readText(row, "workspace"));
-      return names.map((name) => (name === "" ? null : name));
-    },
-  };
 }

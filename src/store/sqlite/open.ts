@@ -1,11 +1,10 @@
 import type { Store } from "../port.ts";
 import { evidenceOver, type ReadableLog } from "../evidence-reading.ts";
 import { policyLogOver } from "../policy-log.ts";
-import { rollUpPages } from "../rows.ts";
-import { KeyWatchers, watchIssuers } from "../watchers.ts";
+import { issuersOver, keyReads, limitReads, sessionsOver, summaryOver } from "../common-tables.ts";
+import { KeyWatchers } from "../watchers.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
-import { unpackRows } from "./tables/roll-up-table.ts";
 import type { WorkerStart } from "./store-engine.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
@@ -72,22 +71,11 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence },
     await batches.head().catch(() => null),
   );
-  const issuers = link.remote("issuers", "publish", "list", "prune");
-  const summary = link.remote("summary", "read", "workspaces");
+  const run = link.runCommon;
   return {
     keys: {
-      ...link.remote(
-        "keys",
-        "create",
-        "get",
-        "list",
-        "page",
-        "countActive",
-        "revoke",
-        "change",
-        "rotate",
-        "touch",
-      ),
+      ...keyReads(run),
+      ...link.remote("keys", "create", "revoke", "change", "rotate", "touch"),
       watch: (listener) => watchers.add(listener, watchKeys),
     },
     evidence: evidenceOver(queue, {
@@ -112,20 +100,11 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
         return rows;
       },
     }),
-    policyLog: policyLogOver({
-      page: PAGE,
-      ...link.remote("policyLog", "head", "rows", "append", "keep", "content"),
-    }),
-    summary: {
-      read: (query) =>
-        rollUpPages(query, PAGE, async (after) =>
-          unpackRows(await summary.read({ ...query, after, limit: PAGE }), query),
-        ),
-      workspaces: summary.workspaces,
-    },
-    issuers: { ...issuers, watch: (listener) => watchIssuers(issuers.list, listener) },
-    limits: link.remote("limits", "lease", "read", "prune"),
-    sessions: link.remote("sessions", "create", "find", "touch", "endSession", "prune"),
+    policyLog: policyLogOver(run, link.remote("policyLog", "append", "keep")),
+    summary: summaryOver(run, link.remote("summary", "write").write),
+    issuers: issuersOver(run),
+    limits: { ...limitReads(run), ...link.remote("limits", "lease", "prune") },
+    sessions: sessionsOver(run),
     async close() {
       queue.close();
       try {
@@ -142,6 +121,3 @@ const REAPED = 1_000;
 
 /** Rows deleted in one transaction; between two of them appends have their turn. */
 const DELETED_AT_ONCE = 500;
-
-/** Rows read at a time: a page keeps the worker from writing for a few milliseconds at most. */
-const PAGE = 1_000;

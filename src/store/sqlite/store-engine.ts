@@ -3,15 +3,16 @@ import type { StoreFailure } from "../../canon/error.ts";
 import { GENESIS } from "../../evidence/chain.ts";
 import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
+import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
 import { readNumber } from "../rows.ts";
 import type { Door } from "./shared/door.ts";
 import { KeyRefusal, describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
-import { IssuerTable, KeyTable, SessionTable } from "./tables/key-table.ts";
+import { KeyTable } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
-import { Transaction } from "./tables/transaction.ts";
+import { type Statements, Transaction, prepareAll } from "./tables/transaction.ts";
 import { type StoreWatch, describeFault } from "./store-watch.ts";
 
 /** Given to the worker thread when it starts. */
@@ -76,6 +77,7 @@ export class StoreEngine {
   readonly #database: DatabaseSync;
   readonly #post: (message: FromWorker) => void;
   readonly #watch: Watch;
+  readonly #common: Statements<typeof COMMON_SQL>;
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
   readonly #rollUps: RollUpTable;
@@ -106,6 +108,7 @@ export class StoreEngine {
     this.#database = database;
     this.#post = post;
     this.#watch = watch;
+    this.#common = prepareAll(database, COMMON_SQL);
     this.#keys = new KeyTable(database, transaction, () => this.#publishOwn());
     const batches = new BatchTable(database);
     const log = { database, transaction, batches };
@@ -127,9 +130,7 @@ export class StoreEngine {
       evidence: this.#evidence,
       summary: this.#rollUps,
       policyLog: new PolicyLogTable(database, transaction),
-      issuers: new IssuerTable(database),
       limits: new LimitTable(database, transaction),
-      sessions: new SessionTable(database),
       store: {
         watchKeys: (): void => {
           this.#watching = true;
@@ -195,7 +196,12 @@ export class StoreEngine {
     }
   }
 
-  #perform({ operation, parameters }: StoreRequest): StoreReply {
+  #perform(request: StoreRequest): StoreReply {
+    if (isCommon(request)) {
+      const rows = this.#common[request.operation].all(...request.parameters);
+      return { kind: "done", value: rows };
+    }
+    const { operation, parameters } = request;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- an operation is of this form
     const [part, name] = operation.split(".") as [keyof StoreParts, string];
     const owner: object = this.parts[part];
@@ -270,19 +276,30 @@ export class StoreEngine {
 
 export type StoreParts = StoreEngine["parts"];
 
-/** A call of the main thread to the worker, such as `keys.get`. */
-export type StoreRequest = {
-  readonly [Part in keyof StoreParts]: {
-    readonly [Name in keyof StoreParts[Part]]: StoreParts[Part][Name] extends (
-      ...parameters: infer Parameters
-    ) => unknown
-      ? {
-          readonly operation: `${Part}.${Name & string}`;
-          readonly parameters: Readonly<Parameters>;
-        }
-      : never;
-  }[keyof StoreParts[Part]];
-}[keyof StoreParts];
+interface CommonRequest {
+  readonly operation: keyof typeof COMMON_SQL;
+  readonly parameters: NonNullable<Parameters<RunCommon>[1]>;
+}
+
+function isCommon(request: StoreRequest): request is CommonRequest {
+  return Object.hasOwn(COMMON_SQL, request.operation);
+}
+
+/** A call of the main thread to the worker, such as `keys.create`. */
+export type StoreRequest =
+  | CommonRequest
+  | {
+      readonly [Part in keyof StoreParts]: {
+        readonly [Name in keyof StoreParts[Part]]: StoreParts[Part][Name] extends (
+          ...parameters: infer Parameters
+        ) => unknown
+          ? {
+              readonly operation: `${Part}.${Name & string}`;
+              readonly parameters: Readonly<Parameters>;
+            }
+          : never;
+      }[keyof StoreParts[Part]];
+    }[keyof StoreParts];
 
 export interface ToWorker {
   readonly id: number;

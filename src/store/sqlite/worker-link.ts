@@ -11,6 +11,8 @@ import type {
   ToWorker,
   WorkerStart,
 } from "./store-engine.ts";
+import type { RunCommon } from "../common-tables.ts";
+import type { Row } from "../rows.ts";
 import { KEY_ERRORS } from "./sqlite-failure.ts";
 
 /** How long after its unexpected end the thread is started again, milliseconds. */
@@ -110,7 +112,7 @@ export class WorkerLink {
    * ({@link DuplicateKeyError}, {@link KeyNotActiveError}, {@link KeyRotatedError}), and with
    * {@link StoreUnavailableError} when the store is closed, restarting, or could not do it.
    *
-   * @example await link.remote("keys", "get").get(id)
+   * @example await link.remote("keys", "revoke").revoke(id, Date.now())
    */
   remote<Part extends keyof StoreParts, Name extends keyof StoreParts[Part] & string>(
     part: Part,
@@ -123,6 +125,13 @@ export class WorkerLink {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a method for each name
     return Object.fromEntries(methods) as Remote<StoreParts[Part], Name>;
   }
+
+  /** Runs a statement in the worker; rejects likewise. */
+  readonly runCommon: RunCommon = async (name, parameters = []) => {
+    const rows = await this.#call(name, parameters);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of a statement
+    return rows as readonly Row[];
+  };
 
   async #call(operation: string, parameters: readonly unknown[]): Promise<unknown> {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the worker has the same build

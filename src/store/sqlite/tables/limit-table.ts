@@ -5,13 +5,12 @@ import {
   type CounterLeased,
   type LimitLease,
   type LimitLeased,
-  type LimitUsage,
   type SlotLease,
   type SlotsLeased,
 } from "../../../limits/limit-store.ts";
 import { LIMIT_WINDOWS } from "../../../canon/limits.ts";
-import { KEPT, windowBounds } from "../../../limits/windows.ts";
-import { readLimitUse, readNumber, readSlots } from "../../rows.ts";
+import { KEPT } from "../../../limits/windows.ts";
+import { readNumber } from "../../rows.ts";
 import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
 
 const SQL = {
@@ -24,13 +23,6 @@ const SQL = {
   hold: `INSERT INTO limit_slots (subject, holder, held, until) VALUES (?, ?, ?, ?)
        ON CONFLICT (subject, holder) DO UPDATE SET held = excluded.held, until = excluded.until`,
   leave: "DELETE FROM limit_slots WHERE subject = ? AND holder = ?",
-  counters: `SELECT subject, measure, period, start, used FROM limit_counters
-       WHERE (start IN (?1, ?2) AND start = CASE period WHEN 'minute' THEN ?1 WHEN 'hour' THEN ?2 END)
-         OR (period IN ('day', 'week', 'month') AND start > ?5 AND start <= ?6
-           AND start > CASE period WHEN 'day' THEN ?3 WHEN 'week' THEN ?4 ELSE ?5 END)
-       ORDER BY subject, measure, period, start`,
-  slots:
-    "SELECT subject, sum(held) AS held FROM limit_slots WHERE until > ? GROUP BY subject ORDER BY subject",
   // The first condition is what the index by start is read with: minutes are forgotten first.
   pruneCounters: `DELETE FROM limit_counters WHERE (subject, measure, period, start) IN (
          SELECT subject, measure, period, start FROM limit_counters WHERE start < max(?1, ?2, ?3, ?4, ?5)
@@ -54,13 +46,6 @@ export class LimitTable {
       counters: counters.map((counter) => this.#leaseCounter(counter)),
       slots: slots.map((slot) => this.#leaseSlots(slot, holder, now, until)),
     }));
-  }
-
-  read(now: number): LimitUsage {
-    return {
-      counters: this.#sql.counters.all(...windowBounds(now), now).map(readLimitUse),
-      slots: this.#sql.slots.all(now).map(readSlots),
-    };
   }
 
   prune(now: number, limit: number): number {

@@ -1,22 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
-import { ByteReader, ByteWriter } from "../../../governance/cell.ts";
-import {
-  Increments,
-  KEPT_MINUTES,
-  type RollUpQuery,
-  type RollUpRow,
-} from "../../../governance/increments.ts";
+import { Increments, KEPT_MINUTES } from "../../../governance/increments.ts";
 import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
 import { type NewRecord, readLines } from "../../batch/batch-lines.ts";
-import { type RowFields, readBytes, readNumber, readRollUp, readText } from "../../rows.ts";
+import { readBytes, readNumber } from "../../rows.ts";
 import type { BatchTable } from "./evidence-table.ts";
 import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
-
-/** One page of cells: after a position in the order of hour and labels. */
-interface RollUpPage extends RollUpQuery {
-  readonly after: { readonly hour: number; readonly labels: string };
-  readonly limit: number;
-}
 
 interface RollUpParts {
   readonly database: DatabaseSync;
@@ -36,9 +24,6 @@ const SQL = {
   get: "SELECT cell FROM roll_ups WHERE workspace = ? AND facet = ? AND hour = ? AND labels = ?",
   put: "INSERT INTO roll_ups (workspace, facet, hour, labels, cell) VALUES (?, ?, ?, ?, ?) ON CONFLICT (workspace, facet, hour, labels) DO UPDATE SET cell = excluded.cell",
   prune: "DELETE FROM roll_ups WHERE workspace = ? AND facet = 'minute' AND hour < ?",
-  page: "SELECT hour, labels, cell FROM roll_ups WHERE workspace = ? AND facet = ? AND (hour, labels) > (?, ?) AND hour < ? ORDER BY hour, labels LIMIT ?",
-  nextWorkspace: "SELECT workspace FROM roll_ups WHERE workspace > ? ORDER BY workspace LIMIT 1",
-  withoutWorkspace: "SELECT 1 FROM roll_ups WHERE workspace = '' LIMIT 1",
 };
 
 /**
@@ -107,29 +92,6 @@ export class RollUpTable {
     this.write(least);
   }
 
-  /**
-   * Cells after a position in the order of hour and labels; at most `limit`. The first page has all
-   * that was written before.
-   */
-  read({ workspace, facet, until, after, limit }: RollUpPage): PackedRows {
-    if (after.labels === "") this.write();
-    const { hour, labels } = after;
-    const rows = this.#sql.page.all(workspace ?? "", facet, hour, labels, until, limit);
-    return packRows(rows.map(readRollUp));
-  }
-
-  /** Sorted; `null` first. Has all that was written before. */
-  workspaces(): readonly (string | null)[] {
-    this.write();
-    const found: (string | null)[] = this.#sql.withoutWorkspace.get() === undefined ? [] : [null];
-    for (let last = ""; ;) {
-      const row = this.#sql.nextWorkspace.get(last);
-      if (row === undefined) return found;
-      last = readText(row, "workspace");
-      found.push(last);
-    }
-  }
-
   /** @returns false where the log may have records that were not appended through this table */
   #countAppended(): boolean {
     let complete = false;
@@ -194,41 +156,4 @@ export class RollUpTable {
     this.#increments = new Increments();
     this.#base = null;
   }
-}
-
-/**
- * A page of cells in one piece: a thousand pieces take longer to hand from thread to thread than to
- * add up.
- */
-interface PackedRows {
-  readonly count: number;
-  readonly bytes: Uint8Array;
-}
-
-function packRows(rows: readonly RowFields[]): PackedRows {
-  const writer = new ByteWriter();
-  for (const { hour, labels, cell } of rows) {
-    writer.number(hour);
-    writer.text(labels);
-    writer.bytes(cell);
-  }
-  return { count: rows.length, bytes: writer.finish() };
-}
-
-/** Unpacks rows of the requested workspace and facet. */
-export function unpackRows(
-  { bytes }: PackedRows,
-  { workspace, facet }: RollUpQuery,
-): readonly RollUpRow[] {
-  const reader = new ByteReader(bytes);
-  const rows: RollUpRow[] = [];
-  while (!reader.done)
-    rows.push({
-      workspace,
-      facet,
-      hour: reader.number(),
-      labels: reader.text(),
-      cell: reader.bytes(),
-    });
-  return rows;
 }
