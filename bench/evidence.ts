@@ -10,12 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { GENESIS } from "../src/evidence/chain.ts";
-import {
-  type DecisionFields,
-  type OutcomeFields,
-  sealBatch,
-  toRecords,
-} from "../src/store/batch/batch-lines.ts";
+import { type NewRecord, sealBatch } from "../src/store/batch/batch-lines.ts";
+import { decisionOf, outcomeOf } from "../src/store/stored-evidence.ts";
 import type { Store } from "../src/store/port.ts";
 import { openPostgresStore } from "../src/store/postgres/open.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
@@ -38,22 +34,13 @@ const newId = (): string => {
   return `req_${Date.now().toString(16).padStart(12, "0")}${made.toString(16).padStart(20, "0")}`;
 };
 
-interface Fields {
-  readonly decisions: DecisionFields;
-  readonly outcomes: OutcomeFields;
-}
-
-function fields(): readonly Fields[] {
+function batches(): readonly (readonly NewRecord[])[] {
   return Array.from({ length: BATCHES }, () => {
-    const decisions: DecisionFields = [];
-    const outcomes: OutcomeFields = [];
-    for (let number = 0; number < REQUESTS; number += 1) {
-      const requestId = newId();
-      const [decision, outcome] = [decisionRecord(requestId), outcomeRecord(requestId)];
-      decisions.push(decision.at, requestId, decision.workspace, JSON.stringify(decision));
-      outcomes.push(outcome.at, requestId, JSON.stringify(outcome));
-    }
-    return { decisions, outcomes };
+    const ids = Array.from({ length: REQUESTS }, newId);
+    return [
+      ...ids.map((id) => decisionOf(decisionRecord(id))),
+      ...ids.map((id) => outcomeOf(outcomeRecord(id))),
+    ];
   });
 }
 
@@ -62,16 +49,15 @@ function parts(path: string): Readonly<Record<string, number>> {
   const database = openDatabase(path, 1_000);
   database.exec("PRAGMA synchronous = OFF");
   const engine = new StoreEngine(database, () => {});
-  const work = fields();
+  const work = batches();
   const seal = cpu(() => {
-    for (const { decisions, outcomes } of work)
-      sealBatch(GENESIS, toRecords(decisions, outcomes), []);
+    for (const records of work) sealBatch(GENESIS, records, []);
   });
   let [append, count] = [0, 0];
-  for (const { decisions, outcomes } of work) {
+  for (const records of work) {
     append += cpu(() => {
       const reply = engine.answer(
-        { operation: "evidence.append", parameters: [decisions, outcomes] },
+        { operation: "evidence.append", parameters: [records] },
         Date.now(),
       );
       if (reply.kind !== "done") throw new Error(reply.kind);

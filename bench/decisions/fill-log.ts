@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
-import { sealBatch, toRecords } from "../../src/store/batch/batch-lines.ts";
+import { sealBatch } from "../../src/store/batch/batch-lines.ts";
+import { decisionOf, outcomeOf } from "../../src/store/stored-evidence.ts";
 import { BatchTable } from "../../src/store/sqlite/tables/evidence-table.ts";
 
 interface Recorded {
@@ -27,15 +28,10 @@ export function fillLog(path: string, count: number, make: (index: number) => Re
       make(made + index),
     );
     made += requests.length;
-    const records = toRecords(
-      requests.flatMap(({ decision }) => [
-        decision.at,
-        decision.requestId,
-        decision.workspace,
-        JSON.stringify(decision),
-      ]),
-      ended.flatMap(({ outcome }) => [outcome.at, outcome.requestId, JSON.stringify(outcome)]),
-    );
+    const records = [
+      ...requests.map(({ decision }) => decisionOf(decision)),
+      ...ended.map(({ outcome }) => outcomeOf(outcome)),
+    ];
     const workspaces = [...requests, ...ended].map(({ decision }) => decision.workspace ?? "");
     table.insert(sealBatch(table.head(), records, workspaces));
     ended = requests;

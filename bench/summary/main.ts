@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { HOUR } from "../../src/governance/roll-up.ts";
+import type { NewRecord } from "../../src/store/batch/batch-lines.ts";
+import { decisionOf, outcomeOf } from "../../src/store/stored-evidence.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { StoreEngine } from "../../src/store/sqlite/store-engine.ts";
@@ -74,18 +76,18 @@ function appends(): void {
       taken[kind] += (performance.now() - began) * 1_000;
     };
     for (let number = 0; number < BATCHES; number += 1) {
-      const decisions: (string | number | null)[] = [];
-      const outcomes: (string | number)[] = [];
+      const decisions: NewRecord[] = [];
+      const outcomes: NewRecord[] = [];
       for (let index = 0; index < SIZE; index += 1) {
         const workspace = WORKSPACES[index % WORKSPACES.length];
         if (workspace === undefined) throw new Error("bench: no workspace");
         const { decision, outcome } = request((id += 1), FROM * HOUR, workspace, random);
-        decisions.push(decision.at, decision.requestId, workspace, JSON.stringify(decision));
-        outcomes.push(Math.trunc(outcome.at), outcome.requestId, JSON.stringify(outcome));
+        decisions.push(decisionOf(decision));
+        outcomes.push(outcomeOf(outcome));
       }
       measure("writing", () =>
         engine.answer(
-          { operation: "evidence.append", parameters: [decisions, outcomes] },
+          { operation: "evidence.append", parameters: [[...decisions, ...outcomes]] },
           FROM * HOUR,
         ),
       );

@@ -6,9 +6,9 @@ import {
   type EvidenceUnavailableReason,
   type PendingDecision,
 } from "../evidence/evidence-store.ts";
-import { type DecisionRecord, type OutcomeRecord, asIdentifier } from "../evidence/record.ts";
-import { type DecisionFields, OUTCOME_FIELDS, type OutcomeFields } from "./batch/batch-lines.ts";
-import { unknownOutcome } from "./stored-evidence.ts";
+import type { DecisionRecord, OutcomeRecord } from "../evidence/record.ts";
+import type { NewRecord } from "./batch/batch-lines.ts";
+import { decisionOf, outcomeOf, unknownOutcome } from "./stored-evidence.ts";
 
 /** Waiting times in milliseconds, and capacities in records. */
 export interface EvidenceLimits {
@@ -50,8 +50,8 @@ export interface Appended {
   readonly head: EvidenceHead;
 }
 
-/** Writes one batch; resolves when it is on disk. */
-export type Append = (decisions: DecisionFields, outcomes: OutcomeFields) => Promise<Appended>;
+/** Writes one batch, decisions first; resolves when it is on disk. */
+export type Append = (records: readonly NewRecord[]) => Promise<Appended>;
 
 /** One decision of a batch. */
 class Waiter implements PendingDecision {
@@ -91,8 +91,8 @@ interface Flush {
  * one decision, in order.
  */
 interface Batch {
-  readonly decisions: DecisionFields;
-  readonly outcomes: OutcomeFields;
+  readonly decisions: NewRecord[];
+  readonly outcomes: NewRecord[];
   readonly waiters: Waiter[];
   readonly flushes: Flush[];
 }
@@ -173,14 +173,7 @@ export class EvidenceQueue {
     // then.
     if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
     const { decisions, waiters } = this.#gathering;
-    // The column holds whole milliseconds; a fraction would be refused by the database, and with it
-    // the whole batch.
-    decisions.push(
-      Math.trunc(record.at),
-      record.requestId,
-      record.workspace,
-      JSON.stringify(record),
-    );
+    decisions.push(decisionOf(record));
     waiters.push(waiter);
     if (this.#isDue(this.#gathering)) this.#sendSoon();
     else this.#sendLater(this.#limits.delay);
@@ -193,8 +186,8 @@ export class EvidenceQueue {
     if (this.#dropped.size > 0 && this.#dropped.delete(record.requestId)) return;
     const { outcomes } = this.#gathering;
     if (this.#closed || this.#outcomeRoom() <= 0) return this.#lose(record.requestId);
-    outcomes.push(Math.trunc(record.at), record.requestId, JSON.stringify(record));
-    if (outcomes.length === OUTCOME_FIELDS) this.#sendLater(this.#limits.outcomeDelay);
+    outcomes.push(outcomeOf(record));
+    if (outcomes.length === 1) this.#sendLater(this.#limits.outcomeDelay);
   }
 
   flush(): Promise<void> {
@@ -281,7 +274,7 @@ export class EvidenceQueue {
       finish();
       this.#scheduleNext();
     };
-    void this.#append(batch.decisions, batch.outcomes).then(
+    void this.#append([...batch.decisions, ...batch.outcomes]).then(
       (appended) => land(() => this.#written(batch, appended)),
       () => land(() => this.#failed(batch)),
     );
@@ -309,9 +302,7 @@ export class EvidenceQueue {
     for (const { reject } of batch.flushes) reject(this.#unavailable("failed"));
     const { decisions, outcomes, waiters, flushes } = this.#gathering;
     const room = Math.max(0, this.#outcomeRoom());
-    for (let position = room; position < batch.outcomes.length; position += OUTCOME_FIELDS) {
-      this.#lose(String(batch.outcomes[position + 1]));
-    }
+    for (const { requestId } of batch.outcomes.slice(room)) this.#lose(requestId);
     this.#gathering = {
       decisions: batch.decisions.concat(decisions),
       outcomes: batch.outcomes.slice(0, room).concat(outcomes),
@@ -367,9 +358,9 @@ export class EvidenceQueue {
     return oldest;
   }
 
-  /** Fields of outcomes that still may gather. */
+  /** Outcomes that still may gather. */
   #outcomeRoom(): number {
-    return 2 * this.#limits.maxWaiting * OUTCOME_FIELDS - this.#gathering.outcomes.length;
+    return 2 * this.#limits.maxWaiting - this.#gathering.outcomes.length;
   }
 
   #drop(requestId: string): void {
@@ -388,14 +379,8 @@ export class EvidenceQueue {
   #endUnended(): void {
     if (this.#unended.length === 0) return;
     const at = Date.now();
-    const room = Math.max(0, Math.floor(this.#outcomeRoom() / OUTCOME_FIELDS));
-    for (const requestId of this.#unended.splice(0, room)) {
-      this.#gathering.outcomes.push(
-        at,
-        requestId,
-        JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
-      );
-    }
+    for (const requestId of this.#unended.splice(0, Math.max(0, this.#outcomeRoom())))
+      this.#gathering.outcomes.push(outcomeOf(unknownOutcome(requestId, at)));
   }
 
   #scheduleNext(): void {

@@ -22,7 +22,7 @@ import {
   type ShadowRecord,
   type ShadowRevision,
   type SkippedRecord,
-  type Identifier,
+  asIdentifier,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
 import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
@@ -38,6 +38,7 @@ import {
   type Check,
 } from "../evidence/record-shape.ts";
 import type { EvidenceEntry } from "../evidence/evidence-store.ts";
+import type { NewRecord } from "./batch/batch-lines.ts";
 
 const SHADOW = {
   policy: isText,
@@ -214,9 +215,9 @@ export function readEntry(
  *
  * @param at when the process was last known to run, milliseconds since the epoch
  */
-export function unknownOutcome(requestId: Identifier, at: number): OutcomeRecord {
+export function unknownOutcome(requestId: string, at: number): OutcomeRecord {
   return {
-    requestId,
+    requestId: asIdentifier(requestId),
     at,
     status: 0,
     terminal: "unknown",
@@ -224,4 +225,19 @@ export function unknownOutcome(requestId: Identifier, at: number): OutcomeRecord
     total: 0,
     router: 0,
   };
+}
+
+export function decisionOf(record: DecisionRecord): NewRecord {
+  const { requestId, workspace } = record;
+  return {
+    kind: "decision",
+    requestId,
+    workspace: workspace ?? "",
+    record: JSON.stringify(record),
+  };
+}
+
+export function outcomeOf(record: OutcomeRecord): NewRecord {
+  const { requestId } = record;
+  return { kind: "outcome", requestId, workspace: "", record: JSON.stringify(record) };
 }

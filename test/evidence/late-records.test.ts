@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/batch/batch-lines.ts";
 import { readDecision, readOutcome } from "../../src/store/stored-evidence.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue } from "../../src/store/evidence-queue.ts";
 import {
@@ -57,22 +56,12 @@ async function start(kind: "chat" | "embeddings", answers: "at_once" | "never") 
   const log = { decisions: [] as unknown[], outcomes: [] as unknown[] };
   let land: ((well: boolean) => void) | null = null;
   const queue = new EvidenceQueue(
-    async (decisions, outcomes) => {
+    async (records) => {
       const well = await new Promise<boolean>((resolve) => (land = resolve));
       if (!well) throw new Error("failed");
-      for (
-        let position = DECISION_FIELDS - 1;
-        position < decisions.length;
-        position += DECISION_FIELDS
-      ) {
-        log.decisions.push(readDecision(String(decisions[position])));
-      }
-      for (
-        let position = OUTCOME_FIELDS - 1;
-        position < outcomes.length;
-        position += OUTCOME_FIELDS
-      ) {
-        log.outcomes.push(readOutcome(String(outcomes[position])));
+      for (const { kind, record } of records) {
+        if (kind === "decision") log.decisions.push(readDecision(record));
+        else log.outcomes.push(readOutcome(record));
       }
       return { duplicates: [], lost: 0, head: GENESIS };
     },

@@ -104,10 +104,10 @@ describe("a store that does not answer", () => {
 describe("a store that fails slowly", () => {
   it("costs one provider's call, and then none until it works again", async () => {
     const store = { fails: true };
-    const { router, upstream } = await routerOver(async (_, outcomes) => {
+    const { router, upstream } = await routerOver(async (records) => {
       await delay(150);
       if (store.fails) throw new Error("failed");
-      return { duplicates: [], lost: 0, head: { position: outcomes.length, hash: "a".repeat(64) } };
+      return { duplicates: [], lost: 0, head: { position: records.length, hash: "a".repeat(64) } };
     });
     await expectRefusal(await post(router, hello));
     for (const body of [hello, streamed]) await expectRefusal(await post(router, body));
@@ -123,9 +123,9 @@ describe("a disk that is full", () => {
     const database = openDatabase(join(temporaryFolder(), "full.db"), 50);
     const engine = new StoreEngine(database, () => {});
     const failures = new Set<string>();
-    const append: Append = (decisions, outcomes) => {
+    const append: Append = (records) => {
       const reply = engine.answer(
-        { operation: "evidence.append", parameters: [decisions, outcomes] },
+        { operation: "evidence.append", parameters: [records] },
         Date.now(),
       );
       if (reply.kind === "done") return Promise.resolve(reply.value as Appended);

@@ -6,7 +6,6 @@ import {
   type Appended,
   type EvidenceLimits,
 } from "../../src/store/evidence-queue.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../src/store/batch/batch-lines.ts";
 import { decisionRecord, outcomeRecord, recordDecision } from "./records.ts";
 
 interface Write {
@@ -26,16 +25,18 @@ function makeQueue(limits: Partial<EvidenceLimits> = {}): {
 } {
   const writes: Write[] = [];
   const queue = new EvidenceQueue(
-    (decisions, outcomes) => {
+    (records) => {
+      const decisions = records.filter(({ kind }) => kind === "decision");
+      const outcomes = records.filter(({ kind }) => kind === "outcome");
       const { promise, resolve, reject } = Promise.withResolvers<Appended>();
       writes.push({
-        decisions: decisions.length / DECISION_FIELDS,
-        outcomes: outcomes.length / OUTCOME_FIELDS,
-        ids: decisions.filter((_, position) => position % DECISION_FIELDS === 1),
-        outcomeIds: outcomes.filter((_, position) => position % OUTCOME_FIELDS === 1),
-        terminals: outcomes
-          .filter((_, position) => position % OUTCOME_FIELDS === 2)
-          .map((text) => (JSON.parse(String(text)) as { terminal: unknown }).terminal),
+        decisions: decisions.length,
+        outcomes: outcomes.length,
+        ids: decisions.map(({ requestId }) => requestId),
+        outcomeIds: outcomes.map(({ requestId }) => requestId),
+        terminals: outcomes.map(
+          ({ record }) => (JSON.parse(record) as { terminal: unknown }).terminal,
+        ),
         succeed: (appended = {}) =>
           resolve({ duplicates: [], lost: 0, head: GENESIS, ...appended }),
         fail: () => reject(new Error("disk on fire")),

@@ -11,6 +11,7 @@ import { encodeMessage, MessageReader } from "../../src/store/sqlite/shared/fram
 import { fewOrMany } from "../support/long.ts";
 import { readVerifiedLog } from "./verified-log.ts";
 import { describeStore } from "./conformance.ts";
+import { decisionOf } from "../../src/store/stored-evidence.ts";
 import { decisionRecord, keyRecord, outcomeRecord, recordDecision } from "./records.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -76,15 +77,7 @@ function closed(socket: Socket): Promise<void> {
 const decided = (...requestIds: string[]) =>
   ({
     operation: "evidence.append",
-    parameters: [
-      requestIds.flatMap((requestId) => [
-        1,
-        requestId,
-        "acme",
-        JSON.stringify(decisionRecord(requestId)),
-      ]),
-      [],
-    ],
+    parameters: [requestIds.map((requestId) => decisionOf(decisionRecord(requestId)))],
   }) as const;
 
 const bytesOf = (message: unknown): Buffer => Buffer.from(encodeMessage(message));

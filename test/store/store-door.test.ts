@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { toRecords } from "../../src/store/batch/batch-lines.ts";
+import { decisionOf } from "../../src/store/stored-evidence.ts";
 import type { StoreReply, StoreRequest, ToWorker } from "../../src/store/sqlite/store-engine.ts";
 import { newDoor, removeDoor } from "../../src/store/sqlite/shared/door.ts";
 import { encodeMessage } from "../../src/store/sqlite/shared/frames.ts";
@@ -24,7 +24,7 @@ it("ends the open requests of a worker that is gone once the store can write aga
   const requested: string[][] = [];
   const answer = (request: StoreRequest): StoreReply => {
     if (request.operation !== "evidence.append") throw new Error("another request");
-    const records = toRecords(...request.parameters);
+    const [records] = request.parameters;
     requested.push(records.map(({ kind, requestId }) => `${kind} ${requestId}`));
     return replies.shift() ?? APPENDED;
   };
@@ -40,8 +40,8 @@ it("ends the open requests of a worker that is gone once the store can write aga
     const socket = connect(settings.address);
     socket.write(settings.workerSecret);
     await new Promise((resolve) => socket.once("data", resolve));
-    const decisions = [1, requestId, "acme", JSON.stringify(decisionRecord(requestId))];
-    const request = { operation: "evidence.append", parameters: [decisions, []] } as const;
+    const records = [decisionOf(decisionRecord(requestId))];
+    const request = { operation: "evidence.append", parameters: [records] } as const;
     const before = requested.length;
     socket.write(encodeMessage({ id: 1, request } satisfies ToWorker));
     await expect.poll(() => requested.length).toBe(before + 1);

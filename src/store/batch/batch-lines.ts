@@ -26,54 +26,14 @@ export interface StoredBatch {
   readonly records: Uint8Array<ArrayBuffer>;
 }
 
-/**
- * Decisions of one batch, {@link DECISION_FIELDS} values each, one after another: milliseconds,
- * request id, workspace, the record's JSON text. Flat, because copying a nested list between
- * threads costs about twice as much.
- */
-export type DecisionFields = (string | number | null)[];
-export const DECISION_FIELDS = 4;
-
-/**
- * Outcomes of one batch, {@link OUTCOME_FIELDS} values each: milliseconds, request id, the record's
- * JSON text.
- */
-export type OutcomeFields = (string | number)[];
-export const OUTCOME_FIELDS = 3;
-
 /** A record that is to be added to the log. */
 export interface NewRecord {
   readonly kind: ChainKind;
   readonly requestId: string;
-  /** Of a decision; empty where no key was accepted. */
+  /** Of a decision; empty for an outcome, and where no key was accepted. */
   readonly workspace: string;
   /** JSON text. */
   readonly record: string;
-}
-
-/** The records of one batch, decisions first. */
-export function toRecords(
-  decisions: Readonly<DecisionFields>,
-  outcomes: Readonly<OutcomeFields>,
-): readonly NewRecord[] {
-  const records: NewRecord[] = [];
-  for (let index = 0; index < decisions.length; index += DECISION_FIELDS) {
-    records.push({
-      kind: "decision",
-      requestId: String(decisions[index + 1]),
-      workspace: String(decisions[index + 2] ?? ""),
-      record: String(decisions[index + 3]),
-    });
-  }
-  for (let index = 0; index < outcomes.length; index += OUTCOME_FIELDS) {
-    records.push({
-      kind: "outcome",
-      requestId: String(outcomes[index + 1]),
-      workspace: "",
-      record: String(outcomes[index + 2]),
-    });
-  }
-  return records;
 }
 
 /**

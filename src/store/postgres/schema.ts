@@ -45,8 +45,9 @@ SET search_path = pg_catalog AS $$
 $$;
 `;
 
-/** Weeks are counted since version 15. */
+/** Weeks are counted since version 15; pruning is a statement. */
 export const COUNT_WEEKS = `
+DROP FUNCTION signalbox.prune_limits;
 ALTER TABLE signalbox.limit_counters DROP CONSTRAINT limit_counters_period_check,
   ADD CONSTRAINT limit_counters_period_check CHECK (period IN ('minute', 'hour', 'day', 'week', 'month'));
 DROP INDEX signalbox.limit_counters_by_start;
@@ -230,7 +231,8 @@ CREATE TABLE signalbox.limit_counters (
   PRIMARY KEY (subject, measure, period, start)
 ) WITH (fillfactor = 50);
 CREATE INDEX limit_counters_by_start ON signalbox.limit_counters (start, period);
--- The row of a subject is what its holders take turns at: what others hold is a sum, which no row of one holder guards.
+-- The row of a subject is what its holders take turns at: what others hold is a sum, which no row of one holder guards. It
+-- stays: there are as many as workspaces and keys with such a limit, and who waits for one must find it.
 CREATE TABLE signalbox.limit_subjects (
   subject text COLLATE "C" PRIMARY KEY
 );
@@ -305,13 +307,6 @@ BEGIN
   slots_leased := coalesce((SELECT json_agg(json_build_array(figures[at + 1], figures[at + 2]) ORDER BY figures[at])
     FROM generate_series(1, cardinality(figures), 3) AS at), '[]'::json);
 END $$;
-
--- A subject's row stays: there are as many as workspaces and keys with such a limit, and who waits for one must find it.
-CREATE FUNCTION signalbox.prune_limits(before bigint) RETURNS bigint LANGUAGE sql SET search_path = pg_catalog AS $$
-  WITH counters AS (DELETE FROM signalbox.limit_counters WHERE start < before RETURNING 1),
-    slots AS (DELETE FROM signalbox.limit_slots WHERE until < before RETURNING 1)
-  SELECT (SELECT count(*) FROM counters) + (SELECT count(*) FROM slots)
-$$;
 `;
 
 /**

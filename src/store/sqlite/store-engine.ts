@@ -116,8 +116,7 @@ export class StoreEngine {
     this.#evidence = new EvidenceTable({
       ...log,
       now: () => this.#now,
-      appended: (first, records, head) => {
-        this.#rollUps.appended(first, records);
+      appended: (head) => {
         this.#head = head;
         // Before the reply: what was answered is then noted.
         watch.noteHead(head);

@@ -56,9 +56,9 @@ export function openPostgresEvidence({
     compare();
   });
   const comparing = setInterval(compare, COMPARING);
-  const queue = new EvidenceQueue(async (decisions, outcomes) => {
+  const queue = new EvidenceQueue(async (records) => {
     try {
-      return await writer.append(decisions, outcomes);
+      return await writer.append(records);
     } catch (error) {
       failedSinceRestored = true;
       throw error;

@@ -1,7 +1,5 @@
-import { asIdentifier } from "../../../evidence/record.ts";
-import { unknownOutcome } from "../../stored-evidence.ts";
+import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
 import type { PostgresLink } from "../link.ts";
-import { OUTCOME_FIELDS } from "../../batch/batch-lines.ts";
 import { abandonedRequests } from "./batch-rows.ts";
 import type { EvidenceWriter } from "./writer.ts";
 
@@ -22,15 +20,11 @@ WHERE NOT process.swept AND signalbox.is_gone(process) AND NOT EXISTS (
  */
 export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter): Promise<void> {
   const abandoned = await abandonedRequests(link);
-  const outcomes = [...abandoned].flatMap(([requestId, at]) => [
-    at,
-    requestId,
-    JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
-  ]);
-  const most = BATCH * OUTCOME_FIELDS;
-  for (let start = 0; start < outcomes.length; start += most) {
-    await writer.append([], outcomes.slice(start, start + most));
-  }
+  const outcomes = Array.from(abandoned, ([requestId, at]) =>
+    outcomeOf(unknownOutcome(requestId, at)),
+  );
+  for (let start = 0; start < outcomes.length; start += BATCH)
+    await writer.append(outcomes.slice(start, start + BATCH));
   await link.query(SWEEP);
 }
 

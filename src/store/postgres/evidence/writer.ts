@@ -2,12 +2,7 @@ import { randomUUID } from "node:crypto";
 import { StoreUnavailableError } from "../../../canon/error.ts";
 import { GENESIS } from "../../../evidence/chain.ts";
 import type { EvidenceFault } from "../../../evidence/evidence-store.ts";
-import {
-  type DecisionFields,
-  type NewRecord,
-  type OutcomeFields,
-  toRecords,
-} from "../../batch/batch-lines.ts";
+import type { NewRecord } from "../../batch/batch-lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import { readNumber } from "../../rows.ts";
 import { textArray } from "../array-text.ts";
@@ -104,10 +99,7 @@ export class EvidenceWriter {
    * @throws {StoreUnavailableError} when that is not known; the same records may be handed over
    * again
    */
-  append(decisions: DecisionFields, outcomes: OutcomeFields): Promise<Appended> {
-    // Taken apart before anything is waited for: the queue empties the list of decisions that it
-    // refuses.
-    const records = toRecords(decisions, outcomes);
+  append(records: readonly NewRecord[]): Promise<Appended> {
     // One after the other: the numbers of a process's batches rise.
     const appended = this.#before.then(() => this.#append(records));
     this.#before = appended.catch(() => undefined);

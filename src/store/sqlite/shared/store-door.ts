@@ -1,7 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { asIdentifier } from "../../../evidence/record.ts";
-import { unknownOutcome } from "../../stored-evidence.ts";
-import { DECISION_FIELDS, OUTCOME_FIELDS } from "../../batch/batch-lines.ts";
+import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../store-engine.ts";
 import type { Door } from "./door.ts";
 import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
@@ -145,11 +143,10 @@ export class StoreDoor {
   #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker): void {
     const ended: string[] = [];
     if (request.operation === "evidence.append") {
-      const [decisions, outcomes] = request.parameters;
-      for (let index = 1; index < decisions.length; index += DECISION_FIELDS)
-        open.add(String(decisions[index]));
-      for (let index = 1; index < outcomes.length; index += OUTCOME_FIELDS)
-        ended.push(String(outcomes[index]));
+      for (const { kind, requestId } of request.parameters[0]) {
+        if (kind === "decision") open.add(requestId);
+        else ended.push(requestId);
+      }
     }
     // A worker that closes its store cannot close the others'.
     const reply: StoreReply =
@@ -168,12 +165,10 @@ export class StoreDoor {
   #endUnended(): void {
     if (this.#unended.size === 0 || this.#closed) return;
     const at = Date.now();
-    const outcomes = [...this.#unended].flatMap((requestId) => [
-      at,
-      requestId,
-      JSON.stringify(unknownOutcome(asIdentifier(requestId), at)),
-    ]);
-    const reply = this.#thread.answer({ operation: "evidence.append", parameters: [[], outcomes] });
+    const outcomes = Array.from(this.#unended, (requestId) =>
+      outcomeOf(unknownOutcome(requestId, at)),
+    );
+    const reply = this.#thread.answer({ operation: "evidence.append", parameters: [outcomes] });
     if (reply.kind === "done") {
       this.#unended.clear();
       this.#thread.settle();

@@ -3,16 +3,12 @@ import type { DatabaseSync } from "node:sqlite";
 import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceProcess } from "../../../evidence/evidence-store.ts";
 import { LOST_IS_LISTED } from "../../../evidence/evidence-store.ts";
-import { asIdentifier } from "../../../evidence/record.ts";
 import {
   type Abandoned,
-  type DecisionFields,
   type NewRecord,
-  type OutcomeFields,
   type StoredBatch,
   readRows,
   sealBatch,
-  toRecords,
 } from "../../batch/batch-lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import {
@@ -24,7 +20,7 @@ import {
   readText,
   type Row,
 } from "../../rows.ts";
-import { unknownOutcome } from "../../stored-evidence.ts";
+import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
 import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
 
 /**
@@ -178,8 +174,8 @@ interface EvidenceParts {
   readonly batches: BatchTable;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Called after each commit with the records, the position of the first, and the newest row. */
-  readonly appended: (first: number, records: readonly NewRecord[], head: ChainLink) => void;
+  /** Called after each commit with the newest row. */
+  readonly appended: (head: ChainLink) => void;
   /** Counts the rows up to a position: the counts outlive the rows. */
   readonly countTo: (position: number) => void;
 }
@@ -244,8 +240,7 @@ export class EvidenceTable {
     return this.#process !== null;
   }
 
-  append(decisions: Readonly<DecisionFields>, outcomes: Readonly<OutcomeFields>): Appended {
-    const records = toRecords(decisions, outcomes);
+  append(records: readonly NewRecord[]): Appended {
     if (records.length === 0) return { duplicates: [], lost: 0, head: this.#batches.head() };
     if (!this.writes) this.#rememberEnded();
     const now = this.#now();
@@ -273,11 +268,9 @@ export class EvidenceTable {
   reap(limit: number): number {
     // Searched without the write lock: there is almost never one.
     if (this.abandoned(1).size === 0) return 0;
-    const abandoned = [...this.abandoned(limit)];
-    const records = abandoned.map(([requestId, at]): NewRecord => {
-      const record = JSON.stringify(unknownOutcome(asIdentifier(requestId), at));
-      return { kind: "outcome", requestId, workspace: "", record };
-    });
+    const records = Array.from(this.abandoned(limit), ([requestId, at]) =>
+      outcomeOf(unknownOutcome(requestId, at)),
+    );
     this.#commit(records, () => null);
     return records.length;
   }
@@ -360,14 +353,14 @@ export class EvidenceTable {
    * inside the transaction; a number that was rolled back is not used again.
    */
   #commit(records: readonly NewRecord[], lease: () => number | null): Appended {
-    const { process, first, added, duplicates, head } = this.#transaction.run(() => {
+    const { process, added, duplicates, head } = this.#transaction.run(() => {
       const owner = lease();
       return { process: owner, ...this.#insert(records, owner ?? 0) };
     });
     if (this.#process === null && process !== null)
       [this.#process, this.#renewedAt] = [process, this.#now()];
     for (const { kind, requestId } of added) if (kind === "outcome") this.#remember(requestId);
-    if (added.length > 0) this.#appended(first, added, head);
+    if (added.length > 0) this.#appended(head);
     return { duplicates, lost: records.length - added.length - duplicates.length, head };
   }
 
@@ -384,11 +377,10 @@ export class EvidenceTable {
       else workspaces.add(record.workspace);
       return !refused.has(record);
     });
-    const first = before.position + 1;
-    if (added.length === 0) return { first, added, duplicates, head: before };
+    if (added.length === 0) return { added, duplicates, head: before };
     const batch = sealBatch(before, added, workspaces);
     this.#batches.insert(batch);
-    return { first, added, duplicates, head: { position: batch.last, hash: batch.hash } };
+    return { added, duplicates, head: { position: batch.last, hash: batch.hash } };
   }
 
   /** @returns decisions whose request id is not new */

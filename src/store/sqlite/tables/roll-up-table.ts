@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Increments, KEPT_MINUTES } from "../../../governance/increments.ts";
 import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
-import { type NewRecord, readLines } from "../../batch/batch-lines.ts";
+import { readLines } from "../../batch/batch-lines.ts";
 import { readBytes, readNumber } from "../../rows.ts";
 import type { BatchTable } from "./evidence-table.ts";
 import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
@@ -10,12 +10,6 @@ interface RollUpParts {
   readonly database: DatabaseSync;
   readonly transaction: Transaction;
   readonly batches: BatchTable;
-}
-
-/** Records of one commit; `first` is the position of the first. */
-interface AppendedRecords {
-  readonly first: number;
-  readonly records: readonly NewRecord[];
 }
 
 const SQL = {
@@ -42,24 +36,16 @@ export class RollUpTable {
   #end = 0;
   /** Up to which minutes were pruned. */
   #newestMinute = 0;
-  /** Written, and not yet counted. */
-  #appended: AppendedRecords[] = [];
-
   constructor({ database, transaction, batches }: RollUpParts) {
     this.#sql = prepareAll(database, SQL);
     this.#transaction = transaction;
     this.#batches = batches;
   }
 
-  /** Keeps records for the next {@link count}, so that they are not read back to be counted. */
-  appended(first: number, records: readonly NewRecord[]): void {
-    this.#appended.push({ first, records });
-  }
-
-  /** Counts appended records, or a page of what the log has. Call it after a reply. */
+  /** Counts a page of what the log has. Call it after a reply. */
   count(): void {
     try {
-      if (!this.#countAppended()) this.#countPage();
+      this.#countPage();
     } catch {
       // Unreadable just now. Everything after the checkpoint is counted again.
       this.#reset();
@@ -75,7 +61,6 @@ export class RollUpTable {
     const newest = this.#batches.head().position;
     if (readNumber(this.#sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
     try {
-      this.#countAppended();
       while (this.#countPage());
       const isWritten = this.#transaction.run(() => this.#writeCells());
       if (isWritten) {
@@ -92,33 +77,16 @@ export class RollUpTable {
     this.write(least);
   }
 
-  /** @returns false where the log may have records that were not appended through this table */
-  #countAppended(): boolean {
-    let complete = false;
-    this.#counted();
-    for (const { first, records } of this.#appended.splice(0)) {
-      complete = first === this.#end + 1;
-      if (!complete) continue;
-      this.#countRecords(records);
-      this.#end += records.length;
-    }
-    return complete;
-  }
-
   /** Whether there was anything to count. */
   #countPage(): boolean {
-    const batches = this.#batches.after(this.#counted());
+    if (this.#base === null)
+      this.#base = this.#end = readNumber(this.#sql.checkpoint.get(), "position");
+    const batches = this.#batches.after(this.#end);
     const end = batches.at(-1)?.last;
     if (end === undefined) return false;
     for (const batch of batches) this.#countRecords(readLines(batch));
     this.#end = end;
     return true;
-  }
-
-  #counted(): number {
-    if (this.#base === null)
-      this.#base = this.#end = readNumber(this.#sql.checkpoint.get(), "position");
-    return this.#end;
   }
 
   #countRecords(records: Iterable<CountedRecord>): void {
