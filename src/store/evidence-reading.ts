@@ -115,27 +115,49 @@ async function readEntries(
 ): Promise<readonly EvidenceEntry[]> {
   refuseRange(query.after, query.limit);
   await log.head();
-  const { after, workspace = null, requestId } = query;
-  if (requestId !== undefined) return readRequest(log, requestId, query);
-  const collector = new EntryCollector(query, await log.abandoned());
-  for (let before = Number.MAX_SAFE_INTEGER; ;) {
-    const batches = await log.before(before, after, workspace);
-    for (const batch of batches) {
-      if (!collector.take(batch)) return collector.entries;
-      before = batch.last;
-    }
-    if (batches.length === 0) return collector.entries;
-  }
+  return entriesOf(log, query);
 }
 
-async function readRequest(
+/** The same of what is in the log already. */
+async function entriesOf(
   log: ReadableLog,
-  requestId: string,
-  query: EvidenceQuery = { after: 0, limit: 1 },
+  query: EvidenceQuery,
 ): Promise<readonly EvidenceEntry[]> {
-  const collector = new EntryCollector({ ...query, requestId }, await log.abandoned());
-  for (const batch of (await log.find(requestId)).toReversed()) collector.take(batch);
-  return collector.entries;
+  const { after, limit, workspace, requestId: wanted } = query;
+  const abandoned = await log.abandoned();
+  const pairing = new OutcomePairing();
+  const newestFirst: EvidenceEntry[] = [];
+  for await (const batch of batchesOf(log, query)) {
+    const decisions = pairing.take(
+      batch,
+      (row) =>
+        (wanted ?? row.requestId) === row.requestId &&
+        (workspace ?? row.workspace) === row.workspace &&
+        row.position > after,
+    );
+    for (const [{ position, requestId, record }, outcome] of decisions) {
+      if (newestFirst.length === limit) break;
+      const diedAt = abandoned.get(requestId) ?? null;
+      newestFirst.push(readEntry(position, record, outcome, diedAt));
+    }
+    if (newestFirst.length === limit) break;
+  }
+  return newestFirst.toReversed();
+}
+
+/** The batches in which a query may find entries, the newest first. */
+async function* batchesOf(
+  log: ReadableLog,
+  { after, workspace = null, requestId }: EvidenceQuery,
+): AsyncGenerator<StoredBatch, void> {
+  if (requestId !== undefined) return yield* (await log.find(requestId)).toReversed();
+  for (let before = Number.MAX_SAFE_INTEGER; ;) {
+    const batches = await log.before(before, after, workspace);
+    yield* batches;
+    const oldest = batches.at(-1);
+    if (oldest === undefined) return;
+    before = oldest.last;
+  }
 }
 
 /**
@@ -160,43 +182,6 @@ class OutcomePairing {
       yield [decision, this.#outcomes.get(decision.requestId) ?? null];
       this.#outcomes.delete(decision.requestId);
     }
-  }
-}
-
-/** Entries of a query, gathered from the newest batch to older ones. */
-class EntryCollector {
-  readonly #query: EvidenceQuery;
-  readonly #abandoned: Abandoned;
-  readonly #newestFirst: EvidenceEntry[] = [];
-  readonly #pairing = new OutcomePairing();
-
-  constructor(query: EvidenceQuery, abandoned: Abandoned) {
-    this.#query = query;
-    this.#abandoned = abandoned;
-  }
-
-  /** In the order of the log. */
-  get entries(): readonly EvidenceEntry[] {
-    return this.#newestFirst.toReversed();
-  }
-
-  /** Takes the next older batch; false when no more are wanted. */
-  take(batch: StoredBatch): boolean {
-    const { after, limit, workspace, requestId: wanted } = this.#query;
-    const decisions = this.#pairing.take(
-      batch,
-      (row) =>
-        (wanted ?? row.requestId) === row.requestId &&
-        (workspace ?? row.workspace) === row.workspace &&
-        row.position > after,
-    );
-    for (const [{ position, requestId, record }, outcome] of decisions) {
-      if (this.#newestFirst.length === limit) return false;
-      this.#newestFirst.push(
-        readEntry(position, record, outcome, this.#abandoned.get(requestId) ?? null),
-      );
-    }
-    return this.#newestFirst.length < limit;
   }
 }
 
@@ -287,10 +272,7 @@ interface PageParts {
 
 /** Gathers entries from the newest batch to older ones: an outcome stands after its decision. */
 class Page {
-  readonly #log: ReadableLog;
-  readonly #query: EvidenceSearch;
-  readonly #first: number;
-  readonly #abandoned: Abandoned;
+  readonly #parts: PageParts;
   readonly #workspaces: ReadonlySet<string | null>;
   readonly #pairing = new OutcomePairing();
   readonly #entries: EvidenceEntry[] = [];
@@ -299,28 +281,26 @@ class Page {
   #searchedTo: number | null = null;
   bytes = 0;
 
-  constructor({ log, query, first, abandoned }: PageParts) {
-    this.#log = log;
-    this.#query = query;
-    this.#first = first;
-    this.#abandoned = abandoned;
-    this.#workspaces = new Set(query.workspaces);
+  constructor(parts: PageParts) {
+    this.#parts = parts;
+    this.#workspaces = new Set(parts.query.workspaces);
   }
 
   /** Takes the next older batch; false when no more are wanted. */
   async take(batch: StoredBatch): Promise<boolean> {
-    const { from, limit } = this.#query;
+    const { first, query } = this.#parts;
+    const { from, limit } = query;
     let newest = Number.POSITIVE_INFINITY;
     const decisions = this.#pairing.take(batch, (row) => {
       this.bytes += row.record.length;
-      return this.#workspaces.has(row.workspace) && row.position < this.#first;
+      return this.#workspaces.has(row.workspace) && row.position < first;
     });
     for (const [decision, outcome] of decisions) {
       const { position, at } = decision;
       if (newest === Number.POSITIVE_INFINITY) newest = at;
       this.#searchedTo = Math.min(this.#searchedTo ?? at, at);
       const entry = await this.#entry(decision, outcome);
-      if (entry === null || !this.#query.accepts(entry)) continue;
+      if (entry === null || !query.accepts(entry)) continue;
       this.#entries.push(entry);
       if (this.#entries.length < limit && this.#lookUps < MOST_LOOK_UPS) continue;
       this.#next = `${batch.last}-${position}`;
@@ -333,14 +313,16 @@ class Page {
     { position, at, requestId, record }: BatchRow,
     outcome: string | null,
   ): Promise<EvidenceEntry | null> {
-    const { from, to, contains } = this.#query;
+    const { log, query, first, abandoned } = this.#parts;
+    const { from, to, contains } = query;
     if ((from !== null && at < from) || (to !== null && at > to)) return null;
     if (!contains.every((part) => record.includes(part))) return null;
     // On a later page the outcome may stand on an earlier one.
-    if (outcome !== null || (this.#first === Number.MAX_SAFE_INTEGER && to === null))
-      return readEntry(position, record, outcome, this.#abandoned.get(requestId) ?? null);
+    if (outcome !== null || (first === Number.MAX_SAFE_INTEGER && to === null))
+      return readEntry(position, record, outcome, abandoned.get(requestId) ?? null);
     this.#lookUps += 1;
-    return (await readRequest(this.#log, requestId))[0] ?? readEntry(position, record, null, null);
+    const [found] = await entriesOf(log, { after: 0, limit: 1, requestId });
+    return found ?? readEntry(position, record, null, null);
   }
 
   found(next: string | null = this.#next): EvidenceFound {

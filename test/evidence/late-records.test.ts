@@ -59,9 +59,9 @@ async function start(kind: "chat" | "embeddings", answers: "at_once" | "never") 
     async (records) => {
       const well = await new Promise<boolean>((resolve) => (land = resolve));
       if (!well) throw new Error("failed");
-      for (const { kind, record } of records) {
-        if (kind === "decision") log.decisions.push(readDecision(record));
-        else log.outcomes.push(readOutcome(record));
+      for (const one of records) {
+        if (one.kind === "decision") log.decisions.push(readDecision(one.record));
+        else log.outcomes.push(readOutcome(one.record));
       }
       return { duplicates: [], lost: 0, head: GENESIS };
     },

@@ -6,7 +6,7 @@ import type { Store } from "../../src/store/port.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import type { FromWorker, ToWorker } from "../../src/store/sqlite/store-engine.ts";
 import { BorrowedThread, LentThread } from "../../src/store/sqlite/shared/shared-thread.ts";
-import { newDoor, type Door } from "../../src/store/sqlite/shared/door.ts";
+import { newDoor, type Door } from "../../src/store/sqlite/shared/shared-thread.ts";
 import { encodeMessage, MessageReader } from "../../src/store/sqlite/shared/frames.ts";
 import { fewOrMany } from "../support/long.ts";
 import { readVerifiedLog } from "./verified-log.ts";
@@ -188,7 +188,7 @@ describe("bytes that are no request", () => {
 
   const shortened = (bytes: Buffer): Buffer => {
     const message = Buffer.from(bytes);
-    message.writeUInt32LE(bytes.readUInt32LE(4) - 1, 4);
+    message.writeUInt32LE(bytes.readUInt32LE() - 1);
     return message;
   };
 
@@ -198,14 +198,9 @@ describe("bytes that are no request", () => {
       whole.subarray(0, whole.length - 1),
       "it ended within a message",
     ],
-    ["the head of a message alone", whole.subarray(0, 8), "it ended within a message"],
-    [
-      "a message with a changed byte",
-      changed(whole.length - 1, 1),
-      "the checksum of a message is wrong",
-    ],
-    ["an impossible length", changed(7, 0xff), "the length of a message is impossible"],
-    ["a length that is too small", shortened(whole), "the checksum of a message is wrong"],
+    ["the head of a message alone", whole.subarray(0, 4), "it ended within a message"],
+    ["an impossible length", changed(3, 0xff), "the length of a message is impossible"],
+    ["a length that is too small", shortened(whole), "a message cannot be read"],
     ["a message of another kind", bytesOf({ hello: 1 }), "a message is of another kind"],
     [
       "a batch that is none",

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { decisionOf } from "../../src/store/stored-evidence.ts";
 import type { StoreReply, StoreRequest, ToWorker } from "../../src/store/sqlite/store-engine.ts";
-import { newDoor, removeDoor } from "../../src/store/sqlite/shared/door.ts";
+import { newDoor, removeDoor } from "../../src/store/sqlite/shared/shared-thread.ts";
 import { encodeMessage } from "../../src/store/sqlite/shared/frames.ts";
 import { StoreDoor } from "../../src/store/sqlite/shared/store-door.ts";
 import { decisionRecord } from "./records.ts";

@@ -1,16 +1,32 @@
 import type { Store } from "../port.ts";
 import { issuersOver, sessionsOver, summaryOver } from "../common-tables.ts";
-import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits } from "../evidence-queue.ts";
-import { openPostgresEvidence } from "./evidence/evidence.ts";
-import { ProcessLease } from "./evidence/writer.ts";
-import { readLogHead } from "./evidence/log.ts";
+import { DEFAULT_EVIDENCE_LIMITS, type EvidenceLimits, EvidenceQueue } from "../evidence-queue.ts";
+import { EvidenceWriter, ProcessLease } from "./evidence/writer.ts";
+import {
+  deleteThrough,
+  forgetEnded,
+  postgresLog,
+  readLogHead,
+  reapAbandoned,
+} from "./evidence/log.ts";
 import { EvidenceSealer } from "./evidence/sealer.ts";
 import { KeyFeed, postgresKeys } from "./keys.ts";
 import { postgresLimits } from "./limits.ts";
-import { DEFAULT_LINK_BOUNDS, PostgresLink, type LinkBounds } from "./link.ts";
+import { DEFAULT_LINK_BOUNDS, type LinkBounds, PostgresLink } from "./link.ts";
 import { postgresPolicyLog } from "./policy-log.ts";
 import { parsePostgresUrl } from "./settings.ts";
 import { RollUpFolder } from "./roll-ups.ts";
+import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
+import { evidenceOver } from "../evidence-reading.ts";
+import { postgresBatches } from "./evidence/batch-rows.ts";
+
+/**
+ * How often a process renews its lease and searches for decisions of dead processes, milliseconds.
+ */
+const RENEWAL = 5_000;
+
+/** How often the log is compared with what this process wrote, milliseconds. */
+const COMPARING = 1_000;
 
 export interface PostgresStoreOptions {
   /** See {@link parsePostgresUrl}. Contains a password: never put it into errors or logs. */
@@ -40,29 +56,99 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const feed = new KeyFeed(link);
   const sealer = new EvidenceSealer(link, await readLogHead(link).catch(() => null));
   const lease = new ProcessLease(link);
-  // A process that has written nothing changes nothing, not even the counts of others.
+  // A process that has written nothing changes nothing: no counts, no requests of dead processes.
   const folder = new RollUpFolder(link, sealer, () => lease.id !== null);
   const limits = { ...DEFAULT_EVIDENCE_LIMITS, ...options.evidence };
-  const evidence = openPostgresEvidence({ link, limits, lease, sealer, folder });
+  const writer = new EvidenceWriter(link, lease, sealer, limits.maxWait);
+  // A failure from before the server came back is out of date.
+  let failedSinceRestored = false;
+  const queue = new EvidenceQueue(async (records) => {
+    try {
+      return await writer.append(records);
+    } catch (error) {
+      failedSinceRestored = true;
+      throw error;
+    }
+  }, limits);
+  const compare = (): void => {
+    // Where the database is unavailable, the link notices it itself.
+    if (link.available) void writer.compare().catch(() => undefined);
+  };
+  const endRestored = link.onRestored(() => {
+    failedSinceRestored = false;
+    // Another server may answer now.
+    compare();
+  });
+  const tend = async (): Promise<void> => {
+    if (lease.id === null || !link.available) return;
+    await lease.renew(writer.number);
+    await reapAbandoned(link, writer);
+    await forgetEnded(link, lease.id);
+  };
+  let tending: Promise<void> | null = null;
+  const timers = [
+    setInterval(compare, COMPARING),
+    setInterval(() => {
+      tending ??= tend()
+        .catch(() => undefined)
+        .finally(() => (tending = null));
+    }, RENEWAL),
+  ];
+  const health = (): EvidenceHealth => {
+    const { state, ...counts } = queue.health();
+    const { fault } = writer;
+    const ok =
+      fault === null &&
+      link.available &&
+      (state === "ok" || (!failedSinceRestored && !queue.refusing));
+    return {
+      ...counts,
+      state: ok ? "ok" : "unavailable",
+      head: sealer.head,
+      ...(fault !== null && { fault }),
+    };
+  };
+  /** Writes what is in memory and ends the lease. */
+  const closeEvidence = async (): Promise<void> => {
+    for (const timer of timers) clearInterval(timer);
+    endRestored();
+    queue.close();
+    try {
+      await queue.flush();
+    } finally {
+      await tending;
+      await lease.end(writer.number).catch(() => undefined);
+    }
+  };
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     try {
       await feed.close();
       await folder.close();
-      await evidence.close();
+      await closeEvidence();
     } finally {
       await link.close();
     }
   };
   return {
     keys: postgresKeys(link, feed),
-    evidence: evidence.port,
+    evidence: evidenceOver(queue, {
+      batches: postgresBatches(link, () => sealer.seal()),
+      health,
+      ...postgresLog(link, sealer),
+      endAbandoned: () => reapAbandoned(link, writer),
+      async deleteThrough(through, now) {
+        // The counts outlive the rows.
+        await folder.foldTo(through);
+        return await deleteThrough(link, through, now);
+      },
+    }),
     policyLog: postgresPolicyLog(link),
     summary: summaryOver(link.runCommon, () => folder.foldAll()),
     issuers: issuersOver(link.runCommon),
     limits: postgresLimits(link),
     sessions: sessionsOver(link.runCommon),
-    tend: () => evidence.tend(),
+    tend,
     close: () => (closing ??= close()),
   };
 }

@@ -1,7 +1,6 @@
+import postgres from "postgres";
 import { connect, type Socket } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
-import postgres from "postgres";
-
 import { NO_ANSWER, StatementFailure, toFailure } from "./failure.ts";
 import type { PostgresSettings } from "./settings.ts";
 
@@ -179,4 +178,9 @@ async function within<Result>(bound: number, work: PromiseLike<Result>): Promise
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** A `text[]` as a text that PostgreSQL reads; the driver knows no array types. */
+export function textArray(values: readonly string[]): string {
+  return `{${values.map((value) => `"${value.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
 }

@@ -1,7 +1,7 @@
 import { GENESIS } from "../../../evidence/chain.ts";
 import { convertedBatch, withHashes } from "../../batch/former-batch.ts";
 import { readBytes, readNumber, readText, readTexts } from "../../rows.ts";
-import { textArray } from "../array-text.ts";
+import { textArray } from "../pool.ts";
 import type { Query } from "../pool.ts";
 import { EVIDENCE } from "./schema.ts";
 

@@ -1,11 +1,14 @@
 import {
-  LOST_IS_LISTED,
   type EvidenceHead,
   type EvidenceLog,
+  LOST_IS_LISTED,
 } from "../../../evidence/evidence-store.ts";
 import type { PostgresLink } from "../link.ts";
 import { readAnchor, readLink, readNumber } from "../../rows.ts";
 import type { EvidenceSealer } from "./sealer.ts";
+import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
+import { abandonedRequests } from "./batch-rows.ts";
+import type { EvidenceWriter } from "./writer.ts";
 
 /** Rows deleted at a time; each step ends at an anchor. */
 const STEP = 5_000;
@@ -26,8 +29,10 @@ SELECT process.id, process.sealed + 1, process.number FROM signalbox.evidence_pr
 WHERE process.number > process.sealed AND NOT EXISTS (
   SELECT FROM signalbox.evidence_written AS written WHERE written.process = process.id AND written.number = process.number)
 ORDER BY process, first`;
-const ENDS = "SELECT last FROM signalbox.evidence_batches WHERE last <= $1 ORDER BY last";
-const PRUNE = "SELECT removed FROM signalbox.prune_evidence($1, $2)";
+const PRUNE = `
+SELECT removed FROM signalbox.prune_evidence((
+  SELECT min(last) FROM signalbox.evidence_batches WHERE last <= $1 AND last >= least($1, ${STEP} + (
+    SELECT first FROM signalbox.evidence_batches ORDER BY last LIMIT 1))), $2)`;
 
 /** Anchors of the log and the processes that write it. */
 export function postgresLog(
@@ -76,10 +81,9 @@ export async function deleteThrough(
   through: number,
   now: number,
 ): Promise<number> {
-  const ends = (await link.query(ENDS, [through])).map((row) => readNumber(row, "last"));
   let rows = 0;
-  for (const end of stepEnds(ends))
-    rows += readNumber((await link.query(PRUNE, [end, Math.trunc(now)]))[0], "removed");
+  for (let step = 1; step > 0; rows += step)
+    step = readNumber((await link.query(PRUNE, [through, Math.trunc(now)]))[0], "removed");
   return rows;
 }
 
@@ -88,12 +92,43 @@ export async function readLogHead(link: PostgresLink): Promise<EvidenceHead> {
   return readLink((await link.query(HEAD))[0] ?? {});
 }
 
-/** Ends of batches, so that about {@link STEP} rows are between two. */
-function stepEnds(ends: readonly number[]): readonly number[] {
-  const steps: number[] = [];
-  for (const [index, end] of ends.entries()) {
-    const next = ends[index + 1];
-    if (next === undefined || next - (steps.at(-1) ?? ends[0] ?? 0) > STEP) steps.push(end);
-  }
-  return steps;
+/** Decisions ended at a time. */
+const BATCH = 200;
+
+/** Skips processes whose requests have all ended, so that the search is free while none dies. */
+const SWEEP = `
+UPDATE signalbox.evidence_processes AS process SET swept = true
+WHERE NOT process.swept AND signalbox.is_gone(process) AND NOT EXISTS (
+  SELECT FROM signalbox.evidence_requests AS request WHERE request.process = process.id AND request.ended_at IS NULL)`;
+
+/**
+ * Writes the outcome `unknown` for decisions of dead processes. Two replicas may do so at once, or
+ * the process may come back: the first outcome stays.
+ *
+ * @throws {StoreUnavailableError}
+ */
+export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter): Promise<void> {
+  const abandoned = await abandonedRequests(link);
+  const outcomes = Array.from(abandoned, ([requestId, at]) =>
+    outcomeOf(unknownOutcome(requestId, at)),
+  );
+  for (let start = 0; start < outcomes.length; start += BATCH)
+    await writer.append(outcomes.slice(start, start + BATCH));
+  await link.query(SWEEP);
+}
+
+/** How long a request id is kept after the request has ended, milliseconds. */
+const KEPT = 60_000;
+
+/** Only the oldest running process does it. */
+const FORGET = `
+DELETE FROM signalbox.evidence_requests WHERE ended_at < signalbox.now_ms() - ${KEPT} AND $1 = (
+  SELECT min(holder.id) FROM signalbox.evidence_processes AS holder WHERE NOT signalbox.is_gone(holder))`;
+
+/**
+ * Forgets requests that ended a minute ago. @param process number of this process. @throws
+ * {StoreUnavailableError}
+ */
+export async function forgetEnded(link: PostgresLink, process: number): Promise<void> {
+  await link.query(FORGET, [process]);
 }

@@ -6,7 +6,7 @@ import {
   sealBatch,
 } from "../../batch/batch-lines.ts";
 import { readBytes, readLink, readNumber, readTexts } from "../../rows.ts";
-import { textArray } from "../array-text.ts";
+import { textArray } from "../pool.ts";
 import { StatementFailure } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";

@@ -5,7 +5,7 @@ import type { EvidenceFault } from "../../../evidence/evidence-store.ts";
 import type { NewRecord } from "../../batch/batch-lines.ts";
 import type { Appended } from "../../evidence-queue.ts";
 import { readNumber } from "../../rows.ts";
-import { textArray } from "../array-text.ts";
+import { textArray } from "../pool.ts";
 import { StatementFailure, TRY_AGAIN } from "../failure.ts";
 import type { PostgresLink } from "../link.ts";
 import { REFUSED } from "./schema.ts";

@@ -215,24 +215,16 @@ const EVIDENCE_SQL = {
  */
 export class EvidenceTable {
   readonly #sql: Statements<typeof EVIDENCE_SQL>;
-  readonly #transaction: Transaction;
-  readonly #batches: BatchTable;
-  readonly #now: EvidenceParts["now"];
-  readonly #appended: EvidenceParts["appended"];
-  readonly #countTo: EvidenceParts["countTo"];
+  readonly #parts: EvidenceParts;
   /** Number of this process in `processes`: the lease by which others know that it runs. */
   #process: number | null = null;
   #renewedAt = 0;
   #ended = new Set<string>();
   #endedBefore: ReadonlySet<string> = new Set();
 
-  constructor({ database, transaction, batches, now, appended, countTo }: EvidenceParts) {
-    this.#sql = prepareAll(database, EVIDENCE_SQL);
-    this.#transaction = transaction;
-    this.#batches = batches;
-    this.#now = now;
-    this.#appended = appended;
-    this.#countTo = countTo;
+  constructor(parts: EvidenceParts) {
+    this.#sql = prepareAll(parts.database, EVIDENCE_SQL);
+    this.#parts = parts;
   }
 
   /** This process has written evidence. A command that only reads leaves no trace. */
@@ -241,9 +233,9 @@ export class EvidenceTable {
   }
 
   append(records: readonly NewRecord[]): Appended {
-    if (records.length === 0) return { duplicates: [], lost: 0, head: this.#batches.head() };
+    if (records.length === 0) return { duplicates: [], lost: 0, head: this.#parts.batches.head() };
     if (!this.writes) this.#rememberEnded();
-    const now = this.#now();
+    const now = this.#parts.now();
     return this.#commit(
       records,
       () => this.#process ?? Number(this.#sql.startProcess.run(now, now).lastInsertRowid),
@@ -253,7 +245,7 @@ export class EvidenceTable {
   /** The batches of a request: of its decision, then of its outcome. */
   find(requestId: string): readonly StoredBatch[] {
     const runs = this.#sql.running.get(JSON.stringify([requestId])) !== undefined;
-    return this.#batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);
+    return this.#parts.batches.find(requestId, runs ? ["decision"] : ["decision", "outcome"]);
   }
 
   /** Request ids of the decisions without an outcome. */
@@ -277,7 +269,7 @@ export class EvidenceTable {
 
   /** Running processes, and those that were lost in the last hour. */
   processes(): readonly EvidenceProcess[] {
-    const now = this.#now();
+    const now = this.#parts.now();
     return this.#sql.processes.all(now - LOST_IS_LISTED).map((row) => ({
       startedAt: readNumber(row, "started_at"),
       seenAt: readNumber(row, "seen_at"),
@@ -286,14 +278,14 @@ export class EvidenceTable {
   }
 
   renewLeaseWhenDue(): void {
-    const now = this.#now();
+    const now = this.#parts.now();
     if (this.#process === null || now - this.#renewedAt < RENEWAL) return;
     this.#sql.renew.run(now, this.#process);
     this.#renewedAt = now;
   }
 
   endLease(): void {
-    const now = this.#now();
+    const now = this.#parts.now();
     if (this.#process !== null) this.#sql.endProcess.run(now, now, this.#process);
   }
 
@@ -302,8 +294,8 @@ export class EvidenceTable {
   }
 
   anchor(now: number): EvidenceAnchor | null {
-    return this.#transaction.run(() => {
-      const { position, hash } = this.#batches.head();
+    return this.#parts.transaction.run(() => {
+      const { position, hash } = this.#parts.batches.head();
       // After a prune of everything the head's row is gone, and the head is an anchor already.
       if (this.#sql.hashAt.get(position) !== undefined)
         this.#sql.insertAnchor.run(position, hash, now);
@@ -318,8 +310,8 @@ export class EvidenceTable {
    * @param through the last position of a batch
    */
   deleteThrough(through: number, limit: number, now: number): number {
-    this.#countTo(through);
-    return this.#transaction.run(() => {
+    this.#parts.countTo(through);
+    return this.#parts.transaction.run(() => {
       let [rows, end] = [0, 0];
       for (const row of this.#sql.oldest.iterate(through)) {
         const last = readNumber(row, "last");
@@ -342,7 +334,7 @@ export class EvidenceTable {
 
   /** Requests of dead processes, the oldest first. */
   abandoned(limit = MOST_ABANDONED): Abandoned {
-    return readAbandoned(this.#sql.abandoned.all(this.#now() - LEASE, limit));
+    return readAbandoned(this.#sql.abandoned.all(this.#parts.now() - LEASE, limit));
   }
 
   /**
@@ -353,19 +345,19 @@ export class EvidenceTable {
    * inside the transaction; a number that was rolled back is not used again.
    */
   #commit(records: readonly NewRecord[], lease: () => number | null): Appended {
-    const { process, added, duplicates, head } = this.#transaction.run(() => {
+    const { process, added, duplicates, head } = this.#parts.transaction.run(() => {
       const owner = lease();
       return { process: owner, ...this.#insert(records, owner ?? 0) };
     });
     if (this.#process === null && process !== null)
-      [this.#process, this.#renewedAt] = [process, this.#now()];
+      [this.#process, this.#renewedAt] = [process, this.#parts.now()];
     for (const { kind, requestId } of added) if (kind === "outcome") this.#remember(requestId);
-    if (added.length > 0) this.#appended(head);
+    if (added.length > 0) this.#parts.appended(head);
     return { duplicates, lost: records.length - added.length - duplicates.length, head };
   }
 
   #insert(records: readonly NewRecord[], process: number) {
-    const before = this.#batches.head();
+    const before = this.#parts.batches.head();
     const refused = this.#beginRequests(before.position, process, records);
     const outcomes = records.filter(({ kind }) => kind === "outcome");
     const ended = this.#endRequests(outcomes.map(({ requestId }) => requestId));
@@ -379,7 +371,7 @@ export class EvidenceTable {
     });
     if (added.length === 0) return { added, duplicates, head: before };
     const batch = sealBatch(before, added, workspaces);
-    this.#batches.insert(batch);
+    this.#parts.batches.insert(batch);
     return { added, duplicates, head: { position: batch.last, hash: batch.hash } };
   }
 
@@ -430,9 +422,9 @@ export class EvidenceTable {
 
   /** The previous thread may have written a batch without confirming it. */
   #rememberEnded(): void {
-    const { position } = this.#batches.head();
+    const { position } = this.#parts.batches.head();
     for (let before = position + 1; ;) {
-      const batches = this.#batches.before(before, position - REMEMBERED, null);
+      const batches = this.#parts.batches.before(before, position - REMEMBERED, null);
       for (const batch of batches) {
         for (const row of readRows(batch))
           if (row.kind === "outcome") this.#remember(row.requestId);
