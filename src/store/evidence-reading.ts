@@ -148,11 +148,11 @@ async function entriesOf(
 /** The batches in which a query may find entries, the newest first. */
 async function* batchesOf(
   log: ReadableLog,
-  { after, workspace = null, requestId }: EvidenceQuery,
+  { after, workspace, requestId }: EvidenceQuery,
 ): AsyncGenerator<StoredBatch, void> {
   if (requestId !== undefined) return yield* (await log.find(requestId)).toReversed();
   for (let before = Number.MAX_SAFE_INTEGER; ;) {
-    const batches = await log.before(before, after, workspace);
+    const batches = await log.before(before, after, workspace ?? null);
     yield* batches;
     const oldest = batches.at(-1);
     if (oldest === undefined) return;
