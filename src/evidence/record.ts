@@ -3,12 +3,7 @@ import type { FailureKind } from "../canon/failure.ts";
 import type { Capability, Feature } from "../canon/capability.ts";
 import type { DroppedField, Edit } from "../canon/generate/edit.ts";
 import type { Operation } from "../canon/operation.ts";
-import type {
-  MaximumPrice,
-  ReasoningEffort,
-  SortPreference,
-  TokenBucket,
-} from "../canon/request.ts";
+import type { MaximumPrice, ReasoningEffort, SortPreference, TokenBucket } from "../canon/request.ts";
 
 declare const identifier: unique symbol;
 
@@ -379,3 +374,34 @@ export function shares(count: number, attempts: readonly AttemptRecord[]): reado
     return Math.floor((count * passed) / total) - before;
   });
 }
+
+/**
+ * Members of the record of a request without a shape and a plan: refused before a decision,
+ * answered by the router, or summed up.
+ */
+export const NO_DECISION = {
+  plan: [],
+  wouldDeny: [],
+  shadows: [],
+  obligations: [],
+  needs: [],
+  features: [],
+  stream: false,
+  context: "unspecified",
+  maxOutput: "unspecified",
+  reasoningEffort: "unspecified",
+} as const satisfies Partial<DecisionRecord>;
+
+/** The outcome of a request that reached no provider, or whose outcome is unknown. */
+export const EMPTY_OUTCOME = {
+  finish: null,
+  attempts: [],
+  stripped: [],
+  losses: [],
+  edits: [],
+  inputTokens: null,
+  outputTokens: null,
+  cacheReadTokens: null,
+  reasoningTokens: null,
+  firstByte: null,
+} as const satisfies Partial<OutcomeRecord>;

@@ -11,7 +11,7 @@ import type { SetAside } from "../dispatch/arrange.ts";
 import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
 import { EvidenceUnavailableError, type PendingDecision } from "../evidence/evidence-store.ts";
 import type { RequestObserver, RequestTrace } from "../evidence/observer.ts";
-import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
+import { EMPTY_OUTCOME } from "../evidence/record.ts";
 import {
   asIdentifier,
   type ChangeRecord,

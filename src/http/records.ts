@@ -9,7 +9,7 @@ import type { Question } from "../decide/decide.ts";
 import { regionsNamed } from "../decide/narrow.ts";
 import type { SetAside } from "../dispatch/arrange.ts";
 import type { AttemptReport, RelayOutcome } from "../dispatch/attempt.ts";
-import { NO_DECISION } from "../evidence/plain-record.ts";
+import { NO_DECISION } from "../evidence/record.ts";
 import {
   UNKNOWN_NAME,
   asIdentifier,

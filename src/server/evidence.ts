@@ -5,7 +5,7 @@ import {
   EvidenceUnavailableError,
   type EvidenceStore,
 } from "../evidence/evidence-store.ts";
-import { NO_DECISION } from "../evidence/plain-record.ts";
+import { NO_DECISION } from "../evidence/record.ts";
 import { asIdentifier, type DecisionRecord, type OutcomeRecord } from "../evidence/record.ts";
 import type { RequestSizes, Runtime } from "../http/runtime.ts";
 import { LIMIT_CODES } from "../limits/accounts.ts";

@@ -25,7 +25,7 @@ import {
   asIdentifier,
 } from "../evidence/record.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
-import { EMPTY_OUTCOME } from "../evidence/plain-record.ts";
+import { EMPTY_OUTCOME } from "../evidence/record.ts";
 import {
   hasShape,
   isFlag,
