@@ -22,15 +22,9 @@ export interface EvidenceLimits {
   readonly delay: number;
   /** Longest time that outcomes wait for a decision to share a commit with. */
   readonly outcomeDelay: number;
-  /**
-   * Longest time that an answer waits for its decision. After it the store is late, and further
-   * decisions are refused at once.
-   */
+  /** Longest time that an answer waits. Then the store is late, and refuses further decisions. */
   readonly maxWait: number;
-  /**
-   * Decisions kept in memory; more are refused. Of outcomes twice as many: so much is left for
-   * those of decisions on disk.
-   */
+  /** Decisions kept in memory, and twice as many outcomes; more are refused. */
   readonly maxWaiting: number;
 }
 
@@ -86,10 +80,7 @@ interface Flush {
   readonly reject: (error: Error) => void;
 }
 
-/**
- * Records that gather while the batch before is being written. Each item of `waiters` belongs to
- * one decision, in order.
- */
+/** Records that gather. Each waiter belongs to the decision at its index. */
 interface Batch {
   readonly decisions: NewRecord[];
   readonly outcomes: NewRecord[];
@@ -97,18 +88,13 @@ interface Batch {
   readonly flushes: Flush[];
 }
 
-/**
- * A batch of this size is written even if no answer needs it: a larger one would delay the others.
- */
+/** A larger batch would delay the others: it is written even if no answer needs it. */
 const LARGE_BATCH = 256;
 
 /** Requests with lost outcomes that are remembered; more stay open until their process ends. */
 const MOST_UNENDED = 50_000;
 
-/**
- * Requests refused at once and still running that are remembered; outcomes of those beyond count as
- * lost.
- */
+/** Running requests without a decision that are remembered; outcomes beyond count as lost. */
 const MOST_DROPPED = 50_000;
 
 const emptyBatch = (): Batch => ({ decisions: [], outcomes: [], waiters: [], flushes: [] });
@@ -127,10 +113,7 @@ export class EvidenceQueue {
   readonly #timer: CommitTimer;
   /** When the batch that is being written was sent, on the clock of `performance.now()`. */
   #sentAt = 0;
-  /**
-   * Since when the store owes a confirmation, through failures too, on the same clock; `null` where
-   * it owes none.
-   */
+  /** Since when a confirmation is owed, through failures too, on the same clock. */
   #owingSince: number | null = null;
   #available = true;
   #late = false;
@@ -169,8 +152,7 @@ export class EvidenceQueue {
       waiter.settle(this.#unavailable(obstacle));
       return waiter;
     }
-    // A rejected sum of refusals is submitted again with the same id; its outcome must be written
-    // then.
+    // A sum of refusals is submitted again with its id; then its outcome must be written.
     if (this.#dropped.size > 0) this.#dropped.delete(record.requestId);
     const { decisions, waiters } = this.#gathering;
     decisions.push(decisionOf(record));
@@ -207,10 +189,7 @@ export class EvidenceQueue {
     this.#closed = true;
   }
 
-  /**
-   * A decision would be refused at once: the batch being written is late, too many wait, or the
-   * queue is closed.
-   */
+  /** A decision would be refused at once: late, full, or closed. */
   get refusing(): boolean {
     return this.#obstacle() !== null;
   }
@@ -318,10 +297,7 @@ export class EvidenceQueue {
     this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay).unref();
   }
 
-  /**
-   * Answers must neither hang nor pile up. Requests whose providers still work continue: their
-   * decisions may be on disk before they end.
-   */
+  /** Refuses answers. Requests at providers continue: they may be on disk before they end. */
   readonly #refuseLate = (): void => {
     this.#lateTimer = null;
     const flying = this.#flying;
@@ -372,10 +348,7 @@ export class EvidenceQueue {
     if (this.#unended.length < MOST_UNENDED) this.#unended.push(requestId);
   }
 
-  /**
-   * A decision without an end would be open for as long as the process lives, and nothing after it
-   * could be pruned.
-   */
+  /** A decision without an outcome stays open, and nothing after it could be pruned. */
   #endUnended(): void {
     if (this.#unended.length === 0) return;
     const at = Date.now();
@@ -402,9 +375,7 @@ export class EvidenceQueue {
 /** A longer turn of the event loop has served other requests. Milliseconds. */
 const LONG_TURN = 0.1;
 
-/**
- * When a batch that gathers is sent: as soon as the event loop has nothing else to do, or later.
- */
+/** When a batch is sent: once the event loop has nothing else to do, or later. */
 class CommitTimer {
   readonly #gathering: number;
   readonly #send: () => void;

@@ -24,18 +24,11 @@ export interface ReadableLog {
   readonly head: () => Promise<ChainLink>;
   /** A page of batches after a position, in order. */
   after(position: number): Promise<readonly StoredBatch[]>;
-  /**
-   * A page of batches with a last position between the two, the newest first.
-   *
-   * @param workspace only batches with a record of it; `null`: all
-   */
+  /** Newest first, with a last position between the two. @param workspace `null`: any */
   before(before: number, after: number, workspace: string | null): Promise<readonly StoredBatch[]>;
   /** The batches of a request: of its decision, then of its outcome. */
   find(requestId: string): Promise<readonly StoredBatch[]>;
-  /**
-   * Last position of a batch with this request id or a larger one, of which none was decided
-   * before; the newest if there is no such batch.
-   */
+  /** Last position of the first batch with this request id or a larger one; else the newest. */
   positionOf(requestId: string): Promise<number>;
   /** Request ids of the decisions without an outcome. */
   readonly openRequests: () => Promise<readonly string[]>;
@@ -51,11 +44,7 @@ interface EvidenceEngine extends Pick<
   readonly batches: ReadableLog;
   /** Ends the requests of processes that are gone. */
   readonly endAbandoned: () => Promise<void>;
-  /**
-   * Counts the rows up to the end of a batch, writes an anchor there and deletes them.
-   *
-   * @returns how many rows
-   */
+  /** Counts the rows up to the end of a batch, anchors and deletes them. @returns how many */
   readonly deleteThrough: (through: number, now: number) => Promise<number>;
 }
 
@@ -160,10 +149,7 @@ async function* batchesOf(
   }
 }
 
-/**
- * Pairs decisions with their outcomes, which stand after them: batches are taken from the newest to
- * older ones.
- */
+/** Pairs decisions with their outcomes, from the newest batch to older ones. */
 class OutcomePairing {
   readonly #outcomes = new Map<string, string>();
 
@@ -187,29 +173,17 @@ class OutcomePairing {
 
 /** Rows per statement: for a workspace with few requests it must not read the whole log. */
 const WINDOW = 20_000;
-/**
- * Rows and bytes of one search. With more, a page of a filter that matches nothing would take
- * longer than 100 ms.
- */
+/** Rows and bytes of one search: a page that finds nothing takes 100 ms at most. */
 const MOST_SEARCHED_ROWS = 400_000;
 const MOST_BYTES = 8 * 1024 * 1024;
-/**
- * Outcomes that are looked up one by one because they were written after the first decision of the
- * page.
- */
+/** Outcomes of a page that are looked up one by one, as newer than its first decision. */
 const MOST_LOOK_UPS = 200;
-/**
- * Longest time between the request id and the decision, which is written after the body was read.
- * Milliseconds.
- */
+/** Longest time, milliseconds, from a request's id to its decision: its body is read between. */
 const LATEST = 120_000;
 
 const CURSOR = /^([1-9][0-9]{0,14})-([1-9][0-9]{0,14})$/;
 
-/**
- * The newest entries of some workspaces that a query accepts. @throws {RangeError} for a limit or
- * cursor that is none
- */
+/** Newest accepted entries of some workspaces. @throws {RangeError} for limit or cursor */
 async function searchEvidence(log: ReadableLog, query: EvidenceSearch): Promise<EvidenceFound> {
   if (!Number.isSafeInteger(query.limit) || query.limit < 1 || query.limit > 100) {
     throw new RangeError("limit: give a whole number from 1 to 100");
@@ -360,10 +334,7 @@ export interface ScannedRow {
   readonly at: number;
   readonly kind: "decision" | "outcome";
   readonly requestId: string;
-  /**
-   * Whether the log can be cut after it; a store that keeps several rows together deletes them
-   * together.
-   */
+  /** Whether the log can be cut after it: the rows of a batch are deleted together. */
   readonly isEnd: boolean;
 }
 
@@ -394,11 +365,7 @@ export class PruneScan {
     return this.#end;
   }
 
-  /**
-   * Takes the next rows, in order; false when no more are wanted.
-   *
-   * @param open request ids of the decisions without an outcome
-   */
+  /** Takes the next rows; false when no more are wanted. @param open ids of running requests */
   take(rows: Iterable<ScannedRow>, open: ReadonlySet<string>): boolean {
     for (const { position, at, kind, requestId, isEnd } of rows) {
       if (at >= this.#before || open.has(requestId)) this.#over = true;

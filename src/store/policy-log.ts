@@ -6,11 +6,7 @@ import { readBytes, readLink, readText } from "./rows.ts";
 /** The most rows of one reading or one append. */
 const MOST_ROWS = 10_000;
 
-/**
- * The policy log over an engine: validates its arguments, reads in pages, and reports appends.
- *
- * @param writes of the engine
- */
+/** The policy log over an engine: validates arguments, reads in pages, reports appends. */
 export function policyLogOver(
   run: RunCommon,
   writes: Pick<PolicyLogStore, "append" | "keep">,
@@ -63,10 +59,7 @@ export function refuseRange(after: number, limit: number): void {
     throw new RangeError("after: give a position, 0 for the whole log");
 }
 
-/**
- * @throws {RangeError} for no rows, too many, or rows that are not chained to `expected` and to
- * each other
- */
+/** @throws {RangeError} for no rows, too many, or rows that are not a chain after `expected` */
 export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow[]): void {
   if (rows.length === 0 || rows.length > MOST_ROWS)
     throw new RangeError("rows: give 1 to 10,000 of them");
@@ -87,9 +80,7 @@ export function refuseUnchained(expected: ChainLink, rows: readonly PolicyLogRow
 /** How often the head is read, milliseconds; the port promises one second. */
 const POLL = 400;
 
-/**
- * Listeners to appends. One read of the head serves all of them; without listeners it is not read.
- */
+/** Listeners to appends. One read of the head serves all of them. */
 class PolicyLogWatchers {
   readonly #readHead: () => Promise<ChainLink>;
   readonly #listeners = new Set<() => void>();
@@ -106,11 +97,9 @@ class PolicyLogWatchers {
   /** @throws {StoreUnavailableError} when the head cannot be read */
   async add(listener: () => void): Promise<() => void> {
     const { hash } = await this.#readHead();
-    // Where others listen already, a head that they have not got yet is new to them, and at most a
-    // repetition for this one.
+    // With other listeners, an unreported head is new to them, and at most repeated for this one.
     if (this.#listeners.size === 0) this.#reported = hash;
-    // A set would take one function given twice for one listener, which the first to leave would
-    // end.
+    // A set would merge one function given twice, and the first to leave would end both.
     const own = (): void => listener();
     this.#listeners.add(own);
     if (this.#timer === null) {

@@ -6,10 +6,7 @@ import type { KeyRecord } from "../keys/key-store.ts";
 import type { Abandoned, StoredBatch } from "./batch/batch-lines.ts";
 import { parseExchange, parseLimits } from "./stored-grants.ts";
 
-/**
- * A row as a driver gives it. The readers below refuse a missing row and a column of another type
- * instead of passing them on.
- */
+/** A row of a driver. The readers refuse a missing row and a column of another type. */
 export type Row = Readonly<Record<string, unknown>>;
 
 export function readText(row: Row | undefined, column: string): string {

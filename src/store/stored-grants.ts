@@ -4,10 +4,7 @@ import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../canon/json.ts";
 import { isOperation } from "../canon/operation.ts";
 
-/**
- * Limits of a key with unreadable limits: nothing is allowed. Failing instead would block reading
- * the changes of all other keys.
- */
+/** Unreadable limits allow nothing; failing would block the changes of all other keys. */
 const NOTHING: KeyLimits = {
   requestsPerMinute: 0,
   tokensPerMinute: 0,

@@ -2,10 +2,7 @@ import type { KeyRecord } from "../keys/key-store.ts";
 
 export type KeyListener = (records: readonly KeyRecord[]) => void;
 
-/**
- * Listeners to key changes. The records are kept here: the worker sends changes only, and a
- * listener that joins later needs all of them.
- */
+/** Listeners to key changes. Later ones need all records, and the engine sends changes only. */
 export class KeyWatchers {
   readonly #listeners = new Set<KeyListener>();
   readonly #records = new Map<string, KeyRecord>();
@@ -15,10 +12,7 @@ export class KeyWatchers {
     return this.#listeners.size;
   }
 
-  /**
-   * @param start requests all records and later changes from the worker; called for the first
-   * listener only
-   */
+  /** @param start requests all records and later changes; called for the first listener only */
   async add(listener: KeyListener, start: () => Promise<void>): Promise<() => void> {
     this.#started ??= start();
     try {

@@ -36,12 +36,7 @@ export interface NewRecord {
   readonly record: string;
 }
 
-/**
- * Chains records to the log's newest row.
- *
- * @param records one at least
- * @param workspaces of the records, and perhaps some of them twice
- */
+/** Chains records, one at least, to the log's newest row. @param workspaces may repeat */
 export function sealBatch(
   head: ChainLink,
   records: readonly Pick<NewRecord, "kind" | "requestId" | "record">[],
@@ -105,22 +100,15 @@ export function* logRows(batch: StoredBatch, after: number): Generator<LogRow, v
       yield { position, kind, record, hash: position === last ? hash : row.hash, columns };
     }
   }
-  // Records are missing in it: verifying must not take the next batch, or the end of the log, for
-  // what follows.
+  // Records are missing: the next batch, or the end of the log, must not pass for what follows.
   if (next <= last && last > after)
     yield { position: next, kind: "outcome", record: "", hash, columns };
 }
 
-/**
- * Decisions of processes that are gone and did not end them, by request id: when the process was
- * last known to run.
- */
+/** Running requests of dead processes, by id: when the process was last known to run. */
 export type Abandoned = ReadonlyMap<string, number>;
 
-/**
- * Smaller batches stay as they are: they take one page of the database either way, and compressing
- * costs about 17 µs. Bytes.
- */
+/** In bytes. A smaller batch takes one page either way; compressing it costs about 17 µs. */
 const LEAST = 4_096;
 
 /** Larger batches are not compressed, so that no compressed one expands beyond this. Bytes. */
@@ -132,10 +120,7 @@ const MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 /** Level 1: on records, levels 3 to 9 take 1.2 to 3 times as long and save nothing more. */
 const COMPRESSING = { [constants.ZSTD_c_compressionLevel]: 1 };
 
-/**
- * The window is memory that a frame can demand before it decodes to anything; no batch of ours
- * needs more than its length.
- */
+/** A frame can demand its window as memory before it decodes to anything. */
 const DECOMPRESSING = {
   chunkSize: 256 * 1024,
   maxOutputLength: MOST_DECOMPRESSED,
@@ -145,8 +130,7 @@ const DECOMPRESSING = {
 /** The records of a batch (`lines.ts`) as they are stored: compressed where that is smaller. */
 export function compressedRecords(records: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (records.length < LEAST || records.length > MOST_DECOMPRESSED) return records;
-  // A buffer of about the compressed length: those of the usual 16 kB add up until they are
-  // collected.
+  // About the compressed length: buffers of the usual 16 kB add up until they are collected.
   const compressed = zstdCompressSync(records, {
     params: COMPRESSING,
     chunkSize: records.length >> 2,
@@ -165,8 +149,7 @@ export function compressedRecords(records: Uint8Array<ArrayBuffer>): Uint8Array<
 export function decompressedRecords(stored: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (!MAGIC.equals(stored.subarray(0, MAGIC.length))) return stored;
   try {
-    // A copy: the buffer is part of a larger one, all of which a message to another thread would
-    // take along.
+    // A copy: a message to another thread would take the whole buffer along.
     return new Uint8Array(zstdDecompressSync(stored, DECOMPRESSING));
   } catch (error) {
     if (isDamage(error)) return new Uint8Array();

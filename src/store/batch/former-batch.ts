@@ -62,12 +62,7 @@ export function withHashes(
   return bytes;
 }
 
-/**
- * The batch in today's form. Positions and hashes stay, so that what was damaged or missing stays
- * so.
- *
- * @param before hash of the row before the batch
- */
+/** The batch in today's form; positions and hashes stay. @param before hash of the row before */
 export function convertedBatch(batch: FormerBatch, before: string): StoredBatch {
   const { first, last, hash: end } = batch;
   const rows = [...formerRows(batch)];

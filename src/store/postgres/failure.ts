@@ -5,10 +5,7 @@ import { StoreUnavailableError } from "../../canon/error.ts";
  * values and statements, and the driver's name the address.
  */
 export class StatementFailure extends StoreUnavailableError {
-  /**
-   * SQLSTATE (postgresql.org/docs/current/errcodes-appendix.html), or the driver's or system's
-   * code; else `null`.
-   */
+  /** SQLSTATE (PostgreSQL, appendix A), or the driver's or system's code; else `null`. */
   readonly code: string | null;
   /** The server cannot be used at present, and whether the statement took effect is not known. */
   readonly away: boolean;

@@ -87,9 +87,7 @@ function readKey(row: Row): { readonly record: KeyRecord; readonly version: numb
   return { record: readKeyRecord(row), version: readNumber(row, "version") };
 }
 
-/**
- * How often changes are read without a notification, milliseconds; the port promises one second.
- */
+/** How often changes are read without a notification, milliseconds; the port has a second. */
 const POLL = 500;
 
 /** Keys read at a time. */
@@ -97,17 +95,11 @@ const FEED_PAGE = 2_000;
 
 const CHANGED = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE version > $1 ORDER BY version LIMIT ${FEED_PAGE}`;
 
-/**
- * Key changes of all replicas. A notification triggers reading at once; a poll covers lost
- * notifications.
- */
+/** Key changes of all replicas: read when notified, and by a poll in case that is lost. */
 export class KeyFeed {
   readonly #link: PostgresLink;
   readonly #watchers = new KeyWatchers();
-  /**
-   * The newest change published of each key: a change of this process comes from its own statement
-   * and by reading.
-   */
+  /** Newest published change by key: our own changes come twice, by statement and by reading. */
   readonly #published = new Map<string, number>();
   #seen = 0;
   #reading: Promise<void> | null = null;

@@ -28,10 +28,7 @@ SELECT (SELECT count(*) FROM counters) + (SELECT count(*) FROM slots) AS count`;
 /** Attempts of a lease that the server rolled back in favour of another transaction. */
 const ATTEMPTS = 3;
 
-/**
- * Usage of limits. A lease is one statement: two requests for the same counter wait for a row, not
- * for a replica.
- */
+/** Usage of limits. A lease is one statement: replicas wait for a row, not for each other. */
 export function postgresLimits(link: PostgresLink): LimitStore {
   return {
     ...limitReads(link.runCommon),

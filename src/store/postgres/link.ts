@@ -28,10 +28,7 @@ const WAY = 1_000;
 
 const CONNECTIONS = 4;
 
-/**
- * How long calls wait for the first probe after a failure, milliseconds: one cut connection is not
- * an outage.
- */
+/** How long calls wait for the first probe, milliseconds: one cut connection is no outage. */
 const SUSPICION = 250;
 
 /** Usable means able to write: after a failover the old address may lead to a standby. */
@@ -39,10 +36,7 @@ const PROBE = "SELECT current_setting('transaction_read_only') = 'off' AS usable
 
 const AWAY = "PostgreSQL cannot be used now; the server tries again every second";
 
-/**
- * Statements to one server, and a breaker: once the server is away, calls fail at once while a
- * probe tries it again; when it answers, calls pass again.
- */
+/** Statements to one server, with a breaker: while it is away, calls fail at once. */
 export class PostgresLink {
   readonly #settings: PostgresSettings;
   readonly #bounds: LinkBounds;

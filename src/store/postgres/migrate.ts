@@ -98,10 +98,7 @@ async function applyMissing(query: Query): Promise<void> {
   }
 }
 
-/**
- * 0 for a database without our tables. @throws {StoreUnavailableError} for a version without steps
- * to ours
- */
+/** 0 without our tables. @throws {StoreUnavailableError} for a version without steps to ours */
 async function readVersion(query: Query): Promise<number> {
   if (!(await hasMigrationsTable(query))) return 0;
   const rows = await query("SELECT coalesce(max(version), 0) AS version FROM signalbox.migrations");

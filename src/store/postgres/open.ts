@@ -20,9 +20,7 @@ import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
 import { evidenceOver } from "../evidence-reading.ts";
 import { postgresBatches } from "./evidence/batch-rows.ts";
 
-/**
- * How often a process renews its lease and searches for decisions of dead processes, milliseconds.
- */
+/** How often the lease is renewed and dead processes are searched for, milliseconds. */
 const RENEWAL = 5_000;
 
 /** How often the log is compared with what this process wrote, milliseconds. */
@@ -39,14 +37,11 @@ export interface PostgresStoreOptions {
 
 /** Members beside the port, for tests. */
 export interface PostgresStore extends Store {
-  /**
-   * Renews the lease and ends what processes that are gone left running, now instead of within five
-   * seconds.
-   */
+  /** Renews the lease and ends requests of dead processes, now and not within five seconds. */
   tend(): Promise<void>;
 }
 
-/** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
+/** @throws {StoreUnavailableError} when it cannot be opened; the message names the fix */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const settings = parsePostgresUrl(options.url);
   const link = await PostgresLink.open(settings, options.create ?? true, {

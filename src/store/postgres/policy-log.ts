@@ -8,16 +8,12 @@ const IS_KEPT = "SELECT 1 AS kept FROM signalbox.policy_contents WHERE digest = 
 const KEEP = `
 INSERT INTO signalbox.policy_contents (digest, policy, description, module) VALUES ($1, $2, $3, $4)
 ON CONFLICT (digest) DO NOTHING`;
-/**
- * The policy log. An append is one statement; it is never retried here, because a lost answer may
- * have succeeded.
- */
+/** The policy log. An append is never retried here: a lost answer may have succeeded. */
 export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
   return policyLogOver(link.runCommon, {
     append: ({ position, hash }, rows) => appendRows(link, position, hash, JSON.stringify(rows)),
     async keep({ policy, digest, description, module }) {
-      // It is almost always there: a start keeps the same contents as the last one, and a module
-      // can be large.
+      // A start keeps the same contents as the last one, and a module can be large.
       if ((await link.query(IS_KEPT, [digest])).length > 0) return;
       await link.query(KEEP, [digest, policy, description, module]);
     },

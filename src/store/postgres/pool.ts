@@ -70,23 +70,16 @@ export class Pool {
         default_transaction_isolation: "read committed",
         search_path: "pg_catalog, signalbox",
         client_encoding: "UTF8",
-        // Before the first statistics, it seems cheap to read and sort a whole table for one page
-        // of it.
+        // Without statistics, reading and sorting a whole table for one page seems cheap.
         enable_sort: "off",
-        // Up to PostgreSQL 17 a sort that is "off" seems so dear that its statement would be
-        // compiled first, each time.
+        // Up to PostgreSQL 17 a sort that is "off" seems so dear that it would be compiled first.
         jit: "off",
       },
     };
     this.#sql = postgres(options);
   }
 
-  /**
-   * Runs one statement, a transaction of its own.
-   *
-   * @param bound longest wait, milliseconds
-   * @throws {StatementFailure}
-   */
+  /** Runs one statement. @param bound longest wait, milliseconds @throws {StatementFailure} */
   query(text: string, parameters: readonly Parameter[], bound: number): Promise<readonly Row[]> {
     return within(bound, this.#sql.unsafe<Row[]>(text, [...parameters], { prepare: true }));
   }
@@ -130,10 +123,7 @@ export class Pool {
   }
 }
 
-/**
- * Node verifies the certificate for `localhost` where the driver gives no name, as it does for an
- * address.
- */
+/** The driver gives no name for an address; Node would verify `localhost` then. */
 function tlsOptions({ host, tls }: PostgresSettings): false | object {
   if (tls === false || host === null) return false;
   return {
@@ -145,10 +135,7 @@ function tlsOptions({ host, tls }: PostgresSettings): false | object {
 /** A timer that fires later than this shows a busy process, milliseconds. */
 const BUSY = 100;
 
-/**
- * How often the time for which this process was busy does not count: one that is busy all the time
- * must give up too.
- */
+/** Pauses of this process that do not count; one that is busy all the time must give up too. */
 const PARDONS = 4;
 
 /**

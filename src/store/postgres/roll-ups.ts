@@ -36,10 +36,7 @@ const CLAIM = `
 UPDATE signalbox.roll_up_cursor SET folder = $1, until = signalbox.now_ms() + ${TERM}
 WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
 
-/**
- * Counts each row of the log into cells once. Replicas may compete: one that finds the cursor moved
- * discards its counts and starts behind it.
- */
+/** Counts each row of the log once. A replica that finds the cursor moved starts behind it. */
 export class RollUpFolder {
   readonly #link: PostgresLink;
   readonly #sealer: EvidenceSealer;
@@ -53,10 +50,7 @@ export class RollUpFolder {
   /** Up to which minutes were pruned. */
   #newestMinute = 0;
 
-  /**
-   * @param works whether this process takes part in the background: commands that only read leave
-   * no trace
-   */
+  /** @param works whether this process counts in the background; one that only reads does not */
   constructor(link: PostgresLink, sealer: EvidenceSealer, works: () => boolean) {
     this.#link = link;
     this.#sealer = sealer;
@@ -72,9 +66,7 @@ export class RollUpFolder {
     while (folded !== null && folded < position) folded = await this.#stepOnce();
   }
 
-  /**
-   * Resolves when everything that was written before is counted. @throws {StoreUnavailableError}
-   */
+  /** Resolves when everything written before is counted. @throws {StoreUnavailableError} */
   async foldAll(): Promise<void> {
     await this.foldTo((await this.#sealer.seal()).position);
   }
@@ -97,10 +89,7 @@ export class RollUpFolder {
     }
   }
 
-  /**
-   * One page at a time in this process. @returns the position up to which rows are counted; `null`
-   * where nothing is left
-   */
+  /** One page at a time. @returns up to which position rows are counted; `null`: nothing left */
   #stepOnce(): Promise<number | null> {
     this.#step ??= this.#fold().finally(() => (this.#step = null));
     return this.#step;

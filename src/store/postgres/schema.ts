@@ -1,8 +1,6 @@
 import { EVIDENCE } from "./evidence/schema.ts";
 
-/**
- * Any number, the same in every version of this program: who holds it adds to the log of policies.
- */
+/** Of the lock for adding to the policy log: any number, the same in every version. */
 const POLICY_LOCK = 7_241_853_902_118;
 
 const REMOVALS = `
@@ -384,9 +382,6 @@ CREATE INDEX sessions_by_end ON signalbox.sessions (ends_at);
 CREATE INDEX sessions_by_use ON signalbox.sessions (seen_at);
 `;
 
-/**
- * Databases of commit a0f1d9ef have as well, empty, tables that nothing reads: `policies` and
- * `policy_revisions`.
- */
+/** Databases of commit a0f1d9ef also have two empty tables: `policies`, `policy_revisions`. */
 export const BASELINE =
   REMOVALS + KEYS + EVIDENCE + ROLL_UPS + ISSUERS + LIMITS + POLICY_LOG + SESSIONS;

@@ -3,10 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { StoreUnavailableError } from "../../canon/error.ts";
 
-/**
- * How to reach the server; parsed from the URL once, so that the URL with its password travels no
- * further.
- */
+/** How to reach the server: the URL, with its password, goes no further than its parser. */
 export interface PostgresSettings {
   /** Host name or address; `null` for a Unix socket. */
   readonly host: string | null;

@@ -15,24 +15,15 @@ import { missingSteps, newestVersion, schemaVersionFault } from "../schema-versi
 import { VERSIONS } from "./migrations.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
-/**
- * Written into the file's header, so that somebody else's SQLite file is refused instead of filled
- * with our tables.
- */
+/** In the file's header, so that SQLite files of other programs are refused. */
 const APPLICATION_ID = 0x53_42_58_31;
 
-/**
- * How long opening waits for another process that opens the same file at the same moment,
- * milliseconds.
- */
+/** How long opening waits for a process that opens the same file, milliseconds. */
 const OPENING_WAIT = 5_000;
 
 export const IN_MEMORY = ":memory:";
 
-/**
- * A file of another program, or of a newer version. The message is for the operator and names the
- * fix.
- */
+/** A file of another program or version. The message is for operators and names the fix. */
 export class UnusableDatabaseError extends Error {
   override readonly name = "UnusableDatabaseError";
 }
@@ -48,8 +39,7 @@ export class UnusableDatabaseError extends Error {
 export function openDatabase(path: string, busyTimeout: number): DatabaseSync {
   if (path === IN_MEMORY) return openUpToDate(path, busyTimeout);
   prepareFile(path, busyTimeout);
-  // Processes that start together on an older file see each other; each lets go of it for a random
-  // time.
+  // Processes that start together see each other; each lets go for a random time.
   for (const end = Date.now() + OPENING_WAIT; ; sleep(20 + 80 * Math.random())) {
     try {
       return openUpToDate(path, busyTimeout);
@@ -76,8 +66,7 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF",
     );
     if (path !== IN_MEMORY) convertAlone(database, path);
-    // The busy timeout does not cover the switch to WAL: without the retry, two processes that
-    // start together fail.
+    // The busy timeout does not cover the switch to WAL, at which two starting processes meet.
     retryWhileBusy(() => database.exec("PRAGMA journal_mode = WAL"));
     retryWhileBusy(() => migrate(database));
   } catch (error) {
@@ -149,16 +138,12 @@ function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
   return database;
 }
 
-/**
- * SQLite gives the WAL and its index the mode of the main file, so that one must be right before
- * SQLite sees it.
- */
+/** Sets the mode of the main file first: SQLite gives the WAL and its index the same. */
 function prepareFile(path: string, busyTimeout: number): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) {
-    // Closing any descriptor of a file drops this process's locks on it, SQLite's too: only a file
-    // that is new is opened here.
+    // Closing any descriptor drops this process's locks, SQLite's too: only a new file is opened.
     closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
     chmodSync(path, 0o600);
     return;
@@ -168,8 +153,7 @@ function prepareFile(path: string, busyTimeout: number): void {
       "the database is a folder or a device, not a file; name a file",
     );
   if ((found.mode & 0o777) === 0o600) return;
-  // Whose file it is must be known before its mode is changed: a mistyped path may lead to
-  // anybody's.
+  // Before its mode is changed: a mistyped path may lead to anybody's file.
   const database = new DatabaseSync(path, { timeout: busyTimeout, readOnly: true });
   try {
     retryWhileBusy(() => refuseForeignFile(database));
@@ -180,8 +164,7 @@ function prepareFile(path: string, busyTimeout: number): void {
 }
 
 function refuseForeignFile(database: DatabaseSync): void {
-  // In this order: another process that makes our tables between the two reads has written our id
-  // with them.
+  // In this order: a process that makes our tables in between has written our id with them.
   const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema");
   const applicationId = readInteger(database, "PRAGMA application_id");
   if (applicationId !== APPLICATION_ID && tables > 0) {

@@ -7,10 +7,7 @@ import { readLink, readNumber, readText } from "../rows.ts";
 import { UnusableDatabaseError } from "./database.ts";
 import { isBusy, isCannotOpen } from "./sqlite-failure.ts";
 
-/**
- * Digits of the position: every note has the same length, so that a newer one covers the older one
- * whole.
- */
+/** Digits of the position: notes have one length, so that a newer one covers the older. */
 const DIGITS = 15;
 
 /** The file beside the database in which its server notes the end of the log. */
@@ -42,10 +39,7 @@ export class HeadNote {
     }
   }
 
-  /**
-   * Reopens the file with the next note. Called now and then, so that a removed or replaced note is
-   * written again.
-   */
+  /** Reopens the file with the next note: a removed or replaced note is written again. */
   close(): void {
     const descriptor = this.#descriptor;
     this.#descriptor = null;
@@ -110,19 +104,14 @@ export class DiskHead {
     this.#path = path;
   }
 
-  /**
-   * The newest row on disk, or what is wrong with it. Takes about 0.2 ms.
-   *
-   * @param known a row that this process knows as durable
-   */
+  /** The newest row on disk, or its fault; takes 0.2 ms. @param known the newest durable row */
   compare(known: ChainLink): ChainLink | EvidenceFaultCause {
     try {
       const head = this.#read(known);
       this.#failures = 0;
       return head;
     } catch (error) {
-      // A process without free file descriptors cannot open anything; files that are gone are seen
-      // by their own watch.
+      // No free descriptor, or a removed file, which the watch of files notices.
       if (isBusy(error) || isCannotOpen(error)) return known;
       this.#failures += 1;
       return this.#failures < FAILURES ? known : "log_unreadable";
@@ -149,10 +138,7 @@ function readEnd(
   return { head, judged: judge(known, rowAt(database, known.position), head) };
 }
 
-/**
- * The row at a position that was the end of a batch; without a hash where that batch is another
- * one, `null` where it is gone.
- */
+/** The end of a batch; without a hash where another batch covers it, `null` where it is gone. */
 function rowAt(database: DatabaseSync, position: number): ChainLink | null {
   const row = database.prepare(COVERING).get(position);
   if (row === undefined || readNumber(row, "first") > position) return null;

@@ -11,10 +11,7 @@ interface Migration {
   /** Rises. */
   readonly version: number;
   readonly name: string;
-  /**
-   * Statements, or a step that needs more than statements; either runs inside one transaction with
-   * its number.
-   */
+  /** Statements, or a step that needs more; inside one transaction with its number. */
   readonly sql: string | ((database: DatabaseSync) => void);
 }
 
@@ -34,10 +31,7 @@ function convert(database: DatabaseSync): void {
   convertBatches(database);
 }
 
-/**
- * Grants of a key that lives can change; who and where it is cannot. `lineage` is the first key of
- * its rotations.
- */
+/** Only the grants of a living key can change. `lineage`: the first key of its rotations. */
 const KEYS = `
 CREATE TABLE keys (
   id TEXT PRIMARY KEY,

@@ -9,10 +9,7 @@ import type { WorkerStart } from "./store-engine.ts";
 import { WorkerLink, type StoreThread } from "./worker-link.ts";
 
 interface SqliteStoreOptions {
-  /**
-   * The database file; made where missing, with its folder. `:memory:` for one that ends with the
-   * store.
-   */
+  /** Made where missing, with its folder; `:memory:` for one that ends with the store. */
   readonly path: string;
   /**
    * How long a write waits for another process, milliseconds. Default 500: a server must notice
@@ -31,7 +28,7 @@ interface SqliteStoreOptions {
   readonly startThread?: (start: WorkerStart) => StoreThread;
 }
 
-/** @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix */
+/** @throws {StoreUnavailableError} when it cannot be opened; the message names the fix */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const watchers = new KeyWatchers();
   const link = await WorkerLink.open({

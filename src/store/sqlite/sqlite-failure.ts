@@ -1,8 +1,6 @@
 import { DuplicateKeyError, KeyNotActiveError, KeyRotatedError } from "../../keys/key-store.ts";
 
-/**
- * Primary result codes of SQLite that an operator can do something about (sqlite.org/rescode.html).
- */
+/** Primary result codes that operators can do something about (sqlite.org/rescode.html). */
 const FIXES: ReadonlyMap<number, string> = new Map([
   [5, "another process holds the database for writing; end it or try again"],
   [8, "the database is read-only; give this user write access to the file and its folder"],
@@ -15,16 +13,10 @@ const FIXES: ReadonlyMap<number, string> = new Map([
 
 const BUSY = 5;
 
-/**
- * Primary result codes for a faulty call, whatever the state of the database: too big, constraint,
- * mismatch, range.
- */
+/** Primary result codes of faulty calls: too big, constraint, mismatch, range. */
 const REFUSALS: ReadonlySet<number> = new Set([18, 19, 20, 25]);
 
-/**
- * What went wrong: our message and SQLite's code only. SQLite's own message is left out: it can
- * quote statements and paths.
- */
+/** Our message with SQLite's code; SQLite's own can quote statements and paths. */
 export function describeFailure(error: unknown): string {
   const code = primaryCode(error);
   if (code !== null)
@@ -35,10 +27,7 @@ export function describeFailure(error: unknown): string {
     : "an unexpected error inside the store";
 }
 
-/**
- * Whether asking the same again fails again: the values are at fault, not the database. Errors
- * without a code of SQLite are those of values.
- */
+/** Whether a retry fails again: the values are at fault, as with errors without a code. */
 export function isRefusal(error: unknown): boolean {
   const code = primaryCode(error);
   return code === null || REFUSALS.has(code);

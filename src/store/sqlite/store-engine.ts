@@ -50,9 +50,7 @@ const REAPED_AT_ONCE = 500;
 /** How often dead processes are searched for, milliseconds. */
 const REAPING = 5_000;
 
-/**
- * How often counts are written, milliseconds. After a crash, the log since then is counted again.
- */
+/** How often counts are written, milliseconds. After a crash, later rows are counted again. */
 const CHECKPOINT = 1_000;
 
 type Watch = Pick<StoreWatch, "check" | "compareHead" | "noteHead" | "notedHead" | "close">;
@@ -66,10 +64,7 @@ const ALWAYS_THERE: Watch = {
   close: () => {},
 };
 
-/**
- * After a longer request the files are checked too, milliseconds. So no reply comes 10 ms after the
- * newest check.
- */
+/** Files are checked also after a longer request, milliseconds. */
 const QUICK = 2;
 
 /** The worker's half of the store: one database connection, one request after the other. */
@@ -93,10 +88,7 @@ export class StoreEngine {
   /** The newest row of the log that is known to be durable. */
   #head = GENESIS;
 
-  /**
-   * Methods that the main thread calls by part and name. They run in the worker, one after the
-   * other.
-   */
+  /** Methods that the main thread calls by part and name, one after the other. */
   readonly parts;
 
   constructor(
@@ -149,8 +141,7 @@ export class StoreEngine {
     try {
       this.#now = now;
       if (request.operation === "store.close") return this.#perform(request);
-      // Before: a checkpoint would fill a truncated file with zeros. After: what was written may
-      // not be kept.
+      // Before: a checkpoint would fill a truncated file with zeros. After: the write may be lost.
       const before = this.#check();
       if (before !== null) return failed(before, "no");
       const began = performance.now();
@@ -170,17 +161,13 @@ export class StoreEngine {
     }
   }
 
-  /**
-   * Reads key changes of other processes, renews the lease of this one, and ends requests of dead
-   * ones.
-   */
+  /** Reads others' key changes, renews the lease, and ends requests of dead processes. */
   poll(now: number): void {
     this.#now = now;
     this.#head = this.#watch.compareHead(this.#head, now);
     if (this.#check() !== null) return;
     try {
-      // The number changes with commits of other connections only; this one's own changes are
-      // published at once.
+      // Changes with commits of other connections only; our own are published at once.
       const dataVersion = this.#readDataVersion();
       if (dataVersion !== this.#seenDataVersion) {
         this.#publishKeys();
@@ -190,8 +177,7 @@ export class StoreEngine {
       this.#reapWhenDue(now);
       this.#checkpointWhenDue(now);
     } catch {
-      // Locked or unreadable at the moment; the next poll sees the same changes, and requests
-      // report failures.
+      // Locked or unreadable just now: the next poll sees the same changes.
     }
   }
 
@@ -248,10 +234,7 @@ export class StoreEngine {
     this.#rollUps.write();
   }
 
-  /**
-   * Watchers get a change before the caller that made it: messages between two threads keep their
-   * order.
-   */
+  /** Watchers get a change before its caller: messages between threads keep their order. */
   #publishOwn(): void {
     const seen = this.#seenDataVersion;
     // If publishing fails, the next poll does it: this process must not miss a revocation on disk.

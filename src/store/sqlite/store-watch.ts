@@ -39,11 +39,7 @@ export class StoreWatch {
   #comparedAt = Number.NEGATIVE_INFINITY;
   #isRescued = false;
 
-  /**
-   * Call it once the database is open.
-   *
-   * @param readOnly watches only whether the files are those that were opened
-   */
+  /** Call it once the database is open. @param readOnly watches the identity of files only */
   constructor(path: string, database: DatabaseSync, readOnly: boolean) {
     this.#database = database;
     this.#main = new FileIdentity(path);
@@ -70,8 +66,7 @@ export class StoreWatch {
   compareHead(known: ChainLink, now: number): ChainLink {
     const elapsed = now - this.#comparedAt;
     if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return known;
-    // A connection to another file proves nothing, one without a log would create one, and one to
-    // an empty file would remove the log.
+    // A connection to an empty file would remove the log, one without a log would create one.
     if (this.#checkFiles(true) !== null) return known;
     this.#comparedAt = now;
     this.#note?.close();
@@ -109,10 +104,7 @@ export class StoreWatch {
     }
   }
 
-  /**
-   * The fault of a file that is not the one that was opened, or else their sizes; `null` where
-   * nothing can be known.
-   */
+  /** The fault of a removed or replaced file, or else the sizes; `null`: nothing can be known. */
   #look(): EvidenceFault | Sizes | null {
     const [main, wal, index] = [this.#main.look(), this.#wal.look(), this.#index.look()];
     if (typeof main === "string") return faultOf(this.#main, main);

@@ -3,10 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { EvidenceFaultCause } from "../../evidence/evidence-store.ts";
 import { readNumber } from "../rows.ts";
 
-/**
- * Bytes of the header of a write-ahead log and of that of each frame (sqlite.org/fileformat2.html,
- * section 4.1).
- */
+/** Bytes of headers of a write-ahead log and its frames (sqlite.org/fileformat2.html, 4.1). */
 const FILE_HEADER = 32;
 const FRAME_HEADER = 24;
 
@@ -58,8 +55,7 @@ export class FileSizes {
   findTruncated(read: () => Sizes | null): keyof Sizes | null {
     // Read first: a VACUUM between the readings then shows at the next look.
     const dataVersion = this.#readVersion();
-    // The frames are counted before any size is read: a file is never shorter than the frames
-    // counted before need.
+    // Frames before sizes: a file is never shorter than frames counted before need.
     const frames = this.#frames === null ? null : readNumber(this.#frames.get(), "log");
     const sizes = read();
     if (sizes === null) return null;
@@ -76,14 +72,12 @@ export class FileSizes {
   /** The least size from now on; `null` where the main file lacks bytes. */
   #leastOfMain(size: number, frames: number | null, dataVersion: number): number | null {
     const { main } = this.#least;
-    // Without frames, SQLite takes the number of pages from the file's size, so that it proves
-    // nothing.
+    // Without frames, SQLite derives the number of pages from the size.
     const database =
       frames === 0 ? size : readNumber(this.#pageCount.get(), "page_count") * this.#pageSize;
     const least = frames === 0 ? main : Math.min(main, database);
     if (size < least) {
-      // Another process may have run VACUUM between two looks; then what the file lacks is in the
-      // write-ahead log.
+      // Another process may have run VACUUM; what the file lacks is in the write-ahead log then.
       const lacking = (database - size) / this.#pageSize;
       if (dataVersion === this.#dataVersion || (frames !== null && lacking > frames)) return null;
       return size;
@@ -103,10 +97,7 @@ function isAtLeast(database: DatabaseSync, [major, minor]: readonly [number, num
   return first > major || (first === major && second >= minor);
 }
 
-/**
- * Whether a path still leads to the open file. SQLite keeps writing to a file without a name, and
- * the data is lost when the process ends.
- */
+/** Whether a path leads to the open file: SQLite keeps writing to one without a name. */
 export class FileIdentity {
   readonly path: string;
   readonly #opened: { readonly dev: bigint; readonly ino: bigint } | null;

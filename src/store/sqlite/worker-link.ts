@@ -41,17 +41,11 @@ export interface WorkerLinkOptions {
   readonly onKeysChanged: (records: readonly KeyRecord[]) => void;
   /** Called after the thread was started again; what it had to watch must be requested again. */
   readonly onRestarted: () => void;
-  /**
-   * Another thread than a new one of this process: one that is shared with other processes, or a
-   * test's.
-   */
+  /** A thread that is shared with other processes, or a test's; a new one where absent. */
   readonly startWorker?: ((start: WorkerStart) => StoreThread) | undefined;
 }
 
-/**
- * Type stripping runs the sources as `.ts`; a build has `.js` beside this file. No tool rewrites
- * this path.
- */
+/** Sources run as `.ts`, a build as `.js`; no tool rewrites this path. */
 const WORKER_FILE = new URL(
   `./worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`,
   import.meta.url,
@@ -98,9 +92,7 @@ export class WorkerLink {
     this.#options = options;
   }
 
-  /**
-   * @throws {StoreUnavailableError} when the database cannot be opened; the message names the fix
-   */
+  /** @throws {StoreUnavailableError} when it cannot be opened; the message names the fix */
   static async open(options: WorkerLinkOptions): Promise<WorkerLink> {
     const link = new WorkerLink(options);
     await link.#start();
@@ -214,8 +206,7 @@ export class WorkerLink {
           break;
       }
     });
-    // `exit` follows and does the work; without a listener an `error` event would end the whole
-    // process.
+    // `exit` follows; without a listener an `error` event would end the process.
     worker.on("error", () => reject(new StoreUnavailableError("the store's thread could not run")));
     worker.on("exit", () => {
       reject(new StoreUnavailableError("the store's thread ended while it was starting"));
@@ -224,10 +215,7 @@ export class WorkerLink {
     return promise;
   }
 
-  /**
-   * The thread is gone: open calls get no answer, and a new thread is tried until one opens the
-   * file.
-   */
+  /** The thread is gone: open calls fail, and new threads are tried until one opens the file. */
   #lose(): void {
     this.#worker = null;
     const waiting = [...this.#waiting.values()];

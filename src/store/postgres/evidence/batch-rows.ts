@@ -4,10 +4,7 @@ import { readAbandoned, readBatch, readNumber, readText } from "../../rows.ts";
 import type { ReadableLog } from "../../evidence-reading.ts";
 import type { PostgresLink } from "../link.ts";
 
-/**
- * Bytes of records as stored that are read at a time, so that no statement is long; one batch at
- * least.
- */
+/** Bytes of stored records read at a time, for short statements; one batch at least. */
 const PAGE = 24 * 1024;
 
 /** Batches that one query considers for a page. */
@@ -16,10 +13,7 @@ const MOST = 200;
 const COLUMNS = `batch.first, batch.last, batch.hash, batch.lowest, batch.highest,
   array_to_json(batch.workspaces)::text AS workspaces, batch.records`;
 
-/**
- * A page of the batches for which `condition` holds, by their sizes; those that are left out are
- * not read.
- */
+/** A page of batches by their sizes; those that are left out are not read. */
 const page = (condition: string, order: "ASC" | "DESC"): string => `
 SELECT ${COLUMNS} FROM (
   SELECT one.*, sum(octet_length(one.records)) OVER (ORDER BY one.last ${order}) - octet_length(one.records) AS before
@@ -82,10 +76,7 @@ export async function batchesAfter(
   return (await link.query(AFTER, [position])).map(readBatch);
 }
 
-/**
- * The batch with the decision of a request; `null` where there is none. @throws
- * {StoreUnavailableError}
- */
+/** The batch with a request's decision; `null`: none. @throws {StoreUnavailableError} */
 export async function findDecided(
   link: PostgresLink,
   requestId: string,

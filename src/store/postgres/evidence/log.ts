@@ -71,11 +71,7 @@ export function postgresLog(
   };
 }
 
-/**
- * Deletes batches up to the last position of one, in steps that each end at an anchor.
- *
- * @returns how many rows @throws {StoreUnavailableError}
- */
+/** Deletes batches up to the end of one, in steps that end at anchors. @returns how many rows */
 export async function deleteThrough(
   link: PostgresLink,
   through: number,
@@ -125,10 +121,7 @@ const FORGET = `
 DELETE FROM signalbox.evidence_requests WHERE ended_at < signalbox.now_ms() - ${KEPT} AND $1 = (
   SELECT min(holder.id) FROM signalbox.evidence_processes AS holder WHERE NOT signalbox.is_gone(holder))`;
 
-/**
- * Forgets requests that ended a minute ago. @param process number of this process. @throws
- * {StoreUnavailableError}
- */
+/** Forgets requests that ended a minute ago. @throws {StoreUnavailableError} */
 export async function forgetEnded(link: PostgresLink, process: number): Promise<void> {
   await link.query(FORGET, [process]);
 }

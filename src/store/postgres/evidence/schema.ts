@@ -1,7 +1,4 @@
-/**
- * A process not seen for this long is dead: its decisions without an outcome read `unknown`.
- * Milliseconds.
- */
+/** A process not seen for so long is dead: its running requests read `unknown`. Milliseconds. */
 const LEASE = 20_000;
 
 /** SQLSTATE with which a batch is refused. */

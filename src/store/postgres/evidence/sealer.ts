@@ -53,10 +53,7 @@ export function encodeWritten(records: readonly NewRecord[]): Uint8Array {
   return compressedRecords(Uint8Array.from(Buffer.from(lines.join("\n"))));
 }
 
-/**
- * Moves written batches into the log. Replicas may do so at once: a step has no effect if the head
- * of the log has moved since.
- */
+/** Moves written batches into the log. Of replicas that do so at once, one has an effect. */
 export class EvidenceSealer {
   readonly #link: PostgresLink;
   #head: ChainLink | null;

@@ -14,10 +14,7 @@ import { type EvidenceSealer, encodeWritten } from "./sealer.ts";
 const APPEND = `
 SELECT signalbox.append_evidence($1, $2, $3, $4::text::text[], $5::text::text[], $6::text::text[], $7) AS state`;
 
-/**
- * Positions, from 1, of decisions whose request id exists already, and of outcomes whose request is
- * not running.
- */
+/** Positions, from 1, of decisions with a known request id, and outcomes of no running one. */
 const FIND_REFUSED = `
 SELECT given.place FROM unnest($1::text::text[]) WITH ORDINALITY AS given (request_id, place)
 WHERE EXISTS (SELECT FROM signalbox.evidence_requests AS request WHERE request.request_id = given.request_id)
@@ -53,10 +50,7 @@ export class EvidenceWriter {
   #unsure: SentBatch | null = null;
   #before: Promise<unknown> = Promise.resolve();
 
-  /**
-   * @param maxWait how long a batch is tried again when its connection was lost, milliseconds: as
-   * long as somebody waits
-   */
+  /** @param maxWait how long a lost batch is tried again, milliseconds: while answers wait */
   constructor(link: PostgresLink, lease: ProcessLease, sealer: EvidenceSealer, maxWait: number) {
     this.#link = link;
     this.#lease = lease;
@@ -69,10 +63,7 @@ export class EvidenceWriter {
     return this.#number;
   }
 
-  /**
-   * Why nothing is written: the database does not hold what this process knows as durable, as after
-   * a failover to a replica that lags.
-   */
+  /** Why nothing is written: durable records are missing, as after a lagging failover. */
   get fault(): EvidenceFault | null {
     return this.#fault;
   }
@@ -93,12 +84,7 @@ export class EvidenceWriter {
     this.#fault = cause === null ? null : { cause, file: null };
   }
 
-  /**
-   * Resolves when the batch is on disk.
-   *
-   * @throws {StoreUnavailableError} when that is not known; the same records may be handed over
-   * again
-   */
+  /** Resolves when it is on disk. @throws {StoreUnavailableError} if unknown: hand it over again */
   append(records: readonly NewRecord[]): Promise<Appended> {
     // One after the other: the numbers of a process's batches rise.
     const appended = this.#before.then(() => this.#append(records));
@@ -138,20 +124,14 @@ export class EvidenceWriter {
     };
   }
 
-  /**
-   * Writes a batch again of which it is not known whether it is there. @returns the keys of its
-   * records, unless it was refused
-   */
+  /** Writes an unsure batch again. @returns the keys of its records, unless it was refused */
   async #writeUnsure(deadline: number): Promise<readonly string[]> {
     const unsure = this.#unsure;
     if (unsure === null || !(await this.#retrying(deadline, () => this.#send(unsure)))) return [];
     return unsure.records.map(keyOf);
   }
 
-  /**
-   * @returns what was refused: decisions whose request id is there, and outcomes whose request does
-   * not run
-   */
+  /** @returns the refused: decisions with a known id, outcomes of requests that do not run */
   async #write(records: readonly NewRecord[], deadline: number): Promise<readonly NewRecord[]> {
     let left = records;
     while (left.length > 0) {
@@ -212,10 +192,7 @@ export class EvidenceWriter {
     }
   }
 
-  /**
-   * Tries again when the connection was lost, or the server ended the statement in favour of
-   * another.
-   */
+  /** Tries again after a lost connection, or a rollback in favour of another statement. */
   async #retrying<Result>(deadline: number, attempt: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {

@@ -24,9 +24,7 @@ export function encodeMessage(value: unknown): Uint8Array {
   return Buffer.concat([head, clone]);
 }
 
-/**
- * Reads one direction of a socket. Nothing of it is interpreted before the secret was found right.
- */
+/** Reads one direction of a socket; interprets nothing before the right secret. */
 export class MessageReader<Message> {
   readonly #secret: Buffer;
   readonly #isMessage: (value: unknown) => value is Message;
@@ -36,9 +34,7 @@ export class MessageReader<Message> {
   /** Of the clone that comes next. */
   #next: number | null = null;
 
-  /**
-   * @param isMessage checks that a message is of the expected kind; the sender is of the same build
-   */
+  /** @param isMessage whether a message is of the expected kind */
   constructor(secret: Uint8Array, isMessage: (value: unknown) => value is Message) {
     this.#secret = Buffer.from(secret);
     this.#isMessage = isMessage;

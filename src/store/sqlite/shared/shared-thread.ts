@@ -8,10 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/**
- * The store's thread of another process, as the one that uses it sees it; the other end is a
- * `StoreDoor`.
- */
+/** The store's thread of another process, at whose other end is a `StoreDoor`. */
 export class BorrowedThread implements StoreThread {
   readonly #socket: Socket;
   readonly #reader: MessageReader<FromWorker>;
@@ -88,10 +85,7 @@ export class LentThread {
     return () => void this.#listeners.delete(listener);
   }
 
-  /**
-   * For the store that has the thread (`SqliteStoreOptions.startThread`); called again when the
-   * thread has died.
-   */
+  /** For the store that owns the thread; called again when the thread has died. */
   readonly startThread = (start: WorkerStart): Worker => {
     const door = newDoor();
     const thread = startThread({ ...start, door });

@@ -14,10 +14,7 @@ const PATIENCE = 5_000;
  */
 const MOST_UNAUTHENTICATED = 256;
 
-/**
- * How often a wrong secret is reported, milliseconds: a client that can connect must not fill the
- * log.
- */
+/** How often wrong secrets are reported, milliseconds: clients must not fill the log. */
 const REFUSAL_REPORT = 60_000;
 
 /** When outcomes that could not be written are tried again, milliseconds. */
@@ -158,10 +155,7 @@ export class StoreDoor {
     this.#thread.settle();
   }
 
-  /**
-   * Otherwise they would be open for as long as this process lives, to which the store thinks they
-   * belong.
-   */
+  /** Ends requests of dead workers: to the store they belong to this process, which lives. */
   #endUnended(): void {
     if (this.#unended.size === 0 || this.#closed) return;
     const at = Date.now();

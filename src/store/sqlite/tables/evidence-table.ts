@@ -153,10 +153,7 @@ function pageOf(rows: Iterable<Row>): readonly StoredBatch[] {
 /** How often a process renews its lease, milliseconds. */
 const RENEWAL = 5_000;
 
-/**
- * A process whose lease is older has died: its decisions without an outcome read `unknown`.
- * Milliseconds.
- */
+/** A process with an older lease is dead: its running requests read `unknown`. Milliseconds. */
 const LEASE = 20_000;
 
 /** Requests of dead processes that a reader learns of; others read as running for some seconds. */
@@ -209,10 +206,7 @@ const EVIDENCE_SQL = {
   delete: "DELETE FROM evidence_batches WHERE last <= ?",
 };
 
-/**
- * Appends batches to the log, with the requests that begin and end by them, and prunes it. Runs in
- * the worker.
- */
+/** Appends batches, which begin and end requests, and prunes the log. Runs in the worker. */
 export class EvidenceTable {
   readonly #sql: Statements<typeof EVIDENCE_SQL>;
   readonly #parts: EvidenceParts;
@@ -253,10 +247,7 @@ export class EvidenceTable {
     return this.#sql.open.all().map((row) => readText(row, "request_id"));
   }
 
-  /**
-   * Ends, as `unknown`, up to `limit` decisions whose process has died, and gives how many. If the
-   * process is alive after all, its outcomes count as lost.
-   */
+  /** Ends up to `limit` requests of dead processes as `unknown`. @returns how many */
   reap(limit: number): number {
     // Searched without the write lock: there is almost never one.
     if (this.abandoned(1).size === 0) return 0;

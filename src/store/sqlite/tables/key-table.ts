@@ -5,10 +5,7 @@ import { readKeyRecord, readNumber } from "../../rows.ts";
 import { KeyRefusal, isUniqueViolation } from "../sqlite-failure.ts";
 import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
 
-/**
- * Every change takes the next number, inside its write transaction; so numbers rise in the order of
- * the commits.
- */
+/** Taken inside the write transaction, so that numbers rise in the order of commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
 
 const KEY_SQL = {
@@ -72,8 +69,7 @@ export class KeyTable {
       const previous = this.#get(id);
       if (previous === null) return null;
       if (previous.status !== "active") throw new KeyRefusal("not_active", id);
-      // The write transaction makes rotations of one key wait for each other, whichever process
-      // calls.
+      // The write transaction orders rotations of one key by all processes.
       if (previous.replacedBy !== null) throw new KeyRefusal("rotated", id);
       if (previous.expiresAt <= replacement.createdAt) throw new KeyRefusal("not_active", id);
       const { scopes, owner, workload, labels, limits } = previous;

@@ -20,10 +20,7 @@ const SQL = {
   prune: "DELETE FROM roll_ups WHERE workspace = ? AND facet = 'minute' AND hour < ?",
 };
 
-/**
- * The hourly counts: the cells of `roll_ups` up to the checkpoint's position, and in memory what is
- * to be added to them. Runs in the worker.
- */
+/** Hourly counts: cells up to the checkpoint, and in memory what is to be added to them. */
 export class RollUpTable {
   readonly #sql: Statements<typeof SQL>;
   readonly #transaction: Transaction;

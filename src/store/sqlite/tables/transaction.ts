@@ -1,9 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/**
- * Runs `action` in one write transaction: all of it is durable when this returns, or none of it
- * happened.
- */
+/** Runs `action` in one write transaction: durable when this returns, or undone. */
 export class Transaction {
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
@@ -26,8 +23,7 @@ export class Transaction {
       this.#commit.run();
       return result;
     } catch (error) {
-      // Some errors (disk full) have rolled back already; a second ROLLBACK would hide the first
-      // error.
+      // Some errors (disk full) have rolled back; a second ROLLBACK would hide them.
       if (this.#database.isTransaction) this.#rollback.run();
       throw error;
     }
