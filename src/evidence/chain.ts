@@ -92,16 +92,11 @@ export class RememberedLinks {
 interface ChainStart {
   /** Where the log begins: {@link GENESIS}, or the anchor that what was pruned ended at. */
   readonly from: ChainLink;
-  /**
-   * Positions remembered before, in this log or elsewhere. Those before `from` cannot be checked
-   * and are skipped.
-   */
+  /** Remembered positions, of this log or elsewhere; those before `from` are skipped. */
   readonly remembered?: readonly ChainLink[];
 }
 
-/**
- * Requests that have ended are remembered for finding repetitions; at most twice so many at a time.
- */
+/** Ended requests that are remembered for finding repetitions, at most twice as many. */
 const ENDED_REMEMBERED = 200_000;
 
 /**

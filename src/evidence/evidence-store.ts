@@ -60,9 +60,7 @@ export interface EvidenceHealth {
   readonly lost: number;
   /** The newest row as last known to this process, without asking; `null` until it is. */
   readonly head: EvidenceHead | null;
-  /**
-   * How long the store has owed the confirmation of a write, milliseconds; 0 where it owes none.
-   */
+  /** How long a write has waited for its confirmation, milliseconds; 0: none waits. */
   readonly owing: number;
   /** Why everything is refused, where the database itself is no longer what this process wrote. */
   readonly fault?: EvidenceFault;
@@ -80,10 +78,7 @@ export interface EvidenceQuery {
 export interface EvidenceSearch {
   /** At least one. */
   readonly workspaces: readonly string[];
-  /**
-   * Arrival of the requests, milliseconds since the epoch, both included; `null`: from the first,
-   * to the newest.
-   */
+  /** Arrival, milliseconds since the epoch, inclusive; `null`: from the first, to the newest. */
   readonly from: number | null;
   readonly to: number | null;
   /** Where the page before ended; `null` for the first. */
@@ -123,10 +118,7 @@ export interface EvidenceLog {
    * its end can be distinguished from a whole one. `null` where there is no such note.
    */
   notedHead(): Promise<NotedHead | null>;
-  /**
-   * In order of position. @throws {RangeError} for a limit that is not 1 to 10,000, or a position
-   * below 0.
-   */
+  /** In order. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
   log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
   /** Request ids of the decisions that the store has as not ended. */
   openRequests(): Promise<readonly string[]>;
@@ -223,10 +215,7 @@ export type EvidenceFaultCause = (typeof EVIDENCE_FAULT_CAUSES)[number];
 
 export interface EvidenceFault {
   readonly cause: EvidenceFaultCause;
-  /**
-   * The file's name without its folder; `null` for a database without files of its own, such as
-   * PostgreSQL.
-   */
+  /** The file's name without its folder; `null` for a database without files, as PostgreSQL. */
   readonly file: string | null;
 }
 
@@ -248,10 +237,7 @@ const EVIDENCE_SENTENCES = {
   closed: "the evidence store has been closed",
 } as const satisfies Record<EvidenceUnavailableReason, string>;
 
-/**
- * The decision is not known to be on disk, so the answer must not leave; the server answers 503.
- * Temporary.
- */
+/** The decision may not be on disk, so no answer may leave: 503. Temporary. */
 export class EvidenceUnavailableError extends Error {
   override readonly name = "EvidenceUnavailableError";
   readonly reason: EvidenceUnavailableReason;

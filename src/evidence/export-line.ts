@@ -11,10 +11,7 @@ export interface ExportHeader {
   readonly workspace: string | null;
 }
 
-/**
- * The first line of an export of the policy log. It begins with the first row: what a row means
- * follows from all before it.
- */
+/** First line of an export of the policy log, which begins with the first row. */
 export type PolicyExportHeader = Pick<ExportHeader, "to">;
 
 /** One row of an export; `previous` is the hash of the row before it in the log. */

@@ -16,14 +16,9 @@ export interface EndedRequest {
  */
 export interface RequestObserver {
   began(operation: DecisionRecord["operation"]): void;
-  /**
-   * Once for each `began`. @param request `null` where there is no record: the endpoint needs no
-   * key.
-   */
+  /** Once for each `began`. @param request `null`: the endpoint needs no key, and has no record. */
   ended(operation: DecisionRecord["operation"], request: EndedRequest | null): void;
-  /**
-   * A request without an endpoint: an unknown path or method, a malformed URL. It has no record.
-   */
+  /** A request without an endpoint, such as an unknown path; it has no record. */
   unrouted?(status: number): void;
 }
 

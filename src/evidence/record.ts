@@ -3,7 +3,12 @@ import type { FailureKind } from "../canon/failure.ts";
 import type { Capability, Feature } from "../canon/capability.ts";
 import type { DroppedField, Edit } from "../canon/generate/edit.ts";
 import type { Operation } from "../canon/operation.ts";
-import type { MaximumPrice, ReasoningEffort, SortPreference, TokenBucket } from "../canon/request.ts";
+import type {
+  MaximumPrice,
+  ReasoningEffort,
+  SortPreference,
+  TokenBucket,
+} from "../canon/request.ts";
 
 declare const identifier: unique symbol;
 
@@ -14,19 +19,13 @@ declare const identifier: unique symbol;
  */
 export type Identifier = string & { readonly [identifier]: true };
 
-/**
- * The only way to make a {@link Identifier}; call it on ids of the table, of keys and of our own
- * generators.
- */
+/** Makes an {@link Identifier}: of ids of the table, of keys and of our own generators. */
 export function asIdentifier(text: string): Identifier {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the only function that puts the brand on
   return text as Identifier;
 }
 
-/**
- * How a request ended. Exactly one per request. `unknown`: the process died between decision and
- * outcome.
- */
+/** How a request ended. `unknown`: the process died between decision and outcome. */
 export const TERMINALS = [
   "completed",
   "incomplete",
@@ -56,15 +55,9 @@ export interface DecisionRecord {
   /** `answer`: the router answered without a provider. */
   readonly outcome: "route" | "deny" | "refuse" | "answer";
   readonly tableRevision: Identifier;
-  /**
-   * Names the contents of policies and their slots that it was made with (`policySetId`); absent in
-   * older records.
-   */
+  /** Names the contents of policies and slots (`policySetId`); absent in older records. */
   readonly policySet?: Identifier;
-  /**
-   * Endpoint ids in the order that was decided; where a request went first, by balance and health,
-   * its `attempts` say.
-   */
+  /** Endpoint ids in the decided order; `attempts` has the order of calls. */
   readonly plan: readonly Identifier[];
   readonly policy: Identifier | null;
   readonly policyRevision: Identifier | null;
@@ -73,30 +66,18 @@ export interface DecisionRecord {
   readonly reason: Identifier | null;
   /** Effects that shadow slots would have had. */
   readonly wouldDeny: readonly ShadowRecord[];
-  /**
-   * Shadow revisions that were evaluated, whatever the result: `wouldDeny` is a part of them.
-   * Absent in older records.
-   */
+  /** Evaluated shadow revisions, whatever the result; absent in older records. */
   readonly shadows?: readonly ShadowRevision[];
-  /**
-   * Obligations that acted, or would have in a shadow slot; absent in records that were written
-   * before there were any.
-   */
+  /** Obligations that acted, or would have in a shadow slot; absent in older records. */
   readonly obligations?: readonly ObligationRecord[];
   readonly needs: readonly Capability[];
-  /**
-   * What the request required of the wire protocol; absent in records that were written before
-   * there was more than one.
-   */
+  /** Required features of the wire protocol; absent in older records. */
   readonly features?: readonly Feature[];
   readonly stream: boolean;
   readonly context: TokenBucket;
   readonly maxOutput: TokenBucket;
   readonly reasoningEffort: ReasoningEffort;
-  /**
-   * Families of the table whose signed reasoning was in the history, sorted; absent where there was
-   * none.
-   */
+  /** Families with signed reasoning in the history, sorted; absent: none. */
   readonly signatureFamilies?: readonly Identifier[];
   /** Requested length of vectors; absent where not requested. */
   readonly dimensions?: number;
@@ -113,10 +94,7 @@ export interface DecisionRecord {
   readonly labels?: readonly Identifier[];
   /** Retries by the client's library (`x-stainless-retry-count`); 0 to 100. */
   readonly retryCount: number;
-  /**
-   * SHA-256 prefix of the client's own correlation id: searchable with the id, unreadable without
-   * it.
-   */
+  /** SHA-256 prefix of the client's correlation id: searchable with the id only. */
   readonly clientRequestDigest: Identifier | null;
   /** Id of the exchanged token by which the key was used; absent where the key itself was. */
   readonly token?: Identifier;
@@ -140,15 +118,9 @@ export interface ChangeRecord {
   /** The key that a rotation replaces. */
   readonly replaces?: Identifier;
   readonly workspace?: Identifier; // Of the key; absent: the caller's.
-  /**
-   * Of a token that a workload gets: SHA-256 of the issuer and the subject of its JWT
-   * (docs/keys.md#workloads-without-keys).
-   */
+  /** Of a workload's token: SHA-256 of issuer and subject (docs/keys.md#workloads-without-keys). */
   readonly subject?: Identifier;
-  /**
-   * Digest of the policy's content: what is approved, promoted, withdrawn, released, or rolled
-   * back.
-   */
+  /** Digest of the content that is approved, promoted, withdrawn, released, or rolled back. */
   readonly content?: Identifier;
 }
 
@@ -206,14 +178,9 @@ export interface AttemptRecord {
   readonly translated?: boolean;
   readonly plaintext?: true; // The call was http without TLS in one's own network.
   readonly proxied?: true; // The call went through a forward proxy.
-  /**
-   * The flag of the provider's row that keeps the refused member out of its requests; absent where
-   * none does.
-   */
+  /** The provider's flag that keeps the refused member out of requests; absent: none does. */
   readonly flag?: Identifier;
-  /**
-   * How many calls of a batch ended like this; one where absent. `duration` is that of the longest.
-   */
+  /** Calls of a batch that ended like this, absent: one; `duration` is of the longest. */
   readonly calls?: number;
 }
 
@@ -254,33 +221,21 @@ export interface OutcomeRecord {
   readonly skipped?: readonly SkippedRecord[];
   /** Absent where the first choice answered, where nothing did, and in older records. */
   readonly secondChoice?: SecondChoiceReason;
-  /**
-   * Registered names of request members that were taken out on the way (identity, unknown ones on a
-   * route that strips them).
-   */
+  /** Request members that were taken out: identity, unknown ones on a route that strips them. */
   readonly stripped: readonly Identifier[];
   /** Members that translation left out or changed; absent in older records. */
   readonly losses?: readonly DroppedField[];
-  /**
-   * Why the router itself ended the request, or kept it from calling anybody else; absent where it
-   * did not.
-   */
+  /** Why the router itself ended the request, or made no further call; absent: it did not. */
   readonly ended?: "server_stopping" | "key_revoked";
   /** Other edits of requests and answer; absent in older records. */
   readonly edits?: readonly Edit[];
-  /**
-   * Limits were settled by an estimate, because the upstream did not count all tokens; absent
-   * otherwise.
-   */
+  /** Limits were settled by an estimate: the upstream did not count all tokens. */
   readonly estimated?: true;
   /** Tokens; `null` where the upstream did not count. */
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
   readonly cacheReadTokens: number | null;
-  /**
-   * Input that was written to a cache, and the part of it for an hour; absent where there was none,
-   * and in older records.
-   */
+  /** Input written to a cache, and its part for an hour; absent: none, or an older record. */
   readonly cacheWriteTokens?: number | undefined;
   readonly cacheWriteHourTokens?: number | undefined;
   readonly reasoningTokens: number | null;
@@ -312,10 +267,7 @@ export interface PreferencesRecord {
   readonly zdr?: boolean;
 }
 
-/**
- * A name that the table does not have. No provider and no region can be called this: ids have no
- * spaces.
- */
+/** A name that the table does not have; ids of providers and regions have no spaces. */
 export const UNKNOWN_NAME = asIdentifier("unknown name");
 
 /**
@@ -339,10 +291,7 @@ export function answeredBy({
   return [...answering.values()];
 }
 
-/**
- * Where a request ended, for people to read: the endpoints that answered, or else the one that was
- * tried last.
- */
+/** Where a request ended, for people: the endpoints that answered, or the last one tried. */
 export function endedAt(
   outcome: Pick<OutcomeRecord, "terminal" | "attempts">,
 ): readonly AttemptRecord[] {
@@ -375,10 +324,7 @@ export function shares(count: number, attempts: readonly AttemptRecord[]): reado
   });
 }
 
-/**
- * Members of the record of a request without a shape and a plan: refused before a decision,
- * answered by the router, or summed up.
- */
+/** Members of a record without shape and plan: refused early, answered here, or summed up. */
 export const NO_DECISION = {
   plan: [],
   wouldDeny: [],
