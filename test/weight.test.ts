@@ -27,7 +27,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   policy: 29,
   server: 27,
   simulate: 123,
-  store: 46,
+  store: 44,
   telemetry: 10,
   validation: 1,
 };
