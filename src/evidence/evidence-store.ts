@@ -194,9 +194,6 @@ export interface EvidenceAnchor extends ChainLink {
   readonly at: number;
 }
 
-/** The largest `limit` of {@link EvidenceLog.log}. */
-export const LARGEST_LOG_PAGE = 10_000;
-
 /**
  * What happened to the database under a running process. `file_…`: to one of its files.
  * `log_behind`: what is stored ends before what this process knows as durable. `log_differs`: it is

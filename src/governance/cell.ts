@@ -5,7 +5,7 @@ import type { SecondChoiceReason, Terminal } from "../evidence/record.ts";
  * Writes whole numbers, texts and bytes one after the other, each with what is needed to read it
  * back.
  */
-export class ByteWriter {
+class ByteWriter {
   #bytes = Buffer.allocUnsafe(512);
   #length = 0;
 
@@ -57,7 +57,7 @@ function numberLength(value: number): number {
  * Reads what {@link ByteWriter} wrote. Bytes that it did not write make it throw a `RangeError`, or
  * read wrong numbers, never past the end.
  */
-export class ByteReader {
+class ByteReader {
   readonly #bytes: Uint8Array;
   #position = 0;
 

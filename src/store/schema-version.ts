@@ -1,19 +1,23 @@
-interface Step {
+/** One step forward. Released steps are never changed or removed; a new one is added at the end. */
+interface Step<Connection> {
   /** Rises. */
   readonly version: number;
+  readonly name: string;
+  /** Statements, or a step that needs more; inside one transaction with its number. */
+  readonly sql: string | ((connection: Connection) => unknown);
 }
 
 /** A schema that a database can have. */
-export interface SchemaVersions<OneStep extends Step> {
+export interface SchemaVersions<Connection = never> {
   /** The oldest version from which steps lead to the newest. */
   readonly oldest: number;
   /** Creates the whole schema in an empty database. */
-  readonly baseline: OneStep;
+  readonly baseline: Step<Connection>;
   /** From the oldest version on; steps up to the baseline's version lead to the same schema. */
-  readonly steps: readonly OneStep[];
+  readonly steps: readonly Step<Connection>[];
 }
 
-export function newestVersion({ baseline, steps }: SchemaVersions<Step>): number {
+export function newestVersion({ baseline, steps }: SchemaVersions): number {
   return Math.max(baseline.version, ...steps.map(({ version }) => version));
 }
 
@@ -22,7 +26,7 @@ export function newestVersion({ baseline, steps }: SchemaVersions<Step>): number
  *
  * @param present version of the database's schema; 0 for an empty one
  */
-export function schemaVersionFault(present: number, versions: SchemaVersions<Step>): string | null {
+export function schemaVersionFault(present: number, versions: SchemaVersions): string | null {
   const { oldest } = versions;
   const newest = newestVersion(versions);
   if (present > newest) {
@@ -35,10 +39,10 @@ export function schemaVersionFault(present: number, versions: SchemaVersions<Ste
 }
 
 /** The steps from this schema to the newest, in order. */
-export function missingSteps<OneStep extends Step>(
+export function missingSteps<Connection>(
   present: number,
-  { baseline, steps }: SchemaVersions<OneStep>,
-): readonly OneStep[] {
+  { baseline, steps }: SchemaVersions<Connection>,
+): readonly Step<Connection>[] {
   const from = present === 0 ? baseline.version : present;
   const later = steps.filter(({ version }) => version > from);
   return present === 0 ? [baseline, ...later] : later;

@@ -19,7 +19,7 @@ import type { Store } from "../../src/store/port.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { isPostgresUrl } from "../../src/store/postgres/settings.ts";
 import { BorrowedThread, LentThread } from "../../src/store/sqlite/shared/shared-thread.ts";
-import type { Door } from "../../src/store/sqlite/shared/shared-thread.ts";
+import type { Door } from "../../src/store/sqlite/shared/frames.ts";
 import { openSqliteStore } from "../../src/store/sqlite/open.ts";
 import { runtimeOver } from "../support/runtime.ts";
 import { endpoint, fakePolicies, identity, provider, route, table } from "../support/table.ts";

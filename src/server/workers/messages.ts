@@ -1,7 +1,7 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
 import type { MetricsPage } from "../../http/runtime.ts";
-import type { Door } from "../../store/sqlite/shared/shared-thread.ts";
+import type { Door } from "../../store/sqlite/shared/frames.ts";
 import type { ServeOptions } from "../running-server.ts";
 
 /** The status of a server's workers. */

@@ -1,6 +1,6 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import { BorrowedThread } from "../../store/sqlite/shared/shared-thread.ts";
-import type { Door } from "../../store/sqlite/shared/shared-thread.ts";
+import type { Door } from "../../store/sqlite/shared/frames.ts";
 import { StoreUnavailableError } from "../../canon/error.ts";
 import { StartError } from "../start-error.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";

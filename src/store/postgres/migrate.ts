@@ -13,16 +13,8 @@ import { convertedBatch, withHashes } from "../batch/former-batch.ts";
 import { readBytes, readNumber, readText, readTexts } from "../rows.ts";
 import { EVIDENCE } from "./evidence/schema.ts";
 
-/** One step forward. Released steps are never changed or removed; a new one is added at the end. */
-interface Migration {
-  /** Rises by one. */
-  readonly version: number;
-  readonly name: string;
-  readonly sql: string | ((query: Query) => Promise<void>);
-}
-
 /** Databases of versions before commit a0f1d9ef of 2026-11-28 are refused. */
-export const VERSIONS: SchemaVersions<Migration> = {
+export const VERSIONS: SchemaVersions<Query> = {
   oldest: 14,
   baseline: { version: 15, name: "baseline", sql: BASELINE },
   steps: [{ version: 15, name: "written batches", sql: convert }],
@@ -169,7 +161,7 @@ INSERT INTO signalbox.evidence_batches (last, first, hash, lowest, highest, work
 VALUES ($1, $2, $3, $4, $5, $6::text::text[], $7)`;
 
 /** Brings evidence of version 14 into the form of version 15; positions and hashes stay. */
-export async function convertEvidence(query: Query): Promise<void> {
+async function convertEvidence(query: Query): Promise<void> {
   await query(REPLACE);
   const [start] = await query(START);
   let previous = start === undefined ? GENESIS.hash : readText(start, "hash");

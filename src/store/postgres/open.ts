@@ -18,7 +18,7 @@ import { parsePostgresUrl } from "./settings.ts";
 import { RollUpFolder } from "./roll-ups.ts";
 import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
 import { evidenceOver } from "../evidence-reading.ts";
-import { postgresBatches } from "./evidence/batch-rows.ts";
+import { postgresBatches } from "./evidence/log.ts";
 
 /** How often the lease is renewed and dead processes are searched for, milliseconds. */
 const RENEWAL = 5_000;

@@ -3,7 +3,7 @@ import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
 import { BatchCounter } from "../batch/batch-counter.ts";
 import { readLines } from "../batch/batch-lines.ts";
 import { readBytes, readNumber } from "../rows.ts";
-import { batchesAfter, findDecided } from "./evidence/batch-rows.ts";
+import { batchesAfter, findDecided } from "./evidence/log.ts";
 import type { EvidenceSealer } from "./evidence/sealer.ts";
 import type { PostgresLink } from "./link.ts";
 

@@ -6,15 +6,6 @@ import { decompressedRecords } from "../batch/batch-lines.ts";
 import { convertedBatch, formerRows } from "../batch/former-batch.ts";
 import { readBytes, readNumber, readText, readTexts } from "../rows.ts";
 
-/** One step forward. Released steps are never changed or removed; a new one is added at the end. */
-interface Migration {
-  /** Rises. */
-  readonly version: number;
-  readonly name: string;
-  /** Statements, or a step that needs more; inside one transaction with its number. */
-  readonly sql: string | ((database: DatabaseSync) => void);
-}
-
 const KEYS_STAY = `CREATE TRIGGER keys_stay_what_they_are
   BEFORE UPDATE OF id, name, digest, workspace, environment, created_at, created_by, rotated_from, exchange ON keys
   BEGIN SELECT RAISE(ABORT, 'only scopes, owner, workload, labels and limits of a key change'); END;
@@ -211,7 +202,7 @@ CREATE INDEX sessions_by_use ON sessions (seen_at);
 `;
 
 /** Databases of versions before commit a0f1d9ef of 2026-11-28 are refused. */
-export const VERSIONS: SchemaVersions<Migration> = {
+export const VERSIONS: SchemaVersions<DatabaseSync> = {
   oldest: 15,
   baseline: {
     version: 16,
@@ -234,7 +225,7 @@ INSERT INTO evidence_requests (position, request_id, process, workspace)
 `;
 
 /** Brings batches of version 15 into the form of version 16; positions and hashes stay. */
-export function convertBatches(database: DatabaseSync): void {
+function convertBatches(database: DatabaseSync): void {
   database.exec(REPLACE);
   const batches = new BatchTable(database);
   const end = database.prepare("DELETE FROM evidence_requests WHERE request_id = ?");

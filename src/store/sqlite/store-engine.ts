@@ -5,7 +5,7 @@ import type { EvidenceFault } from "../../evidence/evidence-store.ts";
 import type { KeyRecord } from "../../keys/key-store.ts";
 import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
 import { readNumber } from "../rows.ts";
-import type { Door } from "./shared/shared-thread.ts";
+import type { Door } from "./shared/frames.ts";
 import { KeyRefusal, describeFailure, isRefusal } from "./sqlite-failure.ts";
 import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
 import { KeyTable } from "./tables/key-table.ts";

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { IN_MEMORY, openDatabase, openToRead, UnusableDatabaseError } from "./database.ts";
 import { type FromWorker, StoreEngine, type ToWorker, type WorkerStart } from "./store-engine.ts";
-import type { Door } from "./shared/shared-thread.ts";
+import type { Door } from "./shared/frames.ts";
 import { StoreDoor } from "./shared/store-door.ts";
 import { describeFailure } from "./sqlite-failure.ts";
 import { refuseMissingEnd } from "./log-end.ts";

@@ -10,6 +10,18 @@ const HEAD = 4;
 /** Length of a secret in bytes. */
 export const SECRET = 32;
 
+/** Where the workers of a server reach the store's thread. */
+export interface Door {
+  /** Of a Unix socket. */
+  readonly address: string;
+  /** The first bytes of a worker. */
+  readonly workerSecret: Uint8Array;
+  /** The thread's answer: a process that takes the address after its end does not know it. */
+  readonly threadSecret: Uint8Array;
+  /** The folder to remove afterwards; `null` where the address is no file. */
+  readonly folder: string | null;
+}
+
 /** Longer than any message; a length beyond it is not one. */
 const LONGEST = 2 ** 28;
 

@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import type { Worker } from "node:worker_threads";
 import type { FromWorker, ToWorker, WorkerStart } from "../store-engine.ts";
 import { startThread, type StoreThread } from "../worker-link.ts";
-import { encodeMessage, MessageReader, SECRET } from "./frames.ts";
+import { type Door, encodeMessage, MessageReader, SECRET } from "./frames.ts";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -99,18 +99,6 @@ export class LentThread {
     thread.on("exit", () => removeDoor(door));
     return thread;
   };
-}
-
-/** Where the workers of a server reach the store's thread. */
-export interface Door {
-  /** Of a Unix socket. */
-  readonly address: string;
-  /** The first bytes of a worker. */
-  readonly workerSecret: Uint8Array;
-  /** The thread's answer: a process that takes the address after its end does not know it. */
-  readonly threadSecret: Uint8Array;
-  /** The folder to remove afterwards; `null` where the address is no file. */
-  readonly folder: string | null;
 }
 
 /**

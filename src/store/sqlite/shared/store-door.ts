@@ -1,8 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
 import type { FromWorker, StoreReply, StoreRequest, ToWorker } from "../store-engine.ts";
-import type { Door } from "./shared-thread.ts";
-import { DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
+import { type Door, DamagedLinkError, encodeMessage, MessageReader } from "./frames.ts";
 
 /** Time limit for a connection to send the secret, milliseconds. */
 const PATIENCE = 5_000;
