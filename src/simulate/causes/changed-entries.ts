@@ -1,4 +1,4 @@
-import { canonicalJson, type JsonValue } from "../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
 import { ROW_KINDS } from "../renamed-table.ts";
 import type { ChangedEntry } from "../report/report.ts";
@@ -51,8 +51,13 @@ function entryOf(member: ChangedMember, files: OfSides<string>): TreeEntry {
   const { path, base: was, head: is } = member;
   const [before, after] = [valueOf(was), valueOf(is)];
   const [section = "", subject = ""] = path;
-  // A row that came or went is shown by its name; its members are in the file.
-  const isRow = path.length === 2 && section !== "regions" && (was === null || is === null);
+  const textOf = (value: JsonValue | undefined): string | null => {
+    // A row that came or went is shown by its name; its members are in the file.
+    const isRow = path.length === 2 && section !== "regions" && (was === null || is === null);
+    if (value === undefined || !isRow) return value === undefined ? null : short(flowText(value));
+    if (section !== "workspaces" || !isJsonObject(value)) return null;
+    return flowText({ tier: value.tier ?? null, labels: value.labels ?? [] });
+  };
   return {
     path,
     before,
@@ -63,8 +68,8 @@ function entryOf(member: ChangedMember, files: OfSides<string>): TreeEntry {
       subject,
       change: was === null ? "added" : is === null ? "removed" : "changed",
       ...onlyOf(path, before, after),
-      before: was === null || isRow ? null : short(flowText(before)),
-      after: is === null || isRow ? null : short(flowText(after)),
+      before: textOf(before),
+      after: textOf(after),
       location: locationOf(member, files),
     },
   };

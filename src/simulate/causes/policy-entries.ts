@@ -28,7 +28,7 @@ export function policyEntries(
           change,
           ...(was !== undefined && is !== undefined && isSameRules(was, is, sources)
             ? { only: "text" as const }
-            : {}),
+            : { title: (is ?? was)?.contract.title ?? id }),
           before: lines?.before ?? null,
           after: lines?.after ?? null,
           location: lines?.location ?? fileStart(id, sources),

@@ -324,17 +324,18 @@ const ENTRY = partial(
     /** The row's name: `chat-eu`. */
     subject: TEXT,
     change: oneOf("added", "removed", "changed"),
-    /** In one line, at most 160 characters; `null` where there is none, and for whole rows. */
+    /** At most 160 characters; `null` where there is none. Of a workspace's row tier and labels. */
     before: NULLABLE_TEXT,
     after: NULLABLE_TEXT,
     /** The changed line; in base's files where head has none. */
     location: SIDE_LOCATION,
   },
-  /**
-   * `text`: comments, spacing, the order of rules, titles, or the files of the settings; `order`: a
-   * list has the same items. Neither changes a decision.
-   */
-  { only: oneOf("text", "order") },
+  {
+    /** Decides nothing: comments, spacing, order of rules, titles, files; order of a list. */
+    only: oneOf("text", "order"),
+    /** Of a policy whose rules differ. */
+    title: TEXT,
+  },
 );
 
 /** A row whose name changed and whose content did not. */

@@ -294,7 +294,7 @@ describe("SARIF", () => {
     expect(results[3]?.partialFingerprints).toEqual({
       "signalboxCause/v1": `cause ${WIDENED.id}`,
     });
-    expect(results[4]?.message.text).toMatch(/once promoted$/m);
+    expect(results[4]?.message.text).toMatch(/, once tool-approval is promoted$/m);
     expect(results[4]?.partialFingerprints).toEqual({
       "signalboxCause/v1": `cause ${NEWLY_DENIED.id}`,
     });

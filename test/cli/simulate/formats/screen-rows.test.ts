@@ -129,7 +129,9 @@ describe("the first screen", () => {
     const text = await screen(["new_destination", "higher_ceiling"], PRICE, VERSION, NEW_WORKSPACE);
     const [headline = ""] = text.split("\n");
     const [first = ""] = text.split("\n\n")[1]?.split("\n") ?? [];
-    expect(headline).toMatch(/^FAIL {4}workspace recruiting is new and may use chat, chat-eu/);
+    expect(headline).toMatch(
+      /^FAIL {4}workspace recruiting \(tier standard, no labels\) is new and may use chat, chat-eu/,
+    );
     expect(text).toMatch(/and 2 more changes {3}routes\.yaml:101$/m);
     expect(first).toMatch(/^WIDENS {2}recruiting +chat/);
     expect(text).toMatch(/a new data path\s.*\s+fails new_destination$/m);
@@ -156,7 +158,7 @@ describe("the first screen", () => {
     const text = await screen([], PRICE, VERSION, FAST_FALLBACK, NEW_WORKSPACE);
     const questions = text.slice(text.indexOf("\nDecide: "), text.indexOf("\nexplain: "));
     expect(questions.replaceAll(/\s+/g, " ")).toContain(
-      "does the provider of gpt-5-mini-us charge 0.3/2.4? preferences by price and budgets use it has mistral-large-2603 (mistral-large-eu) been tried for chat-eu? may requests of support, website for fast go to gpt-5-us?",
+      "may requests of support, website for fast go to gpt-5-us? has mistral-large-2603 (mistral-large-eu) been tried for chat-eu? does the provider of gpt-5-mini-us charge 0.3/2.4? preferences by price and budgets use it",
     );
   });
 });
@@ -183,16 +185,16 @@ describe("the headline", () => {
 });
 
 describe("a refusal", () => {
-  it("that only callers with preferences meet has a line, before what narrows", async () => {
+  it("that only callers with preferences meet has a line, after what narrows for all", async () => {
     const text = await screen([], ["routes.yaml", "eu: [eu, eu-west]", "eu: [eu]"]);
     // No workspace without the route is the same: those are refused too.
     expect(text).not.toMatch(/^SAME/m);
     expect(rowsOf(text).filter((row) => /^(BREAKS|NARROWS) /.test(row))).toEqual([
+      "NARROWS clinic, finance, hr and 2 more chat-eu no longer reaches mistral-large-eu; left: gpt-5-eu",
       "BREAKS clinic, finance, hr and 2 more chat-eu refused: approvals/region_approved (REGION_NOT_APPROVED); only some callers with preferences; such as with max_price output 6",
       "BREAKS clinic, finance, hr and 2 more chat-eu refused: preferences/max_price (preferences_exclude_all); only some callers who set region eu; such as with max_price output 6",
       "BREAKS legal chat: requests that name region eu-west are refused",
       "BREAKS support, website chat, fast: requests that name region eu-west are refused",
-      "NARROWS clinic, finance, hr and 2 more chat-eu no longer reaches mistral-large-eu; left: gpt-5-eu",
     ]);
   });
 
@@ -230,19 +232,77 @@ describe("a refusal", () => {
   });
 });
 
+describe("rows of several causes", () => {
+  it("follow one another cause by cause, each under its headline with its line", async () => {
+    const rows = rowsOf(await screen([], PRICE, VERSION, FAST_FALLBACK));
+    expect(rows.map((row) => row.replace(/^(\w+) .*?((?: routes\.yaml:\d+)?)$/, "$1$2"))).toEqual([
+      "WIDENS",
+      "NOTE",
+      "COST",
+      "CHANGE routes.yaml:69",
+      "MOVES",
+      "CHANGE routes.yaml:65",
+    ]);
+  });
+});
+
+describe("a promotion", () => {
+  it("is named by the headline, and by no row of its cause", async () => {
+    const text = await screen(
+      [],
+      [
+        "data-retention",
+        'tier != "regulated"\n',
+        'tier != "regulated"\n\tinput.workspace.id != "support"\n',
+      ],
+    );
+    expect(text).toMatch(/^BREAKS {2}support/m);
+    expect(text).toContain("once it is promoted");
+    expect(text).not.toContain("once promoted");
+    // A policy's title may promise what its rules no longer do.
+    expect(text.replaceAll(/\s+/g, " ")).toContain(
+      'NOTE the title of data-retention says "Regulated workspaces use only providers that keep nothing"',
+    );
+  });
+});
+
+describe("a provider that keeps data", () => {
+  const retention = (from: string, to: string): Edit => [
+    "routes.yaml",
+    `retention: ${from}\n    trains_on_data: false\n  openai-us`,
+    `retention: ${to}\n    trains_on_data: false\n  openai-us`,
+  ];
+
+  it("longer than before widens, and who uses it is asked about it", async () => {
+    const text = await screen([], retention("none", "days_30"));
+    expect(text).toMatch(/^WIDENS +legal +chat, chat-eu: gpt-5-eu, 1st in order, is changed/m);
+    expect(text).not.toMatch(/^MOVES/m);
+    expect(text.replaceAll(/\s+/g, " ")).toContain(
+      "may openai-eu keep data of legal, finance, hr and 2 more that long, and shall requests of clinic for chat-eu be refused?",
+    );
+  });
+});
+
 describe("a price", () => {
   it.each<[string, readonly Edit[], string]>([
     [
       "lowered",
       [["routes.yaml", "{ input: 1.38, output: 11 }", "{ input: 1.2, output: 9 }"]],
-      "are decided differently",
+      "callers of clinic, finance, hr and 3 more who state max_price or sort by price are decided differently",
     ],
-    ["raised", [PRICE], "are refused or decided differently (newly denied: 16 classes)"],
-  ])("that is %s is a note about callers who choose by price", async (_, edits, how) => {
-    const text = await screen([], ...edits);
-    expect(text).not.toMatch(/^(BREAKS|WIDENS|MOVES|NARROWS) /m);
-    expect(rowsOf(text)).toContain(`NOTE callers who state max_price or sort by price ${how}`);
-  });
+    [
+      "raised",
+      [PRICE],
+      "callers of support, website who state max_price or sort by price are refused or decided differently",
+    ],
+  ])(
+    "that is %s is a note about the workspaces whose callers choose by price",
+    async (_, edits, note) => {
+      const text = await screen([], ...edits);
+      expect(text).not.toMatch(/^(BREAKS|WIDENS|MOVES|NARROWS) /m);
+      expect(rowsOf(text)).toContain(`NOTE ${note}`);
+    },
+  );
 });
 
 describe("the question", () => {

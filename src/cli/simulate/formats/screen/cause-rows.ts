@@ -8,18 +8,12 @@ import type {
 import { groupsOfCause, settingsOf } from "../../../../simulate/report/cause-parts.ts";
 import { addedUsage, NOTHING_USED } from "../../../../simulate/evidence/seen-usage.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
-import {
-  amountText,
-  classesText,
-  costText,
-  listText,
-  numberText,
-} from "../../../terminal/printing.ts";
+import { amountText, costText, listText, numberText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { seenOf } from "./effects.ts";
 import { priceText, routeText } from "./effect-text.ts";
-import { entryText, locationText, replacedText } from "./headline.ts";
+import { entryText, isAfterPromotion, locationText, replacedText } from "./headline.ts";
 
 /** A line about a cause that is about no workspace. */
 interface PlainRow {
@@ -39,8 +33,8 @@ export function rowsOfCause(
   return [
     ...latent.map((change): PlainRow =>
       change.direction === "weaker"
-        ? { tag: "LATENT", text: laterText(change) }
-        : note(`latent: ${laterText(change)}`),
+        ? { tag: "LATENT", text: laterText(change, cause, report) }
+        : note(`latent: ${laterText(change, cause, report)}`),
     ),
     ...(single ? [...sameRows(cause, report), ...entryNotes(cause).map(note)] : []),
     ...notesOf(cause).map(note),
@@ -76,8 +70,9 @@ function note(text: string): PlainRow {
   return { tag: "NOTE", text };
 }
 
-function laterText(change: LatentChange): string {
-  return `${change.policy} ${latentText(change)}; no request of today uses it${change.view === "promoted" ? "; once promoted" : ""}`;
+function laterText(change: LatentChange, cause: CauseReport, report: ReportModel): string {
+  const isLater = change.view === "promoted" && !isAfterPromotion(cause, report);
+  return `${change.policy} ${latentText(change)}; no request of today uses it${isLater ? "; once promoted" : ""}`;
 }
 
 /** Effects of settings that change no decision. */
@@ -162,18 +157,14 @@ export function sameText({ path, kind, subject, only }: ChangedEntry): string {
 
 /** Of groups whose callers are decided by a price that they state or sort by. */
 export function pricedText(groups: readonly ChangeGroup[], { evidence }: ReportModel): string {
-  const denied = groups.filter(({ kinds }) => kinds.includes("newly_denied"));
-  const classes = denied.reduce((sum, group) => sum + group.classes, 0);
-  const counts = [
-    ...(classes === 0 ? [] : [`newly denied: ${classesText(classes)}`]),
-    ...(evidence === null
-      ? []
-      : [
-          `${numberText(seenOf(groups).calls)} of ${amountText(evidence.decisions, "recorded call")}`,
-        ]),
-  ];
-  const how = classes === 0 ? "decided" : "refused or decided";
-  return `callers who state max_price or sort by price are ${how} differently${counts.length === 0 ? "" : ` (${counts.join("; ")})`}`;
+  const workspaces = new Set(groups.flatMap((group) => group.workspaces));
+  const isRefused = groups.some(({ kinds }) => kinds.includes("newly_denied"));
+  const how = isRefused ? "refused or decided" : "decided";
+  const seen =
+    evidence === null
+      ? ""
+      : ` (${numberText(seenOf(groups).calls)} of ${amountText(evidence.decisions, "recorded call")})`;
+  return `callers of ${listText([...workspaces].toSorted(), 3)} who state max_price or sort by price are ${how} differently${seen}`;
 }
 
 /** Where policies changed, whether other rows than those of today would show it. */
@@ -283,9 +274,10 @@ function titleNotes({ gains, routes, entries, renames }: CauseReport): readonly 
       kind === "route" && path !== `routes.${subject}` ? [subject] : [],
     ),
   );
-  if (gains.length === 0) return [];
-  return routes.flatMap(({ id, title }) =>
-    changed.has(id) && title !== id ? [`the title of ${id} says "${title}"`] : [],
+  const ofRoutes = gains.length === 0 ? [] : routes.filter(({ id }) => changed.has(id));
+  const ofPolicies = entries.map(({ subject: id, title = id }) => ({ id, title }));
+  return [...ofRoutes, ...ofPolicies].flatMap(({ id, title }) =>
+    title === id ? [] : [`the title of ${id} says "${title}"`],
   );
 }
 

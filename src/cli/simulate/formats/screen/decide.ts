@@ -12,7 +12,7 @@ import { listText } from "../../../terminal/printing.ts";
 import { latentOf } from "../wording/latent.ts";
 import { byRetention, gainsOf, movedOf, processorText, routeText } from "./effect-text.ts";
 import { isSomeRefusal, type Effect, type EffectTag } from "./effects.ts";
-import { pricesText } from "./headline.ts";
+import { onceText, pricesText } from "./headline.ts";
 
 /** The members of a report that questions are about. */
 type QuestionReport = Pick<
@@ -30,10 +30,10 @@ export function questionOf(
   report: QuestionReport,
 ): string {
   const { entries, groups } = cause;
-  const [first] = entries;
+  const [entry] = entries;
   const [rename] = cause.renames;
-  if (first === undefined || isWithoutEffect(cause)) return "";
-  const { kind, subject, path, location } = first;
+  if (entry === undefined || isWithoutEffect(cause)) return "";
+  const { kind, subject, path, location } = entry;
   if (kind === "assertion")
     return `do the owners of ${location?.file ?? "the assertions"} agree with the change of ${subject}?`;
   if (kind === "overlay") return `what does ${path} change? compare it with --environment`;
@@ -41,21 +41,26 @@ export function questionOf(
   const requests = (tag: EffectTag): string =>
     requestsText(effects.filter((effect) => effect.tag === tag && !isSomeRefusal(effect)));
   const some = requestsText(effects.filter(isSomeRefusal));
-  const broken = requests("BREAKS") || (some && `some ${some}`);
-  const wider = questionOfGain(cause, effects, report);
-  const once = groups.length === 0 ? onceText(cause, report) : "";
-  if (broken !== "" && wider !== "") return `${wider}, and shall ${broken} be refused${once}?`;
-  if (broken !== "") return `shall ${broken} be refused${once}?`;
-  if (wider !== "") return `${wider}${once}?`;
-  const narrower = requests("NARROWS");
-  if (narrower !== "") return `are fewer endpoints enough for ${narrower}?`;
+  const refused = requests("BREAKS");
+  const broken = refused || (some && `some ${some}`);
   const moves = effects.filter((effect) => effect.tag === "MOVES" || isMoved(effect, cause));
-  if (moves.length > 0) return questionOfMove(cause, moves);
+  const narrower = requests("NARROWS");
+  const wider =
+    questionOfGain(cause, effects, report) ||
+    (moves.some(({ tag }) => tag === "WIDENS") ? questionOfMove(cause, moves) : "");
+  const fewer = narrower && `are fewer endpoints enough for ${narrower}`;
+  const once = groups.length === 0 ? onceText(cause, report) : "";
+  // Of plain requests first.
+  const first = wider || (refused === "" ? fewer : "");
+  if (broken !== "")
+    return `${first === "" ? "" : `${first}, and `}shall ${broken} be refused${once}?`;
+  if (first !== "") return `${first}${once}?`;
+  if (moves.length > 0) return questionOfMove(cause, moves).replace(/(?<=.)$/, "?");
   const weaker = latentOf(cause, report).find(({ direction }) => direction === "weaker");
   if (weaker !== undefined)
     return `may a later change add such a row? ${weaker.policy} will not refuse it`;
   if (kind === "policy") return `who reviews what ${subject} would deny, and who promotes it when?`;
-  return questionOfSetting(first, report);
+  return questionOfSetting(entry, report);
 }
 
 /** Whether an endpoint that the requests reached before is another destination now. */
@@ -74,14 +79,6 @@ function routesOf(effects: readonly Effect[]): string {
 /** "requests of clinic, hr for chat-eu"; empty without effects. */
 function requestsText(effects: readonly Effect[]): string {
   return effects.length === 0 ? "" : `requests of ${whoseText(effects)} for ${routesOf(effects)}`;
-}
-
-/** " once data-retention is promoted". */
-function onceText({ entries }: CauseReport, { promoted_policies: all }: QuestionReport): string {
-  const own = entries.flatMap(({ kind, subject }) => (kind === "policy" ? [subject] : []));
-  const policies = [...new Set(own.length === 0 ? all : own)];
-  if (policies.length === 0) return " once promoted";
-  return ` once ${listText(policies, 3)} ${policies.length === 1 ? "is" : "are"} promoted`;
 }
 
 /** Requests that head allows and base does not; without a question mark, empty without any. */
@@ -179,6 +176,7 @@ function questionOfRename(
   return same.length === groups.length ? "" : `does any caller name ${from} in its preferences?`;
 }
 
+/** Without a question mark. */
 function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string {
   const { entries } = cause;
   const routes = routesOf(effects);
@@ -188,7 +186,7 @@ function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string 
     return `has ${listText(
       versions.map(({ after, subject }) => `${after} (${subject})`),
       3,
-    )} been tried for ${routes}?`;
+    )} been tried for ${routes}`;
   const [first] = effects;
   if (first === undefined) return "";
   const { base, head } = first.group;
@@ -196,17 +194,17 @@ function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string 
   if (moved !== null) {
     const whose = whoseText(effects);
     if (has("plaintext") || entries.some(isUnencrypted))
-      return `may calls to ${moved.provider} go unencrypted?`;
+      return `may calls to ${moved.provider} go unencrypted`;
     const before = base.plan.find(({ endpoint }) => endpoint === moved.endpoint);
-    if (before?.host !== moved.host) return `may data of ${whose} go to ${moved.host}?`;
-    if (has("retention")) return `may ${moved.provider} keep data of ${whose} that long?`;
-    if (has("trains_on_data")) return `may ${moved.provider} train on data of ${whose}?`;
-    return `does ${moved.endpoint} still answer as ${routes} needs it?`;
+    if (before?.host !== moved.host) return `may data of ${whose} go to ${moved.host}`;
+    if (has("retention")) return `may ${moved.provider} keep data of ${whose} that long`;
+    if (has("trains_on_data")) return `may ${moved.provider} train on data of ${whose}`;
+    return `does ${moved.endpoint} still answer as ${routes} needs it`;
   }
   const at = head.plan.findIndex(({ endpoint }, index) => endpoint !== base.plan[index]?.endpoint);
   const [now, was] = [head.plan[at], base.plan[at]];
   if (now === undefined || was === undefined) return "";
-  return `is ${now.endpoint} (${now.model}) the better choice before ${was.endpoint} for ${routes}?`;
+  return `is ${now.endpoint} (${now.model}) the better choice before ${was.endpoint} for ${routes}`;
 }
 
 function isUnencrypted({ path, before, after }: ChangedEntry): boolean {

@@ -1,9 +1,11 @@
+import { RETENTIONS } from "../../../../canon/table.ts";
 import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { conditionCount, type SampleRequest } from "../../../../simulate/sample-request.ts";
 import { sampleDefaults } from "../../../../simulate/explain/explain-arguments.ts";
 import type {
   CandidateReport,
   CauseReport,
+  ChangedEntry,
   ChangeGroup,
   DataPath,
   RoutePath,
@@ -22,22 +24,26 @@ import { worstChange } from "../wording/comparison.ts";
 import { areJoined, conditionsText, isWithin } from "./conditions.ts";
 import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
 
-/** Tags of rows, the most important first. */
-export const IMPORTANCE = [
-  "FAILS",
-  "BREAKS",
-  "WIDENS",
-  "MOVES",
-  "NARROWS",
-  "LATENT",
-  "CHANGES",
-  "CHANGE",
-  "SAME",
-  "NOTE",
-  "SPEND",
-  "COST",
-] as const;
-export type ScreenTag = (typeof IMPORTANCE)[number];
+/**
+ * Kinds of rows, the most important first: `many` is the noun or verb after a number. A long report
+ * omits those with `isCut`, unless they fail a gate, are a new data path or begin a cause.
+ */
+export const ROW_KINDS = {
+  FAILS: { tone: "stop", many: "fail", isCut: false },
+  BREAKS: { tone: "stop", many: "break", isCut: false },
+  WIDENS: { tone: "widen", many: "widen", isCut: true },
+  MOVES: { tone: "widen", many: "move", isCut: true },
+  NARROWS: { tone: "narrow", many: "narrow", isCut: true },
+  LATENT: { tone: "widen", many: "latent", isCut: true },
+  CHANGES: { tone: "quiet", many: "change", isCut: true },
+  CHANGE: { tone: "widen", many: "changes", isCut: false },
+  SAME: { tone: "good", many: "same", isCut: false },
+  NOTE: { tone: "quiet", many: "notes", isCut: false },
+  SPEND: { tone: "quiet", many: "spend", isCut: false },
+  COST: { tone: "quiet", many: "costs", isCut: true },
+} as const;
+export type ScreenTag = keyof typeof ROW_KINDS;
+const IMPORTANCE = Object.keys(ROW_KINDS);
 export type EffectTag = "BREAKS" | "WIDENS" | "MOVES" | "NARROWS" | "CHANGES";
 
 /** The effect of a cause on the requests of some workspaces, described by the simplest of them. */
@@ -59,15 +65,25 @@ const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
   reason_changed: "CHANGES",
 };
 
-function tagOf(group: ChangeGroup): EffectTag {
+function tagOf(group: ChangeGroup, cause: CauseReport): EffectTag {
   if (isNewName(group)) return "CHANGES";
   const tag = TAGS[worstChange(group.kinds)];
   if (tag !== "MOVES") return tag;
   const { base, head } = group;
   const before = new Set(base.plan.map(processorOf));
-  if (head.plan.some((candidate) => !before.has(processorOf(candidate)))) return "WIDENS";
+  const isNew = head.plan.some((candidate) => !before.has(processorOf(candidate)));
+  if (isNew || (movedOf(group, cause) !== null && cause.entries.some(isLooser))) return "WIDENS";
   // Without its former primary a plan reaches no new destination.
   return losesOf(group).length > 0 ? "NARROWS" : "MOVES";
+}
+
+/** Whether a provider may keep data longer than before, or train on it. */
+function isLooser({ path, before, after }: ChangedEntry): boolean {
+  if (path.endsWith(".trains_on_data")) return after === "true";
+  const [was, is] = [before, after].map((text) => RETENTIONS.findIndex((each) => each === text));
+  return (
+    path.endsWith(".retention") && was !== undefined && is !== undefined && 0 <= was && was < is
+  );
 }
 
 function processorOf({ endpoint, provider, region, host }: CandidateReport): string {
@@ -79,12 +95,11 @@ export function isSomeRefusal({ tag, group }: Pick<Effect, "tag" | "group">): bo
   return tag === "BREAKS" && Object.keys(group.example.preferences ?? {}).length > 0;
 }
 
-export function rankOf(effect: Pick<Effect, "tag" | "group">): number {
-  return IMPORTANCE.indexOf(effect.tag) + (isSomeRefusal(effect) ? BEFORE_NARROWS : 0);
+export function rankOf(tag: ScreenTag, effect?: Effect): number {
+  return effect !== undefined && isSomeRefusal(effect)
+    ? IMPORTANCE.indexOf("NARROWS") + 0.5
+    : IMPORTANCE.indexOf(tag);
 }
-
-/** From BREAKS to behind MOVES. */
-const BEFORE_NARROWS = 2.5;
 
 /** Changed names and reasons are only counted on the first screen. */
 export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: CauseReport): boolean {
@@ -96,6 +111,7 @@ export function isCounted(group: ChangeGroup, { renamed_groups: renamed }: Cause
  * them.
  */
 interface Cell {
+  readonly tag: EffectTag;
   readonly workspace: string;
   readonly route: string;
   readonly promoted: boolean;
@@ -171,12 +187,13 @@ export function effectsOf(cause: CauseReport, report: ReportModel, gatesOf: Gate
   const all = groupsOfCause(cause, report).filter(({ group }) => !isCounted(group, cause));
   const priced = all.filter(({ group }) => isByPrice(group, cause));
   const described = all.filter((one) => !priced.includes(one));
-  const cells = shownCells(cellsOf(described, report), gatesOf);
+  const cells = shownCells(cellsOf(described, cause, report), gatesOf);
   const effects = effectsOfCells(cells, cause, report, gatesOf);
   const shown = new Set(effects.flatMap(({ groups }) => groups.map(({ id }) => id)));
   return {
     effects: effects.toSorted(
-      (left, right) => rankOf(left) - rankOf(right) || bySeen(left.seen, right.seen),
+      (left, right) =>
+        rankOf(left.tag, left) - rankOf(right.tag, right) || bySeen(left.seen, right.seen),
     ),
     /** Number of groups that no effect describes. */
     variants: described.filter(({ group }) => !shown.has(group.id)).length,
@@ -203,12 +220,10 @@ function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] 
   const isPlain = ({ group }: Cell): boolean => conditionCount(group.example) === 0;
   const plain = cells.filter(isPlain);
   if (plain.length === 0) return cells;
-  const isWidened = plain.some(({ group }) => tagOf(group) === "WIDENS");
-  const isWorse = ({ group }: Cell): boolean =>
-    tagOf(group) === "BREAKS" ||
-    (!isWidened &&
-      tagOf(group) === "WIDENS" &&
-      Object.keys(group.example.preferences ?? {}).length === 0);
+  const isWidened = plain.some(({ tag }) => tag === "WIDENS");
+  const isWorse = ({ tag, group }: Cell): boolean =>
+    tag === "BREAKS" ||
+    (!isWidened && tag === "WIDENS" && Object.keys(group.example.preferences ?? {}).length === 0);
   const met = new Set<string>();
   return cells.filter((cell) => {
     const gates = gatesOf(cell).map((gate) => `${gate}\n${cell.workspace}`);
@@ -220,6 +235,7 @@ function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] 
 
 function cellsOf(
   groups: readonly { readonly group: ChangeGroup; readonly promoted: boolean }[],
+  cause: CauseReport,
   report: ReportModel,
 ): readonly Cell[] {
   const cells = new Map<string, readonly Cell[]>();
@@ -232,14 +248,15 @@ function cellsOf(
       conditionCount(left) - conditionCount(right) || keyCount(left) - keyCount(right),
   );
   for (const { part: group, promoted } of byConditions) {
+    const tag = tagOf(group, cause);
     for (const workspace of group.workspaces) {
       const own = group.members?.find((member) => member.workspace === workspace);
       for (const route of own?.routes ?? group.routes) {
-        const key = [tagOf(group), promoted, workspace, route].join("\n");
+        const key = [tag, promoted, workspace, route].join("\n");
         const known = cells.get(key) ?? [];
         const found = known.find((cell) => covers(cell, group, report));
         if (found === undefined)
-          cells.set(key, [...known, { workspace, route, promoted, group, groups: [group] }]);
+          cells.set(key, [...known, { tag, workspace, route, promoted, group, groups: [group] }]);
         else found.groups.push(group);
       }
     }
@@ -274,8 +291,12 @@ function plainPart(group: ChangeGroup): ChangeGroup {
 }
 
 /** Whether the line of a cell describes a group too; a refusal without a line would be missed. */
-function covers({ group: first, groups }: Cell, group: ChangeGroup, report: ReportModel): boolean {
-  if (tagOf(first) !== "BREAKS") return true;
+function covers(
+  { tag, group: first, groups }: Cell,
+  group: ChangeGroup,
+  report: ReportModel,
+): boolean {
+  if (tag !== "BREAKS") return true;
   return conditionCount(first.example) === 0
     ? isWithin(group, first)
     : JSON.stringify(first.head.denial) === JSON.stringify(group.head.denial) &&
@@ -297,7 +318,7 @@ function keyCount({
 
 /** The change of a cell, with the conditions of all its groups that change alike. */
 function cellText(
-  { group, groups }: Cell,
+  { tag, group, groups }: Cell,
   routes: readonly string[],
   cause: CauseReport,
   report: ReportModel,
@@ -305,7 +326,7 @@ function cellText(
   const isSingle = report.changing.length === 1;
   const bare = textOf(group, [], cause, "", isSingle);
   const count = conditionCount(group.example);
-  const isRefusedWith = count > 0 && tagOf(group) === "BREAKS";
+  const isRefusedWith = count > 0 && tag === "BREAKS";
   const alike = groups.filter(
     (other) =>
       other !== group &&
@@ -331,7 +352,7 @@ function effectsOfCells(
 ): readonly Effect[] {
   const alike = Map.groupBy(cells, (cell) =>
     JSON.stringify([
-      tagOf(cell.group),
+      cell.tag,
       cell.promoted,
       cellText(cell, [], cause, report),
       detailOf(cell, cause, report),
@@ -372,11 +393,11 @@ function effectOf(
   report: ReportModel,
   gatesOf: GateTest,
 ) {
-  const { group, promoted } = first;
+  const { tag, group, promoted } = first;
   const met = new Map(cells.flatMap(({ groups }) => groups).map((one) => [one.id, one]));
   const routes = routesOf(cells);
   return {
-    tag: tagOf(group),
+    tag,
     workspaces: [...new Set(cells.map((cell) => cell.workspace))].toSorted(),
     routes,
     text: cellText(first, routes, cause, report),

@@ -4,13 +4,45 @@ import type {
   DestinationReport,
   SourceLocation,
 } from "../../../../simulate/report/report.ts";
-import { amountText } from "../../../terminal/printing.ts";
+import { amountText, listText } from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { latentOf } from "../wording/latent.ts";
 import { byRetention, destinationText, processorText } from "./effect-text.ts";
 
 /** The change of the files in one sentence without a full stop. */
 export function headlineOf(cause: CauseReport, report: ReportModel): string {
+  const text = changeText(cause, report);
+  return isAfterPromotion(cause, report) && !isCandidate(cause, report)
+    ? `${text},${onceText(cause, report)}`
+    : text;
+}
+
+/** Whether nothing follows from a cause before a promotion, as its headline says. */
+export function isAfterPromotion(cause: CauseReport, report: ReportModel): boolean {
+  const { groups, promoted_groups: later } = cause;
+  return groups.length === 0 && (later.length > 0 || isCandidate(cause, report));
+}
+
+/** Whether a policy that changed waits in head to be promoted. */
+function isCandidate({ entries: [first] }: CauseReport, { head }: ReportModel): boolean {
+  return (
+    first?.kind === "policy" &&
+    head.policies.some(({ id, slot }) => id === first.subject && slot === "candidate")
+  );
+}
+
+/** " once data-retention is promoted". */
+export function onceText(
+  { entries }: CauseReport,
+  { promoted_policies: all }: Pick<ReportModel, "promoted_policies">,
+): string {
+  const own = entries.flatMap(({ kind, subject }) => (kind === "policy" ? [subject] : []));
+  const policies = [...new Set(own.length === 0 ? all : own)];
+  if (policies.length === 0) return " once promoted";
+  return ` once ${listText(policies, 3)} ${policies.length === 1 ? "is" : "are"} promoted`;
+}
+
+function changeText(cause: CauseReport, report: ReportModel): string {
   const [first] = cause.entries;
   if (first === undefined)
     return `cause not found for ${amountText(cause.groups.length, "group")} of changes`;
@@ -21,8 +53,7 @@ export function headlineOf(cause: CauseReport, report: ReportModel): string {
   if (first.kind === "route") return routeText(first, cause);
   if (first.kind === "policy") return policyText(first, cause, report);
   // Of a row that comes or goes; its settings come and go too.
-  if (first.kind === "workspace" && first.path === `workspaces.${first.subject}`)
-    return workspaceText(first, cause);
+  if (isWorkspaceRow(first)) return workspaceText(first, cause);
   if (first.kind === "assertion") return assertionText(first, report);
   if (first.kind === "overlay")
     return `${first.path} ${CHANGED[first.change]}, and is not compared here`;
@@ -46,11 +77,14 @@ function kindText(kind: ChangedEntry["kind"]): string {
 
 /** "providers.openai-us.base_url: A → B", "endpoint gpt-5-us is new". */
 export function entryText({ path, kind, subject, change, before, after }: ChangedEntry): string {
+  if (isWorkspaceRow({ kind, path, subject }))
+    return `workspace ${subject}${groupText(after)} ${CHANGED[change]}`;
+  const where = kind === "policy" ? `policy ${subject}` : path;
   if (before !== null && after !== null)
-    return `${path}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
+    return `${where}: ${itemsText(before, after) ?? `${before} → ${after}`}`;
   if (before === null && after === null) return `${kindText(kind)} ${subject} ${CHANGED[change]}`;
   if (kind === "policy")
-    return `policy ${subject}: line ${after === null ? `removed: ${before}` : `added: ${after}`}`;
+    return `${where}: line ${after === null ? `removed: ${before}` : `added: ${after}`}`;
   return after === null ? `${path} is removed, it was ${before}` : `${path} is set to ${after}`;
 }
 
@@ -141,18 +175,15 @@ function namesOf(destinations: readonly DestinationReport[]): string {
 function policyText(entry: ChangedEntry, cause: CauseReport, report: ReportModel): string {
   const { groups, promoted_groups: later } = cause;
   const { subject, change } = entry;
-  const isCandidate = report.head.policies.some(
-    ({ id, slot }) => id === subject && slot === "candidate",
-  );
   const waits =
-    !isCandidate || groups.length > 0
+    !isCandidate(cause, report) || groups.length > 0
       ? ""
       : change === "added"
         ? ", in shadow: it decides nothing until it is promoted"
         : ", once it is promoted";
   const text =
     change === "changed"
-      ? entryText(withoutComments(entry)).replace(/^policies\//, "policy ")
+      ? entryText(withoutComments(entry))
       : `policy ${subject} ${CHANGED[change]}`;
   return `${text}${waits}${groups.length + later.length > 0 ? "" : `; ${withoutGroupsText(cause, report)}`}`;
 }
@@ -170,8 +201,25 @@ function withoutComments({ before, after, ...entry }: ChangedEntry): ChangedEntr
   return { ...entry, before: bare(before), after: bare(after) };
 }
 
+function isWorkspaceRow({
+  kind,
+  path,
+  subject,
+}: Pick<ChangedEntry, "kind" | "path" | "subject">): boolean {
+  return kind === "workspace" && path === `workspaces.${subject}`;
+}
+
+/** "tier standard, no labels": of a workspace's row. */
+function groupText(row: string | null): string {
+  const text = (row ?? "")
+    .replace("labels: []", "no labels")
+    .replaceAll(/[:[\]{}]/g, "")
+    .trim();
+  return text === "" ? "" : ` (${text})`;
+}
+
 function workspaceText(
-  { subject, change }: ChangedEntry,
+  { subject, change, after }: ChangedEntry,
   { routes, gains, loses }: CauseReport,
 ): string {
   const names = routes.map(({ id }) => id).join(", ");
@@ -184,7 +232,7 @@ function workspaceText(
       : `: ${reached.slice(0, 2).join("; ")}${reached.length > 2 ? `; ${reached.length - 2} more` : ""}`;
   if (names === "") return `workspace ${subject} ${CHANGED[change]} and reaches no route`;
   return change === "added"
-    ? `workspace ${subject} is new and may use ${names}${where}`
+    ? `workspace ${subject}${groupText(after)} is new and may use ${names}${where}`
     : `workspace ${subject} is removed: its keys for ${names} are refused`;
 }
 

@@ -5,13 +5,7 @@ import {
   isWithoutEffect,
 } from "../../../../simulate/report/cause-parts.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-import {
-  amountText,
-  listText,
-  numberText,
-  percentageText,
-  usageTexts,
-} from "../../../terminal/printing.ts";
+import { amountText, listText, percentageText, usageTexts } from "../../../terminal/printing.ts";
 import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
@@ -24,13 +18,13 @@ import {
   gateTest,
   isCounted,
   isSomeRefusal,
-  IMPORTANCE,
   NEW_PATH,
+  ROW_KINDS,
   rankOf,
   type ScreenTag,
   type Effect,
 } from "./effects.ts";
-import { headlineOf, locationText } from "./headline.ts";
+import { headlineOf, isAfterPromotion, locationText } from "./headline.ts";
 import {
   cutRows,
   pricedText,
@@ -49,7 +43,7 @@ export interface ScreenRow {
   readonly text: string;
   /** "10 calls, 11.1 %, 90,000 tokens, 0.12 → 0.3 USD by list price"; empty without evidence. */
   readonly calls: string;
-  /** `routes.yaml:61`; empty where there is no line. */
+  /** `routes.yaml:61`; empty where there is no line, or the headline of the cause has it. */
   readonly location: string;
   /** Failing gates that the fact meets. */
   readonly gates: readonly string[];
@@ -57,25 +51,13 @@ export interface ScreenRow {
   readonly cause: CauseReport | null;
   /** Whether every format has it, however long the report is. */
   readonly kept: boolean;
-}
-
-/** Facts that a long report omits, unless they fail a gate or are a new data path. */
-const CUT_TAGS: readonly ScreenTag[] = ["WIDENS", "MOVES", "NARROWS", "LATENT", "CHANGES", "COST"];
-
-/** Headlines of more causes are cut too. */
-const MOST_CHANGES = 6;
-
-function isKept({ tag, gates, isNewPath }: Fact, { changing }: ReportModel): boolean {
-  const isLong = tag === "CHANGE" && changing.length > MOST_CHANGES;
-  return gates.length > 0 || isNewPath || (!isLong && !CUT_TAGS.includes(tag));
-}
-
-interface Fact extends Omit<ScreenRow, "kept"> {
-  readonly seen: SeenWeight | null;
-  readonly isNewPath: boolean;
-  /** Rank among facts, the most important first. */
+  /** Rank among rows, the most important first. */
   readonly rank: number;
+  readonly seen: SeenWeight | null;
 }
+
+/** Headlines of more causes are cut too, and each row has its line. */
+const MOST_CHANGES = 6;
 
 export type Screen = ReturnType<typeof screenOf>;
 
@@ -86,20 +68,18 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
   const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report, gatesOf) }));
   const found = shown.flatMap((one) => causeFacts(one, report, verdict));
   const facts = withFallbacks([...failedFacts(report), ...found, ...commonFacts(report)], verdict);
-  const all = withoutRepetition(facts).toSorted(
+  const sorted = withoutRepetition(facts).toSorted(
     (left, right) =>
       Number(right.gates.length > 0) - Number(left.gates.length > 0) ||
       left.rank - right.rank ||
       bySeen(left.seen, right.seen),
   );
-  const worst = all.find(({ cause }) => cause !== null && changing.includes(cause))?.cause;
-  // The headline has it.
-  const rows = all
-    .filter(({ tag, cause, gates }) => tag !== "CHANGE" || cause !== worst || gates.length > 0)
-    .map((fact): ScreenRow => ({ ...fact, kept: isKept(fact, report) }));
-  const ranked = shown.toSorted(
-    (left, right) => Number(right.cause === worst) - Number(left.cause === worst),
-  );
+  const inOrder = sorted.flatMap(({ cause }) => cause ?? []);
+  const worst = inOrder.find((cause) => changing.includes(cause));
+  const rows = rowsByCause(sorted, worst, changing.length > MOST_CHANGES);
+  const byCause = new Map(shown.map((one) => [one.cause, one]));
+  const ranked = [...new Set([...(worst === undefined ? [] : [worst]), ...inOrder, ...causes])];
+  const effectsInOrder = ranked.flatMap((cause) => byCause.get(cause) ?? []);
   const failed = (verdict?.exitCode ?? 0) === 3 || (report.assertions?.failed ?? 0) > 0;
   const verdictWord = failed
     ? "FAIL"
@@ -108,9 +88,9 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
       : changing.length === 0 && unchanged !== null
         ? "SAME"
         : "REVIEW";
-  const [simplest] = ranked.flatMap(({ effects }) => effects);
+  const [simplest] = effectsInOrder.flatMap(({ effects }) => effects);
   const others = changing.length - 1;
-  const broken = ranked[0]?.effects.filter(
+  const broken = effectsInOrder[0]?.effects.filter(
     (effect) => effect.tag === "BREAKS" && !effect.promoted && !isSomeRefusal(effect),
   );
   const refused = listText([...new Set(broken?.flatMap(({ workspaces }) => workspaces))], 3);
@@ -123,18 +103,18 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
     verdict: verdictWord,
     tone: TONE_OF_VERDICT[verdictWord],
     headline:
-      worst == null
+      worst === undefined
         ? (unchanged?.sentence.replace(/\.$/, "") ?? report.verdicts.declared)
         : `${headlineOf(worst, report)}${outage}${others === 0 ? "" : `; and ${amountText(others, "more change")}`}`,
-    location: worst == null ? "" : locationText(worst.entries[0]?.location ?? null),
+    location: worst === undefined ? "" : locationText(worst.entries[0]?.location ?? null),
     /** Sides, completeness, assertions, gates, evidence. */
     facts: factsOf(report, verdict),
-    /** Facts that meet a failing gate first, then by importance. */
+    /** Cause by cause: facts that meet a failing gate first, then by importance. */
     rows,
     /** Questions that have to be answered, one for each cause that raises one. */
     decide: [
       ...new Set(
-        ranked.flatMap(({ cause, effects }) => {
+        effectsInOrder.flatMap(({ cause, effects }) => {
           const question = questionOf(cause, effects, report);
           return question === "" ? [] : [question];
         }),
@@ -152,6 +132,31 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
   };
 }
 
+/**
+ * One cause after the other, each under its headline; that of the worst is the report's.
+ *
+ * @param isLong whether headlines are cut, so that each row needs its own line.
+ */
+function rowsByCause(
+  sorted: readonly ScreenRow[],
+  worst: CauseReport | undefined,
+  isLong: boolean,
+): readonly ScreenRow[] {
+  const byCause = Map.groupBy(sorted, ({ tag, cause }) => (tag === "FAILS" ? tag : (cause ?? tag)));
+  return [...byCause].flatMap(([key, own]) => {
+    const [headlines, others] = [true, false].map((isHeadline) =>
+      own.filter(({ tag }) => (tag === "CHANGE") === isHeadline),
+    );
+    const shown = key === worst ? headlines?.filter(({ gates }) => gates.length > 0) : headlines;
+    const isApart = isLong || typeof key === "string";
+    return [...(shown ?? []), ...(others ?? [])].map((row, index) => ({
+      ...row,
+      kept: row.kept || row.gates.length > 0 || (!isApart && index === 0),
+      location: isApart || (index === 0 && key !== worst) ? row.location : "",
+    }));
+  });
+}
+
 const TONE_OF_VERDICT = {
   FAIL: "stop",
   INCOMPLETE: "stop",
@@ -162,21 +167,22 @@ const TONE_OF_VERDICT = {
 function plainFact(
   tag: ScreenTag,
   text: string,
-  own: Partial<Omit<Fact, "tag" | "text">> = {},
-): Fact {
+  others: Partial<Omit<ScreenRow, "tag" | "text">> = {},
+): ScreenRow {
+  const { tone, isCut } = ROW_KINDS[tag];
   return {
     tag,
-    tone: TONES[tag],
+    tone,
     who: "",
     text,
     calls: "",
     location: "",
     gates: [],
     cause: null,
+    kept: !isCut,
     seen: null,
-    isNewPath: false,
-    rank: IMPORTANCE.indexOf(tag),
-    ...own,
+    rank: rankOf(tag),
+    ...others,
   };
 }
 
@@ -205,7 +211,7 @@ function nameOf({ name, commit }: SideReport): string {
 }
 
 /** Assertions and coverage gates that fail; those that base fails too are counted. */
-function failedFacts(report: ReportModel): readonly Fact[] {
+function failedFacts(report: ReportModel): readonly ScreenRow[] {
   const { assertions } = report;
   if (assertions === null) return [];
   const isOld = ({ fails_in_base: known }: { readonly fails_in_base?: boolean | null }) =>
@@ -214,7 +220,7 @@ function failedFacts(report: ReportModel): readonly Fact[] {
   const causeOf = failed.length === 0 ? null : causesByRequest(report);
   const old = failed.filter(isOld).length;
   const oldGates = assertions.failedGates.filter(isOld).length;
-  const known = (amount: number, what: string, gate: string): readonly Fact[] =>
+  const known = (amount: number, what: string, gate: string): readonly ScreenRow[] =>
     amount === 0
       ? []
       : [
@@ -265,15 +271,15 @@ function causesByRequest(report: ReportModel): ReadonlyMap<string, CauseReport> 
 
 type ShownCause = { readonly cause: CauseReport } & ReturnType<typeof effectsOf>;
 
-/** The facts of one cause. In a report of several causes each names its line. */
 function causeFacts(
   { cause, effects, priced }: ShownCause,
   report: ReportModel,
   verdict: Verdict | null,
-): readonly Fact[] {
-  const isSingle = report.changing.length === 1;
+): readonly ScreenRow[] {
+  const { changing } = report;
+  const isSingle = changing.length === 1;
   const [first] = cause.entries;
-  const own = { cause, location: isSingle ? "" : locationText(first?.location ?? null) };
+  const own = { cause, location: locationText(first?.location ?? null) };
   if (isWithoutEffect(cause)) {
     return cause.entries.map((entry) =>
       plainFact("SAME", sameText(entry), { location: locationText(entry.location) }),
@@ -286,27 +292,31 @@ function causeFacts(
     gates.length === 0 &&
     isOfRoute(cause) &&
     cause.gains.length === 1 &&
+    !isAfterPromotion(cause, report) &&
     effects.some(({ tag }) => tag === "WIDENS");
-  const isApart = isSingle || report.changing.length > MOST_CHANGES;
+  const isLong = changing.length > MOST_CHANGES;
+  const isApart = isSingle || isLong;
   const change = isApart || priceText === "" ? "" : `; ${priceText}`;
   return [
-    ...effects.map((effect) => ({ ...effectFact(effect, report), ...own })),
+    ...effects.map((effect) => ({ ...effectFact(effect, cause, report), ...own })),
     ...rowsOfCause(cause, report, isSingle).map(({ tag, text }) =>
-      plainFact(tag, text, {
-        ...own,
-        gates: tag === "LATENT" ? latentGates(verdict) : [],
-        ...(tag === "SAME" ? { location: "" } : {}),
-      }),
+      plainFact(tag, text, { ...own, gates: tag === "LATENT" ? latentGates(verdict) : [] }),
     ),
     ...(isApart && priceText !== "" ? [plainFact("NOTE", priceText, own)] : []),
     ...(isDescribed
       ? []
-      : [plainFact("CHANGE", `${headlineOf(cause, report)}${change}`, { ...own, gates })]),
+      : [
+          plainFact("CHANGE", `${headlineOf(cause, report)}${change}`, {
+            ...own,
+            gates,
+            kept: !isLong,
+          }),
+        ]),
   ];
 }
 
 /** Facts about the whole change. */
-function commonFacts(report: ReportModel): readonly Fact[] {
+function commonFacts(report: ReportModel): readonly ScreenRow[] {
   return [
     ...cutRows(report),
     ...(report.changing.length > 1 ? sameOfSeveral(report) : []),
@@ -331,7 +341,7 @@ function latentGates(verdict: Verdict | null): readonly string[] {
 }
 
 /** A failing gate that no fact meets has a fact of its own. */
-function withFallbacks(facts: readonly Fact[], verdict: Verdict | null): readonly Fact[] {
+function withFallbacks(facts: readonly ScreenRow[], verdict: Verdict | null): readonly ScreenRow[] {
   const met = new Set(facts.flatMap(({ gates }) => gates));
   // Notices have what is missing of an incomplete run.
   const left = failingGates(verdict).filter((gate) => !met.has(gate) && gate !== "complete");
@@ -347,54 +357,34 @@ function withFallbacks(facts: readonly Fact[], verdict: Verdict | null): readonl
 }
 
 /** Two causes of one change lead to the same fact. */
-function withoutRepetition(facts: readonly Fact[]): readonly Fact[] {
+function withoutRepetition(facts: readonly ScreenRow[]): readonly ScreenRow[] {
   const byText = Map.groupBy(facts, ({ tag, who, text }) => JSON.stringify([tag, who, text]));
   return [...byText.values()].flatMap(([first]) => first ?? []);
 }
 
-/** The other tags are verbs, which end in S, and adjectives. */
-const NOUNS: ReadonlySet<ScreenTag> = new Set(["CHANGE", "NOTE", "COST"]);
-
 function countsText(rows: readonly ScreenRow[]): string {
-  const byTag = Map.groupBy(rows, ({ tag }) => tag);
-  return IMPORTANCE.flatMap((tag) => {
-    const amount = byTag.get(tag)?.length ?? 0;
-    if (amount === 0) return [];
-    const word = tag.toLowerCase();
-    if (amount === 1) return [`1 ${word}`];
-    const plural = tag.endsWith("S") ? word.slice(0, -1) : NOUNS.has(tag) ? `${word}s` : word;
-    return [`${numberText(amount)} ${plural}`];
-  }).join(", ");
+  return Object.entries(ROW_KINDS)
+    .flatMap(([kind, { many }]) => {
+      const amount = rows.filter(({ tag }) => tag === kind).length;
+      return amount === 0 ? [] : [amountText(amount, kind.toLowerCase(), many)];
+    })
+    .join(", ");
 }
 
-const TONES: Readonly<Record<ScreenTag, Tone>> = {
-  FAILS: "stop",
-  BREAKS: "stop",
-  WIDENS: "widen",
-  MOVES: "widen",
-  LATENT: "widen",
-  CHANGE: "widen",
-  NARROWS: "narrow",
-  CHANGES: "quiet",
-  NOTE: "quiet",
-  SPEND: "quiet",
-  COST: "quiet",
-  SAME: "good",
-};
-
-function effectFact(effect: Effect, { evidence }: ReportModel): Fact {
+function effectFact(effect: Effect, cause: CauseReport, report: ReportModel): ScreenRow {
+  const { evidence } = report;
   const { tag, workspaces, text, detail, promoted, seen, gates } = effect;
   const share =
     seen === null || evidence === null || evidence.decisions === 0
       ? ""
       : `, ${percentageText(seen.calls, evidence.decisions)}`;
-  const parts = [text, ...(promoted ? ["once promoted"] : []), ...(detail === "" ? [] : [detail])];
-  return plainFact(tag, parts.join("; "), {
+  const once = promoted && !isAfterPromotion(cause, report) ? "once promoted" : "";
+  return plainFact(tag, [text, once, detail].filter((part) => part !== "").join("; "), {
     who: listText(workspaces, 3),
     gates,
     seen,
-    isNewPath: detail === NEW_PATH,
-    rank: rankOf(effect),
+    ...(detail === NEW_PATH ? { kept: true } : {}),
+    rank: rankOf(tag, effect),
     calls:
       seen === null
         ? ""
