@@ -142,6 +142,11 @@ export function listText(items: readonly string[], most = 6): string {
   return `${items.slice(0, most).join(", ")} and ${numberText(items.length - most)} more`;
 }
 
+/** Texts in a row, without empty ones. */
+export function joinTexts(texts: readonly string[], separator = ", "): string {
+  return texts.filter((text) => text !== "").join(separator);
+}
+
 /** Per cent, rounded down to one digit: only the whole is 100 %, and more than nothing is not 0 %. */
 export function percentageText(part: number, whole: number): string {
   const percentage = whole === 0 ? 0 : (part / whole) * 100;

@@ -12,6 +12,7 @@ import {
   amountText,
   capitalised,
   classesText,
+  joinTexts,
   listText,
   numberText,
   percentageText,
@@ -127,7 +128,7 @@ function assertionsOf(assertions: AssertionsReport, complete: boolean) {
     failed === 0 ? "" : `${numberText(failed)} failed`,
     waived === 0 ? "" : `${numberText(waived)} waived`,
     passed === 0 ? "" : `${numberText(passed)} ${complete ? "passed" : "passed so far"}`,
-  ].filter((count) => count !== "");
+  ];
   return {
     ...assertions,
     /** In the order of the file. */
@@ -136,7 +137,7 @@ function assertionsOf(assertions: AssertionsReport, complete: boolean) {
     coverage,
     failedGates: coverage.filter(({ judgement }) => judgement === "FAIL"),
     /** "1 failed, 1 waived, 12 passed" */
-    counts: counts.join(", ") || "none",
+    counts: joinTexts(counts) || "none",
   };
 }
 

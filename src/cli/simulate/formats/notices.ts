@@ -8,7 +8,7 @@ import { FRESH, policyLine } from "./wording/comparison.ts";
 import { screenOf, type ScreenRow } from "./screen/screen.ts";
 import type { AnnotationLevel } from "../../terminal/report.ts";
 import { waiverText, type AssertionModel, type ReportModel } from "./model.ts";
-import { printable, printableLines } from "../../terminal/printing.ts";
+import { joinTexts, printable, printableLines } from "../../terminal/printing.ts";
 import { changeWording, valueText, titleOf, worstChange } from "./wording/comparison.ts";
 import { assertionLinesOf, coverageMessage, cutText, INCOMPLETE } from "./model.ts";
 import { textDigest } from "../../../simulate/text-digest.ts";
@@ -79,16 +79,17 @@ export function noticesOf(model: ReportModel): readonly Notice[] {
     notice({
       level: "notice",
       title: "Signalbox simulation",
-      message: [
-        headline,
-        ...facts,
-        counts,
-        model.unchanged?.sentence ?? "",
-        model.fresh ? FRESH : "",
-        ...model.policyDifferences.map(policyLine),
-      ]
-        .filter((text) => text !== "")
-        .join("\n"),
+      message: joinTexts(
+        [
+          headline,
+          ...facts,
+          counts,
+          model.unchanged?.sentence ?? "",
+          model.fresh ? FRESH : "",
+          ...model.policyDifferences.map(policyLine),
+        ],
+        "\n",
+      ),
     }),
     ...(assertions?.results ?? []).flatMap(assertionNotice),
     ...(assertions?.results ?? []).flatMap(needlessNotice),
@@ -132,7 +133,7 @@ function assertionNotice(result: AssertionModel): readonly Notice[] {
       level: isFailed ? "error" : "notice",
       location,
       title: `${status} ${id}`,
-      message: [title, ...lines].filter((text) => text !== "").join("\n"),
+      message: joinTexts([title, ...lines], "\n"),
       alone: [`${id}: ${title}`, ...lines].join("\n"),
       fingerprints: fingerprint("assertion", [id]),
       suppression: isFailed ? null : waiver === null ? "waived" : waiverText(waiver),

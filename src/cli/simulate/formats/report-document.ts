@@ -9,7 +9,13 @@ import {
 } from "../../document/document.ts";
 import type { View } from "../../../simulate/sample-request.ts";
 import type { SideReport } from "../../../simulate/report/report.ts";
-import { amountText, capitalised, numberText, classesText } from "../../terminal/printing.ts";
+import {
+  amountText,
+  capitalised,
+  classesText,
+  joinTexts,
+  numberText,
+} from "../../terminal/printing.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { figuresOf } from "./screen/figure.ts";
 import { screenOf, type Screen } from "./screen/screen.ts";
@@ -44,7 +50,7 @@ export function documentOf(report: ReportModel, context: FormatContext) {
     .split(", ")
     .filter((count) => / (?!same|note|spend|cost)/.test(count));
   const paths = declared.new_data_paths.length;
-  const folded = [
+  const folded = joinTexts([
     paths === 0 ? "" : amountText(paths, "new data path"),
     amountText(
       declared.groups.length + difference.groups.length,
@@ -52,7 +58,7 @@ export function documentOf(report: ReportModel, context: FormatContext) {
       "groups of changes",
     ),
     assertions === null ? "" : `assertions ${assertions.counts}`,
-  ].filter((part) => part !== "");
+  ]);
   return {
     base: sideText(base),
     head: sideText(head),
@@ -78,7 +84,7 @@ export function documentOf(report: ReportModel, context: FormatContext) {
     isSameView: !difference.any,
     summary: summaryOf(report),
     /** A summary of what a comment folds; `null` where it folds nothing. */
-    folded: unchanged === null || assertions !== null ? folded.join(", ") : null,
+    folded: unchanged === null || assertions !== null ? folded : null,
     sections: [
       ...comparisonSections(report),
       assertionsSection(report),
@@ -296,10 +302,10 @@ function footerOf(report: ReportModel, { reportDigest }: FormatContext): readonl
       ? ""
       : `${amountText(assertions.failed, "assertion")} failed`,
     complete ? "" : "incomplete",
-  ].filter((part) => part !== "");
+  ];
   return [
     strong(
-      `Simulation: ${parts.length === 0 ? "as declared, no request is treated differently" : parts.join("; ")}.`,
+      `Simulation: ${joinTexts(parts, "; ") || "as declared, no request is treated differently"}.`,
     ),
     [
       `${report.spaceText}. Table `,

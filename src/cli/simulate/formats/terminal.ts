@@ -1,9 +1,10 @@
 import { blockLines, inlineLine, sectionLines, TONE_STYLES } from "../../document/terminal.ts";
 import {
   BLANK,
-  columnsOf,
-  line,
   type Line,
+  columnsOf,
+  joinTexts,
+  line,
   padded,
   printable,
   renderLines,
@@ -57,31 +58,29 @@ export function firstScreen(
   const head = headLines(screen);
   const tail = tailLines(screen, all);
   const columns = whoColumns(screen);
-  const rows = screen.rows.map((row) => rowLines(row, columns));
-  const height = (lines: readonly Line[]): number =>
-    renderLines(lines, { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
-  const left = new Set<number>();
-  const body = (): readonly Line[] => {
-    if (left.size === 0) return rows.flat();
-    const tags = new Set([...left].map((index) => screen.rows[index]?.tag));
+  const linesOf = (rows: readonly ScreenRow[]): readonly Line[] =>
+    rows.flatMap((row) => rowLines(row, columns));
+  const left = new Set<ScreenRow>();
+  const shown = (): readonly Line[] => {
+    const tags = new Set([...left].map(({ tag }) => tag));
     const more = `… ${left.size} more below: ${[...tags].join(", ")}`;
     return [
-      ...rows.filter((_, index) => !left.has(index)).flat(),
-      line(0, span(`${padded("", TAGS)}${more}`, "dim")),
+      ...head,
+      ...(screen.rows.length === 0 ? [] : [BLANK]),
+      ...linesOf(screen.rows.filter((row) => !left.has(row))),
+      ...(left.size === 0 ? [] : [line(0, span(`${padded("", TAGS)}${more}`, "dim"))]),
+      ...(tail.length === 0 ? [] : [BLANK]),
+      ...tail,
     ];
   };
-  const lines = (): readonly Line[] => [
-    ...head,
-    ...(rows.length === 0 ? [] : [BLANK, ...body()]),
-    ...(tail.length === 0 ? [] : [BLANK, ...tail]),
-  ];
-  // The last facts matter least.
-  for (const [index, row] of [...screen.rows.entries()].toReversed()) {
-    if (row.kept) continue;
-    if (height(lines()) <= MOST_LINES) break;
-    left.add(index);
+  const height = (): number =>
+    renderLines(shown(), { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
+  const cuttable = screen.rows.filter(({ kept }) => !kept).toReversed();
+  for (const row of cuttable.toSorted((one, other) => other.rank - one.rank)) {
+    if (height() <= MOST_LINES) break;
+    left.add(row);
   }
-  return { first: lines(), further: rows.filter((_, index) => left.has(index)).flat() };
+  return { first: shown(), further: linesOf(screen.rows.filter((row) => left.has(row))) };
 }
 
 function headLines({ verdict, tone, headline, location: where, facts }: Screen): readonly Line[] {
@@ -107,7 +106,7 @@ function rowLines(
   columns: number,
 ): readonly Line[] {
   const fails = gates.length === 0 || tag === "FAILS" ? "" : `fails ${gates.join(", ")}`;
-  const right = [calls, where, fails].filter((part) => part !== "").join("   ");
+  const right = joinTexts([calls, where, fails], "   ");
   const first = line(
     0,
     span(padded(tag, TAGS), TONE_STYLES[tone], "bold"),

@@ -3,7 +3,7 @@ import { verdictOf, type FailOnValue } from "../../../../src/cli/simulate/exit-c
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
 import { firstScreen, formatTerminal } from "../../../../src/cli/simulate/formats/terminal.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
-import { spentRows } from "../../../../src/cli/simulate/formats/screen/cause-rows.ts";
+import { spentTexts } from "../../../../src/cli/simulate/formats/screen/cause-rows.ts";
 import { comparison, everything, NEWLY_DENIED } from "./report-fixture.ts";
 import { modelOf } from "../../../../src/cli/simulate/formats/model.ts";
 import { simulated, type Edit } from "../../../simulate/causes/fixture.ts";
@@ -273,7 +273,7 @@ describe("a provider that keeps data", () => {
     `retention: ${to}\n    trains_on_data: false\n  openai-us`,
   ];
 
-  it("longer than before widens, and who uses it is asked about it", async () => {
+  it("longer than before widens, and the question is about its callers", async () => {
     const text = await screen([], retention("none", "days_30"));
     expect(text).toMatch(/^WIDENS +legal +chat, chat-eu: gpt-5-eu, 1st in order, is changed/m);
     expect(text).not.toMatch(/^MOVES/m);
@@ -338,6 +338,6 @@ describe("the cost of recorded answers", () => {
   ])("%s", (_, seen, end) => {
     const refused = { ...NEWLY_DENIED, seen };
     const one = { ...everything(), declared: comparison("less_permissive", [refused]) };
-    expect(spentRows(modelOf(one)).map(({ text }) => text)).toEqual([expect.stringMatching(end)]);
+    expect(spentTexts(modelOf(one))).toEqual([expect.stringMatching(end)]);
   });
 });

@@ -3,22 +3,28 @@ import type {
   ChangeGroup,
   ChangedEntry,
   DestinationReport,
-  LatentChange,
 } from "../../../../simulate/report/report.ts";
 import { groupsOfCause, settingsOf } from "../../../../simulate/report/cause-parts.ts";
 import { addedUsage, NOTHING_USED } from "../../../../simulate/evidence/seen-usage.ts";
 import { SETTING_EFFECTS } from "../../../../simulate/settings/setting-effect.ts";
-import { amountText, costText, listText, numberText } from "../../../terminal/printing.ts";
+import {
+  amountText,
+  costText,
+  joinTexts,
+  listText,
+  numberText,
+} from "../../../terminal/printing.ts";
 import type { ReportModel } from "../model.ts";
 import { latentLimits, latentOf, latentText } from "../wording/latent.ts";
 import { seenOf } from "./effects.ts";
 import { priceText, routeText } from "./effect-text.ts";
 import { entryText, isAfterPromotion, locationText, replacedText } from "./headline.ts";
 
-/** A line about a cause that is about no workspace. */
-interface PlainRow {
-  readonly tag: "LATENT" | "SAME" | "NOTE" | "SPEND" | "COST";
-  readonly text: string;
+/** A row that is about no workspace. */
+type PlainRow = readonly [tag: "LATENT" | "SAME" | "NOTE" | "SPEND" | "COST", text: string];
+
+function rowsOf(tag: PlainRow[0], texts: readonly string[]): readonly PlainRow[] {
+  return texts.map((text) => [tag, text]);
 }
 
 /**
@@ -29,26 +35,40 @@ export function rowsOfCause(
   report: ReportModel,
   single: boolean,
 ): readonly PlainRow[] {
-  const latent = latentOf(cause, report);
   return [
-    ...latent.map((change): PlainRow =>
-      change.direction === "weaker"
-        ? { tag: "LATENT", text: laterText(change, cause, report) }
-        : note(`latent: ${laterText(change, cause, report)}`),
-    ),
-    ...(single ? [...sameRows(cause, report), ...entryNotes(cause).map(note)] : []),
-    ...notesOf(cause).map(note),
-    ...settingNotes(cause, report).map(note),
-    ...costRows(cause),
+    ...latentOf(cause, report).map((change): PlainRow => {
+      const once =
+        change.view === "promoted" && !isAfterPromotion(cause, report) ? "; once promoted" : "";
+      const text = `${change.policy} ${latentText(change)}; no request of today uses it${once}`;
+      return change.direction === "weaker" ? ["LATENT", text] : ["NOTE", `latent: ${text}`];
+    }),
+    ...rowsOf("SAME", single ? sameTexts(cause, report) : []),
+    ...rowsOf("NOTE", [
+      ...(single ? entryNotes(cause) : []),
+      ...titleNotes(cause),
+      ...hostNotes(cause),
+      ...modelNotes(cause),
+      ...assertionNotes(cause),
+      ...settingNotes(cause, report),
+    ]),
+    ...rowsOf("COST", costTexts(cause)),
   ];
 }
 
-export function cutRows({ future_rows: latent }: ReportModel): readonly PlainRow[] {
-  return latentLimits(latent).map(note);
+/** Rows about the whole change. */
+export function rowsOfChange(report: ReportModel): readonly PlainRow[] {
+  const { causes, changing, head, future_rows: latent } = report;
+  const changed = changingWorkspaces(causes, report);
+  const others = head.workspaces.filter((workspace) => !changed.has(workspace));
+  return [
+    ...rowsOf("NOTE", latentLimits(latent)),
+    ...rowsOf("SAME", changing.length > 1 && others.length > 0 ? [listText(others, 4)] : []),
+    ...rowsOf("SPEND", spentTexts(report)),
+  ];
 }
 
 /** Cost of recorded answers before and after, summed over the routes where it differs. */
-export function spentRows({ evidence, ...report }: ReportModel): readonly PlainRow[] {
+export function spentTexts({ evidence, ...report }: ReportModel): readonly string[] {
   const [declared, promoted] = [evidence?.declared.costs ?? [], evidence?.promoted.costs ?? []];
   const costs = declared.length > 0 ? declared : promoted;
   if (evidence === null || costs.length === 0) return [];
@@ -62,17 +82,9 @@ export function spentRows({ evidence, ...report }: ReportModel): readonly PlainR
   const { groups } = report[declared.length > 0 ? "declared" : "promoted"];
   const { calls } = seenOf(groups.filter(({ kinds }) => kinds.includes("newly_denied")));
   const refused = calls === 0 ? "" : `; ${amountText(calls, "call")} refused, which is no saving`;
-  const text = `${listText(routes, 3)}: ${spent}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${refused}${once}`;
-  return [{ tag: "SPEND", text }];
-}
-
-function note(text: string): PlainRow {
-  return { tag: "NOTE", text };
-}
-
-function laterText(change: LatentChange, cause: CauseReport, report: ReportModel): string {
-  const isLater = change.view === "promoted" && !isAfterPromotion(cause, report);
-  return `${change.policy} ${latentText(change)}; no request of today uses it${isLater ? "; once promoted" : ""}`;
+  return [
+    `${listText(routes, 3)}: ${spent}, ${amountText(answers, "recorded answer")} from ${from} to ${to}${refused}${once}`,
+  ];
 }
 
 /** Effects of settings that change no decision. */
@@ -90,27 +102,24 @@ function settingNotes(
   return [...new Set(sentences)].map((sentence) => `it is about ${sentence}`);
 }
 
-function same(text: string): PlainRow {
-  return { tag: "SAME", text };
-}
-
 /** Workspaces that may use the routes of the only cause and see no change, one reason a row. */
-function sameRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] {
+function sameTexts(cause: CauseReport, report: ReportModel): readonly string[] {
   const { unaffected, routes, without_routes: without, gains, entries } = cause;
   if (report.unchanged !== null)
-    return report.complete ? [same(`every request${whichText(report)}`)] : [];
+    return report.complete ? [`every request${whichText(report)}`] : [];
   const renamed = renamedText(cause, report);
-  if (renamed !== null) return [same(renamed)];
+  if (renamed !== null) return [renamed];
   const isOfRoute = entries[0]?.kind === "route";
   // Of the others requests with preferences or other conditions change: they are not the same.
   const changing = changingWorkspaces([cause], report);
   const byReason = Map.groupBy(unaffected, ({ workspace, why }) =>
-    [
-      why ?? (gains.length > 0 && isOfRoute ? "approved, and not reached" : ""),
-      changing.has(workspace) ? "plain requests" : "",
-    ]
-      .filter((part) => part !== "")
-      .join("; "),
+    joinTexts(
+      [
+        why ?? (gains.length > 0 && isOfRoute ? "approved, and not reached" : ""),
+        changing.has(workspace) ? "plain requests" : "",
+      ],
+      "; ",
+    ),
   );
   const parts = [...byReason].map(([why, rows]) => {
     const names = listText(
@@ -125,14 +134,7 @@ function sameRows(cause: CauseReport, report: ReportModel): readonly PlainRow[] 
   const others = report.head.workspaces.filter((workspace) => !known.has(workspace)).length;
   const left = Math.min(without, others);
   const rest = left === 0 ? [] : [`${amountText(left, "workspace")} without ${names}`];
-  return [...parts, ...rest].map(same);
-}
-
-/** Workspaces of which no cause changes any request. */
-export function sameOfSeveral(report: ReportModel): readonly PlainRow[] {
-  const changing = changingWorkspaces(report.causes, report);
-  const left = report.head.workspaces.filter((workspace) => !changing.has(workspace));
-  return left.length === 0 ? [] : [same(listText(left, 4))];
+  return [...parts, ...rest];
 }
 
 function changingWorkspaces(
@@ -192,7 +194,7 @@ function renamedText(cause: CauseReport, report: ReportModel): string | null {
 }
 
 /** The cost of endpoints that a route gains, or of its new primary, against its former primary. */
-function costRows(cause: CauseReport): readonly PlainRow[] {
+function costTexts(cause: CauseReport): readonly string[] {
   const { gains, routes, entries, renames } = cause;
   const moved = gains.length === 0 ? movedPrimary(cause) : null;
   const named = new Set(entries.map(({ subject }) => subject));
@@ -207,12 +209,7 @@ function costRows(cause: CauseReport): readonly PlainRow[] {
   const before = primary.price === null ? undefined : texts.pop();
   return before === undefined || texts.length === 0
     ? []
-    : [
-        {
-          tag: "COST",
-          text: `${texts.join(", ")} against ${before} USD per million tokens in/out`,
-        },
-      ];
+    : [`${texts.join(", ")} against ${before} USD per million tokens in/out`];
 }
 
 /** Of a route whose endpoints come in another order. */
@@ -234,16 +231,6 @@ function modelNotes(cause: CauseReport): readonly string[] {
   return after == null || before == null || after === before
     ? []
     : [`${now?.model} takes ${numberText(after)} tokens, ${was?.model} ${numberText(before)}`];
-}
-
-/** Facts beside the effects on requests, as sentences without a full stop. */
-function notesOf(cause: CauseReport): readonly string[] {
-  return [
-    ...titleNotes(cause),
-    ...hostNotes(cause),
-    ...modelNotes(cause),
-    ...assertionNotes(cause),
-  ];
 }
 
 /** Entries that only together with the first one change a request; the headline has the first. */

@@ -6,7 +6,7 @@ import type {
   ChangeGroup,
   DestinationReport,
 } from "../../../../simulate/report/report.ts";
-import { listText } from "../../../terminal/printing.ts";
+import { joinTexts, listText } from "../../../terminal/printing.ts";
 
 function endpointsOf({ plan }: ChangeGroup["base"]): readonly string[] {
   return plan.map(({ endpoint }) => endpoint);
@@ -81,13 +81,12 @@ function editsText({ base, head }: ChangeGroup): string {
   const [was, is] = [before.max_output_tokens, after.max_output_tokens];
   const kept = before.strip_fields.filter((name) => !after.strip_fields.includes(name));
   const taken = after.strip_fields.filter((name) => !before.strip_fields.includes(name));
-  return [
-    ...(was === is
-      ? []
-      : [`at most ${was ?? "any number of"} → ${is ?? "any number of"} output tokens`]),
-    ...(kept.length === 0 ? [] : [`providers get ${kept.join(", ")}, which was taken out`]),
-    ...(taken.length === 0 ? [] : [`${taken.join(", ")} is taken out`]),
-  ].join("; ");
+  const texts = [
+    was === is ? "" : `at most ${was ?? "any number of"} → ${is ?? "any number of"} output tokens`,
+    kept.length === 0 ? "" : `providers get ${kept.join(", ")}, which was taken out`,
+    taken.length === 0 ? "" : `${taken.join(", ")} is taken out`,
+  ];
+  return joinTexts(texts, "; ");
 }
 
 /**
@@ -97,14 +96,14 @@ function editsText({ base, head }: ChangeGroup): string {
 function exceptionsText({ id }: ChangeGroup, { exceptions }: CauseReport): string {
   const preferences = exceptions.find(({ group }) => group === id)?.preferences ?? [];
   const providers = preferences.flatMap(({ only = [] }) => only);
-  const parts = [
-    ...(preferences.some(({ zdr }) => zdr === true) ? ["zdr"] : []),
-    ...(preferences.some(({ allow_fallbacks: fallbacks }) => fallbacks === false)
-      ? ["allow_fallbacks false"]
-      : []),
-    ...(providers.length === 0 ? [] : [`only ${providers.join("/")}`]),
-  ];
-  return parts.length === 0 ? "" : ` (unless ${parts.join(", ")})`;
+  const served = joinTexts([
+    preferences.some(({ zdr }) => zdr === true) ? "zdr" : "",
+    preferences.some(({ allow_fallbacks: fallbacks }) => fallbacks === false)
+      ? "allow_fallbacks false"
+      : "",
+    providers.length === 0 ? "" : `only ${providers.join("/")}`,
+  ]);
+  return served && ` (unless ${served})`;
 }
 
 /**

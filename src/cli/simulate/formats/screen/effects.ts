@@ -238,7 +238,7 @@ function cellsOf(
   cause: CauseReport,
   report: ReportModel,
 ): readonly Cell[] {
-  const cells = new Map<string, readonly Cell[]>();
+  const cells = new Map<string, Cell[]>();
   const all = groups.flatMap(({ group, promoted }) => {
     const plain = group.plain_members === undefined ? group : plainPart(group);
     return [group, ...(plain === group ? [] : [plain])].map((part) => ({ part, promoted }));
@@ -253,10 +253,10 @@ function cellsOf(
       const own = group.members?.find((member) => member.workspace === workspace);
       for (const route of own?.routes ?? group.routes) {
         const key = [tag, promoted, workspace, route].join("\n");
-        const known = cells.get(key) ?? [];
+        const known = remembered(cells, key, () => []);
         const found = known.find((cell) => covers(cell, group, report));
         if (found === undefined)
-          cells.set(key, [...known, { tag, workspace, route, promoted, group, groups: [group] }]);
+          known.push({ tag, workspace, route, promoted, group, groups: [group] });
         else found.groups.push(group);
       }
     }

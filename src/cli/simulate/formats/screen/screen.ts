@@ -5,7 +5,13 @@ import {
   isWithoutEffect,
 } from "../../../../simulate/report/cause-parts.ts";
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
-import { amountText, listText, percentageText, usageTexts } from "../../../terminal/printing.ts";
+import {
+  amountText,
+  joinTexts,
+  listText,
+  percentageText,
+  usageTexts,
+} from "../../../terminal/printing.ts";
 import type { Verdict } from "../../exit-code.ts";
 import type { FormatContext, ReportModel } from "../model.ts";
 import type { Tone } from "../../../document/document.ts";
@@ -25,14 +31,7 @@ import {
   type Effect,
 } from "./effects.ts";
 import { headlineOf, isAfterPromotion, locationText } from "./headline.ts";
-import {
-  cutRows,
-  pricedText,
-  rowsOfCause,
-  sameOfSeveral,
-  sameText,
-  spentRows,
-} from "./cause-rows.ts";
+import { pricedText, rowsOfCause, rowsOfChange, sameText } from "./cause-rows.ts";
 
 /** One fact of the first screen. */
 export interface ScreenRow {
@@ -67,7 +66,14 @@ export function screenOf(report: ReportModel, { verdict = null }: Pick<FormatCon
   const gatesOf = gateTest(report, verdict);
   const shown = causes.map((cause) => ({ cause, ...effectsOf(cause, report, gatesOf) }));
   const found = shown.flatMap((one) => causeFacts(one, report, verdict));
-  const facts = withFallbacks([...failedFacts(report), ...found, ...commonFacts(report)], verdict);
+  const facts = withFallbacks(
+    [
+      ...failedFacts(report),
+      ...found,
+      ...rowsOfChange(report).map(([tag, text]) => plainFact(tag, text)),
+    ],
+    verdict,
+  );
   const sorted = withoutRepetition(facts).toSorted(
     (left, right) =>
       Number(right.gates.length > 0) - Number(left.gates.length > 0) ||
@@ -189,18 +195,15 @@ function plainFact(
 function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[] {
   const { base, head, complete, assertions, evidence } = report;
   const failing = failingGates(verdict);
-  const total = assertions === null ? 0 : assertions.results.length;
   return [
     `${nameOf(base)} → ${nameOf(head)}`,
     complete ? "complete" : "NOT COMPLETE",
-    ...(assertions === null ? [] : [`assertions ${assertions.passed}/${total}`]),
-    ...(verdict === null
-      ? []
-      : [
-          `exit ${verdict.exitCode}${failing.length === 0 ? "" : `, fails: ${failing.join(", ")}`}`,
-        ]),
-    ...(evidence === null ? [] : [`${amountText(evidence.decisions, "recorded call")} counted`]),
-  ];
+    assertions === null ? "" : `assertions ${assertions.passed}/${assertions.results.length}`,
+    verdict === null
+      ? ""
+      : `exit ${verdict.exitCode}${failing.length === 0 ? "" : `, fails: ${failing.join(", ")}`}`,
+    evidence === null ? "" : `${amountText(evidence.decisions, "recorded call")} counted`,
+  ].filter((fact) => fact !== "");
 }
 
 /** "main 6b94393". */
@@ -299,7 +302,7 @@ function causeFacts(
   const change = isApart || priceText === "" ? "" : `; ${priceText}`;
   return [
     ...effects.map((effect) => ({ ...effectFact(effect, cause, report), ...own })),
-    ...rowsOfCause(cause, report, isSingle).map(({ tag, text }) =>
+    ...rowsOfCause(cause, report, isSingle).map(([tag, text]) =>
       plainFact(tag, text, { ...own, gates: tag === "LATENT" ? latentGates(verdict) : [] }),
     ),
     ...(isApart && priceText !== "" ? [plainFact("NOTE", priceText, own)] : []),
@@ -313,15 +316,6 @@ function causeFacts(
           }),
         ]),
   ];
-}
-
-/** Facts about the whole change. */
-function commonFacts(report: ReportModel): readonly ScreenRow[] {
-  return [
-    ...cutRows(report),
-    ...(report.changing.length > 1 ? sameOfSeveral(report) : []),
-    ...spentRows(report),
-  ].map(({ tag, text }) => plainFact(tag, text));
 }
 
 /** Failing gates that settings of a cause meet. */
@@ -379,7 +373,7 @@ function effectFact(effect: Effect, cause: CauseReport, report: ReportModel): Sc
       ? ""
       : `, ${percentageText(seen.calls, evidence.decisions)}`;
   const once = promoted && !isAfterPromotion(cause, report) ? "once promoted" : "";
-  return plainFact(tag, [text, once, detail].filter((part) => part !== "").join("; "), {
+  return plainFact(tag, joinTexts([text, once, detail], "; "), {
     who: listText(workspaces, 3),
     gates,
     seen,
@@ -399,11 +393,10 @@ function moreText(report: ReportModel, variants: number): string {
     groupsOfCause(cause, report).filter(({ group }) => isCounted(group, cause)),
   ).length;
   const findings = report.complete ? report.newFindings.length : 0;
-  const parts = [
+  return joinTexts([
     variants === 0 ? "" : `${amountText(variants, "variant")} of requests with conditions`,
     counted === 0 ? "" : amountText(counted, "other reason or name", "other reasons or names"),
     findings === 0 ? "" : `${amountText(findings, "rule")} that no request uses`,
     report.assertions === null || report.assertions.coverage.length === 0 ? "" : "coverage",
-  ].filter((part) => part !== "");
-  return parts.length === 0 ? "" : parts.join(", ");
+  ]);
 }

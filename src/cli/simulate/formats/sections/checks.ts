@@ -21,6 +21,7 @@ import {
   capitalised,
   classesText,
   costs,
+  joinTexts,
   numberText,
   percentageText,
 } from "../../../terminal/printing.ts";
@@ -364,14 +365,12 @@ interface SettingText {
 function settingText(change: SettingChange): SettingText {
   const { path, before, after, effect, gate } = change;
   const [was, is] = shortened(before ?? "not set", after ?? "not set");
-  const notes = [effect === "decides" ? "" : SETTING_EFFECTS[effect].sentence, gate ?? ""].filter(
-    (note) => note !== "",
-  );
+  const notes = [effect === "decides" ? "" : SETTING_EFFECTS[effect].sentence, gate ?? ""];
   return {
     mark: before === null ? "+" : after === null ? "-" : "~",
     path,
     values: `${was} → ${is}`,
-    note: notes.join("; "),
+    note: joinTexts(notes, "; "),
   };
 }
 

@@ -16,6 +16,7 @@ import {
   amountText,
   capitalised,
   classesText,
+  joinTexts,
   numberText,
   requestShapesText,
 } from "../../../terminal/printing.ts";
@@ -245,15 +246,14 @@ function differencesText({
   future_rows: latent,
 }: SimulationReport): string {
   const policies = policyDifferences(base, head).length;
-  return [
+  const texts = [
     policies === 0 ? "" : amountText(policies, "policy differs", "policies differ"),
     settings.length === 0 ? "" : amountText(settings.length, "changed setting"),
     latent === undefined || latent.changes.length === 0
       ? ""
       : amountText(latent.changes.length, "latent change"),
-  ]
-    .filter((part) => part !== "")
-    .join("; ");
+  ];
+  return joinTexts(texts, "; ");
 }
 
 /** "~ eu-residency: enforced, text changed (3b1c9a0e77d2 → 88f0aa12c3d4)". */
