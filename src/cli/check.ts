@@ -108,7 +108,7 @@ async function run(
   format: ReportFormat,
   { cache, strict }: Values,
   io: CommandIo,
-): Promise<number> {
+) {
   const path = resolve(io.cwd, config);
   const files = await loadConfiguration(path, shownPath(io.cwd, path), environment);
   const compiled = await compileConfiguration(files, { cache: await openCache(cache, io) });

@@ -137,7 +137,7 @@ export const keys = commandGroup({
   },
 });
 
-async function create(values: Values, io: CommandIo): Promise<number> {
+async function create(values: Values, io: CommandIo) {
   // Read before the key is created: a key that cannot be printed is lost.
   const json = wantsJson(values.format);
   const options = {
@@ -168,7 +168,7 @@ async function create(values: Values, io: CommandIo): Promise<number> {
   return EXIT.ok;
 }
 
-async function listKeys({ format, workspace, database }: Values, io: CommandIo): Promise<number> {
+async function listKeys({ format, workspace, database }: Values, io: CommandIo) {
   const json = wantsJson(format);
   const records = await withStore(database, io, false, (store) =>
     store.keys.list(workspace === undefined ? {} : { workspace }),
@@ -180,11 +180,7 @@ async function listKeys({ format, workspace, database }: Values, io: CommandIo):
   return EXIT.ok;
 }
 
-async function revoke(
-  { format, database, quiet }: Values,
-  io: CommandIo,
-  argument: string,
-): Promise<number> {
+async function revoke({ format, database, quiet }: Values, io: CommandIo, argument: string) {
   const json = wantsJson(format);
   const now = Date.now();
   const record = await withStore(database, io, false, (store) =>
@@ -200,7 +196,7 @@ async function revoke(
   return EXIT.ok;
 }
 
-async function rotate(values: Values, io: CommandIo, argument: string): Promise<number> {
+async function rotate(values: Values, io: CommandIo, argument: string) {
   const json = wantsJson(values.format);
   const id = keyId(argument);
   const overlap = values.overlap === undefined ? undefined : readDuration(values.overlap);

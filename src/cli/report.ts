@@ -88,7 +88,7 @@ interface Enforcement {
   until: number | null;
 }
 
-async function sectionsOf(store: Store, period: Period): Promise<readonly Section[]> {
+async function sectionsOf(store: Store, period: Period) {
   const records: PolicyRecord[] = [];
   for await (const row of walkPolicyLog(store.policyLog)) {
     const record = readPolicyRecord(row.record);
@@ -202,10 +202,7 @@ async function enforcementCells(log: PolicyLogStore, one: Enforcement) {
 }
 
 /** Title and owners of a stored content. */
-async function describe(
-  log: PolicyLogStore,
-  { digest, module }: ContentReference,
-): Promise<{ readonly title: string; readonly owners: readonly string[] }> {
+async function describe(log: PolicyLogStore, { digest, module }: ContentReference) {
   const kept = await log.content(digest);
   try {
     if (kept !== null) return readStoredContent(kept, module).policy.contract;
@@ -215,7 +212,7 @@ async function describe(
   return { title: "content missing or changed: run signalbox evidence verify", owners: [] };
 }
 
-function actCells(record: PolicyRecord): readonly (readonly Text[])[] {
+function actCells(record: PolicyRecord) {
   if (!("by" in record)) return [];
   const { kind, at, policy, by } = record;
   const { revision } =

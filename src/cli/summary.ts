@@ -74,7 +74,7 @@ async function printWorkspaces(
     store: Store,
   ) => Promise<string> | string,
   maximum?: number,
-): Promise<number> {
+) {
   return await withStore(values.database, io, false, async (store) => {
     const workspaces =
       values.workspace === undefined ? await store.summary.workspaces() : [values.workspace];

@@ -162,8 +162,8 @@ describe("signalbox explain, against a server", () => {
       '{"error":{"code":"unknown_field","param":"context","message":"x"}}',
       "is older than this command and does not support context",
     ],
-    ["another program", 200, "<html>", "the answer is not an explanation"],
-    ["another program's JSON", 200, '{"object":"list"}', "the answer is not an explanation"],
+    ["another program", 200, "<html>", "the answer is not one of Signalbox"],
+    ["another program's JSON", 200, '{"object":"list"}', "the answer is not one of Signalbox"],
     ["a server in trouble", 503, "{}", "--server: answered with 503"],
     ["a way elsewhere", 302, "", "--server: sends the call elsewhere"],
     [

@@ -127,7 +127,7 @@ export const evidence = commandGroup({
   },
 });
 
-async function runVerify(values: Values, io: CommandIo): Promise<number> {
+async function runVerify(values: Values, io: CommandIo) {
   const noted = [
     ...(values["expect-head"] ?? []).map((text) => readLink(text, "--expect-head")),
     ...(values.anchor ?? []).flatMap((text) => readAnchors(text, io.cwd)),
@@ -145,7 +145,7 @@ async function runVerify(values: Values, io: CommandIo): Promise<number> {
   });
 }
 
-async function runExport(values: Values, io: CommandIo): Promise<number> {
+async function runExport(values: Values, io: CommandIo) {
   const { after, until, workspace = null } = values;
   const output = values.output === undefined ? null : resolve(io.cwd, values.output);
   const only = Object.entries({ after, until, workspace }).find(([, value]) => value != null);
@@ -167,7 +167,7 @@ async function runExport(values: Values, io: CommandIo): Promise<number> {
   return EXIT.ok;
 }
 
-async function runAnchor({ database }: Values, io: CommandIo): Promise<number> {
+async function runAnchor({ database }: Values, io: CommandIo) {
   const anchor = await withStore(database, io, false, (store) => store.evidence.anchor(Date.now()));
   if (anchor === null)
     io.stderr("signalbox evidence: the log is empty, so there is no row to anchor yet\n");
@@ -175,7 +175,7 @@ async function runAnchor({ database }: Values, io: CommandIo): Promise<number> {
   return anchor === null ? EXIT.failed : EXIT.ok;
 }
 
-async function runPrune(values: Values, io: CommandIo): Promise<number> {
+async function runPrune(values: Values, io: CommandIo) {
   const now = Date.now();
   const day = required(values.before, "--before", "2026-10-01");
   const before = readTime(/^\d{4}-\d{2}-\d{2}$/.test(day) ? `${day}T00:00:00Z` : day);
@@ -198,7 +198,7 @@ async function runPrune(values: Values, io: CommandIo): Promise<number> {
 }
 
 /** Prints the newest entries. */
-async function runTail(values: Values, io: CommandIo): Promise<number> {
+async function runTail(values: Values, io: CommandIo) {
   const limit = readNumber("--limit", values.limit ?? "20", [1, LARGEST_READ]);
   const accepts = readFilters(values);
   const json = wantsJson(values.format);

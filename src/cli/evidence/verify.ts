@@ -393,7 +393,7 @@ function policyJson(verifier: PolicyLogVerifier): JsonObject {
   };
 }
 
-function faultyPolicyLog(log: string, fault: PolicyLogFault): Verified {
+function faultyPolicyLog(log: string, fault: PolicyLogFault) {
   return notVerified(`${log} ${describePolicyLogFault(fault)}`, { ...fault });
 }
 

@@ -15,6 +15,7 @@ import {
   serverKey,
   serverUrl,
   textOf,
+  unreadableAnswer,
   type ServerAnswer,
 } from "../terminal/call-server.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
@@ -312,11 +313,7 @@ export async function explainFromServer(
   const received = await callServer({ url, method: "POST", key, body: sent });
   if (received.status !== 200) throw refusal(received);
   const answer = received.body;
-  if (answer?.object !== "route.simulation") {
-    throw new CommandError(
-      "--server: the answer is not an explanation of Signalbox; check the address",
-    );
-  }
+  if (answer?.object !== "route.simulation") throw unreadableAnswer();
   if (options.isCallerGiven && answer.workspace !== sample.workspace) {
     throw new CommandError(
       "SIGNALBOX_KEY: belongs to another workspace than the request of --point; use a key of that workspace",

@@ -86,7 +86,7 @@ function readInput({ stdin }: CommandIo): Promise<string> {
 }
 
 /** `null` for a file that is too large. */
-async function readText(path: string): Promise<string | null> {
+async function readText(path: string) {
   try {
     // A character has at most four bytes.
     const bytes = await readNamedFile(path, 4 * LONGEST_BODY);

@@ -129,16 +129,10 @@ interface Template {
   readonly tests: string;
 }
 
-const CANDIDATES = `candidates := [
-	{"id": "keeps-nothing", "retention": "none"},
-	{"id": "keeps-a-month", "retention": "days_30"},
-	{"id": "keeps-for-ever", "retention": "unlimited"},
-]
-
-choosing(ids) := {"candidates": [candidate | some candidate in candidates; candidate.id in ids]}
-`;
-
-const RETENTION_RULES = `# What passes. A candidate that is not in this set does not pass.
+const RETENTION: Omit<Template, "title"> = {
+  constraint: "retention_approved",
+  reasons: ["RETENTION_NOT_APPROVED", "RETENTION_UNLIMITED"],
+  rules: `# What passes. A candidate that is not in this set does not pass.
 pass.retention_approved contains candidate.id if {
 	some candidate in input.candidates
 	candidate.retention == "none"
@@ -149,9 +143,15 @@ reason.retention_approved[candidate.id] := "RETENTION_UNLIMITED" if {
 	some candidate in input.candidates
 	candidate.retention == "unlimited"
 }
-`;
+`,
+  tests: `candidates := [
+	{"id": "keeps-nothing", "retention": "none"},
+	{"id": "keeps-a-month", "retention": "days_30"},
+	{"id": "keeps-for-ever", "retention": "unlimited"},
+]
 
-const RETENTION_TESTS = `${CANDIDATES}
+choosing(ids) := {"candidates": [candidate | some candidate in candidates; candidate.id in ids]}
+
 test_what_keeps_nothing_passes if {
 	policy.pass.retention_approved == {"keeps-nothing"} with input as choosing({"keeps-nothing"})
 }
@@ -163,7 +163,8 @@ test_what_keeps_something_does_not_pass if {
 test_unlimited_retention_has_a_reason_of_its_own if {
 	policy.reason.retention_approved == {"keeps-for-ever": "RETENTION_UNLIMITED"} with input as choosing({"keeps-for-ever"})
 }
-`;
+`,
+};
 
 /**
  * One example for each effect. All are formatted, pass their tests, and leave no gap in their
@@ -196,20 +197,8 @@ test_unknown_environment_has_a_reason_of_its_own if {
 }
 `,
   },
-  require_all: {
-    title: "The primary and all fallbacks keep no requests",
-    constraint: "retention_approved",
-    reasons: ["RETENTION_NOT_APPROVED", "RETENTION_UNLIMITED"],
-    rules: RETENTION_RULES,
-    tests: RETENTION_TESTS,
-  },
-  filter: {
-    title: "Endpoints that keep what they are sent are left out",
-    constraint: "retention_approved",
-    reasons: ["RETENTION_NOT_APPROVED", "RETENTION_UNLIMITED"],
-    rules: RETENTION_RULES,
-    tests: RETENTION_TESTS,
-  },
+  require_all: { ...RETENTION, title: "The primary and all fallbacks keep no requests" },
+  filter: { ...RETENTION, title: "Endpoints that keep what they are sent are left out" },
 };
 
 /** Default title of a new policy: the requirement of its example. */

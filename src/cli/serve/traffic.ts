@@ -74,7 +74,7 @@ export async function sendTraffic(
   return `made-up traffic: ${counts.map(([status, count]) => `${count} × ${status}`).join(", ")}`;
 }
 
-function routesOf(table: RoutingTable, workspace: string): Omit<Caller, "key"> {
+function routesOf(table: RoutingTable, workspace: string) {
   const chats = Object.keys(table.routes).filter((id) => isServing(table, id, "generate"));
   const approved = new Set(table.workspaces[workspace]?.approve.routes);
   return {

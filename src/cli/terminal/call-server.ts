@@ -213,9 +213,9 @@ interface AnswerSchema {
 /** An answer as its schema describes it. */
 export type Answer<Schema> = ValueOf<Schema, object, "open">;
 
-/** A text does not match its pattern, so that it must not be put into a command. */
-export class UnreadableAnswerError extends Error {
-  override readonly name = "UnreadableAnswerError";
+/** The error of an answer in another form than Signalbox's. */
+export function unreadableAnswer(): CommandError {
+  return new CommandError("--server: the answer is not one of Signalbox; check the address");
 }
 
 /**
@@ -223,7 +223,8 @@ export class UnreadableAnswerError extends Error {
  * type, becomes `null` where the schema allows it, otherwise an empty text, 0, false or an empty
  * list; unknown members are left out. All texts are safe for a terminal.
  *
- * @throws {UnreadableAnswerError} for a text that must have a form, and is missing or has another.
+ * @throws {CommandError} for a text that must have a form, and is missing or has another: it could
+ * get into a command.
  */
 export function readAnswer<const Schema extends AnswerSchema>(
   schema: Schema,
@@ -251,7 +252,7 @@ function typesOf({ type, enum: values, const: only }: AnswerSchema): readonly st
 }
 
 function readString({ pattern }: AnswerSchema, value: string): string {
-  if (pattern !== undefined && !new RegExp(pattern).test(value)) throw new UnreadableAnswerError();
+  if (pattern !== undefined && !new RegExp(pattern).test(value)) throw unreadableAnswer();
   return printable(value);
 }
 

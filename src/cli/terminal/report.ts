@@ -224,10 +224,7 @@ interface AcceptedWarning extends Diagnostic {
  *   // # signalbox: accept MODEL_UNUSED because the model is for next month
  *   const { open, accepted } = acceptWarnings(diagnostics, sources);
  */
-function acceptWarnings(
-  diagnostics: readonly Diagnostic[],
-  sources: readonly Source[],
-): { readonly open: readonly Diagnostic[]; readonly accepted: readonly AcceptedWarning[] } {
+function acceptWarnings(diagnostics: readonly Diagnostic[], sources: readonly Source[]) {
   const used = new Set<Acceptance>();
   const acceptances = sources.flatMap(acceptancesOf);
   const accepted: AcceptedWarning[] = [];

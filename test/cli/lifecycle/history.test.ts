@@ -117,7 +117,7 @@ describe("signalbox policy history", () => {
     const server = await fakeServer({ [ROWS(0)]: { body }, [ROWS(3)]: { body } });
     const { code, stderr } = await server.run(["history", "eu-residency"]);
     expect(code).toBe(1);
-    expect(stderr).toContain("is not a policy answer of Signalbox");
+    expect(stderr).toContain("is not one of Signalbox");
   });
 
   it.each([1e300, -1e300, "x", null])("shows a row whose time is none: %j", async (at) => {

@@ -48,31 +48,31 @@ describe("a server that refuses", () => {
       { status: 302, body: "", headers: { location: "http://127.0.0.1:1/" } },
       "a key is not sent after it",
     ],
-    ["200 without JSON", { body: "<h1>Hello</h1>" }, "--server: the answer is not a"],
-    ["200 with a list", { body: [] }, "--server: the answer is not a"],
-    ["200 with something else", { body: { object: "key" } }, "--server: the answer is not a"],
+    ["200 without JSON", { body: "<h1>Hello</h1>" }, "--server: the answer is not one"],
+    ["200 with a list", { body: [] }, "--server: the answer is not one"],
+    ["200 with something else", { body: { object: "key" } }, "--server: the answer is not one"],
     [
       "an etag that would end a header",
       { body: view({ etag: '"a"\r\nx: y' }) },
-      "is not a policy answer of Signalbox",
+      "is not one of Signalbox",
     ],
-    ["a weak etag", { body: view({ etag: 'W/"a"' }) }, "is not a policy answer of Signalbox"],
+    ["a weak etag", { body: view({ etag: 'W/"a"' }) }, "is not one of Signalbox"],
     [
       "a digest that is none",
       { body: view({ files: { revision: "r1", digest: "$(id)" } }) },
-      "is not a policy answer of Signalbox",
+      "is not one of Signalbox",
     ],
     [
       "a revision that is none",
       { body: view({ files: { revision: "1", digest: "ab" } }) },
-      "the answer is not a policy answer",
+      "the answer is not one",
     ],
     [
       "an answer without an end",
       { body: `{"a":"${"x".repeat(8_100_000)}"}` },
-      "is not a policy answer of Signalbox",
+      "is not one of Signalbox",
     ],
-    ["half an answer", { body: '{"object":"policy",' }, "is not a policy answer of Signalbox"],
+    ["half an answer", { body: '{"object":"policy",' }, "is not one of Signalbox"],
   ])("is reported in a sentence: %s", async (_name, reply, reported) => {
     const server = await fakeServer({ [GET]: reply });
     const { code, stdout, stderr } = await server.run(["show", "eu-residency"]);

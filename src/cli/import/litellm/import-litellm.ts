@@ -104,11 +104,7 @@ const MOST_INCLUDES = 100;
  * The file with those that it includes: lists are joined, other sections are replaced. `null` where
  * one cannot be read.
  */
-async function withIncludes(
-  tree: MapNode,
-  file: ImportedFile,
-  reading: Reading,
-): Promise<MapNode | null> {
+async function withIncludes(tree: MapNode, file: ImportedFile, reading: Reading) {
   const { findings, report } = reading;
   const members = new Map(tree.members);
   const includes = new Fields(tree, [], reading).texts("include").slice(0, MOST_INCLUDES);

@@ -272,7 +272,7 @@ function keyOf(
   isOpen: boolean,
   isPrivate: boolean,
   imported: ImportedConfiguration,
-): { readonly auth?: JsonValue } {
+) {
   const token = variableOf(params, "azure_ad_token", "AZURE_AD_TOKEN", imported);
   if (token !== null) return { auth: { bearer: { env: token } } };
   const variable = variableOf(params, "api_key", suggested, imported);
@@ -435,7 +435,7 @@ function connectGoogle(
   };
 }
 
-function googleCredentials(params: Fields): { readonly auth?: JsonObject } {
+function googleCredentials(params: Fields) {
   const item = params.item("vertex_credentials");
   if (item === null) return {};
   const file = textOf(item);

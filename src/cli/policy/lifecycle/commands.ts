@@ -390,7 +390,7 @@ async function seenReport(
 }
 
 /** The server's report, or its reason for having none. */
-async function orReason(report: Promise<ServerReport>): Promise<ServerReport | string> {
+async function orReason(report: Promise<ServerReport>) {
   try {
     return await report;
   } catch (error) {

@@ -5,6 +5,7 @@ import {
   objectsOf,
   readAnswer,
   textOf,
+  unreadableAnswer,
   type Answer,
 } from "../../terminal/call-server.ts";
 import {
@@ -22,7 +23,6 @@ import {
   contentText,
   type PolicyServer,
   findContent,
-  notPolicies,
   type Content,
   type PolicyView,
 } from "./policy-server.ts";
@@ -93,7 +93,7 @@ async function readSide(
 ): Promise<Side> {
   if (content === null) return { name: "nothing", modules: [], json: null, contract: null };
   const json = await server.below(id, "content", { digest: content.digest });
-  if (json.object !== "policy.content") throw notPolicies();
+  if (json.object !== "policy.content") throw unreadableAnswer();
   const isRemoval = json.content === "removal";
   return {
     name: `${contentText(content)}${isRemoval ? ", the policy's removal" : ""}`,

@@ -8,7 +8,6 @@ import {
   type JsonValue,
 } from "../../../canon/json.ts";
 import {
-  UnreadableAnswerError,
   answerError,
   callServer,
   numberOf,
@@ -17,6 +16,7 @@ import {
   readAnswer,
   serverKey,
   serverUrl,
+  unreadableAnswer,
   type Answer,
 } from "../../terminal/call-server.ts";
 import {
@@ -29,7 +29,7 @@ import { jsonText } from "../../terminal/printing.ts";
 import {
   POLICY,
   type MISSING_REQUIREMENT,
-  POLICY_SHADOW,
+  type POLICY_SHADOW,
 } from "../../../http/contract/policy-answers.ts";
 import { readNamedFile } from "../../../policy/read-regular-file.ts";
 import { explainCommand } from "../../../simulate/explain/explain-arguments.ts";
@@ -320,11 +320,11 @@ export class PolicyServer {
         after: String(after),
         limit: String(PAGE),
       });
-      if (answer.object !== "list" || !Array.isArray(answer.data)) throw notPolicies();
+      if (answer.object !== "list" || !Array.isArray(answer.data)) throw unreadableAnswer();
       for (const row of objectsOf(answer, "data")) {
         const position = numberOf(row, "position") ?? 0;
         // Without the check, a server that repeats one page is read for ever.
-        if (position <= after || objectOf(row, "record") === null) throw notPolicies();
+        if (position <= after || objectOf(row, "record") === null) throw unreadableAnswer();
         after = position;
         yield row;
       }
@@ -382,7 +382,7 @@ export class PolicyServer {
       ...(wait !== undefined && { wait }),
     });
     if (answer.status !== 200) throw answerError(answer, PATH, policy);
-    if (answer.body === null) throw notPolicies();
+    if (answer.body === null) throw unreadableAnswer();
     return answer.body;
   }
 }
@@ -429,28 +429,15 @@ export function parseView(answer: JsonObject | null): PolicyView {
     typeof etag !== "string" ||
     !/^"[\x21\x23-\x7e]{1,200}"$/.test(etag)
   ) {
-    throw notPolicies();
+    throw unreadableAnswer();
   }
-  const view = readable(() => readAnswer(POLICY, answer));
-  for (const { digest } of contentsOf(view)) if (!DIGEST.test(digest)) throw notPolicies();
+  const view = readAnswer(POLICY, answer);
+  for (const { digest } of contentsOf(view)) if (!DIGEST.test(digest)) throw unreadableAnswer();
   return view;
 }
 
 /** Verdicts of a candidate in shadow. */
 export type ShadowView = Answer<typeof POLICY_SHADOW>;
-
-/** @throws {CommandError} where the answer has another form. */
-export function parseShadow(answer: JsonObject): ShadowView {
-  return readable(() => readAnswer(POLICY_SHADOW, answer));
-}
-
-function readable<View>(read: () => View): View {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof UnreadableAnswerError ? notPolicies() : error;
-  }
-}
 
 /** All contents that a view names. */
 function contentsOf({
@@ -473,16 +460,9 @@ function contentsOf({
 function recordedContent(record: JsonObject | null): Content | null {
   if (record?.revision === undefined) return null;
   const { revision, digest } = record;
-  if (!Number.isSafeInteger(revision) || Number(revision) < 0) throw notPolicies();
-  if (typeof digest !== "string" || !DIGEST.test(digest)) throw notPolicies();
+  if (!Number.isSafeInteger(revision) || Number(revision) < 0) throw unreadableAnswer();
+  if (typeof digest !== "string" || !DIGEST.test(digest)) throw unreadableAnswer();
   return { revision: `r${Number(revision)}`, digest };
-}
-
-/** For an answer without policies. */
-export function notPolicies(): CommandError {
-  return new CommandError(
-    "--server: the answer is not a policy answer of Signalbox; check the address",
-  );
 }
 
 /**

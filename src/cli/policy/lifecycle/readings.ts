@@ -1,12 +1,19 @@
 import type { JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
-import { numberOf, objectOf, objectsOf, stringsOf, textOf } from "../../terminal/call-server.ts";
+import { POLICY_SHADOW } from "../../../http/contract/policy-answers.ts";
+import {
+  numberOf,
+  objectOf,
+  objectsOf,
+  readAnswer,
+  stringsOf,
+  textOf,
+  unreadableAnswer,
+} from "../../terminal/call-server.ts";
 import { lifecycleCommand, valueFlag } from "./command.ts";
 import {
   contentText,
-  notPolicies,
   notReadable,
-  parseShadow,
   parseView,
   readableReport,
   requestedContent,
@@ -33,7 +40,7 @@ export const listPolicies = lifecycleCommand({
   ofAll: true,
   work: async ({ values, json, server, io }) => {
     const answer = await server.list(values.ended === true ? { ended: "true" } : {});
-    if (answer.object !== "list" || !Array.isArray(answer.data)) throw notPolicies();
+    if (answer.object !== "list" || !Array.isArray(answer.data)) throw unreadableAnswer();
     if (json) io.stdout(jsonText(answer));
     else io.stdout(await formatList(answer, server));
   },
@@ -114,8 +121,9 @@ in shadow would have done to requests, with commands that explain them, and the 
     const shadow = isWatched
       ? await server.below(view.id, "shadow", { examples: String(EXAMPLE_GROUPS) })
       : null;
-    if (json) io.stdout(jsonText({ policy, shadow }));
-    else printLines(policyLines(view, shadow === null ? null : parseShadow(shadow), server), io);
+    if (json) return io.stdout(jsonText({ policy, shadow }));
+    const report = shadow === null ? null : readAnswer(POLICY_SHADOW, shadow);
+    printLines(policyLines(view, report, server), io);
   },
 });
 

@@ -137,7 +137,7 @@ function readPattern(text: string): RegExp {
   }
 }
 
-async function run(options: TestOptions, io: CommandIo): Promise<number> {
+async function run(options: TestOptions, io: CommandIo) {
   const due = performance.now() + options.timeout;
   const folder = await readPolicyFolder(io, options.dir);
   const cache = await openCache(options.cache, io);
@@ -247,7 +247,7 @@ function failuresOf({ policies }: TestRun) {
   return policies.flatMap(({ tests }) => tests.flatMap(failureOf));
 }
 
-function failureOf(test: PolicyTest): readonly Diagnostic<TestFailureCode>[] {
+function failureOf(test: PolicyTest) {
   const { name, file, line, column, outcome, cases, printed, error } = test;
   if (!isFailure(test)) return [];
   const hint = [...error, ...printed.map((text) => `printed: ${text}`)].join("\n");
