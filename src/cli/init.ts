@@ -13,6 +13,7 @@ import {
   flagCommand,
   shownPath,
 } from "./terminal/command-line.ts";
+import { groupOf } from "./import/configuration/provider-location.ts";
 import { packagedText } from "./terminal/process.ts";
 import { createFiles, fileBelow } from "./terminal/write-file.ts";
 import { suggest } from "../compile/authored/literal-secrets.ts";
@@ -166,7 +167,7 @@ function regionsFor(
   wanted: readonly string[],
 ): readonly string[] {
   const fits = (region: string): boolean =>
-    wanted.includes(region) || wanted.includes(areaOf(region));
+    wanted.includes(region) || wanted.includes(groupOf(region));
   if (regions === undefined) {
     // The host has its region in its name, or has no region.
     if (wanted.length === 0 || fits(fixed)) return [fixed];
@@ -185,16 +186,10 @@ function regionsFor(
     );
   }
   // One region of an area is enough at first.
-  const byArea = new Map(found.toReversed().map((region) => [areaOf(region), region]));
-  return found.filter((region) => byArea.get(areaOf(region)) === region || wanted.includes(region));
-}
-
-/** The area that a region belongs to, as a group of routes.yaml. */
-function areaOf(region: string): string {
-  if (region === "global") return "world";
-  if (region === "on-premises" || region === "wider-europe") return "own";
-  if (region.startsWith("europe-")) return "eu";
-  return region.split("-")[0] ?? region;
+  const byArea = new Map(found.toReversed().map((region) => [groupOf(region), region]));
+  return found.filter(
+    (region) => byArea.get(groupOf(region)) === region || wanted.includes(region),
+  );
 }
 
 /** The rows of one provider. Adds the sample model of its preset to `models`. */
@@ -210,7 +205,7 @@ function providerRows(
   const isSame = JSON.stringify(earlier) === JSON.stringify(sample.row);
   const model = isSame ? sample.model : `${sample.model}-${name}`;
   models.set(model, sample.row);
-  const area = areaOf(region);
+  const area = groupOf(region);
   const profile = sample.profiles?.[area];
   const upstream = profile ?? sample.upstream_model ?? "";
   const price = listedPrice(PRICE_LIST, name, regions?.[region] ?? address, upstream)?.price;
@@ -315,7 +310,7 @@ version: 1
 
 # Only the regions listed here exist. A group named after an area lets the compiler compare its regions with hosts.
 regions:
-${[...Map.groupBy(regions, areaOf)].map(([area, names]) => `  ${area}: ${flow(names)}`).join("\n")}
+${[...Map.groupBy(regions, groupOf)].map(([area, names]) => `  ${area}: ${flow(names)}`).join("\n")}
 
 # A preset gives protocol, address and flags; \`signalbox check\` prints the resolved values. Keys written here replace its keys.
 # \`trains_on_data\` is what you gave init: check your contracts. A provider that may train gets only requests with

@@ -238,6 +238,7 @@ describe("signalbox init", () => {
 test.each([
   ["openai,azure-openai", "us,eu", ["gpt-5-openai-us", "gpt-5-openai-eu", "gpt-5-azure-openai-eu"]],
   ["mistral", "us", ["mistral-medium-us"]],
+  ["openai", "apac", ["gpt-5-openai-au"]],
 ])(
   "init --providers %s names each endpoint once, without repetition",
   async (providers, regions, ids) => {
