@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import {
@@ -64,11 +65,7 @@ async function updateList(update: string, config: string, io: CommandIo): Promis
   if (typeof list === "string") throw new CommandError(`--update: ${list}`);
   const folder = dirname(resolve(io.cwd, config));
   const file = fileBelow({ path: folder, shown: shownPath(io.cwd, folder) }, PRICE_FILE, text);
-  const isThere = await readFile(file.path).then(
-    () => true,
-    () => false,
-  );
-  await (isThere ? replaceFile(file) : createFiles([file]));
+  await (existsSync(file.path) ? replaceFile(file) : createFiles([file]));
   io.stdout(`wrote ${file.shown}\n`);
 }
 

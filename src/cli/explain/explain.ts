@@ -4,7 +4,7 @@ import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT } from "../terminal/configuration.ts";
 import { jsonText } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/command-line.ts";
@@ -69,8 +69,8 @@ export function explainRequest(argv: readonly string[], io: CommandIo): Promise<
   });
 }
 
-async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
-  const text = name === "-" ? await readInput(io) : await readText(resolve(io.cwd, name));
+async function readBody(name: string, { cwd, stdin }: CommandIo): Promise<JsonObject> {
+  const text = name === "-" ? ((await stdin?.()) ?? "") : await readText(resolve(cwd, name));
   if (text === null || text.length > LONGEST_BODY) {
     throw new UsageError(`--request: is longer than ${LONGEST_BODY} characters`);
   }
@@ -78,11 +78,6 @@ async function readBody(name: string, io: CommandIo): Promise<JsonObject> {
   if (body === null)
     throw new UsageError("--request: must hold a JSON object, the body of a request");
   return body;
-}
-
-function readInput({ stdin }: CommandIo): Promise<string> {
-  if (stdin === undefined) throw new CommandError("--request: there is no standard input here");
-  return stdin();
 }
 
 /** `null` for a file that is too large. */

@@ -13,7 +13,7 @@ import { demoRequest } from "../serve/demo.ts";
 import { createFiles, fileBelow } from "../terminal/write-file.ts";
 import { CommandError, EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { packagedText } from "../terminal/process.ts";
-import { jsonText } from "../terminal/printing.ts";
+import { capitalised, jsonText } from "../terminal/printing.ts";
 import { printFindings } from "../terminal/report.ts";
 import {
   defaultFlags,
@@ -194,11 +194,12 @@ const TRAINING = `Decide first: do your contracts forbid the providers to train 
 
 `;
 
+/** What needs a decision comes first. */
 const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
-  carried: "carried over",
-  changed: "with a changed meaning",
-  left_out: "not carried over",
   decide: "to decide by hand",
+  changed: "carried over with a changed meaning",
+  left_out: "not carried over",
+  carried: "carried over",
 };
 
 function summaryOf({ entries, check, secrets }: ImportResult, shown: string): string {
@@ -364,18 +365,10 @@ export function formatImportJson({ check, ...result }: ImportResult): string {
   });
 }
 
-/** Entries that need a decision come first. */
-const TITLES: Readonly<Record<Outcome, string>> = {
-  decide: "To decide by hand",
-  changed: "Carried over with a changed meaning",
-  left_out: "Not carried over, and why",
-  carried: "Carried over",
-};
-
 /** The report for people. */
 export function formatImportMarkdown(result: ImportResult): string {
-  const groups = Object.entries(TITLES).map(([outcome, title]) => ({
-    title,
+  const groups = Object.entries(OUTCOME_TEXTS).map(([outcome, text]) => ({
+    title: capitalised(text),
     entries: result.entries.filter((entry) => entry.outcome === outcome),
   }));
   const sections = groups.flatMap(({ title, entries }) => {

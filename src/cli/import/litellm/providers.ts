@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../../canon/json.ts";
+import type { JsonObject } from "../../../canon/json.ts";
 import { hostEvidence, modelIdEvidence } from "../../../compile/checks/regions.ts";
 import { presetOf } from "../../../compile/presets.ts";
 import type { ImportedConfiguration } from "../configuration/imported-configuration.ts";

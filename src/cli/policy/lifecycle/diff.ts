@@ -16,6 +16,8 @@ import {
   span,
   wholeLine,
   type Line,
+  type Span,
+  type Style,
 } from "../../terminal/printing.ts";
 import { CommandError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, valueFlag } from "./command.ts";
@@ -71,9 +73,7 @@ store, not from the files of this checkout.`,
       const patch = patchText(sources);
       return io.stdout(jsonText({ from: before.json, to: after.json, contract, patch }));
     }
-    const changes = contract.map(({ mark, text }) =>
-      line(2, span(`${mark} ${text}`, STYLES[mark])),
-    );
+    const changes = contract.map(({ mark, text }) => line(2, markedSpan(`${mark} ${text}`)));
     const unchanged = [line(2, span("the contract is unchanged", "dim"))];
     printLines(
       [
@@ -108,7 +108,12 @@ function parseModule({ package: name, source }: JsonObject): readonly SourceModu
   return typeof name === "string" && typeof source === "string" ? [{ package: name, source }] : [];
 }
 
-const STYLES = { "+": "green", "-": "red", "~": "yellow" } as const;
+const STYLES: Readonly<Record<string, Style>> = {
+  "+": "green",
+  "-": "red",
+  "~": "yellow",
+  "@": "cyan",
+};
 
 /** A module of a policy: its package and its Rego. */
 type SourceModule = Pick<Answer<typeof POLICY_CONTENT>["sources"][number], "package" | "source">;
@@ -160,41 +165,29 @@ function diffLines(diffs: ReturnType<typeof sourceDiff>): readonly Line[] {
   return diffs.flatMap(({ package: name, patch }) => {
     if (patch === null)
       return [line(0, span(`${name}: too many lines differ to show them`, "yellow"))];
-    return [
-      wholeLine(0, span(`--- ${patch.oldFileName}`, "bold")),
-      wholeLine(0, span(`+++ ${patch.newFileName}`, "bold")),
-      ...patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => {
-        return [
-          wholeLine(
-            0,
-            span(
-              `@@ -${rangeText(oldStart, oldLines)} +${rangeText(newStart, newLines)} @@`,
-              "cyan",
-            ),
-          ),
-          ...lines.map(sourceLine),
-        ];
-      }),
-    ];
+    // A ruler, and the names of both sides.
+    const [, before = "", after = "", ...lines] = formatPatch(patch).replace(/\n$/, "").split("\n");
+    const names = [before, after].map((text) => wholeLine(0, span(text, "bold")));
+    return [...names, ...lines.map(sourceLine)];
   });
 }
 
-/** For an empty side, the format gives the line before it. */
-function rangeText(start: number, lines: number): string {
-  return `${lines === 0 ? start - 1 : start},${lines}`;
+function sourceLine(text: string): Line {
+  // Printing replaces tabs and trims the end of lines, where the only change may be.
+  const shown = text
+    .replaceAll("\t", "    ")
+    .replace(/(?<=.) +$/, (spaces) => "·".repeat(spaces.length));
+  return wholeLine(0, markedSpan(shown));
 }
 
-function sourceLine(text: string): Line {
-  const [mark, rest] = [text.slice(0, 1), text.slice(1)];
-  // Printing replaces tabs and trims the end of lines, where the only change may be.
-  const shown = rest.replaceAll("\t", "    ").replace(/ +$/, (spaces) => "·".repeat(spaces.length));
-  const style = mark === "+" || mark === "-" ? [STYLES[mark]] : [];
-  return wholeLine(0, span(`${mark}${shown}`, ...style));
+/** Styled by its first character. */
+function markedSpan(text: string): Span {
+  return span(text, ...[STYLES[text.charAt(0)] ?? []].flat());
 }
 
 /** A change of a contract: `+` added, `-` removed, `~` changed. */
 interface ContractChange {
-  readonly mark: keyof typeof STYLES;
+  readonly mark: "+" | "-" | "~";
   readonly text: string;
 }
 

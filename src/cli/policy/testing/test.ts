@@ -240,8 +240,6 @@ function formatReport(
   }
 }
 
-type TestFailureCode = "POLICY_TEST_FAILED" | "POLICY_TEST_ERROR";
-
 /** Tests that did not pass, as findings for annotations. */
 function failuresOf({ policies }: TestRun) {
   return policies.flatMap(({ tests }) => tests.flatMap(failureOf));
@@ -252,12 +250,11 @@ function failureOf(test: PolicyTest) {
   if (!isFailure(test)) return [];
   const hint = [...error, ...printed.map((text) => `printed: ${text}`)].join("\n");
   const which = cases.length === 0 ? "" : ` for ${cases.join(", ")}`;
-  const location = { severity: "error", file, line, column, hint } as const;
-  return [
+  const [code, message] =
     outcome === "error"
-      ? { code: "POLICY_TEST_ERROR", message: `${name} ended with an error`, ...location }
-      : { code: "POLICY_TEST_FAILED", message: `${name} failed${which}`, ...location },
-  ];
+      ? ["POLICY_TEST_ERROR", `${name} ended with an error`]
+      : ["POLICY_TEST_FAILED", `${name} failed${which}`];
+  return [{ severity: "error" as const, code, message, file, line, column, hint }];
 }
 
 /** Policies that compile, with all sources of their folder. */
