@@ -41,8 +41,12 @@ async function takeEach(
     await page.locator(".drawing", { hasText: "loading" }).waitFor({ state: "detached" });
     await page.locator(".placeholder").first().waitFor({ state: "detached" });
     for (const width of [1440, 900, 390]) {
-      // Parts of a report that are out of sight are not drawn.
-      await page.setViewportSize({ width, height: title === "report-open" ? 3_000 : 900 });
+      await page.setViewportSize({ width, height: 900 });
+      // Parts of a report that are out of sight would not be drawn.
+      await page.evaluate(
+        `for (const each of document.querySelector(".report")?.shadowRoot?.querySelectorAll(".block, .path") ?? [])
+          each.style.contentVisibility = "visible";`,
+      );
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
         await page.waitForLoadState("networkidle");
