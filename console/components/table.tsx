@@ -29,10 +29,10 @@ export function Table<Row>(props: {
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
   /** On a narrow screen each row is a card, or a few lines without the heads of names. */
-  readonly cards?: boolean | "lines";
+  readonly cards?: boolean | "brief";
 }) {
   const { label, columns, rows, keyOf, cards = false } = props;
-  const look = cards === "lines" ? "scroll cards lines" : cards ? "scroll cards" : "scroll";
+  const look = cards === "brief" ? "scroll cards brief" : cards ? "scroll cards" : "scroll";
   return (
     <div class={look} role="region" aria-label={label} tabIndex={0}>
       <table>

@@ -204,7 +204,7 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
           {data.length > 0 ? (
             <Table
               label="Decisions"
-              cards="lines"
+              cards="brief"
               columns={columnsOf(names)}
               rows={data}
               keyOf={({ id }) => id}

@@ -250,7 +250,7 @@ function EndpointTable({
   return (
     <Table
       label="Endpoints of the routes"
-      cards
+      cards="brief"
       rows={lines.filter((line) => region === "" || line.region === region)}
       keyOf={({ route, id }) => `${route} ${id}`}
       columns={[
