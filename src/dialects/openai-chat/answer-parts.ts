@@ -7,9 +7,9 @@ import {
 } from "../../canon/json.ts";
 import type { BlockSequencer } from "../answer-events.ts";
 import { markSignature, type SignedPart } from "../gemini/signatures.ts";
-import { memberIn, numberOrNull, readCount, textIn, textOf, textOrNull } from "../json.ts";
+import { listOf, memberIn, numberOrNull, readCount, textIn, textOf, textOrNull } from "../json.ts";
 import { codePoints } from "./family.ts";
-import { THOUGHT_SIGNATURE } from "./reasoning.ts";
+import { THOUGHT_SIGNATURE, readDetail } from "./reasoning.ts";
 
 interface Call {
   readonly key: string;
@@ -186,34 +186,20 @@ export function readCitations(annotations: JsonMember): readonly Citation[] {
 }
 
 /**
- * Counts the positions of citations from their block. This protocol counts from the message's
- * beginning, and other blocks may stand between two pieces of its text.
+ * Counts text for the positions of citations: this protocol counts from the message's beginning, and
+ * canon from the block's. Note all events, in their order.
  */
-export class CitationPositions {
+export class TextCounter {
   /** Code points of text in earlier blocks, and in the latest. */
-  #before = 0;
-  #length = 0;
+  before = 0;
+  length = 0;
 
-  /** The events with shifted citations; call with all events, in their order. */
-  shift(events: readonly InferenceEvent[]): readonly InferenceEvent[] {
-    let shifted: InferenceEvent[] | null = null;
-    for (const [index, event] of events.entries()) {
-      if (event.type === "text") this.#length += codePoints(event.text);
-      else if (event.type === "open") {
-        this.#before += this.#length;
-        this.#length = 0;
-      } else if (event.type === "citation" && this.#before > 0) {
-        shifted ??= [...events];
-        shifted[index] = { ...event, citation: this.#shifted(event.citation) };
-      }
+  note(event: InferenceEvent): void {
+    if (event.type === "text") this.length += codePoints(event.text);
+    else if (event.type === "open") {
+      this.before += this.length;
+      this.length = 0;
     }
-    return shifted ?? events;
-  }
-
-  #shifted(citation: Citation): Citation {
-    const shift = (position: number | null): number | null =>
-      position === null ? null : Math.max(position - this.#before, 0);
-    return { ...citation, start: shift(citation.start), end: shift(citation.end) };
   }
 }
 
@@ -250,9 +236,7 @@ export class ReasoningReader {
       this.text(text, false);
       this.#plain += text;
     }
-    const details = delta.reasoning_details;
-    if (!Array.isArray(details)) return;
-    for (const detail of details) if (isJsonObject(detail)) this.#readDetail(detail, text !== "");
+    for (const detail of listOf(delta.reasoning_details)) this.#readDetail(detail, text !== "");
   }
 
   text(text: string, summary: boolean): void {
@@ -275,34 +259,25 @@ export class ReasoningReader {
    * @param isRepeated the text of the details stands beside them as well, so only their signatures
    * are news.
    */
-  #readDetail(detail: JsonObject, isRepeated: boolean): void {
-    switch (textOf(detail.type)) {
-      case "reasoning.text":
-        if (!isRepeated) this.#emit(textOf(detail.text), false);
-        this.#sign(textOf(detail.signature), false);
-        break;
-      case "reasoning.summary":
-        if (!isRepeated) this.#emit(textOf(detail.summary), true);
-        this.#isSummary = true;
-        break;
-      case "reasoning.encrypted":
-        this.#sign(textOf(detail.data), !this.#isSummary);
-        break;
-    }
+  #readDetail(item: JsonValue, isRepeated: boolean): void {
+    const detail = readDetail(item);
+    if (detail === null) return;
+    const text = textOf(detail.text);
+    const isSummary = detail.type === "reasoning.summary";
+    if (!isRepeated && !this.#plain.endsWith(text)) this.text(text, isSummary);
+    this.#isSummary ||= isSummary;
+    const isAlone = detail.type === "reasoning.encrypted" && !this.#isSummary;
+    this.#sign(textOf(detail.signature), isAlone);
   }
 
-  #emit(text: string, summary: boolean): void {
-    if (!this.#plain.endsWith(text)) this.text(text, summary);
-  }
-
-  /** @param alone the signature is a piece of its own: reasoning that is hidden altogether. */
-  #sign(signature: string, alone: boolean): void {
+  /** @param isAlone the signature is a piece of its own: reasoning that is hidden altogether. */
+  #sign(signature: string, isAlone: boolean): void {
     if (signature === "") return;
     if (this.#family === null) {
       this.hasDropped = true;
       return;
     }
-    if (alone) this.#next();
+    if (isAlone) this.#next();
     this.#sequencer.signature(signature, this.#family, String(this.#piece));
     this.#next();
   }

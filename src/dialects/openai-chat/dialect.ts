@@ -45,7 +45,7 @@ import {
   readChatError,
   readingOfChat,
 } from "./read-answer.ts";
-import { editChatRequest, observeChatStream, readChatAnswer } from "./relay.ts";
+import { RelayedChatStream, editChatRequest, readChatAnswer } from "./relay.ts";
 import { ChatStreamRenderer, renderChatAnswer } from "./render.ts";
 
 const contentPart = objectOf(
@@ -255,7 +255,7 @@ export const chatSurface: Surface = {
   relay: {
     path: () => PATH,
     edit: editChatRequest,
-    observe: observeChatStream,
+    observe: (context) => new RelayedChatStream(context),
     readAnswer: readChatAnswer,
     reading: readingOfChat,
   },

@@ -15,26 +15,6 @@ import { isFilledText, readReasoningHistory } from "./reasoning.ts";
 import type { BodyEdit } from "../relay.ts";
 import { MEMBER_REWRITTEN } from "../relay.ts";
 
-type Fit = (message: JsonObject, edit: BodyEdit) => JsonObject;
-
-/** Changes of one message, by flag. */
-const FITS: readonly (readonly [flag: string, fit: Fit])[] = [
-  ["no_developer_role", developerAsSystem],
-  ["no_participant_names", withoutName],
-  ["joined_text_content", withJoinedText],
-  ["replays_reasoning", withReasoningContent],
-  ["no_reasoning_history", withoutReasoning],
-];
-
-function fitMessages(edit: BodyEdit, flags: readonly string[]): void {
-  const { body } = edit;
-  const fits = FITS.flatMap(([flag, fit]) => (flags.includes(flag) ? fit : []));
-  if (fits.length === 0) return;
-  body.messages = mapObjects(body.messages, (message) =>
-    fits.reduce((fitted, fit) => fit(fitted, edit), message),
-  );
-}
-
 function developerAsSystem(message: JsonObject, { dropped }: BodyEdit): JsonObject {
   if (message.role !== "developer") return message;
   dropped.add("developer_as_system");
@@ -112,7 +92,7 @@ function isSigned(detail: JsonValue): boolean {
 }
 
 /** Moves the effort to the provider's own member, unless the caller has set that one. */
-function fitReasoning(edit: BodyEdit): void {
+function renameEffort(edit: BodyEdit): void {
   const { body } = edit;
   const effort = body.reasoning_effort;
   if (typeof effort !== "string") return;
@@ -136,7 +116,8 @@ const NUMBER_LENGTH = 5;
  * numbered in the order in which they first appear. Histories grow at their end, so the next
  * request of the conversation has the same ids and prompt caches keep working.
  */
-function shortenCallIds({ body, dropped }: BodyEdit): void {
+function shortenCallIds(edit: BodyEdit): void {
+  const { body, dropped } = edit;
   const { messages } = body;
   const kept = new Set(
     listOf(messages)
@@ -162,6 +143,7 @@ function shortenCallIds({ body, dropped }: BodyEdit): void {
     return withMember(called, "tool_call_id", shorten);
   });
   if (body.messages !== messages) dropped.add("call_ids_rewritten");
+  partUsersFromTools(edit);
 }
 
 function idsOf(message: JsonValue): readonly string[] {
@@ -187,25 +169,6 @@ function partUsersFromTools({ body, dropped }: BodyEdit): void {
     mayFollow(index) ? [message] : [ACKNOWLEDGED, message],
   );
   dropped.add("turn_made");
-}
-
-/**
- * Adapts a body to a provider's flags (`DIALECTS["openai-chat"].flags`). Relays and translations
- * both use it, so that a flag means the same for both. Requests with withdrawn features have been
- * refused before; other members are rewritten, or dropped and recorded.
- */
-export function applyFlags(edit: BodyEdit, flags: readonly string[]): void {
-  if (flags.length === 0) return;
-  omitMembers(edit, flags);
-  renameMembers(edit, flags);
-  if (flags.includes("reasoning_object")) fitReasoning(edit);
-  if (flags.includes("no_tool_strict")) dropStrictness(edit);
-  if (flags.includes("no_allowed_tools")) filterAllowed(edit);
-  if (flags.includes("no_tool_choice")) dropChoice(edit);
-  fitMessages(edit, flags);
-  const isShort = flags.includes("short_call_ids");
-  if (isShort) shortenCallIds(edit);
-  if (isShort || flags.includes("no_user_after_tool")) partUsersFromTools(edit);
 }
 
 /**
@@ -268,6 +231,8 @@ const FLAGS: Readonly<Record<string, FlagFacts>> = CHAT_FLAGS;
  * for a value. Without one, only values without effect get here: the flag withdraws the feature.
  */
 const OMITTING: Readonly<Partial<Record<keyof typeof CHAT_FLAGS, DroppedField | null>>> = {
+  no_store_field: null,
+  no_stream_options: null,
   no_parallel_tool_calls_field: null,
   no_seed: null,
   no_logit_bias: null,
@@ -278,6 +243,7 @@ const OMITTING: Readonly<Partial<Record<keyof typeof CHAT_FLAGS, DroppedField | 
   no_prompt_cache_fields: "cache_hint_dropped",
 };
 
+/** Also for legacy completions, which have some of the flags. */
 export function omitMembers(edit: BodyEdit, flags: readonly string[]): void {
   for (const flag of flags) {
     const dropped = ownValue(OMITTING, flag);
@@ -291,42 +257,70 @@ export function omitMembers(edit: BodyEdit, flags: readonly string[]): void {
   }
 }
 
-/** Renames members to the provider's names. */
-function renameMembers(edit: BodyEdit, flags: readonly string[]): void {
-  const { body } = edit;
-  if (flags.includes("max_tokens_field")) renameLimit(edit, "max_completion_tokens", "max_tokens");
-  if (flags.includes("max_completion_tokens_field"))
-    renameLimit(edit, "max_tokens", "max_completion_tokens");
-  if (
-    flags.includes("random_seed_field") &&
-    body.seed !== undefined &&
-    body.random_seed === undefined
-  ) {
-    edit.set("random_seed", body.seed, MEMBER_REWRITTEN);
-    delete body.seed;
-  }
+/** Sends the output limit under the provider's name. With both set, the lower one applies. */
+export function renameLimit(from: string, to: string): Change {
+  return (edit) => {
+    const { body } = edit;
+    const { [from]: value, [to]: other } = body;
+    if (value === undefined) return;
+    delete body[from];
+    edit.edits |= MEMBER_REWRITTEN;
+    if (typeof other !== "number") body[to] = value;
+    else if (typeof value === "number") body[to] = Math.min(value, other);
+  };
 }
 
-/** With both set, the lower one applies. */
-function renameLimit(edit: BodyEdit, from: string, to: string): void {
+function renameSeed(edit: BodyEdit): void {
   const { body } = edit;
-  const value = body[from];
-  if (value === undefined) return;
-  delete body[from];
-  edit.edits |= MEMBER_REWRITTEN;
-  const other = body[to];
-  if (typeof other === "number" && typeof value === "number") body[to] = Math.min(value, other);
-  else if (typeof other !== "number") body[to] = value;
+  if (body.seed === undefined || body.random_seed !== undefined) return;
+  edit.set("random_seed", body.seed, MEMBER_REWRITTEN);
+  delete body.seed;
 }
 
-/** Requests token counts of a stream, or removes the options where the provider refuses them. */
+type Change = (edit: BodyEdit) => void;
+
+function forEachMessage(fit: (message: JsonObject, edit: BodyEdit) => JsonObject): Change {
+  return (edit) => {
+    edit.body.messages = mapObjects(edit.body.messages, (message) => fit(message, edit));
+  };
+}
+
+/** In the order in which they are applied. */
+const CHANGES: readonly (readonly [flag: keyof typeof CHAT_FLAGS, change: Change])[] = [
+  ["max_tokens_field", renameLimit("max_completion_tokens", "max_tokens")],
+  ["max_completion_tokens_field", renameLimit("max_tokens", "max_completion_tokens")],
+  ["random_seed_field", renameSeed],
+  ["reasoning_object", renameEffort],
+  ["no_tool_strict", dropStrictness],
+  ["no_allowed_tools", filterAllowed],
+  ["no_tool_choice", dropChoice],
+  ["no_developer_role", forEachMessage(developerAsSystem)],
+  ["no_participant_names", forEachMessage(withoutName)],
+  ["joined_text_content", forEachMessage(withJoinedText)],
+  ["replays_reasoning", forEachMessage(withReasoningContent)],
+  ["no_reasoning_history", forEachMessage(withoutReasoning)],
+  ["short_call_ids", shortenCallIds],
+  ["no_user_after_tool", partUsersFromTools],
+];
+
+/**
+ * Adapts a body to a provider's flags (`DIALECTS["openai-chat"].flags`). Relays and translations
+ * both use it, so that a flag means the same for both. Requests with withdrawn features have been
+ * refused before; other members are rewritten, or dropped and recorded.
+ */
+export function applyFlags(edit: BodyEdit, flags: readonly string[]): void {
+  if (flags.length === 0) return;
+  omitMembers(edit, flags);
+  for (const [flag, change] of CHANGES) if (flags.includes(flag)) change(edit);
+}
+
+/** Requests token counts of a stream, unless the provider refuses the options. */
 export function requestUsage(
   edit: BodyEdit,
   { body: { stream_options: options }, includeUsage, shape }: InferenceRequest,
   flags: readonly string[],
 ): void {
-  if (flags.includes("no_stream_options")) return edit.takeOut("stream_options");
-  if (!shape.stream) return;
+  if (!shape.stream || flags.includes("no_stream_options")) return;
   edit.body.stream_options = { ...(isJsonObject(options) && options), include_usage: true };
   if (!includeUsage) edit.edits |= USAGE_REQUESTED;
 }

@@ -51,8 +51,8 @@ export const formatChat: Upstream["format"] = (request, target) => {
   writeCacheHints(body, request.hints);
   const tier = draft.sentTier(request, CHAT_TIERS);
   if (tier !== undefined) body.service_tier = tier;
-  if (!flags.includes("no_store_field")) body.store = false;
-  writeStream(body, request, flags);
+  body.store = false;
+  writeStream(body, request);
   applyFlags(new BodyEdit(body, dropped), flags);
   return draft.finished("/chat/completions");
 };
@@ -109,15 +109,9 @@ export function writeCacheHints(
   if (promptCacheRetention !== null) body.prompt_cache_retention = promptCacheRetention;
 }
 
-/** Streams end with token counts, unless the provider refuses the option. */
-export function writeStream(
-  body: Members,
-  { stream }: GenerateRequest,
-  flags: readonly string[],
-): void {
-  if (!stream) return;
-  body.stream = true;
-  if (!flags.includes("no_stream_options")) body.stream_options = { include_usage: true };
+/** Streams end with token counts. */
+export function writeStream(body: Members, { stream }: GenerateRequest): void {
+  if (stream) Object.assign(body, { stream, stream_options: { include_usage: true } });
 }
 
 /** Other protocols' service tiers as OpenAI's. */

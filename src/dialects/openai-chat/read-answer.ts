@@ -24,12 +24,7 @@ import { REFUSAL_CODES, refusedAnswer, refusedFrame } from "../refusals.ts";
 import { outputCharacters } from "../relay.ts";
 import { hasUnknownMember } from "../request-reading.ts";
 import { SseEventParser } from "../sse.ts";
-import {
-  CitationPositions,
-  ReasoningReader,
-  ToolFragments,
-  readCitations,
-} from "./answer-parts.ts";
+import { ReasoningReader, TextCounter, ToolFragments, readCitations } from "./answer-parts.ts";
 import { toolName } from "./parse-request.ts";
 
 /** Settings of a request that decide how its answer is read. */
@@ -215,7 +210,7 @@ const CARRIED = {
 class ChatAnswerReader extends ChoiceReader {
   readonly #reasoning: ReasoningReader;
   readonly #tools: ToolFragments;
-  readonly #citations = new CitationPositions();
+  readonly #text = new TextCounter();
   readonly #wantsLogprobs: boolean;
   readonly #notesMembers: boolean;
   /** There were members that no event carries. */
@@ -263,7 +258,17 @@ class ChatAnswerReader extends ChoiceReader {
   }
 
   protected override blockEvents(): readonly InferenceEvent[] {
-    return this.#citations.shift(super.blockEvents());
+    const fromBlock = (position: number | null): number | null =>
+      position === null ? null : Math.max(position - this.#text.before, 0);
+    return super.blockEvents().map((event) => {
+      this.#text.note(event);
+      if (event.type !== "citation") return event;
+      const { start, end, ...citation } = event.citation;
+      return {
+        ...event,
+        citation: { ...citation, start: fromBlock(start), end: fromBlock(end) },
+      };
+    });
   }
 
   protected override readOutput(choice: JsonObject, isWhole: boolean): boolean {

@@ -7,18 +7,15 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { UNSIGNED_CALL } from "../gemini/signatures.ts";
-import { listOf, mapObjects, textOf, withMember, withObject } from "../json.ts";
+import { listOf, mapObjects, memberIn, textOf, withMember, withObject } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 
 /**
  * Signatures in messages of this protocol's providers: in `reasoning_details` (`signature` of
- * texts, `data` of encrypted reasoning), and into `extra_content` of a message or of its calls,
- * under a name of their own (`thought_signature`).
+ * texts, `data` of encrypted reasoning), and in `extra_content` of a message or of its calls, under
+ * a name of their own (`thought_signature`). The protocol itself signs nothing, so it has no family.
  */
 export const THOUGHT_SIGNATURE = "thought_signature";
-
-/** The protocol itself signs nothing, so it has no family of its own. */
-const NATIVE_FAMILY = NO_FAMILY;
 
 /**
  * Values that a provider documents for calls without a signature, as text and in base64; they
@@ -38,7 +35,7 @@ type Change = (signature: string) => string;
  */
 export function tagAnswer(answer: JsonObject, family: string | null): JsonObject {
   const tag: Change = (signature) =>
-    UNSIGNED.includes(signature) ? signature : relayedSignature(signature, family, NATIVE_FAMILY);
+    UNSIGNED.includes(signature) ? signature : relayedSignature(signature, family, NO_FAMILY);
   const { choices } = answer;
   if (!Array.isArray(choices) || !choices.some(mayBeSigned)) return answer;
   return withMember(answer, "choices", (list) =>
@@ -68,7 +65,7 @@ function hasSignedMember(message: JsonMember): boolean {
 
 /** A request's message with its signatures as their provider wrote them, without our tag. */
 export function untagMessage(message: JsonObject): JsonObject {
-  return withSignatures(message, (signature) => readSignature(signature, NATIVE_FAMILY).signature);
+  return withSignatures(message, (signature) => readSignature(signature, NO_FAMILY).signature);
 }
 
 /**
@@ -87,7 +84,7 @@ export function noteSignatures(message: JsonObject, path: string, reading: Reque
 }
 
 function noteSignature(text: string, path: string, reading: RequestReading): string {
-  const { family, signature } = readSignature(text, NATIVE_FAMILY);
+  const { family, signature } = readSignature(text, NO_FAMILY);
   reading.signed(family, path);
   if (signature === text) reading.useNative(path);
   return text;
@@ -158,27 +155,29 @@ export function isPieceName(value: JsonMember): boolean {
   return typeof value === "string" && /^reasoning_\d+$/.test(value);
 }
 
-/**
- * Reasoning in an assistant message of the history, as answers of this surface carry it:
- * `reasoning_content` (or `reasoning`) is its text, and `reasoning_details` its signed form. A
- * signature with our tag names the family that can read it; one without belongs to the provider
- * that sent it, which only a relay can reach again.
- */
-const KINDS = ["reasoning.text", "reasoning.encrypted", "reasoning.summary"] as const;
-type Kind = (typeof KINDS)[number];
-
-const DETAIL_MEMBERS: Readonly<Record<Kind, readonly string[]>> = {
-  "reasoning.text": ["type", "text", "signature", "index", "id"],
-  "reasoning.encrypted": ["type", "data", "index", "id"],
-  "reasoning.summary": ["type", "summary", "index", "id"],
-};
-
-/** Member with the signature; `null` where the kind has none. */
-function signatureMember(kind: Kind): "signature" | "data" | null {
-  if (kind === "reasoning.text") return "signature";
-  return kind === "reasoning.encrypted" ? "data" : null;
+/** An item of `reasoning_details`, unchecked; `null` where its type is unknown. */
+export function readDetail(detail: JsonValue) {
+  if (!isJsonObject(detail)) return null;
+  const { type } = detail;
+  switch (type) {
+    case "reasoning.text": {
+      const { text, signature } = detail;
+      return { type, text, signature, members: ["text", "signature"] } as const;
+    }
+    case "reasoning.summary":
+      return { type, text: detail.summary, signature: null, members: ["summary"] } as const;
+    case "reasoning.encrypted":
+      return { type, text: null, signature: detail.data, members: ["data"] } as const;
+    default:
+      return null;
+  }
 }
 
+/**
+ * Notes reasoning in an assistant message of the history that only this protocol can carry. Answers
+ * of this surface have its text in `reasoning_content` (or `reasoning`), and its signed form in
+ * `reasoning_details`.
+ */
 export function noteReasoningHistory(
   message: JsonObject,
   path: string,
@@ -189,35 +188,20 @@ export function noteReasoningHistory(
     if (text != null && typeof text !== "string") reading.useNative(`${path}.${name}`);
   }
   const details = message.reasoning_details;
-  if (details == null) return;
   const member = `${path}.reasoning_details`;
-  if (!Array.isArray(details)) {
-    reading.useNative(member);
-    return;
-  }
-  for (const [index, detail] of details.entries()) {
-    const kind = isJsonObject(detail) ? kindOf(detail) : null;
+  if (details != null && !Array.isArray(details)) reading.useNative(member);
+  for (const [index, item] of listOf(details).entries()) {
     const at = `${member}[${index}]`;
-    if (!isJsonObject(detail) || kind === null || !hasValidText(detail, kind))
-      reading.useNative(at);
-    else reading.useUnknown(detail, DETAIL_MEMBERS[kind], at, "assistant");
+    const detail = readDetail(item);
+    if (detail === null || !isJsonObject(item) || !isValid(detail)) reading.useNative(at);
+    else reading.useUnknown(item, ["type", "index", "id", ...detail.members], at, "assistant");
   }
 }
 
-function kindOf(detail: JsonObject): Kind | null {
-  return KINDS.find((kind) => kind === detail.type) ?? null;
-}
-
-/** Whether the text of the detail is a string or absent. */
-function hasValidText(detail: JsonObject, kind: Kind): boolean {
-  // Encrypted reasoning requires its data.
-  if (kind === "reasoning.encrypted") return isFilledText(detail.data);
-  const text = detail[kind === "reasoning.summary" ? "summary" : "text"] ?? "";
-  const { signature = null } = detail;
-  return (
-    typeof text === "string" &&
-    (kind !== "reasoning.text" || signature === null || isFilledText(signature))
-  );
+/** Text and signature may be absent, except the signature that is encrypted reasoning. */
+function isValid({ type, text, signature }: NonNullable<ReturnType<typeof readDetail>>): boolean {
+  if (text != null && typeof text !== "string") return false;
+  return signature == null ? type !== "reasoning.encrypted" : isFilledText(signature);
 }
 
 export function isFilledText(value: JsonMember): boolean {
@@ -226,68 +210,52 @@ export function isFilledText(value: JsonMember): boolean {
 
 /**
  * The parts of the history's reasoning; call only where `noteReasoningHistory` found no feature of
- * the provider's own. `isWhole` is false where a text beside the details differs from theirs, which
- * no other protocol can carry.
+ * the provider's own. A signature with our tag names the family that can read it; one without
+ * belongs to the provider that sent it, which only a relay can reach again. `isWhole` is false where
+ * a text beside the details differs from theirs, which no other protocol can carry.
  */
 export function readReasoningHistory(message: JsonObject): {
   readonly parts: readonly ReasoningPart[];
   readonly isWhole: boolean;
 } {
-  const { reasoning_content, reasoning, reasoning_details } = message;
-  const texts = [reasoning_content, reasoning].filter(
-    (text) => typeof text === "string" && text !== "",
+  const texts = [message.reasoning_content, message.reasoning].flatMap(
+    (text) => textOf(text) || [],
   );
-  const details = listOf(reasoning_details);
-  const parts = partsOf(details);
-  if (parts.length === 0) {
-    const [text] = texts;
-    return {
-      parts:
-        typeof text === "string"
-          ? [{ kind: "reasoning", text, summary: false, signature: null, family: null }]
-          : [],
-      isWhole: texts.every((other) => other === text),
-    };
-  }
+  const parts = partsOf(listOf(message.reasoning_details));
+  if (parts.length === 0 && texts[0] !== undefined) parts.push({ ...PLAIN_PART, text: texts[0] });
   const joined = parts.map(({ text }) => text).join("");
   return { parts, isWhole: texts.every((text) => text === joined) };
 }
 
-function partsOf(details: readonly JsonValue[]): readonly ReasoningPart[] {
+const PLAIN_PART = { kind: "reasoning", summary: false, signature: null, family: null } as const;
+
+function partsOf(details: readonly JsonValue[]): ReasoningPart[] {
   const parts: ReasoningPart[] = [];
   /**
    * Name of the piece that the last detail is of; details without a name are distinguished by their
    * order alone.
    */
   let last: JsonMember;
-  for (const detail of details) {
-    const kind = isJsonObject(detail) ? kindOf(detail) : null;
-    if (!isJsonObject(detail) || kind === null) continue;
-    const member = signatureMember(kind);
-    const raw = member === null ? null : detail[member];
-    const signed =
-      typeof raw === "string" ? readSignature(raw, NO_FAMILY) : { signature: null, family: null };
+  for (const item of details) {
+    const detail = readDetail(item);
+    if (detail === null) continue;
+    const { type, text, signature } = detail;
+    const signed = typeof signature === "string" ? readSignature(signature, NO_FAMILY) : {};
     const previous = parts.at(-1);
-    const name = detail.id ?? null;
-    const isSame = name === last;
-    last = name;
+    const name = memberIn(item, "id") ?? null;
     // Encrypted reasoning after an unsigned summary of its piece is what the summary sums up.
     if (
-      kind === "reasoning.encrypted" &&
-      isSame &&
+      type === "reasoning.encrypted" &&
+      name === last &&
       previous?.summary === true &&
       previous.signature === null
-    ) {
+    )
       parts[parts.length - 1] = { ...previous, ...signed };
-      continue;
+    else {
+      const summary = type === "reasoning.summary";
+      parts.push({ ...PLAIN_PART, text: textOf(text), summary, ...signed });
     }
-    const text = kind === "reasoning.summary" ? detail.summary : detail.text;
-    parts.push({
-      kind: "reasoning",
-      text: textOf(text),
-      summary: kind === "reasoning.summary",
-      ...signed,
-    });
+    last = name;
   }
   return parts;
 }

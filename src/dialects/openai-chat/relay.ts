@@ -9,13 +9,17 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { answerFailure, finishReason } from "../answer-ends.ts";
-import type { AnswerContext, AnswerStream, Ending, Relay, WholeAnswer } from "../dialect.ts";
+import type { AnswerContext, Ending, Relay, WholeAnswer } from "../dialect.ts";
 import {
+  listOf,
   mapObjects,
+  memberIn,
+  numberOrNull,
   parseAnswerBytes,
   parseExactJsonText,
   parseJsonBytes,
   parseJsonText,
+  withMember,
   type Members,
 } from "../json.ts";
 import {
@@ -26,12 +30,11 @@ import {
   readUsage,
 } from "./read-answer.ts";
 import { renderOpenAiStreamFailure } from "./family.ts";
-import { applyFlags, requestUsage } from "./flags.ts";
+import { applyFlags, renameLimit, requestUsage } from "./flags.ts";
 import { tagAnswer, untagMessage } from "./reasoning.ts";
 import { formatFinishReason } from "./render.ts";
 import { CHAT_FIELDS } from "./parse-request.ts";
 import {
-  MEMBER_REWRITTEN,
   RelayedStream,
   SIGNATURES_RESTORED,
   STORE_FALSE_SENT,
@@ -60,8 +63,7 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, { flags }, mod
     edit.set("messages", mapObjects(body.messages, untagMessage), SIGNATURES_RESTORED);
   for (const name of limitFields(body)) edit.capOutput(name, edits.maxOutputTokens);
   // Providers that keep conversations do so by default (docs/protocols.md#stored-state).
-  if (flags.includes("no_store_field")) edit.takeOut("store");
-  else edit.set("store", false, STORE_FALSE_SENT);
+  if (!flags.includes("no_store_field")) edit.set("store", false, STORE_FALSE_SENT);
   requestUsage(edit, request, flags);
   fitRelayed(edit);
   applyFlags(edit, flags);
@@ -70,31 +72,17 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, { flags }, mod
 
 /**
  * Rewrites values that every provider refuses to equivalent ones: two output limits, an empty list
- * of tools, an empty list of parts. The rest is sent unchanged.
+ * of tools. The rest is sent unchanged.
  */
 function fitRelayed(edit: BodyEdit): void {
-  const { body } = edit;
-  const { max_tokens: old, max_completion_tokens: limit, tools } = body;
-  if (typeof old === "number" && typeof limit === "number") {
-    // With both set, the lower one applies.
-    body.max_completion_tokens = Math.min(old, limit);
-    delete body.max_tokens;
-    edit.edits |= MEMBER_REWRITTEN;
-  }
-  if (Array.isArray(tools) && tools.length === 0) {
-    edit.takeOut("tools");
-    // Only allowed where tools are (platform.openai.com/docs/api-reference/chat/create).
-    if (body.tool_choice === "auto" || body.tool_choice === "none") edit.takeOut("tool_choice");
-    edit.takeOut("parallel_tool_calls");
-  }
-  const filled = mapObjects(body.messages, withoutEmptyParts);
-  edit.set("messages", filled, MEMBER_REWRITTEN);
-}
-
-function withoutEmptyParts(message: JsonObject): JsonObject {
-  const { role, content } = message;
-  const isEmpty = role !== "assistant" && Array.isArray(content) && content.length === 0;
-  return isEmpty ? { ...message, content: "" } : message;
+  const { max_tokens, max_completion_tokens, tools, tool_choice: choice } = edit.body;
+  if (typeof max_tokens === "number" && typeof max_completion_tokens === "number")
+    renameLimit("max_tokens", "max_completion_tokens")(edit);
+  if (!Array.isArray(tools) || tools.length > 0) return;
+  edit.takeOut("tools");
+  // Only allowed where tools are (platform.openai.com/docs/api-reference/chat/create).
+  if (choice === "auto" || choice === "none") edit.takeOut("tool_choice");
+  edit.takeOut("parallel_tool_calls");
 }
 
 /**
@@ -174,9 +162,8 @@ function closingReason(
  * provider that never gives one sent `[DONE]`; an error object, text that is not JSON, or an end
  * without either is a failure.
  */
-class RelayedChatStream extends RelayedStream {
-  readonly #requestId: string;
-  readonly #signatureFamily: string | null;
+export class RelayedChatStream extends RelayedStream {
+  readonly #context: AnswerContext;
   readonly #expectedChoices: number;
   /**
    * The router requested usage, not the caller: the chunk with usage alone is not relayed, nor is
@@ -187,28 +174,23 @@ class RelayedChatStream extends RelayedStream {
   readonly #choices = new Map<number, ChoiceEnd>();
   override usage: TokenUsage | null = null;
 
-  constructor({ request, requestId, signatureFamily }: AnswerContext, expectedChoices: number) {
+  constructor(context: AnswerContext) {
     super();
-    this.#requestId = requestId;
-    this.#signatureFamily = signatureFamily;
-    this.#expectedChoices = expectedChoices;
-    this.#hideUsage = !request.includeUsage;
+    this.#context = context;
+    this.#expectedChoices = requestedChoices(context);
+    this.#hideUsage = !context.request.includeUsage;
   }
 
   protected override close(events: Uint8Array[]): void {
-    if (!this.#isWhole()) this.failAnswer("truncated");
-    if (this.failure === null && !this.done) events.push(DONE);
+    if (this.done) return;
+    const ends = this.#ends;
+    if (ends.length < this.#expectedChoices || ends.some((end) => end !== "finished"))
+      this.failAnswer("truncated");
+    if (this.failure === null) events.push(DONE);
   }
 
   override fail(error: ServiceError): Uint8Array {
-    return renderOpenAiStreamFailure(error, this.#requestId);
-  }
-
-  #isWhole(): boolean {
-    if (this.done) return true;
-    return (
-      this.#choices.size >= this.#expectedChoices && this.#ends.every((end) => end === "finished")
-    );
+    return renderOpenAiStreamFailure(error, this.#context.requestId);
   }
 
   protected override relay(
@@ -232,12 +214,13 @@ class RelayedChatStream extends RelayedStream {
    * provider printed it.
    */
   #printed(bytes: Uint8Array, event: string | null, data: string, chunk: JsonObject): Uint8Array {
-    const { edits } = clientAnswer(chunk, this.#signatureFamily);
+    const { signatureFamily } = this.#context;
+    const { edits } = clientAnswer(chunk, signatureFamily);
     const shown = this.#hideUsage && chunk.usage === null ? withoutNullUsage(data) : data;
     if (edits === NO_EDITS) return shown === data ? bytes : formatSseEvent(shown, event);
     this.edits |= edits;
     const exact = parseExactJsonText(shown);
-    const { answer } = clientAnswer(isJsonObject(exact) ? exact : chunk, this.#signatureFamily);
+    const { answer } = clientAnswer(isJsonObject(exact) ? exact : chunk, signatureFamily);
     return formatSseEvent(JSON.stringify(answer), event);
   }
 
@@ -255,13 +238,16 @@ class RelayedChatStream extends RelayedStream {
   }
 
   #takeOutput(choices: JsonMember): void {
-    if (!Array.isArray(choices)) return;
-    for (const choice of choices) {
+    for (const choice of listOf(choices)) {
       if (!isJsonObject(choice)) continue;
-      this.outputCharacters += charactersOf(choice.delta) + outputCharacters(choice, COMPLETION);
+      const { delta, message } = choice;
+      this.outputCharacters += charactersOf(delta) + outputCharacters(choice, COMPLETION);
       // Some providers send the message so far, beside the delta or alone.
       this.hasOutput ||=
-        this.outputCharacters > 0 || hasMedia(choice.delta) || hasOutput(choice.message);
+        this.outputCharacters > 0 ||
+        outputCharacters(delta, MEDIA) > 0 ||
+        charactersOf(message) > 0 ||
+        outputCharacters(message, MEDIA) > 0;
     }
   }
 
@@ -282,12 +268,12 @@ class RelayedChatStream extends RelayedStream {
     this.hasOutput = true;
   }
 
+  /** @returns how many choices the chunk has. */
   #readChoices(chunk: JsonObject): number {
-    const choices = chunk.choices;
-    if (!Array.isArray(choices)) return 0;
+    const choices = listOf(chunk.choices);
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
-      const index = typeof choice.index === "number" ? choice.index : 0;
+      const index = numberOrNull(choice.index) ?? 0;
       const reason = choice.finish_reason;
       const known = this.#choices.get(index);
       this.failure ??= choiceFailure(choice);
@@ -334,40 +320,18 @@ function charactersOf(message: JsonMember): number {
   return output + reasoning;
 }
 
-function hasOutput(message: JsonMember): boolean {
-  return charactersOf(message) > 0 || hasMedia(message);
+/** Answers that a body requests; each must end before the stream is whole. */
+function requestedChoices({ request: { body, reader } }: AnswerContext): number {
+  return reader.prompts(body) * (numberOrNull(body.n) ?? 1);
 }
 
-function hasMedia(delta: JsonMember): boolean {
-  return isJsonObject(delta) && outputCharacters(delta, MEDIA) > 0;
-}
-
-/**
- * @param expectedChoices answers that the request requires; each must end before the stream is
- *   whole.
- */
-export function observeChatStream(
-  context: AnswerContext,
-  expectedChoices = requestedChoices(context),
-): AnswerStream {
-  return new RelayedChatStream(context, expectedChoices);
-}
-
-function requestedChoices({ request }: AnswerContext): number {
-  const { n } = request.body;
-  return typeof n === "number" ? n : 1;
-}
-
-/** Judges a whole answer: a JSON object with every requested choice, each of them finished. */
-export function readChatAnswer(
-  bytes: Uint8Array,
-  context: AnswerContext,
-  expectedChoices = requestedChoices(context),
-): WholeAnswer {
+/** Reads a whole answer of chat or legacy completions. */
+export function readChatAnswer(bytes: Uint8Array, context: AnswerContext): WholeAnswer {
   const { signatureFamily } = context;
   const answer = parseAnswerBytes(bytes);
-  const ending = judge(answer, expectedChoices);
-  const edits = isJsonObject(answer) ? clientAnswer(answer, signatureFamily).edits : NO_EDITS;
+  if (!isJsonObject(answer)) return { ...failedWhole("malformed"), bytes };
+  const ending = judge(answer, requestedChoices(context));
+  const { edits } = clientAnswer(answer, signatureFamily);
   const exact = edits === NO_EDITS ? null : parseJsonBytes(bytes);
   if (!isJsonObject(exact)) return { ending, bytes };
   const printed = JSON.stringify(clientAnswer(exact, signatureFamily).answer);
@@ -390,12 +354,10 @@ const OWN_REASONS: ReadonlySet<JsonMember> = new Set<JsonValue>([
 function clientAnswer(answer: JsonObject, family: string | null) {
   const tagged = tagAnswer(answer, family);
   const edits = tagged === answer ? NO_EDITS : SIGNATURES_MARKED;
-  const { choices } = tagged;
-  if (!Array.isArray(choices) || !choices.some(hasForeignReason)) return { answer: tagged, edits };
-  const mapped = choices.map((choice: JsonValue) =>
-    hasForeignReason(choice)
-      ? { ...choice, finish_reason: ownReason(choice.finish_reason) }
-      : choice,
+  const choices = listOf(tagged.choices);
+  if (!choices.some(hasForeignReason)) return { answer: tagged, edits };
+  const mapped = choices.map((choice) =>
+    hasForeignReason(choice) ? withMember(choice, "finish_reason", ownReason) : choice,
   );
   return { answer: { ...tagged, choices: mapped }, edits: edits | FINISH_MAPPED };
 }
@@ -417,33 +379,21 @@ function ownReason(value: JsonMember): string | null {
 
 const FINISH_MAPPED = editSet("finish_reason_mapped");
 
-function judge(answer: JsonMember, expectedChoices: number): Ending {
-  if (!isJsonObject(answer)) return failedWhole("malformed").ending;
-  const usage = readUsage(answer);
-  const reported = failureIn(answer);
-  if (reported !== null) return failedWhole(reported, usage).ending;
-  const choices = answer.choices;
-  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
-    return failedWhole("malformed", usage).ending;
-  }
-  const reasons = choices.map(({ finish_reason: reason }) => reason);
+function judge(answer: JsonObject, expectedChoices: number): Ending {
+  const choices = listOf(answer.choices);
+  const reasons = choices.map((choice) => memberIn(choice, "finish_reason"));
   const ends = reasons.map(choiceEnd);
   const failure =
-    choices.map(choiceFailure).find((found) => found !== null) ??
-    closingFailure(ends, expectedChoices);
-  if (failure !== null) return failedWhole(failure, usage).ending;
-  return {
-    failure: null,
-    finish: closingReason(finishReason(reasons[0]), ends),
-    usage,
-    dropped: [],
-  };
+    failureIn(answer) ??
+    (choices.length > 0 && choices.every(isAnswer)
+      ? (choices.map(choiceFailure).find((found) => found !== null) ??
+        closingFailure(ends, expectedChoices))
+      : answerFailure("malformed"));
+  const finish = failure === null ? closingReason(finishReason(reasons[0]), ends) : null;
+  return { failure, finish, usage: readUsage(answer), dropped: [] };
 }
 
 /** Whether a choice has a message, the text of a completion, or a finish reason. */
 function isAnswer(choice: JsonValue): choice is JsonObject {
-  return (
-    isJsonObject(choice) &&
-    ["message", "text", "finish_reason"].some((name) => Object.hasOwn(choice, name))
-  );
+  return ["message", "text", "finish_reason"].some((name) => memberIn(choice, name) !== undefined);
 }

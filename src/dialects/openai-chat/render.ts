@@ -14,6 +14,7 @@ import type { JsonObject } from "../../canon/json.ts";
 import type { AnswerContext, EventRenderer, Translation } from "../dialect.ts";
 import { mergeUsage } from "../json.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
+import { TextCounter } from "./answer-parts.ts";
 import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
 import { pieceName, reasoningDetails } from "./reasoning.ts";
 
@@ -97,9 +98,7 @@ export class ChatStreamRenderer implements EventRenderer {
   #details = 0;
   #pieces = 0;
   #annotations = 0;
-  /** Code points of text in closed blocks, and in the open one. */
-  #before = 0;
-  #length = 0;
+  readonly #text = new TextCounter();
 
   constructor(context: AnswerContext) {
     this.#chunks = new ChunkPrinter(context, "chatcmpl", "chat.completion.chunk");
@@ -107,6 +106,7 @@ export class ChatStreamRenderer implements EventRenderer {
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
+    this.#text.note(event);
     switch (event.type) {
       case "start":
         this.#chunks.begin(event.model);
@@ -114,7 +114,6 @@ export class ChatStreamRenderer implements EventRenderer {
       case "open":
         return this.#openBlock(event.block);
       case "text": {
-        this.#length += codePoints(event.text);
         const logprobs = this.#wantsLogprobs ? printLogprobs(event.logprobs) : null;
         return [this.#delta({ content: event.text }, logprobs)];
       }
@@ -131,16 +130,13 @@ export class ChatStreamRenderer implements EventRenderer {
       }
       case "citation":
         return this.#cite(event.citation);
-      case "close":
-        this.#before += this.#length;
-        this.#length = 0;
-        return [];
       case "usage":
         this.#chunks.usage = mergeUsage(this.#chunks.usage, event.usage);
         return [];
       case "finish":
         if (event.stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
         return this.#chunks.finalEvents(printChoice({}, null, formatFinishReason(event.reason)));
+      case "close":
       case "dropped":
       case "failure":
         return [];
@@ -174,7 +170,7 @@ export class ChatStreamRenderer implements EventRenderer {
   }
 
   #cite(citation: Citation): readonly Uint8Array[] {
-    const printed = printCitation(citation, this.#before, this.#length);
+    const printed = printCitation(citation, this.#text);
     if (printed === null) {
       this.dropped.add("citations_dropped");
       return [];
@@ -231,10 +227,9 @@ function printMessage({ blocks }: Answer, dropped: Set<DroppedField>) {
     if (block.kind !== "tool_call" && calls.length > 0) dropped.add("parts_reordered");
     switch (block.kind) {
       case "text": {
-        const length = codePoints(block.text);
-        const before = codePoints(content ?? "");
+        const counts = { before: codePoints(content ?? ""), length: codePoints(block.text) };
         for (const citation of block.citations) {
-          const printed = printCitation(citation, before, length);
+          const printed = printCitation(citation, counts);
           if (printed === null) dropped.add("citations_dropped");
           else annotations.push(printed);
         }
@@ -327,14 +322,10 @@ function printLogprobs(logprobs: readonly TokenLogprob[]): JsonObject | null {
 /**
  * One item of `annotations`; `null` for a citation without a URL. Clients require positions: a
  * citation without them covers the text of its block so far.
- *
- * @param before code points of the message's text in earlier blocks.
- * @param length code points of the block's text so far.
  */
 function printCitation(
   { url, title, start, end }: Citation,
-  before: number,
-  length: number,
+  { before, length }: Pick<TextCounter, "before" | "length">,
 ): JsonObject | null {
   if (url === null) return null;
   return {

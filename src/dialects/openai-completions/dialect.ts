@@ -43,7 +43,7 @@ import {
 import { omitMembers, requestUsage } from "../openai-chat/flags.ts";
 import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
 import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat/parse-request.ts";
-import { observeChatStream, readChatAnswer } from "../openai-chat/relay.ts";
+import { RelayedChatStream, readChatAnswer } from "../openai-chat/relay.ts";
 import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { BodyEdit, editedBody } from "../relay.ts";
 import {
@@ -158,13 +158,6 @@ const editCompletionsRequest: Relay["edit"] = (request, endpoint, { flags }, mod
   omitMembers(edit, flags);
   return edit.result();
 };
-
-/** Answers that a body requests: one for each prompt and each of `n`. */
-function requestedChoices({ request: { body } }: AnswerContext): number {
-  const { prompt, n } = body;
-  const prompts = Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
-  return prompts * (numberOrNull(n) ?? 1);
-}
 
 /** Reads completion objects: one text block, then the finish reason. */
 class CompletionReader extends ChoiceReader {
@@ -294,7 +287,7 @@ function formatCompletionsRequest(
   body.prompt = prompt;
   writeSettings(body, { ...request, maxOutputTokens: limit }, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
-  writeStream(body, request, flags);
+  writeStream(body, request);
   omitMembers(new BodyEdit(body, dropped), flags);
   return draft.finished(PATH);
 }
@@ -374,9 +367,9 @@ export const completionsSurface: Surface = {
     path: () => PATH,
     edit: editCompletionsRequest,
     // The envelope is that of chat completions (choices with finish reasons, usage, error objects,
-    // `[DONE]`); only the number of choices differs.
-    observe: (context) => observeChatStream(context, requestedChoices(context)),
-    readAnswer: (bytes, context) => readChatAnswer(bytes, context, requestedChoices(context)),
+    // `[DONE]`).
+    observe: (context) => new RelayedChatStream(context),
+    readAnswer: readChatAnswer,
   },
   translation: {
     toCanon: REQUESTS.toCanon,
