@@ -8,13 +8,21 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
-import { AnswerEvents, type BlockSequencer } from "../answer-events.ts";
+import { AnswerEvents } from "../answer-events.ts";
 import type { Upstream } from "../dialect.ts";
-import { countIn, listOf, parseAnswerBytes, parseJsonText, readCount } from "../json.ts";
+import {
+  countIn,
+  listOf,
+  memberIn,
+  numberOrNull,
+  parseAnswerBytes,
+  parseJsonText,
+  readCount,
+  textIn,
+  textOf,
+} from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { SseEventParser } from "../sse.ts";
-
-const EMPTY: JsonObject = Object.freeze({});
 
 export const parseCohereStream: Upstream["parseStream"] = (request) =>
   new SseEventParser(new MessageReader(request));
@@ -34,13 +42,11 @@ export const parseCohereAnswer: Upstream["parseAnswer"] = (bytes, request) => {
   return reader.drain();
 };
 
-function failureOf(object: JsonObject): ReturnType<typeof answerFailure> {
-  return typeof object.message === "string" ? readErrorObject(object) : answerFailure("malformed");
-}
-
-function memberOf(object: JsonObject, name: string): JsonObject {
-  const value: JsonMember = object[name];
-  return isJsonObject(value) ? value : EMPTY;
+/** An error object instead of an event, or in an answer with status 200. */
+function failureOf(object: JsonObject): UpstreamFailure {
+  return typeof object.message === "string"
+    ? refusedFrame(object, null)
+    : answerFailure("malformed");
 }
 
 /**
@@ -53,7 +59,12 @@ function memberOf(object: JsonObject, name: string): JsonObject {
  */
 class MessageReader extends AnswerEvents {
   readonly #wantsLogprobs: boolean;
-  readonly #calls = new CallReader(this.blocks);
+  /**
+   * Index of a call → its arguments while they may still turn out to be the literal `null`; `null`
+   * once they are reported.
+   */
+  readonly #calls = new Map<number, string | null>();
+  readonly #openCalls = new Set<number>();
   #started = false;
   /** Part of the content whose text may still be cited: the latest, until another block begins. */
   #text: number | null = null;
@@ -75,32 +86,29 @@ class MessageReader extends AnswerEvents {
     const { type } = event;
     // An error has a message and no type.
     if (name === "error" || typeof type !== "string") return this.fail(failureOf(event));
-    const index = typeof event.index === "number" ? event.index : 0;
-    const delta = memberOf(event, "delta");
-    const message = memberOf(delta, "message");
+    const { delta, logprobs } = event;
+    const index = numberOrNull(event.index) ?? 0;
+    const message = memberIn(delta, "message");
+    const content = memberIn(message, "content");
+    const calls = memberIn(message, "tool_calls");
     // Events of other kinds, such as `debug`, are not part of the answer; unknown pieces are.
     switch (type) {
       case "message-start":
         return this.start();
       case "content-start":
-        return this.#takePart(index, memberOf(message, "content"), NO_LOGPROBS);
-      case "content-delta": {
-        const logprobs = this.#wantsLogprobs ? readLogprobs(event.logprobs) : NO_LOGPROBS;
-        return this.#addContent(index, memberOf(message, "content"), logprobs);
-      }
+        return this.#takePart(index, content, NO_LOGPROBS);
+      case "content-delta":
+        return this.#addContent(index, content, this.#readLogprobs(logprobs));
       case "tool-plan-delta":
-        return this.#addPlan(message.tool_plan);
+        return this.#addPlan(memberIn(message, "tool_plan"));
       case "tool-call-start":
-        return this.#openCall(index, message.tool_calls);
+        return this.#openCall(index, calls);
       case "tool-call-delta":
-        return this.#addArguments(
-          index,
-          memberOf(memberOf(message, "tool_calls"), "function").arguments,
-        );
+        return this.#addArguments(index, memberIn(memberIn(calls, "function"), "arguments"));
       case "tool-call-end":
         return this.#closeCall(index);
       case "citation-start":
-        return this.#cite(message.citations);
+        return this.#cite(memberIn(message, "citations"));
       case "message-end":
         return this.endMessage(delta);
     }
@@ -116,22 +124,25 @@ class MessageReader extends AnswerEvents {
 
   /** A whole message. */
   takeMessage(message: JsonObject, logprobs: JsonMember): void {
-    const { content, tool_calls: calls, citations } = message;
-    const parts: readonly JsonValue[] = listOf(content);
-    const cited: readonly JsonValue[] = listOf(citations);
-    const probabilities = this.#wantsLogprobs ? readLogprobs(logprobs) : NO_LOGPROBS;
-    const first = parts.findIndex((part) => isJsonObject(part) && part.type === "text");
+    const parts = listOf(message.content);
+    const citations = listOf(message.citations);
+    const probabilities = this.#readLogprobs(logprobs);
+    const first = parts.findIndex((part) => memberIn(part, "type") === "text");
     for (const [index, part] of parts.entries()) {
-      this.#takePart(index, isJsonObject(part) ? part : {}, probabilities);
-      for (const citation of cited)
+      this.#takePart(index, part, probabilities);
+      for (const citation of citations)
         if ((readCitation(citation).content ?? first) === index) this.#cite(citation);
     }
-    if (first === -1 && cited.length > 0) this.drop("citations_dropped");
+    if (first === -1 && citations.length > 0) this.drop("citations_dropped");
     this.#addPlan(message.tool_plan);
-    for (const [index, call] of listOf(calls).entries()) {
+    for (const [index, call] of listOf(message.tool_calls).entries()) {
       this.#openCall(index, call);
       this.#closeCall(index);
     }
+  }
+
+  #readLogprobs(value: JsonMember): ReadLogprobs {
+    return this.#wantsLogprobs ? readLogprobs(value) : NO_LOGPROBS;
   }
 
   #addPlan(plan: JsonMember): void {
@@ -143,17 +154,33 @@ class MessageReader extends AnswerEvents {
   #openCall(index: number, call: JsonMember): void {
     if (!this.#accepts()) return;
     this.#text = null;
-    const failure = this.#calls.open(index, call);
-    if (failure !== null) this.fail(failure);
+    const called = memberIn(call, "function");
+    if (!isJsonObject(called)) return this.fail("malformed", "unexpected_output_item");
+    const id = textIn(call, "id");
+    const name = textIn(called, "name");
+    if (id === null || name === null || this.#calls.has(index)) return this.fail("malformed");
+    this.#calls.set(index, "");
+    this.#openCalls.add(index);
+    this.blocks.openTool(String(index), id, name);
+    this.#addArguments(index, called.arguments);
   }
 
   #addArguments(index: number, json: JsonMember): void {
     if (typeof json !== "string" || !this.#accepts()) return;
-    if (!this.#calls.add(index, json)) this.fail("malformed");
+    const pending = this.#calls.get(index);
+    if (pending === undefined) return this.fail("malformed");
+    const text = (pending ?? "") + json;
+    // Some models write `null` for a call without arguments (recorded).
+    const mayBeNull = pending !== null && "null".startsWith(text.trim());
+    this.#calls.set(index, mayBeNull ? text : null);
+    if (!mayBeNull) this.blocks.arguments(String(index), text);
   }
 
+  /** Calls usually come one after the other; otherwise the sequencer notices when each is whole. */
   #closeCall(index: number): void {
-    if (this.#accepts()) this.#calls.close(index);
+    if (!this.#accepts()) return;
+    if (this.#openCalls.has(index) && this.#openCalls.size === 1) this.blocks.close();
+    this.#openCalls.delete(index);
   }
 
   #cite(value: JsonMember): void {
@@ -166,41 +193,39 @@ class MessageReader extends AnswerEvents {
   }
 
   /** The end of the answer: why it ended, and its usage. */
-  endMessage({ finish_reason: value, error_type: type, usage: counts }: JsonObject): void {
+  endMessage(end: JsonMember): void {
     if (!this.#accepts()) return;
+    const value = memberIn(end, "finish_reason");
     const failure = finishFailure(value);
     const reason = finishReason(value);
     if (failure === null && reason !== null) this.blocks.closeAll();
     this.flush();
-    const usage = readUsage(counts);
+    const usage = readUsage(memberIn(end, "usage"));
     if (usage !== null) this.emit({ type: "usage", usage });
-    if (failure !== null) return this.fail({ ...failure, code: errorCode(type) ?? failure.code });
+    if (failure !== null) {
+      // Other types would reveal content, or help no caller.
+      const isAboutTool = memberIn(end, "error_type") === "INVALID_TOOL_GENERATION";
+      return this.fail(isAboutTool ? { ...failure, code: "tool_use_failed" } : failure);
+    }
     if (reason === null) return this.fail("truncated");
     this.finish(reason);
   }
 
-  #takePart(index: number, part: JsonObject, probabilities: ReadLogprobs): void {
-    const { type, text } = part;
-    if (type !== "text" && type !== "thinking") {
+  #takePart(index: number, part: JsonMember, probabilities: ReadLogprobs): void {
+    const type = memberIn(part, "type");
+    if (type !== "text" && type !== "thinking")
       return this.fail("malformed", "unexpected_output_item");
-    }
-    this.#addContent(
-      index,
-      part,
-      typeof text === "string" ? logprobsOf(text, probabilities) : NO_LOGPROBS,
-    );
+    this.#addContent(index, part, logprobsOf(textOf(memberIn(part, "text")), probabilities));
   }
 
-  #addContent(
-    index: number,
-    { text, thinking }: JsonObject,
-    { logprobs, joined }: ReadLogprobs,
-  ): void {
+  #addContent(index: number, part: JsonMember, { logprobs, joined }: ReadLogprobs): void {
     if (!this.#accepts()) return;
-    if (typeof thinking === "string" && thinking !== "") {
+    const thinking = textIn(part, "thinking");
+    if (thinking !== null) {
       this.#text = null;
       this.blocks.reasoning(thinking, false, String(index));
     }
+    const text = memberIn(part, "text");
     if (typeof text !== "string") return;
     this.#text = index;
     if (joined) this.drop("logprobs_coarser");
@@ -215,11 +240,6 @@ class MessageReader extends AnswerEvents {
 }
 
 const NO_LOGPROBS: ReadLogprobs = Object.freeze({ logprobs: [], joined: false });
-
-/** Our code for an `error_type` beside ERROR that helps a caller and reveals no content. */
-function errorCode(type: JsonMember): string | null {
-  return type === "INVALID_TOOL_GENERATION" ? "tool_use_failed" : null;
-}
 
 /**
  * The counts of an answer; `null` where it has none. `tokens` count the model's input and output;
@@ -251,17 +271,13 @@ interface ReadLogprobs {
  * reported for the piece.
  */
 function readLogprobs(value: JsonMember): ReadLogprobs {
-  const entries: readonly JsonValue[] = Array.isArray(value)
-    ? value
-    : isJsonObject(value)
-      ? [value]
-      : [];
+  const entries: readonly JsonMember[] = Array.isArray(value) ? value : [value];
   let joined = false;
   const logprobs = entries.flatMap((entry): readonly TokenLogprob[] => {
-    const { text, logprobs: numbers } = isJsonObject(entry) ? entry : {};
-    if (typeof text !== "string" || !Array.isArray(numbers)) return [];
+    const text = memberIn(entry, "text");
+    const numbers = listOf(memberIn(entry, "logprobs"));
     const known = numbers.filter((number) => typeof number === "number");
-    if (known.length === 0 || known.length < numbers.length) return [];
+    if (typeof text !== "string" || known.length === 0 || known.length < numbers.length) return [];
     joined ||= known.length > 1;
     return [
       {
@@ -292,69 +308,6 @@ function logprobsOf(text: string, { logprobs, joined }: ReadLogprobs): ReadLogpr
     : { logprobs: [], joined: false };
 }
 
-interface Call {
-  readonly key: string;
-  /** Arguments that may still turn out to be the literal `null`. */
-  pending: string;
-  reported: boolean;
-}
-
-/** Puts tool calls together, which the protocol numbers. */
-class CallReader {
-  readonly #blocks: BlockSequencer;
-  readonly #calls = new Map<number, Call>();
-  readonly #open = new Set<number>();
-
-  constructor(blocks: BlockSequencer) {
-    this.#blocks = blocks;
-  }
-
-  /** @returns the failure of a malformed call; `null` for a sound one. */
-  open(index: number, value: JsonMember): UpstreamFailure | null {
-    const called = isJsonObject(value) ? value.function : null;
-    if (!isJsonObject(value) || !isJsonObject(called))
-      return answerFailure("malformed", "unexpected_output_item");
-    const { id } = value;
-    const { name, arguments: json } = called;
-    if (
-      typeof id !== "string" ||
-      id === "" ||
-      typeof name !== "string" ||
-      name === "" ||
-      this.#calls.has(index)
-    ) {
-      return answerFailure("malformed");
-    }
-    this.#calls.set(index, { key: String(index), pending: "", reported: false });
-    this.#open.add(index);
-    this.#blocks.openTool(String(index), id, name);
-    if (typeof json === "string") this.add(index, json);
-    return null;
-  }
-
-  /** @returns `false` where there is no such call. */
-  add(index: number, json: string): boolean {
-    const call = this.#calls.get(index);
-    if (call === undefined) return false;
-    if (call.reported) {
-      this.#blocks.arguments(call.key, json);
-      return true;
-    }
-    call.pending += json;
-    // Some models write `null` for a call without arguments (recorded).
-    if ("null".startsWith(call.pending.trim())) return true;
-    call.reported = true;
-    this.#blocks.arguments(call.key, call.pending);
-    return true;
-  }
-
-  /** Calls usually come one after the other; otherwise the sequencer notices when each is whole. */
-  close(index: number): void {
-    if (this.#open.has(index) && this.#open.size === 1) this.#blocks.close();
-    this.#open.delete(index);
-  }
-}
-
 /**
  * Sources of one piece of text: one citation for each that has an address. Positions count code
  * points of one part's text, as canon's do (checked against recorded answers).
@@ -363,10 +316,9 @@ class CallReader {
  * is a tool's result or a document without an address, or the citation is not of the answer's text.
  */
 function readCitation(value: JsonMember) {
-  const cited = isJsonObject(value) ? value : {};
-  const { start, end, sources, type, content_index: content } = cited;
+  const { start, end, sources, type, content_index: content } = isJsonObject(value) ? value : {};
   const isText = type === undefined || type === "TEXT_CONTENT";
-  const listed: readonly JsonValue[] = isText ? listOf(sources) : [];
+  const listed = isText ? listOf(sources) : [];
   const addressed = listed.flatMap((source) => addressOf(source) ?? []);
   return {
     content: readCount(content),
@@ -382,20 +334,12 @@ function readCitation(value: JsonMember) {
 
 /** Address and title of a source: a document, or a tool's output. */
 function addressOf(source: JsonValue) {
-  if (!isJsonObject(source)) return null;
-  const cited: JsonObject | null = [source.document, source.tool_output].find(isJsonObject) ?? null;
-  const url = cited?.url;
-  const title = cited?.title;
-  if (typeof url !== "string" || url === "") return null;
-  return { url, title: typeof title === "string" && title !== "" ? title : null };
+  const cited = [memberIn(source, "document"), memberIn(source, "tool_output")].find(isJsonObject);
+  const url = textIn(cited, "url");
+  return url === null ? null : { url, title: textIn(cited, "title") };
 }
 
 /** Reads an answer with an error status as a failure (docs/protocols.md#errors-of-providers). */
 export function readCohereError(status: number, bytes: Uint8Array): UpstreamFailure {
   return refusedAnswer(status, parseAnswerBytes(bytes), null);
-}
-
-/** An error object instead of an event, or in an answer with status 200. */
-function readErrorObject(error: JsonValue): UpstreamFailure {
-  return refusedFrame(error, null);
 }

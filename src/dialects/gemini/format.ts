@@ -242,9 +242,9 @@ function formatTurns(turns: readonly Turn[], draft: Draft): void {
   const { system, rest } = draft.splitSystem(turns);
   const parts = system.flatMap(({ content }) => content.map(({ text }) => ({ text })));
   if (parts.length > 0) body.systemInstruction = { parts };
-  const calls = new OpenCalls();
+  const calls: OpenCalls = new Map();
   body.contents = groupTurns(rest).map((group) => {
-    for (const turn of group) calls.note(turn);
+    for (const { id, name } of callsOf(group)) calls.set(id, { name, position: calls.size });
     return {
       role: group[0]?.role === "assistant" ? "model" : "user",
       parts: formatGroup(group, calls, draft),
@@ -395,26 +395,9 @@ function formatInput(part: InputPart, { details, dropped }: Draft): JsonObject {
 
 /**
  * The calls that results may answer, by id: the protocol requires their names, which clients do not
- * send with results.
+ * send with results. Later answers may repeat an id; it then means the later call.
  */
-class OpenCalls {
-  /** Later answers may repeat an id; it then means the later call. */
-  readonly #calls = new Map<string, { readonly name: string; readonly position: number }>();
-
-  note(turn: Turn): void {
-    for (const { id, name } of callsOf([turn]))
-      this.#calls.set(id, { name, position: this.#calls.size });
-  }
-
-  name(id: string): string | undefined {
-    return this.#calls.get(id)?.name;
-  }
-
-  /** Order of the calls: without ids, results are distinguished by it alone. */
-  position(id: string): number {
-    return this.#calls.get(id)?.position ?? 0;
-  }
-}
+type OpenCalls = Map<string, { readonly name: string; readonly position: number }>;
 
 /** The results of tools as parts of one user turn; each must answer a call. */
 function formatResults(
@@ -422,11 +405,13 @@ function formatResults(
   calls: OpenCalls,
   draft: Draft,
 ): readonly JsonObject[] {
+  // Without ids, results are distinguished by the order of their calls alone.
+  const position = ({ callId }: ToolResult): number => calls.get(callId)?.position ?? 0;
   const ordered = draft.hasIds
     ? results
-    : results.toSorted((left, right) => calls.position(left.callId) - calls.position(right.callId));
+    : results.toSorted((left, right) => position(left) - position(right));
   return ordered.map((result) => {
-    const name = calls.name(result.callId);
+    const name = calls.get(result.callId)?.name;
     if (name === undefined)
       draft.refuseRequest(
         "unknown_tool_call",

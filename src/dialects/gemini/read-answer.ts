@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type {
   Citation,
@@ -18,6 +19,7 @@ import type { Target, Upstream } from "../dialect.ts";
 import {
   listOf,
   memberIn,
+  numberOrNull,
   ownValue,
   parseAnswerBytes,
   parseExactJsonText,
@@ -128,7 +130,7 @@ class AnswerReader extends AnswerEvents {
    */
   #count(piece: JsonObject): void {
     const usage = readUsage(piece.usageMetadata);
-    if (usage === null || (this.#usage !== null && isSame(usage, this.#usage))) return;
+    if (usage === null || isDeepStrictEqual(usage, this.#usage)) return;
     this.#usage = usage;
     this.emit({ type: "usage", usage });
   }
@@ -269,15 +271,6 @@ function isEmptyPart(part: JsonObject): boolean {
   return Object.keys(part).every((name) => name === "thoughtSignature" || name === "thought");
 }
 
-function isSame(left: TokenUsage, right: TokenUsage): boolean {
-  return (
-    left.input === right.input &&
-    left.output === right.output &&
-    left.cacheRead === right.cacheRead &&
-    left.reasoning === right.reasoning
-  );
-}
-
 /**
  * Reads `logprobsResult`: the chosen tokens, and the alternatives of each. The protocol does not
  * give a token's bytes.
@@ -287,11 +280,7 @@ function readLogprobs(result: JsonMember): readonly TokenLogprob[] {
   const alternatives = objectsOf(result.topCandidates).map((token) => objectsOf(token.candidates));
   return objectsOf(result.chosenCandidates).map((chosen, index) => ({
     ...readToken(chosen),
-    bytes: null,
-    top: (alternatives[index] ?? []).map((candidate): JsonObject => ({
-      ...readToken(candidate),
-      bytes: null,
-    })),
+    top: (alternatives[index] ?? []).map(readToken),
   }));
 }
 
@@ -299,7 +288,8 @@ function readLogprobs(result: JsonMember): readonly TokenLogprob[] {
 function readToken({ token, logProbability }: JsonObject) {
   return {
     token: textOf(token),
-    logprob: typeof logProbability === "number" ? logProbability : 0,
+    logprob: numberOrNull(logProbability) ?? 0,
+    bytes: null,
   };
 }
 

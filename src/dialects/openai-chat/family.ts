@@ -63,13 +63,8 @@ export const OPENAI_FAMILY: ProtocolFamily = {
   renderError: renderOpenAiError,
   errorSchema,
   narrowedError: (type, code) => ({ properties: { error: { properties: { type, code } } } }),
-  errorExample: ({ kind, code, message }, requestId) => ({
-    error: {
-      message: `${message} (request id ${requestId})`,
-      type: OPENAI_TYPES[kind],
-      param: null,
-      code,
-    },
+  errorExample: (error, requestId) => ({
+    error: errorMembers({ ...error, param: null }, requestId),
   }),
   ...limitHeaders(
     (measure, part) => `x-ratelimit-${part}-${measure}`,
@@ -118,7 +113,15 @@ function formatDuration(milliseconds: number): string {
  * code and decision id, an endpoint of our own its facts.
  */
 function renderOpenAiError(error: ServiceError, requestId: string): string {
-  return JSON.stringify({ error: errorObject(error, requestId) });
+  const members = { ...error.facts, ...denialMembers(error, requestId) };
+  return JSON.stringify({ error: { ...errorMembers(error, requestId), ...members } });
+}
+
+function errorMembers(
+  { message, kind, param, code }: Pick<ServiceError, "message" | "kind" | "param" | "code">,
+  requestId: string,
+) {
+  return { message: `${message} (request id ${requestId})`, type: OPENAI_TYPES[kind], param, code };
 }
 
 /**
@@ -127,17 +130,6 @@ function renderOpenAiError(error: ServiceError, requestId: string): string {
  */
 export function renderOpenAiStreamFailure(error: ServiceError, requestId: string): Uint8Array {
   return formatLastSseEvent(renderOpenAiError(error, requestId));
-}
-
-function errorObject(error: ServiceError, requestId: string): object {
-  return {
-    message: `${error.message} (request id ${requestId})`,
-    type: OPENAI_TYPES[error.kind],
-    param: error.param,
-    code: error.code,
-    ...error.facts,
-    ...denialMembers(error, requestId),
-  };
 }
 
 /** How one of OpenAI's protocols reads its request bodies. */
@@ -279,16 +271,6 @@ export function readFunction(
   };
 }
 
-const CHOICE_MEMBERS = {
-  nested: {
-    function: ["type", "function"],
-    allowed: ["type", "allowed_tools"],
-    list: ["mode", "tools"],
-  },
-  flat: { function: ["type", "name"], allowed: ["type", "mode", "tools"], list: [] },
-} as const;
-const NAME_MEMBER = ["name"];
-
 type ForcedChoice =
   | { readonly mode: "required" }
   | Exclude<ToolChoice, { readonly mode: "auto" | "none" | "required" }>;
@@ -303,12 +285,7 @@ export function readToolChoice(choice: JsonMember, isNested: boolean): ForcedCho
   if (choice === "required") return { mode: choice };
   const name = functionName(choice, isNested);
   if (name !== null) return { mode: "named", name };
-  if (!isJsonObject(choice) || choice.type !== "allowed_tools") return null;
-  const known = CHOICE_MEMBERS[isNested ? "nested" : "flat"];
-  const allowed = isNested ? choice.allowed_tools : choice;
-  if (hasUnknownMember(choice, known.allowed) || !isJsonObject(allowed)) return null;
-  const { mode, tools } = allowed;
-  if (isNested && hasUnknownMember(allowed, known.list)) return null;
+  const { mode, tools } = choiceMembers(choice, "allowed_tools", ["mode", "tools"], isNested) ?? {};
   if (!Array.isArray(tools) || (mode !== "auto" && mode !== "required")) return null;
   const names = tools.flatMap((tool: JsonValue) => functionName(tool, isNested) ?? []);
   if (names.length === 0 || names.length < tools.length) return null;
@@ -316,13 +293,21 @@ export function readToolChoice(choice: JsonMember, isNested: boolean): ForcedCho
 }
 
 function functionName(tool: JsonMember, isNested: boolean): string | null {
-  const known = CHOICE_MEMBERS[isNested ? "nested" : "flat"].function;
-  if (!isJsonObject(tool) || tool.type !== "function" || hasUnknownMember(tool, known)) return null;
-  if (!isNested) return textOrNull(tool.name);
-  const { function: named } = tool;
-  return isJsonObject(named) && !hasUnknownMember(named, NAME_MEMBER)
-    ? textOrNull(named.name)
-    : null;
+  return textOrNull(choiceMembers(tool, "function", ["name"], isNested)?.name);
+}
+
+/** The object with the known members; `null` where the choice is of another type, or has others. */
+function choiceMembers(
+  choice: JsonMember,
+  type: "function" | "allowed_tools",
+  known: readonly string[],
+  isNested: boolean,
+): JsonObject | null {
+  if (!isJsonObject(choice) || choice.type !== type) return null;
+  if (isNested && hasUnknownMember(choice, ["type", type])) return null;
+  const members = isNested ? choice[type] : choice;
+  const names = isNested ? known : ["type", ...known];
+  return isJsonObject(members) && !hasUnknownMember(members, names) ? members : null;
 }
 
 /**
@@ -424,24 +409,22 @@ function statefulMember(
   sentences: Readonly<Record<string, string>>,
 ): ServiceError | null {
   for (const name in sentences) {
-    if (!Object.hasOwn(body, name)) continue;
-    const value = body[name];
+    const value = memberIn(body, name);
     if (value == null || value === false) continue;
     if (Array.isArray(value) && value.length === 0) continue;
     return storedState(name, sentences[name] ?? "");
   }
-  const cache = body.prompt_cache_options;
-  return isJsonObject(cache) && cache.comparison_response_id != null
-    ? storedState(
+  return memberIn(body.prompt_cache_options, "comparison_response_id") == null
+    ? null
+    : storedState(
         "prompt_cache_options.comparison_response_id",
         "names an answer kept at a provider; leave it out",
-      )
-    : null;
+      );
 }
 
 /** The 400 for a part, or a member of one, that names a file kept at a provider. */
-export function storedFile(part: JsonObject, path: string): ServiceError | null {
-  if (part.file_id == null) return null;
+export function storedFile(part: JsonMember, path: string): ServiceError | null {
+  if (memberIn(part, "file_id") == null) return null;
   return storedState(`${path}.file_id`, "names a file kept at a provider; send the file itself");
 }
 

@@ -9,7 +9,15 @@ import {
 import { REASONING_EFFORTS } from "../../canon/request.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
 import { turnsOpening } from "../body-reader.ts";
-import { flagOrNull, memberIn, numberOrNull, ownValue, textOf, textOrNull } from "../json.ts";
+import {
+  flagOrNull,
+  listOf,
+  memberIn,
+  numberOrNull,
+  ownValue,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import { unknownTool, type Kinds } from "../kinds.ts";
 import {
   CONVERSATION_FIELDS,
@@ -217,10 +225,11 @@ function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject) {
 const EFFORT_MEMBER = ["effort"];
 
 function noteModalities(modalities: JsonMember, reading: RequestReading): void {
-  if (!Array.isArray(modalities)) return;
-  if (modalities.includes("audio")) reading.need("audio_output", "modalities");
-  if (modalities.includes("image")) reading.need("image_output", "modalities");
-  if (modalities.some((modality) => modality !== "text")) reading.useNative("modalities");
+  for (const modality of listOf(modalities)) {
+    if (modality === "audio" || modality === "image")
+      reading.need(`${modality}_output`, "modalities");
+    if (modality !== "text") reading.useNative("modalities");
+  }
 }
 
 export const STREAM_OPTION_MEMBERS = ["include_usage", "include_obfuscation"];
@@ -262,14 +271,10 @@ function forcesTool(choice: JsonMember): boolean {
 /** Tools and the choice among them. */
 function readTools(body: JsonObject, reading: RequestReading): ToolsRequest {
   const { tools, tool_choice: choice, parallel_tool_calls: parallel } = body;
-  const read: Tool[] = [];
-  if (Array.isArray(tools) && tools.length > 0) {
+  const read = listOf(tools).flatMap((tool, index) => {
     reading.use("conversation", "tools");
-    for (const [index, value] of tools.entries()) {
-      const tool = readTool(value, `tools[${index}]`, reading);
-      if (tool !== null) read.push(tool);
-    }
-  }
+    return readTool(tool, `tools[${index}]`, reading) ?? [];
+  });
   if (parallel === false) reading.use(singleCallFeature(tools), "parallel_tool_calls");
   return {
     tools: read,

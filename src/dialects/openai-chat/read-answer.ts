@@ -201,7 +201,7 @@ const CARRIED = {
     "reasoning",
     "reasoning_details",
   ],
-} as const satisfies Record<string, readonly string[]>;
+} as const;
 
 /**
  * Reads chat completions; the message of a whole one is a delta that holds everything. Unknown
@@ -304,18 +304,16 @@ class ChatAnswerReader extends ChoiceReader {
   }
 
   #addRefusal(refusal: JsonMember): void {
-    if (typeof refusal !== "string" || refusal === "") return;
-    this.#refused = true;
-    this.blocks.refusal(refusal);
+    const text = textOf(refusal);
+    this.#refused ||= text !== "";
+    this.blocks.refusal(text);
   }
 
   #readContent(content: JsonMember, logprobs: JsonMember): void {
-    if (typeof content === "string") {
+    if (typeof content === "string")
       this.blocks.text(content, readTokenLogprobs(memberIn(logprobs, "content")));
-    } else if (Array.isArray(content)) {
-      for (const part of content)
-        this.#readPart(isJsonObject(part) ? part : { type: "text", text: part });
-    }
+    for (const part of listOf(content))
+      this.#readPart(isJsonObject(part) ? part : { type: "text", text: part });
   }
 
   /**
@@ -353,12 +351,10 @@ const MEDIA = /image|audio|video|file/;
 
 /** Whether a chunk or completion has a member with a value that no event carries. */
 function hasOwnMember(object: JsonObject): boolean {
-  const { choices } = object;
-  if (hasUnknownMember(object, CARRIED.answer)) return true;
+  const choices = listOf(object.choices).filter(isJsonObject);
   return (
-    Array.isArray(choices) &&
-    choices.some((choice: JsonValue) => {
-      if (!isJsonObject(choice)) return false;
+    hasUnknownMember(object, CARRIED.answer) ||
+    choices.some((choice) => {
       const message = choice.delta ?? choice.message;
       return (
         hasUnknownMember(choice, CARRIED.choice) ||
@@ -387,17 +383,14 @@ const ANSWER_MEMBERS = [
   "reasoning",
   "tool_calls",
   "function_call",
-] as const;
+];
 
-/** Text of legacy completions. */
-const COMPLETION_MEMBERS = ["text"] as const;
+/** Where legacy completions have their text. */
+export const TEXT = ["text"];
 
 /** Whether a chunk's choice holds a part of the answer. */
 export function holdsAnswer(choice: JsonObject): boolean {
-  return (
-    outputCharacters(choice.delta, ANSWER_MEMBERS) + outputCharacters(choice, COMPLETION_MEMBERS) >
-    0
-  );
+  return outputCharacters(choice.delta, ANSWER_MEMBERS) + outputCharacters(choice, TEXT) > 0;
 }
 
 /**
@@ -405,10 +398,8 @@ export function holdsAnswer(choice: JsonObject): boolean {
  * (https://platform.moonshot.ai/docs/api/chat).
  */
 function usageIn({ usage, x_groq: extension, choices }: JsonObject): JsonObject | null {
-  const [choice] = listOf(choices);
-  return (
-    [usage, memberIn(extension, "usage"), memberIn(choice, "usage")].find(isJsonObject) ?? null
-  );
+  const inChoice = memberIn(listOf(choices)[0], "usage");
+  return [usage, memberIn(extension, "usage"), inChoice].find(isJsonObject) ?? null;
 }
 
 /**

@@ -17,7 +17,15 @@ import {
 } from "../../canon/json.ts";
 import { cacheMark, isPlainMark } from "../anthropic-messages/read-messages.ts";
 import { isWebUrl, readDataUrl } from "../data-url.ts";
-import { MAXIMUM_DEPTH, isDeeperThan, parseExactJsonText, textOf, textOrNull } from "../json.ts";
+import {
+  MAXIMUM_DEPTH,
+  isDeeperThan,
+  listOf,
+  memberIn,
+  parseExactJsonText,
+  textOf,
+  textOrNull,
+} from "../json.ts";
 import type { TypeNeeds } from "../kinds.ts";
 import type { RequestReading } from "../request-reading.ts";
 import {
@@ -79,8 +87,7 @@ function isPlainPrompt(message: JsonMember): boolean {
   if (!isJsonObject(message) || message.role !== "user") return false;
   const content = message.content;
   return (
-    !Array.isArray(content) ||
-    (content.length === 1 && isJsonObject(content[0]) && content[0].type === "text")
+    !Array.isArray(content) || (content.length === 1 && memberIn(content[0], "type") === "text")
   );
 }
 
@@ -105,12 +112,12 @@ const MESSAGE_MEMBERS = {
     "reasoning_details",
   ],
   tool: ["role", "content", "name", "tool_call_id"],
-} as const satisfies Record<string, readonly string[]>;
+} as const;
 
 /** `null` for the legacy role `function`, which only this protocol has. */
 function readTurn(message: JsonObject, path: string, reading: RequestReading): Turn | null {
   const { name } = message;
-  const role = textOrNull(message.role) ?? "";
+  const role = textOf(message.role);
   switch (role) {
     case "system":
     case "developer":
@@ -149,7 +156,7 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
   const content = readContent(message, isResultPart, path, reading);
   const file = content.findIndex((part) => part.kind !== "text");
   if (file !== -1) reading.use("tool_result_files", `${path}.content[${file}]`);
-  return { callId: textOrNull(callId) ?? "", content, isError: null, cache: null };
+  return { callId: textOf(callId), content, isError: null, cache: null };
 }
 
 /**
@@ -211,21 +218,19 @@ function readAssistant(
   noteReasoningHistory(message, path, reading);
   const { parts: reasoning, isWhole } = readReasoningHistory(message);
   if (!isWhole) reading.dropped.add("unsigned_reasoning_dropped");
-  if (Array.isArray(details) && details.some(isNamed)) reading.dropped.add("item_id_dropped");
-  if (Array.isArray(annotations) && annotations.length > 0)
-    reading.dropped.add("citations_dropped");
+  if (listOf(details).some(isNamed)) reading.dropped.add("item_id_dropped");
+  if (listOf(annotations).length > 0) reading.dropped.add("citations_dropped");
   // Clients send back answers that only call tools with empty text.
   const answer = content === "" ? [] : readContent(message, isAnswerPart, path, reading);
-  const refused: RefusalPart[] =
-    typeof refusal === "string" && refusal !== "" ? [{ kind: "refusal", text: refusal }] : [];
+  const text = textOf(refusal);
+  const refused: RefusalPart[] = text === "" ? [] : [{ kind: "refusal", text }];
   return [...reasoning, ...answer, ...refused, ...calls];
 }
 
 function isNamed(detail: JsonValue): boolean {
-  if (!isJsonObject(detail)) return false;
-  const { index, id } = detail;
+  const id = memberIn(detail, "id");
   // The router's own names separate pieces; other names have no meaning here.
-  return index != null || (id != null && !isPieceName(id));
+  return memberIn(detail, "index") != null || (id != null && !isPieceName(id));
 }
 
 /** `cache_control` is the messages protocol's: OpenRouter and LiteLLM take it in this one too. */
@@ -298,10 +303,7 @@ function marked<Part extends ImagePart | FilePart>(
 
 function noteStoredFile(part: JsonObject, path: string, reading: RequestReading): void {
   let stored = storedFile(part, path);
-  for (const name of CARRIERS) {
-    const carrier = part[name];
-    if (isJsonObject(carrier)) stored ??= storedFile(carrier, `${path}.${name}`);
-  }
+  for (const name of CARRIERS) stored ??= storedFile(part[name], `${path}.${name}`);
   if (stored !== null) reading.refuseRequest(stored);
 }
 
@@ -349,13 +351,12 @@ function readCalls(
   reading: RequestReading,
 ): readonly ToolCallPart[] {
   if (calls == null) return [];
-  const parts: ToolCallPart[] = [];
-  for (const [index, call] of (Array.isArray(calls) ? calls : [calls]).entries()) {
+  const list: readonly JsonValue[] = Array.isArray(calls) ? calls : [calls];
+  return list.flatMap((call, index) => {
     const part = readCall(call, `${path}[${index}]`, reading);
     if (part === null) reading.useNative(`${path}[${index}]`);
-    else parts.push(part);
-  }
-  return parts;
+    return part ?? [];
+  });
 }
 
 /** Answers number their tool calls and clients send them back so. */
@@ -374,9 +375,9 @@ function readCall(call: JsonValue, path: string, reading: RequestReading): ToolC
   reading.called(textOf(id));
   return {
     kind: "tool_call",
-    id: textOrNull(id) ?? "",
-    name: textOrNull(called.name) ?? "",
-    arguments: readArguments(textOrNull(called.arguments) ?? "", `${member}.arguments`, reading),
+    id: textOf(id),
+    name: textOf(called.name),
+    arguments: readArguments(textOf(called.arguments), `${member}.arguments`, reading),
     cache: null,
   };
 }

@@ -24,6 +24,7 @@ import {
 } from "../json.ts";
 import {
   MISSING_FINISH_REASON,
+  TEXT,
   choiceFailure,
   failureIn,
   holdsAnswer,
@@ -111,13 +112,10 @@ const OUTPUT_MEMBERS = [
  * Members with sound or pictures in base64. They are output, but their length is unrelated to
  * tokens.
  */
-const MEDIA = ["audio", "images"] as const;
+const MEDIA = ["audio", "images"];
 
 /** Members of a delta with reasoning. Providers that send several of them repeat the same text. */
 const REASONING = ["reasoning_content", "reasoning", "reasoning_details"];
-
-/** Where legacy completions have their text. */
-const COMPLETION = ["text"] as const;
 
 /**
  * State of a choice's end. `null` is the protocol's value for an unfinished answer. A recorded
@@ -241,7 +239,7 @@ export class RelayedChatStream extends RelayedStream {
     for (const choice of listOf(choices)) {
       if (!isJsonObject(choice)) continue;
       const { delta, message } = choice;
-      this.outputCharacters += charactersOf(delta) + outputCharacters(choice, COMPLETION);
+      this.outputCharacters += charactersOf(delta) + outputCharacters(choice, TEXT);
       // Some providers send the message so far, beside the delta or alone.
       this.hasOutput ||=
         this.outputCharacters > 0 ||
