@@ -6,9 +6,9 @@ import type {
   Turn,
 } from "../../canon/generate/generate-request.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
-import { urlOf } from "../data-url.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
+import { printCall, printImage } from "../openai-chat/format.ts";
 import { RequestDraft, allowedTools, isForced } from "../request-draft.ts";
 
 /** Prints a request in Cohere's second chat protocol (docs/protocols.md#cohere-chat). */
@@ -180,8 +180,7 @@ function formatInput(parts: readonly InputPart[], draft: RequestDraft): readonly
       draft.refuseFeature(part.kind === "file" ? "files" : "audio");
       return [];
     }
-    const { source, detail } = part;
-    return [{ type: "image_url", image_url: { url: urlOf(source), detail: detail ?? undefined } }];
+    return [printImage(part)];
   });
 }
 
@@ -194,8 +193,7 @@ function formatAssistant(parts: readonly AssistantPart[], draft: RequestDraft): 
   const calls: JsonObject[] = [];
   for (const part of parts) {
     if (part.kind === "tool_call") {
-      const { id, name, arguments: json } = part;
-      calls.push({ id, type: "function", function: { name, arguments: json } });
+      calls.push(printCall(part));
       continue;
     }
     if (calls.length > 0) draft.dropped.add("parts_reordered");

@@ -408,11 +408,8 @@ function safeCode(error: JsonMember): string | null {
 
 /** `google.rpc.BadRequest`: the first member that is not as it should be. */
 function violated(details: readonly JsonObject[]): { readonly param: string } | null {
-  for (const { fieldViolations } of details) {
-    const [first] = objectsOf(fieldViolations);
-    if (first !== undefined) return namedMember(first.field);
-  }
-  return null;
+  const [first] = details.flatMap(({ fieldViolations }) => objectsOf(fieldViolations));
+  return namedMember(first?.field);
 }
 
 /** Longest accepted wait, seconds. */

@@ -171,18 +171,13 @@ function argumentsOf(called: JsonValue): string {
  * text, are no part of the answer.
  */
 export function readCitations(annotations: JsonMember): readonly Citation[] {
-  if (!Array.isArray(annotations)) return [];
-  return annotations.flatMap((annotation) => {
-    const cited = isJsonObject(annotation) ? annotation.url_citation : null;
-    return isJsonObject(cited)
-      ? {
-          url: textOrNull(cited.url),
-          title: textOrNull(cited.title),
-          start: readCount(cited.start_index),
-          end: readCount(cited.end_index),
-        }
-      : [];
-  });
+  const cited = listOf(annotations).map((annotation) => memberIn(annotation, "url_citation"));
+  return cited.filter(isJsonObject).map((citation) => ({
+    url: textOrNull(citation.url),
+    title: textOrNull(citation.title),
+    start: readCount(citation.start_index),
+    end: readCount(citation.end_index),
+  }));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonMember, JsonObject, JsonValue } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import {
@@ -250,14 +251,11 @@ function embedCall(request: EmbedRequest, target: Target): UnaryCall | ServiceEr
   const { dialect } = target.endpoint;
   const refusal = dialect === OWN_DIALECT ? null : refuseExtras(request.extras);
   if (refusal !== null) return refusal;
-  const call = callTo(upstreamFor("embed", dialect), forModel(request, target), target);
-  if ("code" in call) return call;
-  const wanted = request.encoding ?? "float";
-  return {
-    ...call,
-    simulated: simulatedLength(target),
-    read: (bytes) => inEncoding(call.read(bytes), wanted),
-  };
+  const upstream = upstreamFor("embed", dialect);
+  const parseAnswer: typeof upstream.parseAnswer = (...options) =>
+    inEncoding(upstream.parseAnswer(...options), request.encoding ?? "float");
+  const call = callTo({ ...upstream, parseAnswer }, forModel(request, target), target);
+  return "code" in call ? call : { ...call, simulated: simulatedLength(target) };
 }
 
 /** The length of the model's vectors, for the simulated upstream (docs/mock.md). */
@@ -274,10 +272,10 @@ function forModel(request: EmbedRequest, { model }: Target): EmbedRequest {
 }
 
 function inEncoding(
-  answer: ReturnType<UnaryCall["read"]>,
+  answer: EmbedResult | UpstreamFailure,
   wanted: VectorEncoding,
-): ReturnType<UnaryCall["read"]> {
-  if ("kind" in answer || answer.operation !== "embed") return answer;
+): EmbedResult | UpstreamFailure {
+  if ("kind" in answer) return answer;
   if (answer.vectors.every(({ encoding }) => encoding === wanted)) return answer;
   const write = wanted === "float" ? asFloatText : asBase64Text;
   const vectors: Vector[] = [];

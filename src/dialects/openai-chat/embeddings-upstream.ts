@@ -17,6 +17,7 @@ import {
   readObject,
   textsOf,
   vectorFromBase64,
+  type Base64Kind,
   type OrderedItems,
 } from "../unary/vectors.ts";
 
@@ -50,9 +51,7 @@ export const openAiEmbedder: NonNullable<Dialect["embed"]> = {
     };
   },
   parseAnswer: (bytes, request, target) => {
-    const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
-      typeof value === "string" ? fromBase64(value, target) : vectorAt(value),
-    );
+    const list = readOpenAiList(bytes, request, target, base64Kind(target));
     if ("kind" in list) return list;
     const { body, vectors } = list;
     return {
@@ -87,10 +86,10 @@ function encodingToSend(
 }
 
 /** Some providers always answer in base64, others in numbers even where base64 was requested. */
-function fromBase64(text: string, { provider: { flags } }: Target): Vector | AnswerFault {
+function base64Kind({ provider: { flags } }: Target): Base64Kind | null {
   // Numbers of double precision in base64 could be read as twice as many others.
-  if (flags.includes("float_vectors")) return "vector_malformed";
-  return vectorFromBase64(text, flags.includes("int8_vectors") ? "int8" : "float32");
+  if (flags.includes("float_vectors")) return null;
+  return flags.includes("int8_vectors") ? "int8" : "float32";
 }
 
 /**
@@ -128,13 +127,13 @@ interface OpenAiList extends OrderedItems {
 /**
  * Reads an answer `{data: [{index, embedding}]}`.
  *
- * @param read makes a vector of an `embedding`.
+ * @param kind of vectors in base64; `null`: they are refused.
  */
 export function readOpenAiList(
   bytes: AnswerBytes,
   request: EmbedRequest,
   target: Target,
-  read: (value: JsonMember, vectorAt: CutAnswer["vectorAt"]) => Vector | AnswerFault,
+  kind: Base64Kind | null,
 ): OpenAiList | UpstreamFailure {
   const answer = readObject(bytes);
   if (answer === null) return faultyAnswer("not_json");
@@ -146,7 +145,9 @@ export function readOpenAiList(
   const ordered = orderedByIndex(data, request.inputs.length);
   if (typeof ordered === "string") return faultyAnswer(ordered);
   const entries = ordered.items.map((item) => item.embedding);
-  const vectors = checkedVectors(entries, (value) => read(value, vectorAt), request, target);
+  const read = (value: JsonMember): Vector | AnswerFault =>
+    typeof value === "string" && kind !== null ? vectorFromBase64(value, kind) : vectorAt(value);
+  const vectors = checkedVectors(entries, read, request, target);
   return typeof vectors === "string"
     ? faultyAnswer(vectors)
     : { ...ordered, body, skeleton, vectors };

@@ -3,14 +3,14 @@ import type {
   AssistantPart,
   AssistantTurn,
   DataSource,
-  FilePart,
   GenerateRequest,
+  ImagePart,
   InputPart,
   OutputFormat,
-  ReasoningPart,
   ReasoningRequest,
   RefusalPart,
   TextPart,
+  ToolCallPart,
   ToolChoice,
   ToolResult,
   Turn,
@@ -27,7 +27,7 @@ import { reasoningDetails } from "./reasoning.ts";
 import { effortOfBudget } from "../reasoning-effort.ts";
 import type { Members } from "../json.ts";
 import { BodyEdit } from "../relay.ts";
-import { RequestDraft } from "../request-draft.ts";
+import { RequestDraft, membersWithValue } from "../request-draft.ts";
 
 /** Formats a canonical request for providers of this protocol. */
 export const formatChat: Upstream["format"] = (request, target) => {
@@ -36,9 +36,10 @@ export const formatChat: Upstream["format"] = (request, target) => {
   if (request.purpose === "count") refuseSetting("token counting", draft);
   if (request.topK !== null) refuseSetting("top_k", draft);
   const { flags } = target.provider;
-  const formatter = new TurnFormatter(target, draft);
   body.model = target.endpoint.upstreamModel;
-  body.messages = request.turns.flatMap((turn) => formatter.messages(turn));
+  body.messages = request.turns.flatMap((turn) =>
+    formatTurn(turn, target.model.signatureFamily, draft),
+  );
   writeTools(body, request);
   writeSettings(body, request, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
@@ -122,15 +123,10 @@ function writeTools(
   { tools, toolChoice, parallelToolCalls }: GenerateRequest,
 ): void {
   if (tools.length === 0) return;
-  body.tools = tools.map(({ name, description, parameters, strict }) => {
-    const members = {
-      name,
-      description: description ?? undefined,
-      parameters: parameters ?? undefined,
-      strict: strict ?? undefined,
-    };
-    return { type: "function", function: members };
-  });
+  body.tools = tools.map(({ name, description, parameters, strict }) => ({
+    type: "function",
+    function: membersWithValue({ name, description, parameters, strict }),
+  }));
   if (toolChoice !== null) body.tool_choice = formatChoice(toolChoice, true);
   if (parallelToolCalls !== null) body.parallel_tool_calls = parallelToolCalls;
 }
@@ -156,14 +152,9 @@ function formatSchema(format: OutputFormat, dropped: Set<DroppedField>): JsonObj
 export function schemaMembers(
   { name, description, schema, strict }: Extract<OutputFormat, { readonly kind: "json_schema" }>,
   dropped: Set<DroppedField>,
-): JsonObject {
+): JsonObject | undefined {
   if (name === null) dropped.add("schema_name_made");
-  return {
-    name: name ?? "response",
-    description: description ?? undefined,
-    schema,
-    strict: strict ?? undefined,
-  };
+  return membersWithValue({ name: name ?? "response", description, schema, strict });
 }
 
 function writeReasoning(
@@ -218,131 +209,106 @@ export function fileMembers(
   return { filename, file_data: printDataUrl(mediaType, data) };
 }
 
-/** Formats turns as messages. */
-class TurnFormatter {
-  readonly #draft: RequestDraft;
-  readonly #dropped: Set<DroppedField>;
-  readonly #family: string | null;
-
-  constructor({ model }: Target, draft: RequestDraft) {
-    this.#draft = draft;
-    this.#dropped = draft.dropped;
-    this.#family = model.signatureFamily;
+function formatTurn(turn: Turn, family: string | null, draft: RequestDraft): readonly JsonObject[] {
+  switch (turn.role) {
+    case "system":
+      return [{ role: turn.authority, content: formatInputs(turn.content, draft) }];
+    case "user":
+      return [{ role: "user", ...named(turn.name), content: formatInputs(turn.content, draft) }];
+    case "assistant":
+      return [formatAssistant(turn, family, draft)];
+    case "tool":
+      return turn.results.map((result) => formatResult(result, draft));
   }
+}
 
-  messages(turn: Turn): readonly JsonObject[] {
-    switch (turn.role) {
-      case "system":
-        return [{ role: turn.authority, content: this.#inputs(turn.content) }];
-      case "user":
-        return [{ role: "user", ...named(turn.name), content: this.#inputs(turn.content) }];
-      case "assistant":
-        return [this.#assistant(turn)];
-      case "tool":
-        return turn.results.map((result) => this.#result(result));
-    }
-  }
+function formatInputs(parts: readonly InputPart[], draft: RequestDraft): JsonValue {
+  const [first] = parts;
+  if (first === undefined) return "";
+  if (parts.length === 1 && first.kind === "text") return first.text;
+  return parts.map((part) => formatInput(part, draft));
+}
 
-  #inputs(parts: readonly InputPart[]): JsonValue {
-    const [first] = parts;
-    if (first === undefined) return "";
-    if (parts.length === 1 && first.kind === "text") return first.text;
-    return parts.map((part) => this.#input(part));
-  }
-
-  #input(part: InputPart): JsonObject {
-    switch (part.kind) {
-      case "text":
-        return { type: "text", text: part.text };
-      case "image":
-        return {
-          type: "image_url",
-          image_url: { url: urlOf(part.source), detail: part.detail ?? undefined },
-        };
-      case "file":
-        return { type: "file", file: this.#file(part) };
-      case "audio":
-        return { type: "input_audio", input_audio: { data: part.data, format: part.format } };
-    }
-  }
-
-  #file({ source, name }: FilePart): JsonObject {
-    if (source.kind === "url") {
-      refuseSetting("files by URL", this.#draft);
+function formatInput(part: InputPart, draft: RequestDraft): JsonObject {
+  switch (part.kind) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image":
+      return printImage(part);
+    case "audio":
+      return { type: "input_audio", input_audio: { data: part.data, format: part.format } };
+    case "file":
+      if (part.source.kind === "base64")
+        return { type: "file", file: fileMembers(part.source, part.name, draft.dropped) };
+      refuseSetting("files by URL", draft);
       return {};
+  }
+}
+
+/** An image in this protocol, and in Cohere's. */
+export function printImage({ source, detail }: ImagePart): JsonObject {
+  return { type: "image_url", image_url: { url: urlOf(source), detail: detail ?? undefined } };
+}
+
+/** A call in this protocol, and in Cohere's. */
+export function printCall({ id, name, arguments: json }: Omit<ToolCallPart, "cache">): JsonObject {
+  return { id, type: "function", function: { name, arguments: json } };
+}
+
+/** @param family that can verify the model's reasoning; few providers accept other reasoning. */
+function formatAssistant(
+  { name, content }: AssistantTurn,
+  family: string | null,
+  { dropped }: RequestDraft,
+): JsonObject {
+  const details: JsonObject[] = [];
+  let unsigned = "";
+  const texts: (TextPart | RefusalPart)[] = [];
+  const calls: JsonObject[] = [];
+  const callSignatures: string[] = [];
+  let extra: JsonObject = {};
+  let rank = 0;
+  for (const part of content) {
+    if (part.kind === "reasoning" && (part.signature === null || part.family !== family)) {
+      if (part.signature === null) unsigned += part.text;
+      else dropped.add("unsigned_reasoning_dropped");
+      continue;
     }
-    return fileMembers(source, name, this.#dropped);
+    const marked = part.kind === "reasoning" ? readMarked(part.signature ?? "") : NOT_MARKED;
+    if (marked.part === "call") callSignatures.push(marked.signature);
+    else if (marked.part === "text" || marked.part === "empty")
+      extra = signedExtra(marked.signature);
+    if (marked.part !== null && marked.part !== "thought") continue;
+    // A message has one member for each kind, in this order.
+    if (RANKS[part.kind] < rank) dropped.add("parts_reordered");
+    rank = Math.max(rank, RANKS[part.kind]);
+    if (part.kind === "reasoning") details.push(...reasoningDetails(part, part.signature, null));
+    else if (part.kind === "tool_call")
+      calls.push({ ...printCall(part), ...signedExtra(callSignatures.shift()) });
+    else texts.push(part);
   }
+  return {
+    role: "assistant",
+    ...named(name),
+    ...formatTexts(texts, calls.length > 0),
+    reasoning_content: unsigned || undefined,
+    reasoning_details: details.length === 0 ? undefined : details,
+    tool_calls: calls.length === 0 ? undefined : calls,
+    ...extra,
+  };
+}
 
-  #assistant({ name, content }: AssistantTurn): JsonObject {
-    const reasoning: ReasoningPart[] = [];
-    let unsigned = "";
-    const texts: (TextPart | RefusalPart)[] = [];
-    const calls: JsonObject[] = [];
-    const callSignatures: string[] = [];
-    let extra: JsonObject = {};
-    let rank = 0;
-    for (const part of content) {
-      if (part.kind === "reasoning" && !this.#isReadable(part)) {
-        if (part.signature === null) unsigned += part.text;
-        else this.#dropped.add("unsigned_reasoning_dropped");
-        continue;
-      }
-      const marked = part.kind === "reasoning" ? readMarked(part.signature ?? "") : NOT_MARKED;
-      if (marked.part === "call") callSignatures.push(marked.signature);
-      else if (marked.part === "text" || marked.part === "empty")
-        extra = signedExtra(marked.signature);
-      if (marked.part !== null && marked.part !== "thought") continue;
-      // A message has one member for each kind, in this order.
-      if (RANKS[part.kind] < rank) this.#dropped.add("parts_reordered");
-      rank = Math.max(rank, RANKS[part.kind]);
-      if (part.kind === "reasoning") reasoning.push(part);
-      else if (part.kind === "tool_call")
-        calls.push({
-          id: part.id,
-          type: "function",
-          function: { name: part.name, arguments: part.arguments },
-          ...signedExtra(callSignatures.shift()),
-        });
-      else texts.push(part);
-    }
-    const details = reasoning.flatMap((part) => reasoningDetails(part, part.signature, null));
-    return {
-      role: "assistant",
-      ...named(name),
-      ...this.#content(texts, calls.length > 0),
-      reasoning_content: unsigned === "" ? undefined : unsigned,
-      reasoning_details: details.length === 0 ? undefined : details,
-      tool_calls: calls.length === 0 ? undefined : calls,
-      ...extra,
-    };
-  }
+function formatTexts(parts: readonly (TextPart | RefusalPart)[], hasCalls: boolean): JsonObject {
+  const [first] = parts;
+  if (first === undefined) return { content: hasCalls ? null : "" };
+  if (parts.length > 1)
+    return { content: parts.map(({ kind, text }) => ({ type: kind, [kind]: text })) };
+  return first.kind === "text" ? { content: first.text } : { content: null, refusal: first.text };
+}
 
-  /** Whether the model can verify the reasoning; few providers accept other reasoning. */
-  #isReadable({ signature, family }: ReasoningPart): boolean {
-    return signature !== null && family === this.#family;
-  }
-
-  #content(parts: readonly (TextPart | RefusalPart)[], calls: boolean): JsonObject {
-    const [first] = parts;
-    if (first === undefined) return { content: calls ? null : "" };
-    if (parts.length === 1) {
-      return first.kind === "text"
-        ? { content: first.text }
-        : { content: null, refusal: first.text };
-    }
-    const content = parts.map((part) =>
-      part.kind === "text"
-        ? { type: "text", text: part.text }
-        : { type: "refusal", refusal: part.text },
-    );
-    return { content };
-  }
-
-  #result({ callId, content, isError }: ToolResult): JsonObject {
-    if (isError === true) this.#dropped.add("tool_error_flag_dropped");
-    return { role: "tool", tool_call_id: callId, content: this.#inputs(content) };
-  }
+function formatResult({ callId, content, isError }: ToolResult, draft: RequestDraft): JsonObject {
+  if (isError === true) draft.dropped.add("tool_error_flag_dropped");
+  return { role: "tool", tool_call_id: callId, content: formatInputs(content, draft) };
 }
 
 const NOT_MARKED = readMarked("");

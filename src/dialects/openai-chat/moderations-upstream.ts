@@ -146,11 +146,10 @@ function readVerdicts(
   mapping: Target["model"]["moderationCategories"],
 ): readonly ReadVerdict[] | AnswerFault {
   if (!Array.isArray(results)) return "missing_results";
-  const items: readonly JsonValue[] = results;
-  if (items.length !== verdictsOf(input)) return "result_count";
+  if (results.length !== verdictsOf(input)) return "result_count";
   const withImages = input.kind === "parts" && input.parts.some(({ type }) => type === "image");
   const verdicts: ReadVerdict[] = [];
-  for (const item of items) {
+  for (const item of listOf(results)) {
     const result = isJsonObject(item) ? item : {};
     const read =
       mapping === null ? readOwnVerdict(result, withImages) : readMappedVerdict(result, mapping);

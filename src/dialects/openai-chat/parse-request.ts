@@ -217,12 +217,10 @@ function readReasoning(body: JsonObject, reading: RequestReading): GenerateReque
 
 /** OpenRouter's libraries send `reasoning: {effort}`; other members of it are vendors' own. */
 function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject) {
-  return own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, EFFORT_MEMBER)
+  return own == null && isJsonObject(reasoning) && !hasUnknownMember(reasoning, ["effort"])
     ? { effort: textOrNull(reasoning.effort), path: "reasoning.effort" }
     : { effort: textOrNull(own), path: "reasoning_effort" };
 }
-
-const EFFORT_MEMBER = ["effort"];
 
 function noteModalities(modalities: JsonMember, reading: RequestReading): void {
   for (const modality of listOf(modalities)) {
@@ -241,9 +239,6 @@ function noteStreamOptions(options: JsonMember, reading: RequestReading): void {
   if (options.include_obfuscation === true) reading.dropped.add("hint_dropped");
 }
 
-const FORMAT_MEMBERS = ["type", "json_schema"];
-const SCHEMA_MEMBERS = ["name", "description", "schema", "strict"];
-
 function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest["format"] {
   const { response_format: format, tool_choice: choice } = body;
   if (!isJsonObject(format)) return null;
@@ -252,10 +247,14 @@ function readFormat(body: JsonObject, reading: RequestReading): GenerateRequest[
   const isObject = type === "json_object";
   if (isObject || type === "json_schema")
     noteFormat(type, path, body.tools, forcesTool(choice), reading);
-  const isKnown = reading.useUnknown(format, FORMAT_MEMBERS, path);
+  const isKnown = reading.useUnknown(format, ["type", "json_schema"], path);
   if (isKnown && type === "json_schema" && isJsonObject(definition)) {
     const { schema } = definition;
-    const isPlain = reading.useUnknown(definition, SCHEMA_MEMBERS, `${path}.json_schema`);
+    const isPlain = reading.useUnknown(
+      definition,
+      ["name", "description", "schema", "strict"],
+      `${path}.json_schema`,
+    );
     if (isPlain && isJsonObject(schema)) return schemaFormat(definition, schema);
   }
   if (!isKnown || (type !== "text" && !isObject) || definition != null) reading.useNative(path);
@@ -301,9 +300,6 @@ function readChoice(
   return readForcedChoice(choice, all, tools, true, reading);
 }
 
-const OFFERED_TOOL_MEMBERS = ["type", "function", "cache_control"];
-const FUNCTION_MEMBERS = ["name", "description", "parameters", "strict"];
-
 /** `null` for a tool that is no function. An unknown type cannot be approved, so it is refused. */
 function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool | null {
   const definition = memberIn(tool, "function");
@@ -319,9 +315,13 @@ function readTool(tool: JsonValue, path: string, reading: RequestReading): Tool 
     reading.useNative(`${path}.type`);
     return null;
   }
-  reading.useUnknown(tool, OFFERED_TOOL_MEMBERS, path);
+  reading.useUnknown(tool, ["type", "function", "cache_control"], path);
   if (!isPlainMark(tool.cache_control)) reading.useNative(`${path}.cache_control`);
-  reading.useUnknown(definition, FUNCTION_MEMBERS, `${path}.function`);
+  reading.useUnknown(
+    definition,
+    ["name", "description", "parameters", "strict"],
+    `${path}.function`,
+  );
   return readFunction(definition, `${path}.function`, cacheMark(tool), reading);
 }
 

@@ -307,12 +307,8 @@ function noteStoredFile(part: JsonObject, path: string, reading: RequestReading)
   if (stored !== null) reading.refuseRequest(stored);
 }
 
-const IMAGE_MEMBERS = ["url", "detail"];
-const AUDIO_MEMBERS = ["data", "format"];
-const FILE_MEMBERS = ["file_data", "filename"];
-
 function readImage(image: JsonMember, path: string, reading: RequestReading): ImagePart | null {
-  if (!isJsonObject(image) || !reading.useUnknown(image, IMAGE_MEMBERS, path)) return null;
+  if (!isJsonObject(image) || !reading.useUnknown(image, ["url", "detail"], path)) return null;
   const { url, detail = null } = image;
   if (typeof url !== "string") return null;
   if (detail !== null && detail !== "auto" && detail !== "low" && detail !== "high") return null;
@@ -326,7 +322,7 @@ function readImage(image: JsonMember, path: string, reading: RequestReading): Im
 }
 
 function readAudio(audio: JsonMember, path: string, reading: RequestReading): AudioPart | null {
-  if (!isJsonObject(audio) || !reading.useUnknown(audio, AUDIO_MEMBERS, path)) return null;
+  if (!isJsonObject(audio) || !reading.useUnknown(audio, ["data", "format"], path)) return null;
   const { data, format } = audio;
   return typeof data === "string" && typeof format === "string"
     ? { kind: "audio", format, data }
@@ -334,7 +330,8 @@ function readAudio(audio: JsonMember, path: string, reading: RequestReading): Au
 }
 
 function readFile(file: JsonMember, path: string, reading: RequestReading): FilePart | null {
-  if (!isJsonObject(file) || !reading.useUnknown(file, FILE_MEMBERS, path)) return null;
+  if (!isJsonObject(file) || !reading.useUnknown(file, ["file_data", "filename"], path))
+    return null;
   const { file_data: data, filename } = file;
   const source = typeof data === "string" ? readDataUrl(data) : null;
   if (source === null) return null;
@@ -359,18 +356,16 @@ function readCalls(
   });
 }
 
-/** Answers number their tool calls and clients send them back so. */
-const TOOL_CALL_MEMBERS = ["id", "type", "function", "index"];
-const CALLED_FUNCTION_MEMBERS = ["name", "arguments"];
-
 /** `null` where it is no function call, or has members that canon cannot hold. */
 function readCall(call: JsonValue, path: string, reading: RequestReading): ToolCallPart | null {
   if (!isJsonObject(call) || (call.type ?? "function") !== "function") return null;
   const { function: called, id, index } = call;
-  const isKnown = reading.useUnknown(call, TOOL_CALL_MEMBERS, path, "assistant");
+  // Answers number their tool calls, and clients send the index back.
+  const known = ["id", "type", "function", "index"];
+  const isKnown = reading.useUnknown(call, known, path, "assistant");
   if (!isKnown || !isJsonObject(called)) return null;
   const member = `${path}.function`;
-  if (!reading.useUnknown(called, CALLED_FUNCTION_MEMBERS, member, "assistant")) return null;
+  if (!reading.useUnknown(called, ["name", "arguments"], member, "assistant")) return null;
   if (index != null) reading.dropped.add("item_id_dropped");
   reading.called(textOf(id));
   return {

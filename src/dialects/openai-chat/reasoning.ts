@@ -158,7 +158,7 @@ export function isPieceName(value: JsonMember): boolean {
 /** An item of `reasoning_details`, unchecked; `null` where its type is unknown. */
 export function readDetail(detail: JsonValue) {
   if (!isJsonObject(detail)) return null;
-  const { type } = detail;
+  const type = textOf(detail.type);
   switch (type) {
     case "reasoning.text": {
       const { text, signature } = detail;

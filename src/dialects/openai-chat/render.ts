@@ -16,6 +16,7 @@ import { mergeUsage } from "../json.ts";
 import { DONE, formatSseEvent } from "../sse.ts";
 import { TextCounter } from "./answer-parts.ts";
 import { codePoints, renderOpenAiStreamFailure } from "./family.ts";
+import { printCall } from "./format.ts";
 import { pieceName, reasoningDetails } from "./reasoning.ts";
 
 /** A whole answer as one completion with one choice. */
@@ -152,9 +153,8 @@ export class ChatStreamRenderer implements EventRenderer {
     this.#reasoning = "";
     if (block.kind !== "tool_call") return [];
     this.#calls += 1;
-    const { id, name } = block;
-    const call = { index: this.#calls, id, type: "function", function: { name, arguments: "" } };
-    return [this.#delta({ tool_calls: [call] })];
+    const call = printCall({ ...block, arguments: "" });
+    return [this.#delta({ tool_calls: [{ index: this.#calls, ...call }] })];
   }
 
   #signed(signature: string): Uint8Array {
@@ -251,10 +251,8 @@ function printMessage({ blocks }: Answer, dropped: Set<DroppedField>) {
         pieces += 1;
         break;
       }
-      case "tool_call": {
-        const { id, name, arguments: json } = block;
-        calls.push({ id, type: "function", function: { name, arguments: json } });
-      }
+      case "tool_call":
+        calls.push(printCall(block));
     }
   }
   const message = {

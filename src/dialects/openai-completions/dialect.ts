@@ -321,8 +321,8 @@ function unsupportedSetting(request: GenerateRequest, prompt: string | null): st
 
 /** The texts of the parts, joined; `null` where a part is not text. */
 function promptOf({ content }: UserTurn): string | null {
-  const texts = content.flatMap((part) => (part.kind === "text" ? [part.text] : []));
-  return texts.length < content.length ? null : texts.join("");
+  const texts = content.map((part) => (part.kind === "text" ? part.text : null));
+  return texts.includes(null) ? null : texts.join("");
 }
 
 /**

@@ -156,7 +156,7 @@ function notSupported(message: string, param: string): ServiceError {
 }
 
 /** Encoding of a vector in base64: little-endian single-precision numbers, or signed bytes. */
-type Base64Kind = "float32" | "int8";
+export type Base64Kind = "float32" | "int8";
 
 /**
  * A vector that came in base64. One of signed bytes is written as numbers at once, because no
@@ -213,13 +213,10 @@ export function asBase64Text(vector: Vector): Vector | AnswerFault {
 const FLOAT_BYTES = 4;
 const NEGATIVE_ZERO = JSON.rawJSON("-0.0");
 
-/** Infinities and NaN have all of these bits, finite numbers never. */
-const EXPONENT = 0x7f80_0000;
-
 function areFinite(bytes: Uint8Array<ArrayBuffer>): boolean {
   const view = viewOf(bytes);
   for (let offset = 0; offset < bytes.length; offset += FLOAT_BYTES) {
-    if ((view.getUint32(offset, true) & EXPONENT) === EXPONENT) return false;
+    if (!Number.isFinite(view.getFloat32(offset, true))) return false;
   }
   return true;
 }

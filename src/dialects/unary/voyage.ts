@@ -3,7 +3,7 @@ import { countIn, textIn } from "../json.ts";
 import { INPUT_TYPES, readOpenAiList } from "../openai-chat/embeddings-upstream.ts";
 import { failureIn, readChatError } from "../openai-chat/read-answer.ts";
 import { droppedPriority, foreignRefusal, rankingReader, wantedResults } from "./ranking.ts";
-import { formatPurpose, textsOf, vectorFromBase64 } from "./vectors.ts";
+import { formatPurpose, textsOf } from "./vectors.ts";
 
 /**
  * Voyage AI's protocol. Its embeddings are OpenAI's answer with another count of tokens, to a
@@ -32,9 +32,7 @@ export const voyage: Dialect = {
       return { path: "/embeddings", body, dropped: [] };
     },
     parseAnswer: (bytes, request, target) => {
-      const list = readOpenAiList(bytes, request, target, (value, vectorAt) =>
-        typeof value === "string" ? vectorFromBase64(value, "float32") : vectorAt(value),
-      );
+      const list = readOpenAiList(bytes, request, target, "float32");
       if ("kind" in list) return list;
       const { body, vectors } = list;
       return {
