@@ -95,13 +95,7 @@ function formatSampling(request: GenerateRequest, draft: RequestDraft): void {
   const { topP, stop, logprobs } = request;
   // A `top_p` of 1 limits nothing in protocols whose range ends there. Here the default is less.
   if (topP === 1) dropped.add("top_p_limited");
-  const numbers: readonly (readonly [
-    param: string,
-    name: string,
-    value: number | null,
-    least: number,
-    most: number,
-  ])[] = [
+  const numbers = [
     ["temperature", "temperature", request.temperature, 0, 1],
     ["top_p", "p", topP === 1 ? TOP_P[1] : topP, ...TOP_P],
     ["top_k", "k", request.topK, 0, 500],
@@ -109,7 +103,7 @@ function formatSampling(request: GenerateRequest, draft: RequestDraft): void {
     // 0 requests nothing, and some models refuse two penalties, also of 0.
     ["frequency_penalty", "frequency_penalty", request.frequencyPenalty || null, 0, 1],
     ["presence_penalty", "presence_penalty", request.presencePenalty || null, 0, 1],
-  ];
+  ] as const;
   for (const [param, name, value, least, most] of numbers) {
     if (value === null) continue;
     if (value < least || value > most) refuseValue(param, `from ${least} to ${most}`, draft);

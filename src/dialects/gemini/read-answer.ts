@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type {
   Citation,
@@ -130,7 +129,7 @@ class AnswerReader extends AnswerEvents {
    */
   #count(piece: JsonObject): void {
     const usage = readUsage(piece.usageMetadata);
-    if (usage === null || isDeepStrictEqual(usage, this.#usage)) return;
+    if (usage === null || JSON.stringify(usage) === JSON.stringify(this.#usage)) return;
     this.#usage = usage;
     this.emit({ type: "usage", usage });
   }

@@ -60,8 +60,8 @@ export class ToolFragments {
   /**
    * Takes one fragment.
    *
-   * @param position stands for the index in whole answers, where the order of the list numbers the
-   * calls; `null` in streams.
+   * @param position index of the call in whole answers, where the order of the list numbers the
+   *   calls; `null` in streams.
    * @returns `false` where the fragment is of another kind than a function call.
    */
   add(fragment: JsonValue, position: number | null): boolean {
@@ -79,15 +79,6 @@ export class ToolFragments {
     call.signature ||= signature;
     this.#extend(call, name, json);
     return true;
-  }
-
-  /** Reads a fragment of the single call of the protocol's older form, which has no id. */
-  addLegacy(called: JsonObject): void {
-    const name = textOf(called.name);
-    const json = argumentsOf(called);
-    // Some providers send every member that a message could have, empty.
-    if (name === "" && json === "") return;
-    this.#extend(this.#callOf(LEGACY, "", name), name, json);
   }
 
   /** Opens the call that waits for the rest of its name: the name is whole. */
@@ -151,12 +142,9 @@ function signatureIn({ extra_content: extra }: JsonObject): string {
   return signatures.find((signature) => signature !== null) ?? "";
 }
 
-/** Index of the older form's single call; no list has it. */
-const LEGACY = -1;
-
 /**
- * Ids of calls have at most 64 characters at the strictest providers; this leaves room for what
- * stands around.
+ * Ids of calls have at most 64 characters at the strictest providers; this leaves room for
+ * the prefix and the number.
  */
 const MAXIMUM_ID = 40;
 
@@ -251,8 +239,8 @@ export class ReasoningReader {
   }
 
   /**
-   * @param isRepeated the text of the details stands beside them as well, so only their signatures
-   * are news.
+   * @param isRepeated another member has the text of the details too, so only their signatures are
+   *   new.
    */
   #readDetail(item: JsonValue, isRepeated: boolean): void {
     const detail = readDetail(item);

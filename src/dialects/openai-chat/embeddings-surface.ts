@@ -1,6 +1,6 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { JsonMember, JsonObject, JsonValue } from "../../canon/json.ts";
+import type { JsonMember, JsonObject } from "../../canon/json.ts";
 import { COUNT, NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
 import {
   EMBED_PURPOSES,
@@ -102,10 +102,8 @@ function purposeOf(value: string): EmbedRequest["purpose"] {
 
 /** One input for each vector: a list of numbers is the tokens of one. */
 function inputsOf(input: JsonMember): readonly EmbedInput[] {
-  if (typeof input === "string") return [input];
-  if (!Array.isArray(input)) return [];
-  const items: readonly JsonValue[] = input;
-  if (typeof items[0] === "number") return [items.filter((item) => typeof item === "number")];
+  const isList = Array.isArray(input) && typeof input[0] !== "number";
+  const items: readonly JsonMember[] = isList ? input : [input];
   return items.flatMap((item): readonly EmbedInput[] => {
     if (typeof item === "string") return [item];
     return Array.isArray(item) ? [item.filter((token) => typeof token === "number")] : [];

@@ -278,8 +278,8 @@ type ForcedChoice =
 /**
  * A tool choice other than `auto` and `none`; `null` where canon cannot hold it.
  *
- * @param isNested whether names stand in a member `function` and lists in `allowed_tools`, as in
- *   chat completions; in responses both stand beside `type`.
+ * @param isNested whether names are in a member `function` and lists in `allowed_tools`, as in chat
+ *   completions; in responses both are beside `type`.
  */
 export function readToolChoice(choice: JsonMember, isNested: boolean): ForcedChoice | null {
   if (choice === "required") return { mode: choice };

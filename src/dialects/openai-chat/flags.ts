@@ -124,15 +124,15 @@ function shortenCallIds(edit: BodyEdit): void {
       .flatMap(idsOf)
       .filter((id) => SHORT.test(id)),
   );
-  const made = new Map<string, string>();
+  const shortIds = new Map<string, string>();
   let number = 0;
   const shorten = (id: JsonMember): JsonMember => {
     if (typeof id !== "string" || SHORT.test(id)) return id;
-    let short = made.get(id);
+    let short = shortIds.get(id);
     while (short === undefined) {
       number += 1;
       const candidate = `call${number.toString(36).padStart(NUMBER_LENGTH, "0")}`;
-      if (!kept.has(candidate)) made.set(id, (short = candidate));
+      if (!kept.has(candidate)) shortIds.set(id, (short = candidate));
     }
     return short;
   };
@@ -162,11 +162,11 @@ function partUsersFromTools({ body, dropped }: BodyEdit): void {
   const { messages } = body;
   if (!Array.isArray(messages)) return;
   const roles = messages.map((message: JsonValue) => memberIn(message, "role"));
-  const mayFollow = (index: number): boolean =>
+  const isAllowed = (index: number): boolean =>
     roles[index] !== "user" || roles[index - 1] !== "tool";
-  if (roles.every((_, index) => mayFollow(index))) return;
+  if (roles.every((_, index) => isAllowed(index))) return;
   body.messages = messages.flatMap((message: JsonValue, index) =>
-    mayFollow(index) ? [message] : [ACKNOWLEDGED, message],
+    isAllowed(index) ? [message] : [ACKNOWLEDGED, message],
   );
   dropped.add("turn_made");
 }

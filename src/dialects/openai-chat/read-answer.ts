@@ -211,8 +211,7 @@ class ChatAnswerReader extends ChoiceReader {
   readonly #reasoning: ReasoningReader;
   readonly #tools: ToolFragments;
   readonly #text = new TextCounter();
-  readonly #wantsLogprobs: boolean;
-  readonly #notesMembers: boolean;
+  readonly #request: ChatQuestion;
   /** There were members that no event carries. */
   #hasOwnMembers = false;
   #refused = false;
@@ -225,8 +224,7 @@ class ChatAnswerReader extends ChoiceReader {
     const offered = request.tools.map(({ name }) => name);
     this.#tools = new ToolFragments(this.blocks, this.#reasoning, offered);
     this.#tools.answerId = answerId;
-    this.#wantsLogprobs = request.logprobs !== null;
-    this.#notesMembers = request.ownProtocol === true;
+    this.#request = request;
   }
 
   override conclude(isClosed: boolean): void {
@@ -242,7 +240,7 @@ class ChatAnswerReader extends ChoiceReader {
 
   protected override noteMembers(object: JsonObject): void {
     if (this.#reasoning.hasDropped) this.drop("signature_dropped");
-    if (this.#notesMembers) this.#hasOwnMembers ||= hasOwnMember(object);
+    if (this.#request.ownProtocol === true) this.#hasOwnMembers ||= hasOwnMember(object);
     if (this.#hasOwnMembers && this.started) this.drop("answer_members_dropped");
   }
 
@@ -263,11 +261,9 @@ class ChatAnswerReader extends ChoiceReader {
     return super.blockEvents().map((event) => {
       this.#text.note(event);
       if (event.type !== "citation") return event;
-      const { start, end, ...citation } = event.citation;
-      return {
-        ...event,
-        citation: { ...citation, start: fromBlock(start), end: fromBlock(end) },
-      };
+      const { start, end } = event.citation;
+      const positions = { start: fromBlock(start), end: fromBlock(end) };
+      return { ...event, citation: { ...event.citation, ...positions } };
     });
   }
 
@@ -290,7 +286,7 @@ class ChatAnswerReader extends ChoiceReader {
     const { tool_calls: calls, function_call: legacy } = delta;
     if (!Array.isArray(calls)) this.#tools.settle();
     this.#reasoning.read(delta);
-    this.#readContent(delta.content, this.#wantsLogprobs ? choice.logprobs : undefined);
+    this.#readContent(delta.content, this.#request.logprobs === null ? null : choice.logprobs);
     this.#addRefusal(delta.refusal);
     for (const citation of readCitations(delta.annotations)) this.blocks.citation(citation);
     for (const [position, call] of listOf(calls).entries()) {
@@ -298,7 +294,8 @@ class ChatAnswerReader extends ChoiceReader {
       this.fail("malformed", "unexpected_output_item");
       break;
     }
-    if (isJsonObject(legacy)) this.#tools.addLegacy(legacy);
+    // The older form has a single call, without an id; no list has its index.
+    if (isJsonObject(legacy)) this.#tools.add({ index: -1, function: legacy }, null);
     if (textIn(delta.audio, "data") !== null || listOf(delta.images).length > 0)
       this.fail("malformed", "unexpected_output_item");
   }
@@ -394,7 +391,7 @@ export function holdsAnswer(choice: JsonObject): boolean {
 }
 
 /**
- * Token counts stand in the answer, in an extension of it (Groq), or in its choice
+ * Token counts are in the answer, in an extension of it (Groq), or in its choice
  * (https://platform.moonshot.ai/docs/api/chat).
  */
 function usageIn({ usage, x_groq: extension, choices }: JsonObject): JsonObject | null {

@@ -36,17 +36,18 @@ export const renderChatAnswer: Translation["renderAnswer"] = (answer, context) =
 };
 
 /**
- * Envelope of the chunks of chat and legacy completions: the last chunk with the finish reason, the
- * token counts where the caller requested them, then `[DONE]`.
+ * Renders events in the envelope of the chunks of chat and legacy completions: the last chunk with
+ * the finish reason, the token counts where the caller requested them, then `[DONE]`.
  */
-export class ChunkPrinter {
+export abstract class ChunkRenderer implements EventRenderer {
+  readonly dropped = new Set<DroppedField>();
   readonly #context: AnswerContext;
   readonly #idPrefix: string;
   readonly #object: string;
   /** Text of every chunk before its choices, and after them. */
   #head = "";
   readonly #tail: string;
-  usage: TokenUsage | null = null;
+  #usage: TokenUsage | null = null;
 
   constructor(context: AnswerContext, idPrefix: string, object: string) {
     this.#context = context;
@@ -55,7 +56,13 @@ export class ChunkPrinter {
     this.#tail = context.request.includeUsage ? `,"usage":null}` : "}";
   }
 
-  begin(model: string | null): void {
+  abstract push(event: InferenceEvent): readonly Uint8Array[];
+
+  fail(error: ServiceError): Uint8Array {
+    return renderOpenAiStreamFailure(error, this.#context.requestId);
+  }
+
+  protected begin(model: string | null): void {
     const { answerId, now } = this.#context;
     const common = JSON.stringify({
       id: `${this.#idPrefix}-${answerId}`,
@@ -66,21 +73,21 @@ export class ChunkPrinter {
     this.#head = `${common.slice(0, -1)},"choices":`;
   }
 
+  protected count(usage: TokenUsage): void {
+    this.#usage = mergeUsage(this.#usage, usage);
+  }
+
   /** @param choice JSON text. */
-  chunk(choice: string): Uint8Array {
+  protected chunk(choice: string): Uint8Array {
     return formatSseEvent(`${this.#head}[${choice}]${this.#tail}`);
   }
 
   /** @param last JSON text of the choice with the finish reason. */
-  finalEvents(last: string): readonly Uint8Array[] {
-    const usage = this.#context.request.includeUsage ? printUsage(this.usage) : null;
+  protected finalEvents(last: string): readonly Uint8Array[] {
+    const usage = this.#context.request.includeUsage ? printUsage(this.#usage) : null;
     const counts =
       usage === null ? [] : [formatSseEvent(`${this.#head}[],"usage":${JSON.stringify(usage)}}`)];
     return [this.chunk(last), ...counts, DONE];
-  }
-
-  fail(error: ServiceError): Uint8Array {
-    return renderOpenAiStreamFailure(error, this.#context.requestId);
   }
 }
 
@@ -88,10 +95,8 @@ export class ChunkPrinter {
  * Renders events as chunks (docs/protocols.md#chat-completions): the role first; calls with their
  * id and name on the first fragment only.
  */
-export class ChatStreamRenderer implements EventRenderer {
-  readonly #chunks: ChunkPrinter;
+export class ChatStreamRenderer extends ChunkRenderer {
   readonly #wantsLogprobs: boolean;
-  readonly dropped = new Set<DroppedField>();
   #open: OpenBlock | null = null;
   #calls = -1;
   /** Text of the open reasoning block: its signature is sent beside the text that it signs. */
@@ -102,7 +107,7 @@ export class ChatStreamRenderer implements EventRenderer {
   readonly #text = new TextCounter();
 
   constructor(context: AnswerContext) {
-    this.#chunks = new ChunkPrinter(context, "chatcmpl", "chat.completion.chunk");
+    super(context, "chatcmpl", "chat.completion.chunk");
     this.#wantsLogprobs = context.request.body.logprobs === true;
   }
 
@@ -110,7 +115,7 @@ export class ChatStreamRenderer implements EventRenderer {
     this.#text.note(event);
     switch (event.type) {
       case "start":
-        this.#chunks.begin(event.model);
+        this.begin(event.model);
         return [this.#delta({ role: "assistant", content: "" })];
       case "open":
         return this.#openBlock(event.block);
@@ -132,20 +137,16 @@ export class ChatStreamRenderer implements EventRenderer {
       case "citation":
         return this.#cite(event.citation);
       case "usage":
-        this.#chunks.usage = mergeUsage(this.#chunks.usage, event.usage);
+        this.count(event.usage);
         return [];
       case "finish":
         if (event.stopSequence !== null) this.dropped.add("stop_sequence_unnamed");
-        return this.#chunks.finalEvents(printChoice({}, null, formatFinishReason(event.reason)));
+        return this.finalEvents(printChoice({}, null, formatFinishReason(event.reason)));
       case "close":
       case "dropped":
       case "failure":
         return [];
     }
-  }
-
-  fail(error: ServiceError): Uint8Array {
-    return this.#chunks.fail(error);
   }
 
   #openBlock(block: OpenBlock): readonly Uint8Array[] {
@@ -181,7 +182,7 @@ export class ChatStreamRenderer implements EventRenderer {
   }
 
   #delta(delta: JsonObject, logprobs: JsonObject | null = null): Uint8Array {
-    return this.#chunks.chunk(printChoice(delta, logprobs, null));
+    return this.chunk(printChoice(delta, logprobs, null));
   }
 }
 

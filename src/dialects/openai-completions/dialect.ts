@@ -1,4 +1,3 @@
-import type { ServiceError } from "../../canon/error.ts";
 import type { DroppedField } from "../../canon/generate/edit.ts";
 import type { FinishReason, InferenceEvent } from "../../canon/generate/event.ts";
 import type { GenerateRequest, UserTurn } from "../../canon/generate/generate-request.ts";
@@ -18,18 +17,9 @@ import {
   TOKEN,
   nullableInteger,
 } from "../contract-schemas.ts";
-import type {
-  AnswerContext,
-  Dialect,
-  EventRenderer,
-  FormattedRequest,
-  Relay,
-  Surface,
-  Target,
-  Translation,
-} from "../dialect.ts";
+import type { AnswerContext, Dialect, Relay, Surface, Translation, Upstream } from "../dialect.ts";
 import { fitting } from "../fit-request.ts";
-import { mergeUsage, numberOrNull, textOf } from "../json.ts";
+import { numberOrNull, textOf } from "../json.ts";
 import { CHAT_COMPLETION, CHAT_STREAM, chunkSchema } from "../openai-chat/dialect.ts";
 import { ChoiceReader, readChatError, readWhole } from "../openai-chat/read-answer.ts";
 import {
@@ -44,7 +34,7 @@ import { omitMembers, requestUsage } from "../openai-chat/flags.ts";
 import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
 import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat/parse-request.ts";
 import { RelayedChatStream, readChatAnswer } from "../openai-chat/relay.ts";
-import { ChunkPrinter, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
+import { ChunkRenderer, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { BodyEdit, editedBody } from "../relay.ts";
 import {
   CORE,
@@ -178,28 +168,22 @@ class CompletionReader extends ChoiceReader {
  * Renders events as legacy completions chunks (docs/protocols.md#completions), and whole answers by
  * the same rules.
  */
-class CompletionsRenderer implements EventRenderer {
-  readonly #chunks: ChunkPrinter;
-  readonly dropped = new Set<DroppedField>();
+class CompletionsRenderer extends ChunkRenderer {
   #refused = false;
 
   constructor(context: AnswerContext) {
-    this.#chunks = new ChunkPrinter(context, "cmpl", "text_completion");
+    super(context, "cmpl", "text_completion");
   }
 
   push(event: InferenceEvent): readonly Uint8Array[] {
     if (event.type === "finish") {
       const reason = this.finishReason(event.reason, event.stopSequence);
-      return this.#chunks.finalEvents(JSON.stringify(printChoice("", reason)));
+      return this.finalEvents(JSON.stringify(printChoice("", reason)));
     }
-    if (event.type === "start") this.#chunks.begin(event.model);
-    if (event.type === "usage") this.#chunks.usage = mergeUsage(this.#chunks.usage, event.usage);
+    if (event.type === "start") this.begin(event.model);
+    if (event.type === "usage") this.count(event.usage);
     const text = this.text(event);
-    return text === "" ? [] : [this.#chunks.chunk(JSON.stringify(printChoice(text, null)))];
-  }
-
-  fail(error: ServiceError): Uint8Array {
-    return this.#chunks.fail(error);
+    return text === "" ? [] : [this.chunk(JSON.stringify(printChoice(text, null)))];
   }
 
   /** The text that one event adds to the completion. */
@@ -261,10 +245,7 @@ const PATH = "/completions";
  * decision keeps other requests away by their features; one that gets here nevertheless is a 400
  * that names what no prompt can carry.
  */
-function formatCompletionsRequest(
-  request: GenerateRequest,
-  { endpoint, model, provider: { flags } }: Target,
-): FormattedRequest | ServiceError {
+const formatCompletions: Upstream["format"] = (request, { endpoint, model, provider }) => {
   const [turn] = request.turns;
   const draft = new RequestDraft();
   const { body, dropped } = draft;
@@ -288,9 +269,9 @@ function formatCompletionsRequest(
   writeSettings(body, { ...request, maxOutputTokens: limit }, SETTINGS);
   if (request.stop.length > 0) body.stop = request.stop;
   writeStream(body, request);
-  omitMembers(new BodyEdit(body, dropped), flags);
+  omitMembers(new BodyEdit(body, dropped), provider.flags);
   return draft.finished(PATH);
-}
+};
 
 const SETTINGS = {
   max_tokens: "maxOutputTokens",
@@ -406,7 +387,7 @@ export const completionsSurface: Surface = {
 /** The row of `dialects/table.ts`; providers get requests of other protocols that are one text. */
 export const dialect: Dialect = {
   generate: {
-    format: fitting(formatCompletionsRequest, OPENAI_COMPLETIONS.requires),
+    format: fitting(formatCompletions, OPENAI_COMPLETIONS.requires),
     parseStream: () => new SseEventParser(new CompletionReader()),
     parseAnswer: (bytes) => readWhole(bytes, new CompletionReader()),
     readError: readChatError,
