@@ -89,15 +89,14 @@ const ROW =
 
 /** `null` for a line that is no row of the evidence. */
 export function readRow(line: string): ExportRow | null {
-  const [, position, kind, previous, hash, record] = ROW.exec(line) ?? [];
-  if ((kind !== "decision" && kind !== "outcome") || previous === undefined || hash === undefined)
-    return null;
-  return { position: Number(position), kind, previous, hash, record: record ?? "" };
+  const [, position, kind, previous = "", hash = "", record = ""] = ROW.exec(line) ?? [];
+  return kind === "decision" || kind === "outcome"
+    ? { position: Number(position), kind, previous, hash, record }
+    : null;
 }
 
 /** `null` for a line that is no row of the policy log. */
 export function readPolicyRow(line: string): PolicyExportRow | null {
-  const [, position, kind, previous, hash, record] = ROW.exec(line) ?? [];
-  if (kind !== "policy" || previous === undefined || hash === undefined) return null;
-  return { position: Number(position), previous, hash, record: record ?? "" };
+  const [, position, kind, previous = "", hash = "", record = ""] = ROW.exec(line) ?? [];
+  return kind === "policy" ? { position: Number(position), previous, hash, record } : null;
 }

@@ -75,17 +75,12 @@ class Waiter implements PendingDecision {
   }
 }
 
-interface Flush {
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** Records that gather. Each waiter belongs to the decision at its index. */
 interface Batch {
   readonly decisions: NewRecord[];
   readonly outcomes: NewRecord[];
   readonly waiters: Waiter[];
-  readonly flushes: Flush[];
+  readonly flushes: PromiseWithResolvers<void>[];
 }
 
 /** A larger batch would delay the others: it is written even if no answer needs it. */
@@ -178,10 +173,10 @@ export class EvidenceQueue {
     const gathers = decisions.length + outcomes.length > 0;
     const batch = gathers ? this.#gathering : this.#flying;
     if (batch === null) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      batch.flushes.push({ resolve, reject });
-      if (gathers) this.#sendSoon();
-    });
+    const flush = Promise.withResolvers<void>();
+    batch.flushes.push(flush);
+    if (gathers) this.#sendSoon();
+    return flush.promise;
   }
 
   /** Accepts nothing more; the rest can still be flushed. */

@@ -84,16 +84,26 @@ async function readLog(
   refuseRange(query.after, query.limit);
   await log.head();
   const read: LogRow[] = [];
-  for (let end = query.after; ;) {
-    const batches = await log.after(end);
-    for (const batch of batches) {
-      for (const row of logRows(batch, query.after)) {
-        read.push(row);
-        if (read.length === query.limit) return read;
-      }
-      end = batch.last;
+  for await (const batch of batchesAfter(log, query.after)) {
+    for (const row of logRows(batch, query.after)) {
+      read.push(row);
+      if (read.length === query.limit) return read;
     }
-    if (batches.length === 0) return read;
+  }
+  return read;
+}
+
+/** The batches after a position, in order. */
+async function* batchesAfter(
+  log: ReadableLog,
+  position: number,
+): AsyncGenerator<StoredBatch, void> {
+  for (let end = position; ;) {
+    const batches = await log.after(end);
+    yield* batches;
+    const newest = batches.at(-1);
+    if (newest === undefined) return;
+    end = newest.last;
   }
 }
 
@@ -313,16 +323,9 @@ class Page {
 async function prunableThrough(log: ReadableLog, before: number): Promise<number> {
   const open = new Set(await log.openRequests());
   const scan = new PruneScan(before);
-  for (let more = true; more;) {
-    const batches = await log.after(scan.end);
-    more =
-      batches.length > 0 &&
-      batches.every((batch) =>
-        scan.take(
-          readRows(batch).map((row) => ({ ...row, isEnd: row.position === batch.last })),
-          open,
-        ),
-      );
+  for await (const batch of batchesAfter(log, 0)) {
+    const rows = readRows(batch).map((row) => ({ ...row, isEnd: row.position === batch.last }));
+    if (!scan.take(rows, open)) break;
   }
   return scan.through;
 }
@@ -350,7 +353,6 @@ export class PruneScan {
   readonly #running = new Set<string>();
   #firstAt: number | null = null;
   #newestAt = 0;
-  #end = 0;
   #cut = 0;
   #quiet = 0;
   #over = false;
@@ -360,18 +362,12 @@ export class PruneScan {
     this.#before = before;
   }
 
-  /** Position of the last row taken. */
-  get end(): number {
-    return this.#end;
-  }
-
   /** Takes the next rows; false when no more are wanted. @param open ids of running requests */
   take(rows: Iterable<ScannedRow>, open: ReadonlySet<string>): boolean {
     for (const { position, at, kind, requestId, isEnd } of rows) {
       if (at >= this.#before || open.has(requestId)) this.#over = true;
       if (this.#over) return false;
       this.#firstAt ??= at;
-      this.#end = position;
       if (kind === "decision") this.#running.add(requestId);
       else this.#running.delete(requestId);
       if (!isEnd) continue;

@@ -26,10 +26,8 @@ function through(
   page = 2,
 ): number {
   const scan = new PruneScan(before);
-  for (let more = true; more;) {
-    const next = rows.filter(({ position }) => position > scan.end).slice(0, page);
-    more = next.length > 0 && scan.take(next, new Set(open));
-  }
+  for (let start = 0; start < rows.length; start += page)
+    if (!scan.take(rows.slice(start, start + page), new Set(open))) break;
   return scan.through;
 }
 

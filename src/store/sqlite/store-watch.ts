@@ -153,20 +153,23 @@ function faultOf({ path }: FileIdentity, cause: EvidenceFaultCause): EvidenceFau
   return { cause, file: basename(path) };
 }
 
-/** One sentence with what happened, the file's name and what to do. */
+const REMOVED =
+  "was deleted or replaced while it was open; put it back, or restart the process to use what is there now";
+
+/** The fault of a file, and what to do. */
+const FAULTS: Readonly<Record<EvidenceFaultCause, string>> = {
+  file_removed: REMOVED,
+  file_replaced: REMOVED,
+  file_truncated:
+    "was truncated while it was open; stop the process and restore the database from a backup",
+  log_behind:
+    "ends before the newest evidence that this process wrote; put the right database back, or restart the process to use what is there now",
+  log_differs:
+    "has other evidence than this process wrote; put the right database back, or restart the process to use what is there now",
+  log_unreadable: "cannot be read anew; stop the process and restore the database from a backup",
+};
+
+/** One sentence with the file's name, what happened and what to do. */
 export function describeFault({ cause, file }: EvidenceFault): string {
-  const name = file ?? "the database";
-  switch (cause) {
-    case "file_removed":
-    case "file_replaced":
-      return `${name} was deleted or replaced while it was open; put it back, or restart the process to use what is there now`;
-    case "file_truncated":
-      return `${name} was truncated while it was open; stop the process and restore the database from a backup`;
-    case "log_behind":
-      return `${name} ends before the newest evidence that this process wrote; put the right database back, or restart the process to use what is there now`;
-    case "log_differs":
-      return `${name} has other evidence than this process wrote; put the right database back, or restart the process to use what is there now`;
-    case "log_unreadable":
-      return `${name} cannot be read anew; stop the process and restore the database from a backup`;
-  }
+  return `${file ?? "the database"} ${FAULTS[cause]}`;
 }

@@ -66,11 +66,6 @@ export function startThread(start: WorkerStart): Worker {
   });
 }
 
-interface Waiting {
-  readonly resolve: (reply: StoreReply) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** Methods of a part of the engine, as the main thread calls them. */
 type Remote<Part, Name extends keyof Part> = {
   readonly [Method in Name]: Part[Method] extends (...parameters: infer Parameters) => infer Result
@@ -81,7 +76,7 @@ type Remote<Part, Name extends keyof Part> = {
 /** Requests to the worker thread and their replies. */
 export class WorkerLink {
   readonly #options: WorkerLinkOptions;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<StoreReply>>();
   #worker: StoreThread | null = null;
   #restarting: ReturnType<typeof setTimeout> | null = null;
   #lastId = 0;
@@ -164,17 +159,15 @@ export class WorkerLink {
   }
 
   #send(request: StoreRequest): Promise<StoreReply> {
-    return new Promise((resolve, reject) => {
-      const worker = this.#worker;
-      if (this.#closed) throw new StoreUnavailableError("the store is closed", NOT_SENT);
-      if (worker === null)
-        throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED, NOT_SENT);
-      this.#lastId += 1;
-      const message: ToWorker = { id: this.#lastId, request };
-      this.#waiting.set(message.id, { resolve, reject });
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
-      worker.postMessage(message);
-    });
+    if (this.#closed) throw new StoreUnavailableError("the store is closed", NOT_SENT);
+    if (this.#worker === null)
+      throw new StoreUnavailableError(this.#options.restart ? RESTARTING : ENDED, NOT_SENT);
+    const waiting = Promise.withResolvers<StoreReply>();
+    this.#lastId += 1;
+    this.#waiting.set(this.#lastId, waiting);
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin; this is not a window
+    this.#worker.postMessage({ id: this.#lastId, request });
+    return waiting.promise;
   }
 
   #start(): Promise<void> {
