@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Worker } from "node:worker_threads";
 import type { FromWorker, ToWorker, WorkerStart } from "../store-engine.ts";
@@ -9,25 +10,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** The store's thread of another process, at whose other end is a `StoreDoor`. */
-export class BorrowedThread implements StoreThread {
+export class BorrowedThread
+  extends EventEmitter<{ message: [FromWorker]; error: [Error]; exit: [] }>
+  implements StoreThread
+{
   readonly #socket: Socket;
-  readonly #reader: MessageReader<FromWorker>;
-  readonly #listeners: ((message: FromWorker) => void)[] = [];
 
   /** Connects. The end of the connection is the end of the thread to this process: `exit`. */
   constructor({ address, workerSecret, threadSecret }: Door) {
-    this.#reader = new MessageReader(threadSecret, isFromThread);
-    this.#socket = connect(address);
-    this.#socket.write(workerSecret);
-    this.#socket.on("data", (chunk: Buffer) => this.#hear(chunk));
-  }
-
-  on(event: "message", listener: (message: FromWorker) => void): this;
-  on(event: "error" | "exit", listener: () => void): this;
-  on(event: "message" | "error" | "exit", listener: (message: FromWorker) => void): this {
-    if (event === "message") this.#listeners.push(listener);
-    else this.#socket.on(event === "exit" ? "close" : "error", listener);
-    return this;
+    super();
+    const reader = new MessageReader(threadSecret, isFromThread);
+    const socket = connect(address);
+    this.#socket = socket;
+    socket.write(workerSecret);
+    socket.on("error", (error) => this.emit("error", error));
+    socket.on("close", () => this.emit("exit"));
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        for (const message of reader.read(chunk)) this.emit("message", message);
+      } catch (error) {
+        socket.destroy(error instanceof Error ? error : undefined);
+      }
+    });
   }
 
   postMessage(message: ToWorker): void {
@@ -40,16 +44,6 @@ export class BorrowedThread implements StoreThread {
       this.#socket.once("close", () => resolve());
       this.#socket.destroy();
     });
-  }
-
-  #hear(chunk: Buffer): void {
-    try {
-      for (const message of this.#reader.read(chunk)) {
-        for (const listener of this.#listeners) listener(message);
-      }
-    } catch (error) {
-      this.#socket.destroy(error instanceof Error ? error : undefined);
-    }
   }
 }
 

@@ -179,8 +179,7 @@ interface EvidenceParts {
 
 const EVIDENCE_SQL = {
   begin: `INSERT INTO evidence_requests (position, process, request_id, workspace)
-       SELECT ?1 + key, ?2, value ->> 0, value ->> 1 FROM json_each(?3) WHERE true ON CONFLICT DO NOTHING`,
-  undo: "DELETE FROM evidence_requests WHERE position > ?",
+       SELECT ?1 + key, ?2, value ->> 0, value ->> 1 FROM json_each(?3)`,
   running:
     "SELECT request_id FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?))",
   end: "DELETE FROM evidence_requests WHERE request_id IN (SELECT value FROM json_each(?)) RETURNING request_id, workspace",
@@ -372,27 +371,21 @@ export class EvidenceTable {
     process: number,
     records: readonly NewRecord[],
   ): ReadonlySet<NewRecord> {
+    const decisions = records.filter(({ kind }) => kind === "decision");
     const refused = new Set<NewRecord>();
-    const seen = new Set<string>();
-    let decisions: NewRecord[] = [];
-    for (const record of records) {
-      const { kind, requestId } = record;
-      if (kind !== "decision") continue;
-      if (seen.has(requestId) || this.#ended.has(requestId) || this.#endedBefore.has(requestId))
+    if (decisions.length === 0) return refused;
+    const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
+    const known = new Set(this.#sql.running.all(ids).map((row) => readText(row, "request_id")));
+    for (const record of decisions) {
+      const { requestId } = record;
+      if (known.has(requestId) || this.#ended.has(requestId) || this.#endedBefore.has(requestId))
         refused.add(record);
-      else decisions.push(record);
-      seen.add(requestId);
+      known.add(requestId);
     }
-    while (decisions.length > 0) {
-      const rows = decisions.map(({ requestId, workspace }) => [requestId, workspace]);
-      const { changes } = this.#sql.begin.run(position + 1, process, JSON.stringify(rows));
-      if (changes === decisions.length) break;
-      this.#sql.undo.run(position);
-      const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
-      const running = new Set(this.#sql.running.all(ids).map((row) => row.request_id));
-      for (const one of decisions) if (running.has(one.requestId)) refused.add(one);
-      decisions = decisions.filter((one) => !refused.has(one));
-    }
+    const rows = decisions
+      .filter((one) => !refused.has(one))
+      .map(({ requestId, workspace }) => [requestId, workspace]);
+    this.#sql.begin.run(position + 1, process, JSON.stringify(rows));
     return refused;
   }
 
