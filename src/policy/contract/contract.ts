@@ -16,7 +16,7 @@ import { finding, locationOf, type Location, type PolicyDiagnostic } from "../co
 import type { PolicyFile } from "./sources.ts";
 import type { AnnotationFacts, ModuleFacts } from "../toolchain/protocol.ts";
 import { Validator, type ValidatorOptions } from "../../validation/validator.ts";
-import { LineCounter, isMap, isPair, isScalar, isSeq, parseDocument, type Node } from "yaml";
+import { LineCounter, isMap, isNode, isScalar, isSeq, parseDocument, type Node } from "yaml";
 
 /** `custom.signalbox` of a METADATA block, as authors write it. */
 interface AuthoredContract {
@@ -144,12 +144,12 @@ class MetadataPositions {
    * The position of the member, or of the nearest existing one around it; at worst of the block.
    */
   of(path: readonly Step[]): Location {
-    let node = this.#contents;
+    let node: unknown = this.#contents;
     let offset: number | null = null;
     for (const step of path) {
       const next = child(node, step);
       if (next === null) break;
-      offset = next.offset ?? offset;
+      offset = next.start?.range?.[0] ?? offset;
       node = next.value;
     }
     if (offset === null) return this.#block;
@@ -162,27 +162,17 @@ class MetadataPositions {
   }
 }
 
-interface Child {
-  readonly value: Node | null;
-  readonly offset: number | null;
-}
-
-/** A map's member begins at its key, a list's item at its value. */
-function child(node: Node | null, step: Step): Child | null {
+/** The member or item, and the node that it begins at: a member at its key. */
+function child(
+  node: unknown,
+  step: Step,
+): { readonly value: unknown; readonly start: Node | null } | null {
   if (isMap(node)) {
     const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
-    if (!isPair(pair) || !isScalar(pair.key)) return null;
-    return { value: asNode(pair.value), offset: pair.key.range?.[0] ?? null };
+    return isScalar(pair?.key) ? { value: pair.value, start: pair.key } : null;
   }
-  if (isSeq(node) && typeof step === "number") {
-    const item = asNode(node.items[step]);
-    return item === null ? null : { value: item, offset: item.range?.[0] ?? null };
-  }
-  return null;
-}
-
-function asNode(value: unknown): Node | null {
-  return isMap(value) || isSeq(value) || isScalar(value) ? value : null;
+  const item = isSeq(node) && typeof step === "number" ? node.items[step] : undefined;
+  return isNode(item) ? { value: item, start: item } : null;
 }
 
 /** A policy's contract with the positions that its findings point to. */
@@ -274,9 +264,16 @@ function contractOf(
     operations: [...(applies_to?.operations ?? OPERATIONS)].toSorted(),
     constraints: Object.entries(constraints ?? {})
       .map(([name, { effect, reasons }]): ConstraintContract => ({ name, effect, reasons }))
-      .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
-    obligations: obligationsOf(obligations ?? {}),
+      .toSorted(byName),
+    // The valid ones: a contract with others is not used.
+    obligations: Object.entries(obligations ?? {})
+      .flatMap(([name, obligation]) => obligationOf(name, obligation) ?? [])
+      .toSorted(byName),
   };
+}
+
+function byName(left: { readonly name: string }, right: { readonly name: string }): number {
+  return left.name < right.name ? -1 : 1;
 }
 
 /** A policy without requirements would look as if it enforced something. */
@@ -381,18 +378,6 @@ function asStep(step: Step): Step {
 
 /** Longest name of a region or a group. */
 const LONGEST_REGION = 64;
-
-/**
- * In the order of their names. For obligations in which {@link obligationFindings} has found
- * nothing.
- */
-function obligationsOf(
-  authored: Readonly<Record<string, AuthoredObligation>>,
-): readonly ObligationContract[] {
-  return Object.entries(authored)
-    .flatMap(([name, obligation]) => obligationOf(name, obligation) ?? [])
-    .toSorted((left, right) => (left.name < right.name ? -1 : 1));
-}
 
 function obligationOf(
   name: string,
