@@ -65,7 +65,8 @@ const TYPEFACES = `
 h1, h2, .verdict strong { font-family: inherit }
 h1 { font-size: 1.4rem }
 h2 { font-size: 1.2rem }
-code { font-family: var(--mono) }`;
+code { font-family: var(--mono) }
+tbody :is(th, td):first-child { min-width: 6rem }`;
 
 /** The style of a page of its own, for a part of this one. The palette is this page's. */
 function styleSheet(): CSSStyleSheet {
