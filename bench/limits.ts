@@ -48,8 +48,8 @@ const unlimited: readonly LimitedSubject[] = subjects.map((subject) => ({
   ...subject,
   limits: { requestsPerMinute: null, tokensPerMinute: null, concurrency: null, budget: null },
 }));
-const amounts = { requests: 1, tokens: 900, microUsd: 900 };
-const used = { requests: 1, tokens: 300, microUsd: 300 };
+const amounts = { requests: 1, tokens: 900, micro_usd: 900 };
+const used = { requests: 1, tokens: 300, micro_usd: 300 };
 const body = JSON.stringify({
   model: "chat",
   max_tokens: 500,

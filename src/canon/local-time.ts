@@ -1,4 +1,5 @@
 import { DAY_BUCKETS, HOUR_BUCKETS, WEEKDAYS, type LocalTime } from "./policy.ts";
+import { remember } from "./remember.ts";
 
 /** JSON Schema of `PolicyTime.local`. */
 export const LOCAL_TIME_SCHEMA = {
@@ -46,11 +47,8 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** @throws {RangeError} for a zone that the database does not have. */
 function offsetFormat(zone: string): Intl.DateTimeFormat {
-  const known = formats.get(zone);
-  if (known !== undefined) return known;
-  const made = new Intl.DateTimeFormat("en", { timeZone: zone, timeZoneName: "longOffset" });
-  formats.set(zone, made);
-  return made;
+  const options = { timeZone: zone, timeZoneName: "longOffset" } as const;
+  return remember(formats, zone, () => new Intl.DateTimeFormat("en", options));
 }
 
 const OFFSET = /GMT(?:(?<sign>[+-])(?<hours>\d\d):(?<minutes>\d\d))?/;

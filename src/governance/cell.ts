@@ -1,5 +1,6 @@
 import type { FailureKind } from "../canon/failure.ts";
 import type { SecondChoiceReason, Terminal } from "../evidence/record.ts";
+import { remember } from "../canon/remember.ts";
 
 /**
  * Writes whole numbers, texts and bytes one after the other, each with what is needed to read it
@@ -44,13 +45,6 @@ class ByteWriter {
     larger.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = larger;
   }
-}
-
-/** Bytes that {@link ByteWriter.number} takes. */
-function numberLength(value: number): number {
-  let length = 1;
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1;
-  return length;
 }
 
 /**
@@ -112,14 +106,12 @@ function bucketOf(value: number): number {
 }
 
 const BUCKETS = bucketOf(LARGEST) + 1;
+const ZEROS: readonly number[] = Array.from({ length: BUCKETS }, () => 0);
 
 /** A value within {@link RELATIVE_ERROR} of every value of the bucket. */
 function valueOf(bucket: number): number {
   return bucket === 0 ? 0 : Math.exp((bucket + FIRST - 1) * LOG_GAMMA) * (1 - RELATIVE_ERROR);
 }
-
-/** Values that are kept one by one, before they are counted by bucket. */
-const MOST_ADDED = 256;
 
 /**
  * Counts of values in buckets whose bounds grow by a constant factor, so that every quantile is
@@ -129,13 +121,8 @@ const MOST_ADDED = 256;
  * written.
  */
 export class QuantileSketch {
-  /**
-   * Buckets of values that are not in `#counts` yet: most sketches see a few values and are
-   * written.
-   */
-  #added: number[] = [];
   /** Counts of the buckets from `#first` on. */
-  #counts = new Float64Array(0);
+  #counts: number[] = [];
   #first = 0;
   #count = 0;
 
@@ -153,49 +140,21 @@ export class QuantileSketch {
   }
 
   /** @param bucket of {@link bucketOf} */
-  addBucket(bucket: number): void {
-    this.#added.push(bucket);
-    this.#count += 1;
-    if (this.#added.length >= MOST_ADDED) this.#settle();
+  addBucket(bucket: number, count = 1): void {
+    this.#cover(bucket);
+    const index = bucket - this.#first;
+    this.#counts[index] = (this.#counts[index] ?? 0) + count;
+    this.#count += count;
   }
 
-  /**
-   * Adds what another sketch has seen, from the bytes it was written as. @throws {RangeError} for
-   * other bytes
-   */
+  /** Adds another sketch from its encoded bytes. @throws {RangeError} for other bytes */
   addEncoded(bytes: Uint8Array): void {
-    if (bytes.length === 0) return;
-    // Sketches are added by the ten thousand: calls and checks for each bucket would be most of the
-    // time.
-    let counts = this.#counts;
-    let first = this.#first;
+    const reader = new ByteReader(bytes);
     let bucket = 0;
-    for (let position = 0; position < bytes.length;) {
-      let step = bytes[position++] ?? 0;
-      if (step >= 0x80) {
-        step -= 0x80;
-        for (let factor = 0x80, byte = 0x80; byte >= 0x80; factor *= 0x80) {
-          byte = byteAt(bytes, position++);
-          step += (byte & 0x7f) * factor;
-        }
-      }
-      let count = byteAt(bytes, position++);
-      if (count >= 0x80) {
-        count -= 0x80;
-        for (let factor = 0x80, byte = 0x80; byte >= 0x80; factor *= 0x80) {
-          byte = byteAt(bytes, position++);
-          count += (byte & 0x7f) * factor;
-        }
-      }
-      bucket += step;
-      if (bucket < first || bucket - first >= counts.length) {
-        if (bucket >= BUCKETS) throw new RangeError("a sketch has no such bucket");
-        this.#cover(bucket);
-        counts = this.#counts;
-        first = this.#first;
-      }
-      counts[bucket - first] = (counts[bucket - first] ?? 0) + count;
-      this.#count += count;
+    while (!reader.done) {
+      bucket += reader.number();
+      if (bucket >= BUCKETS) throw new RangeError("a sketch has no such bucket");
+      this.addBucket(bucket, reader.number());
     }
   }
 
@@ -206,14 +165,9 @@ export class QuantileSketch {
    * @param share from 0 to 1.
    */
   quantile(share: number): number | null {
-    if (this.#count === 0) return null;
-    this.#settle();
     let rank = Math.max(1, Math.ceil(share * this.#count));
-    for (let index = 0; index < this.#counts.length; index++) {
-      rank -= this.#counts[index] ?? 0;
-      if (rank <= 0) return valueOf(this.#first + index);
-    }
-    return valueOf(this.#first + this.#counts.length - 1);
+    const index = this.#counts.findIndex((count) => (rank -= count) <= 0);
+    return index === -1 ? null : valueOf(this.#first + index);
   }
 
   /**
@@ -222,70 +176,27 @@ export class QuantileSketch {
    */
   encode(): Uint8Array {
     const writer = new ByteWriter();
-    for (const number of this.#numbers()) writer.number(number);
+    let last = 0;
+    for (const [index, count] of this.#counts.entries()) {
+      if (count === 0) continue;
+      writer.number(this.#first + index - last);
+      writer.number(count);
+      last = this.#first + index;
+    }
     return writer.finish();
   }
 
-  /** The same, after its length in bytes. */
-  write(writer: ByteWriter): void {
-    const numbers = this.#numbers();
-    writer.number(numbers.reduce((length, number) => length + numberLength(number), 0));
-    for (const number of numbers) writer.number(number);
-  }
-
-  #numbers(): readonly number[] {
-    const numbers: number[] = [];
-    let last = 0;
-    const put = (bucket: number, count: number): void => {
-      numbers.push(bucket - last, count);
-      last = bucket;
-    };
-    if (this.#counts.length > 0) {
-      this.#settle();
-      for (let index = 0; index < this.#counts.length; index++) {
-        const count = this.#counts[index] ?? 0;
-        if (count > 0) put(this.#first + index, count);
-      }
-      return numbers;
-    }
-    const sorted = this.#added.toSorted((left, right) => left - right);
-    for (let from = 0; from < sorted.length;) {
-      let until = from + 1;
-      while (sorted[until] === sorted[from]) until += 1;
-      put(sorted[from] ?? 0, until - from);
-      from = until;
-    }
-    return numbers;
-  }
-
-  #settle(): void {
-    for (const bucket of this.#added) {
-      this.#cover(bucket);
-      const index = bucket - this.#first;
-      this.#counts[index] = (this.#counts[index] ?? 0) + 1;
-    }
-    this.#added = [];
-  }
-
   #cover(bucket: number): void {
+    // Values cluster; free space on both sides saves most later copies.
+    if (this.#counts.length === 0) this.#first = Math.max(0, bucket - 8);
     const end = this.#first + this.#counts.length;
     if (bucket >= this.#first && bucket < end) return;
-    // Values cluster; free space on both sides saves most later copies.
-    const first = Math.max(
-      0,
-      Math.min(this.#counts.length === 0 ? bucket : this.#first, bucket) - 8,
-    );
-    const counts = new Float64Array(Math.min(BUCKETS, Math.max(end, bucket + 64)) - first);
-    counts.set(this.#counts, this.#counts.length === 0 ? 0 : this.#first - first);
+    const first = Math.max(0, Math.min(this.#first, bucket - 8));
+    const before = ZEROS.slice(0, this.#first - first);
+    const after = ZEROS.slice(0, Math.min(BUCKETS, Math.max(end, bucket + 64)) - end);
+    this.#counts = before.concat(this.#counts, after);
     this.#first = first;
-    this.#counts = counts;
   }
-}
-
-function byteAt(bytes: Uint8Array, position: number): number {
-  const byte = bytes[position];
-  if (byte === undefined) throw new RangeError("the bytes end in the middle of a number");
-  return byte;
 }
 
 /**
@@ -383,6 +294,7 @@ const LATENCIES = ["total", "first_byte", "router"] as const;
 type Latency = (typeof LATENCIES)[number];
 
 const VERSION = 1;
+const NO_BYTES = new Uint8Array(0);
 const NOTHING: readonly number[] = Array.from({ length: COUNTER_LIMIT }, () => 0);
 
 /** An increment of several cells: counters and buckets are looked up once for all of them. */
@@ -471,8 +383,7 @@ export class Cell {
       writer.number(Math.min(count, Number.MAX_SAFE_INTEGER));
     }
     for (const index of LATENCIES.keys()) {
-      if (this.#sketches[index] === null) writer.number(0);
-      else this.#sketch(index).write(writer);
+      writer.bytes(this.#sketches[index]?.encode() ?? NO_BYTES);
     }
     return writer.finish();
   }
@@ -487,9 +398,7 @@ export class Cell {
  * {RangeError}
  */
 export function addTo(cells: Map<string, Cell>, key: string, bytes: Uint8Array): void {
-  const sum = cells.get(key) ?? new Cell();
-  sum.addEncoded(bytes);
-  cells.set(key, sum);
+  remember(cells, key, () => new Cell()).addEncoded(bytes);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Identifier } from "../evidence/record.ts";
 import { Cell } from "./cell.ts";
+import { remember } from "../canon/remember.ts";
 
 /**
  * Dimensions of a summary, and where their labels are; the workspace is added after the facet's
@@ -214,48 +215,26 @@ export interface RollUpQuery {
 }
 
 /** A cell with its index. */
-interface IncrementEntry {
-  readonly workspace: string | null;
-  readonly facet: Facet;
-  readonly hour: number;
-  readonly labels: string;
+interface IncrementEntry extends Omit<RollUpRow, "cell"> {
   readonly cell: Cell;
 }
 
 /** Cells that are to be added to those stored. */
 export class Increments {
-  readonly #entries = new Map<string, IncrementEntry>();
   /**
    * By workspace, facet, hour and labels with a NUL after each, which no identifier has: JSON takes
    * longer than counting.
    */
-  readonly #cells = new Map<string, Cell>();
+  readonly #entries = new Map<string, IncrementEntry>();
   readonly #together = new Map<object, readonly Cell[]>();
-  readonly #newest = new Map<
-    object,
-    Map<Facet, { readonly labels: Labels; readonly cell: Cell }>
-  >();
 
   /** The cell to count in; made at its first use. */
   cell(workspace: string | null, facet: Facet, hour: number, labels: Labels): Cell {
     let key = `${workspace ?? ""}\u0000${facet}\u0000${hour}\u0000`;
     for (const label of labels) key += label === null ? "\u0001" : `${label}\u0000`;
-    const known = this.#cells.get(key);
-    if (known !== undefined) return known;
-    const { cell } = this.#entry(workspace, facet, hour, JSON.stringify(labels));
-    this.#cells.set(key, cell);
-    return cell;
-  }
-
-  /** The same, faster where the cell is the one that the same `key` and facet had the last time. */
-  cellOf(key: object, workspace: string | null, facet: Facet, hour: number, labels: Labels): Cell {
-    let newest = this.#newest.get(key);
-    if (newest === undefined) this.#newest.set(key, (newest = new Map()));
-    const known = newest.get(facet);
-    if (known !== undefined && labels.every((label, index) => label === known.labels[index]))
-      return known.cell;
-    const cell = this.cell(workspace, facet, hour, labels);
-    newest.set(facet, { labels, cell });
+    const { cell } = remember(this.#entries, key, () => {
+      return { workspace, facet, hour, labels: JSON.stringify(labels), cell: new Cell() };
+    });
     return cell;
   }
 
@@ -264,11 +243,7 @@ export class Increments {
    * in them.
    */
   cellsOf(key: object, make: () => readonly Cell[]): readonly Cell[] {
-    const known = this.#together.get(key);
-    if (known !== undefined) return known;
-    const cells = make();
-    this.#together.set(key, cells);
-    return cells;
+    return remember(this.#together, key, make);
   }
 
   /** The newest minute in which something was counted; 0: none. */
@@ -280,19 +255,10 @@ export class Increments {
     return newest;
   }
 
-  /** Sorted by key, so that two writers take the rows in one order. */
+  /** Sorted, so that two writers take the rows in one order. */
   entries(): readonly IncrementEntry[] {
     return [...this.#entries]
       .toSorted(([left], [right]) => (left < right ? -1 : 1))
       .map(([, entry]) => entry);
-  }
-
-  #entry(workspace: string | null, facet: Facet, hour: number, labels: string): IncrementEntry {
-    const key = `${workspace ?? ""}\n${facet}\n${hour}\n${labels}`;
-    const known = this.#entries.get(key);
-    if (known !== undefined) return known;
-    const entry: IncrementEntry = { workspace, facet, hour, labels, cell: new Cell() };
-    this.#entries.set(key, entry);
-    return entry;
   }
 }

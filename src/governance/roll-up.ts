@@ -195,7 +195,7 @@ export function rollUpOutcome(
   }
   if (!isInference(facts)) return;
   const at = (facet: Facet, labels: Labels): Cell =>
-    increments.cellOf(facts, facts.workspace, facet, facts.hour, labels);
+    increments.cell(facts.workspace, facet, facts.hour, labels);
   const answering = answeredBy(outcome);
   const request = requestAddition(facts);
   for (const [labels, part] of answeringParts(outcome, answering, endpointOf)) {

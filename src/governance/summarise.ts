@@ -15,6 +15,7 @@ import {
   type SpendMeasures,
 } from "./measures.ts";
 import { HOUR, MINUTE, formatStart } from "./roll-up.ts";
+import { remember } from "../canon/remember.ts";
 
 /** Groups, and lines of a list, that are given at most; the largest ones. */
 export const MAXIMUM_GROUPS = 1_000;
@@ -225,8 +226,7 @@ class GroupRanking {
   readonly #sizes = new Map<string, Map<string, number>>();
 
   add(time: string, part: string, size: number): void {
-    let parts = this.#sizes.get(time);
-    if (parts === undefined) this.#sizes.set(time, (parts = new Map()));
+    const parts = remember(this.#sizes, time, () => new Map<string, number>());
     parts.set(part, (parts.get(part) ?? 0) + size);
   }
 

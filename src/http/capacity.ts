@@ -2,6 +2,7 @@ import type { ServiceError } from "../canon/error.ts";
 import { codedError } from "../canon/error-codes.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { RoutingTable } from "../canon/table.ts";
+import { remember } from "../canon/remember.ts";
 
 /**
  * The bounds of one process, shared among workspaces: requests under way, bodies being read,
@@ -106,9 +107,7 @@ const known = new WeakMap<object, boolean>();
 
 /** Whether the table has a single workspace, which then shares with no other. */
 function hasOneWorkspace(workspaces: RoutingTable["workspaces"]): boolean {
-  let only = known.get(workspaces);
-  if (only === undefined) known.set(workspaces, (only = Object.keys(workspaces).length <= 1));
-  return only;
+  return remember(known, workspaces, () => Object.keys(workspaces).length <= 1);
 }
 
 /**

@@ -5,6 +5,7 @@ import { codedError } from "../canon/error-codes.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import { NO_HEADERS, type ProtocolHeaders } from "../canon/request.ts";
 import type { Surface } from "../dialects/dialect.ts";
+import { remember } from "../canon/remember.ts";
 
 /**
  * How long after its deadline a request's error still waits for what it should name or have: the
@@ -150,8 +151,7 @@ const counts = new WeakMap<Socket, Count>();
  */
 export function isAnswered(incoming: IncomingMessage, response: ServerResponse): boolean {
   const { socket, headers } = incoming;
-  let count = counts.get(socket);
-  if (count === undefined) counts.set(socket, (count = { idle: 0, isEnding: false }));
+  const count = remember(counts, socket, () => ({ idle: 0, isEnding: false }));
   if (count.isEnding) return false;
   if (!hasCredential(headers)) count.idle += 1;
   if (count.idle < IDLE_REQUESTS) return true;

@@ -109,7 +109,7 @@ interface WorkerStatus {
   readonly ready: number;
 }
 
-export interface MetricsPage {
+interface MetricsPage {
   readonly contentType: string;
   readonly text: string;
 }

@@ -20,7 +20,7 @@ import {
 } from "./heads.ts";
 import { boundWriting } from "./node-answer.ts";
 import { handleInference } from "./pipeline.ts";
-import { bodyValidator, type BodyValidator } from "./validate-body.ts";
+import { bodyValidator } from "./validate-body.ts";
 import type { Runtime } from "./runtime.ts";
 import { internalError, printerAt, sendError, sendText } from "./send.ts";
 
@@ -95,7 +95,7 @@ function misspelt(requested: string, endpoints: readonly Endpoint[]): readonly E
   return least > FARTHEST ? [] : endpoints.filter((endpoint) => distanceOf(endpoint) === least);
 }
 
-type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
+type NodeHandler = (incoming: IncomingMessage, response: ServerResponse) => Promise<void> | void;
 
 /** Signals to h3 that the node response has been written; the registered symbol that h3 uses. */
 const HANDLED = Symbol.for("h3.handled");
@@ -122,19 +122,12 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
     silent: true,
     onError: (error, event) => runEvent(runtime, refusedByFramework(runtime, error), event),
   });
-  const validators = new Map<Endpoint, BodyValidator>();
   const operations = new Map<string, SimulatedOperation>();
   for (const endpoint of ENDPOINTS) {
-    if (endpoint.body === null) continue;
-    const validate = bodyValidator(endpoint.body);
-    validators.set(endpoint, validate);
-    if (endpoint.kind === "inference") {
-      operations.set(endpoint.operation, {
-        operation: endpoint.operation,
-        surface: endpoint.surface,
-        validate,
-      });
-    }
+    if (endpoint.kind !== "inference") continue;
+    const { operation, surface, body } = endpoint;
+    if (body !== null)
+      operations.set(operation, { operation, surface, validate: bodyValidator(body) });
   }
   const capacity = new Capacity(runtime.limits);
   const console = runtime.console?.listener === listener ? runtime.console : null;
@@ -146,7 +139,7 @@ export function createApp(runtime: Runtime, listener: Endpoint["listener"]): App
   const exact: ExactRoute[] = [];
   for (const endpoint of served) {
     const { method, path } = endpoint;
-    const validate = validators.get(endpoint) ?? null;
+    const validate = endpoint.body === null ? null : bodyValidator(endpoint.body);
     const plain = nodeHandler({ runtime, validate, operations, capacity, console }, endpoint);
     const handler = endpoint.listener === "admin" ? withoutRebinding(runtime, plain) : plain;
     if (endpoint.kind === "inference") exact.push({ method, path, handler });
@@ -246,13 +239,7 @@ function nodeHandler(served: Omit<ServedControl, "endpoint">, endpoint: Endpoint
   if (endpoint.kind === "control") return controlHandler({ ...served, endpoint });
   if (validate === null)
     throw new Error(`endpoint ${endpoint.id}: an inference endpoint without a body schema`);
-  const inference = {
-    runtime,
-    endpoint,
-    validate,
-    capacity,
-    vary: varyHeadersOf(endpoint),
-  };
+  const inference = { runtime, endpoint, validate, capacity, vary: varyHeadersOf(endpoint) };
   return (incoming, response) => handleInference(inference, incoming, response);
 }
 
@@ -323,22 +310,17 @@ function answerError(
 }
 
 function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandler {
-  return (incoming, response) => {
-    const error =
-      status === 400
-        ? invalidRequest("malformed_url", "The path is not a valid URL: check its % escapes.")
-        : internalError();
-    answerError(runtime, incoming, response, error);
-    return Promise.resolve();
-  };
+  return refuseWith(
+    runtime,
+    status === 400
+      ? invalidRequest("malformed_url", "The path is not a valid URL: check its % escapes.")
+      : internalError(),
+  );
 }
 
 /** Answers every request with one error. */
 function refuseWith(runtime: Runtime, error: ServiceError): NodeHandler {
-  return (incoming, response) => {
-    answerError(runtime, incoming, response, error);
-    return Promise.resolve();
-  };
+  return (incoming, response) => answerError(runtime, incoming, response, error);
 }
 
 function unknownPath(near: string | null): ServiceError {
@@ -356,21 +338,11 @@ const FRONT = `<!doctype html><meta charset="utf-8"><title>Signalbox</title>
 
 function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
   return (incoming, response) => {
-    const path = incoming.url ?? "/";
-    if (
-      path === "/" &&
-      incoming.method === "GET" &&
-      /text\/html/.test(incoming.headers.accept ?? "")
-    ) {
+    const { url: path = "/", method = "", headers } = incoming;
+    if (path === "/" && method === "GET" && /text\/html/.test(headers.accept ?? "")) {
       const id = commonHeaders(runtime.newRequestId(), null, []);
-      sendText(
-        response,
-        200,
-        FRONT,
-        [...id, "content-security-policy", "default-src 'none'"],
-        "text/html",
-      );
-      return Promise.resolve();
+      const all = [...id, "content-security-policy", "default-src 'none'"];
+      return sendText(response, 200, FRONT, all, "text/html");
     }
     const stored =
       /^\/v1\/(responses(?!\/(input_tokens|compact)($|\?))|conversations|threads|assistants|files|batches)(\/|$|\?)/.test(
@@ -381,8 +353,7 @@ function notFound(runtime: Runtime, served: readonly Endpoint[]): NodeHandler {
           "not_supported",
           "The router stores no objects, so this path does not exist here.",
         )
-      : unknownPath(nearestPath(incoming.method ?? "", path, served));
+      : unknownPath(nearestPath(method, path, served));
     answerError(runtime, incoming, response, error);
-    return Promise.resolve();
   };
 }

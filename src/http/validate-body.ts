@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from "../canon/json.ts";
 import { isDeeperThan } from "../dialects/json.ts";
 import { PARSER_RULES, PROVIDER_PREFERENCES_SCHEMA } from "../dialects/contract-schemas.ts";
 import { Validator, type ValidatorOptions } from "../validation/validator.ts";
+import { remember } from "../canon/remember.ts";
 
 /** Schemas that bodies refer to; they stand in /openapi.json under the same path. */
 export const COMPONENT_SCHEMAS = { ProviderPreferences: PROVIDER_PREFERENCES_SCHEMA } as const;
@@ -20,11 +21,7 @@ const made = new WeakMap<JsonObject, BodyValidator>();
  * compiled with the first body: ajv takes tens of milliseconds for a large one.
  */
 export function bodyValidator(schema: JsonObject): BodyValidator {
-  const known = made.get(schema);
-  if (known !== undefined) return known;
-  const validator = validatorOf(schema);
-  made.set(schema, validator);
-  return validator;
+  return remember(made, schema, () => validatorOf(schema));
 }
 
 /** How the check of a body is compiled. */

@@ -275,27 +275,16 @@ export function prepareRotation(
   if (old.replacedBy !== null) throw new KeyRotatedError(old.id);
   const lifetime = Math.min(old.expiresAt - old.createdAt, MAXIMUM_LIFETIME);
   const expiresAt = checkExpiry(options.expiresAt ?? now + lifetime, now);
-  const { name, workspace, scopes, owner, environment, workload, labels, exchange, limits } = old;
-  const created = issue(
-    {
-      name,
-      workspace,
-      scopes,
-      owner,
-      environment,
-      workload,
-      labels,
-      exchange,
-      limits,
-      expiresAt,
-      createdAt: now,
-      createdBy: options.createdBy,
-      rotatedFrom: old.id,
-      replacedBy: null,
-      lineage: old.lineage ?? old.id,
-    },
-    makeKeyText(randomBytes, environment),
-  );
+  const grant = {
+    ...old,
+    expiresAt,
+    createdAt: now,
+    createdBy: options.createdBy,
+    rotatedFrom: old.id,
+    replacedBy: null,
+    lineage: old.lineage ?? old.id,
+  };
+  const created = issue(grant, makeKeyText(randomBytes, old.environment));
   return {
     ...created,
     previous: {
@@ -374,9 +363,9 @@ function checkGrant(options: KeyOptions, clock: Clock): Grant {
 
 function issue(grant: Grant, { text, publicId }: KeyText): CreatedKey {
   const record: KeyRecord = {
+    ...grant,
     id: publicId,
     digest: digestKeyText(text),
-    ...grant,
     lastUsedAt: null,
     status: "active",
     revokedAt: null,

@@ -4,6 +4,7 @@ import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
 import type { Identity } from "../canon/identity.ts";
 import type { KeyRecord, KeyStore, KeyUse } from "./key-store.ts";
 import { publicIdIn, publicIdOf } from "./key-text.ts";
+import { remember } from "../canon/remember.ts";
 
 type Verification =
   | { readonly ok: true; readonly identity: Identity }
@@ -98,8 +99,7 @@ export class KeyRing {
       const entry = makeEntry(record, known);
       this.#entries.set(record.id, entry);
       for (const origin of record.exchange?.origins ?? []) {
-        const ids = this.#keysOfOrigin.get(origin) ?? new Set();
-        this.#keysOfOrigin.set(origin, ids.add(record.id));
+        remember(this.#keysOfOrigin, origin, () => new Set()).add(record.id);
       }
       const { id, workspace } = record;
       if (entry.revoked) changes.push({ id, workspace, change: "revoked" });

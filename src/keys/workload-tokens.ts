@@ -30,6 +30,7 @@ import {
 import type { Clock } from "./key-record.ts";
 import type { Holder } from "./key-ring.ts";
 import { isCanonicalJws } from "./key-text.ts";
+import { remember } from "../canon/remember.ts";
 
 /** Finds the key of a JWT's header; throws jose's errors. */
 type KeyFinder = ReturnType<typeof createLocalJWKSet>;
@@ -201,7 +202,7 @@ export class WorkloadTokens {
   readonly #monotonic: MonotonicClock;
   readonly #onFailure: (issuer: string, failure: KeyFetchFailure) => void;
   /** By the row of the issuer: another row is fetched anew. */
-  #remote = new Map<string, RemoteKeys>();
+  readonly #remote = new Map<string, RemoteKeys>();
   readonly #static = new WeakMap<WorkloadIssuer, KeyFinder>();
 
   /** @param onFailure is called with the id of an issuer whose keys could not be fetched. */
@@ -264,26 +265,21 @@ export class WorkloadTokens {
 
   #remoteOf(id: string, issuer: WorkloadIssuer, workloads: WorkloadIdentity): RemoteKeys {
     const key = keyOf(id, issuer);
-    const known = this.#remote.get(key);
-    if (known !== undefined) return known;
-    // Those of issuers that a reload has taken away are forgotten.
-    const present = new Set(
-      Object.entries(workloads.issuers).map(([name, row]) => keyOf(name, row)),
-    );
-    this.#remote = new Map([...this.#remote].filter(([name]) => present.has(name)));
-    const made = new RemoteKeys(issuer, this.#fetchJson, this.#monotonic, (failure) =>
-      this.#onFailure(id, failure),
-    );
-    this.#remote.set(key, made);
-    return made;
+    return remember(this.#remote, key, () => {
+      // Those of issuers that a reload has taken away are forgotten.
+      const present = new Set(
+        Object.entries(workloads.issuers).map(([name, row]) => keyOf(name, row)),
+      );
+      for (const name of this.#remote.keys()) if (!present.has(name)) this.#remote.delete(name);
+      return new RemoteKeys(issuer, this.#fetchJson, this.#monotonic, (failure) =>
+        this.#onFailure(id, failure),
+      );
+    });
   }
 
   #staticOf(issuer: WorkloadIssuer): KeyFinder {
-    const known = this.#static.get(issuer);
-    if (known !== undefined) return known;
-    const made = finderOf(issuer.keys.kind === "file" ? issuer.keys.keys : []);
-    this.#static.set(issuer, made);
-    return made;
+    const { keys } = issuer;
+    return remember(this.#static, issuer, () => finderOf(keys.kind === "file" ? keys.keys : []));
   }
 }
 
@@ -354,11 +350,7 @@ export function ruleHolder(
   if (workloads === undefined || id === null || !Object.hasOwn(workloads.rules, id)) return null;
   const rule = workloads.rules[id];
   if (rule === undefined) return null;
-  const known = holders.get(rule);
-  if (known !== undefined) return known;
-  const holder = makeHolder(workloads, rule);
-  holders.set(rule, holder);
-  return holder;
+  return remember(holders, rule, () => makeHolder(workloads, rule));
 }
 
 function makeHolder({ issuers }: WorkloadIdentity, rule: WorkloadRule): Holder {

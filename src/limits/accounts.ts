@@ -2,6 +2,7 @@ import { CounterAccount, SlotAccount, type CounterLimit } from "./counter-accoun
 import { counterId, type LimitCounter } from "./limit-store.ts";
 import { windowAt } from "./windows.ts";
 import type { Budget, KeyLimits, LimitMeasure, RefusingLimit } from "../canon/limits.ts";
+import { remember } from "../canon/remember.ts";
 
 /** Use beyond a reservation that is not on disk yet. */
 export interface Overdraft extends LimitCounter {
@@ -107,25 +108,19 @@ export class Accounts {
   #make(subject: string, limits: EffectiveLimits): Meters {
     const counters = counterLimits(limits).map((limit) => {
       const made = new CounterAccount(subject, limit);
-      const known = this.counters.get(idOf(made));
-      known?.setCeiling(limit.ceiling);
-      if (known === undefined) this.counters.set(idOf(made), made);
-      return known ?? made;
+      const account = remember(this.counters, idOf(made), () => made);
+      account.setCeiling(limit.ceiling);
+      return account;
     });
-    return {
-      limits,
-      counters,
-      slots: limits.concurrency === null ? null : this.#slotsOf(subject, limits.concurrency),
-    };
+    const { concurrency } = limits;
+    const slots = concurrency === null ? null : this.#slotsOf(subject, concurrency);
+    return { limits, counters, slots };
   }
 
   #slotsOf(subject: string, ceiling: number): SlotAccount {
-    const known = this.slots.get(subject);
-    known?.setCeiling(ceiling);
-    if (known !== undefined) return known;
-    const made = new SlotAccount(subject, ceiling);
-    this.slots.set(subject, made);
-    return made;
+    const account = remember(this.slots, subject, () => new SlotAccount(subject, ceiling));
+    account.setCeiling(ceiling);
+    return account;
   }
 }
 
@@ -136,16 +131,7 @@ function idOf({ subject, measure, window, zone = "" }: CounterAccount): string {
 /**
  * Use of a request, or its upper bound: whole numbers, at least 0. Money in millionths of a dollar.
  */
-export interface Amounts {
-  readonly requests: number;
-  readonly tokens: number;
-  readonly microUsd: number;
-}
-
-export function amountOf(amounts: Amounts, measure: LimitMeasure): number {
-  if (measure === "requests") return amounts.requests;
-  return measure === "tokens" ? amounts.tokens : amounts.microUsd;
-}
+export type Amounts = Readonly<Record<LimitMeasure, number>>;
 
 /**
  * The limits of one subject, each with what this process holds of it. Never changed: other limits
@@ -215,11 +201,8 @@ export function effectiveLimits(
   perKey: KeyLimits | null,
 ): EffectiveLimits | null {
   if (own === null || perKey === null) return own ?? perKey;
-  let known = merged.get(own);
-  if (known === undefined) merged.set(own, (known = new WeakMap()));
-  let limits = known.get(perKey);
-  if (limits === undefined) known.set(perKey, (limits = merge(own, perKey)));
-  return limits;
+  const known = remember(merged, own, () => new WeakMap());
+  return remember(known, perKey, () => merge(own, perKey));
 }
 
 function merge(own: KeyLimits, perKey: KeyLimits): EffectiveLimits {
@@ -293,7 +276,7 @@ export function refusalBy(
   let found: LimitRefusal | null = null;
   for (const { counters, slots } of meters) {
     for (const counter of counters) {
-      const amount = amountOf(amounts, counter.measure);
+      const amount = amounts[counter.measure];
       const never = amount > counter.ceiling;
       if (!never && (counter.available >= amount || !counter.isKnownFull(amount, now))) continue;
       const untilEnd = Math.max(1, counter.end - now);

@@ -128,7 +128,9 @@ export function estimateRequest(
   const { operation, calls } = request;
   return {
     amounts:
-      operation === "messages.count_tokens" ? ONE_REQUEST : { requests: calls, tokens, microUsd },
+      operation === "messages.count_tokens"
+        ? ONE_REQUEST
+        : { requests: calls, tokens, micro_usd: microUsd },
     input,
     output,
     likelyInput,
@@ -183,7 +185,7 @@ function outputLimit({ body, reader, edits }: EstimatedRequest): number | null {
   return own === null ? edits.maxOutputTokens : Math.min(own, edits.maxOutputTokens);
 }
 
-const ONE_REQUEST: Amounts = { requests: 1, tokens: 0, microUsd: 0 };
+const ONE_REQUEST: Amounts = { requests: 1, tokens: 0, micro_usd: 0 };
 
 /** A request's charge. */
 export interface Used {
@@ -231,7 +233,7 @@ export function usedBy(
     microUsd += costOf(attempt.endpoint.price, input, made, attempt.calls);
   }
   const estimated = input !== usage?.input || output !== usage.output;
-  return { amounts: { requests: 1, tokens, microUsd: moneyOf(cost, microUsd) }, estimated };
+  return { amounts: { requests: 1, tokens, micro_usd: moneyOf(cost, microUsd) }, estimated };
 }
 
 /** Millionths of a US dollar. */
@@ -278,5 +280,5 @@ export function usedByParts(
     dearest = Math.max(dearest, costOf(endpoint.price, tokens, 0, 0));
     calls += costOf(endpoint.price, 0, 0, sent);
   }
-  return { amounts: { requests, tokens, microUsd: moneyOf(cost, dearest + calls) }, estimated };
+  return { amounts: { requests, tokens, micro_usd: moneyOf(cost, dearest + calls) }, estimated };
 }

@@ -1,7 +1,6 @@
 import { StoreUnavailableError } from "../canon/error.ts";
 import {
   Accounts,
-  amountOf,
   refusalBy,
   unavailable,
   type Amounts,
@@ -19,6 +18,8 @@ import {
   type LimitStore,
   type SlotLease,
 } from "./limit-store.ts";
+
+type Account = CounterAccount | SlotAccount;
 
 /** The requested amount of one counter. */
 interface CounterEntry {
@@ -71,8 +72,8 @@ class ComposedLease {
   }
 
   /** Gives the accounts whose figures are unknown now; `null` in it is a debt alone. */
-  failed(error: unknown): ReadonlySet<CounterAccount | SlotAccount | null> {
-    const unknown = new Set<CounterAccount | SlotAccount | null>();
+  failed(error: unknown): ReadonlySet<Account | null> {
+    const unknown = new Set<Account | null>();
     const isUndone = error instanceof StoreUnavailableError && error.done === "no";
     for (const { row, account, debt } of this.#counters) {
       // It may be on disk already and is then counted twice, but never missing.
@@ -146,8 +147,7 @@ export function composeLease(
 ): ComposedLease | null {
   const demands = demandsOf(waiting);
   const all = why !== "request";
-  const isIdle = ({ touchedAt }: CounterAccount | SlotAccount): boolean =>
-    why === "close" || now - touchedAt >= IDLE;
+  const isIdle = ({ touchedAt }: Account): boolean => why === "close" || now - touchedAt >= IDLE;
   const counters: CounterEntry[] = [];
   const debts = accounts.takeDebts(!all);
   const owed = new Set(debts);
@@ -217,7 +217,7 @@ function demandsOf(waiting: readonly WaitingRequest[]): Demands {
   for (const { meters, amounts } of waiting) {
     for (const { counters: own, slots: slotId } of meters) {
       for (const account of own) {
-        const amount = amountOf(amounts, account.measure);
+        const amount = amounts[account.measure];
         const demand = counters.get(account);
         if (demand === undefined) counters.set(account, { sum: amount, least: amount });
         else {
@@ -254,11 +254,8 @@ interface QuotasOptions {
 }
 
 interface Waiter extends WaitingRequest {
-  readonly resolve: (result: Reservation | LimitRefusal) => void;
-  readonly timer: ReturnType<typeof setTimeout>;
+  readonly end: (result: Reservation | LimitRefusal) => void;
 }
-
-type Account = CounterAccount | SlotAccount;
 
 const NO_ACCOUNTS: ReadonlySet<Account> = new Set();
 
@@ -274,7 +271,8 @@ const RETURN_DELAY = 20;
 export class Quotas {
   readonly #store: LimitStore;
   readonly #holder: string;
-  readonly #now: () => number;
+  /** The clock whose windows count, milliseconds since the epoch. */
+  readonly now: () => number;
   readonly #maxWait: number;
   readonly #accounts = new Accounts();
   #waiters: Waiter[] = [];
@@ -288,13 +286,8 @@ export class Quotas {
   constructor({ store, holder, now, maxWait }: QuotasOptions) {
     this.#store = store;
     this.#holder = holder;
-    this.#now = now;
+    this.now = now;
     this.#maxWait = maxWait ?? MAX_WAIT;
-  }
-
-  /** The clock whose windows count, milliseconds since the epoch. */
-  now(): number {
-    return this.#now();
   }
 
   /**
@@ -316,7 +309,7 @@ export class Quotas {
     amounts: Amounts,
     wait: number,
   ): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal> {
-    const now = this.#now();
+    const now = this.now();
     const meters: Meters[] = [];
     for (const subject of subjects) {
       const one = this.#accounts.metersOf(subject, now);
@@ -327,12 +320,16 @@ export class Quotas {
     if (decided !== null) return decided;
     if (this.#closed || this.#isLate()) return unavailable(meters);
     return new Promise((resolve) => {
-      const give = (): void => {
-        this.#waiters = this.#waiters.filter((one) => one !== waiter);
-        resolve(unavailable(meters));
+      const end = (result: Reservation | LimitRefusal): void => {
+        clearTimeout(timer);
+        resolve(result);
       };
-      const timer = setTimeout(give, Math.max(0, Math.min(wait, this.#maxWait)));
-      const waiter: Waiter = { meters, amounts, resolve, timer };
+      const waiter: Waiter = { meters, amounts, end };
+      const giveUp = (): void => {
+        this.#waiters = this.#waiters.filter((one) => one !== waiter);
+        end(unavailable(meters));
+      };
+      const timer = setTimeout(giveUp, Math.max(0, Math.min(wait, this.#maxWait)));
       this.#waiters.push(waiter);
       void this.#ask();
     });
@@ -352,8 +349,8 @@ export class Quotas {
       for (const counter of counters) {
         const beyond = this.#accounts.settle(
           counter,
-          amountOf(reservation.amounts, counter.measure),
-          amountOf(used, counter.measure),
+          reservation.amounts[counter.measure],
+          used[counter.measure],
           reservation.at,
         );
         if (beyond) owes = true;
@@ -393,12 +390,12 @@ export class Quotas {
     for (const { counters, slots } of meters) {
       for (const counter of counters) {
         counter.roll(now);
-        if (counter.available < amountOf(amounts, counter.measure)) return null;
+        if (counter.available < amounts[counter.measure]) return null;
       }
       if (slots !== null && slots.free(now) < 1) return null;
     }
     for (const { counters, slots } of meters) {
-      for (const counter of counters) counter.take(amountOf(amounts, counter.measure));
+      for (const counter of counters) counter.take(amounts[counter.measure]);
       slots?.take();
     }
     return { meters, amounts, at: now, ended: false };
@@ -420,7 +417,7 @@ export class Quotas {
   /** One call for everything that is needed now; later needs go with the next. */
   #ask(why: "request" | "return" | "sweep" | "close" = "request"): Promise<void> | null {
     if (this.#flight !== null) return this.#flight;
-    const now = this.#now();
+    const now = this.now();
     this.#serve(now, false);
     const composed = composeLease(this.#accounts, this.#waiters, this.#holder, now, why);
     const debtors = this.#debtors;
@@ -460,7 +457,7 @@ export class Quotas {
       const unknown = composed.failed(error);
       return isRefused(error) ? unknown : "all";
     }
-    composed.apply(leased, this.#now());
+    composed.apply(leased, this.now());
     return NO_ACCOUNTS;
   }
 
@@ -474,7 +471,7 @@ export class Quotas {
 
   #land(answered: boolean): void {
     this.#flight = null;
-    this.#serve(this.#now(), answered);
+    this.#serve(this.now(), answered);
     // After a failure the sweep or the next request calls again; a loop here would not end.
     if (answered && (this.#waiters.length > 0 || this.#debtors.length > 0)) void this.#ask();
   }
@@ -489,10 +486,7 @@ export class Quotas {
         this.#tryTake(waiter.meters, waiter.amounts, now) ??
         (answered ? refusalBy(waiter.meters, waiter.amounts, now) : null);
       if (result === null) this.#waiters.push(waiter);
-      else {
-        clearTimeout(waiter.timer);
-        waiter.resolve(result);
-      }
+      else waiter.end(result);
     }
   }
 
@@ -504,12 +498,8 @@ export class Quotas {
       counters.some((one) => unknown.has(one)) ||
       (slots !== null && unknown.has(slots));
     this.#waiters = waiters.filter(({ meters }) => !meters.some(isMet));
-    for (const { meters, resolve, timer } of waiters) {
-      if (!meters.some(isMet)) continue;
-      clearTimeout(timer);
-      resolve(unavailable(meters));
-    }
+    for (const { meters, end } of waiters) if (meters.some(isMet)) end(unavailable(meters));
   }
 }
 
-const NOTHING: Amounts = { requests: 0, tokens: 0, microUsd: 0 };
+const NOTHING: Amounts = { requests: 0, tokens: 0, micro_usd: 0 };

@@ -104,15 +104,8 @@ async function load(
   findProxy: FindProxy | null,
 ): Promise<OidcClient> {
   const { OidcClient: Client } = await import("../keys/oidc-client.ts");
-  const client = new Client(
-    settings,
-    secret,
-    findProxy === null ? undefined : proxiedFetch(findProxy, CONNECT_TIMEOUT),
-  );
-  return {
-    begin: (redirectUri) => client.begin(redirectUri),
-    finish: (returned, check) => client.finish(returned, check),
-  };
+  const call = findProxy === null ? undefined : proxiedFetch(findProxy, CONNECT_TIMEOUT);
+  return new Client(settings, secret, call);
 }
 
 async function firstBundle(): Promise<Bundle | null> {

@@ -1,7 +1,6 @@
 import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { ServerLimits } from "../http/capacity.ts";
 import type { EndpointsHealth } from "../http/control/endpoints-health.ts";
-import type { MetricsPage } from "../http/runtime.ts";
 import type { OpenKeyRing } from "../keys/key-ring.ts";
 import type { CompileCache } from "../policy/toolchain/compile-cache.ts";
 import type { PolicyListener, ServedPolicies } from "./policies/served-policies.ts";
@@ -9,6 +8,7 @@ import type { BuiltSnapshot } from "./snapshots.ts";
 import type { TlsFiles } from "./tls.ts";
 import type { EvidenceLimits } from "../store/evidence-queue.ts";
 import type { Store } from "../store/port.ts";
+import type { ReadFamily } from "../telemetry/families.ts";
 import type { LogLevel } from "../telemetry/log-record.ts";
 
 export interface LogOptions {
@@ -120,8 +120,8 @@ export interface RunningServer {
   reload(): Promise<BuiltSnapshot>;
   /** Reports sets of policies that replace another without a reload. */
   watchPolicies(listener: PolicyListener): void;
-  /** The page of `GET /metrics`. */
-  metrics(accept: string | undefined): MetricsPage | Promise<MetricsPage>;
+  /** The metrics of this process. */
+  metrics(): readonly ReadFamily[];
   /** Endpoints, as the calls of this process show them. */
   endpointsHealth(): EndpointsHealth;
   /** Goes on serving, not ready any more; every answer ends its connection. */

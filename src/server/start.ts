@@ -34,6 +34,7 @@ import { lazyMock } from "./simulated-provider.ts";
 import { expiryOf, readTls } from "./tls.ts";
 import { secretReader, startAlerts } from "./alerts.ts";
 import { jsonPoster } from "../dispatch/fetch-json.ts";
+import { readFamilies, type Family } from "../telemetry/families.ts";
 import { ServerLog, ServerTelemetry } from "./server-telemetry.ts";
 
 /** How a process differs that serves together with others; everything absent: it serves alone. */
@@ -47,7 +48,7 @@ interface ProcessRole {
   /** Workers serve the public side. */
   readonly listenPublic?: () => Promise<Listening>;
   /** Replaces members of the runtime that concern the other processes. */
-  readonly runtime?: (own: Runtime) => Runtime;
+  readonly runtime?: (own: Runtime, families: () => readonly Family[]) => Runtime;
 }
 
 /**
@@ -200,7 +201,7 @@ async function startParts(
     console: console?.runtime ?? null,
     egressProxies: findProxy?.origins,
   });
-  const runtime = role.runtime?.(own) ?? own;
+  const runtime = role.runtime?.(own, () => telemetry.metrics.families) ?? own;
   await parts.start(
     "metrics",
     () =>
@@ -319,7 +320,7 @@ async function startParts(
     signInCode: servesConsole ? (console?.signInCode ?? null) : null,
     reload,
     watchPolicies: (listener: PolicyListener): void => policies.listen(listener),
-    metrics: runtime.metrics,
+    metrics: () => readFamilies(telemetry.metrics.families),
     endpointsHealth: () => endpointsHealth(runtime.endpoints, Object.keys(table().endpoints)),
     retire,
     close,

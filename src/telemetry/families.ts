@@ -97,29 +97,36 @@ interface Series<Value> {
 type Branch<Value> = Map<string, Branch<Value> | Series<Value>>;
 
 /**
- * Series by their label values. Series beyond the bound are dropped and counted. One map for
- * each label and not one for all, so that a request makes no text of its labels to find its series.
+ * A family with its series by their label values. Series beyond the bound are dropped and counted.
+ * One map for each label and not one for all, so that a request makes no text of its labels to find
+ * its series.
  */
-class SeriesMap<Value> {
+class SeriesFamily<const Labels extends readonly string[], Value> {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: Labels;
   readonly #root: Branch<Value> = new Map();
   readonly #series: Series<Value>[] = [];
   readonly #make: () => Value;
   readonly #most: number;
   leftOut = 0;
 
-  constructor(make: () => Value, most: number) {
+  constructor(name: string, help: string, labels: Labels, make: () => Value, most: number) {
+    this.name = name;
+    this.help = help;
+    this.labels = labels;
     this.#make = make;
     this.#most = most;
   }
 
-  take(labels: readonly string[]): Value | null {
+  protected take(labels: readonly string[]): Value | null {
     let found: Branch<Value> | Series<Value> | undefined =
       labels.length === 0 ? this.#root.get("") : this.#root;
     for (const label of labels) if (found instanceof Map) found = found.get(label);
     return found === undefined || found instanceof Map ? this.#begin(labels) : found.value;
   }
 
-  all(): Iterable<Series<Value>> {
+  protected all(): Iterable<Series<Value>> {
     return this.#series;
   }
 
@@ -143,22 +150,14 @@ class SeriesMap<Value> {
 }
 
 /** Only rises; starts at nothing. */
-export class Counter<const Labels extends readonly string[]> implements Family<Labels> {
+export class Counter<const Labels extends readonly string[]>
+  extends SeriesFamily<Labels, { total: number }>
+  implements Family<Labels>
+{
   readonly kind = "counter";
-  readonly name: string;
-  readonly help: string;
-  readonly labels: Labels;
-  readonly #series: SeriesMap<{ total: number }>;
 
   constructor(name: string, help: string, labels: Labels, most = MOST_SERIES) {
-    this.name = name;
-    this.help = help;
-    this.labels = labels;
-    this.#series = new SeriesMap(() => ({ total: 0 }), most);
-  }
-
-  get leftOut(): number {
-    return this.#series.leftOut;
+    super(name, help, labels, () => ({ total: 0 }), most);
   }
 
   /**
@@ -166,12 +165,12 @@ export class Counter<const Labels extends readonly string[]> implements Family<L
    */
   add(by: number, ...labels: LabelValues<Labels>): void {
     if (!(by >= 0)) return;
-    const series = this.#series.take(labels);
+    const series = this.take(labels);
     if (series !== null) series.total += by;
   }
 
   *samples(): Iterable<Sample> {
-    for (const { labels, value } of this.#series.all()) {
+    for (const { labels, value } of this.all()) {
       yield { suffix: "_total", labels: named(this.labels, labels), value: value.total };
     }
   }
@@ -184,13 +183,12 @@ interface Distribution {
 }
 
 /** How many values lay below each of some bounds. */
-export class Histogram<const Labels extends readonly string[]> implements Family<Labels> {
+export class Histogram<const Labels extends readonly string[]>
+  extends SeriesFamily<Labels, Distribution>
+  implements Family<Labels>
+{
   readonly kind = "histogram";
-  readonly name: string;
-  readonly help: string;
-  readonly labels: Labels;
   readonly #bounds: readonly number[];
-  readonly #series: SeriesMap<Distribution>;
 
   /** @param bounds rising; infinity is added. */
   constructor(
@@ -200,23 +198,14 @@ export class Histogram<const Labels extends readonly string[]> implements Family
     bounds: readonly number[],
     most = MOST_SERIES,
   ) {
-    this.name = name;
-    this.help = help;
-    this.labels = labels;
+    const empty = (): Distribution => ({ counts: new Float64Array(bounds.length + 1), sum: 0 });
+    super(name, help, labels, empty, most);
     this.#bounds = bounds;
-    this.#series = new SeriesMap(
-      () => ({ counts: new Float64Array(bounds.length + 1), sum: 0 }),
-      most,
-    );
-  }
-
-  get leftOut(): number {
-    return this.#series.leftOut;
   }
 
   observe(value: number, ...labels: LabelValues<Labels>): void {
     if (!Number.isFinite(value)) return;
-    const series = this.#series.take(labels);
+    const series = this.take(labels);
     if (series === null) return;
     let index = 0;
     while (index < this.#bounds.length && value > (this.#bounds[index] ?? 0)) index += 1;
@@ -225,7 +214,7 @@ export class Histogram<const Labels extends readonly string[]> implements Family
   }
 
   *samples(): Iterable<Sample> {
-    for (const { labels, value } of this.#series.all()) {
+    for (const { labels, value } of this.all()) {
       const own = named(this.labels, labels);
       let below = 0;
       for (const [index, count] of value.counts.entries()) {
@@ -271,6 +260,36 @@ export function single(
     const value = read();
     return value === null ? [] : [[value]];
   });
+}
+
+/** A family as it was read at one moment, for another process. */
+export interface ReadFamily extends Omit<Family, "samples"> {
+  readonly samples: readonly Sample[];
+}
+
+export function readFamilies(families: readonly Family[]): readonly ReadFamily[] {
+  return families.map((family) => {
+    const { kind, name, help, labels } = family;
+    return { kind, name, help, labels, samples: [...family.samples()] };
+  });
+}
+
+/** The families of several processes, every sample with the label `worker`. */
+export function joinFamilies(
+  processes: readonly (readonly [worker: string, families: readonly ReadFamily[]])[],
+): readonly Family[] {
+  const joined = new Map<string, ReadFamily>();
+  for (const [worker, families] of processes) {
+    for (const family of families) {
+      const known = joined.get(family.name)?.samples ?? [];
+      const samples = family.samples.map(({ labels, ...sample }): Sample => ({
+        ...sample,
+        labels: [["worker", worker], ...labels],
+      }));
+      joined.set(family.name, { ...family, samples: known.concat(samples) });
+    }
+  }
+  return [...joined.values()].map((family) => ({ ...family, samples: () => family.samples }));
 }
 
 function named(

@@ -75,10 +75,10 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
     write(line: string): void {
       if (isGone || isClosing) {
         dropped += 1;
-        return;
+      } else {
+        waiting += 1;
+        destination.write(line);
       }
-      waiting += 1;
-      destination.write(line);
     },
   };
   const logger = pino(
@@ -103,10 +103,7 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
           resolve();
         };
         isClosing = true;
-        if (isGone || isAbandoned) {
-          abandon();
-          return;
-        }
+        if (isGone || isAbandoned) return abandon();
         // Destroyed, it keeps no process alive that a reader has left.
         const timer = setTimeout(abandon, patience);
         destination.once("close", () => {

@@ -64,30 +64,26 @@ export function readOtlpSettings(environment: Environment): OtlpSettings | null 
   };
 }
 
-const SAMPLERS: Readonly<
-  Record<string, { readonly isParentBased: boolean; readonly share: number | null }>
-> = {
-  always_on: { isParentBased: false, share: 1 },
-  always_off: { isParentBased: false, share: 0 },
-  traceidratio: { isParentBased: false, share: null },
-  parentbased_always_on: { isParentBased: true, share: 1 },
-  parentbased_always_off: { isParentBased: true, share: 0 },
-  parentbased_traceidratio: { isParentBased: true, share: null },
-};
+const SAMPLERS = [
+  "always_on",
+  "always_off",
+  "traceidratio",
+  "parentbased_always_on",
+  "parentbased_always_off",
+  "parentbased_traceidratio",
+];
 
 function readSampler(get: (name: string) => string): SamplerSettings {
   const name = get("OTEL_TRACES_SAMPLER") || "parentbased_always_on";
-  const found = Object.hasOwn(SAMPLERS, name) ? SAMPLERS[name] : undefined;
-  if (found === undefined) {
-    throw new OtlpSettingError(
-      `OTEL_TRACES_SAMPLER: must be one of ${Object.keys(SAMPLERS).join(", ")}`,
-    );
-  }
-  if (found.share !== null) return { isParentBased: found.isParentBased, share: found.share };
+  if (!SAMPLERS.includes(name))
+    throw new OtlpSettingError(`OTEL_TRACES_SAMPLER: must be one of ${SAMPLERS.join(", ")}`);
+  const isParentBased = name.startsWith("parentbased_");
+  if (!name.endsWith("traceidratio"))
+    return { isParentBased, share: name.endsWith("always_on") ? 1 : 0 };
   const share = Number(get("OTEL_TRACES_SAMPLER_ARG") || "1");
   if (!(share >= 0 && share <= 1))
     throw new OtlpSettingError("OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1");
-  return { isParentBased: found.isParentBased, share };
+  return { isParentBased, share };
 }
 
 function wholeNumber(get: (name: string) => string, name: string, preset: number): number {

@@ -179,7 +179,7 @@ describe("the cost of a request in the evidence", () => {
       const { router } = await limited(base, { budget: { usd: 1, per: "day" } });
       await (await post(router, hello)).text();
       expect((await onlyOutcome(router)).costNanoUsd).toBe(NANO_USD);
-      expect(settle.mock.calls[0]?.[1].microUsd).toBe(NANO_USD / 1_000);
+      expect(settle.mock.calls[0]?.[1].micro_usd).toBe(NANO_USD / 1_000);
     } finally {
       settle.mockRestore();
     }

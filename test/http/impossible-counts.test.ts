@@ -233,7 +233,7 @@ function startStream(response: ServerResponse, dialect: string): void {
 interface Ended {
   readonly outcome: OutcomeRecord | undefined;
   /** What the limits were charged. */
-  readonly charged: { readonly tokens: number; readonly microUsd: number } | undefined;
+  readonly charged: { readonly tokens: number; readonly micro_usd: number } | undefined;
 }
 
 /**
@@ -251,7 +251,7 @@ function expectSameCharge(outcome: Ended["outcome"], charged: Ended["charged"], 
     expect(charged?.tokens, of).toBeGreaterThan(7);
   } else {
     expect(outcome?.costNanoUsd, of).toBe((input + 2 * output) * 1_000);
-    expect(charged, of).toMatchObject({ tokens: input + output, microUsd: input + 2 * output });
+    expect(charged, of).toMatchObject({ tokens: input + output, micro_usd: input + 2 * output });
   }
 }
 
@@ -407,7 +407,7 @@ describe("counts that cannot be right", () => {
         if (known !== null)
           expect(charged, String(count)).toMatchObject({
             tokens: known,
-            microUsd: known + searched,
+            micro_usd: known + searched,
           });
       }
     },

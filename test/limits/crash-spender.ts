@@ -34,7 +34,7 @@ async function spendWithoutEnd(): Promise<void> {
     const amount = 1 + any(60);
     const result = await quotas.reserve(
       [LIMITED],
-      { requests: 1, tokens: amount, microUsd: 0 },
+      { requests: 1, tokens: amount, micro_usd: 0 },
       500,
     );
     if (result === null || "refused" in result) {
@@ -48,7 +48,7 @@ async function spendWithoutEnd(): Promise<void> {
     const used = overdraws === "overdraws" && any(9) === 0 ? amount + any(20) : any(amount);
     say("intends", Math.max(0, used - amount));
     say("ended", began, performance.timeOrigin + performance.now());
-    await quotas.settle(result, { requests: 1, tokens: used, microUsd: 0 });
+    await quotas.settle(result, { requests: 1, tokens: used, micro_usd: 0 });
     say("settled", used);
   }
 }

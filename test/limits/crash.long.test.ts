@@ -157,7 +157,7 @@ describe.skipIf(NO_POSTGRES !== null)(`PostgreSQL ${NO_POSTGRES ?? ""}`, () => {
   crashLaws(() => server.database());
 });
 
-const ONE = { requests: 1, tokens: 1, microUsd: 0 };
+const ONE = { requests: 1, tokens: 1, micro_usd: 0 };
 
 /** As if the time of the leases of the dead had passed; those who live renew theirs. */
 async function expireLeases(database: string): Promise<void> {

@@ -211,13 +211,13 @@ describe("the most that a request may use", () => {
     const endpoints = [dear, cheap].map((each) => ({ endpoint: each, model: large }));
     const request = requested({ body: { max_tokens: 100 }, calls: 2 });
     const micro = 1_064 * 3 + 100 * 15 + 20_000;
-    expect(estimateRequest(request, endpoints).amounts.microUsd).toBe(micro);
-    expect(estimateRequest(request, endpoints.toReversed()).amounts.microUsd).toBe(micro);
+    expect(estimateRequest(request, endpoints).amounts.micro_usd).toBe(micro);
+    expect(estimateRequest(request, endpoints.toReversed()).amounts.micro_usd).toBe(micro);
   });
 
   it("costs nothing without a price", () => {
     const free = { endpoint: endpoint("free", { price: null }), model: large };
-    expect(estimateRequest(requested(), [free]).amounts.microUsd).toBe(0);
+    expect(estimateRequest(requested(), [free]).amounts.micro_usd).toBe(0);
   });
 
   it("rounds money up, and not because of a double's last digit", () => {
@@ -228,7 +228,7 @@ describe("the most that a request may use", () => {
 });
 
 const estimate: Estimate = {
-  amounts: { requests: 1, tokens: 1_500, microUsd: 9_999 },
+  amounts: { requests: 1, tokens: 1_500, micro_usd: 9_999 },
   input: 1_000,
   output: 500,
   likelyInput: () => 300,
@@ -401,7 +401,7 @@ describe("what a request has used", () => {
       outputCharacters,
       streamed: true,
     });
-    expect(used?.amounts).toEqual({ requests: 1, tokens, microUsd });
+    expect(used?.amounts).toEqual({ requests: 1, tokens, micro_usd: microUsd });
   });
 
   it.each([
@@ -523,7 +523,11 @@ describe("what a request has used", () => {
         outputCharacters: null,
         streamed: false,
       };
-      expect(usedBy(estimate, ended)?.amounts).toEqual({ requests: 1, tokens, microUsd });
+      expect(usedBy(estimate, ended)?.amounts).toEqual({
+        requests: 1,
+        tokens,
+        micro_usd: microUsd,
+      });
     },
   );
 
@@ -580,7 +584,7 @@ describe("what a request has used", () => {
       };
       for (const used of [usedBy(real, ended), usedByParts(real, ended.attempts, count)]) {
         expect(used?.amounts.tokens).toBeLessThanOrEqual(8_000);
-        expect(used?.amounts.microUsd).toBeLessThanOrEqual(2 ** 45);
+        expect(used?.amounts.micro_usd).toBeLessThanOrEqual(2 ** 45);
       }
     }
   });
@@ -589,7 +593,10 @@ describe("what a request has used", () => {
     const counting = estimateRequest(requested({ operation: "messages.count_tokens" }), [
       { endpoint: dear, model: large },
     ]);
-    expect(counting).toMatchObject({ amounts: { requests: 1, tokens: 0, microUsd: 0 }, output: 0 });
+    expect(counting).toMatchObject({
+      amounts: { requests: 1, tokens: 0, micro_usd: 0 },
+      output: 0,
+    });
     const ended = {
       countsOnly: true,
       whole: true,
@@ -627,7 +634,7 @@ describe("what a request has used", () => {
     expect(usedByParts(estimate, attempts, counted)?.amounts).toEqual({
       requests: 1,
       tokens,
-      microUsd,
+      micro_usd: microUsd,
     });
   });
 });

@@ -235,12 +235,12 @@ describe("counting", () => {
   it("counts money and tokens of a month", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { usd: 0.000_01, per: "month" } });
-    const spent = { requests: 1, tokens: 0, microUsd: 10 };
+    const spent = { requests: 1, tokens: 0, micro_usd: 10 };
     void quotas.settle(await reserved(quotas, acme, spent), spent);
     const { retryAfter, refused: code } = await refused(quotas, acme, {
       requests: 1,
       tokens: 0,
-      microUsd: 1,
+      micro_usd: 1,
     });
     expect([code, retryAfter]).toEqual(["budget_exhausted", Date.UTC(2026, 11, 1) - TEN]);
   });

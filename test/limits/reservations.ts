@@ -9,8 +9,8 @@ export const NONE: KeyLimits = {
   concurrency: null,
   budget: null,
 };
-export const one: Amounts = { requests: 1, tokens: 0, microUsd: 0 };
-export const tokens = (count: number): Amounts => ({ requests: 1, tokens: count, microUsd: 0 });
+export const one: Amounts = { requests: 1, tokens: 0, micro_usd: 0 };
+export const tokens = (count: number): Amounts => ({ requests: 1, tokens: count, micro_usd: 0 });
 
 /** 2026-11-22T10:00:00Z, the start of a minute, an hour and nothing more. */
 export const TEN = Date.UTC(2026, 10, 22, 10);

@@ -1,30 +1,38 @@
 import { describe, expect, it } from "vitest";
-import { Restarts, mergePages } from "../../src/server/workers/worker-pool.ts";
+import { Restarts } from "../../src/server/workers/worker-pool.ts";
+import {
+  formatExposition,
+  joinFamilies,
+  readFamilies,
+  reading,
+} from "../../src/telemetry/families.ts";
 import { parseServeOptions } from "../../src/cli/serve/options.ts";
 import { UsageError } from "../../src/cli/terminal/command-io.ts";
 
 describe("one page of several processes", () => {
-  const page = (text: string) => ({ contentType: "t", text });
+  const gauge = (name: string, value: number, route?: string) =>
+    reading("gauge", name, `Of ${name}.`, route === undefined ? [] : ["route"], () =>
+      route === undefined ? [[value]] : [[value, route]],
+    );
+  const merged = (accept?: string): string => {
+    const first = readFamilies([gauge("a", 1, "r {x} y"), gauge("b", 2)]);
+    const second = readFamilies([gauge("a", 3, "s"), gauge("c", 4)]);
+    const joined = joinFamilies([
+      ["0", first],
+      ["1", second],
+    ]);
+    return formatExposition(joined, accept).text;
+  };
 
-  it("says a family once and of each sample whose it is", () => {
-    const first = page(
-      '# HELP a Of a.\n# TYPE a counter\na_total{route="r {x} y"} 1\n# HELP b Of b.\n# TYPE b gauge\nb 2\n',
-    );
-    const second = page(
-      '# HELP a Of a.\n# TYPE a counter\na_total{route="s"} 3\n# HELP c Of c.\n# TYPE c gauge\nc 4\n',
-    );
-    expect(mergePages({ worker: "0", page: first }, [{ worker: "1", page: second }])).toEqual(
-      page(
-        '# HELP a Of a.\n# TYPE a counter\na_total{worker="0",route="r {x} y"} 1\na_total{worker="1",route="s"} 3\n' +
-          '# HELP b Of b.\n# TYPE b gauge\nb{worker="0"} 2\n# HELP c Of c.\n# TYPE c gauge\nc{worker="1"} 4\n',
-      ),
+  it("has each family once, and the worker of each sample as a label", () => {
+    expect(merged()).toBe(
+      '# HELP a Of a.\n# TYPE a gauge\na{worker="0",route="r {x} y"} 1\na{worker="1",route="s"} 3\n' +
+        '# HELP b Of b.\n# TYPE b gauge\nb{worker="0"} 2\n# HELP c Of c.\n# TYPE c gauge\nc{worker="1"} 4\n',
     );
   });
 
-  it("keeps OpenMetrics' end at the end", () => {
-    const one = page("# TYPE a gauge\na 1\n# EOF\n");
-    const merged = mergePages({ worker: "0", page: one }, [{ worker: "1", page: one }]);
-    expect(merged.text).toBe('# TYPE a gauge\na{worker="0"} 1\na{worker="1"} 1\n# EOF\n');
+  it("ends with OpenMetrics' end once", () => {
+    expect(merged("application/openmetrics-text").split("# EOF")).toHaveLength(2);
   });
 });
 

@@ -1,3 +1,5 @@
+import { remember } from "../remember.ts";
+
 /**
  * Fields that a translation leaves out or changes because the answer does not depend on them
  * (docs/protocols.md#what-a-protocol-carries). These values are in the evidence and
@@ -178,11 +180,7 @@ const LISTS = new Map<EditSet, readonly Edit[]>();
  * @example editsIn(editSet("batch_split")) // ["batch_split"]
  */
 export function editsIn(set: EditSet): readonly Edit[] {
-  const known = LISTS.get(set);
-  if (known !== undefined) return known;
-  const list = EDIT_NAMES.filter((_, bit) => (set & (1 << bit)) !== 0);
-  LISTS.set(set, list);
-  return list;
+  return remember(LISTS, set, () => EDIT_NAMES.filter((_, bit) => (set & (1 << bit)) !== 0));
 }
 
 /** All known differences between the caller's and the provider's view of an exchange. */
@@ -201,7 +199,7 @@ const TEXTS = new Map<EditSet, string>();
  * @example formatEdits({ edits: NO_EDITS, stripped: ["user"], dropped: [] }) // "stripped:user"
  */
 export function formatEdits({ edits, stripped, dropped }: AnswerEdits): string | null {
-  const text = textOf(edits);
+  const text = remember(TEXTS, edits, () => editsIn(edits).join(", "));
   if (stripped.length === 0 && dropped.length === 0) return text === "" ? null : text;
   const items = text === "" ? [] : [text];
   for (const name of stripped) addOnce(items, `stripped:${name}`);
@@ -212,12 +210,4 @@ export function formatEdits({ edits, stripped, dropped }: AnswerEdits): string |
 /** Lists of a request's edits have few items: a set for each would cost more. */
 function addOnce(items: string[], item: string): void {
   if (!items.includes(item)) items.push(item);
-}
-
-function textOf(edits: EditSet): string {
-  const known = TEXTS.get(edits);
-  if (known !== undefined) return known;
-  const text = editsIn(edits).join(", ");
-  TEXTS.set(edits, text);
-  return text;
 }

@@ -16,8 +16,7 @@ import {
   orStoreError,
   rolesOfPerson,
   readCookie,
-  readSessionCookie,
-  sessionCookie,
+  formatCookie,
   sessionEnded,
   signedIn,
   timesOf,
@@ -52,10 +51,9 @@ export async function startSignIn({ console, snapshot }: SessionCall): Promise<S
   const begun = await client.begin(`${settings.url}${CALLBACK}`);
   if ("fault" in begun) throw faultError(begun);
   const sealed = await orStoreError(console.sealSignIn(begun.check, SIGN_IN_TIME));
-  return {
-    location: begun.url,
-    cookies: [checkCookie(sealed, isOverTls(console, snapshot), SIGN_IN_TIME)],
-  };
+  const secure = isOverTls(console, snapshot);
+  const cookie = formatCookie("signalbox_sign_in", sealed, secure, SIGN_IN_TIME);
+  return { location: begun.url, cookies: [cookie] };
 }
 
 /** `GET /console/oidc/callback`: the browser's return. @throws {RefusalError} */
@@ -63,7 +61,7 @@ export async function finishSignIn(call: SessionCall, recorder: Recorder): Promi
   const { console, snapshot, incoming } = call;
   const settings = configured(snapshot);
   const secure = isOverTls(console, snapshot);
-  const cookie = readCookie(incoming.headers.cookie, checkName(secure));
+  const cookie = readCookie(incoming.headers, "signalbox_sign_in", secure);
   // A cookie that somebody made up causes no call of the provider.
   const check = cookie === null ? null : await console.openSignIn(cookie);
   if (check === null) throw faultError({ fault: "invalid" });
@@ -79,7 +77,8 @@ export async function finishSignIn(call: SessionCall, recorder: Recorder): Promi
   recorder.caller = workspaceRoles[0].identity;
   orRefuse(await recorder.answered());
   const { cookie: started } = await beginSession(call, person, now);
-  return { location: "/console/", cookies: [started, checkCookie("", secure, 0)] };
+  const cookies = [started, formatCookie("signalbox_sign_in", "", secure, 0)];
+  return { location: "/console/", cookies };
 }
 
 interface Configured extends ConsoleSettings {
@@ -94,20 +93,6 @@ function configured({ decider }: SessionCall["snapshot"]): Configured {
     "unknown_path",
     "No identity provider is configured here (`console.oidc` of routes.yaml); sign in with a key.",
   );
-}
-
-const CHECK = "signalbox_sign_in";
-
-function checkName(secure: boolean): string {
-  return secure ? `__Host-${CHECK}` : CHECK;
-}
-
-/**
- * `Lax`: the provider's redirect comes from another site, and `Strict` cookies do not come with it.
- */
-function checkCookie(value: string, secure: boolean, seconds: number): string {
-  const own = `${checkName(secure)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax`;
-  return secure ? `${own}; Secure` : own;
 }
 
 function faultError({ fault }: SignInFault): RefusalError {
@@ -187,7 +172,7 @@ export async function startSession(call: SessionCall, recorder: Recorder): Promi
   });
   if (body === "aborted") throw new RefusalError(null);
   const { value: sent } = orRefuse(body);
-  recorder.caller = recognised(runtime, sent);
+  if (typeof sent.key === "string") recorder.caller = runtime.recognise(sent.key);
   const now = Date.now();
   const identity = await holderOfBody(call, sent, now);
   recorder.caller = identity;
@@ -213,28 +198,25 @@ async function beginSession(
   latest?: number,
 ): Promise<{ readonly value: string; readonly record: Session; readonly cookie: string }> {
   const secure = isOverTls(console, snapshot);
-  const earlier = readSessionCookie(incoming.headers, secure);
+  const earlier = readCookie(incoming.headers, "signalbox_session", secure);
   if (earlier !== null) await orStoreError(console.sessions.endSession(earlier));
   const { value, record } = await orStoreError(
     console.sessions.start(holder, now, timesOf(snapshot), latest),
   );
-  return {
-    value,
-    record,
-    cookie: sessionCookie(value, secure, Math.floor((record.endsAt - now) / 1000)),
-  };
+  const seconds = Math.floor((record.endsAt - now) / 1000);
+  return { value, record, cookie: formatCookie("signalbox_session", value, secure, seconds) };
 }
 
 /** `POST /console/session/end`: for every replica. @throws {RefusalError} */
 export async function endSession(call: SessionCall): Promise<SessionAnswer> {
   const { console, snapshot, incoming } = call;
   const secure = isOverTls(console, snapshot);
-  const value = readSessionCookie(incoming.headers, secure);
+  const value = readCookie(incoming.headers, "signalbox_session", secure);
   if (value === null) throw sessionEnded();
   if (!isFromOurPage(incoming.headers, snapshot) || !hasCsrfToken(incoming.headers, value))
     throw csrfFailed();
   await orStoreError(console.sessions.endSession(value));
-  return { json: { signed_in: false }, cookie: sessionCookie("", secure, 0) };
+  return { json: { signed_in: false }, cookie: formatCookie("signalbox_session", "", secure, 0) };
 }
 
 /** The good key that a body has, or that its code stands for. @throws {RefusalError} */
@@ -257,10 +239,6 @@ async function holderOfBody(
   if (!verified.ok && (await runtime.lookUp(key))) verified = runtime.verify(key, now);
   if (verified.ok) return verified.identity;
   throw refused("The service key is not valid: it is mistyped, unknown, expired or revoked.");
-}
-
-function recognised({ recognise }: Runtime, { key }: JsonObject): Identity | null {
-  return typeof key === "string" ? (recognise?.(key) ?? null) : null;
 }
 
 function refused(message: string): RefusalError {

@@ -19,38 +19,47 @@ import type { ControlEndpoint } from "../contract/endpoint.ts";
 import { RefusalError, refusal } from "../refusal.ts";
 import type { Snapshot } from "../snapshot.ts";
 
-const NAME = "signalbox_session";
+/**
+ * The console's cookies. That of a sign-in is `Lax`: the provider's redirect comes from another
+ * site, and `Strict` cookies do not come with it.
+ */
+const SAME_SITE = { signalbox_session: "Strict", signalbox_sign_in: "Lax" } as const;
+
+type CookieName = keyof typeof SAME_SITE;
 
 /**
- * Browsers take a cookie of this name over TLS only, and for this host alone (RFC 6265bis
+ * Browsers take a cookie with the prefix over TLS only, and for this host alone (RFC 6265bis
  * §4.1.3.2).
  */
-const HOST_NAME = `__Host-${NAME}`;
+function fullName(name: CookieName, isSecure: boolean): string {
+  return isSecure ? `__Host-${name}` : name;
+}
 
 /**
- * The value of the session's cookie; `null` where there is none. @param isSecure browsers reach us
- * over TLS: a cookie that plain http could have set does not count.
+ * The value of the first cookie of that name; `null` where there is none. @param isSecure browsers
+ * reach us over TLS: a cookie that plain http could have set does not count.
  */
-export function readSessionCookie(
+export function readCookie(
   { cookie }: IncomingHttpHeaders,
+  name: CookieName,
   isSecure: boolean,
 ): string | null {
-  return readCookie(cookie, isSecure ? HOST_NAME : NAME);
+  for (const pair of cookie?.split(";") ?? []) {
+    const at = pair.indexOf("=");
+    if (at > 0 && pair.slice(0, at).trim() === fullName(name, isSecure))
+      return pair.slice(at + 1).trim();
+  }
+  return null;
 }
 
 /** @param seconds how long the browser keeps it; 0 deletes it. */
-export function sessionCookie(value: string, isSecure: boolean, seconds: number): string {
-  const name = isSecure ? HOST_NAME : NAME;
-  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
-}
-
-/** The value of the first cookie of that name. */
-export function readCookie(header: string | undefined, name: string): string | null {
-  for (const pair of header?.split(";") ?? []) {
-    const at = pair.indexOf("=");
-    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
-  }
-  return null;
+export function formatCookie(
+  name: CookieName,
+  value: string,
+  isSecure: boolean,
+  seconds: number,
+): string {
+  return `${fullName(name, isSecure)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${SAME_SITE[name]}${isSecure ? "; Secure" : ""}`;
 }
 
 /**
@@ -145,7 +154,7 @@ export async function signedIn(
   { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
   now: number,
 ): Promise<SignedIn | "ended" | null> {
-  const value = readSessionCookie(headers, isOverTls(console, snapshot));
+  const value = readCookie(headers, "signalbox_session", isOverTls(console, snapshot));
   if (value === null) return null;
   const session = await orStoreError(
     console.sessions.find(value, now, timesOf(snapshot), socket.remoteAddress ?? ""),

@@ -6,7 +6,7 @@ import type { ChangeRecord } from "../../evidence/record.ts";
 import type { SimulatedOperation } from "./simulate.ts";
 import type { Body } from "../read-body.ts";
 import type { Snapshot } from "../snapshot.ts";
-import type { MetricsPage, Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 
 /** Input of a control endpoint's handler. */
 export interface ControlCall {
@@ -39,13 +39,12 @@ export interface ControlCall {
 }
 
 /**
- * A JSON value to answer, with headers by name and value in turns; text that is JSON already; or a
- * page of another kind.
+ * A JSON value to answer, with headers by name and value in turns; or text, JSON unless another
+ * type is given.
  */
 export type ControlAnswer =
   | { readonly json: JsonValue; readonly headers?: readonly string[] }
-  | { readonly text: string }
-  | { readonly page: MetricsPage };
+  | { readonly text: string; readonly contentType?: string };
 
 /** @throws {RefusalError} with the error to answer. */
 export type ControlHandler = (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>;

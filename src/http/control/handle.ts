@@ -85,23 +85,18 @@ async function handleControl(
       ? await answerKey(visit, response, recorder)
       : await answerVisit(visit, null, NO_CHANGE);
     const stored = [...headers(), ...cacheHeaders(endpoint)];
-    if ("page" in answer)
-      sendText(response, 200, answer.page.text, stored, answer.page.contentType);
-    else if ("text" in answer) sendText(response, 200, answer.text, stored);
+    if ("text" in answer) sendText(response, 200, answer.text, stored, answer.contentType);
     else
       sendText(response, 200, JSON.stringify(answer.json), [...stored, ...(answer.headers ?? [])]);
   } catch (cause) {
-    if (cause instanceof RefusalError) {
-      recorder.caller ??= cause.caller;
-      if (cause.answer === null) return recorder.aborted();
-      const error = isTokenEndpoint(endpoint.path) ? oauthError(cause.answer) : cause.answer;
-      if (isKeyed) recorder.recordRefusal(error);
-      send(error);
-    } else {
-      const error = internalError();
-      if (isKeyed) recorder.crashed(error);
-      send(error);
-    }
+    const isRefusal = cause instanceof RefusalError;
+    if (isRefusal) recorder.caller ??= cause.caller;
+    const answer = isRefusal ? cause.answer : internalError();
+    if (answer === null) return recorder.aborted();
+    const error = isTokenEndpoint(endpoint.path) ? oauthError(answer) : answer;
+    if (isKeyed && isRefusal) recorder.recordRefusal(error);
+    else if (isKeyed) recorder.crashed(error);
+    send(error);
   } finally {
     recorder.close();
     done();

@@ -36,11 +36,7 @@ function statusFacts(
   endpointId: string,
   isStream: boolean,
 ): JsonObject {
-  const {
-    failure: _failure,
-    operations: _operations,
-    ...facts
-  } = endpointFacts(endpoints, endpointId, isStream);
+  const { failure: _, operations: _all, ...facts } = endpointFacts(endpoints, endpointId, isStream);
   return facts;
 }
 
@@ -127,22 +123,11 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     const { request } = requested;
     const question = { ...requested.question, budget };
     const view = simulationView(body.value);
-    const { policies, decision: decided } = decideFrom(
-      snapshot.decider,
-      identity,
-      question,
-      view,
-      Date.now,
-    );
-    const decision = simulatedDecision(request, operation, table, decided);
-    const explained = {
-      table,
-      policies,
-      identity,
-      question,
-      paths: request?.paths ?? null,
-      ...view,
-    };
+    const decided = decideFrom(snapshot.decider, identity, question, view, Date.now);
+    const { policies } = decided;
+    const decision = simulatedDecision(request, operation, table, decided.decision);
+    const paths = request?.paths ?? null;
+    const explained = { table, policies, identity, question, paths, ...view };
     const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
     const endpoints = runtime.endpoints.of(callKindOf(operation.operation));
     const arranged = request ?? { ...requested.question, body: {}, reader: PLAIN_BODY };
@@ -150,26 +135,14 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     const statusOf = (endpointId: string): JsonObject => statusFacts(endpoints, endpointId, stream);
     const arrangementOf = (routed: RouteDecision): ForeseenPlan | null => {
       const route = table.routes[routed.route];
-      return route === undefined
-        ? null
-        : foreseenPlan(
-            { endpoints, stickyKeyOf: runtime.stickyKeyOf },
-            routed,
-            route,
-            arranged,
-            headers,
-          );
+      const arranger = { endpoints, stickyKeyOf: runtime.stickyKeyOf };
+      return route === undefined ? null : foreseenPlan(arranger, routed, route, arranged, headers);
     };
     return { json: explain(explained, decision, { isAvailable, statusOf, arrangementOf }) };
   },
-  getGovernanceSummary: (call) => {
-    const { runtime, snapshot } = call;
-    return governanceSummary(runtime.summary, snapshot, call, Date.now());
-  },
-  getSpend: (call) => {
-    const { runtime, snapshot } = call;
-    return spend(runtime.summary, snapshot, call, Date.now());
-  },
+  getGovernanceSummary: (call) =>
+    governanceSummary(call.runtime.summary, call.snapshot, call, Date.now()),
+  getSpend: (call) => spend(call.runtime.summary, call.snapshot, call, Date.now()),
   getStatus: ({ runtime, snapshot }) => ({
     json: {
       build_id: runtime.build.id,
@@ -188,11 +161,11 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       ...(runtime.workers !== null && { workers: { ...runtime.workers() } }),
     },
   }),
-  getHealth: async (call) => {
-    return { json: await healthAnswer(call.runtime, call.snapshot, readWorkspaces(call)) };
-  },
+  getHealth: async (call) => ({
+    json: await healthAnswer(call.runtime, call.snapshot, readWorkspaces(call)),
+  }),
   getContract: ({ runtime }) => ({ text: runtime.build.contract.text }),
-  getMetrics: async ({ runtime, headers }) => ({ page: await runtime.metrics(headers.accept) }),
+  getMetrics: ({ runtime, headers }) => runtime.metrics(headers.accept),
   getLiveness: () => ({ json: { status: "live" } }),
   getReadiness: ({ runtime }) => {
     if (runtime.accepting() && runtime.degraded().every((part) => part !== "evidence"))

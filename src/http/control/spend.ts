@@ -53,7 +53,7 @@ export async function spend(
     );
     const answer = spendAnswer(workspaces, window, grouping, summary, budgets);
     return isCsv
-      ? { page: { contentType: "text/csv; charset=utf-8; header=present", text: spendCsv(answer) } }
+      ? { text: spendCsv(answer), contentType: "text/csv; charset=utf-8; header=present" }
       : { text: JSON.stringify(answer) };
   });
 }

@@ -11,6 +11,7 @@ import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon
 import { routeCandidates } from "../../decide/candidates.ts";
 import { decide } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
+import { remember } from "../../canon/remember.ts";
 
 /** A route as one workspace may use it. */
 export interface UsableRoute {
@@ -52,19 +53,15 @@ export function usableRoutes(
 ): readonly UsableRoute[] {
   const workspace = workspaceOf(table, identity);
   if (workspace === undefined) return [];
-  let lists = LISTS.get(table);
-  if (lists === undefined) LISTS.set(table, (lists = new Map()));
+  const lists = remember(LISTS, table, () => new Map());
   const { routes = null, operations = null } = identity.narrowed ?? {};
   const key = JSON.stringify([workspace.id, served, routes, operations]);
-  let list = lists.get(key);
-  if (list === undefined) {
+  return remember(lists, key, () => {
     if (lists.size >= MAXIMUM_LISTS) lists.clear();
-    list = workspace.approve.routes
+    return workspace.approve.routes
       .toSorted()
       .flatMap((id) => usableRoute(table, identity, served, id) ?? []);
-    lists.set(key, list);
-  }
-  return list;
+  });
 }
 
 /** Workspaces, and the kinds of tokens that they give out. */
@@ -143,12 +140,8 @@ function withDenial(
     const shape = shapeOf(operation, {
       dimensions: operation === "embeddings" ? (dimensions[0] ?? null) : null,
     });
-    const decision = decider.decideRequest(identity, {
-      model: route.id,
-      shape,
-      preferences: null,
-      budget,
-    });
+    const question = { model: route.id, shape, preferences: null, budget };
+    const decision = decider.decideRequest(identity, question);
     if (decision.outcome === "route") return { ...usable, denial: null };
     denial ??= decision.denial;
   }
@@ -245,15 +238,9 @@ function questioner(
   route: RouteRow,
   preferences: ProviderPreferences | null,
 ): PlanOf {
-  return (operation, { needs = [], features = [], dimensions = null } = {}) => {
-    const shape = shapeOf(operation, { needs, features, dimensions });
-    const decision = decide(
-      table,
-      NO_POLICIES,
-      identity,
-      { model: route.id, shape, preferences },
-      0,
-    );
+  return (operation, requested = {}) => {
+    const question = { model: route.id, shape: shapeOf(operation, requested), preferences };
+    const decision = decide(table, NO_POLICIES, identity, question, 0);
     return decision.outcome === "route" ? decision.plan : [];
   };
 }
@@ -287,11 +274,7 @@ function usableWith(
   const serves: UsableRoute["serves"] = (operation, needs, features) => {
     if (!operations.includes(operation)) return false;
     const key = [operation, needs, features].join("|");
-    const known = answers.get(key);
-    if (known !== undefined) return known;
-    const made = planWith(operation, { needs, features }).length > 0;
-    answers.set(key, made);
-    return made;
+    return remember(answers, key, () => planWith(operation, { needs, features }).length > 0);
   };
   return {
     route,

@@ -1,5 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { importJWK, type CryptoKey, exportJWK, generateKeyPair } from "jose";
+import {
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  SignJWT,
+  type CryptoKey,
+  type JWTPayload,
+} from "jose";
 import type { IssuerRecord, IssuerStore } from "../key-store.ts";
 import type { Clock } from "../key-record.ts";
 import { TOKEN_LIFETIME } from "../../canon/credentials/service-key.ts";
@@ -138,9 +145,16 @@ export class SigningKeys {
   }
 
   /**
+   * @param typ of the header.
    * @throws {StoreUnavailableError} where a new public key cannot be published; the next call tries
    * again.
    */
+  async sign(claims: JWTPayload, typ: string): Promise<string> {
+    const { kid, privateKey } = await this.current();
+    return new SignJWT(claims).setProtectedHeader({ alg: "EdDSA", typ, kid }).sign(privateKey);
+  }
+
+  /** @throws {StoreUnavailableError} likewise. */
   current(): Promise<SigningKey> {
     if (this.#current === null || this.#clock() >= this.#signsUntil) {
       this.#signsUntil = this.#clock() + SIGNING_TIME;

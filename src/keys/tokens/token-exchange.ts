@@ -1,10 +1,10 @@
 import {
-  SignJWT,
   errors,
   jwtVerify,
   type CryptoKey,
   type JWTHeaderParameters,
   type JWTPayload,
+  type JWTVerifyOptions,
 } from "jose";
 import {
   TOKEN_SCOPES,
@@ -307,12 +307,9 @@ export async function openTokenExchange(
     prepare: (identity, requested) =>
       prepare(holderOf, signing, clock, randomBytes, identity, requested),
     allowsOrigin: ring.allowsOrigin,
-    sealSignIn: async (check, lifetime) => {
-      const { kid, privateKey } = await signing.current();
-      return new SignJWT({ ...check })
-        .setProtectedHeader({ alg: "EdDSA", typ: SIGN_IN_TYPE, kid })
-        .setExpirationTime(Math.floor(clock() / 1_000) + lifetime)
-        .sign(privateKey);
+    sealSignIn: (check, lifetime) => {
+      const exp = Math.floor(clock() / 1_000) + lifetime;
+      return signing.sign({ ...check, exp }, SIGN_IN_TYPE);
     },
     openSignIn: (sealed) => openSignIn(known, sealed, clock()),
     close: () => known.close(),
@@ -326,14 +323,11 @@ async function openSignIn(
 ): Promise<SignInCheck | null> {
   if (sealed.length > LONGEST) return null;
   try {
-    const required = ["state", "nonce", "verifier", "exp"];
-    const { state, nonce, verifier } = await verifyJws(
-      issuers,
-      sealed,
-      SIGN_IN_TYPE,
-      required,
-      now,
-    );
+    const requiredClaims = ["state", "nonce", "verifier", "exp"];
+    const { state, nonce, verifier } = await verifyJws(issuers, sealed, now, {
+      typ: SIGN_IN_TYPE,
+      requiredClaims,
+    });
     const isWhole =
       typeof state === "string" && typeof nonce === "string" && typeof verifier === "string";
     return isWhole ? { state, nonce, verifier } : null;
@@ -404,14 +398,11 @@ async function verifySignature(
   now: number,
 ): Promise<{ readonly payload: JWTPayload; readonly isExpired: boolean }> {
   try {
-    const payload = await verifyJws(
-      issuers,
-      text.slice(TOKEN_PREFIX.length),
-      TOKEN_TYPE,
-      REQUIRED,
-      now,
-      ISSUER,
-    );
+    const payload = await verifyJws(issuers, text.slice(TOKEN_PREFIX.length), now, {
+      typ: TOKEN_TYPE,
+      requiredClaims: REQUIRED,
+      issuer: ISSUER,
+    });
     return { payload, isExpired: false };
   } catch (error) {
     // jose looks at the times after it has verified the signature.
@@ -421,33 +412,26 @@ async function verifySignature(
 }
 
 /**
- * The payload of what a replica of this installation signed as that `typ`. @throws jose's errors,
- * which quote the text.
+ * The payload that a replica of this installation signed. @param expected kind and claims of it.
+ * @throws jose's errors, which quote the text.
  */
 async function verifyJws(
   issuers: IssuerRing,
   jws: string,
-  typ: string,
-  requiredClaims: string[],
   now: number,
-  issuer?: string,
+  expected: JWTVerifyOptions,
 ): Promise<JWTPayload> {
-  const keyOf = async ({ kid }: JWTHeaderParameters): Promise<CryptoKey> => {
-    const key = typeof kid === "string" ? await issuers.find(kid) : null;
-    if (key === null) throw new UnknownIssuerError();
+  const keyOf = async ({ kid = "" }: JWTHeaderParameters): Promise<CryptoKey> => {
+    const key = await issuers.find(kid);
+    if (key === null) throw new errors.JWKSNoMatchingKey();
     return key;
   };
   // One algorithm, whichever the header names (RFC 8725 §3.1).
-  const expected = { algorithms: ["EdDSA"], typ, requiredClaims, currentDate: new Date(now) };
-  return (await jwtVerify(jws, keyOf, issuer === undefined ? expected : { ...expected, issuer }))
-    .payload;
+  const fixed = { algorithms: ["EdDSA"], currentDate: new Date(now) };
+  return (await jwtVerify(jws, keyOf, { ...expected, ...fixed })).payload;
 }
 
 const REQUIRED = ["iss", "sub", "jti", "iat", "nbf", "exp", "workspace", "scope"];
-
-class UnknownIssuerError extends Error {
-  override readonly name = "UnknownIssuerError";
-}
 
 function prepare(
   holderOf: FindHolder,
@@ -480,11 +464,7 @@ function prepare(
     lifetime: expiresAt - issuedAt,
     async sign() {
       try {
-        const { kid, privateKey } = await signing.current();
-        const jwt = await new SignJWT(claims)
-          .setProtectedHeader({ alg: "EdDSA", typ: TOKEN_TYPE, kid })
-          .sign(privateKey);
-        const token = `${TOKEN_PREFIX}${jwt}`;
+        const token = `${TOKEN_PREFIX}${await signing.sign(claims, TOKEN_TYPE)}`;
         return token.length > LONGEST ? { fault: "too_large" } : { token };
       } catch (error) {
         if (error instanceof StoreUnavailableError) return { fault: "unavailable" };

@@ -70,7 +70,9 @@ export class KeptModules {
     policy: string,
     digest: string,
   ): Promise<RecompiledContent> {
-    const kept = await readKept(states, policy, digest, this.#log);
+    const kept = await keptContent(states, digest, this.#log);
+    if (kept?.policy.contract.id !== policy)
+      throw new KeptContentError("nothing is stored under its digest");
     const made = await recompileContent(kept, this.#toolchain);
     this.#judge(digest, kept.moduleSha256, made.agreement === "differs");
     return made;
@@ -118,22 +120,6 @@ export class KeptModules {
     this.#judged.set(digest, { moduleSha256, differs });
     if (differs && before?.differs !== true) this.#differing(digest);
   }
-}
-
-/** @throws {KeptContentError} @throws {StoreUnavailableError} */
-async function readKept(
-  states: PolicyStates,
-  policy: string,
-  digest: string,
-  log: Contents,
-): Promise<KeptPolicy> {
-  const stored = await log.content(digest);
-  if (stored === null || stored.policy !== policy)
-    throw new KeptContentError("nothing is stored under its digest");
-  return readStoredContent(
-    stored,
-    states.policies.get(policy)?.contents.get(digest)?.module ?? null,
-  );
 }
 
 /** Every enforced or shadow content of the log. A removal is no content that could be evaluated. */

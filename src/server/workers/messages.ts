@@ -1,6 +1,6 @@
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
-import type { MetricsPage } from "../../http/runtime.ts";
+import type { ReadFamily } from "../../telemetry/families.ts";
 import type { Door } from "../../store/sqlite/shared/frames.ts";
 import type { ServeOptions } from "../running-server.ts";
 
@@ -34,8 +34,7 @@ export type ToWorkerProcess =
       /** The newest files could not be taken. */
       readonly reloadFailed: boolean;
     }
-  | { readonly type: "metrics"; readonly round: number; readonly accept: string | null }
-  | { readonly type: "health"; readonly round: number }
+  | { readonly type: "metrics" | "health"; readonly round: number }
   /** Whether it turns its event loop: `alive` is the answer. */
   | { readonly type: "ask_alive" }
   | { readonly type: "retire" }
@@ -52,5 +51,5 @@ export type FromWorkerProcess =
   | { readonly type: "failed"; readonly message: string | null }
   | { readonly type: "reloaded"; readonly round: number; readonly ok: boolean }
   | { readonly type: "alive" }
-  | { readonly type: "metrics"; readonly round: number; readonly page: MetricsPage }
+  | { readonly type: "metrics"; readonly round: number; readonly families: readonly ReadFamily[] }
   | { readonly type: "health"; readonly round: number; readonly endpoints: EndpointsHealth };

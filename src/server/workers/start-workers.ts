@@ -1,11 +1,17 @@
 import { loadConfiguration, type ConfigurationFiles } from "../../compile/load.ts";
 import { isPostgresUrl } from "../../store/postgres/settings.ts";
 import { LentThread } from "../../store/sqlite/shared/shared-thread.ts";
-import { formatExposition, single, type Family } from "../../telemetry/families.ts";
+import {
+  formatExposition,
+  joinFamilies,
+  readFamilies,
+  single,
+  type Family,
+} from "../../telemetry/families.ts";
 import { BUILD_VARIABLE } from "../build-id.ts";
 import type { ServeOptions, Started } from "../running-server.ts";
 import { startServer } from "../start.ts";
-import { WorkerPool, mergePages } from "./worker-pool.ts";
+import { WorkerPool } from "./worker-pool.ts";
 
 /**
  * A server of several processes: this one has the store's thread, the admin listener, the files and
@@ -53,20 +59,15 @@ export async function startWorkers(
         good = read;
         return pool.listen();
       },
-      runtime: (own) => ({
+      runtime: (own, families) => ({
         ...own,
         accepting: () => own.accepting() && pool.isReady,
         degraded: () => [...own.degraded(), ...(pool.isDegraded ? ["workers"] : [])],
         workers: () => ({ worker: 0, ...pool.status }),
         othersHealth: () => pool.endpointsHealth(),
         metrics: async (accept) => {
-          const page = await own.metrics(accept);
-          const { text } = formatExposition(poolMetrics(pool), accept);
-          const first = {
-            contentType: page.contentType,
-            text: `${text.replace("# EOF\n", "")}${page.text}`,
-          };
-          return mergePages({ worker: "0", page: first }, await pool.pages(accept));
+          const first = readFamilies([...poolMetrics(pool), ...families()]);
+          return formatExposition(joinFamilies([["0", first], ...(await pool.metrics())]), accept);
         },
       }),
     },

@@ -39,10 +39,8 @@ process.on("message", (message: ToWorkerProcess) => {
       ({ status, reloadFailed } = message);
       break;
     case "metrics":
-      void metrics(message);
-      break;
     case "health":
-      void health(message);
+      void report(message);
       break;
     case "ask_alive":
       send({ type: "alive" });
@@ -112,6 +110,8 @@ function borrowThread(): BorrowedThread {
   return new BorrowedThread(door);
 }
 
+type Question = Extract<ToWorkerProcess, { type: "metrics" | "health" }>;
+
 async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Promise<void> {
   ({ files } = message);
   const running = await server;
@@ -122,18 +122,11 @@ async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Pr
   send({ type: "reloaded", round: message.round, ok: ok === true });
 }
 
-async function metrics({
-  round,
-  accept,
-}: Extract<ToWorkerProcess, { type: "metrics" }>): Promise<void> {
+async function report({ type, round }: Question): Promise<void> {
   const running = await server;
-  if (running !== null)
-    send({ type: "metrics", round, page: await running.metrics(accept ?? undefined) });
-}
-
-async function health({ round }: Extract<ToWorkerProcess, { type: "health" }>): Promise<void> {
-  const running = await server;
-  if (running !== null) send({ type: "health", round, endpoints: running.endpointsHealth() });
+  if (running === null) return;
+  if (type === "metrics") send({ type, round, families: running.metrics() });
+  else send({ type, round, endpoints: running.endpointsHealth() });
 }
 
 async function stop(): Promise<void> {

@@ -2,60 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ConfigurationFiles } from "../../compile/load.ts";
 import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
 import type { Listening } from "../../http/listen.ts";
-import type { MetricsPage } from "../../http/runtime.ts";
+import type { joinFamilies } from "../../telemetry/families.ts";
 import { StartError } from "../start-error.ts";
 import type { ServeOptions } from "../running-server.ts";
 import type { WorkersStatus } from "./messages.ts";
 import { WorkerProcess } from "./worker-process.ts";
 import type { LentThread } from "../../store/sqlite/shared/shared-thread.ts";
-
-/** The page of one process. */
-interface ProcessPage {
-  /** Value of the label `worker`. */
-  readonly worker: string;
-  readonly page: MetricsPage;
-}
-
-const END = "# EOF";
-
-/**
- * One page of several processes': families as they are, every sample with the label `worker`. All
- * pages are in one format.
- *
- * @param first is there even where no worker answers; the type of the content is its.
- */
-export function mergePages(first: ProcessPage, others: readonly ProcessPage[]): MetricsPage {
-  const families = new Map<string, { readonly facts: Set<string>; readonly samples: string[] }>();
-  let isOpen = false;
-  for (const { worker, page } of [first, ...others]) {
-    let family = "";
-    for (const line of page.text.split("\n")) {
-      if (line === END) isOpen = true;
-      if (line === "" || line === END) continue;
-      const fact = /^# (?:HELP|TYPE|UNIT) (\S+)/.exec(line);
-      if (fact !== null) family = fact[1] ?? "";
-      const known = families.get(family) ?? { facts: new Set(), samples: [] };
-      families.set(family, known);
-      if (fact === null) known.samples.push(labelled(line, worker));
-      else known.facts.add(line);
-    }
-  }
-  const lines = [...families.values()].flatMap(({ facts, samples }) => [...facts, ...samples]);
-  return {
-    contentType: first.page.contentType,
-    text: [...lines, ...(isOpen ? [END] : []), ""].join("\n"),
-  };
-}
-
-/** A sample's name has no brace and no space, so the first of them ends it. */
-function labelled(sample: string, worker: string): string {
-  const label = `worker="${worker}"`;
-  const at = /[{ ]/.exec(sample)?.index ?? sample.length;
-  const name = sample.slice(0, at);
-  return sample[at] === "{"
-    ? `${name}{${label},${sample.slice(at + 1)}`
-    : `${name}{${label}}${sample.slice(at)}`;
-}
 
 /** How long a worker may take to send its metrics or its figures about endpoints, milliseconds. */
 const ANSWER_PATIENCE = 2_000;
@@ -169,15 +121,15 @@ export class WorkerPool {
     return !this.#behind;
   }
 
-  /** The pages of those that answer in time. */
-  async pages(accept: string | undefined): Promise<readonly ProcessPage[]> {
-    const pages = await Promise.all(
-      this.#slots.map(async ({ number, process, readySince }): Promise<readonly ProcessPage[]> => {
-        const page = readySince === null ? null : await process?.metrics(accept, ANSWER_PATIENCE);
-        return page === null || page === undefined ? [] : [{ worker: String(number), page }];
+  /** Metrics of the workers that answer in time, by their numbers. */
+  async metrics(): Promise<Parameters<typeof joinFamilies>[0]> {
+    const found = await Promise.all(
+      this.#slots.map(async ({ number, process, readySince }) => {
+        const families = readySince === null ? null : await process?.metrics(ANSWER_PATIENCE);
+        return families == null ? [] : [[String(number), families] as const];
       }),
     );
-    return pages.flat();
+    return found.flat();
   }
 
   /** Endpoint health of the workers that answer in time. */

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import { fileURLToPath } from "node:url";
 import type { EndpointsHealth } from "../../http/control/endpoints-health.ts";
-import type { MetricsPage } from "../../http/runtime.ts";
+import type { ReadFamily } from "../../telemetry/families.ts";
 import type { FromWorkerProcess, ToWorkerProcess } from "./messages.ts";
 
 /**
@@ -100,13 +100,10 @@ export class WorkerProcess {
     return answer?.type !== "reloaded" || answer.ok;
   }
 
-  /** Its page; `null` where it does not answer in time. @param patience milliseconds. */
-  async metrics(accept: string | undefined, patience: number): Promise<MetricsPage | null> {
-    const answer = await this.#ask(
-      (round) => ({ type: "metrics", round, accept: accept ?? null }),
-      patience,
-    );
-    return answer?.type === "metrics" ? answer.page : null;
+  /** Its metrics; `null` where it does not answer in time. @param patience milliseconds. */
+  async metrics(patience: number): Promise<readonly ReadFamily[] | null> {
+    const answer = await this.#ask((round) => ({ type: "metrics", round }), patience);
+    return answer?.type === "metrics" ? answer.families : null;
   }
 
   /**
