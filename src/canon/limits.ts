@@ -40,7 +40,7 @@ export interface RefusingLimit {
   readonly window: LimitWindow | null;
   readonly size: number;
   /**
-   * By all replicas, with what running requests have reserved; `null` where the counter was not
+   * By all replicas, with the reservations of running requests; `null` where the counter was not
    * read, because the request alone exceeds the limit.
    */
   readonly used: number | null;

@@ -78,8 +78,8 @@ export interface RerankRequest {
   /** The provider cuts longer documents to this; `null` if not requested. */
   readonly maxTokensPerDocument: number | null;
   /**
-   * Whether the provider may cut what is too long for the model; `null`: not requested, so it may
-   * not, if the provider's protocol can express that.
+   * Whether the provider may cut inputs that are too long for the model; `null`: not requested, so
+   * it may not, if the provider's protocol can express that.
    */
   readonly mayTruncate: boolean | null;
   /**

@@ -2,10 +2,7 @@ import type { FailureKind } from "../canon/failure.ts";
 import type { SecondChoiceReason, Terminal } from "../evidence/record.ts";
 import { remember } from "../canon/remember.ts";
 
-/**
- * Writes whole numbers, texts and bytes one after the other, each with what is needed to read it
- * back.
- */
+/** Writes whole numbers and bytes one after the other, with their lengths. */
 class ByteWriter {
   #bytes = Buffer.allocUnsafe(512);
   #length = 0;
@@ -28,13 +25,6 @@ class ByteWriter {
     this.#length += value.length;
   }
 
-  text(value: string): void {
-    const length = Buffer.byteLength(value, "utf8");
-    this.number(length);
-    this.#reserve(length);
-    this.#length += this.#bytes.write(value, this.#length, "utf8");
-  }
-
   finish(): Uint8Array {
     return Uint8Array.from(this.#bytes.subarray(0, this.#length));
   }
@@ -48,8 +38,8 @@ class ByteWriter {
 }
 
 /**
- * Reads what {@link ByteWriter} wrote. Bytes that it did not write make it throw a `RangeError`, or
- * read wrong numbers, never past the end.
+ * Reads the bytes of a {@link ByteWriter}. Other bytes make it throw a `RangeError`, or read wrong
+ * numbers, never past the end.
  */
 class ByteReader {
   readonly #bytes: Uint8Array;
@@ -81,11 +71,6 @@ class ByteReader {
     const value = this.#bytes.subarray(this.#position, end);
     this.#position = end;
     return value;
-  }
-
-  text(): string {
-    const bytes = this.bytes();
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   }
 }
 
@@ -305,8 +290,8 @@ export class Addition {
   readonly measured: number[] = [];
 
   /**
-   * @param amount fractions and what is below 0 are left out, because a provider's numbers are not
-   * ours.
+   * @param amount fractions and negative amounts are dropped: a provider's numbers cannot be
+   * trusted.
    */
   count(counter: Counter, amount = 1): void {
     const whole = Math.trunc(amount);

@@ -162,14 +162,15 @@ export interface SummaryStore {
 }
 
 /**
- * By what requests are counted apart. Within a facet every combination of its labels has a cell,
- * between facets there are none: so the number of cells in an hour is a sum of short lists and not
- * their product. Labels: `total` none; `traffic` operation, route; `place` provider, region, model;
- * `key` key; `verdict` policy, constraint, reason of denials and refusals; `denial` the same with
- * the route; `shadow` policy, revision (what was judged), and policy, revision, constraint, reason;
- * `shadow_route` policy, revision, route; `spend` key, route, model, with what requests used and
- * cost and nothing else; `minute` operation, route, by the minute and for {@link KEPT_MINUTES} only.
- * Databases hold no counts of `denial` and the last three from before they were added.
+ * A way in which requests are counted apart. Within a facet every combination of its labels has a
+ * cell, between facets there are none: so the number of cells in an hour is a sum of short lists
+ * and not their product. Labels: `total` none; `traffic` operation, route; `place` provider,
+ * region, model; `key` key; `verdict` policy, constraint, reason of denials and refusals; `denial`
+ * the same with the route; `shadow` policy, revision (what was judged), and policy, revision,
+ * constraint, reason; `shadow_route` policy, revision, route; `spend` key, route, model, with what
+ * requests used and cost and nothing else; `minute` operation, route, by the minute and for {@link
+ * KEPT_MINUTES} only. Databases hold no counts of `denial` and the last three from before they were
+ * added.
  */
 export type Facet =
   | "total"

@@ -34,7 +34,7 @@ interface ShadowVerdict extends Omit<ShadowMeasures, "judged"> {
 export class ShadowCounts {
   /** By labels. */
   readonly #cells = new Map<string, Cell>();
-  /** Whose `judged` belongs to what was added; kept by the caller. */
+  /** Keys of the counts of `judged` that belong to the added cells; kept by the caller. */
   readonly judgedBy = new Set<string>();
 
   /** For the order of groups. */
@@ -291,7 +291,7 @@ export type SpendMeasures = ValueOf<typeof SPEND_MEASURES>;
 /** Billionths in a US dollar. */
 const NANO = 1_000_000_000;
 
-/** Of a cell in which requests, or what is left of them at an endpoint, count. */
+/** Of a cell that counts requests, or their parts at an endpoint. */
 export function spendMeasures(cell: Cell): SpendMeasures {
   const priced = cell.get("priced");
   const pricedAndMetered = priced - cell.get("priced_unmetered");

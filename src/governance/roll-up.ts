@@ -36,10 +36,7 @@ export const MAXIMUM_HOURLY_DAYS = 31;
 /** Later times end in an hour that RFC 3339 cannot write. */
 const LAST_INSTANT = Date.UTC(9999, 0, 1);
 
-/**
- * A problem with a member of the question, in a sentence for the caller that does not repeat what
- * was written.
- */
+/** A problem with a parameter, in a sentence for the caller that does not repeat its value. */
 interface WindowProblem {
   readonly member: "start" | "end" | "group_by";
   readonly problem: string;

@@ -31,7 +31,7 @@ export interface Group {
 }
 
 interface GroupCells {
-  /** With `part`, what the group is known by. */
+  /** With `part`, the identity of the group. */
   readonly time: string;
   readonly part: string;
   readonly group: Group["group"];
@@ -40,9 +40,8 @@ interface GroupCells {
 }
 
 /**
- * Adds up cells by group. What a group needs is kept for so many groups and no more: when there
- * turn out to be others, only sizes are added up from there on, and the cells are to be given again
- * to a `Groups` that knows the winners.
+ * Adds up cells by group, for a bounded number of groups. When there are more, it only adds up
+ * sizes from there on, and the cells have to be read again into a `Groups` that knows the winners.
  */
 class Groups {
   readonly #grouping: Grouping;
@@ -341,7 +340,7 @@ async function gather(
 
 function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row: RollUpRow): void {
   const { hour, labels, cell, workspace } = row;
-  // By route only, what the router answers itself would be traffic without a route.
+  // By route only, the router's own answers would be traffic without a route.
   if (facet === "traffic" && wanted.every(({ dimension }) => dimension !== "operation")) {
     if (!isOperation(readLabels(labels)[0] ?? "")) return;
   }

@@ -91,23 +91,6 @@ type SettledShape = Pick<RequestShape, "operation" | "stream">;
 /** @property usage known token counts of the request at its end. */
 export type RelaySettlement = Settlement & Pick<RelayOutcome, "usage">;
 
-/** One request's reservation of its limits. A second `settleInFull` does nothing. */
-export interface Admission {
-  /** Something counts the request's tokens. */
-  readonly countsTokens: boolean;
-  /** Settles the use of a relayed request. */
-  readonly relayed: (outcome: RelayOutcome, shape: SettledShape) => RelaySettlement;
-  /** The same for a request in parts. */
-  readonly gathered: (
-    attempts: readonly AttemptReport[],
-    answered: readonly AnsweredPart[],
-  ) => RelaySettlement;
-  /** Nothing was sent to a provider. */
-  readonly releaseReservation: () => void;
-  /** The request has ended: a reservation that is not settled counts in full. */
-  readonly settleInFull: () => void;
-}
-
 /** A request that may be sent to providers. */
 export interface AdmittedRequest {
   readonly request: InferenceRequest;
@@ -122,28 +105,6 @@ export interface AdmittedRequest {
 
 type Estimator = (candidates: readonly Candidate[]) => Estimate;
 
-/** Of a request that nothing limits. */
-function unlimited(estimateFor: Estimator, plan: readonly Candidate[]): Admission {
-  return {
-    countsTokens: false,
-    relayed: (outcome, shape) => {
-      const ended = endedRequest(outcome, shape, estimateFor);
-      return {
-        usage: ended.usage,
-        estimated: isEstimated(ended, outcome),
-        cost: reportedCost(ended),
-      };
-    },
-    gathered: (attempts, answered) => {
-      const parts = knownParts(answered, estimateFor(plan).bounds);
-      const cost = reportedCostOfParts(attempts.map(toEnded), parts);
-      return { usage: usageOfParts(parts), estimated: parts !== answered, cost };
-    },
-    releaseReservation: () => {},
-    settleInFull: () => {},
-  };
-}
-
 /** A request that names no route counts as a request only. */
 export const NO_ROUTE: LimitedDecision = {
   plan: [],
@@ -155,9 +116,9 @@ interface LimitedDecision extends Pick<RouteDecision, "edits"> {
 }
 
 /**
- * Takes what a request may use from the limits of its workspace and key, before anything is sent to
- * a provider. At once where enough is at hand. What is left goes into the headers of the answer,
- * and of the refusal.
+ * Reserves the most that a request may use from the limits of its workspace and key, before
+ * anything is sent to a provider. Synchronous where the process has leased enough. The headers of
+ * the answer, or of the refusal, name the remaining limits.
  *
  * @param bytes of the body. @param calls that the request is cut into.
  */
@@ -177,11 +138,13 @@ export function admitToLimits(
       candidates.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
     );
   const subjects = limitedSubjects(call.snapshot.decider.table, call.identity);
-  if (subjects.length === 0) return unlimited(estimateFor, plan);
+  const unlimited = (): Admission =>
+    new Admission(quotas, null, () => estimateFor(plan), estimateFor);
+  if (subjects.length === 0) return unlimited();
   const estimate = estimateFor(plan);
   const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now());
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
-    if (result === null) return unlimited(estimateFor, plan);
+    if (result === null) return unlimited();
     const now = quotas.now();
     const isRefused = "refused" in result;
     const headers = limitHeaders(call.endpoint.surface.family, result.meters, now);
@@ -190,62 +153,72 @@ export function admitToLimits(
       const error = limitError(result, now);
       return result.refused === "limits_unavailable" ? waitError(deadline, error) : error;
     }
-    return new Reserved(quotas, result, estimate, estimateFor);
+    return new Admission(quotas, result, () => estimate, estimateFor);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }
 
-class Reserved implements Admission {
+/** One request's reservation of its limits. It is settled once; later settlements do nothing. */
+class Admission {
   readonly #quotas: Quotas;
-  readonly #reservation: Reservation;
-  readonly #estimate: Estimate;
+  readonly #reservation: Reservation | null;
+  readonly #estimate: () => Estimate;
   readonly #estimateFor: Estimator;
 
+  /**
+   * @param reservation `null` where nothing limits the request. @param estimate of all candidates.
+   */
   constructor(
     quotas: Quotas,
-    reservation: Reservation,
-    estimate: Estimate,
+    reservation: Reservation | null,
+    estimate: () => Estimate,
     estimateFor: Estimator,
   ) {
-    this.#estimateFor = estimateFor;
     this.#quotas = quotas;
     this.#reservation = reservation;
     this.#estimate = estimate;
+    this.#estimateFor = estimateFor;
   }
 
+  /** Something counts the request's tokens. */
   get countsTokens(): boolean {
-    return this.#reservation.meters.some(({ counters }) =>
-      counters.some(({ measure }) => measure !== "requests"),
-    );
+    const meters = this.#reservation?.meters ?? [];
+    return meters.some(({ counters }) => counters.some(({ measure }) => measure !== "requests"));
   }
 
+  /** Settles the use of a relayed request. */
   relayed(outcome: RelayOutcome, shape: SettledShape): RelaySettlement {
     const ended = endedRequest(outcome, shape, this.#estimateFor);
-    const cost = reportedCost(ended);
     const { usage } = ended;
-    const estimated =
-      this.#settleUsed(usedBy(this.#estimate, ended, cost)) || isEstimated(ended, outcome);
-    return { usage, estimated, cost };
+    const cost = reportedCost(ended);
+    const isReplaced = usage !== null && usage !== outcome.usage;
+    const isEstimated = this.#settle((estimate) => usedBy(estimate, ended, cost));
+    return { usage, estimated: isEstimated || isReplaced, cost };
   }
 
+  /** The same for a request in parts. */
   gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[]): RelaySettlement {
     const ended = attempts.map(toEnded);
-    const parts = knownParts(answered, this.#estimate.bounds);
+    const parts = knownParts(answered, this.#estimate().bounds);
     const cost = reportedCostOfParts(ended, parts);
-    const estimated =
-      this.#settleUsed(usedByParts(this.#estimate, ended, parts, cost)) || parts !== answered;
-    return { usage: usageOfParts(parts), estimated, cost };
+    const isEstimated = this.#settle((estimate) => usedByParts(estimate, ended, parts, cost));
+    return { usage: usageOfParts(parts), estimated: isEstimated || parts !== answered, cost };
   }
 
+  /** Nothing was sent to a provider. */
   releaseReservation(): void {
-    this.#quotas.releaseReservation(this.#reservation);
+    if (this.#reservation !== null) this.#quotas.releaseReservation(this.#reservation);
   }
 
+  /** The request has ended: a reservation that is not settled counts in full. */
   settleInFull(): void {
-    void this.#quotas.settle(this.#reservation, this.#estimate.amounts);
+    this.#settle(({ amounts }) => ({ amounts, estimated: false }));
   }
 
-  #settleUsed(used: Used | null): boolean {
+  /** Whether tokens that limits count were estimated. */
+  #settle(usedOf: (estimate: Estimate) => Used | null): boolean {
+    if (this.#reservation === null) return false;
+    const used = usedOf(this.#estimate());
     if (used === null) this.releaseReservation();
     else void this.#quotas.settle(this.#reservation, used.amounts);
     return this.countsTokens && (used?.estimated ?? false);
@@ -273,10 +246,6 @@ function endedRequest(
     : { ...ended, usage: knownUsage(ended, estimateFor([last]).bounds) };
 }
 
-function isEstimated({ usage }: EndedRequest, reported: RelayOutcome): boolean {
-  return usage !== null && usage !== reported.usage;
-}
-
 function usageOfParts(parts: readonly AnsweredPart[]): TokenUsage | null {
   const input = inputOfParts(parts);
   return input === null
@@ -294,9 +263,9 @@ function toEnded({ candidate, failure, status, calls }: AttemptReport): EndedAtt
 }
 
 /**
- * Remaining part of the limits that a request counts against, in the headers of its protocol's family
- * (docs/limits.md). Of several limits the one of which least is left. Nothing where there are none.
- * Names and values by turns.
+ * Remaining part of the limits that a request counts against, in the headers of its protocol's
+ * family (docs/limits.md). Of several limits the one of which least is left. Nothing where there
+ * are none. Names and values by turns.
  *
  * @param now milliseconds since the epoch.
  */

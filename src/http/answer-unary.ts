@@ -1,21 +1,19 @@
 import { editSet, NO_EDITS, type EditSet } from "../canon/generate/edit.ts";
-import type { InferenceRequest } from "../canon/request.ts";
-import type { RouteRow } from "../canon/table.ts";
 import type { UnaryAnswer } from "../dialects/unary/surface.ts";
 import { stoppedError } from "../dispatch/failures.ts";
-import type { Recording, RelayOutcome } from "../dispatch/attempt.ts";
+import type { RelayOutcome } from "../dispatch/attempt.ts";
 import { Gathering, type Gathered } from "../dispatch/gather.ts";
 import type { StopReason } from "../dispatch/stop-order.ts";
 import { GRACE, OUT_OF_TIME } from "./heads.ts";
 import { endOf, type InferenceCall, type RequestEnd } from "./inference-call.ts";
 import { answerContext, type OpenedUnary } from "./translation.ts";
-import type { Admission, AdmittedRequest, RelaySettlement } from "./admission.ts";
+import type { AdmittedRequest, RelaySettlement } from "./admission.ts";
 import { NodeAnswer, untilDelivered } from "./node-answer.ts";
 import { onDisk } from "./recorder.ts";
 
 /**
- * Answers with one JSON document: parts are gathered, checked and put together before the first byte
- * is sent.
+ * Answers with one JSON document: parts are gathered, checked and put together before the first
+ * byte is sent.
  */
 export function answerUnary(
   call: InferenceCall,
@@ -52,31 +50,23 @@ const CANCEL_CAUSES = {
 /** One opened request on its way to its answer. */
 class UnaryExchange {
   readonly #call: InferenceCall;
-  readonly #request: InferenceRequest;
-  readonly #route: RouteRow;
-  readonly #recording: Recording;
-  readonly #admission: Admission;
   readonly #admitted: AdmittedRequest;
   readonly #opened: OpenedUnary;
   readonly #client: NodeAnswer;
 
   constructor(call: InferenceCall, admitted: AdmittedRequest, opened: OpenedUnary) {
-    const { request, route, recording, admission } = admitted;
-    this.#admitted = admitted;
     this.#call = call;
-    this.#request = request;
-    this.#route = route;
-    this.#recording = recording;
-    this.#admission = admission;
+    this.#admitted = admitted;
     this.#opened = opened;
     this.#client = new NodeAnswer(call.response, call.common, call.runtime.limits.writeTime);
   }
 
   async run(): Promise<RequestEnd> {
     const { recorder } = this.#call;
+    const { request, route, recording } = this.#admitted;
     const { end, work } = await this.#wait();
     const { gathered, settlement } = work;
-    const unrecorded = await onDisk(this.#recording);
+    const unrecorded = await onDisk(recording);
     const isGone = end === "gone" || this.#client.closed;
     const stop = end === "server_stopping" || end === "key_revoked" ? end : null;
     const isWithheld = unrecorded !== null || end === "deadline" || stop !== null;
@@ -91,7 +81,7 @@ class UnaryExchange {
         this.#editsOf(work),
         answer === null ? null : performance.now(),
       ),
-      stripped: [...this.#opened.task.stripped, ...(this.#request.headers.unsent ?? [])],
+      stripped: [...this.#opened.task.stripped, ...(request.headers.unsent ?? [])],
       ...(ended !== null && { ended }),
     };
     if (unrecorded !== null && !isGone) {
@@ -113,7 +103,7 @@ class UnaryExchange {
       "content-length",
       String(answer.bytes.length),
       ...recorder.answerHeaders(
-        this.#route.id,
+        route.id,
         answeredBy.length > 0 ? answeredBy : [first],
         calls,
         outcome,
@@ -144,7 +134,7 @@ class UnaryExchange {
       Math.max(this.#call.bounds.deadline - performance.now(), 0) + GRACE,
     );
     this.#client.onClose(() => giveUp("gone"));
-    void this.#recording.result.then((error) => {
+    void this.#admitted.recording.result.then((error) => {
       if (error !== null) giveUp("unrecorded");
     });
     const forget = this.#call.stops.onGiven(({ reason, running }) => {
@@ -163,7 +153,8 @@ class UnaryExchange {
   #editsOf(work: UnaryWork): EditSet {
     let edits = this.#opened.task.parts.length > 1 ? BATCH_SPLIT : NO_EDITS;
     for (const { candidate } of work.gathered.attempts) {
-      if (candidate.endpoint.upstreamModel !== this.#request.model) edits |= MODEL_REPLACED;
+      if (candidate.endpoint.upstreamModel !== this.#admitted.request.model)
+        edits |= MODEL_REPLACED;
       if (candidate.endpoint.dialect !== this.#call.endpoint.surface.dialect) edits |= TRANSLATED;
     }
     return edits;
@@ -172,13 +163,11 @@ class UnaryExchange {
   #gathering(): Gathering {
     const { runtime, snapshot, endpoint, recorder, bounds } = this.#call;
     const { task, targets } = this.#opened;
-    const {
-      endpoints,
-      arranged: { plan, inService },
-    } = this.#admitted;
+    const { request, route, endpoints, arranged } = this.#admitted;
+    const { plan, inService } = arranged;
     return new Gathering({
       task,
-      callersBody: this.#request.body,
+      callersBody: request.body,
       plan,
       inService,
       endpoints,
@@ -187,10 +176,10 @@ class UnaryExchange {
       targets,
       connections: snapshot.connections,
       deadline: bounds.deadline,
-      maxAttempts: Math.min(bounds.maxAttempts, this.#route.maxAttempts),
-      resends: this.#route.resendAfterReset === true,
+      maxAttempts: Math.min(bounds.maxAttempts, route.maxAttempts),
+      resends: route.resendAfterReset === true,
       maxAnswerBytes: runtime.limits.answerBytes,
-      hedgeAfter: this.#route.hedgeAfter,
+      hedgeAfter: route.hedgeAfter,
       random: Math.random,
       stopOrder: this.#call.stops,
     });
@@ -198,12 +187,13 @@ class UnaryExchange {
 
   async #work(gathering: Gathering): Promise<UnaryWork> {
     const { decision, task } = this.#opened;
+    const { request, admission } = this.#admitted;
     const gathered = await gathering.run();
     const { ends, attempts, answered } = gathered;
     const answering = (gathered.answeredBy[0] ?? decision.plan[0]).endpoint;
-    const context = answerContext(this.#request, this.#call.requestId, answering, null);
+    const context = answerContext(request, this.#call.requestId, answering, null);
     const answer = ends === null ? null : task.answer(ends, context);
-    return { gathered, answer, settlement: this.#admission.gathered(attempts, answered) };
+    return { gathered, answer, settlement: admission.gathered(attempts, answered) };
   }
 }
 

@@ -130,7 +130,7 @@ export type Admitted =
 /**
  * Who holds an exchanged token, and whether this request is one that it was made for.
  *
- * @param operation what the endpoint does; `null` where no provider is called. Requests for one are
+ * @param operation of the endpoint; `null` where no provider is called. Requests for one are
  * refused once a ceiling of the token is reached; {@link takeFromToken} counts them.
  */
 async function admitToken(

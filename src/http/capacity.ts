@@ -184,8 +184,8 @@ export class FairShare {
 const KEPT_NAMES = 16;
 
 /**
- * Who holds nothing is forgotten: names come from every key that ever was. @returns what the name
- * still holds.
+ * Names that hold nothing are dropped: every key that ever was has one. @returns the amount that
+ * the name still holds.
  */
 function subtract(held: Map<string, number>, name: string, amount: number): number {
   const left = (held.get(name) ?? 0) - amount;

@@ -8,8 +8,8 @@ import type { Surface } from "../dialects/dialect.ts";
 import { remember } from "../canon/remember.ts";
 
 /**
- * How long after its deadline a request's error still waits for what it should name or have: the
- * calls' own failures, and its record. Milliseconds.
+ * How long after its deadline a request's error still waits for the failures of its calls and for
+ * its record. Milliseconds.
  */
 export const GRACE = 100;
 

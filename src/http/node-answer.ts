@@ -130,8 +130,8 @@ export class NodeAnswer implements ClientAnswer {
     if (this.#pendingBytes === 0 || this.closed) return;
     const frame = this.#frame(false);
     const { socket } = this.#response;
-    // The response would hold the connection back for the rest of its tick. It counts what a client
-    // leaves unread, so it has the bytes where some are.
+    // The response would hold the connection back for the rest of its tick. Where bytes are unread
+    // it gets these too, because it counts them.
     if (this.#isBegun && socket?.writable === true && socket.writableLength === 0) {
       socket.write(frame);
     } else {
@@ -190,8 +190,8 @@ let waiting: NodeAnswer[] = [];
 /**
  * Writes once the sockets that have something to read have been read. The clients of many streams
  * then get their bytes one after the other, and a client that is awake for the first write need not
- * be woken for each of the others: that is half of what a write costs. So that none waits for all
- * others, only a few gather.
+ * be woken for each of the others, which is half the cost of a write. Only a few gather, so that
+ * none waits for all others.
  */
 function flushSoon(answer: NodeAnswer): void {
   if (waiting.push(answer) === 1) setImmediate(flushWaiting);
@@ -237,8 +237,8 @@ function asBuffer(bytes: Uint8Array): Buffer {
 }
 
 /**
- * Takes back what a client does not read: an answer of megabytes would otherwise stay in memory as
- * long as its socket.
+ * Drops an answer that a client does not read: megabytes would otherwise stay in memory as long as
+ * the socket.
  */
 export function boundWriting(response: ServerResponse, writeTime: number): void {
   if (response.writableFinished || response.destroyed || response.writableLength === 0) return;
@@ -248,8 +248,7 @@ export function boundWriting(response: ServerResponse, writeTime: number): void 
 
 /**
  * The outcome once the client has the answer: one that is handed over, and that the client leaves
- * unread, has not been completed. Until then the request holds what it has taken: its memory is not
- * free.
+ * unread, has not been completed. Until then the request holds its share of memory.
  */
 export async function untilDelivered(
   outcome: RelayOutcome,

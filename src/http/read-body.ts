@@ -182,7 +182,7 @@ function collect(
       timer = setTimeout(checkProgress, Math.min(progressTime, left));
     };
     let timer = setTimeout(checkProgress, progressTime);
-    // Listeners stay: taking four of them off costs more than what they do for a small body.
+    // Listeners stay: removing four of them costs more than their work for a small body.
     request.on("data", (chunk: Buffer) => {
       if (isSettled) return;
       size += chunk.length;

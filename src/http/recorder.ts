@@ -112,7 +112,7 @@ export function onDisk(recording: Recording): Recording["result"] {
 }
 
 function unrecorded(cause: Error): ServiceError {
-  // Other errors may quote what a database wrote.
+  // Other errors may quote the database.
   const known = cause instanceof EvidenceUnavailableError ? `: ${cause.message}` : "";
   return codedError(
     "evidence_unavailable",
@@ -337,7 +337,7 @@ export class Recorder {
       this.#observer.ended(decision.operation, reported);
       this.#trace?.endRequest(reported);
     } catch {
-      // The request has ended well, and what it has taken is yet to be given back.
+      // The request has ended well, and still has to release its limits and memory.
     }
   }
 

@@ -27,7 +27,7 @@ type Verification =
   | { readonly ok: true; readonly identity: Identity }
   | { readonly ok: false; readonly code: "invalid_api_key" | "expired_api_key" };
 
-/** Bytes of a request's body, and of what was sent back of its answer; 0 where there was none. */
+/** Bytes of a request's body, and sent bytes of its answer; 0 where there was none. */
 export interface RequestSizes {
   readonly request: number;
   readonly answer: number;

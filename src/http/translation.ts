@@ -108,7 +108,7 @@ export function prepareTranslations(
 
 /**
  * Refusals of printers, and the capability whose member is the one to change: a printer does not
- * know what the caller's surface calls it.
+ * know its name in the caller's protocol.
  */
 const CHANGED_BY: Readonly<Record<string, Capability>> = {
   invalid_reasoning_budget: "reasoning",
@@ -160,7 +160,8 @@ function withoutRefusing(
 const NONE: ReadonlyMap<string, PreparedTranslation> = new Map();
 
 /**
- * Plans the exchange with each of the candidates: what is sent, and how the answer is read.
+ * Plans the exchange with each of the candidates: the request to send, and the reader of its
+ * answer.
  *
  * @param requestId of the request; answers are named after it.
  * @returns endpoint id → plan

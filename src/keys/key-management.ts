@@ -39,7 +39,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
   };
   /**
    * A key that was rotated works until its overlap ends, so all good keys of the name change; the
-   * newest last: who tries again finds what is left.
+   * newest last, so that a retry finds the rest.
    */
   const differing = (line: readonly KeyRecord[], wanted: KeyRecord) =>
     line.flatMap((key) => {
@@ -239,7 +239,7 @@ function differingField(key: KeyRecord, wanted: KeyRecord, isRotated: boolean): 
   return differing?.[0] ?? null;
 }
 
-/** The names of the grants in which a key is not what is wanted, and that can be changed. */
+/** The names of the changeable grants in which a key differs from the wanted one. */
 function changedGrants(key: KeyGrants, wanted: KeyGrants): readonly (keyof KeyGrants)[] {
   return CHANGEABLE.filter((grant) => canonicalJson(key[grant]) !== canonicalJson(wanted[grant]));
 }

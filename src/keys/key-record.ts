@@ -170,8 +170,8 @@ export type KeyField =
 const NO_SECRETS = "leave the service key or token out; this would store a secret";
 
 /**
- * An option cannot be used. The message names the field and the fix and never quotes what was
- * given: somebody may have put a key there.
+ * An option cannot be used. The message names the field and the fix and never quotes the value: it
+ * may be a key.
  */
 export class KeyOptionError extends Error {
   override readonly name = "KeyOptionError";

@@ -284,8 +284,8 @@ interface LookUp {
 }
 
 function lookUpIn(ring: KeyRing, keys: KeyStore): (publicId: string) => Promise<boolean> {
-  // The look-ups of the last second, oldest first: the bound on their number and the memory of what
-  // was not there.
+  // The look-ups of the last second, oldest first: they bound the number of new ones and remember
+  // absent keys.
   const recent = new Map<string, LookUp>();
   const find = async (publicId: string): Promise<boolean> => {
     // Known ids are looked up as well: otherwise the time of a refusal would show whether an id

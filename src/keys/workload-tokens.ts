@@ -36,8 +36,8 @@ import { remember } from "../canon/remember.ts";
 type KeyFinder = ReturnType<typeof createLocalJWKSet>;
 
 /**
- * Keys are fetched again after this time, milliseconds: what the issuer has taken back is refused
- * from then on.
+ * Keys are fetched again after this time, milliseconds: keys that the issuer has withdrawn are
+ * rejected from then on.
  */
 const FRESH = 10 * 60_000;
 

@@ -21,7 +21,7 @@ export class Accounts {
   readonly #workspaces = new Map<string, Meters>();
   readonly #keys = new Map<string, Meters>();
 
-  /** An account in use is not idle: one that a waiting request refers to must not be forgotten. */
+  /** Marks the accounts as used: one that a waiting request refers to must not be forgotten. */
   metersOf(subject: LimitedSubject, now: number): Meters {
     const meters = this.#find(subject);
     for (const counter of meters.counters) counter.touchedAt = now;
@@ -55,7 +55,7 @@ export class Accounts {
     }
   }
 
-  /** True where more was used than was reserved and at hand: it is owed to the store. */
+  /** True where the use exceeds the reservation and the lease: the rest is owed to the store. */
   settle(account: CounterAccount, reserved: number, used: number, at: number): boolean {
     account.releaseAmount(reserved, at);
     const isCurrent = account.holds(at);
@@ -82,7 +82,7 @@ export class Accounts {
   /**
    * Takes out the debts.
    *
-   * @param isHasty without what the store has refused before: only sweeps try that again.
+   * @param isHasty without debts that the store has refused before: only sweeps retry those.
    */
   takeDebts(isHasty: boolean): readonly Overdraft[] {
     const taken: Overdraft[] = [];
@@ -134,7 +134,7 @@ function idOf({ subject, measure, window, zone = "" }: CounterAccount): string {
 export type Amounts = Readonly<Record<LimitMeasure, number>>;
 
 /**
- * The limits of one subject, each with what this process holds of it. Never changed: other limits
+ * The limits of one subject, each with this process's account of it. Never changed: other limits
  * are other meters.
  */
 export interface Meters {
@@ -184,8 +184,8 @@ export interface EffectiveLimits extends KeyLimits {
 }
 
 /**
- * Merged limits by what they are merged from: the same two give the same object, by which
- * {@link Accounts} distinguishes limits.
+ * Merged limits by their two sources: the same two give the same object, by which {@link Accounts}
+ * distinguishes limits.
  */
 const merged = new WeakMap<KeyLimits, WeakMap<KeyLimits, EffectiveLimits>>();
 
@@ -257,7 +257,7 @@ export interface LimitRefusal {
 }
 
 /**
- * A slot, what a request under way has reserved, or the store may come back at any moment.
+ * A slot, the reservation of a running request or the store may come back at any moment.
  * Milliseconds.
  */
 const RETRY = 1_000;
@@ -267,7 +267,7 @@ export function unavailable(meters: readonly Meters[]): LimitRefusal {
   return { refused: "limits_unavailable", limit: null, retryAfter: RETRY, meters };
 }
 
-/** The refusal by what is known of the counters; `null` where the store must answer first. */
+/** The refusal by the known counters; `null` where the store must answer first. */
 export function refusalBy(
   meters: readonly Meters[],
   amounts: Amounts,
@@ -302,7 +302,7 @@ function waitOf({ retryAfter }: Pick<LimitRefusal, "retryAfter">): number {
 /** A smaller request is worth a try where this share of the amount is left. */
 const WORTH_A_TRY = 0.1;
 
-/** @param isReserved requests under way hold what is missing, and may give it back. */
+/** @param isReserved running requests hold the missing amount, and may give it back. */
 function codeOf(
   { measure, window, remaining }: CounterAccount,
   isReserved: boolean,

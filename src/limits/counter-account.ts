@@ -3,8 +3,8 @@ import type { CounterLease, CounterLeased, SlotsLeased } from "./limit-store.ts"
 import { windowAt } from "./windows.ts";
 
 /**
- * The part of a ceiling that one process may hold without having used it. What a process that dies
- * held is lost until the window ends, so the part is smaller for longer windows.
+ * The part of a ceiling that one process may hold without having used it. The lease of a process
+ * that dies is lost until the window ends, so the part is smaller for longer windows.
  */
 const SHARES: Readonly<Record<LimitWindow, number>> = {
   minute: 16,
@@ -63,7 +63,7 @@ export class CounterAccount {
     this.ceiling = ceiling;
   }
 
-  /** Brings the account into the window of the moment. What was left of another window is gone. */
+  /** Brings the account into the current window. The rest of another window is dropped. */
   roll(now: number): void {
     if (now >= this.start && now < this.end) return;
     ({ start: this.start, end: this.end } = windowAt(this.window, now, this.zone));

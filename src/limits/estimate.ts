@@ -52,7 +52,7 @@ export interface Estimate {
    * use.
    */
   readonly likelyInput: () => number;
-  /** Bounds of what the provider may have counted. */
+  /** Bounds of the provider's counts. */
   readonly bounds: UsageBounds;
 }
 
@@ -80,10 +80,9 @@ const REPEATING: ReadonlySet<Capability> = new Set([
 ]);
 
 /**
- * The most that a request may use, wherever it goes: never too little by what the request and the
- * table state. A token is at least one byte of the body; of what has no bytes there the surface's
- * reader adds an allowance. Where there is a context window, no more than that can be read for one
- * prompt.
+ * The most that a request may use at any candidate: never too little by the request and the table.
+ * A token is at least one byte of the body; for input without bytes there the surface's reader adds
+ * an allowance. One prompt cannot be longer than the context window.
  */
 export function estimateRequest(
   request: EstimatedRequest,

@@ -23,9 +23,9 @@ export function counterId({ subject, measure, window, start }: LimitCounter): st
 }
 
 /**
- * Request of one process to one counter, carried out in this order: `giveBack` is taken off what is
- * used (never below 0), `overdraft` is added whatever the ceiling, then `want` is added as far as
- * it fits under the ceiling, and nothing of it where not even `need` fits. All are whole numbers
+ * Request of one process to one counter, carried out in this order: `giveBack` is subtracted from
+ * the use (never below 0), `overdraft` is added whatever the ceiling, then `want` is added as far
+ * as it fits under the ceiling, and nothing of it where not even `need` fits. All are whole numbers
  * from 0 to 2^53 - 1.
  */
 export interface CounterLease extends LimitCounter {
@@ -91,7 +91,7 @@ export interface LimitLeased {
 
 /** A counter's current value. */
 export interface LimitUse extends LimitCounter {
-  /** With what processes hold and have not used yet. */
+  /** Leased amounts that are not used yet included. */
   readonly used: number;
 }
 
@@ -115,10 +115,10 @@ export interface LimitStore {
    * One transaction, durable when it resolves. Counters are independent: a refusal by one does not
    * affect the others.
    *
-   * Figures never pass 2^53 - 1: what would, stays there.
+   * Figures stop at 2^53 - 1.
    *
    * @throws {StoreUnavailableError} with `done: "no"` nothing of it was done. Otherwise it may have
-   * been, so what was to be given back must not be given back again. With `refused` it fails again,
+   * been, so amounts to give back must not be given back again. With `refused` it fails again,
    * alone or with others.
    */
   lease(lease: LimitLease): Promise<LimitLeased>;

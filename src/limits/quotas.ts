@@ -133,10 +133,9 @@ interface Demand {
 }
 
 /**
- * Gathers all current needs for one call of the store; `null` where there are none. What is given
- * back is out of hand from here on, and stays so where the effect of a failed call is unknown: what
- * is counted twice is safer than what is counted not at all. Where nothing was done, it is given
- * back with the next call.
+ * Gathers all current needs for one call of the store; `null` where there are none. Returned
+ * amounts are gone from here on, also where the effect of a failed call is unknown: counting twice
+ * is safer than not at all. Where nothing was done, they are returned with the next call.
  */
 export function composeLease(
   accounts: Accounts,
@@ -261,12 +260,12 @@ const NO_ACCOUNTS: ReadonlySet<Account> = new Set();
 
 const MAX_WAIT = 1_000;
 
-/** Longest time after which what one process holds too much of goes back. Milliseconds. */
+/** Longest time after which a process returns its surplus. Milliseconds. */
 const RETURN_DELAY = 20;
 
 /**
- * Leases of this process on each limit, and their renewal: one call of the store at a time, for
- * everything that is wanted meanwhile. Reserve before a request is sent, settle when it has ended.
+ * Leases of this process on each limit, and their renewal: one call of the store at a time, for all
+ * needs that arose meanwhile. Reserve before a request is sent, settle when it has ended.
  */
 export class Quotas {
   readonly #store: LimitStore;
@@ -299,8 +298,8 @@ export class Quotas {
   }
 
   /**
-   * Takes what a request may use. At once where enough is at hand; else after one call of the
-   * store. `null` where nothing limits it.
+   * Reserves the most that a request may use. Synchronous where enough is leased; else after one
+   * call of the store. `null` where nothing limits it.
    *
    * @param wait longest wait, milliseconds.
    */
@@ -336,9 +335,9 @@ export class Quotas {
   }
 
   /**
-   * Ends a reservation with what was used. What was reserved and not used can be used again at
-   * once; what was used beyond is an overdraft, which counts whatever the ceiling. Resolves when it
-   * is on disk: at once where there is none. Never rejects.
+   * Ends a reservation with the actual use. The unused part can be used again at once; use beyond
+   * it is an overdraft, which counts whatever the ceiling. Resolves when the overdraft is on disk;
+   * `null` where there is none. Never rejects.
    */
   settle(reservation: Reservation, used: Amounts): Promise<void> | null {
     if (reservation.ended) return null;

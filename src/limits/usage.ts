@@ -20,9 +20,9 @@ const FRESH = 5_000;
 const OLDEST = 60_000;
 
 /**
- * Remaining part of budgets, for policies that read it. The counters of all replicas are in memory as
- * they were seconds ago: a request looks them up and waits for the store only where none have been
- * read lately.
+ * Remaining part of budgets, for policies that read it. The counters of all replicas are in memory
+ * as they were seconds ago: a request looks them up and waits for the store only where none have
+ * been read lately.
  */
 export class BudgetLevels {
   readonly #store: Pick<LimitStore, "read">;
@@ -104,8 +104,8 @@ function budgetsOf(limits: EffectiveLimits): readonly CounterLimit[] {
 }
 
 /**
- * Use of counters, over all replicas, in their windows of the moment: with what processes hold and
- * have not used yet, and above the limit where requests cost more than their estimate. Money is in
+ * Use of counters, over all replicas, in their current windows: leased amounts that are not used
+ * yet included, and above the limit where requests cost more than their estimate. Money is in
  * millionths of a US dollar, times in milliseconds since the epoch.
  *
  * @param used by `counterId`.
@@ -216,7 +216,7 @@ export function budgetLines(
       workspace,
       key,
       limit_usd: limit / MICRO,
-      // With what processes hold and have not used yet.
+      // Leased amounts that are not used yet included.
       spent_usd: used / MICRO,
       window_start: instant(startsAt),
       window_end: instant(resetsAt),

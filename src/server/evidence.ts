@@ -282,8 +282,8 @@ export function meteredEvidence(
 const BYTES_PER_TOKEN = 4;
 
 /**
- * Tokens that a request counts for against a token's ceiling. What the provider counted; where it
- * did not, as in an answer that its reader left, what the bytes show. A request that reached a
+ * Tokens that a request counts for against a token's ceiling: the provider's count, or an estimate
+ * by the bytes where there is none, as in an answer whose client left. A request that reached a
  * provider counts for at least one.
  */
 export function spentTokens(

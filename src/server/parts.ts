@@ -86,8 +86,8 @@ function reasonOf(error: unknown): string {
 const SWEEP = 1_000;
 
 /**
- * How often what is old is forgotten, milliseconds, and how much of it at a time: a few
- * milliseconds of the store.
+ * How often old counters are deleted, milliseconds, and how many at a time: a few milliseconds of
+ * the store.
  */
 const PRUNE = 600_000;
 const BATCH = 500;

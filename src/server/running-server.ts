@@ -100,7 +100,7 @@ export interface ServeOptions {
   readonly log?: LogOptions;
 }
 
-/** A running server: what `signalbox serve` starts, and what tests start in their own process. */
+/** A running server, as `signalbox serve` and tests start it. */
 export interface RunningServer {
   readonly url: string;
   readonly adminUrl: string;
@@ -114,8 +114,8 @@ export interface RunningServer {
    */
   readonly signInCode: ((keyId: string) => string) | null;
   /**
-   * Compiles the files again, and reads the certificate; swaps on success, keeps what runs on
-   * failure. @throws {CommandError} for the certificate.
+   * Compiles the files again, and reads the certificate; swaps on success, keeps the running
+   * configuration on failure. @throws {CommandError} for the certificate.
    */
   reload(): Promise<BuiltSnapshot>;
   /** Reports sets of policies that replace another without a reload. */

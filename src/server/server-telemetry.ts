@@ -68,10 +68,9 @@ export class ServerLog {
     ejections: number,
     operation: CallKind,
   ): void => {
+    const level = change === "ejected" ? "warn" : "info";
     const endpoint = asIdentifier(endpointId);
-    if (change === "ejected")
-      this.#log?.write("warn", { event: "endpoint_ejected", endpoint, operation, ejections });
-    else this.#log?.write("info", { event: "endpoint_readmitted", endpoint, operation, ejections });
+    this.#log?.write(level, { event: `endpoint_${change}`, endpoint, operation, ejections });
   };
 
   readonly issuerKeysFailed = (issuer: string, cause: KeyFetchFailure): void =>
@@ -147,9 +146,7 @@ export class ServerLog {
     }
   }
 
-  /**
-   * The result of a step of a reload. @throws what the step throws; the reload has failed then too.
-   */
+  /** The result of a step of a reload. @throws the step's error; the reload has failed then too. */
   orReloadFailed<Value>(step: () => Value): Value {
     try {
       return step();
@@ -189,15 +186,9 @@ export class ServerLog {
       const { state, waiting, refused, lost, fault } = health();
       if (state === known) return;
       known = state;
-      if (state === "ok") log.write("info", { event: "store_recovered", waiting, refused, lost });
-      else
-        log.write("error", {
-          event: "store_degraded",
-          waiting,
-          refused,
-          lost,
-          ...faultFields(fault),
-        });
+      const counts = { waiting, refused, lost };
+      if (state === "ok") log.write("info", { event: "store_recovered", ...counts });
+      else log.write("error", { event: "store_degraded", ...counts, ...faultFields(fault) });
     }, CHECK_INTERVAL);
     timer.unref();
     return () => clearInterval(timer);

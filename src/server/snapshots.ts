@@ -173,8 +173,8 @@ export function snapshotOf(
 const LARGEST_SECRET_FILE = 1024 * 1024;
 
 /**
- * Follows links, as mounted secrets have them. @throws {Error} for what is no regular file, or too
- * large: reading a device or a FIFO may never end.
+ * Follows links, as mounted secrets have them. @throws {Error} for a file that is not regular, or
+ * too large: reading a device or a FIFO may never end.
  */
 function readSecretFile(path: string): string {
   const found = statSync(path);
@@ -208,7 +208,7 @@ function secretDiagnostic(
   };
 }
 
-/** Where a secret is looked for; never what was found. */
+/** Where a secret is looked for; never its value. */
 export function describeReference({ reference }: SecretReference): string {
   return "env" in reference ? `environment variable ${reference.env}` : `file ${reference.file}`;
 }

@@ -65,8 +65,8 @@ const TEXT: LogOptions = { format: "text", level: "info" };
 /**
  * Opens the store, compiles the configuration, listens.
  *
- * @param version the package's version. @param environment `SIGNALBOX_BUILD_ID` of it is what
- * /status calls the build; the version where it has none.
+ * @param version the package's version. @param environment `SIGNALBOX_BUILD_ID` of it names the
+ * build in /status; default: the version.
  * @throws {StoreUnavailableError}
  * @throws {StartError} naming the flag of an address that cannot be listened on. Everything that
  * was opened before is closed.

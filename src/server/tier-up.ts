@@ -19,10 +19,10 @@ export function startSmall(): void {
 }
 
 /**
- * Has V8 compile what runs often after fewer calls, and its young generation grow to its full size
- * in two steps when requests come. By V8's own factor of 2 it stays small for thousands of
- * requests, which then cost up to 6 % more. Call it when a server has started: code that V8 has
- * cached is only used under the settings it was made with.
+ * Has V8 compile hot functions after fewer calls, and its young generation grow to its full size in
+ * two steps when requests come. By V8's own factor of 2 it stays small for thousands of requests,
+ * which then cost up to 6 % more. Call it when a server has started: code that V8 has cached is
+ * only used under the settings it was made with.
  */
 export function tierUpEarly(): void {
   setFlagsFromString("--semi-space-growth-factor=16");

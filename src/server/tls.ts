@@ -17,7 +17,7 @@ export interface TlsFiles {
  * Reads certificate and key, and checks for faults that clients would reject.
  *
  * @param now milliseconds since the epoch. @throws {StartError} naming the flag and the fix, and
- * nothing of what the files hold.
+ * nothing of the files' content.
  */
 export function readTls(files: TlsFiles, now: number): TlsMaterial {
   const cert = readPem(files.cert, "--tls-cert");

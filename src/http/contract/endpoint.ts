@@ -41,8 +41,8 @@ export interface EndpointFacts {
   /** The body may be a form of texts, as OAuth has it. */
   readonly acceptsForm?: true;
   /**
-   * A body that names a member twice is refused: what it grants must not depend on which of the two
-   * a reader takes.
+   * A body that names a member twice is rejected: a grant must not depend on which of the two a
+   * parser takes.
    */
   readonly uniqueMembers?: true;
   /** Required query parameters by name. */

@@ -20,8 +20,8 @@ import { EXAMPLES, type EndpointExample } from "./examples.ts";
 import { COMPONENT_SCHEMAS } from "../validate-body.ts";
 
 /**
- * One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers what it can
- * answer instead of a 200.
+ * One endpoint as OpenAPI describes it; schemas stand whole. @param errors gathers its answers
+ * other than 200.
  */
 function operationOf(endpoint: Endpoint, errors: ErrorAnswers): JsonObject {
   const example = EXAMPLES[endpoint.id] ?? NO_EXAMPLE;
@@ -241,7 +241,7 @@ function securityOf(endpoint: Endpoint): readonly JsonObject[] {
  * The program's version is not part of it: two builds that promise the same have the same contract,
  * and `build_id` of /status distinguishes them.
  *
- * @param endpoints rows; tests change some to see what follows.
+ * @param endpoints rows; tests pass changed ones.
  */
 export function openApiDocument(endpoints: readonly Endpoint[] = ENDPOINTS): JsonObject {
   const components = new SchemaComponents();

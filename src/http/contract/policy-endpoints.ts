@@ -47,7 +47,7 @@ const CHANGE = {
   isNeverStored: true,
 } as const;
 
-/** Where policies stand, and what may be done about it (docs/policy-lifecycle.md). */
+/** Status of policies, and their changes (docs/policy-lifecycle.md). */
 export const POLICY_ENDPOINTS: readonly ControlEndpoint[] = [
   {
     ...READ,

@@ -6,7 +6,12 @@ import { modelInfo } from "../../dialects/anthropic-messages/contract.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./usable-routes.ts";
 import { callerBudget } from "../admission.ts";
 import { RefusalError, badRequest, orRefuse } from "../refusal.ts";
-import type { ControlAnswer, ControlCall, ControlHandler } from "./control-call.ts";
+import {
+  callerOf,
+  type ControlAnswer,
+  type ControlCall,
+  type ControlHandler,
+} from "./control-call.ts";
 import { readCount } from "./query.ts";
 
 /** Stages of life that Anthropic's models have; routes have the first only. */
@@ -99,9 +104,9 @@ function readBounds(query: URLSearchParams): PageBounds {
 
 /** Routes as models, in the two shapes that clients list models in (docs/api.md#models). */
 export const CATALOGUE_HANDLERS = {
-  listModels: async (call) => {
-    return { json: { object: "list", data: (await listed(call)).map(openAiModel) } };
-  },
+  listModels: async (call) => ({
+    json: { object: "list", data: (await listed(call)).map(openAiModel) },
+  }),
   retrieveModel: (call) => oneOf(call, openAiModel),
   listAnthropicModels: async (call) => {
     const items = (await listed(call)).map((usable) => ({ id: usable.route.id, usable }));
@@ -115,8 +120,8 @@ export const CATALOGUE_HANDLERS = {
  * routes too.
  */
 async function listed(call: ControlCall): Promise<readonly ListedRoute[]> {
-  const { runtime, snapshot, identity, operations, url } = call;
-  if (identity === null) return [];
+  const { runtime, snapshot, operations, url } = call;
+  const identity = callerOf(call);
   const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
   const routes = listedRoutes(snapshot.decider, identity, servedOperations(operations), budget);
   return url.searchParams.get("all") === "true"
@@ -129,8 +134,8 @@ async function oneOf(
   call: ControlCall,
   print: (listed: ListedRoute) => JsonObject,
 ): Promise<ControlAnswer> {
-  const { runtime, snapshot, identity, parameter, operations } = call;
-  if (identity === null) throw new Error("catalogue: a call without an identity");
+  const { runtime, snapshot, parameter, operations } = call;
+  const identity = callerOf(call);
   const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
   const served = servedOperations(operations);
   const found = listedRoute(snapshot.decider, identity, served, parameter, budget);

@@ -30,8 +30,8 @@ export interface ControlCall {
   readonly requestId: string;
   readonly operations: ReadonlyMap<string, SimulatedOperation>;
   /**
-   * Records on disk the caller and the change before it is made. Without it the call is recorded when it has been
-   * answered.
+   * Records on disk the caller and the change before it is made. Without it the call is recorded
+   * when it has been answered.
    *
    * @throws {RefusalError} where it cannot be recorded; nothing may be changed then.
    */
@@ -48,6 +48,12 @@ export type ControlAnswer =
 
 /** @throws {RefusalError} with the error to answer. */
 export type ControlHandler = (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>;
+
+/** Who calls. @throws {Error} at an endpoint without a scope. */
+export function callerOf({ identity }: Pick<ControlCall, "identity">): Identity {
+  if (identity === null) throw new Error("control: an endpoint without a scope has no caller");
+  return identity;
+}
 
 /**
  * The body, which was checked against the schema of the endpoint's row; of one that may be left out

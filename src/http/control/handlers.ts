@@ -11,7 +11,7 @@ import type { HealthAnswer } from "../contract/service-schemas.ts";
 import { CATALOGUE_HANDLERS } from "./catalogue-handlers.ts";
 import { orRefuse, refusal } from "../refusal.ts";
 import { readWorkspaces } from "./query.ts";
-import { type ControlHandler } from "./control-call.ts";
+import { callerOf, type ControlHandler } from "./control-call.ts";
 import { DECISION_HANDLERS } from "./decision-handlers.ts";
 import { allFacts, endpointFacts, joinedFacts } from "./endpoints-health.ts";
 import { governanceSummary } from "./governance-summary.ts";
@@ -111,11 +111,12 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
   ...DECISION_HANDLERS,
   ...CATALOGUE_HANDLERS,
   exchangeKey,
-  simulateRoute: async ({ runtime, snapshot, identity, body, url, headers, operations }) => {
-    const operation = operations.get(url.searchParams.get("operation") ?? "");
-    if (operation === undefined || body === null || identity === null) {
-      throw new Error("control: simulate without an operation, a body or an identity");
-    }
+  simulateRoute: async (call) => {
+    const { runtime, snapshot, body, url, headers } = call;
+    const identity = callerOf(call);
+    const operation = call.operations.get(url.searchParams.get("operation") ?? "");
+    if (operation === undefined || body === null)
+      throw new Error("control: simulate without an operation or a body");
     const { table } = snapshot.decider;
     takeSimulation(runtime.simulationRate, table, identity.workspace);
     const requested = simulationQuestion(body.value, operation);

@@ -2,6 +2,7 @@ import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { NO_INSTANT, readInstant } from "../../governance/roll-up.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
+import { callerOf } from "./control-call.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import { badRequest, type RefusalError } from "../refusal.ts";
 
@@ -29,9 +30,8 @@ export function readWorkspaces(call: ReadingCall): readonly string[] {
 }
 
 /** The workspace of the caller's key, or the one that a session has chosen. */
-export function ownWorkspace({ identity }: Pick<ReadingCall, "identity">): string {
-  if (identity === null) throw new Error("control: a workspace without an identity");
-  return identity.workspace;
+export function ownWorkspace(call: Pick<ReadingCall, "identity">): string {
+  return callerOf(call).workspace;
 }
 
 type Read = (query: RollUpQuery) => AsyncIterable<readonly RollUpRow[]>;
@@ -98,10 +98,8 @@ function brokenRule(value: string, schema: JsonObject): string | null {
     return new RegExp(pattern).test(value) ? null : `must match ${pattern}`;
   if (type === "integer") {
     const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
-    const [least, most] = [
-      Number(schema.minimum ?? 0),
-      Number(schema.maximum ?? Number.MAX_SAFE_INTEGER),
-    ];
+    const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = schema;
+    const [least, most] = [Number(minimum), Number(maximum)];
     return number >= least && number <= most
       ? null
       : `must be a whole number from ${least} to ${most}`;

@@ -40,9 +40,9 @@ export interface UsableRoute {
 
 /**
  * Routes that the key's workspace may use, sorted by id. Each route is tried with the decision
- * itself, so that the catalogue offers what a call gets: endpoints that are not approved count for
- * nothing, and a route that is denied because of one is not among them. Policies are not evaluated
- * here ({@link listedRoutes} evaluates them for a plain request).
+ * itself, so that the catalogue and calls agree: endpoints that are not approved do not count, and
+ * a route that is denied because of one is not listed. Policies are not evaluated here ({@link
+ * listedRoutes} evaluates them for a plain request).
  *
  * @param served operations that this server has an endpoint for.
  */
@@ -73,7 +73,7 @@ const MAXIMUM_LISTS = 1_000;
  */
 const LISTS = new WeakMap<RoutingTable, Map<string, readonly UsableRoute[]>>();
 
-/** A route of the workspace, with what a plain request to it would get. */
+/** A route of the workspace, with the result of a plain request to it. */
 export interface ListedRoute extends UsableRoute {
   /**
    * Why a plain request of the key is denied, for each of its operations; `null` where one gets
@@ -83,8 +83,8 @@ export interface ListedRoute extends UsableRoute {
 }
 
 /**
- * Every route that the workspace approves, sorted by id, with what this key would get now for a
- * plain request: one without tools, images or preferences. Policies are evaluated, so the answer
+ * Every route that the workspace approves, sorted by id, with the present result of a plain request
+ * of this key: one without tools, images or preferences. Policies are evaluated, so the answer
  * depends on the key's environment, workload and labels, and on the time and the budget where a
  * policy reads them.
  */
@@ -148,7 +148,7 @@ function withDenial(
   return denial === null ? null : { ...usable, denial };
 }
 
-/** A route whose every request is denied by what the table approves. */
+/** A route whose every request is denied by the table's approvals. */
 function unusable(route: RouteRow): UsableRoute {
   return {
     route,
@@ -291,8 +291,8 @@ function usableWith(
 }
 
 /**
- * One operation for each kind of work: what a model can do does not depend on the protocol of the
- * request.
+ * One operation for each kind of work: a model's capabilities do not depend on the request's
+ * protocol.
  */
 function kindsOf(operations: readonly Operation[]): readonly Operation[] {
   const kinds = new Map(

@@ -160,7 +160,7 @@ function readCount(value: unknown): number | null | undefined {
  */
 const MAXIMUM_TOKENS = 20_000;
 
-/** A full workspace is looked through for what has expired once in so long, milliseconds. */
+/** How often a full workspace is searched for expired tokens, milliseconds. */
 const SCAN_INTERVAL = 1_000;
 
 /** A caller, as far as counting needs it. */
@@ -178,8 +178,9 @@ interface WorkspaceAccounts {
 }
 
 /**
- * Amounts that tokens with ceilings have used in this process. Every replica counts for itself: over all of
- * them a token may use its ceiling as many times as there are replicas, within its minutes.
+ * Amounts that tokens with ceilings have used in this process. Every replica counts for itself:
+ * over all of them a token may use its ceiling as many times as there are replicas, within its
+ * minutes.
  */
 export class TokenCounters {
   readonly #accounts = new Map<string, Account>();

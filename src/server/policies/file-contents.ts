@@ -22,10 +22,10 @@ const MANY = 8;
 
 /**
  * Contents of the files, in the types of the log. Content that the store does not keep is compiled
- * alone and kept first, so that it can act after the files have changed. Its module comes
- * from this process or from the authenticated cache of its user.
+ * alone and kept first, so that it can act after the files have changed. Its module comes from this
+ * process or from the authenticated cache of its user.
  *
- * @param states what is known already; contents of it are neither compiled nor read.
+ * @param states known already; contents of it are neither compiled nor read.
  * @throws {StoreUnavailableError} @throws {ToolchainError}
  */
 export async function keepFileContents(
@@ -65,8 +65,8 @@ function moduleOfOne(
 }
 
 /**
- * Gives the SHA-256 of what is kept in the end: another process may have been quicker, with bytes
- * of another version.
+ * Gives the SHA-256 of the module that the store has afterwards: another process may have been
+ * quicker, with bytes of another version.
  */
 async function keep(
   log: PolicyLogStore,

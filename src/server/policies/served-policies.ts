@@ -70,9 +70,9 @@ interface PolicyStatus {
 }
 
 /**
- * Makes this process decide by the slots of the log: at a start and a reload with what the files
- * hold, and whenever the log moves, by this process or another. One thing after the other, so that
- * what was read first is not swapped in last.
+ * Makes this process decide by the slots of the log: at a start and a reload with the contents of
+ * the files, and whenever this or another process writes to the log. One at a time, so that an
+ * older reading never replaces a newer one.
  */
 export class ServedPolicies {
   readonly #supply: SnapshotSupply;
@@ -159,8 +159,7 @@ export class ServedPolicies {
   /**
    * From now on the log is followed.
    *
-   * @param snapshots holds what {@link start} gave.
-   * @returns its end, which waits for what is under way.
+   * @param snapshots holds the snapshot of {@link start}. @returns ends it; waits for running work.
    */
   async follow(snapshots: SnapshotHolder): Promise<() => Promise<void>> {
     this.#snapshots = snapshots;
@@ -177,7 +176,8 @@ export class ServedPolicies {
   }
 
   /**
-   * Reads the files again; swaps on success, keeps what runs on failure. @throws as {@link start}.
+   * Reads the files again; swaps on success, keeps the running set on failure. @throws as {@link
+   * start}.
    */
   reload(): Promise<BuiltSnapshot> {
     const reload = async (): Promise<BuiltSnapshot> => {
@@ -192,7 +192,7 @@ export class ServedPolicies {
 
   /**
    * Decides by the newest rows of the log from now on. @throws {ContentUnusableError} @throws
-   * {StoreUnavailableError} and keeps what runs.
+   * {StoreUnavailableError} and keeps the running set.
    */
   apply(): Promise<void> {
     return this.#inTurn(() => this.#apply());

@@ -19,8 +19,8 @@ import { createToolchain, type Toolchain } from "../../policy/toolchain/toolchai
 type Contents = Pick<PolicyLogStore, "content">;
 
 /**
- * The toolchain for contents one by one. A folder of its own: many policies would push out of the
- * other what every start needs.
+ * The toolchain for contents one by one. A folder of its own: many policies would push entries out
+ * of the other that every start needs.
  */
 export function contentsToolchain(cache: CompileCache | null): Toolchain {
   return createToolchain({
@@ -29,9 +29,8 @@ export function contentsToolchain(cache: CompileCache | null): Toolchain {
 }
 
 /**
- * Contents that the store keeps, compiled from their sources by this process. What the store has
- * for a module is compared with that and never run; where it differs, that is remembered and
- * reported once.
+ * Contents that the store keeps, compiled from their sources by this process. The stored module is
+ * compared with the result and never run; a difference is remembered and reported once.
  */
 export class KeptModules {
   readonly #log: Contents;
@@ -46,8 +45,7 @@ export class KeptModules {
   #isClosed = false;
 
   /**
-   * @param differing called for a content whose kept module differs from what its sources compile
-   * to.
+   * @param differing called for a content whose stored module differs from its compiled sources.
    */
   constructor(log: Contents, cache: CompileCache | null, differing: (digest: string) => void) {
     this.#log = log;
@@ -55,7 +53,7 @@ export class KeptModules {
     this.#differing = differing;
   }
 
-  /** Digests of contents whose kept module is not what its sources compile to. */
+  /** Digests of contents whose stored module differs from their compiled sources. */
   get differing(): ReadonlySet<string> {
     return new Set([...this.#judged].flatMap(([digest, { differs }]) => (differs ? [digest] : [])));
   }
@@ -165,8 +163,8 @@ interface Assembled {
 }
 
 /**
- * The set that decides, as the log has it: of modules that are loaded, and of what the store keeps
- * where there is none, compiled from its sources.
+ * The set that decides, as the log has it: of loaded modules, and else of contents of the store,
+ * compiled from their sources.
  *
  * @param suspended candidates that are recorded as timed out, without being evaluated.
  * @throws {ContentUnusableError} for an enforced content. @throws {StoreUnavailableError}
@@ -200,7 +198,7 @@ export async function assembleSlots(
   return { set, left };
 }
 
-/** @throws what is no fault of the bytes. */
+/** @throws errors that are no fault of the bytes. */
 function unusableContent(identity: PolicyIdentity, error: unknown): ContentUnusableError {
   if (error instanceof KeptContentError)
     return new ContentUnusableError(identity, `its stored content is damaged: ${error.message}`);
@@ -233,8 +231,8 @@ export interface PolicyDrift {
 }
 
 /**
- * @param files digests by policy id. @param differing digests of contents whose kept module is not
- * what its sources compile to.
+ * @param files digests by policy id. @param differing digests of contents whose stored module
+ * differs from their compiled sources.
  */
 export function driftsOf(
   states: PolicyStates,

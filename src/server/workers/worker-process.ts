@@ -146,8 +146,8 @@ const INTERVAL = 2_500;
 /**
  * How often in a row it may be found without an answer, so 15 s to 17.5 s: no request of ours keeps
  * the loop so long, and a machine that is short of memory or time gets some patience. Times found
- * are counted, not time: after this process itself has been stopped (a suspended machine), what it
- * missed is one.
+ * are counted, not time: after this process itself has been stopped (a suspended machine), that is
+ * one miss.
  */
 const MISSES = 6;
 

@@ -65,8 +65,8 @@ function reasons(): readonly DescribedError[] {
     kind,
     code,
     when: meaning,
-    // A simulation answers a denial with 200; what cannot be carried out it refuses as a call
-    // would.
+    // A simulation answers a denial with 200, and rejects a request that cannot be carried out as a
+    // call would.
     isAnsweredBy:
       code === "model_not_found"
         ? audience(["inference", "retrieveModel", "retrieveAnthropicModel"])

@@ -13,7 +13,7 @@ export interface PolicyAdministration {
   /**
    * Resolves when this process decides by the newest rows of the log: a change calls it before the
    * answer, so that the next request of the same caller is decided with it. Rejects where that
-   * cannot be; what ran keeps running, `/status` lists `policies`, and it is tried again: the change
+   * fails: the former set keeps deciding, `/status` lists `policies`, and it is retried. The change
    * itself stands.
    */
   readonly apply: () => Promise<void>;
@@ -21,14 +21,14 @@ export interface PolicyAdministration {
    * The content that the store keeps under a digest, verified; `null` where it keeps none, as of a
    * removal and of contents of older versions.
    *
-   * @throws {Error} where what is kept is damaged, without the text of a policy; or the store
-   * cannot be read.
+   * @throws {Error} where the stored content is damaged (the message has no text of the policy), or
+   * the store cannot be read.
    */
   readonly content: (digest: string) => Promise<KeptContent | null>;
   /**
-   * The server's own simulation of one promotion: what is enforced now, against the same with this
-   * content in its policy's enforced slot, under the table that serves. Not made in the thread that
-   * serves; the same bytes on every server with the same table, contents and assertions.
+   * The server's own simulation of one promotion: the enforced policies of now, against the same
+   * with this content in its policy's enforced slot, under the serving table. It runs on another
+   * thread, and gives the same bytes on every server with the same table, contents and assertions.
    *
    * Rejects over bugs only.
    */
@@ -43,7 +43,7 @@ export interface PolicyAdministration {
    * evaluation may take.
    */
   readonly suspended: () => readonly PolicyIdentity[];
-  /** Digests of contents whose kept module is not what its sources compile to. */
+  /** Digests of contents whose stored module differs from their compiled sources. */
   readonly differing: () => ReadonlySet<string>;
   /**
    * Rows of the log after a position, in order, at most `limit`, 1 to 10,000; of all policies.

@@ -354,8 +354,8 @@ async function finish(
 }
 
 /**
- * Adds what a promotion by another person lacks, for whom the approval counts; `null` where the
- * counts cannot be read: the approval stands.
+ * Adds the requirements that a promotion by another person does not meet: for them the approval
+ * counts; `null` where the counts cannot be read: the approval stands.
  */
 async function withMissing(
   { runtime }: ControlCall,

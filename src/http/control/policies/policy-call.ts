@@ -7,7 +7,7 @@ import { formatTime } from "../../../canon/rfc3339.ts";
 import type { PromotionRequirements } from "../../../canon/table.ts";
 import { shadowFigures } from "../../../governance/shadow-report.ts";
 import type { POLICY_VIEW } from "../../contract/policy-answers.ts";
-import type { ControlCall, ControlHandler } from "../control-call.ts";
+import { callerOf, type ControlCall, type ControlHandler } from "../control-call.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
@@ -45,9 +45,9 @@ interface ViewContext {
   readonly requirements: PromotionRequirements;
   /** Revision of the table that serves. */
   readonly tableRevision: string;
-  /** Digest of what this server's files hold; `null`: not the policy. */
+  /** Digest of the policy in this server's files; `null`: it is not there. */
   readonly file: string | null;
-  /** Digests of contents whose kept module is not what its sources compile to. */
+  /** Digests of contents whose stored module differs from their compiled sources. */
   readonly differing: ReadonlySet<string>;
   /** Of a content by its digest; `null` where it is not known. */
   readonly contractOf: (digest: string) => PolicyContract | null;
@@ -84,8 +84,8 @@ function describePolicy(
 }
 
 /**
- * The content whose title and owners stand for the policy: what is watched, what acts, or the
- * newest that there was.
+ * The content whose title and owners stand for the policy: the one in shadow, the enforced one, or
+ * the newest of the past.
  */
 function namingDigest(status: PolicyStatus): string | null {
   const slots = [status.candidate?.digest, status.enforced?.digest].filter(
@@ -237,9 +237,8 @@ const KEY_ID = /^[0-9A-Za-z]{12}$/;
 
 /**
  * Who is responsible for a key. The way goes from each key to the one that made it over HTTP,
- * rotations included: the maker of a key sees its text, so its name is what the maker wrote. A key
- * that was rotated at a terminal comes from the one it replaces, and a key made there is its own
- * origin.
+ * rotations included: the maker of a key sees its text, so the maker chose its name. A key that was
+ * rotated at a terminal comes from the one it replaces, and a key made there is its own origin.
  *
  * A person who is signed in is their own origin, which no key can be: keys that they make over HTTP
  * are theirs. Their roles are their groups.
@@ -315,9 +314,8 @@ interface PolicyParts {
   readonly administration: PolicyAdministration;
 }
 
-export function parts({ identity, runtime }: ControlCall): PolicyParts {
-  if (identity === null) throw new Error("policies: a call without an identity");
-  return { identity, administration: runtime.policies };
+export function parts(call: ControlCall): PolicyParts {
+  return { identity: callerOf(call), administration: call.runtime.policies };
 }
 
 /**
@@ -407,7 +405,7 @@ export async function candidateFigures(
   }
 }
 
-/** A policy as it is shown, by what this process decides with now. */
+/** A policy as it is shown, by the current snapshot of this process. */
 export async function viewOf(
   { snapshots }: Pick<Runtime, "snapshots">,
   administration: PolicyAdministration,

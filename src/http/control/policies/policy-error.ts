@@ -28,20 +28,16 @@ export function faultError(fault: LifecycleFault): RefusalError {
       return noSuchPolicy();
     case "unknown_content":
       return noSuchContent();
-    case "changed":
+    case "changed": {
+      const enforced_revision = formatRevision(fault.enforced?.revision ?? 0);
+      const candidate_revision = formatRevision(fault.candidate?.revision ?? 0);
+      const current = { etag: fault.etag, candidate_revision, enforced_revision };
       return policyError(
         "precondition_failed",
-        `The policy has changed since you read it: enforced is ${formatRevision(fault.enforced?.revision ?? 0) ?? "none"} now, candidate ${formatRevision(fault.candidate?.revision ?? 0) ?? "none"}.`,
-        {
-          facts: {
-            current: {
-              etag: fault.etag,
-              candidate_revision: formatRevision(fault.candidate?.revision ?? 0),
-              enforced_revision: formatRevision(fault.enforced?.revision ?? 0),
-            },
-          },
-        },
+        `The policy has changed since you read it: enforced is ${enforced_revision ?? "none"} now, candidate ${candidate_revision ?? "none"}.`,
+        { facts: { current } },
       );
+    }
     case "no_candidate":
       return policyError("no_candidate", "The policy has no candidate to promote.");
     case "held":
@@ -186,7 +182,9 @@ export function missingJson(missing: MissingRequirement): JsonObject {
   };
 }
 
-/** A requirement that is not met: its error code, and the text after "The promotion still needs". */
+/**
+ * A requirement that is not met: its error code, and the text after "The promotion still needs".
+ */
 interface Needed {
   readonly code: keyof typeof PROMOTION_ERRORS;
   readonly text: (facts: RequirementFacts) => string;

@@ -43,7 +43,7 @@ const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
     content.content === "rules"
       ? await orUnavailable(administration.content(content.digest))
       : null;
-  // Numbered by an older version, which did not keep what it numbered.
+  // An older version numbered it and did not keep its content.
   if (kept === null && content.content === "rules") throw noSuchContent();
   return {
     json: {
@@ -123,7 +123,7 @@ function recordOf({ record }: LogRow): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Where policies stand, and what may be done about it. */
+/** Status of policies, and their changes. */
 export const POLICY_HANDLERS = {
   listPolicies: async (call) => {
     const { administration } = parts(call);

@@ -7,7 +7,7 @@ import {
 } from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { ExchangeFault, TokenRequest } from "../../../canon/credentials/narrowing.ts";
-import type { ControlAnswer, ControlCall } from "../control-call.ts";
+import { callerOf, type ControlAnswer, type ControlCall } from "../control-call.ts";
 import type { IncomingMessage } from "node:http";
 import type { Snapshot } from "../../snapshot.ts";
 import { badRequest, refusal, type RefusalError } from "../../refusal.ts";
@@ -19,20 +19,15 @@ const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
  * POST /v1/credentials/exchange (RFC 8693): the caller's own key, which it has shown as its bearer,
  * or the JWT of a workload, for a token that can do less.
  */
-export async function exchangeKey({
-  runtime,
-  identity,
-  body,
-  recordChange,
-}: ControlCall): Promise<ControlAnswer> {
-  if (identity === null || body === null) {
-    throw new Error("exchange: a call without an identity or a body");
-  }
+export async function exchangeKey(call: ControlCall): Promise<ControlAnswer> {
+  const { runtime, recordChange } = call;
+  const identity = callerOf(call);
+  const sent: JsonObject = call.body?.value ?? {};
   if ((identity.narrowed ?? null) !== null) {
     throw refusal("insufficient_scope", "A token cannot be exchanged; send the service key.");
   }
   const isWorkload = ruleOfCaller(identity.keyId) !== null;
-  const { subject_token: subject, subject_token_type: type } = body.value;
+  const { subject_token: subject, subject_token_type: type } = sent;
   if (type === JWT_TYPE && !isWorkload) {
     throw badRequest(
       "invalid_value",
@@ -47,7 +42,7 @@ export async function exchangeKey({
       "subject_token",
     );
   }
-  const prepared = runtime.tokens.prepare(identity, readTokenRequest(body.value));
+  const prepared = runtime.tokens.prepare(identity, readTokenRequest(sent));
   if ("fault" in prepared) throw faultError(prepared);
   await recordChange({ what: "token_issued", id: asIdentifier(prepared.id) });
   const signed = await prepared.sign();

@@ -21,6 +21,7 @@ import { badRequest, refusal, type RefusalError } from "../../refusal.ts";
 import { readWorkspaces } from "../query.ts";
 import {
   bodyOf,
+  callerOf,
   type ControlAnswer,
   type ControlCall,
   type ControlHandler,
@@ -86,11 +87,9 @@ interface KeyCall extends ControlCall {
 /** Answers faults of keys as errors of the API. */
 function keyHandler(answer: (call: KeyCall) => Promise<ControlAnswer>): ControlHandler {
   return async (call) => {
-    const { identity, runtime, body } = call;
-    if (identity === null) throw new Error("keys: a call without an identity");
-    const sent = body?.value ?? {};
+    const sent = call.body?.value ?? {};
     try {
-      return await answer({ ...call, identity, keys: runtime.keys, sent });
+      return await answer({ ...call, identity: callerOf(call), keys: call.runtime.keys, sent });
     } catch (error) {
       throw error instanceof KeyFaultError ? faultError(error.fault, sent) : error;
     }
@@ -126,7 +125,7 @@ export const KEY_HANDLERS = {
     }
   }),
   revokeKey: keyHandler(async (call) => shown(await revoke(call, await changeableKey(call)))),
-  // Keys by a name of the caller's, for tools that declare what there is to be
+  // Keys by a name of the caller's, for tools that declare their resources
   // (docs/keys.md#keys-by-name).
   putNamedKey: keyHandler(async (call) => {
     const { identity, keys } = call;
@@ -250,7 +249,7 @@ function listedWorkspaces(call: KeyCall): readonly string[] {
  * workspaces that exist and those that do not, unless the caller may manage all.
  */
 function managedWorkspace({ identity, snapshot }: KeyCall, workspace: string): string {
-  // Of a workspace that has left the configuration, its own key still manages what it has.
+  // A key of a workspace that has left the configuration still manages the keys there.
   const isKnown =
     workspace === identity.workspace || Object.hasOwn(snapshot.decider.table.workspaces, workspace);
   if (isKnown && managesWorkspace(identity, workspace)) return workspace;
