@@ -4,36 +4,25 @@ import { remember } from "../canon/remember.ts";
 
 /** Writes whole numbers and bytes one after the other, with their lengths. */
 class ByteWriter {
-  #bytes = Buffer.allocUnsafe(512);
-  #length = 0;
+  readonly #bytes: number[] = [];
 
   /** @param value a whole number from 0 to 2^53 - 1; seven bits a byte, the lowest first. */
   number(value: number): void {
-    this.#reserve(8);
     let rest = value;
     while (rest >= 0x80) {
-      this.#bytes[this.#length++] = (rest % 0x80) | 0x80;
+      this.#bytes.push((rest % 0x80) | 0x80);
       rest = Math.floor(rest / 0x80);
     }
-    this.#bytes[this.#length++] = rest;
+    this.#bytes.push(rest);
   }
 
   bytes(value: Uint8Array): void {
     this.number(value.length);
-    this.#reserve(value.length);
-    this.#bytes.set(value, this.#length);
-    this.#length += value.length;
+    for (const byte of value) this.#bytes.push(byte);
   }
 
   finish(): Uint8Array {
-    return Uint8Array.from(this.#bytes.subarray(0, this.#length));
-  }
-
-  #reserve(more: number): void {
-    if (this.#length + more <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + more));
-    larger.set(this.#bytes.subarray(0, this.#length));
-    this.#bytes = larger;
+    return Uint8Array.from(this.#bytes);
   }
 }
 
