@@ -76,7 +76,8 @@ export class ShadowCounts {
   }
 
   #verdicts(ofPolicy: Identifier, ofRevision: Identifier, limit: number): readonly ShadowVerdict[] {
-    const verdicts = [...this.#cells].flatMap(([labels, cell]) => {
+    const sorted = [...this.#cells].toSorted(([left], [right]) => compare(left, right));
+    const verdicts = sorted.flatMap(([labels, cell]) => {
       const [policy, revision, ...verdict] = readLabels(labels);
       if (policy !== ofPolicy || revision !== ofRevision || verdict.length === 0) return [];
       const { judged: _, ...measures } = shadowMeasures(cell, 0);

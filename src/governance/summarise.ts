@@ -354,9 +354,10 @@ function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row:
   } else groups.add(hour, labels, cell);
 }
 
-/** Requests that were denied or refused for one and the same reason. */
+/** Requests that were denied or refused for one and the same reason; ties are sorted by labels. */
 function verdictLines(verdicts: ReadonlyMap<string, Cell>) {
-  const lines = [...verdicts].map(([labels, cell]) => {
+  const sorted = [...verdicts].toSorted(([left], [right]) => compare(left, right));
+  const lines = sorted.map(([labels, cell]) => {
     const [policy = null, constraint = null, reason = null] = readLabels(labels);
     return {
       policy,
