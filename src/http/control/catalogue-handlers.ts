@@ -6,13 +6,8 @@ import { modelInfo } from "../../dialects/anthropic-messages/contract.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./usable-routes.ts";
 import { callerBudget } from "../admission.ts";
 import { RefusalError, badRequest, orRefuse } from "../refusal.ts";
-import {
-  callerOf,
-  type ControlAnswer,
-  type ControlCall,
-  type ControlHandler,
-} from "./control-call.ts";
-import { readCount } from "./query.ts";
+import { type ControlAnswer, type ControlCall, type ControlHandler } from "./control-call.ts";
+import { callerOf, readCount } from "./query.ts";
 
 /** Stages of life that Anthropic's models have; routes have the first only. */
 const LIFECYCLES = ["active", "deprecated", "retired"] as const;

@@ -49,12 +49,6 @@ export type ControlAnswer =
 /** @throws {RefusalError} with the error to answer. */
 export type ControlHandler = (call: ControlCall) => ControlAnswer | Promise<ControlAnswer>;
 
-/** Who calls. @throws {Error} at an endpoint without a scope. */
-export function callerOf({ identity }: Pick<ControlCall, "identity">): Identity {
-  if (identity === null) throw new Error("control: an endpoint without a scope has no caller");
-  return identity;
-}
-
 /**
  * The body, which was checked against the schema of the endpoint's row; of one that may be left out
  * and was: `{}`.

@@ -2,7 +2,6 @@ import type { Identity } from "../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../canon/json.ts";
 import { NO_INSTANT, readInstant } from "../../governance/roll-up.ts";
 import type { RollUpQuery, RollUpRow } from "../../governance/increments.ts";
-import { callerOf } from "./control-call.ts";
 import type { ControlEndpoint } from "../contract/endpoint.ts";
 import { badRequest, type RefusalError } from "../refusal.ts";
 
@@ -27,6 +26,12 @@ export interface ReadingCall {
 /** Whose figures a request wants. */
 export function readWorkspaces(call: ReadingCall): readonly string[] {
   return call.url.searchParams.get("workspaces") === "all" ? call.covered : [ownWorkspace(call)];
+}
+
+/** Who calls. @throws {Error} at an endpoint without a scope. */
+export function callerOf({ identity }: Pick<ReadingCall, "identity">): Identity {
+  if (identity === null) throw new Error("control: an endpoint without a scope has no caller");
+  return identity;
 }
 
 /** The workspace of the caller's key, or the one that a session has chosen. */

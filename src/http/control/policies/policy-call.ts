@@ -1,3 +1,4 @@
+import { callerOf } from "../query.ts";
 import type { KeyManagement } from "../../../canon/credentials/service-key.ts";
 import { isPersonId, type Identity } from "../../../canon/identity.ts";
 import type { JsonObject } from "../../../canon/json.ts";
@@ -7,7 +8,7 @@ import { formatTime } from "../../../canon/rfc3339.ts";
 import type { PromotionRequirements } from "../../../canon/table.ts";
 import { shadowFigures } from "../../../governance/shadow-report.ts";
 import type { POLICY_VIEW } from "../../contract/policy-answers.ts";
-import { callerOf, type ControlCall, type ControlHandler } from "../control-call.ts";
+import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import type { ShadowSource } from "../policy-shadow.ts";

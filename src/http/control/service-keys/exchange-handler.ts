@@ -1,3 +1,4 @@
+import { callerOf } from "../query.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
 import {
@@ -7,7 +8,7 @@ import {
 } from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { ExchangeFault, TokenRequest } from "../../../canon/credentials/narrowing.ts";
-import { callerOf, type ControlAnswer, type ControlCall } from "../control-call.ts";
+import type { ControlAnswer, ControlCall } from "../control-call.ts";
 import type { IncomingMessage } from "node:http";
 import type { Snapshot } from "../../snapshot.ts";
 import { badRequest, refusal, type RefusalError } from "../../refusal.ts";

@@ -18,10 +18,9 @@ import type {
   ROTATE_KEY_SCHEMA,
 } from "../../contract/key-schemas.ts";
 import { badRequest, refusal, type RefusalError } from "../../refusal.ts";
-import { readWorkspaces } from "../query.ts";
+import { callerOf, readWorkspaces } from "../query.ts";
 import {
   bodyOf,
-  callerOf,
   type ControlAnswer,
   type ControlCall,
   type ControlHandler,
