@@ -187,8 +187,8 @@ export function cutBlocks(blocks: readonly Block[], all: boolean): readonly CutB
   return blocks.flatMap((block): readonly CutBlock[] => {
     if (block.only !== undefined || ("text" in block && isEmptyText(block.text))) return [];
     if (!("items" in block)) return [block];
-    const known = block.items.filter(({ shown }) => shown === undefined || shown === "variant");
-    const items = all ? known : known.filter(({ shown }) => shown !== "variant");
+    const printed = block.items.filter(({ shown }) => shown === undefined || shown === "variant");
+    const items = all ? printed : printed.filter(({ shown }) => shown !== "variant");
     let room = (block.most ?? MOST_ITEMS) - items.filter(({ kept }) => kept).length;
     const cut = items.filter(({ kept }) => kept === true || room-- > 0);
     return [
@@ -196,7 +196,7 @@ export function cutBlocks(blocks: readonly Block[], all: boolean): readonly CutB
         ...block,
         items: cut,
         left: items.length - cut.length,
-        variants: known.length - items.length,
+        variants: printed.length - items.length,
       },
     ];
   });

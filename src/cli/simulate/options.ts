@@ -181,9 +181,9 @@ function readPromotions(values: readonly string[]): readonly Promotion[] {
 function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   const requested = values.map((value) => listItems(value));
   const wanted = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
-  const known = (value: string): boolean => FAIL_ON_VALUES.some((own) => own === value);
-  if (!requested.every((list) => list.length > 0 && list.every(known))) {
-    const slip = requested.flat().find((value) => !known(value)) ?? "";
+  const isValue = (value: string): boolean => FAIL_ON_VALUES.some((each) => each === value);
+  if (!requested.every((list) => list.length > 0 && list.every(isValue))) {
+    const slip = requested.flat().find((value) => !isValue(value)) ?? "";
     throw new UsageError(
       `--fail-on: must be a list, separated by commas, of ${FAIL_ON_VALUES.join(", ")}${didYouMean(slip, FAIL_ON_VALUES)}`,
     );

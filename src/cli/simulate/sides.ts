@@ -175,15 +175,15 @@ async function readAssertions(
  */
 export function checkPromotions(head: CompiledSide, promotions: readonly Promotion[]): void {
   for (const { id, digestPrefix } of promotions) {
-    const own = head.contents.filter(({ contract, isKept }) => contract.id === id && !isKept);
-    if (own.length === 0) {
+    const ofHead = head.contents.filter(({ contract, isKept }) => contract.id === id && !isKept);
+    if (ofHead.length === 0) {
       throw new CommandError(
         "--promote: head has no policy with this id; give the id of one of its policies, or of a policy that base enforces and head removed",
       );
     }
-    if (digestPrefix !== null && !own.some(({ digest }) => digest.startsWith(digestPrefix))) {
+    if (digestPrefix !== null && !ofHead.some(({ digest }) => digest.startsWith(digestPrefix))) {
       throw new CommandError(
-        `--promote: head has another revision of ${id}; its digest begins with ${own[0]?.digest.slice(0, 12)}`,
+        `--promote: head has another revision of ${id}; its digest begins with ${ofHead[0]?.digest.slice(0, 12)}`,
       );
     }
   }
@@ -219,18 +219,18 @@ export async function heldAssertions(
   head: Side,
   requested: string | null,
 ): Promise<HeldAssertions> {
-  const own = await readAssertions(trees.head, head.files, requested);
+  const after = await readAssertions(trees.head, head.files, requested);
   const before = await readAssertions(trees.base, base.files, requested, "may be absent");
-  const source = own ?? before;
+  const source = after ?? before;
   if (source === null) return { assertions: null, diagnostics: [], source, failed: false };
   const { assertions, diagnostics } = parseAssertions(source, sidesOf(base, head));
   if (assertions === null) return { assertions: null, diagnostics, source, failed: true };
   const changes = changedAssertions(
-    // Base's own file may have errors; that it differs is known.
+    // Base's after file may have errors; that it differs is known.
     before === null
       ? null
       : { source: before, assertions: parseAssertions(before, sidesOf(base, base)).assertions },
-    own === null ? null : { source: own, assertions },
+    after === null ? null : { source: after, assertions },
     renamesOf(base.table, head.table),
   );
   // Changes that follow a renamed row belong to the rename; a renamed assertion does not.

@@ -18,10 +18,8 @@ export function unusedRuleFindings(
 ): readonly UnusedFinding[] {
   const before = new Set(findingsOf(base, baseTally, null).map(keyOf));
   return findingsOf(head, headTally, locations).map((found) => ({
-    kind: found.kind,
-    subject: found.subject,
+    ...found,
     in_base: before.has(keyOf(found)),
-    location: found.location,
   }));
 }
 
@@ -42,55 +40,37 @@ function findingsOf(
   locations: Locations | null,
 ): readonly Found[] {
   const found: Found[] = [];
+  const add = (kind: Found["kind"], subject: string, location: Found["location"] = null): void => {
+    found.push({ kind, subject, location });
+  };
   for (const { contract } of ownRules(contents)) {
-    const location = (constraint: string) => locations?.constraint(contract.id, constraint) ?? null;
-    const [first] = contract.constraints;
-    if (!tally.effective.has(contract.id)) {
-      const where = first === undefined ? null : location(first.name);
-      found.push({ kind: "policy_without_effect", subject: contract.id, location: where });
-    }
-    for (const { name, reasons } of contract.constraints) {
-      const id = `${contract.id}/${name}`;
-      const fails = tally.failed.has(id) || tally.indeterminate.has(id);
-      if (!fails) {
+    const { id: policy, constraints } = contract;
+    const location = (constraint: string) => locations?.constraint(policy, constraint);
+    const [first] = constraints;
+    const isEffective = tally.effective.has(policy);
+    if (!isEffective) add("policy_without_effect", policy, first && location(first.name));
+    for (const { name, reasons } of constraints) {
+      const id = `${policy}/${name}`;
+      const hasFailed = tally.failed.has(id);
+      if (!hasFailed && !tally.indeterminate.has(id)) {
         // Of a policy without any effect that is nothing new.
-        if (tally.effective.has(contract.id))
-          found.push({ kind: "constraint_never_fails", subject: id, location: location(name) });
+        if (isEffective) add("constraint_never_fails", id, location(name));
         continue;
       }
-      if (!tally.passed.has(id))
-        found.push({ kind: "constraint_never_passes", subject: id, location: location(name) });
-      for (const reason of reasons) {
-        if (tally.failed.has(id) && !tally.reasons.has(`${id}/${reason}`)) {
-          found.push({
-            kind: "reason_never_given",
-            subject: `${id}/${reason}`,
-            location: location(name),
-          });
-        }
-      }
+      if (!tally.passed.has(id)) add("constraint_never_passes", id, location(name));
+      for (const reason of reasons.filter((each) => !tally.reasons.has(`${id}/${each}`)))
+        if (hasFailed) add("reason_never_given", `${id}/${reason}`, location(name));
     }
   }
-  for (const route of Object.values(table.routes)) {
-    const location = locations?.route(route.id) ?? null;
-    if (!tally.routes.has(route.id))
-      found.push({ kind: "route_never_chosen", subject: route.id, location });
-    else {
-      for (const fallback of route.fallbacks) {
-        const edge = `${route.id} → ${fallback}`;
-        if (!tally.fallbacks.has(edge))
-          found.push({ kind: "fallback_never_used", subject: edge, location });
-      }
-    }
+  for (const { id, fallbacks } of Object.values(table.routes)) {
+    const location = locations?.route(id);
+    const isChosen = tally.routes.has(id);
+    if (!isChosen) add("route_never_chosen", id, location);
+    for (const edge of isChosen ? fallbacks.map((fallback) => `${id} → ${fallback}`) : [])
+      if (!tally.fallbacks.has(edge)) add("fallback_never_used", edge, location);
   }
-  for (const id of Object.keys(table.endpoints)) {
-    if (!tally.endpoints.has(id))
-      found.push({
-        kind: "endpoint_never_chosen",
-        subject: id,
-        location: locations?.endpoint(id) ?? null,
-      });
-  }
+  for (const id of Object.keys(table.endpoints))
+    if (!tally.endpoints.has(id)) add("endpoint_never_chosen", id, locations?.endpoint(id));
   return found;
 }
 

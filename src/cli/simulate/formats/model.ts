@@ -69,7 +69,7 @@ export function modelOf(report: SimulationReport) {
     unchanged: unchangedText(report),
     policyDifferences: policyDifferences(base, head),
     /** Findings that base does not have. */
-    newFindings: findings.filter(({ in_base: known }) => !known),
+    newFindings: findings.filter(({ in_base: isOld }) => !isOld),
     /** One sentence without a full stop for each of the two comparisons. */
     verdicts: { declared: verdictText(declared, report), promoted: verdictText(promoted, report) },
     /** "3,184 classes stand for 1,926,400 request shapes" */

@@ -152,8 +152,8 @@ function causeNotice(cause: CauseReport, model: ReportModel, rows: readonly Scre
   const [first] = effectsOf(cause, model).effects;
   const kinds = groupsOfCause(cause, model).flatMap(({ group }) => group.kinds);
   const kind = kinds.length === 0 ? null : worstChange(kinds);
-  const own = rows.filter(({ tag }) => tag !== "CHANGE");
-  const isWeaker = own.some(({ tag }) => tag === "LATENT");
+  const facts = rows.filter(({ tag }) => tag !== "CHANGE");
+  const isWeaker = facts.some(({ tag }) => tag === "LATENT");
   return notice({
     rule: kind ?? (isWeaker ? "latent_change" : "changed_entry"),
     level: kind === null ? (isWeaker ? "warning" : "notice") : changeWording(kind).level,
@@ -162,7 +162,7 @@ function causeNotice(cause: CauseReport, model: ReportModel, rows: readonly Scre
     message: [
       // With what it does to callers who choose by price.
       rows.find(({ tag }) => tag === "CHANGE")?.text ?? headlineOf(cause, model),
-      ...own.map(({ tag, who, text }) => `${tag} ${who === "" ? "" : `${who}: `}${text}`),
+      ...facts.map(({ tag, who, text }) => `${tag} ${who === "" ? "" : `${who}: `}${text}`),
       ...(first === undefined ? [] : [`Try: ${explainCommand(first.group.explain)}`]),
     ].join("\n"),
     fingerprints: { "signalboxCause/v1": cause.id },

@@ -99,8 +99,8 @@ function offer(select, values, chosen) {
   const names = [...values.keys()];
   if (chosen !== "" && !values.has(chosen)) names.push(chosen);
   names.sort(collator.compare);
-  const known = select.dataset.offered === state.tab && select.options.length === names.length + 1;
-  if (!known) {
+  const isOffered = select.dataset.offered === state.tab && select.options.length === names.length + 1;
+  if (!isOffered) {
     select.length = 1;
     for (const name of names) select.append(new Option(name, name));
     select.dataset.offered = state.tab;

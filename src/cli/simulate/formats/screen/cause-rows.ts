@@ -129,9 +129,9 @@ function sameTexts(cause: CauseReport, report: ReportModel): readonly string[] {
     return why === "" ? names : `${names} (${why})`;
   });
   const names = routes.map(({ id }) => id).join(", ");
-  const known = new Set([...changing, ...unaffected.map(({ workspace }) => workspace)]);
+  const counted = new Set([...changing, ...unaffected.map(({ workspace }) => workspace)]);
   // Of those without the routes, callers who name a region that is gone are refused.
-  const others = report.head.workspaces.filter((workspace) => !known.has(workspace)).length;
+  const others = report.head.workspaces.filter((workspace) => !counted.has(workspace)).length;
   const left = Math.min(without, others);
   const rest = left === 0 ? [] : [`${amountText(left, "workspace")} without ${names}`];
   return [...parts, ...rest];
@@ -199,8 +199,8 @@ function costTexts(cause: CauseReport): readonly string[] {
   const moved = gains.length === 0 ? movedPrimary(cause) : null;
   const named = new Set(entries.map(({ subject }) => subject));
   const isOfRow = entries.some(({ kind }) => kind === "route" || kind === "endpoint");
-  const own = isOfRow && renames.length === 0 ? routes.find(({ id }) => named.has(id)) : null;
-  const primary = moved?.was ?? (own === undefined ? routes[0] : own)?.primary ?? null;
+  const route = isOfRow && renames.length === 0 ? routes.find(({ id }) => named.has(id)) : null;
+  const primary = moved?.was ?? (route === undefined ? routes[0] : route)?.primary ?? null;
   const now = moved === null ? gains.filter(({ price }) => price !== null) : [moved.now];
   if (primary === null || now[0]?.endpoint === primary.endpoint) return [];
   const texts = [...now.slice(0, 2), primary].flatMap(({ endpoint, price }) =>

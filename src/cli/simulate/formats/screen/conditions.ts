@@ -26,13 +26,13 @@ type Conditions = ReadonlyMap<string, readonly string[]>;
  */
 export function conditionsText(groups: readonly ChangeGroup[], report: ReportModel): string {
   const { conditions } = joined(groups, report);
-  const own = [...conditions].filter(
+  const others = [...conditions].filter(
     ([dimension]) => !PREFERENCES.has(dimension) && dimension !== ONE_OF,
   );
   const parts = [
     ...callersText(conditions),
     ...someText(conditions.get(ONE_OF)),
-    ...own.map(([dimension, values]) => partText(dimension, values, report)),
+    ...others.map(([dimension, values]) => partText(dimension, values, report)),
   ];
   const [first] = groups;
   const such = first === undefined ? [] : unusualOf(first, conditions, report);
@@ -141,12 +141,12 @@ function joined(
     conditionsOf(group, report),
   );
   for (;;) {
-    const own = conditions;
-    const next = left.find((other) => differences(own, other).length <= 1);
+    const current = conditions;
+    const next = left.find((other) => differences(current, other).length <= 1);
     if (next === undefined) return { conditions, left };
     left = left.filter((other) => other !== next);
-    const [dimension] = differences(own, next);
-    if (dimension !== undefined) conditions = without(own, next, dimension, report);
+    const [dimension] = differences(current, next);
+    if (dimension !== undefined) conditions = without(current, next, dimension, report);
   }
 }
 
@@ -232,7 +232,10 @@ function namedValues(report: ReportModel): ReadonlyMap<string, ReadonlySet<strin
     );
     const byDimension = Map.groupBy(all, ({ dimension }) => dimension);
     return new Map(
-      [...byDimension].map(([name, own]) => [name, new Set(own.flatMap(({ values }) => values))]),
+      [...byDimension].map(([name, conditions]) => [
+        name,
+        new Set(conditions.flatMap(({ values }) => values)),
+      ]),
     );
   });
 }
@@ -243,9 +246,9 @@ function othersOf(
   values: readonly string[],
   report: ReportModel,
 ): readonly string[] | null {
-  const known = namedValues(report).get(dimension) ?? new Set<string>();
-  if (known.size !== sizeOf(dimension, report)) return null;
-  return [...known].filter((value) => !values.includes(value)).toSorted();
+  const named = namedValues(report).get(dimension) ?? new Set<string>();
+  if (named.size !== sizeOf(dimension, report)) return null;
+  return [...named].filter((value) => !values.includes(value)).toSorted();
 }
 
 /**

@@ -11,7 +11,8 @@ import type { SettingEffect } from "../../../../simulate/settings/setting-effect
 import { listText } from "../../../terminal/printing.ts";
 import { latentOf } from "../wording/latent.ts";
 import { byRetention, gainsOf, movedOf, processorText, routeText } from "./effect-text.ts";
-import { isSomeRefusal, type Effect, type EffectTag } from "./effects.ts";
+import type { EffectTag } from "../wording/comparison.ts";
+import { isSomeRefusal, type Effect } from "./effects.ts";
 import { onceText, pricesText } from "./headline.ts";
 
 /** The members of a report that questions are about. */

@@ -48,9 +48,9 @@ export function textOf(
   if (gains.length > 0) {
     const destination = cause.gains.find(({ endpoint }) => endpoint === gains[0]);
     // Where there is one, the headline of the only cause has it.
-    const known =
+    const isInHeadline =
       destination === undefined || (isSingle && cause.gains.length === 1 && isOfRoute(cause));
-    const where = known ? gains.join(", ") : destinationText(destination);
+    const where = isInHeadline ? gains.join(", ") : destinationText(destination);
     const position = endpointsOf(head).indexOf(gains[0] ?? "") + 1;
     const gone = loses.length === 0 ? "" : `, no longer to ${loses.join(", ")}`;
     return `${names} → ${where}, ${ordinal(position)} in order${gone}${only}`;
@@ -79,12 +79,12 @@ function editsText({ base, head }: ChangeGroup): string {
   const [before, after] = [base.edits, head.edits];
   if (before === null || after === null) return "";
   const [was, is] = [before.max_output_tokens, after.max_output_tokens];
-  const kept = before.strip_fields.filter((name) => !after.strip_fields.includes(name));
-  const taken = after.strip_fields.filter((name) => !before.strip_fields.includes(name));
+  const restored = before.strip_fields.filter((name) => !after.strip_fields.includes(name));
+  const removed = after.strip_fields.filter((name) => !before.strip_fields.includes(name));
   const texts = [
     was === is ? "" : `at most ${was ?? "any number of"} → ${is ?? "any number of"} output tokens`,
-    kept.length === 0 ? "" : `providers get ${kept.join(", ")}, which was taken out`,
-    taken.length === 0 ? "" : `${taken.join(", ")} is taken out`,
+    restored.length === 0 ? "" : `providers get ${restored.join(", ")}, which was taken out`,
+    removed.length === 0 ? "" : `${removed.join(", ")} is taken out`,
   ];
   return joinTexts(texts, "; ");
 }
@@ -171,8 +171,8 @@ const LISTS = ["only", "ignore", "region", "order"];
 function namesText(group: ChangeGroup, unknown: string): string {
   const names = group.conditions.flatMap(({ dimension, values }) => {
     if (!LISTS.includes(dimension)) return [];
-    const own = inAll(values.map((value) => value.split(/ or | then |, /)));
-    return own.length === 0 ? [] : [`${dimension} ${listText(own, 3)}`];
+    const shared = inAll(values.map((value) => value.split(/ or | then |, /)));
+    return shared.length === 0 ? [] : [`${dimension} ${listText(shared, 3)}`];
   });
   return names.length === 0 ? unknown : names.join(", ");
 }

@@ -1,5 +1,4 @@
 import { RETENTIONS } from "../../../../canon/table.ts";
-import type { ChangeKind } from "../../../../simulate/change-kind.ts";
 import { conditionCount, type SampleRequest } from "../../../../simulate/sample-request.ts";
 import { sampleDefaults } from "../../../../simulate/explain/explain-arguments.ts";
 import type {
@@ -20,54 +19,23 @@ import { groupsOfCause, withExample } from "../../../../simulate/report/cause-pa
 import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
 import type { Verdict } from "../../exit-code.ts";
-import { worstChange } from "../wording/comparison.ts";
+import {
+  changeWording,
+  type EffectTag,
+  ROW_KINDS,
+  type ScreenTag,
+  worstChange,
+} from "../wording/comparison.ts";
 import { areJoined, conditionsText, isWithin } from "./conditions.ts";
 import { gainsOf, losesOf, movedOf, textOf, isNewName } from "./effect-text.ts";
 
-/**
- * Kinds of rows, the most important first: `many` is the noun or verb after a number. A long report
- * omits those with `isCut`, unless they fail a gate, are a new data path or begin a cause.
- */
-export const ROW_KINDS = {
-  FAILS: { tone: "stop", many: "fail", isCut: false },
-  BREAKS: { tone: "stop", many: "break", isCut: false },
-  WIDENS: { tone: "widen", many: "widen", isCut: true },
-  MOVES: { tone: "widen", many: "move", isCut: true },
-  NARROWS: { tone: "narrow", many: "narrow", isCut: true },
-  LATENT: { tone: "widen", many: "latent", isCut: true },
-  CHANGES: { tone: "quiet", many: "change", isCut: true },
-  CHANGE: { tone: "widen", many: "changes", isCut: false },
-  SAME: { tone: "good", many: "same", isCut: false },
-  NOTE: { tone: "quiet", many: "notes", isCut: false },
-  SPEND: { tone: "quiet", many: "spend", isCut: false },
-  COST: { tone: "quiet", many: "costs", isCut: true },
-} as const;
-export type ScreenTag = keyof typeof ROW_KINDS;
 const IMPORTANCE = Object.keys(ROW_KINDS);
-export type EffectTag = "BREAKS" | "WIDENS" | "MOVES" | "NARROWS" | "CHANGES";
-
 /** The effect of a cause on the requests of some workspaces, described by the simplest of them. */
 export type Effect = ReturnType<typeof effectOf>;
 
-const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
-  indeterminate_new: "BREAKS",
-  newly_denied: "BREAKS",
-  newly_allowed: "WIDENS",
-  fallbacks_widened: "WIDENS",
-  destination_changed: "MOVES",
-  primary_changed: "MOVES",
-  fallbacks_narrowed: "NARROWS",
-  fallbacks_reordered: "MOVES",
-  sharing_changed: "MOVES",
-  edits_changed: "CHANGES",
-  weaker_obligation: "WIDENS",
-  higher_ceiling: "WIDENS",
-  reason_changed: "CHANGES",
-};
-
 function tagOf(group: ChangeGroup, cause: CauseReport): EffectTag {
   if (isNewName(group)) return "CHANGES";
-  const tag = TAGS[worstChange(group.kinds)];
+  const tag = changeWording(worstChange(group.kinds)).tag;
   if (tag !== "MOVES") return tag;
   const { base, head } = group;
   const before = new Set(base.plan.map(processorOf));
@@ -166,10 +134,10 @@ function hasPath(
   plan: ChangeGroup["head"]["plan"],
   { workspace, route }: Cell,
 ): boolean {
-  const known = remembered(pathsByWorkspace, paths, () =>
+  const byWorkspace = remembered(pathsByWorkspace, paths, () =>
     Map.groupBy(paths, (path) => path.workspace),
   );
-  return (known.get(workspace) ?? []).some(
+  return (byWorkspace.get(workspace) ?? []).some(
     (path) =>
       ("routes" in path ? path.routes : [path.route]).includes(route) &&
       plan.some(
@@ -250,13 +218,13 @@ function cellsOf(
   for (const { part: group, promoted } of byConditions) {
     const tag = tagOf(group, cause);
     for (const workspace of group.workspaces) {
-      const own = group.members?.find((member) => member.workspace === workspace);
-      for (const route of own?.routes ?? group.routes) {
+      const member = group.members?.find((each) => each.workspace === workspace);
+      for (const route of member?.routes ?? group.routes) {
         const key = [tag, promoted, workspace, route].join("\n");
-        const known = remembered(cells, key, () => []);
-        const found = known.find((cell) => covers(cell, group, report));
+        const same = remembered(cells, key, () => []);
+        const found = same.find((cell) => covers(cell, group, report));
         if (found === undefined)
-          known.push({ tag, workspace, route, promoted, group, groups: [group] });
+          same.push({ tag, workspace, route, promoted, group, groups: [group] });
         else found.groups.push(group);
       }
     }
@@ -359,12 +327,12 @@ function effectsOfCells(
       gatesOf(cell),
     ]),
   );
-  return [...alike.values()].flatMap((own) => {
-    const byWorkspace = Map.groupBy(own, ({ workspace }) => workspace);
+  return [...alike.values()].flatMap((some) => {
+    const byWorkspace = Map.groupBy(some, ({ workspace }) => workspace);
     const lines = [
-      ...Map.groupBy(byWorkspace.values(), (some) => routesOf(some).join("\n")).values(),
+      ...Map.groupBy(byWorkspace.values(), (row) => routesOf(row).join("\n")).values(),
     ];
-    const shown = lines.length > MOST_ALIKE ? [own] : lines.map((line) => line.flat());
+    const shown = lines.length > MOST_ALIKE ? [some] : lines.map((line) => line.flat());
     return shown.flatMap((line) => {
       const [first] = line;
       return first === undefined ? [] : [effectOf(first, line, cause, report, gatesOf)];

@@ -36,8 +36,8 @@ export function onceText(
   { entries }: CauseReport,
   { promoted_policies: all }: Pick<ReportModel, "promoted_policies">,
 ): string {
-  const own = entries.flatMap(({ kind, subject }) => (kind === "policy" ? [subject] : []));
-  const policies = [...new Set(own.length === 0 ? all : own)];
+  const changed = entries.flatMap(({ kind, subject }) => (kind === "policy" ? [subject] : []));
+  const policies = [...new Set(changed.length === 0 ? all : changed)];
   if (policies.length === 0) return " once promoted";
   return ` once ${listText(policies, 3)} ${policies.length === 1 ? "is" : "are"} promoted`;
 }

@@ -25,11 +25,10 @@ import {
   isCounted,
   isSomeRefusal,
   NEW_PATH,
-  ROW_KINDS,
   rankOf,
-  type ScreenTag,
   type Effect,
 } from "./effects.ts";
+import { ROW_KINDS, type ScreenTag } from "../wording/comparison.ts";
 import { headlineOf, isAfterPromotion, locationText } from "./headline.ts";
 import { pricedText, rowsOfCause, rowsOfChange, sameText } from "./cause-rows.ts";
 
@@ -149,9 +148,9 @@ function rowsByCause(
   isLong: boolean,
 ): readonly ScreenRow[] {
   const byCause = Map.groupBy(sorted, ({ tag, cause }) => (tag === "FAILS" ? tag : (cause ?? tag)));
-  return [...byCause].flatMap(([key, own]) => {
+  return [...byCause].flatMap(([key, facts]) => {
     const [headlines, others] = [true, false].map((isHeadline) =>
-      own.filter(({ tag }) => (tag === "CHANGE") === isHeadline),
+      facts.filter(({ tag }) => (tag === "CHANGE") === isHeadline),
     );
     const shown = key === worst ? headlines?.filter(({ gates }) => gates.length > 0) : headlines;
     const isApart = isLong || typeof key === "string";
@@ -217,21 +216,15 @@ function nameOf({ name, commit }: SideReport): string {
 function failedFacts(report: ReportModel): readonly ScreenRow[] {
   const { assertions } = report;
   if (assertions === null) return [];
-  const isOld = ({ fails_in_base: known }: { readonly fails_in_base?: boolean | null }) =>
-    known === true;
   const failed = assertions.results.filter(({ status }) => status === "FAIL");
-  const causeOf = failed.length === 0 ? null : causesByRequest(report);
-  const old = failed.filter(isOld).length;
-  const oldGates = assertions.failedGates.filter(isOld).length;
-  const known = (amount: number, what: string, gate: string): readonly ScreenRow[] =>
-    amount === 0
-      ? []
-      : [
-          plainFact("FAILS", `${amountText(amount, what)} that base fails too`, {
-            tone: "narrow",
-            gates: [gate],
-          }),
-        ];
+  const causes = failed.length === 0 ? null : causesByRequest(report);
+  const isOld = ({ fails_in_base: inBase }: { readonly fails_in_base?: boolean | null }) =>
+    inBase === true;
+  const oldFact = (all: readonly Parameters<typeof isOld>[0][], what: string, gate: string) => {
+    const amount = all.filter(isOld).length;
+    const text = `${amountText(amount, what)} that base fails too`;
+    return amount === 0 ? [] : [plainFact("FAILS", text, { tone: "narrow", gates: [gate] })];
+  };
   return [
     ...failed
       .filter((result) => !isOld(result))
@@ -240,10 +233,7 @@ function failedFacts(report: ReportModel): readonly ScreenRow[] {
           who: id,
           location: locationText(location),
           gates: ["assertions"],
-          cause:
-            example === null
-              ? null
-              : (causeOf?.get(`${example.workspace}\n${example.model}`) ?? null),
+          cause: causes?.get(`${example?.workspace}\n${example?.model}`) ?? null,
         }),
       ),
     ...assertions.failedGates
@@ -255,8 +245,8 @@ function failedFacts(report: ReportModel): readonly ScreenRow[] {
           gates: ["coverage"],
         }),
       ),
-    ...known(old, "assertion", "assertions"),
-    ...known(oldGates, "coverage gate", "coverage"),
+    ...oldFact(failed, "assertion", "assertions"),
+    ...oldFact(assertions.failedGates, "coverage gate", "coverage"),
   ];
 }
 
@@ -282,7 +272,7 @@ function causeFacts(
   const { changing } = report;
   const isSingle = changing.length === 1;
   const [first] = cause.entries;
-  const own = { cause, location: locationText(first?.location ?? null) };
+  const origin = { cause, location: locationText(first?.location ?? null) };
   if (isWithoutEffect(cause)) {
     return cause.entries.map((entry) =>
       plainFact("SAME", sameText(entry), { location: locationText(entry.location) }),
@@ -301,16 +291,16 @@ function causeFacts(
   const isApart = isSingle || isLong;
   const change = isApart || priceText === "" ? "" : `; ${priceText}`;
   return [
-    ...effects.map((effect) => ({ ...effectFact(effect, cause, report), ...own })),
+    ...effects.map((effect) => ({ ...effectFact(effect, cause, report), ...origin })),
     ...rowsOfCause(cause, report, isSingle).map(([tag, text]) =>
-      plainFact(tag, text, { ...own, gates: tag === "LATENT" ? latentGates(verdict) : [] }),
+      plainFact(tag, text, { ...origin, gates: tag === "LATENT" ? latentGates(verdict) : [] }),
     ),
-    ...(isApart && priceText !== "" ? [plainFact("NOTE", priceText, own)] : []),
+    ...(isApart && priceText !== "" ? [plainFact("NOTE", priceText, origin)] : []),
     ...(isDescribed
       ? []
       : [
           plainFact("CHANGE", `${headlineOf(cause, report)}${change}`, {
-            ...own,
+            ...origin,
             gates,
             kept: !isLong,
           }),

@@ -163,8 +163,8 @@ export function latentSection({ future_rows: latent }: ReportModel): Section | n
 
 /** Rules that no request uses; those of base already are in the page, and counted elsewhere. */
 export function findingsSection({ findings, newFindings, complete }: ReportModel): Section {
-  const known = findings.filter(({ in_base: inBase }) => inBase);
-  const already = known.length === 0 ? "" : `; ${numberText(known.length)} more already in base`;
+  const old = findings.filter(({ in_base: inBase }) => inBase);
+  const already = old.length === 0 ? "" : `; ${numberText(old.length)} more already in base`;
   return {
     id: "findings",
     title: complete ? "Unused parts of head" : "Parts of head unused by the decided requests",
@@ -176,7 +176,7 @@ export function findingsSection({ findings, newFindings, complete }: ReportModel
     blocks: [
       {
         noun: "finding",
-        items: [...newFindings, ...known].map(({ kind, subject, in_base: inBase, location }) => ({
+        items: [...newFindings, ...old].map(({ kind, subject, in_base: inBase, location }) => ({
           mark: "!",
           cells: [
             valueText(kind),

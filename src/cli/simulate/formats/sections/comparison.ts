@@ -41,10 +41,10 @@ export function comparisonSections(report: ReportModel): readonly Section[] {
     report.causes.flatMap((cause) => effectsOf(cause, report).effects.map(({ group }) => group.id)),
   );
   // Where a cause is not known, nothing stands for its groups.
-  const known = new Set(
+  const traced = new Set(
     report.causes.flatMap(({ groups, promoted_groups: later }) => [...groups, ...later]),
   );
-  const isVariant = ({ id }: ChangeGroup): boolean => known.has(id) && !described.has(id);
+  const isVariant = ({ id }: ChangeGroup): boolean => traced.has(id) && !described.has(id);
   return [
     ...viewSections(report, "declared", isVariant),
     ...(report.difference.any ? viewSections(report, "promoted", isVariant) : []),

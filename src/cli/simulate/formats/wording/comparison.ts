@@ -10,7 +10,7 @@ import type {
 } from "../../../../simulate/report/report.ts";
 import { promotedGroups } from "../../../../simulate/report/cause-parts.ts";
 import type { View } from "../../../../simulate/sample-request.ts";
-import { type Change, type ChangeKind, CHANGES } from "../../../../simulate/change-kind.ts";
+import { type ChangeKind, CHANGES } from "../../../../simulate/change-kind.ts";
 import { type Mark, names, type Text, type Tone } from "../../../document/document.ts";
 import {
   amountText,
@@ -134,22 +134,14 @@ export function verdictText(
   return `${title}, ${numberText(changed)} of ${classesText(classes)} ${verb} (${requestShapesText(shapes)})`;
 }
 
-/** Requests keep their answer and their destinations. */
-const MOVES: ReadonlySet<ChangeKind> = new Set<ChangeKind>([
-  "primary_changed",
-  "destination_changed",
-  "fallbacks_reordered",
-  "sharing_changed",
-  "edits_changed",
-  "reason_changed",
-]);
-
 /** The change of access of a view, in one sentence. */
 export function accessSentence(report: SimulationReport, view: View): string {
   const { access, kinds, new_route_paths: gained, lost_data_paths: lost } = report[view];
   if (access === "equivalent" && report.promoted.access !== "equivalent")
     return "Until promoted, no request gains or loses an endpoint.";
-  const isMoved = gained.length + lost.length === 0 && kinds.every(({ kind }) => MOVES.has(kind));
+  const isMoved =
+    gained.length + lost.length === 0 &&
+    kinds.every(({ kind }) => ["MOVES", "CHANGES"].includes(TAGS[kind]));
   return access === "incomparable" && isMoved
     ? "No route reaches a new destination; endpoints differ in order, version or settings."
     : ACCESS_WORDING[access].sentence;
@@ -224,13 +216,16 @@ export function unchangedText(
   if (declared.changed_classes > 0 || promoted.changed_classes > 0) return null;
   const different = differencesText(report);
   if (different === "" && complete) return { title: "no changes", sentence: NO_CHANGES };
-  const known = complete
+  const noChange = complete
     ? "No request is treated differently."
     : "No changes among the classes that were decided.";
   const title = complete
     ? "no request is treated differently"
     : "no changes among the classes that were decided";
-  return { title, sentence: different === "" ? known : `${known} ${capitalised(different)}.` };
+  return {
+    title,
+    sentence: different === "" ? noChange : `${noChange} ${capitalised(different)}.`,
+  };
 }
 
 const NO_CHANGES = "No changes. Head allows exactly what base allows.";
@@ -261,31 +256,50 @@ export function policyLine({ mark, id, what, digests }: PolicyDifference): strin
   return `${mark} ${id}: ${what}${digests === "" ? "" : ` (${digests})`}`;
 }
 
-/** Symbol and tone of a change, the same in every format. */
-interface ChangeWording extends Change {
-  readonly symbol: Mark;
-  readonly tone: Tone;
-}
+/**
+ * Kinds of rows, the most important first: `many` is the noun or verb after a number. A long report
+ * omits those with `isCut`, unless they fail a gate, are a new data path or begin a cause.
+ */
+export const ROW_KINDS = {
+  FAILS: { tone: "stop", many: "fail", isCut: false },
+  BREAKS: { tone: "stop", many: "break", isCut: false },
+  WIDENS: { tone: "widen", many: "widen", isCut: true },
+  MOVES: { tone: "widen", many: "move", isCut: true },
+  NARROWS: { tone: "narrow", many: "narrow", isCut: true },
+  LATENT: { tone: "widen", many: "latent", isCut: true },
+  CHANGES: { tone: "quiet", many: "change", isCut: true },
+  CHANGE: { tone: "widen", many: "changes", isCut: false },
+  SAME: { tone: "good", many: "same", isCut: false },
+  NOTE: { tone: "quiet", many: "notes", isCut: false },
+  SPEND: { tone: "quiet", many: "spend", isCut: false },
+  COST: { tone: "quiet", many: "costs", isCut: true },
+} as const;
+export type ScreenTag = keyof typeof ROW_KINDS;
+/** Tags of rows about requests; the mark of their changes in every format. */
+const EFFECT_MARKS = { BREAKS: "-", WIDENS: "+", MOVES: "~", NARROWS: "-", CHANGES: "~" } as const;
+export type EffectTag = keyof typeof EFFECT_MARKS;
 
-const LOOKS: Readonly<Record<ChangeKind, readonly [Mark, Tone]>> = {
-  newly_denied: ["-", "stop"],
-  newly_allowed: ["+", "widen"],
-  primary_changed: ["~", "widen"],
-  fallbacks_widened: ["+", "widen"],
-  fallbacks_narrowed: ["-", "narrow"],
-  fallbacks_reordered: ["~", "quiet"],
-  sharing_changed: ["~", "quiet"],
-  destination_changed: ["~", "widen"],
-  weaker_obligation: ["+", "widen"],
-  higher_ceiling: ["+", "widen"],
-  edits_changed: ["~", "quiet"],
-  reason_changed: ["~", "quiet"],
-  indeterminate_new: ["!", "stop"],
+const TAGS: Readonly<Record<ChangeKind, EffectTag>> = {
+  indeterminate_new: "BREAKS",
+  newly_denied: "BREAKS",
+  newly_allowed: "WIDENS",
+  fallbacks_widened: "WIDENS",
+  destination_changed: "MOVES",
+  primary_changed: "MOVES",
+  fallbacks_narrowed: "NARROWS",
+  fallbacks_reordered: "MOVES",
+  sharing_changed: "MOVES",
+  edits_changed: "CHANGES",
+  weaker_obligation: "WIDENS",
+  higher_ceiling: "WIDENS",
+  reason_changed: "CHANGES",
 };
 
-export function changeWording(kind: ChangeKind): ChangeWording {
-  const [symbol, tone] = LOOKS[kind];
-  return { ...CHANGES[kind], symbol, tone };
+/** A kind of change with the tag, mark and tone that it has in every format. */
+export function changeWording(kind: ChangeKind) {
+  const tag = TAGS[kind];
+  const symbol: Mark = kind === "indeterminate_new" ? "!" : EFFECT_MARKS[tag];
+  return { ...CHANGES[kind], tag, symbol, tone: ROW_KINDS[tag].tone };
 }
 
 /** Kinds by rank, the worst first, which gives a group its symbol. */

@@ -20,10 +20,12 @@ export const LATENT_SENTENCE =
  */
 export function latentText(change: LatentChange): string {
   const { where, every } = change;
-  const own = where.filter(({ path }) => path.startsWith("candidates."));
+  const ofEndpoints = where.filter(({ path }) => path.startsWith("candidates."));
   const others = where.filter(({ path }) => !path.startsWith("candidates."));
   const endpoints =
-    own.length === 0 ? "endpoints" : `endpoints ${own.map(endpointPart).join(" and ")}`;
+    ofEndpoints.length === 0
+      ? "endpoints"
+      : `endpoints ${ofEndpoints.map(endpointPart).join(" and ")}`;
   const whose = others.length === 0 ? "" : ` for ${joined(others.map(requestPart))}`;
   return `${verbOf(change, `${endpoints}${whose}`)}${every || where.length === 0 ? "" : ", in some of these cases"}`;
 }
@@ -120,14 +122,17 @@ export function latentLimits(latent: LatentReport | undefined): readonly string[
 type Changes = Pick<SimulationReport, "future_rows" | "causes">;
 
 /** Every change of a report has one cause; looked up for each cause. */
-const known = new WeakMap<Changes, ReadonlyMap<CauseReport | undefined, readonly LatentChange[]>>();
+const changesByCause = new WeakMap<
+  Changes,
+  ReadonlyMap<CauseReport | undefined, readonly LatentChange[]>
+>();
 
 /**
  * Latent changes of the policies that a cause changes. Those of policies that no entry names belong
  * to the first cause of the data that they read.
  */
 export function latentOf(cause: CauseReport, report: Changes): readonly LatentChange[] {
-  return remembered(known, report, () => latentByCause(report)).get(cause) ?? [];
+  return remembered(changesByCause, report, () => latentByCause(report)).get(cause) ?? [];
 }
 
 function latentByCause({ future_rows: latent, causes }: Changes) {
