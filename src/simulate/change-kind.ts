@@ -1,5 +1,5 @@
 /** A row of {@link CHANGES}. */
-export interface Change {
+interface Change {
   /**
    * Groups of changes are sorted by it, the lowest first: requests that fail, then endpoints that
    * requests did not reach before.

@@ -153,6 +153,25 @@ describe("a policy to which no change is traced", () => {
   });
 });
 
+describe("a rename", () => {
+  const rename = (renamed: readonly string[]): string =>
+    firstScreen(
+      withCauses(
+        cause({
+          renames: [{ kind: "endpoint", from: "old", to: "new" }],
+          groups: [WIDER.id],
+          promoted_groups: [BROKEN.id],
+          renamed_groups: renamed,
+        }),
+      ),
+    );
+
+  test("changes nothing else only where no promotion does", () => {
+    expect(rename([WIDER.id, BROKEN.id])).toContain("which changes nothing else");
+    expect(rename([WIDER.id])).toContain("requests that name old are refused from now on");
+  });
+});
+
 describe("the first screen", () => {
   test("reports what breaks before what widens, by plain requests, and counts the others", () => {
     expect(firstScreen(withCauses(cause()))).toMatchInlineSnapshot(`

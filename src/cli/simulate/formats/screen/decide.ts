@@ -13,7 +13,7 @@ import { latentOf } from "../wording/latent.ts";
 import { byRetention, gainsOf, movedOf, processorText, routeText } from "./effect-text.ts";
 import type { EffectTag } from "../wording/comparison.ts";
 import { isSomeRefusal, type Effect } from "./effects.ts";
-import { onceText, pricesText } from "./headline.ts";
+import { isRenameOnly, onceText, pricesText } from "./headline.ts";
 
 /** The members of a report that questions are about. */
 type QuestionReport = Pick<
@@ -168,13 +168,13 @@ function newDestinations(
 
 function questionOfRename(
   { kind, from, to, distinguished_by: policies = [] }: CauseReport["renames"][number],
-  { groups, renamed_groups: same }: CauseReport,
+  cause: CauseReport,
 ): string {
   if (policies.length > 0) return `shall policy ${policies.join(", ")} mean ${to} too?`;
   if (kind === "route")
     return `do all callers write ${to} already? a route ${from} can stay beside it until they do`;
   if (kind === "workspace") return `do new keys for ${to} replace the keys of ${from}?`;
-  return same.length === groups.length ? "" : `does any caller name ${from} in its preferences?`;
+  return isRenameOnly(cause) ? "" : `does any caller name ${from} in its preferences?`;
 }
 
 /** Without a question mark. */

@@ -118,15 +118,21 @@ function itemsOf(text: string): readonly string[] | null {
 
 function renameText(
   { kind, from, to, distinguished_by: policies = [] }: CauseReport["renames"][number],
-  { groups, renamed_groups: same }: CauseReport,
+  cause: CauseReport,
 ): string {
   const title = `${kindText(kind)} ${from} is renamed ${to}`;
   if (policies.length > 0)
     return `${title}, which is another ${kindText(kind)} for policy ${policies.join(", ")}`;
   if (kind === "route") return `${title}: requests that name ${from} are refused from now on`;
   if (kind === "workspace") return `${title}: keys of ${from} are refused from now on`;
-  if (same.length === groups.length) return `${title}; nothing else changes`;
+  if (isRenameOnly(cause)) return `${title}, which changes nothing else`;
   return `${title}: requests that name ${from} are refused from now on`;
+}
+
+/** Whether results differ by the new name alone, as declared and once promoted. */
+export function isRenameOnly(cause: CauseReport): boolean {
+  const { groups, promoted_groups: later, renamed_groups: renamed } = cause;
+  return [...groups, ...later].every((id) => renamed.includes(id));
 }
 
 /**
