@@ -4,12 +4,10 @@ import type {
   AssistantPart,
   AssistantTurn,
   CacheMark,
-  FilePart,
   GenerateRequest,
-  ImagePart,
   InputPart,
-  TextPart,
   Tool,
+  ToolChoice,
   ToolResult,
   Turn,
   UserTurn,
@@ -32,7 +30,7 @@ export function fitting(print: Upstream["format"], rules: RequestRules): Upstrea
     if (fit.refusal !== null) return fit.refusal;
     const printed = print(fitted, target);
     if ("code" in printed) return printed;
-    for (const field of printed.dropped) fit.dropped.add(field);
+    fit.drop(printed.dropped);
     return {
       ...printed,
       dropped: [...fit.dropped],
@@ -81,6 +79,8 @@ class Fit {
   readonly dropped = new Set<DroppedField>();
   /** Name of a function as it is sent → as the caller gave it. */
   readonly names = new Map<string, string>();
+  /** The other direction. */
+  readonly #sentNames = new Map<string, string>();
   refusal: ServiceError | null = null;
   readonly #rules: RequestRules;
   readonly #target: Target;
@@ -91,58 +91,36 @@ class Fit {
   }
 
   request(request: GenerateRequest): GenerateRequest {
-    const named = this.#named(request);
+    this.#nameTools(request);
     return {
-      ...named,
-      ...this.#tools(named),
-      ...this.#sampling(named),
-      format: this.#format(named.format),
-      turns: this.#bounded(
-        this.#ordered(
-          named.turns.flatMap((turn) => this.#turn(turn) ?? []),
-          named.turns,
-        ),
-      ),
+      ...request,
+      ...this.#tools(request),
+      ...this.#sampling(request),
+      format: this.#format(request.format),
+      turns: this.#bounded(this.#ordered(request.turns)),
     };
   }
 
-  /** Gives functions names that the protocol takes, everywhere in the request. */
-  #named(request: GenerateRequest): GenerateRequest {
+  drop(fields: Iterable<DroppedField>): void {
+    for (const field of fields) this.dropped.add(field);
+  }
+
+  /** Makes names that the protocol takes for functions whose own it does not take. */
+  #nameTools({ tools, turns }: GenerateRequest): void {
     const { toolName } = this.#rules;
-    const names = new Set([...request.tools, ...callsOf(request.turns)].map(({ name }) => name));
+    const names = new Set([...tools, ...callsOf(turns)].map(({ name }) => name));
     const used = new Set([...names].filter((name) => toolName.test(name)));
-    if (used.size === names.size) return request;
-    const sent = new Map<string, string>();
-    for (const name of names) {
-      if (used.has(name)) continue;
+    for (const name of names.difference(used)) {
       const made = safeName(name, toolName, used, KEPT_OF_NAME);
       used.add(made);
-      sent.set(name, made);
+      this.#sentNames.set(name, made);
       this.names.set(made, name);
+      this.dropped.add("tool_names_rewritten");
     }
-    this.dropped.add("tool_names_rewritten");
-    const of = (name: string): string => sent.get(name) ?? name;
-    const { toolChoice } = request;
-    return {
-      ...request,
-      tools: request.tools.map((tool) => ({ ...tool, name: of(tool.name) })),
-      toolChoice:
-        toolChoice?.mode === "named"
-          ? { ...toolChoice, name: of(toolChoice.name) }
-          : toolChoice?.mode === "allowed"
-            ? { ...toolChoice, names: toolChoice.names.map(of) }
-            : toolChoice,
-      turns: request.turns.map((turn) =>
-        turn.role === "assistant"
-          ? {
-              ...turn,
-              content: turn.content.map((part) =>
-                part.kind === "tool_call" ? { ...part, name: of(part.name) } : part,
-              ),
-            }
-          : turn,
-      ),
-    };
+  }
+
+  #sentName(name: string): string {
+    return this.#sentNames.get(name) ?? name;
   }
 
   /** Without tools there is nothing to choose, and providers refuse the members. */
@@ -153,16 +131,23 @@ class Fit {
   }: GenerateRequest): Pick<GenerateRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
     if (tools.length > 0)
       return {
-        tools: tools.map((tool) => this.#tool({ ...tool, cache: this.#cache(tool) })),
-        toolChoice,
+        tools: tools.map((tool) => this.#tool(tool)),
+        toolChoice: this.#choice(toolChoice),
         parallelToolCalls,
       };
     if (toolChoice !== null || parallelToolCalls !== null) this.dropped.add("hint_dropped");
     return { tools, toolChoice: null, parallelToolCalls: null };
   }
 
-  #tool(tool: Tool): Tool {
+  #choice(choice: ToolChoice | null): ToolChoice | null {
+    if (choice?.mode === "named") return { ...choice, name: this.#sentName(choice.name) };
+    if (choice?.mode !== "allowed") return choice;
+    return { ...choice, names: choice.names.map((name) => this.#sentName(name)) };
+  }
+
+  #tool(given: Tool): Tool {
     const { schemas } = this.#rules;
+    const tool = { ...given, name: this.#sentName(given.name), cache: this.#cache(given) };
     const isStrict = tool.strict === true && schemas !== null;
     if (tool.parameters === null) return isStrict ? { ...tool, parameters: NO_MEMBERS } : tool;
     const parameters = filledSchema(tool.parameters);
@@ -178,7 +163,7 @@ class Fit {
       this.dropped.add("strictness_dropped");
       return { ...tool, parameters, strict: null };
     }
-    this.#noteSchema(closed.dropped);
+    this.drop(closed.dropped);
     return { ...tool, parameters: filledSchema(closed.schema) };
   }
 
@@ -188,7 +173,7 @@ class Fit {
     if (format.strict !== true && !schemas.closesAnswers) return format;
     const closed = closedSchema(format.schema, schemas);
     if (closed !== null) {
-      this.#noteSchema(closed.dropped);
+      this.drop(closed.dropped);
       return { ...format, schema: closed.schema };
     }
     if (!schemas.closesAnswers) {
@@ -200,10 +185,6 @@ class Fit {
       "An endpoint that may get the request takes only schemas whose objects name all their members; list the members of each object, and leave `additionalProperties` out",
     );
     return format;
-  }
-
-  #noteSchema(dropped: readonly DroppedField[]): void {
-    for (const field of dropped) this.dropped.add(field);
   }
 
   #sampling(request: GenerateRequest): Pick<GenerateRequest, "temperature" | "topP" | "topK"> {
@@ -225,40 +206,29 @@ class Fit {
     return { temperature, topP, topK };
   }
 
-  /** A turn without what the protocol refuses; `null` where nothing is left of it. */
-  #turn(turn: Turn): Turn | null {
-    switch (turn.role) {
-      case "system":
-        return this.#filled({ ...turn, content: this.#input(turn.content) }, turn);
-      case "user":
-        return this.#filled(
-          { ...turn, name: this.#name(turn), content: this.#input(turn.content) },
-          turn,
-        );
-      case "assistant":
-        return this.#filled(
-          {
-            ...turn,
-            name: this.#name(turn),
-            content: turn.content.flatMap((part) =>
-              this.#isAccepted(part) ? this.#answerPart(part) : [],
-            ),
-          },
-          turn,
-        );
-      case "tool":
-        return {
-          ...turn,
-          results: turn.results.map((result) => ({
-            ...result,
-            cache: this.#cache(result),
-            content: this.#input(result.content),
-          })),
-        };
+  /** A turn without what the protocol refuses; perhaps nothing is left of it. */
+  #turn(turn: Turn): Turn {
+    const { role } = turn;
+    if (role === "tool")
+      return {
+        ...turn,
+        results: turn.results.map((result) => ({
+          ...result,
+          cache: this.#cache(result),
+          content: this.#input(result.content),
+        })),
+      };
+    if (role === "assistant") {
+      const content = turn.content.flatMap((part) => this.#answerPart(part));
+      return { ...turn, name: this.#author(turn), content };
     }
+    if (turn.content.length === 0) this.dropped.add("empty_text_dropped");
+    return role === "system"
+      ? { ...turn, content: this.#input(turn.content) }
+      : { ...turn, name: this.#author(turn), content: this.#input(turn.content) };
   }
 
-  #name({ name }: UserTurn | AssistantTurn): string | null {
+  #author({ name }: UserTurn | AssistantTurn): string | null {
     if (name === null || this.#rules.takesNames) return name;
     this.dropped.add("participant_name_dropped");
     return null;
@@ -270,57 +240,46 @@ class Fit {
     return null;
   }
 
-  #answerPart(part: AssistantPart): AssistantPart {
-    if (part.kind === "text" || part.kind === "tool_call")
-      return { ...part, cache: this.#cache(part) };
-    if (part.kind === "reasoning" || this.#rules.takesRefusals) return part;
-    this.dropped.add("refusal_as_text");
-    return textPart(part.text);
-  }
-
-  #filled<Kept extends Exclude<Turn, { role: "tool" }>>(
-    kept: Kept,
-    { role, content }: Kept,
-  ): Kept | null {
-    if (kept.content.length > 0) return kept;
-    if (content.length === 0 && role !== "assistant") this.dropped.add("empty_text_dropped");
-    return null;
-  }
-
-  #isAccepted(part: AssistantPart): boolean {
-    if (part.kind === "reasoning") {
-      const { text, signature } = part;
-      const isAccepted =
-        signature !== null || (text.trim() !== "" && this.#rules.takesReasoning(this.#target));
-      if (!isAccepted) this.dropped.add("unsigned_reasoning_dropped");
-      return isAccepted;
+  #answerPart(part: AssistantPart): readonly AssistantPart[] {
+    switch (part.kind) {
+      case "tool_call":
+        return [{ ...part, name: this.#sentName(part.name), cache: this.#cache(part) }];
+      case "text":
+        return this.#input([part]);
+      case "refusal":
+        if (!this.#takesText(part.text)) return [];
+        if (this.#rules.takesRefusals) return [part];
+        this.dropped.add("refusal_as_text");
+        return [textPart(part.text)];
+      case "reasoning":
+        if (part.signature !== null) return [part];
+        if (part.text.trim() !== "" && this.#rules.takesReasoning(this.#target)) return [part];
+        this.dropped.add("unsigned_reasoning_dropped");
+        return [];
     }
-    if (part.kind === "tool_call") return true;
+  }
+
+  #takesText(text: string): boolean {
     const { refusedText } = this.#rules;
-    const isAccepted =
-      refusedText === null || (refusedText === "blank" ? part.text.trim() : part.text) !== "";
-    if (!isAccepted) {
-      this.dropped.add("empty_text_dropped");
-      if (part.kind === "text" && part.cache !== null) this.dropped.add("cache_mark_dropped");
-    }
-    return isAccepted;
+    if (refusedText === null || (refusedText === "blank" ? text.trim() : text) !== "") return true;
+    this.dropped.add("empty_text_dropped");
+    return false;
   }
 
   #input<Part extends InputPart>(parts: readonly Part[]): readonly Part[] {
     return parts.flatMap((part) => {
-      if (part.kind === "text")
-        return this.#isAccepted(part) ? { ...part, cache: this.#cache(part) } : [];
       if (part.kind === "audio") return { ...part, data: this.#base64(part.data) };
+      if (part.kind === "text" && !this.#takesText(part.text)) {
+        if (part.cache !== null) this.dropped.add("cache_mark_dropped");
+        return [];
+      }
+      const marked = { ...part, cache: this.#cache(part) };
+      if (part.kind === "text" || part.source.kind === "url") return marked;
       const { source } = part;
-      if (source.kind === "url") return { ...part, cache: this.#cache(part) };
       const lower = source.mediaType.toLowerCase();
       const mediaType = MEDIA_TYPES.get(lower) ?? lower;
       if (mediaType !== source.mediaType) this.dropped.add("media_rewritten");
-      return {
-        ...part,
-        cache: this.#cache(part),
-        source: { ...source, mediaType, data: this.#base64(source.data) },
-      };
+      return { ...marked, source: { ...source, mediaType, data: this.#base64(source.data) } };
     });
   }
 
@@ -331,63 +290,54 @@ class Fit {
   }
 
   /**
-   * Puts each result directly after the turn of its call, and gives calls ids that are unique and
-   * that the protocol takes. A conversation of which nothing was left stays as it came, for the
-   * provider to judge.
+   * Fits each turn, puts each result directly after the turn of its call, and gives calls ids that
+   * are unique and that the protocol takes. A conversation of which nothing was left stays as it
+   * came, for the provider to judge.
    */
-  #ordered(turns: readonly Turn[], all: readonly Turn[]): readonly Turn[] {
+  #ordered(all: readonly Turn[]): readonly Turn[] {
+    const turns = all
+      .map((turn) => this.#turn(turn))
+      .filter((turn) => turn.role === "tool" || turn.content.length > 0);
     if (turns.every(({ role }) => role === "system")) {
       const user = all.find(({ role }) => role === "user");
       return user === undefined ? turns : [...turns, user];
     }
     const ids = new CallIds(turns, this.#rules.callId);
-    /** Results by the position of the turn that holds their calls. */
-    const answers = new Map<number, ToolResult[]>();
-    const renamed: Turn[] = [];
-    let caller = -1;
+    /** Results that follow the latest turn. */
+    let latest: ToolResult[] = [];
+    const ordered: (Turn | ToolResult[])[] = [latest];
     for (const turn of turns) {
-      if (turn.role === "tool") {
-        for (const result of turn.results) {
-          const call = ids.answer(result.callId);
-          const position = call?.position ?? caller;
-          if (position !== caller) this.dropped.add("results_moved");
-          const answered = { ...result, callId: call?.id ?? result.callId };
-          const others = answers.get(position);
-          if (others === undefined) answers.set(position, [answered]);
-          else others.push(answered);
-        }
+      if (turn.role !== "tool") {
+        latest = [];
+        const sent =
+          turn.role === "assistant" ? { ...turn, content: ids.rename(turn.content, latest) } : turn;
+        ordered.push(sent, latest);
         continue;
       }
-      caller = renamed.length;
-      renamed.push(
-        turn.role === "assistant" ? { ...turn, content: ids.rename(turn.content, caller) } : turn,
-      );
+      for (const result of turn.results) {
+        const call = ids.answer(result.callId);
+        const results = call?.results ?? latest;
+        if (results !== latest) this.dropped.add("results_moved");
+        results.push({ ...result, callId: call?.id ?? result.callId });
+      }
     }
     if (ids.rewritten) this.dropped.add("call_ids_rewritten");
-    const ordered = this.#answered(answers.get(-1) ?? []);
-    for (const [position, turn] of renamed.entries()) {
-      ordered.push(turn);
-      const results = answers.get(position);
-      if (results !== undefined) ordered.push(...this.#answered(results));
-    }
-    return ordered;
+    return ordered.flatMap((one) => (Array.isArray(one) ? this.#answered(one) : [one]));
   }
 
   /**
    * Results as turns: one of the tools, and one of the user with the files that may not stand in
    * results.
    */
-  #answered(results: readonly ToolResult[]): Turn[] {
+  #answered(results: readonly ToolResult[]): readonly Turn[] {
     if (results.length === 0) return [];
     if (!this.#rules.resultFilesApart) return [{ role: "tool", results }];
     const files: InputPart[] = [];
     const kept = results.map((result, index) => {
-      const apart = result.content.filter(
-        (part): part is ImagePart | FilePart => part.kind !== "text",
-      );
+      const apart = result.content.filter((part) => part.kind !== "text");
       if (apart.length === 0) return result;
       files.push(textPart(`Files of tool result ${index + 1}:`), ...apart);
-      const texts = result.content.filter((part): part is TextPart => part.kind === "text");
+      const texts = result.content.filter((part) => part.kind === "text");
       return {
         ...result,
         content: texts.length > 0 ? texts : [textPart("The files of this result follow.")],
@@ -456,8 +406,8 @@ function digest(text: string): string {
 
 interface SentCall {
   readonly id: string;
-  /** Of the turn that holds the call. */
-  readonly position: number;
+  /** Results that follow the turn of the call. */
+  readonly results: ToolResult[];
 }
 
 /** Ids of tool calls on their way to a protocol: of its form, and each for one call. */
@@ -471,14 +421,11 @@ class CallIds {
 
   constructor(turns: readonly Turn[], form: RegExp) {
     this.#form = form;
-    this.#used = new Set(
-      callsOf(turns)
-        .map(({ id }) => id)
-        .filter((id) => form.test(id)),
-    );
+    const ids = callsOf(turns).map(({ id }) => id);
+    this.#used = new Set(ids.filter((id) => form.test(id)));
   }
 
-  rename(content: readonly AssistantPart[], position: number): readonly AssistantPart[] {
+  rename(content: readonly AssistantPart[], results: ToolResult[]): readonly AssistantPart[] {
     return content.map((part) => {
       if (part.kind !== "tool_call") return part;
       const calls = this.#open.get(part.id);
@@ -489,8 +436,8 @@ class CallIds {
           : safeName(part.id, this.#form, this.#used, KEPT_OF_ID);
       this.#used.add(id);
       this.rewritten ||= id !== part.id;
-      if (isFirst) this.#open.set(part.id, [{ id, position }]);
-      else calls.push({ id, position });
+      if (isFirst) this.#open.set(part.id, [{ id, results }]);
+      else calls.push({ id, results });
       return { ...part, id };
     });
   }
