@@ -8,6 +8,14 @@ export function answerFailure(kind: FailureKind, code: string | null = null): Up
   return { kind, status: null, retryAfter: null, code };
 }
 
+/** The failure itself, or one of this kind. */
+export function failureOfAnswer(
+  failure: UpstreamFailure | FailureKind,
+  code?: string | null,
+): UpstreamFailure {
+  return typeof failure === "string" ? answerFailure(failure, code) : failure;
+}
+
 /**
  * The member that an upstream's error names by a path (`max_tokens`, `messages[2].content`,
  * `messages.2.content`): its name, and its position in a list. The rest may be the caller's own

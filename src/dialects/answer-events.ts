@@ -10,8 +10,8 @@ import type {
   TokenLogprob,
 } from "../canon/generate/event.ts";
 import { isJsonObject, type JsonMember } from "../canon/json.ts";
-import { answerFailure } from "./answer-ends.ts";
-import { mergeUsage } from "./json.ts";
+import { failureOfAnswer } from "./answer-ends.ts";
+import { mergeUsage, textOrNull } from "./json.ts";
 
 /**
  * Collects the events of one answer of a provider, with those of its blocks in order. It emits one
@@ -33,7 +33,6 @@ export abstract class AnswerEvents {
   /** The events since the last call. */
   drain(): readonly InferenceEvent[] {
     this.flush();
-    if (this.#events.length === 0) return [];
     const events = this.#events;
     this.#events = [];
     return events;
@@ -90,8 +89,9 @@ export abstract class AnswerEvents {
     else this.blocks.signature(signature, this.#family, key);
   }
 
+  /** Without effect where the answer is over. */
   protected emit(event: InferenceEvent): void {
-    this.#events.push(event);
+    if (!this.over) this.#events.push(event);
   }
 
   /** Reports a dropped field once, after the pieces before it. */
@@ -119,12 +119,15 @@ export function failedAnswer(
   failure: UpstreamFailure | FailureKind,
   code?: string | null,
 ): readonly InferenceEvent[] {
-  return [
-    {
-      type: "failure",
-      failure: typeof failure === "string" ? answerFailure(failure, code) : failure,
-    },
-  ];
+  return [{ type: "failure", failure: failureOfAnswer(failure, code) }];
+}
+
+/**
+ * A citation of an address, without a position in the text; `null` for one of the request's own
+ * documents.
+ */
+export function urlCitation(url: JsonMember, title: JsonMember): Citation | null {
+  return typeof url === "string" ? { url, title: textOrNull(title), start: null, end: null } : null;
 }
 
 /** The answer to a token count. @param input `null` makes it a failure. */
@@ -180,7 +183,6 @@ export class BlockSequencer {
 
   /** The events made since the last call. */
   drain(): readonly InferenceEvent[] {
-    if (this.#events.length === 0) return [];
     const events = this.#events;
     this.#events = [];
     return events;
@@ -327,38 +329,18 @@ class JsonDocument {
   }
 
   push(text: string): void {
-    if (this.isEmpty) this.isEmpty = text.trim() === "";
-    for (let index = 0; index < text.length; index += 1) {
-      const character = text.charCodeAt(index);
-      if (this.#inString) this.#readInString(character);
-      else this.#readOutside(character);
-    }
-  }
-
-  #readInString(character: number): void {
-    if (this.#escaped) this.#escaped = false;
-    else if (character === BACKSLASH) this.#escaped = true;
-    else if (character === QUOTE) this.#inString = false;
-  }
-
-  #readOutside(character: number): void {
-    if (character === QUOTE) {
-      this.#inString = true;
-    } else if (character === OPEN_BRACE || character === OPEN_BRACKET) {
-      this.#begun = true;
-      this.#depth += 1;
-    } else if (character === CLOSE_BRACE || character === CLOSE_BRACKET) {
-      this.#depth -= 1;
+    this.isEmpty &&= text.trim() === "";
+    for (const character of text) {
+      if (this.#escaped) this.#escaped = false;
+      else if (character === '"') this.#inString = !this.#inString;
+      else if (this.#inString) this.#escaped = character === "\\";
+      else if (character === "{" || character === "[") {
+        this.#begun = true;
+        this.#depth += 1;
+      } else if (character === "}" || character === "]") this.#depth -= 1;
     }
   }
 }
-
-const QUOTE = 34;
-const BACKSLASH = 92;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;
-const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;
 
 /** Joins the events of an answer; a stream and a whole answer give the same result. */
 export function collectAnswer(events: Iterable<InferenceEvent>): Answer {
@@ -411,13 +393,13 @@ export function blockEvents(block: AnswerBlock, index: number): readonly Inferen
 function emptyBlock(block: OpenBlock): AnswerBlock {
   switch (block.kind) {
     case "text":
-      return { kind: "text", text: "", logprobs: [], citations: [] };
+      return { ...block, text: "", logprobs: [], citations: [] };
     case "refusal":
-      return { kind: "refusal", text: "" };
+      return { ...block, text: "" };
     case "reasoning":
-      return { kind: "reasoning", text: "", summary: block.summary, signature: null, family: null };
+      return { ...block, text: "", signature: null, family: null };
     case "tool_call":
-      return { kind: "tool_call", id: block.id, name: block.name, arguments: "" };
+      return { ...block, arguments: "" };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { DroppedField } from "../canon/generate/edit.ts";
 import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
-import { listOf, type Members } from "./json.ts";
+import { listOf, mapObjects, type Members } from "./json.ts";
 
 /** Requirements of a protocol for schemas of answers and arguments. */
 export interface SchemaRules {
@@ -42,10 +42,9 @@ function changed(schema: JsonObject, change: Change): JsonObject {
 }
 
 function changedValue(value: JsonMember, change: Change): JsonMember {
-  if (isJsonObject(value)) return changed(value, change);
-  if (!Array.isArray(value)) return value;
-  const fitted = value.map((one: JsonValue) => (isJsonObject(one) ? changed(one, change) : one));
-  return fitted.some((one, index) => one !== value[index]) ? fitted : value;
+  return isJsonObject(value)
+    ? changed(value, change)
+    : mapObjects(value, (one) => changed(one, change));
 }
 
 function changedMembers(value: JsonMember, change: Change): JsonMember {

@@ -6,7 +6,7 @@ import type { FinishReason, TokenUsage } from "../canon/generate/event.ts";
 import { isJsonObject, type JsonMember } from "../canon/json.ts";
 import type { InferenceRequest } from "../canon/request.ts";
 import type { EndpointRow, UnknownFields } from "../canon/table.ts";
-import { answerFailure } from "./answer-ends.ts";
+import { failureOfAnswer } from "./answer-ends.ts";
 import type { AnswerStream, EditedRequest, StreamEnd, WholeAnswer } from "./dialect.ts";
 import { ownValue, type Members } from "./json.ts";
 import { isEmptyValue, type FieldRegistry } from "./request-reading.ts";
@@ -21,6 +21,7 @@ const BLANK_LINE = new TextEncoder().encode("\n\n");
  */
 export abstract class RelayedStream implements AnswerStream {
   readonly #framer = new SseFramer();
+  #lastData = "";
   protected finish: FinishReason | null = null;
   failure: UpstreamFailure | null = null;
   hasOutput = false;
@@ -66,8 +67,15 @@ export abstract class RelayedStream implements AnswerStream {
    */
   protected abstract close(events: Uint8Array[]): void;
 
-  protected failAnswer(kind: FailureKind): void {
-    this.failure ??= answerFailure(kind);
+  protected failAnswer(failure: UpstreamFailure | FailureKind): void {
+    this.failure ??= failureOfAnswer(failure);
+  }
+
+  /** Whether the event before had the same data. Call once per event. */
+  protected isRepeated(data: string): boolean {
+    const isRepeated = data === this.#lastData;
+    this.#lastData = data;
+    return isRepeated;
   }
 
   #relay(bytes: Uint8Array, events: Uint8Array[]): void {
@@ -84,8 +92,8 @@ export function failedWhole(
   failure: UpstreamFailure | FailureKind,
   usage: TokenUsage | null = null,
 ): WholeAnswer {
-  const known = typeof failure === "string" ? answerFailure(failure) : failure;
-  return { ending: { failure: known, finish: null, usage, dropped: [] }, bytes: EMPTY };
+  const ending = { failure: failureOfAnswer(failure), finish: null, usage, dropped: [] };
+  return { ending, bytes: EMPTY };
 }
 
 const EMPTY = new Uint8Array(0);

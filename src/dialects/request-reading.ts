@@ -13,7 +13,15 @@ import { tokenBucket, type InferenceRequest, type RequestShape } from "../canon/
 import type { RouteRow, UnknownFields } from "../canon/table.ts";
 import { parsePreferences } from "./body-reader.ts";
 import type { RequestReader } from "./dialect.ts";
-import { MAXIMUM_DEPTH, isDeeperThan, ownValue, parseExactJsonText, textOf } from "./json.ts";
+import {
+  MAXIMUM_DEPTH,
+  isDeeperThan,
+  mapObjects,
+  ownValue,
+  parseExactJsonText,
+  textOf,
+  withMember,
+} from "./json.ts";
 
 /**
  * The class of a member of a request (docs/protocols.md#classes-of-request-members). `core`: shapes
@@ -126,31 +134,18 @@ function isParsedFrom(text: JsonMember, copy: JsonMember): boolean {
 /** Replaced members by object; `undefined` removes one. */
 type MemberChanges = Map<JsonObject, Map<string, JsonMember>>;
 
-/** A value with changed members; the value itself where nothing in it changes. */
-function withChanges(value: JsonValue, changes: MemberChanges): JsonValue {
-  if (Array.isArray(value)) {
-    const items = value.map((item: JsonValue) => withChanges(item, changes));
-    return items.every((item, index) => item === value[index]) ? value : items;
-  }
-  return isJsonObject(value) ? objectWithChanges(value, changes) : value;
-}
-
-function objectWithChanges(object: JsonObject, changes: MemberChanges): JsonObject {
-  const own = changes.get(object);
-  let changed = false;
-  const members = Object.entries(object).map(([name, member]) => {
-    const other = own?.has(name) === true ? own.get(name) : withChanges(member ?? null, changes);
-    changed ||= other !== (member ?? null);
-    return [name, other] as const;
-  });
-  for (const [name, member] of own ?? []) {
-    if (Object.hasOwn(object, name)) continue;
-    changed = true;
-    members.push([name, member]);
-  }
-  return changed
-    ? Object.fromEntries(members.filter(([, member]) => member !== undefined))
-    : object;
+/** The object with changed members at any depth; the object itself where nothing in it changes. */
+function withChanges(object: JsonObject, changes: MemberChanges): JsonObject {
+  let changed = object;
+  for (const name in object)
+    changed = withMember(changed, name, (value) =>
+      isJsonObject(value)
+        ? withChanges(value, changes)
+        : mapObjects(value, (item) => withChanges(item, changes)),
+    );
+  for (const [name, value] of changes.get(object) ?? [])
+    changed = withMember(changed, name, () => value);
+  return changed;
 }
 
 /** Whether an object has an unknown member with a value. */
@@ -380,7 +375,7 @@ export class RequestReading {
     if (this.#changes === null) return request;
     return {
       ...request,
-      body: objectWithChanges(request.body, this.#changes),
+      body: withChanges(request.body, this.#changes),
       dropped: this.#replaced,
     };
   }

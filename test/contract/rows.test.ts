@@ -7,7 +7,7 @@ import {
 } from "../../src/http/contract/endpoint.ts";
 import { HANDLERS } from "../../src/http/control/handlers.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
-import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/contract.ts";
+import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { CHAT_STREAM } from "../../src/dialects/openai-chat/dialect.ts";
 import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
 

@@ -12,7 +12,7 @@ import {
 import {
   COUNT_TOKENS_SCHEMA,
   MESSAGES_SCHEMA,
-} from "../../src/dialects/anthropic-messages/contract.ts";
+} from "../../src/dialects/anthropic-messages/dialect.ts";
 import type { AnswerContext, Surface, Target } from "../../src/dialects/dialect.ts";
 import { DIALECTS } from "../../src/dialects/table.ts";
 import { parseSseEvent, SseFramer } from "../../src/dialects/sse.ts";

@@ -17,7 +17,14 @@ import type {
   Upstream,
 } from "../dialect.ts";
 import { readGeminiError } from "../gemini/read-answer.ts";
-import { memberIn, parseAnswerBytes, parseExactJsonText, textOf, type Members } from "../json.ts";
+import {
+  memberIn,
+  numberOrNull,
+  parseAnswerBytes,
+  parseExactJsonText,
+  textOf,
+  type Members,
+} from "../json.ts";
 import { MAXIMUM_EVENT_BYTES, formatSseEvent } from "../sse.ts";
 
 /**
@@ -64,9 +71,8 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
  * budget for thinking.
  */
 function countedBody(body: JsonObject): JsonObject {
-  const { thinking } = body;
-  const budget = isJsonObject(thinking) ? thinking.budget_tokens : null;
-  const limit = typeof budget === "number" ? budget + 1 : 1;
+  const budget = numberOrNull(memberIn(body.thinking, "budget_tokens")) ?? 0;
+  const limit = budget + 1;
   return {
     input: { invokeModel: { body: textToBase64(JSON.stringify({ ...body, max_tokens: limit })) } },
   };
@@ -76,11 +82,8 @@ const encoder = new TextEncoder();
 
 /** A count in the protocol's members; the protocol's reader refuses any other answer. */
 function plainCount(bytes: Uint8Array): Uint8Array {
-  const answer = parseAnswerBytes(bytes);
-  const count = memberIn(answer, "inputTokens");
-  return typeof count === "number"
-    ? encoder.encode(JSON.stringify({ input_tokens: count }))
-    : bytes;
+  const count = numberOrNull(memberIn(parseAnswerBytes(bytes), "inputTokens"));
+  return count === null ? bytes : encoder.encode(JSON.stringify({ input_tokens: count }));
 }
 
 const VERTEX_VERSION = "vertex-2023-10-16";

@@ -19,7 +19,7 @@ import {
 } from "./request-facts.ts";
 import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
 import type { Translation } from "../dialect.ts";
-import { flagOrNull, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
+import { flagOrNull, listOf, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
 import { readKinds } from "../kinds.ts";
 import { RequestReading, inferenceRequest, isEmptyValue, shownName } from "../request-reading.ts";
 import {
@@ -50,12 +50,10 @@ export function parseMessagesRequest(
   if (refused !== null) return refused;
   const { read, effort } = readMessagesBody(operation, body, reading);
   readKinds(body, fieldsOf(operation), MESSAGES_KINDS, reading);
-  const { stream } = read;
-  const limit = body.max_tokens;
   return inferenceRequest(reading, {
     operation,
-    stream,
-    maxOutputTokens: numberOrNull(limit),
+    stream: read.stream,
+    maxOutputTokens: numberOrNull(body.max_tokens),
     effort,
     dimensions: null,
     bytes,
@@ -84,7 +82,9 @@ function readMessagesBody(operation: MessagesOperation, body: JsonObject, readin
   noteValues(body, reading);
   const format = readFormat(body, reading);
   const turns = readConversation(body, reading);
-  const { tools: all, max_tokens: limit, stream, tool_choice: choice } = body;
+  const { tools: all, tool_choice: choice } = body;
+  // Nothing is generated for a count.
+  const settings: JsonObject = counts ? {} : body;
   const tools = readTools(all, reading);
   const { effort, reasoning } = readReasoning(body, reading);
   const { toolChoice, parallelToolCalls } = readToolChoice(choice, all, tools, reading);
@@ -96,19 +96,19 @@ function readMessagesBody(operation: MessagesOperation, body: JsonObject, readin
     toolChoice,
     parallelToolCalls,
     format,
-    maxOutputTokens: counts ? null : numberOrNull(limit),
-    temperature: counts ? null : numberOrNull(body.temperature),
-    topP: counts ? null : numberOrNull(body.top_p),
-    topK: counts ? null : numberOrNull(body.top_k),
+    maxOutputTokens: numberOrNull(settings.max_tokens),
+    temperature: numberOrNull(settings.temperature),
+    topP: numberOrNull(settings.top_p),
+    topK: numberOrNull(settings.top_k),
     frequencyPenalty: null,
     presencePenalty: null,
     logitBias: null,
     seed: null,
-    stop: counts ? [] : readStop(body.stop_sequences, reading),
+    stop: readStop(listOf(settings.stop_sequences), reading),
     logprobs: null,
     reasoning,
     verbosity: null,
-    stream: !counts && stream === true,
+    stream: settings.stream === true,
   };
   return { read, effort };
 }
@@ -142,9 +142,8 @@ function keepsAll(edit: JsonValue): boolean {
   );
 }
 
-function readStop(stops: JsonMember, reading: RequestReading): readonly string[] {
-  if (!Array.isArray(stops) || stops.length === 0) return [];
-  reading.use("stop_sequences", "stop_sequences");
+function readStop(stops: readonly JsonValue[], reading: RequestReading): readonly string[] {
+  if (stops.length > 0) reading.use("stop_sequences", "stop_sequences");
   if (stops.length > COMMON_STOP_SEQUENCES) reading.use("stop_sequences_over_4", "stop_sequences");
   return stops.filter((text) => typeof text === "string");
 }
@@ -201,7 +200,7 @@ function noteCombinations(
   const schema = reading.paths.get("json_schema");
   if (schema === undefined) return;
   if (forced || reasons) reading.use("constrained_schema", schema);
-  if (Array.isArray(tools) && tools.length > 0) reading.use("schema_with_tools", schema);
+  if (listOf(tools).length > 0) reading.use("schema_with_tools", schema);
 }
 
 /**
@@ -234,10 +233,9 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
 /** Hints that no other protocol has. */
 function noteHints(body: JsonObject, reading: RequestReading): void {
   if (body.cache_control != null) reading.dropped.add("cache_mark_dropped");
-  for (const name of ["diagnostics", "context_management"]) {
-    if (body[name] != null) reading.dropped.add("hint_dropped");
-  }
-  if ((body.speed ?? "standard") !== "standard") reading.dropped.add("hint_dropped");
+  const { diagnostics, context_management: management, speed } = body;
+  if (diagnostics != null || management != null || (speed ?? "standard") !== "standard")
+    reading.dropped.add("hint_dropped");
 }
 
 /** @param requested the limit that the caller set, tokens. */
@@ -272,13 +270,9 @@ const HINTS = ["eager_input_streaming", "defer_loading", "input_examples"];
 
 /** The tools that the caller runs. */
 function readTools(tools: JsonMember, reading: RequestReading): readonly Tool[] {
-  const read: Tool[] = [];
-  if (!Array.isArray(tools)) return read;
-  for (const [index, value] of tools.entries()) {
-    const tool = isJsonObject(value) ? readTool(value, `tools[${index}]`, reading) : null;
-    if (tool !== null) read.push(tool);
-  }
-  return read;
+  return listOf(tools).flatMap((tool, index) =>
+    isJsonObject(tool) ? (readTool(tool, `tools[${index}]`, reading) ?? []) : [],
+  );
 }
 
 /** `null` for a tool that the protocol itself defines. */
@@ -294,7 +288,8 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
     const value = tool[name];
     if (TOOL_MEMBERS.includes(name) || value == null) continue;
     if (HINTS.includes(name)) {
-      if (!isDefault(value)) reading.dropped.add("hint_dropped");
+      const isDefault = value === false || (Array.isArray(value) && value.length === 0);
+      if (!isDefault) reading.dropped.add("hint_dropped");
     } else if (name === "allowed_callers" && isDirect(value)) continue;
     else if (isEmptyValue(value)) reading.dropped.add("empty_member_dropped");
     else reading.useNative(`${path}.${shownName(name)}`);
@@ -309,11 +304,6 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
     strict: flagOrNull(strict),
     cache: cacheMark(tool),
   };
-}
-
-/** Whether a hint means the same as its absence. */
-function isDefault(value: JsonValue): boolean {
-  return value === false || (Array.isArray(value) && value.length === 0);
 }
 
 /** Whether only the model itself may call the tool, as without the member. */

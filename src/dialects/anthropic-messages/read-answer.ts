@@ -1,5 +1,5 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { Citation, FinishReason, TokenUsage } from "../../canon/generate/event.ts";
+import type { FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import type { GenerateRequest } from "../../canon/generate/generate-request.ts";
 import {
   isJsonObject,
@@ -9,10 +9,11 @@ import {
 } from "../../canon/json.ts";
 import type { InferenceRequest } from "../../canon/request.ts";
 import { finishReason } from "../answer-ends.ts";
-import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
+import { AnswerEvents, countedTokens, failedAnswer, urlCitation } from "../answer-events.ts";
 import { isUnsigned, redactedSignature } from "./reasoning.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import {
+  countIn,
   listOf,
   memberIn,
   parseAnswerBytes,
@@ -94,8 +95,7 @@ class MessageReader extends AnswerEvents {
     switch (kind) {
       case "text":
         this.blocks.text(textOf(block.text), [], key);
-        if (Array.isArray(block.citations))
-          for (const citation of block.citations) this.#cite(citation, key);
+        for (const citation of listOf(block.citations)) this.#cite(citation, key);
         break;
       case "thinking":
         this.blocks.reasoning(textOf(block.thinking), this.#summary, key);
@@ -163,10 +163,8 @@ class MessageReader extends AnswerEvents {
   }
 
   #readEnd(delta: JsonMember): void {
-    if (!isJsonObject(delta)) return;
-    this.#finish = finishReason(delta.stop_reason) ?? this.#finish;
-    const sequence = delta.stop_sequence;
-    if (typeof sequence === "string") this.#stopSequence = sequence;
+    this.#finish = finishReason(memberIn(delta, "stop_reason")) ?? this.#finish;
+    this.#stopSequence = textOrNull(memberIn(delta, "stop_sequence")) ?? this.#stopSequence;
   }
 
   /** The answer is whole. */
@@ -215,24 +213,16 @@ class MessageReader extends AnswerEvents {
   }
 
   #addUsage(usage: JsonMember, begins = false): void {
-    if (this.over || !this.#tally.add(usage, begins) || this.#tally.usage === null) return;
-    this.emit({ type: "usage", usage: this.#tally.usage });
+    this.#tally.add(usage, begins);
+    if (isJsonObject(usage) && this.#tally.usage !== null)
+      this.emit({ type: "usage", usage: this.#tally.usage });
   }
 
   #cite(citation: JsonMember, key: string): void {
-    const read = isJsonObject(citation) ? readCitation(citation) : null;
+    const read = urlCitation(memberIn(citation, "url"), memberIn(citation, "title"));
     if (read === null) this.emit({ type: "dropped", field: "citations_dropped" });
     else this.blocks.citation(read, key);
   }
-}
-
-/**
- * A citation with an address; `null` for one of the request's own documents. Its positions are
- * those of the source.
- */
-function readCitation({ url, title }: JsonObject): Citation | null {
-  if (typeof url !== "string") return null;
-  return { url, title: textOrNull(title), start: null, end: null };
 }
 
 /** Events that are part of an answer: they may only come once it has begun. */
@@ -288,7 +278,7 @@ export class UsageTally {
   readonly #counts = new Map<Count, number>();
   #reasoning: number | null = null;
   #writtenForAnHour: number | null = null;
-  #uncounted: readonly JsonObject[] = [];
+  #uncounted: readonly JsonValue[] = [];
   #isCounted = false;
 
   /** `null` while nothing was counted. */
@@ -308,34 +298,25 @@ export class UsageTally {
     return cacheWriteHour === 0 ? usage : { ...usage, cacheWriteHour };
   }
 
-  /**
-   * @param begins at the beginning of a stream: the output count there is ignored.
-   * @returns whether `usage` is one.
-   */
-  add(usage: JsonMember, begins = false): boolean {
-    if (!isJsonObject(usage)) return false;
+  /** @param begins at the beginning of a stream: the output count there is ignored. */
+  add(usage: JsonMember, begins = false): void {
+    if (!isJsonObject(usage)) return;
     this.#isCounted = true;
     for (const name of COUNTS) {
       const count = readCount(usage[name]);
       if (count !== null && !(begins && name === "output_tokens")) this.#counts.set(name, count);
     }
-    const details = usage.output_tokens_details;
-    if (isJsonObject(details))
-      this.#reasoning = readCount(details.thinking_tokens) ?? this.#reasoning;
-    const writes = usage.cache_creation;
-    if (isJsonObject(writes)) {
-      this.#writtenForAnHour =
-        readCount(writes.ephemeral_1h_input_tokens) ?? this.#writtenForAnHour;
-    }
-    const uncounted = listOf(usage.iterations).filter(isUncounted);
+    const { output_tokens_details: details, cache_creation: writes, iterations } = usage;
+    this.#reasoning = countIn(details, "thinking_tokens") ?? this.#reasoning;
+    this.#writtenForAnHour = countIn(writes, "ephemeral_1h_input_tokens") ?? this.#writtenForAnHour;
+    const uncounted = listOf(iterations).filter(isUncounted);
     if (uncounted.length > 0) this.#uncounted = uncounted;
-    return true;
   }
 
   #count(name: Count): number | null {
     const count = this.#counts.get(name);
     if (count === undefined) return null;
-    return this.#uncounted.reduce((sum, round) => sum + (readCount(round[name]) ?? 0), count);
+    return this.#uncounted.reduce<number>((sum, round) => sum + (countIn(round, name) ?? 0), count);
   }
 }
 
@@ -343,8 +324,8 @@ export class UsageTally {
  * Whether a round is one that the totals leave out and the provider charges for: it summarised the
  * conversation before it answered. Another model's advice is in no total of this one.
  */
-function isUncounted(round: JsonValue): round is JsonObject {
-  return isJsonObject(round) && round.type === "compaction";
+function isUncounted(round: JsonValue): boolean {
+  return memberIn(round, "type") === "compaction";
 }
 
 /** Machine codes that help a caller and reveal no content. All others are dropped. */
@@ -386,9 +367,8 @@ export function readErrorFrame(error: JsonMember): UpstreamFailure {
  * (`web_search_tool_result_error`) and are content.
  */
 function innerFailure(part: JsonMember): UpstreamFailure | null {
-  if (!isJsonObject(part)) return null;
-  const { type, error } = part;
-  return type === "error" || error != null ? readErrorFrame(error) : null;
+  const error = memberIn(part, "error");
+  return memberIn(part, "type") === "error" || error != null ? readErrorFrame(error) : null;
 }
 
 /**
@@ -396,9 +376,8 @@ function innerFailure(part: JsonMember): UpstreamFailure | null {
  * reports none.
  */
 export function messageFailure(message: JsonObject): UpstreamFailure | null {
-  const { content } = message;
-  const parts: readonly JsonValue[] = Array.isArray(content) ? [message, ...content] : [message];
-  return parts.map(innerFailure).find((failure) => failure !== null) ?? null;
+  const failures = [message, ...listOf(message.content)].map(innerFailure);
+  return failures.find((failure) => failure !== null) ?? null;
 }
 
 /** The same for an event of a stream: in its message, its block or its piece. */
@@ -412,10 +391,6 @@ export function eventFailure({
 }
 
 function safeCode(error: JsonMember): string | null {
-  if (!isJsonObject(error)) return null;
-  const { details, type } = error;
-  for (const code of [memberIn(details, "error_code"), type]) {
-    if (typeof code === "string" && SAFE_CODES.includes(code)) return code;
-  }
-  return null;
+  const codes = [memberIn(memberIn(error, "details"), "error_code"), memberIn(error, "type")];
+  return codes.map(textOf).find((code) => SAFE_CODES.includes(code)) ?? null;
 }

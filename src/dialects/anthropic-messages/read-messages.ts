@@ -1,5 +1,4 @@
 import type {
-  AssistantPart,
   CacheMark,
   DataSource,
   FilePart,
@@ -28,7 +27,7 @@ import {
   storedFile,
   type BlockContext,
 } from "./request-facts.ts";
-import { flagOrNull, textOf, textOrNull } from "../json.ts";
+import { flagOrNull, listOf, memberIn, textOf, textOrNull } from "../json.ts";
 import type { RequestReading } from "../request-reading.ts";
 import { textPart } from "../request-draft.ts";
 
@@ -71,7 +70,11 @@ function readMessage(
   } else if (role === "user") {
     readUser(content, `${path}.content`, turns, reading);
   } else if (role === "assistant") {
-    turns.push({ role, name: null, content: readAssistant(content, path, reading) });
+    const answer =
+      typeof content === "string"
+        ? [textPart(content)]
+        : readBlocks(content, role, `${path}.content`, reading).filter(isAssistantPart);
+    turns.push({ role, name: null, content: answer });
   } else if (role === "system") {
     turns.push({
       role,
@@ -83,19 +86,10 @@ function readMessage(
   }
 }
 
-function readAssistant(
-  content: JsonMember,
-  path: string,
-  reading: RequestReading,
-): readonly AssistantPart[] {
-  if (typeof content === "string") return [textPart(content)];
-  return readBlocks(content, "assistant", `${path}.content`, reading).filter(isAssistantPart);
-}
-
 /** A text or a list of text blocks; an empty text has none. */
 function readTexts(value: JsonMember, path: string, reading: RequestReading): readonly TextPart[] {
   if (typeof value === "string") return value === "" ? [] : [textPart(value)];
-  return readBlocks(value, "system", path, reading).filter(isText);
+  return readBlocks(value, "system", path, reading).filter((block) => block.kind === "text");
 }
 
 function readUser(content: JsonMember, path: string, turns: Turn[], reading: RequestReading): void {
@@ -120,7 +114,7 @@ function readUser(content: JsonMember, path: string, turns: Turn[], reading: Req
 /** The first member that makes the request more than one text; `null` if it is one text. */
 function conversationMember(body: JsonObject, messages: readonly JsonValue[]): string | null {
   const { system, tools } = body;
-  if (Array.isArray(tools) && tools.length > 0) return "tools";
+  if (listOf(tools).length > 0) return "tools";
   if (Array.isArray(system) ? system.length > 0 : typeof system === "string" && system !== "")
     return "system";
   const [first, second] = messages;
@@ -144,14 +138,12 @@ function isOneText(content: JsonMember): boolean {
 function noteLast(messages: readonly JsonValue[], reading: RequestReading): void {
   const last = messages.at(-1);
   if (!isJsonObject(last) || last.role !== "assistant") return;
-  const { content } = last;
-  const paused = Array.isArray(content) && content.some(isServerBlock);
-  if (!paused) reading.need("prefill", `messages[${messages.length - 1}]`);
+  if (!listOf(last.content).some(isServerBlock))
+    reading.need("prefill", `messages[${messages.length - 1}]`);
 }
 
 function isServerBlock(block: JsonValue): boolean {
-  const facts = isJsonObject(block) ? blockFacts(textOf(block.type)) : null;
-  return facts !== null && facts.contexts.length === 0;
+  return blockFacts(textOf(memberIn(block, "type")))?.contexts.length === 0;
 }
 
 /** A block that canon can hold in its position. */
@@ -163,10 +155,7 @@ type Block =
   | ToolCallPart
   | { readonly kind: "tool_result"; readonly result: ToolResult };
 
-type InputBlock = TextPart | ImagePart | FilePart;
-
-const isText = (block: Block): block is TextPart => block.kind === "text";
-const isInput = (block: Block): block is InputBlock =>
+const isInput = (block: Block): block is TextPart | ImagePart | FilePart =>
   block.kind === "text" || block.kind === "image" || block.kind === "file";
 const isAssistantPart = (block: Block): block is TextPart | ReasoningPart | ToolCallPart =>
   block.kind === "text" || block.kind === "reasoning" || block.kind === "tool_call";
@@ -203,7 +192,10 @@ function readBlock(
   }
   const facts = blockFacts(type);
   if (facts === null) {
-    noteUnknownBlock(context, path, reading);
+    // It cannot be approved: only a route that forwards unknown members accepts it.
+    reading.useNative(path);
+    const rule = `must be one of ${blocksOf(context)}`;
+    reading.noteUnknownKind("unknown_content_part", `${path}.type`, rule);
     return null;
   }
   if (facts.needs !== null) reading.need(facts.needs, path);
@@ -224,13 +216,6 @@ function readBlock(
   return readKind(type, block, context, path, reading);
 }
 
-/** An unknown block cannot be approved: only a route that forwards unknown members accepts it. */
-function noteUnknownBlock(context: BlockContext, path: string, reading: RequestReading): void {
-  reading.useNative(path);
-  const rule = `must be one of ${blocksOf(context)}`;
-  reading.noteUnknownKind("unknown_content_part", `${path}.type`, rule);
-}
-
 function readKind(
   type: string,
   block: JsonObject,
@@ -240,30 +225,27 @@ function readKind(
 ): Block {
   switch (type) {
     case "image":
-    case "document":
+    case "document": {
       if (context === "tool_result") reading.use("tool_result_files", path);
-      if (isOn(block.citations)) reading.useNative(`${path}.citations`);
+      if (memberIn(block.citations, "enabled") === true) reading.useNative(`${path}.citations`);
+      const source = readSource(block, path, reading);
+      const cache = cacheMark(block);
       return type === "image"
-        ? readImage(block, path, reading)
-        : readDocument(block, path, reading);
+        ? { kind: "image", source, detail: null, cache }
+        : { kind: "file", source, name: textOrNull(block.title), cache };
+    }
     case "thinking":
     case "redacted_thinking":
       return readThinking(type, block, path, reading);
     case "tool_use": {
-      const { caller, id, name, input } = block;
-      const direct =
-        !isJsonObject(caller) || (caller.type === "direct" && Object.keys(caller).length === 1);
-      if (!direct) reading.useNative(`${path}.caller`);
-      reading.called(textOf(id));
+      const { caller, input } = block;
+      const [id, name] = [textOf(block.id), textOf(block.name)];
+      if (isJsonObject(caller) && (caller.type !== "direct" || Object.keys(caller).length > 1))
+        reading.useNative(`${path}.caller`);
+      reading.called(id);
       // Printed only for a translation.
       const args = reading.forTranslation ? JSON.stringify(isJsonObject(input) ? input : {}) : "{}";
-      return {
-        kind: "tool_call",
-        id: textOf(id),
-        name: textOf(name),
-        arguments: args,
-        cache: cacheMark(block),
-      };
+      return { kind: "tool_call", id, name, arguments: args, cache: cacheMark(block) };
     }
     case "tool_result":
       return { kind: "tool_result", result: readResult(block, path, reading) };
@@ -279,7 +261,7 @@ function readText(
   reading: RequestReading,
 ): TextPart {
   const { citations, text } = block;
-  if (Array.isArray(citations) && citations.length > 0) {
+  if (listOf(citations).length > 0) {
     reading.dropped.add("citations_dropped");
     if (context === "user" && reading.version === VERSIONS[1]) {
       reading.refuseRequest(
@@ -324,30 +306,13 @@ function readResult(block: JsonObject, path: string, reading: RequestReading): T
   };
 }
 
-function readImage(block: JsonObject, path: string, reading: RequestReading): ImagePart {
-  return {
-    kind: "image",
-    source: readSource(block, path, reading),
-    detail: null,
-    cache: cacheMark(block),
-  };
-}
-
-function readDocument(block: JsonObject, path: string, reading: RequestReading): FilePart {
-  return {
-    kind: "file",
-    source: readSource(block, path, reading),
-    name: textOrNull(block.title),
-    cache: cacheMark(block),
-  };
-}
-
 /** Where the bytes of an image or document come from. */
 function readSource(block: JsonObject, path: string, reading: RequestReading): DataSource {
   const kind = block.type === "image" ? "image" : "document";
   const source: JsonObject = isJsonObject(block.source) ? block.source : {};
   const { type, url, media_type: mediaType, data } = source;
-  if (isFile(source)) reading.refuseRequest(storedFile(`${path}.source.file_id`));
+  if (type === "file" || source.file_id != null)
+    reading.refuseRequest(storedFile(`${path}.source.file_id`));
   if (type === "url") reading.use(kind === "image" ? "image_url" : "file_url", `${path}.source`);
   if (isJsonObject(block.source) && !isPlainSource(source, kind))
     reading.useNative(`${path}.source`);
@@ -374,14 +339,6 @@ function isPlainSource(source: JsonObject, kind: "image" | "document"): boolean 
 
 const URL_MEMBERS = ["type", "url"];
 const VALUE_MEMBERS = ["type", "media_type", "data"];
-
-function isFile(source: JsonObject): boolean {
-  return source.type === "file" || source.file_id != null;
-}
-
-function isOn(citations: JsonMember): boolean {
-  return isJsonObject(citations) && citations.enabled === true;
-}
 
 /** The mark of a block, a result or a tool. */
 export function cacheMark({ cache_control: mark }: JsonObject): CacheMark | null {

@@ -11,10 +11,11 @@ import type { RequestReading } from "../request-reading.ts";
 /** The family whose signatures have no tag: the protocol's own provider. */
 export const NATIVE_FAMILY = "anthropic";
 
-/** The member of each kind of reasoning block that holds its signature. */
+/** The member with the signature, of each kind of reasoning block and of pieces of one. */
 export const SIGNATURE_MEMBERS: Readonly<Record<string, string>> = {
   thinking: "signature",
   redacted_thinking: "data",
+  signature_delta: "signature",
 };
 
 /**

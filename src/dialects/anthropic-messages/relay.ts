@@ -1,5 +1,4 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { TokenUsage } from "../../canon/generate/event.ts";
 import { relayedSignature } from "../../canon/generate/signature.ts";
@@ -11,7 +10,7 @@ import {
 } from "../../canon/json.ts";
 import { BETA_HEADER, type ProtocolHeaders } from "../../canon/request.ts";
 import type { ProviderRow } from "../../canon/table.ts";
-import { answerFailure, finishReason } from "../answer-ends.ts";
+import { finishReason } from "../answer-ends.ts";
 import {
   CONTENT_EVENTS,
   UsageTally,
@@ -31,6 +30,7 @@ import { renderAnthropicError } from "./render.ts";
 import { VERSIONS, fieldsOf } from "./request-facts.ts";
 import type { AnswerContext, Relay, WholeAnswer } from "../dialect.ts";
 import {
+  countIn,
   mapObjects,
   memberIn,
   numberOrNull,
@@ -38,7 +38,6 @@ import {
   parseAnswerBytes,
   parseJsonBytes,
   parseJsonText,
-  readCount,
   textOf,
   withMember,
   withObject,
@@ -176,7 +175,10 @@ const BLOCK_OUTPUT = [
   "citations",
 ] as const;
 
-/** Events that cannot follow themselves. */
+/**
+ * Events that cannot follow themselves: a block begins and ends once, and a reported message is
+ * final. An identical repetition is the same event.
+ */
 const ONCE: ReadonlySet<unknown> = new Set([
   "content_block_start",
   "content_block_stop",
@@ -190,18 +192,19 @@ const ONCE: ReadonlySet<unknown> = new Set([
  */
 export class MessagesObserver extends RelayedStream {
   readonly #requestId: string;
+  readonly #family: string | null;
   readonly #isCacheWarmup: boolean;
   readonly #tally = new UsageTally();
-  readonly #tagger: EventTagger;
   #hasStarted = false;
   /** An event has followed the beginning. */
   #hasContinued = false;
-  #lastData = "";
+  /** The signature of the open block has its tag: only the first of its pieces gets it. */
+  #isTagged = false;
 
   constructor({ requestId, request, signatureFamily }: AnswerContext) {
     super();
     this.#requestId = requestId;
-    this.#tagger = new EventTagger(signatureFamily);
+    this.#family = signatureFamily;
     this.#isCacheWarmup = isCacheWarmup(request);
   }
 
@@ -226,87 +229,59 @@ export class MessagesObserver extends RelayedStream {
     const event = parseJsonText(data);
     if (!isJsonObject(event)) return this.failAnswer("malformed");
     const type = event.type ?? name;
-    if (!this.#take(name, type, event, data)) return;
-    const tagged = this.#tagger.tag(type, event);
+    if (type === "error" || name === "error") return this.failAnswer(readErrorFrame(event.error));
+    if (this.isRepeated(data) && ONCE.has(type)) return;
+    this.#read(type, event);
+    if (this.failure !== null) return;
+    const tagged = this.#tagged(type, event);
     if (tagged !== event) this.edits = SIGNATURES_MARKED;
     events.push(tagged === event ? bytes : formatSseEvent(JSON.stringify(tagged), name));
   }
 
-  /** Reads one event with data; returns whether it is relayed. */
-  #take(name: string | null, type: JsonMember, event: JsonObject, data: string): boolean {
-    if (type === "error" || name === "error") return this.#rejects(readErrorFrame(event.error));
-    if (this.#isRepeated(type, data)) return false;
+  #read(type: JsonMember, event: JsonObject): void {
+    const { message, content_block: block, delta, usage } = event;
     const inner = eventFailure(event);
-    if (inner !== null) return this.#rejects(inner);
+    if (inner !== null) return this.failAnswer(inner);
     const isContent = CONTENT_EVENTS.has(type);
     // Some servers send the beginning twice; in the middle of an answer it would be
     // another answer.
     if (type === "message_start" ? this.#hasContinued : isContent && !this.#hasStarted)
-      return this.#rejects(answerFailure("malformed"));
+      return this.failAnswer("malformed");
     this.#hasContinued ||= isContent;
-    if (type === "message_start") this.#begin(event);
-    else if (type === "message_delta") this.#change(event);
-    else if (type === "message_stop") {
+    if (type === "message_start") {
+      // A reason at the beginning ends nothing yet.
+      this.#hasStarted = true;
+      this.#tally.add(memberIn(message, "usage"), true);
+      this.finish = finishReason(memberIn(message, "stop_reason"));
+    } else if (type === "message_delta") {
+      this.#tally.add(usage);
+      const reason = finishReason(memberIn(delta, "stop_reason"));
+      this.finish = reason ?? this.finish;
+      this.hasOutput ||= reason !== null;
+    } else if (type === "message_stop") {
       // An end without a reason is not a proper end, as in a whole answer.
-      if (this.finish === null && !this.#isCacheWarmup)
-        return this.#rejects(answerFailure("malformed"));
+      if (this.finish === null && !this.#isCacheWarmup) return this.failAnswer("malformed");
       this.done = true;
     }
-    this.outputCharacters += charactersOf(type, event);
-    this.hasOutput ||= this.done || this.outputCharacters > 0 || isEnding(type, event);
-    return true;
+    this.outputCharacters +=
+      outputCharacters(message, MESSAGE_OUTPUT) +
+      outputCharacters(block, BLOCK_OUTPUT) +
+      outputCharacters(delta, BLOCK_OUTPUT);
+    this.hasOutput ||= this.done || this.outputCharacters > 0;
   }
 
-  /**
-   * A block begins and ends once, and a reported message is final: an identical repetition is the
-   * same event.
-   */
-  #isRepeated(type: unknown, data: string): boolean {
-    const isRepeated = ONCE.has(type) && data === this.#lastData;
-    this.#lastData = data;
-    return isRepeated;
+  /** The event as the client gets it; the event itself where nothing changes. */
+  #tagged(type: JsonMember, event: JsonObject): JsonObject {
+    if (type === "message_start")
+      return withObject(event, "message", (message) => tagMessage(message, this.#family));
+    const begins = type === "content_block_start";
+    if (!begins && (type !== "content_block_delta" || this.#isTagged)) return event;
+    const tagged = withObject(event, begins ? "content_block" : "delta", (part) =>
+      tagBlock(part, this.#family),
+    );
+    this.#isTagged = tagged !== event;
+    return tagged;
   }
-
-  #begin({ message }: JsonObject): void {
-    this.#hasStarted = true;
-    if (!isJsonObject(message)) return;
-    this.#tally.add(message.usage, true);
-    this.finish = finishReason(message.stop_reason);
-  }
-
-  #change({ delta, usage }: JsonObject): void {
-    this.#tally.add(usage);
-    if (!isJsonObject(delta)) return;
-    this.finish = finishReason(delta.stop_reason) ?? this.finish;
-  }
-
-  #rejects(failure: UpstreamFailure): false {
-    this.failure ??= failure;
-    return false;
-  }
-}
-
-function charactersOf(type: unknown, event: JsonObject): number {
-  switch (type) {
-    case "message_start":
-      return outputCharacters(event.message, MESSAGE_OUTPUT);
-    case "content_block_start":
-      return outputCharacters(event.content_block, BLOCK_OUTPUT);
-    case "content_block_delta":
-      return outputCharacters(event.delta, BLOCK_OUTPUT);
-    default:
-      return 0;
-  }
-}
-
-/**
- * Whether an event gives the reason of the answer's end. A reason in `message_start` ends nothing
- * yet.
- */
-function isEnding(type: unknown, { delta }: JsonObject): boolean {
-  return (
-    type === "message_delta" && isJsonObject(delta) && finishReason(delta.stop_reason) !== null
-  );
 }
 
 /** A whole message with its signatures tagged for the client. */
@@ -316,51 +291,13 @@ function tagMessage(message: JsonObject, family: string | null): JsonObject {
   );
 }
 
+/** The same for a block, or a piece of one. */
 function tagBlock(block: JsonObject, family: string | null): JsonObject {
   const member = ownValue(SIGNATURE_MEMBERS, textOf(block.type));
-  return member === undefined ? block : tagMember(block, member, family);
-}
-
-function tagMember(object: JsonObject, member: string, family: string | null): JsonObject {
-  return withMember(object, member, (signature) =>
+  if (member === undefined) return block;
+  return withMember(block, member, (signature) =>
     typeof signature === "string" ? relayedSignature(signature, family, NATIVE_FAMILY) : signature,
   );
-}
-
-/** Tags the signatures of a stream's events. */
-class EventTagger {
-  readonly #family: string | null;
-  /**
-   * Whether the signature of the open block is tagged: of its pieces, only the first gets the tag.
-   */
-  #isTagged = false;
-
-  constructor(family: string | null) {
-    this.#family = family;
-  }
-
-  /**
-   * The event as the client gets it; the event itself where nothing changes. Each event once, in
-   * their order.
-   */
-  tag(type: JsonMember, event: JsonObject): JsonObject {
-    if (type === "message_start")
-      return withObject(event, "message", (message) => tagMessage(message, this.#family));
-    let tagged = event;
-    if (type === "content_block_start") {
-      tagged = withObject(event, "content_block", (block) => tagBlock(block, this.#family));
-    } else if (type !== "content_block_delta" || this.#isTagged) {
-      return event;
-    } else {
-      tagged = withObject(event, "delta", (delta) => this.#tagDelta(delta));
-    }
-    this.#isTagged = tagged !== event;
-    return tagged;
-  }
-
-  #tagDelta(delta: JsonObject): JsonObject {
-    return delta.type === "signature_delta" ? tagMember(delta, "signature", this.#family) : delta;
-  }
 }
 
 /**
@@ -401,9 +338,9 @@ function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null):
 /** Judges the answer to a count, which must have one. */
 export function readCountAnswer(bytes: Uint8Array): WholeAnswer {
   const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return failedWhole("malformed");
-  if (answer.type === "error") return failedWhole(readErrorFrame(answer.error));
-  const input = readCount(answer.input_tokens);
+  if (memberIn(answer, "type") === "error")
+    return failedWhole(readErrorFrame(memberIn(answer, "error")));
+  const input = countIn(answer, "input_tokens");
   if (input === null) return failedWhole("malformed");
   const usage = { input, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
   return { ending: { failure: null, finish: null, usage, dropped: [] }, bytes };

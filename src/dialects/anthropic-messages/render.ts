@@ -114,17 +114,9 @@ export class MessagesRenderer implements EventRenderer {
       this.#reasoning = { printed: false, signed: false, summary: block.summary };
       return [];
     }
-    const content =
-      block.kind === "tool_call"
-        ? {
-            type: "tool_use",
-            id: block.id,
-            name: block.name,
-            input: {},
-            caller: { type: "direct" },
-          }
-        : { type: "text", text: "" };
-    return [opened(index, content)];
+    return [
+      opened(index, block.kind === "tool_call" ? toolUse(block, {}) : { type: "text", text: "" }),
+    ];
   }
 
   #openThinking(index: number): readonly Uint8Array[] {
@@ -251,14 +243,15 @@ function renderBlock(block: AnswerBlock, dropped: Set<DroppedField>): JsonObject
     case "reasoning":
       return renderReasoning(block);
     case "tool_call":
-      return {
-        type: "tool_use",
-        id: block.id,
-        name: block.name,
-        input: readArguments(block.arguments, dropped),
-        caller: { type: "direct" },
-      };
+      return toolUse(block, readArguments(block.arguments, dropped));
   }
+}
+
+function toolUse(
+  { id, name }: { readonly id: string; readonly name: string },
+  input: JsonObject,
+): JsonObject {
+  return { type: "tool_use", id, name, input, caller: { type: "direct" } };
 }
 
 function renderReasoning({

@@ -13,17 +13,17 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { answerFailure, finishFailure, finishReason } from "../answer-ends.ts";
-import { AnswerEvents, countedTokens, failedAnswer } from "../answer-events.ts";
+import { AnswerEvents, countedTokens, failedAnswer, urlCitation } from "../answer-events.ts";
 import { redactedSignature } from "../anthropic-messages/reasoning.ts";
 import type { EventParser, Target, Upstream } from "../dialect.ts";
 import {
+  countIn,
   listOf,
   memberIn,
   parseAnswerBytes,
   parseJsonBytes,
   readCount,
   textOf,
-  textOrNull,
 } from "../json.ts";
 import { refusedAnswer, refusedFrame } from "../refusals.ts";
 import { MAXIMUM_EVENT_BYTES } from "../sse.ts";
@@ -36,20 +36,14 @@ export const parseConverseAnswer: Upstream["parseAnswer"] = (bytes, request, tar
   const answer = parseJsonBytes(bytes);
   if (!isJsonObject(answer)) return failedAnswer("malformed");
   if (request.purpose === "count") return countedTokens(readCount(answer.inputTokens));
-  const { output, usage, stopReason } = answer;
-  const message = memberIn(output, "message");
-  const content = memberIn(message, "content");
+  const content = memberIn(memberIn(answer.output, "message"), "content");
   if (!Array.isArray(content)) return failedAnswer("malformed");
   const reader = new MessageReader(request, target);
   reader.start();
-  for (const [index, block] of content.entries()) {
-    if (!reader.over) readBlock(index, block, reader);
-  }
-  if (!reader.over) {
-    reader.stop(stopReason);
-    reader.addUsage(usage);
-    reader.conclude();
-  }
+  for (const [index, block] of content.entries()) readBlock(index, block, reader);
+  reader.stop(answer.stopReason);
+  reader.addUsage(answer.usage);
+  reader.conclude();
   return reader.drain();
 };
 
@@ -61,12 +55,11 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
     reader.addDelta(index, { text });
   } else if (isJsonObject(toolUse)) {
     reader.openBlock(index, { toolUse });
-    if (!reader.over)
-      reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse.input ?? {}) } });
+    reader.addDelta(index, { toolUse: { input: JSON.stringify(toolUse.input ?? {}) } });
   } else if (isJsonObject(reasoningContent)) {
     const { reasoningText, redactedContent } = reasoningContent;
-    const plain = isJsonObject(reasoningText) ? reasoningText : {};
-    reader.addDelta(index, { reasoningContent: { ...plain, redactedContent } });
+    const shown = isJsonObject(reasoningText) && reasoningText;
+    reader.addDelta(index, { reasoningContent: { ...shown, redactedContent } });
   } else if (isJsonObject(citationsContent)) {
     readCited(index, citationsContent, reader);
   } else {
@@ -218,7 +211,7 @@ class MessageReader extends AnswerEvents {
     // protocol can request. A call of a tool that was not offered cannot be left out: the answer
     // would end as if there were nothing to do.
     if (!isJsonObject(call) || call.type === "server_tool_use" || this.#offersNone)
-      return this.#failUnexpected();
+      return this.fail("malformed", "unexpected_output_item");
     const block = this.#begin(index, "tool");
     this.blocks.openTool(block.key, textOf(call.toolUseId), textOf(call.name));
     this.flush();
@@ -240,11 +233,12 @@ class MessageReader extends AnswerEvents {
     } else if (isJsonObject(reasoningContent)) {
       this.#addReasoning(this.#blockOf(index, "reasoning"), reasoningContent);
     } else if (isJsonObject(citation)) {
-      const read = readCitation(citation);
+      const url = memberIn(memberIn(citation.location, "web"), "url");
+      const read = urlCitation(url, citation.title);
       if (read === null) this.drop("citations_dropped");
       else this.#blockOf(index, "text").citations.push(read);
     } else if (delta.toolResult !== undefined || delta.image !== undefined) {
-      return this.#failUnexpected();
+      return this.fail("malformed", "unexpected_output_item");
     } else if (Object.keys(delta).length > 0) {
       this.drop("unknown_content_dropped");
     }
@@ -286,10 +280,6 @@ class MessageReader extends AnswerEvents {
     this.finish(ending, this.#stopSequence);
   }
 
-  #failUnexpected(): void {
-    this.fail("malformed", "unexpected_output_item");
-  }
-
   #begin(index: number, kind: Kind): Block {
     const key = String(this.#count);
     this.#count += 1;
@@ -316,16 +306,6 @@ class MessageReader extends AnswerEvents {
     if (data === null) return this.fail("malformed");
     this.sign(data === "" ? signature : redactedSignature(data), key);
   }
-}
-
-/**
- * A citation with an address; `null` for one of the request's own documents. Its positions are
- * those of the source.
- */
-function readCitation({ title, location }: JsonObject): Citation | null {
-  const web = memberIn(location, "web");
-  const url = memberIn(web, "url");
-  return typeof url === "string" ? { url, title: textOrNull(title), start: null, end: null } : null;
 }
 
 /**
@@ -363,12 +343,9 @@ export function readUsage(usage: JsonMember): TokenUsage | null {
 
 /** Tokens. The list has an entry for each duration for which something was written. */
 function writtenForAnHour(details: JsonMember): number {
-  if (!Array.isArray(details)) return 0;
-  return details.reduce<number>(
-    (sum, one) =>
-      sum + (isJsonObject(one) && one.ttl === "1h" ? (readCount(one.inputTokens) ?? 0) : 0),
-    0,
-  );
+  return listOf(details)
+    .filter((one) => memberIn(one, "ttl") === "1h")
+    .reduce<number>((sum, one) => sum + (countIn(one, "inputTokens") ?? 0), 0);
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { answerFailure } from "../answer-ends.ts";
-import { AnswerEvents, countedTokens, readTokenLogprobs } from "../answer-events.ts";
+import { AnswerEvents, countedTokens, readTokenLogprobs, urlCitation } from "../answer-events.ts";
 import type { EventParser } from "../dialect.ts";
 import {
   countIn,
@@ -22,6 +22,7 @@ import {
   parseAnswerBytes,
   parseJsonText,
   readCount,
+  textIn,
   textOf,
   textOrNull,
   wholeOutput,
@@ -51,15 +52,14 @@ export function parseResponsesAnswer(
     const { error, status } = response;
     reader.start(response);
     if (isJsonObject(error) && status === undefined) reader.fail(readErrorFrame(error));
-    else reader.conclude(response, (held) => wholeTerminal(response, held));
+    else reader.conclude(response, (held) => wholeEnding(response, held));
   }
   return reader.drain();
 }
 
 /** The answer to a token count. */
 export function parseTokenCount(bytes: Uint8Array): readonly InferenceEvent[] {
-  const answer = parseAnswerBytes(bytes);
-  return countedTokens(countIn(answer, "input_tokens"));
+  return countedTokens(countIn(parseAnswerBytes(bytes), "input_tokens"));
 }
 
 /** The parts of one output item that have been reported. */
@@ -91,7 +91,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
 
   /** @param response the resource of the first event. */
   start(response: JsonMember): void {
-    if (this.#started || this.over) return;
+    if (this.#started) return;
     this.#started = true;
     this.emit({ type: "start", model: textOrNull(memberIn(response, "model")) });
   }
@@ -124,7 +124,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
         this.start(response);
         if (!isJsonObject(response)) return this.fail("malformed");
         return this.conclude(response, (held) =>
-          terminalOf(terminalStatus(type, response), response, held),
+          endingOf(terminalStatus(type, response), response, held),
         );
       default:
         this.#takeItemEvent(type, event);
@@ -188,7 +188,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
    * output only. Neither positions nor ids alone identify them: some providers leave positions out,
    * some change ids.
    */
-  conclude({ output, usage: counts }: JsonObject, judge: (held: OutputSummary) => Terminal): void {
+  conclude({ output, usage: counts }: JsonObject, judge: (held: OutputSummary) => Ending): void {
     for (const [index, item] of listOf(output).entries()) {
       if (!isJsonObject(item) || this.#items.has(index)) continue;
       if (typeof item.id !== "string" || !this.#ids.has(item.id)) this.#done(index, item);
@@ -196,10 +196,10 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     this.flush();
     const usage = readUsage(counts);
     if (usage !== null) this.emit({ type: "usage", usage });
-    const terminal = judge(this);
-    if (terminal.kind === "failure") return this.fail(terminal.failure);
+    const ending = judge(this);
+    if (typeof ending === "object") return this.fail(ending);
     this.#settle();
-    this.finish(terminal.reason);
+    this.finish(ending);
   }
 
   /** A call is opened where its name is known. */
@@ -336,21 +336,14 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
 /** `null` for other citations than URLs. An empty span is no position. */
 function readCitation(annotation: JsonMember): Citation | null {
   if (!isJsonObject(annotation) || annotation.type !== "url_citation") return null;
-  const { url, title, start_index: start, end_index: end } = annotation;
-  if (typeof url !== "string") return null;
+  const { url, start_index: start, end_index: end } = annotation;
+  const citation = urlCitation(url, textIn(annotation, "title"));
   const hasPosition = typeof start === "number" && typeof end === "number" && start !== end;
-  return {
-    url,
-    title: typeof title === "string" && title !== "" ? title : null,
-    start: hasPosition ? start : null,
-    end: hasPosition ? end : null,
-  };
+  return hasPosition && citation !== null ? { ...citation, start, end } : citation;
 }
 
 /** How an answer ended, by its resource. */
-type Terminal =
-  | { readonly kind: "finish"; readonly reason: FinishReason }
-  | { readonly kind: "failure"; readonly failure: UpstreamFailure };
+type Ending = FinishReason | UpstreamFailure;
 
 /** Contents of an answer that decide its finish reason: most have the status `completed`. */
 export interface OutputSummary {
@@ -373,29 +366,20 @@ const INCOMPLETE_REASONS: ReadonlyMap<JsonMember, FinishReason> = new Map<JsonVa
  *
  * @param status of the resource, or of the event that carries it.
  */
-export function terminalOf(
-  status: JsonMember,
-  response: JsonObject,
-  held: OutputSummary,
-): Terminal {
-  const { error } = response;
-  if (error != null) return { kind: "failure", failure: readErrorFrame(error) };
+export function endingOf(status: JsonMember, response: JsonObject, held: OutputSummary): Ending {
+  const { error, incomplete_details: details } = response;
+  if (error != null) return readErrorFrame(error);
   switch (textOf(status)) {
     case "completed":
-      return {
-        kind: "finish",
-        reason: held.calls ? "tool_calls" : held.refusal ? "refusal" : "stop",
-      };
-    case "incomplete": {
-      const details = response.incomplete_details;
-      const reason = isJsonObject(details) ? INCOMPLETE_REASONS.get(details.reason) : undefined;
-      return { kind: "finish", reason: reason ?? "other" };
-    }
+      if (held.calls) return "tool_calls";
+      return held.refusal ? "refusal" : "stop";
+    case "incomplete":
+      return INCOMPLETE_REASONS.get(memberIn(details, "reason")) ?? "other";
     case "failed":
     case "cancelled":
-      return { kind: "failure", failure: readErrorFrame(null) };
+      return readErrorFrame(null);
     default:
-      return { kind: "failure", failure: answerFailure("malformed") };
+      return answerFailure("malformed");
   }
 }
 
@@ -414,32 +398,25 @@ export function terminalStatus(type: string, response: JsonObject): JsonValue {
  * End of a whole answer. `failed` is an answer too: no other endpoint is tried. A failure caused by
  * the request is an error instead, as in streams before their first output.
  */
-export function wholeTerminal(response: JsonObject, held: OutputSummary): Terminal {
-  const { status } = response;
-  const terminal = terminalOf(status, response, held);
+export function wholeEnding(response: JsonObject, held: OutputSummary): Ending {
+  const { status, output } = response;
+  const ending = endingOf(status, response, held);
   // A provider that failed before any output may omit it.
-  if (terminal.kind === "finish" && !Array.isArray(response.output))
-    return { kind: "failure", failure: answerFailure("malformed") };
-  if (
-    terminal.kind === "finish" ||
-    status !== "failed" ||
-    REQUEST_FAILURES.has(terminal.failure.code ?? "")
-  )
-    return terminal;
-  return { kind: "failure", failure: { ...terminal.failure, final: true } };
+  if (typeof ending === "string")
+    return Array.isArray(output) ? ending : answerFailure("malformed");
+  const isFinal = status === "failed" && !REQUEST_FAILURES.has(ending.code ?? "");
+  return isFinal ? { ...ending, final: true } : ending;
 }
 
 /** Summary of an output list. */
 export function summarizeOutput(output: JsonMember): OutputSummary {
-  const items = Array.isArray(output) ? output.filter(isJsonObject) : [];
+  const items = listOf(output).filter(isJsonObject);
   return {
     calls: items.some(({ type }) => type === "function_call" || type === "custom_tool_call"),
-    refusal: items.some(({ content }) => Array.isArray(content) && content.some(isRefusal)),
+    refusal: items.some(({ content }) =>
+      listOf(content).some((part) => memberIn(part, "type") === "refusal"),
+    ),
   };
-}
-
-function isRefusal(part: JsonValue): boolean {
-  return isJsonObject(part) && part.type === "refusal";
 }
 
 /** Reads the `usage` of a response resource; `null` where it has none. */
@@ -466,10 +443,12 @@ export function readUsage(usage: JsonMember): TokenUsage | null {
  */
 export function printUsage(usage: TokenUsage | null): JsonObject | null {
   if (usage === null || usage.input === null || usage.output === null) return null;
-  const written = usage.cacheWrite === null ? {} : { cache_write_tokens: usage.cacheWrite };
   return {
     input_tokens: usage.input,
-    input_tokens_details: { cached_tokens: usage.cacheRead ?? 0, ...written },
+    input_tokens_details: {
+      cached_tokens: usage.cacheRead ?? 0,
+      cache_write_tokens: usage.cacheWrite ?? undefined,
+    },
     output_tokens: usage.output,
     output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
     total_tokens: usage.input + usage.output,

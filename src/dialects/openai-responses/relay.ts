@@ -18,9 +18,9 @@ import { printPart } from "./render.ts";
 import {
   readUsage,
   summarizeOutput,
-  terminalOf,
+  endingOf,
   terminalStatus,
-  wholeTerminal,
+  wholeEnding,
   type OutputSummary,
 } from "./read-answer.ts";
 import {
@@ -168,7 +168,6 @@ export class ResponsesStreamObserver extends RelayedStream {
   /** The resource of the last lifecycle event. */
   #response: JsonObject | null = null;
   #nextSequence = 0;
-  #lastData = "";
   override usage: TokenUsage | null = null;
   override edits = REQUEST_ID_ADDED;
 
@@ -207,12 +206,11 @@ export class ResponsesStreamObserver extends RelayedStream {
     const value = parseJsonText(data);
     if (!isJsonObject(value)) return this.failAnswer("malformed");
     const type = typeof value.type === "string" ? value.type : event;
-    if (type === "error" || (type === null && isJsonObject(value.error))) {
-      this.failure = readErrorFrame(value.error ?? value);
-      return;
-    }
+    if (type === "error" || (type === null && isJsonObject(value.error)))
+      return this.failAnswer(readErrorFrame(value.error ?? value));
     if (type === null) return this.failAnswer("malformed");
-    if (this.#isRepeated(value, data)) return;
+    // The number identifies the event: an identical repetition is not a second one.
+    if (this.isRepeated(data) && typeof value.sequence_number === "number") return;
     const isPrelude = PRELUDE.includes(type);
     const missing = this.#missing(type, value);
     if (!isPrelude && !TERMINALS.includes(type)) {
@@ -254,9 +252,9 @@ export class ResponsesStreamObserver extends RelayedStream {
     if (usage !== null) this.usage = mergeUsage(this.usage, usage);
     this.#response = response;
     if (isPrelude) return;
-    const terminal = terminalOf(terminalStatus(type, response), response, this.#output);
-    if (terminal.kind === "failure") this.failure = terminal.failure;
-    else this.finish = terminal.reason;
+    const ending = endingOf(terminalStatus(type, response), response, this.#output);
+    if (typeof ending === "string") this.finish = ending;
+    else this.failure = ending;
   }
 
   /**
@@ -285,13 +283,6 @@ export class ResponsesStreamObserver extends RelayedStream {
     if (typeof event.sequence_number === "number" || !type.startsWith("response."))
       return positions;
     return { sequence_number: this.#nextSequence, ...positions };
-  }
-
-  /** The number identifies the event: an identical repetition is not a second one. */
-  #isRepeated(event: JsonObject, data: string): boolean {
-    const isRepeated = typeof event.sequence_number === "number" && data === this.#lastData;
-    this.#lastData = data;
-    return isRepeated;
   }
 
   #count(event: JsonObject): void {
@@ -358,16 +349,13 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
   const usage = readUsage(response.usage);
   const { error, output, status } = response;
   if (isJsonObject(error) && status === undefined) return failedWhole(readErrorFrame(error), usage);
-  const terminal = wholeTerminal(response, summarizeOutput(output));
-  if (terminal.kind === "failure" && terminal.failure.final !== true)
-    return failedWhole(terminal.failure, usage);
+  const end = wholeEnding(response, summarizeOutput(output));
+  const isFailed = typeof end === "object";
+  if (isFailed && end.final !== true) return failedWhole(end, usage);
   const { signatureFamily } = context;
-  const isFailed = terminal.kind === "failure";
   const isFull = !isFailed && isFullResource(response);
-  const end = isFailed
-    ? { failure: terminal.failure, finish: null }
-    : { failure: null, finish: terminal.reason };
-  const ending = { ...end, usage, dropped: [] };
+  const failure = isFailed ? end : null;
+  const ending = { failure, finish: isFailed ? null : end, usage, dropped: [] };
   const isNamed = Object.hasOwn(response, "request_id");
   if (isFull && !isNamed && tagResource(response, signatureFamily) === response) {
     return {

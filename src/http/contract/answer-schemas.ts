@@ -11,7 +11,7 @@ import {
   whole,
   titled,
 } from "../../canon/json/schema.ts";
-import { modelInfoSchema } from "../../dialects/anthropic-messages/contract.ts";
+import { modelInfoSchema } from "../../dialects/anthropic-messages/dialect.ts";
 import { REVISION_PATTERN } from "../../canon/policy.ts";
 /**
  * JSON Schemas of the answers of endpoints, for /openapi.json; tests validate real answers against

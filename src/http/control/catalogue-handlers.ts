@@ -2,7 +2,7 @@ import { TEXT } from "../../canon/json/schema.ts";
 import { serviceError, type Denial } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { modelInfo } from "../../dialects/anthropic-messages/contract.ts";
+import { modelInfo } from "../../dialects/anthropic-messages/dialect.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./usable-routes.ts";
 import { callerBudget } from "../admission.ts";
 import { RefusalError, badRequest, orRefuse } from "../refusal.ts";

@@ -8,7 +8,7 @@ import {
 import {
   COUNT_TOKENS_SCHEMA,
   MESSAGES_SCHEMA,
-} from "../../../src/dialects/anthropic-messages/contract.ts";
+} from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { DIALECTS } from "../../../src/dialects/table.ts";
 import { bodyValidator } from "../../../src/http/validate-body.ts";

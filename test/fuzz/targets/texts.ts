@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { compileTable } from "../../../src/compile/compile-table.ts";
-import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/contract.ts";
+import { MESSAGES_HEADERS } from "../../../src/dialects/anthropic-messages/dialect.ts";
 import { parseJsonBytes } from "../../../src/dialects/json.ts";
 import { repeatsMember } from "../../../src/dialects/unary/one-meaning.ts";
 import { readRetryAfter } from "../../../src/dispatch/provider-call.ts";
