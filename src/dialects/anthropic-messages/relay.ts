@@ -263,10 +263,11 @@ export class MessagesObserver extends RelayedStream {
       if (this.finish === null && !this.#isCacheWarmup) return this.failAnswer("malformed");
       this.done = true;
     }
-    this.outputCharacters +=
-      outputCharacters(message, MESSAGE_OUTPUT) +
-      outputCharacters(block, BLOCK_OUTPUT) +
-      outputCharacters(delta, BLOCK_OUTPUT);
+    if (isContent || type === "message_start")
+      this.outputCharacters +=
+        outputCharacters(message, MESSAGE_OUTPUT) +
+        outputCharacters(block, BLOCK_OUTPUT) +
+        outputCharacters(delta, BLOCK_OUTPUT);
     this.hasOutput ||= this.done || this.outputCharacters > 0;
   }
 

@@ -46,9 +46,13 @@ export const formatResponsesRequest: Upstream["format"] = (request, target) => {
   if (request.toolChoice !== null) body.tool_choice = formatChoice(request.toolChoice, false);
   if (request.parallelToolCalls !== null) body.parallel_tool_calls = request.parallelToolCalls;
   const { format, verbosity, reasoning } = request;
-  body.text = membersWithValue({ format: format && formatFormat(format, dropped), verbosity });
-  body.reasoning =
-    reasoning === null ? undefined : formatReasoning(reasoning, target.model, dropped);
+  const text = membersWithValue({
+    format: format && formatFormat(format, dropped),
+    verbosity,
+  });
+  if (text !== undefined) body.text = text;
+  const settings = reasoning && formatReasoning(reasoning, target.model, dropped);
+  if (settings != null) body.reasoning = settings;
   if (request.purpose === "count") return draft.finished("/responses/input_tokens");
   writeSettings(body, request, SETTINGS);
   const limit = request.maxOutputTokens;
