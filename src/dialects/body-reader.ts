@@ -221,26 +221,17 @@ export const INPUT_BODY: BodyReader = {
 /** Normalises a validated `provider` member; `null` where it requests nothing. */
 export function parsePreferences(value: JsonMember): ProviderPreferences | null {
   if (!isJsonObject(value)) return null;
-  const {
-    sort,
-    region,
-    require_parameters: _always,
-    preferred_max_latency,
-    preferred_min_throughput,
-    ...plain
-  } = value;
-  const preferences: ProviderPreferences = {
-    ...plain,
-    ...(sort !== undefined && { sort: parseSort(sort) }),
-    ...(region !== undefined && { region: textList(region) }),
-    ...(preferred_max_latency !== undefined && {
-      preferred_max_latency: parsePercentiles(preferred_max_latency),
-    }),
-    ...(preferred_min_throughput !== undefined && {
-      preferred_min_throughput: parsePercentiles(preferred_min_throughput),
-    }),
-  };
-  return Object.keys(preferences).length === 0 ? null : preferences;
+  const { require_parameters: _always, ...preferences } = value;
+  const { sort, region, preferred_max_latency: latency, preferred_min_throughput: rate } = value;
+  return Object.keys(preferences).length === 0
+    ? null
+    : {
+        ...preferences,
+        ...(sort !== undefined && { sort: parseSort(sort) }),
+        ...(region !== undefined && { region: textList(region) }),
+        ...(latency !== undefined && { preferred_max_latency: parsePercentiles(latency) }),
+        ...(rate !== undefined && { preferred_min_throughput: parsePercentiles(rate) }),
+      };
 }
 
 function parseSort(value: JsonValue): NonNullable<ProviderPreferences["sort"]> {
@@ -259,9 +250,8 @@ function textList(value: JsonValue): readonly string[] {
 
 function parsePercentiles(value: JsonValue): Percentiles {
   if (typeof value === "number") return { p50: value };
-  const object: JsonObject = isJsonObject(value) ? value : {};
-  const numbers = Object.entries(object).filter(
-    (entry): entry is [string, number] => typeof entry[1] === "number",
+  const members = Object.entries(isJsonObject(value) ? value : {});
+  return Object.fromEntries(
+    members.flatMap(([name, one]) => (typeof one === "number" ? [[name, one]] : [])),
   );
-  return Object.fromEntries(numbers);
 }

@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonMember, type JsonObject, type JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonObject } from "../canon/json.ts";
 import { NULLABLE_TEXT, TEXT, complete } from "../canon/json/schema.ts";
 import { SORT_KEYS } from "../canon/request.ts";
-import { textOf } from "./json.ts";
+import { mapObjects, textOf } from "./json.ts";
 
 /**
  * Keyword of our request schemas for rules that the surface's parser enforces, with codes and
@@ -48,25 +48,19 @@ export const STREAMING_RULES = {
 export function publishedSchema(schema: JsonObject): JsonObject {
   const known = published.get(schema);
   if (known !== undefined) return known;
-  const shown = publishedObject(schema);
+  const { [PARSER_RULES]: rules, ...rest } = schema;
+  const members = Object.entries({ ...rest, ...(isJsonObject(rules) && rules) });
+  const shown = Object.fromEntries(
+    members.map(([name, value]) => [
+      name,
+      isJsonObject(value) ? publishedSchema(value) : mapObjects(value, publishedSchema),
+    ]),
+  );
   published.set(schema, shown);
   return shown;
 }
 
 const published = new WeakMap<JsonObject, JsonObject>();
-
-function publishedObject(schema: JsonObject): JsonObject {
-  const { [PARSER_RULES]: rules, ...rest } = schema;
-  const own = isJsonObject(rules) ? { ...rest, ...rules } : rest;
-  return Object.fromEntries(
-    Object.entries(own).map(([name, value]) => [name, publishedValue(value)]),
-  );
-}
-
-function publishedValue(value: JsonMember): JsonMember {
-  if (Array.isArray(value)) return value.map((item: JsonValue) => publishedValue(item) ?? null);
-  return isJsonObject(value) ? publishedSchema(value) : value;
-}
 
 /** Parts of request schemas. Clients that serialise whole objects send unused members as null. */
 export const NULLABLE_FLAG = { type: ["boolean", "null"] } as const;

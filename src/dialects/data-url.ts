@@ -24,6 +24,12 @@ export function readDataUrl(
     : null;
 }
 
+/** A media type without its parameters, in lower case. */
+export function essenceOf(mediaType: string): string {
+  const [essence = ""] = mediaType.split(";", 1);
+  return essence.trim().toLowerCase();
+}
+
 export function printDataUrl(mediaType: string, data: string): string {
   return `data:${mediaType}${MARK}${data}`;
 }

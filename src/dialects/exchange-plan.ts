@@ -20,6 +20,7 @@ import type {
   WholeAnswer,
 } from "./dialect.ts";
 import { callersNames } from "./fit-request.ts";
+import { printJsonBytes } from "./json.ts";
 import { failedWhole } from "./relay.ts";
 import { DIALECTS } from "./table.ts";
 import type { PreparedTranslation } from "./translate-request.ts";
@@ -230,10 +231,8 @@ function wholeAnswer(
 ): WholeAnswer {
   const answer = collectAnswer(events);
   const dropped = events.flatMap((event) => (event.type === "dropped" ? [event.field] : []));
-  if (answer.finish === null) {
-    const failed = failedWhole(answer.failure ?? "malformed", answer.usage);
-    return { ...failed, ending: { ...failed.ending, dropped } };
-  }
+  if (answer.finish === null)
+    return failedWhole(answer.failure ?? "malformed", answer.usage, dropped);
   const rendered = surface.translation.renderAnswer(answer, context);
   return {
     ending: {
@@ -242,7 +241,7 @@ function wholeAnswer(
       usage: answer.usage,
       dropped: [...dropped, ...rendered.dropped],
     },
-    bytes: encoder.encode(JSON.stringify(rendered.body)),
+    bytes: printJsonBytes(rendered.body),
   };
 }
 
@@ -250,7 +249,6 @@ const EVENT_STREAM = "text/event-stream";
 /** The model is always named anew where the protocol is another. */
 const TRANSLATED: EditSet = editSet("translated") | editSet("model_replaced");
 const ANSWER_REWRITTEN: EditSet = editSet("answer_rewritten");
-const encoder = new TextEncoder();
 
 /**
  * The whole answer as the client gets it; one that cannot be read or printed (nested beyond the

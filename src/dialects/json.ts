@@ -98,6 +98,13 @@ const EXPONENT = /[eE][+-]?$/;
 /** In a text with more numbers than this the expression itself is faster. */
 const MOST_ROWS = 16;
 
+const encoder = new TextEncoder();
+
+/** A value as JSON in UTF-8. */
+export function printJsonBytes(value: JsonObject): Uint8Array {
+  return encoder.encode(JSON.stringify(value));
+}
+
 /** Deepest JSON that is read: walking or printing deeper values could overflow the stack. */
 export const MAXIMUM_DEPTH = 500;
 
@@ -277,13 +284,6 @@ export function wholeOutput(
  */
 export function mergeUsage(earlier: TokenUsage | null, later: TokenUsage): TokenUsage {
   if (earlier === null) return later;
-  const merged = {
-    input: later.input ?? earlier.input,
-    output: later.output ?? earlier.output,
-    cacheRead: later.cacheRead ?? earlier.cacheRead,
-    cacheWrite: later.cacheWrite ?? earlier.cacheWrite,
-    reasoning: later.reasoning ?? earlier.reasoning,
-  };
-  const cacheWriteHour = later.cacheWriteHour ?? earlier.cacheWriteHour;
-  return cacheWriteHour === undefined ? merged : { ...merged, cacheWriteHour };
+  const known = Object.entries(later).filter(([, count]) => count !== null);
+  return { ...earlier, ...Object.fromEntries(known) };
 }

@@ -91,8 +91,9 @@ export abstract class RelayedStream implements AnswerStream {
 export function failedWhole(
   failure: UpstreamFailure | FailureKind,
   usage: TokenUsage | null = null,
+  dropped: readonly DroppedField[] = [],
 ): WholeAnswer {
-  const ending = { failure: failureOfAnswer(failure), finish: null, usage, dropped: [] };
+  const ending = { failure: failureOfAnswer(failure), finish: null, usage, dropped };
   return { ending, bytes: EMPTY };
 }
 

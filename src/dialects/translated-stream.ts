@@ -145,11 +145,10 @@ export function endCheck({
     if (last?.type !== "finish") return events;
     // An answer with all its output omitted is no success; the end of one that was cut short shows
     // it.
-    const isNoSuccess = isBroken || (hasOmitted && !hasPrinted);
-    if (!impossibleEnds.includes(last.reason) && !(isNoSuccess && SUCCESSES.has(last.reason)))
-      return events;
-    const code =
-      isBroken && SUCCESSES.has(last.reason) ? "malformed_tool_use" : "unexpected_output_item";
+    const isSuccess = SUCCESSES.has(last.reason);
+    const isWrong = isSuccess && (isBroken || (hasOmitted && !hasPrinted));
+    if (!isWrong && !impossibleEnds.includes(last.reason)) return events;
+    const code = isSuccess && isBroken ? "malformed_tool_use" : "unexpected_output_item";
     return [...events.slice(0, -1), { type: "failure", failure: answerFailure("malformed", code) }];
   };
 }

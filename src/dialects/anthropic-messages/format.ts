@@ -15,6 +15,7 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { base64ToText } from "../../canon/json/text-base64.ts";
+import { essenceOf } from "../data-url.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import { numberOrNull } from "../json.ts";
@@ -75,9 +76,9 @@ function formatLimit(
 function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
   if (format?.kind !== "json_schema") return;
   draft.dropSchemaName(format);
-  const config = draft.body.output_config;
+  const { output_config: effort } = draft.body;
   draft.body.output_config = {
-    ...(isJsonObject(config) && config),
+    ...(isJsonObject(effort) && effort),
     format: { type: "json_schema", schema: format.schema },
   };
 }
@@ -230,8 +231,7 @@ function formatSource(source: DataSource): JsonObject {
 /** Plain text is sent as text. */
 function formatFile(source: DataSource, draft: RequestDraft): JsonObject {
   if (source.kind === "url") return formatSource(source);
-  const [essence = ""] = source.mediaType.toLowerCase().split(";", 1);
-  if (essence.trim() !== "text/plain") return formatSource(source);
+  if (essenceOf(source.mediaType) !== "text/plain") return formatSource(source);
   const data = base64ToText(source.data);
   if (data === null)
     draft.refuseRequest("invalid_file_data", "A text file's data must be base64 of UTF-8 text");

@@ -22,6 +22,7 @@ import {
   numberOrNull,
   parseAnswerBytes,
   parseExactJsonText,
+  printJsonBytes,
   textOf,
   type Members,
 } from "../json.ts";
@@ -78,12 +79,10 @@ function countedBody(body: JsonObject): JsonObject {
   };
 }
 
-const encoder = new TextEncoder();
-
 /** A count in the protocol's members; the protocol's reader refuses any other answer. */
 function plainCount(bytes: Uint8Array): Uint8Array {
   const count = numberOrNull(memberIn(parseAnswerBytes(bytes), "inputTokens"));
-  return count === null ? bytes : encoder.encode(JSON.stringify({ input_tokens: count }));
+  return count === null ? bytes : printJsonBytes({ input_tokens: count });
 }
 
 const VERTEX_VERSION = "vertex-2023-10-16";
@@ -199,7 +198,7 @@ function plainAnswer(bytes: Uint8Array): Uint8Array {
   if (!isJsonObject(answer) || !Object.keys(answer).some((name) => name.startsWith(PREFIX)))
     return bytes;
   const { plain, intervened } = withoutMarks(answer);
-  return encoder.encode(JSON.stringify(intervened ? asWithheld(plain) : plain));
+  return printJsonBytes(intervened ? asWithheld(plain) : plain);
 }
 
 /** The common event: one line of JSON that begins with the event's name. */

@@ -116,6 +116,9 @@ const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   disabled: ["type"],
 };
 
+/** Reasoning that has no setting but its effort. */
+const PLAIN = { budget: null, adaptive: false, display: null } as const;
+
 /**
  * Reads `thinking` and `output_config.effort`. Policies see `effort`. The protocol requests an
  * effort with `adaptive` thinking; in canon the effort alone means both.
@@ -133,13 +136,8 @@ export function readReasoning(
       "output_config.effort",
     );
   }
-  if (!isJsonObject(thinking)) {
-    const isPlain = effort === "unspecified";
-    return {
-      effort,
-      reasoning: isPlain ? null : { effort, budget: null, adaptive: false, display: null },
-    };
-  }
+  if (!isJsonObject(thinking))
+    return { effort, reasoning: effort === "unspecified" ? null : { ...PLAIN, effort } };
   const type = textOf(thinking.type);
   const members = ownValue(THINKING_MEMBERS, type) ?? [];
   for (const name in thinking) {
@@ -150,8 +148,10 @@ export function readReasoning(
     // Only this protocol has an effort without thinking.
     if (reading.has("reasoning")) reading.useNative("thinking");
     else reading.use("effort_none", "thinking");
-    const none = { effort: "none", budget: null, adaptive: false, display: null } as const;
-    return { effort: effort === "unspecified" ? "none" : effort, reasoning: none };
+    return {
+      effort: effort === "unspecified" ? "none" : effort,
+      reasoning: { ...PLAIN, effort: "none" },
+    };
   }
   reading.need("reasoning", "thinking");
   if (type === "enabled") reading.use("reasoning_budget", "thinking.budget_tokens");

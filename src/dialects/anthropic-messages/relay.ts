@@ -38,6 +38,7 @@ import {
   parseAnswerBytes,
   parseJsonBytes,
   parseJsonText,
+  printJsonBytes,
   textOf,
   withMember,
   withObject,
@@ -331,9 +332,7 @@ export function readMessagesAnswer(
 function withTags(bytes: Uint8Array, answer: JsonObject, family: string | null): Uint8Array {
   if (tagMessage(answer, family) === answer) return bytes;
   const exact = parseJsonBytes(bytes);
-  return new TextEncoder().encode(
-    JSON.stringify(tagMessage(isJsonObject(exact) ? exact : answer, family)),
-  );
+  return printJsonBytes(tagMessage(isJsonObject(exact) ? exact : answer, family));
 }
 
 /** Judges the answer to a count, which must have one. */

@@ -12,6 +12,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../canon/json.
 import type { ReasoningEffort } from "../../canon/request.ts";
 import type { ModelReasoning } from "../../canon/table.ts";
 import { EFFORTS, formatThinking, redactedData } from "../anthropic-messages/reasoning.ts";
+import { essenceOf } from "../data-url.ts";
 import type { Target, Upstream } from "../dialect.ts";
 import { NO_PARAMETERS } from "../fit-schema.ts";
 import { effortOfBudget } from "../reasoning-effort.ts";
@@ -265,7 +266,7 @@ function formatResult(
   { callId, content, isError, cache }: ToolResult,
   draft: Draft,
 ): readonly JsonObject[] {
-  const blocks = content.flatMap((part) => {
+  const blocks = content.map((part) => {
     // Content of a result cannot carry cache marks of its own.
     if (part.cache !== null) draft.dropped.add("cache_mark_dropped");
     return formatBlock(part, draft);
@@ -296,9 +297,8 @@ function formatAssistantPart(part: AssistantPart, draft: Draft): readonly JsonOb
 /** Blocks of a message. */
 function formatInput(parts: readonly InputPart[], draft: Draft): readonly JsonObject[] {
   return parts.flatMap((part) => {
-    const blocks = formatBlock(part, draft);
-    const mark = part.kind === "audio" || blocks.length === 0 ? null : part.cache;
-    return [...blocks, ...cachePoint(mark)];
+    const mark = part.kind === "audio" ? null : part.cache;
+    return [formatBlock(part, draft), ...cachePoint(mark)];
   });
 }
 
@@ -327,49 +327,43 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
     .map((name) => [name, name]),
 );
 
-/** The block of a part; empty if the request is refused for it. */
-function formatBlock(part: InputPart, draft: Draft): readonly JsonObject[] {
+function formatBlock(part: InputPart, draft: Draft): JsonObject {
   switch (part.kind) {
     case "text":
-      return [{ text: part.text }];
-    case "image": {
+      return { text: part.text };
+    case "image":
       if (part.detail !== null) draft.dropped.add("image_detail_dropped");
-      const image = formatBytes("image", IMAGE_FORMATS, part.source, draft);
-      return image === null ? [] : [{ image }];
-    }
+      return { image: formatBytes("image", IMAGE_FORMATS, part.source, draft) };
     case "file": {
       const document = formatBytes("file", DOCUMENT_FORMATS, part.source, draft);
-      return document === null
-        ? []
-        : [{ document: { ...document, name: documentName(part.name, draft) } }];
+      return { document: { ...document, name: documentName(part.name, draft) } };
     }
     case "audio": {
       const { format: mediaType, data } = part;
       const source = { kind: "base64", mediaType, data } as const;
-      const audio = formatBytes("audio", AUDIO_FORMATS, source, draft);
-      return audio === null ? [] : [{ audio }];
+      return { audio: formatBytes("audio", AUDIO_FORMATS, source, draft) };
     }
   }
 }
 
+/** The bytes of a part; the request is refused where the protocol has no format for them. */
 function formatBytes(
   kind: "image" | "file" | "audio",
   formats: ReadonlyMap<string, string>,
   source: DataSource,
   draft: Draft,
-): JsonObject | null {
+): JsonObject {
   if (source.kind === "url") {
     draft.refuseFeature(`${kind} by URL`);
-    return null;
+    return {};
   }
-  const [essence = ""] = source.mediaType.split(";", 1);
-  const format = formats.get(essence.trim().toLowerCase());
-  if (format !== undefined) return { format, source: { bytes: source.data } };
-  draft.refuseRequest(
-    `unsupported_${kind}_type`,
-    `An endpoint that may get the request takes ${kind} content of these types only: ${[...formats.keys()].join(", ")}`,
-  );
-  return null;
+  const format = formats.get(essenceOf(source.mediaType));
+  if (format === undefined)
+    draft.refuseRequest(
+      `unsupported_${kind}_type`,
+      `An endpoint that may get the request takes ${kind} content of these types only: ${[...formats.keys()].join(", ")}`,
+    );
+  return { format, source: { bytes: source.data } };
 }
 
 /** The block that marks the end of what a provider may cache. */

@@ -1,4 +1,3 @@
-import type { ServiceError } from "../../canon/error.ts";
 import type {
   AssistantPart,
   AudioPart,
@@ -19,7 +18,7 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { isWebUrl } from "../data-url.ts";
-import { parseJsonText, textOf, textOrNull } from "../json.ts";
+import { listOf, memberIn, parseJsonText, textIn, textOf, textOrNull } from "../json.ts";
 import { storedState } from "../kinds.ts";
 import {
   COMMON_FILES,
@@ -97,16 +96,8 @@ function isOfAssistant(item: JsonObject): boolean {
   return item.role === "assistant" || item.type === "function_call" || item.type === "reasoning";
 }
 
-/** The 400 for a reference to an item kept at a provider. Its `type` may be absent. */
-function storedItem(item: JsonObject, path: string): ServiceError | null {
-  const type = item.type ?? null;
-  const isBareId = type === null && item.id != null && item.role == null;
-  if (type !== "item_reference" && !isBareId) return null;
-  return storedState(
-    path,
-    "names an item kept at a provider, and none is kept; send the item itself (AI SDK: providerOptions.openai.store = false; others: their setting for store)",
-  );
-}
+const STORED_ITEM =
+  "names an item kept at a provider, and none is kept; send the item itself (AI SDK: providerOptions.openai.store = false; others: their setting for store)";
 
 function readItem(
   item: JsonObject,
@@ -114,8 +105,10 @@ function readItem(
   builder: TurnBuilder,
   reading: RequestReading,
 ): void {
-  const stored = storedItem(item, path);
-  if (stored !== null) reading.refuseRequest(stored);
+  // A reference may leave its type out.
+  const isBareId = item.type == null && item.id != null && item.role == null;
+  if (isBareId || item.type === "item_reference")
+    reading.refuseRequest(storedState(path, STORED_ITEM));
   if (item.id != null || item.status != null) reading.dropped.add("item_id_dropped");
   const type = typeof item.type === "string" ? item.type : "message";
   switch (type) {
@@ -143,11 +136,8 @@ function readMessage(
   if (phase != null) reading.dropped.add("message_phase_dropped");
   const member = `${path}.content`;
   if (role === "user") {
-    builder.turn({
-      role,
-      name: null,
-      content: readContent(content, role, isInputPart, member, reading),
-    });
+    const parts = readContent(content, role, isInputPart, member, reading);
+    builder.turn({ role, name: null, content: parts });
   } else if (role === "assistant") {
     builder.message(readContent(content, role, isAnswerPart, member, reading));
   } else if (role === "system" || role === "developer") {
@@ -166,10 +156,8 @@ function readReasoning(
   path: string,
   reading: RequestReading,
 ): readonly ReasoningPart[] {
-  const { encrypted_content: encrypted, content, summary } = item;
-  const isSigned = typeof encrypted === "string" && encrypted !== "";
-  if (isSigned)
-    reading.signed(readSignature(encrypted, NATIVE_FAMILY).family, `${path}.encrypted_content`);
+  const { content, summary } = item;
+  const encrypted = readEncrypted(item, path, reading);
   if (
     !areTexts(content, ["reasoning_text"], reading) ||
     !areTexts(summary, SUMMARY_TYPES, reading)
@@ -178,7 +166,8 @@ function readReasoning(
   } else reading.useUnknown(item, REASONING_MEMBERS, path, "assistant");
   // Opening the sealed text costs more than the rest of this function.
   if (!reading.forTranslation) return [];
-  const { text: sealed, ...signed } = isSigned ? readSealedReasoning(encrypted) : UNSIGNED;
+  const { text: sealed, ...signed } =
+    encrypted === null ? UNSIGNED : readSealedReasoning(encrypted);
   const text = joinedTexts(content) || sealed;
   const summed = joinedTexts(summary);
   if (text === "" && summed === "" && signed.signature === null) {
@@ -189,6 +178,14 @@ function readReasoning(
   const full: ReasoningPart = { kind: "reasoning", text, summary: false, ...signed };
   if (summed === "") return [full];
   return [{ kind: "reasoning", text: summed, summary: true, signature: null, family: null }, full];
+}
+
+/** Notes who can read the encrypted content of an item; `null` where it has none. */
+function readEncrypted(item: JsonObject, path: string, reading: RequestReading): string | null {
+  const encrypted = textIn(item, "encrypted_content");
+  if (encrypted !== null)
+    reading.signed(readSignature(encrypted, NATIVE_FAMILY).family, `${path}.encrypted_content`);
+  return encrypted;
 }
 
 /** Types of summary parts; other types are not read as a summary. */
@@ -216,8 +213,8 @@ function areTexts(
 
 /** Texts of several parts, a paragraph each. */
 function joinedTexts(parts: JsonMember): string {
-  if (!Array.isArray(parts)) return "";
-  return parts.map((part) => (isJsonObject(part) ? textOf(part.text) : "")).join("\n\n");
+  const texts = listOf(parts).map((part) => textOf(memberIn(part, "text")));
+  return texts.join("\n\n");
 }
 
 function readCall(item: JsonObject, path: string, reading: RequestReading): ToolCallPart {
@@ -263,10 +260,7 @@ function noteNativeItem(
     reading.noteUnknownKind("unknown_item_type", `${path}.type`, rule);
   }
   reading.useNative(`${path}.type`);
-  const { encrypted_content: sealed } = item;
-  if (typeof sealed === "string" && sealed !== "") {
-    reading.signed(readSignature(sealed, NATIVE_FAMILY).family, `${path}.encrypted_content`);
-  }
+  readEncrypted(item, path, reading);
 }
 
 function isDirect({ caller }: JsonObject): boolean {
@@ -370,9 +364,8 @@ function cacheMark({ prompt_cache_breakpoint: mark }: JsonObject): CacheMark | n
 
 function readText(part: JsonObject, path: string, reading: RequestReading): TextPart {
   const { annotations, logprobs, text } = part;
-  if (Array.isArray(annotations) && annotations.length > 0)
-    reading.dropped.add("citations_dropped");
-  if (Array.isArray(logprobs) && logprobs.length > 0) reading.dropped.add("logprobs_dropped");
+  if (listOf(annotations).length > 0) reading.dropped.add("citations_dropped");
+  if (listOf(logprobs).length > 0) reading.dropped.add("logprobs_dropped");
   return { kind: "text", text: requireText(text, `${path}.text`, reading), cache: cacheMark(part) };
 }
 
@@ -446,11 +439,8 @@ function readAudio(
   }
   reading.useUnknown(audio, AUDIO_MEMBERS, `${path}.input_audio`);
   const data = requireText(audio.data, `${path}.input_audio.data`, reading);
-  return {
-    kind: "audio",
-    format: requireText(audio.format, `${path}.input_audio.format`, reading),
-    data,
-  };
+  const format = requireText(audio.format, `${path}.input_audio.format`, reading);
+  return { kind: "audio", format, data };
 }
 
 /** The text of a member that must be one; refused, and empty, where it is none. */

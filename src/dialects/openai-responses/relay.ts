@@ -12,6 +12,7 @@ import {
   parseExactJsonText,
   parseJsonBytes,
   parseJsonText,
+  printJsonBytes,
 } from "../json.ts";
 import { readErrorFrame } from "../openai-chat/read-answer.ts";
 import { printPart } from "./render.ts";
@@ -286,8 +287,7 @@ export class ResponsesStreamObserver extends RelayedStream {
   }
 
   #count(event: JsonObject): void {
-    const sequence = event.sequence_number;
-    this.#nextSequence = typeof sequence === "number" ? sequence + 1 : this.#nextSequence + 1;
+    this.#nextSequence = (numberOrNull(event.sequence_number) ?? this.#nextSequence) + 1;
   }
 }
 
@@ -372,12 +372,12 @@ export function readResponsesAnswer(bytes: Uint8Array, context: AnswerContext): 
     REQUEST_ID_ADDED |
     (isFull ? NO_EDITS : MEMBERS_FILLED) |
     (tagged === exact ? NO_EDITS : SIGNATURES_MARKED);
-  return { ending: { ...ending, edits }, bytes: new TextEncoder().encode(JSON.stringify(printed)) };
+  return { ending: { ...ending, edits }, bytes: printJsonBytes(printed) };
 }
 
 interface PartialItem {
-  item: JsonObject;
-  done: boolean;
+  readonly item: JsonObject;
+  readonly done: boolean;
   readonly texts: PartialText[];
   /** Arguments or input of a call. */
   call: string;
@@ -447,12 +447,8 @@ class PartialOutput implements OutputSummary {
     const { calls, refusal } = summarizeOutput([item]);
     this.calls ||= calls;
     this.refusal ||= refusal;
-    const known = this.#items.get(index);
-    if (known === undefined) this.#items.set(index, { item, done, texts: [], call: "" });
-    else {
-      known.item = item;
-      known.done = done;
-    }
+    const known = this.#items.get(index) ?? { texts: [], call: "" };
+    this.#items.set(index, { ...known, item, done });
   }
 }
 

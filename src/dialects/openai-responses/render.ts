@@ -182,8 +182,8 @@ export class ResponsesRenderer implements EventRenderer {
 
   #citation(citation: Citation): void {
     const item = this.#item;
-    const part = item?.part;
-    if (item === null || part == null) return;
+    if (item === null || item.part === null) return;
+    const { part } = item;
     const annotation = printCitation(citation, part.text);
     if (annotation === null) {
       this.dropped.add("citations_dropped");
@@ -203,16 +203,12 @@ export class ResponsesRenderer implements EventRenderer {
     }
     const { part } = item;
     if (part === null) return;
-    const { kind, text, logprobs } = part;
-    const whole =
-      kind === "refusal"
-        ? { refusal: text }
-        : kind === "output_text"
-          ? { text, logprobs }
-          : { text };
-    this.#emitPartEvent(`${textEvents(kind)}.done`, item, whole);
-    this.#emitPartEvent(`${partEvents(kind)}.done`, item, { part: printPart(part) });
-    item.endPart(part);
+    const { kind } = part;
+    const printed = printPart(part);
+    const { text, refusal, logprobs } = printed;
+    this.#emitPartEvent(`${textEvents(kind)}.done`, item, { text, refusal, logprobs });
+    this.#emitPartEvent(`${partEvents(kind)}.done`, item, { part: printed });
+    item.endPart(printed);
   }
 
   #closeItem(status: ItemStatus): void {
@@ -309,8 +305,8 @@ class OpenItem {
     return this.#block.kind === "reasoning" && this.#block.summary;
   }
 
-  endPart(part: OpenPart): void {
-    this.#parts.push(printPart(part));
+  endPart(printed: JsonObject): void {
+    this.#parts.push(printed);
     this.part = null;
   }
 
@@ -336,14 +332,11 @@ class OpenItem {
     const { signature } = this;
     return {
       summary: isSummary ? parts : [],
-      ...(!isSummary && text !== "" && { content: parts }),
-      ...(signature !== null && {
-        encrypted_content: sealReasoning(
-          signature.family,
-          signature.signature,
-          isSummary ? "" : text,
-        ),
-      }),
+      content: isSummary || text === "" ? undefined : parts,
+      encrypted_content:
+        signature === null
+          ? undefined
+          : sealReasoning(signature.family, signature.signature, isSummary ? "" : text),
     };
   }
 }

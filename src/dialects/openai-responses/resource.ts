@@ -9,7 +9,15 @@ import {
 } from "../../canon/json.ts";
 import { base64ToText, textToBase64 } from "../../canon/json/text-base64.ts";
 import type { AnswerContext } from "../dialect.ts";
-import { mapObjects, withMember, withObject, type Members } from "../json.ts";
+import {
+  listOf,
+  mapObjects,
+  memberIn,
+  textOf,
+  withMember,
+  withObject,
+  type Members,
+} from "../json.ts";
 import { RESPONSE_FAILURES } from "../refusals.ts";
 import { formatLastSseEvent } from "../sse.ts";
 import { NATIVE_FAMILY, requestedFormat } from "./request-facts.ts";
@@ -19,32 +27,46 @@ import { NATIVE_FAMILY, requestedFormat } from "./request-facts.ts";
  * defaults.
  */
 export function requestEcho(body: JsonObject): JsonObject {
-  const { instructions, tools, reasoning, metadata } = body;
+  const { tools, reasoning } = body;
+  const echo: Members = {};
+  for (const name in DEFAULTS) echo[name] = body[name] ?? DEFAULTS[name];
   return {
-    previous_response_id: null,
-    instructions: instructions ?? null,
-    tools: Array.isArray(tools) ? tools.map(echoedTool) : [],
-    tool_choice: body.tool_choice ?? "auto",
-    truncation: body.truncation ?? "disabled",
-    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    ...echo,
+    ...NEVER_ECHOED,
+    tools: listOf(tools).map(echoedTool),
     text: echoedText(body),
-    top_p: body.top_p ?? 1,
-    presence_penalty: body.presence_penalty ?? 0,
-    frequency_penalty: body.frequency_penalty ?? 0,
-    top_logprobs: body.top_logprobs ?? 0,
-    temperature: body.temperature ?? 1,
     reasoning: isJsonObject(reasoning) ? echoedReasoning(reasoning) : null,
-    max_output_tokens: body.max_output_tokens ?? null,
-    max_tool_calls: body.max_tool_calls ?? null,
-    store: false,
-    background: false,
-    service_tier: body.service_tier ?? "default",
-    metadata: metadata ?? {},
-    safety_identifier: body.safety_identifier ?? null,
-    prompt_cache_key: body.prompt_cache_key ?? null,
-    user: body.user ?? null,
   };
 }
+
+/** Members whose values are never the request's: nothing is stored. */
+const NEVER_ECHOED = { previous_response_id: null, store: false, background: false } as const;
+
+/** The protocol's documented defaults, in the order of a resource. */
+const DEFAULTS: JsonObject = {
+  previous_response_id: null,
+  instructions: null,
+  tools: [],
+  tool_choice: "auto",
+  truncation: "disabled",
+  parallel_tool_calls: true,
+  text: null,
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  top_logprobs: 0,
+  temperature: 1,
+  reasoning: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  store: false,
+  background: false,
+  service_tier: "default",
+  metadata: {},
+  safety_identifier: null,
+  prompt_cache_key: null,
+  user: null,
+};
 
 /**
  * Every member that Open Responses requires of a response resource (docs/protocols.md#responses);
@@ -61,7 +83,7 @@ const RESOURCE_MEMBERS = [
   "output",
   "error",
   "usage",
-  ...Object.keys(requestEcho({})).filter((name) => name !== "user"),
+  ...Object.keys(DEFAULTS).filter((name) => name !== "user"),
 ];
 
 /** In an answer, function tools have all members, also those that the request omits. */
@@ -77,12 +99,11 @@ function echoedTool(tool: JsonValue): JsonValue {
 }
 
 function echoedText(body: JsonObject): JsonObject {
-  const { text } = body;
-  const verbosity = isJsonObject(text) ? (text.verbosity ?? null) : null;
   const found = requestedFormat(body);
-  const format =
-    found !== null && "format" in found ? echoedFormat(found.format) : { type: "text" };
-  return verbosity === null ? { format } : { format, verbosity };
+  return {
+    format: found !== null && "format" in found ? echoedFormat(found.format) : { type: "text" },
+    verbosity: memberIn(body.text, "verbosity") ?? undefined,
+  };
 }
 
 function echoedFormat(format: JsonObject): JsonObject {
@@ -158,9 +179,9 @@ export function failureObject(error: ServiceError, requestId: string) {
  * @param error the provider's.
  */
 export function failedObject(error: JsonMember, requestId: string): JsonObject {
-  const code = isJsonObject(error) ? error.code : null;
+  const code = textOf(memberIn(error, "code"));
   return {
-    code: typeof code === "string" && CODES.includes(code) ? code : "server_error",
+    code: CODES.includes(code) ? code : "server_error",
     message: `The provider reported that the response failed. (request id ${requestId})`,
   };
 }
@@ -224,12 +245,6 @@ export function fillResource(response: JsonObject, context: AnswerContext): Json
   return filled;
 }
 
-/**
- * Lists that clients of Open Responses require of a text part; providers omit empty ones, or send
- * `null`.
- */
-const PART_LISTS = ["annotations", "logprobs"] as const;
-
 /** Events that carry a text's probabilities, a part, or an item. */
 const TEXT_EVENTS = ["response.output_text.delta", "response.output_text.done"];
 const PART_EVENTS = ["response.content_part.added", "response.content_part.done"];
@@ -237,8 +252,7 @@ const ITEM_EVENTS = ["response.output_item.added", "response.output_item.done"];
 
 /** The event with the lists that the surface promises; the event itself where it has them all. */
 export function fillEvent(type: string, event: JsonObject): JsonObject {
-  if (TEXT_EVENTS.includes(type))
-    return event.logprobs == null ? { ...event, logprobs: [] } : event;
+  if (TEXT_EVENTS.includes(type)) return withMember(event, "logprobs", listOrEmpty);
   if (PART_EVENTS.includes(type)) return withObject(event, "part", fillPart);
   return ITEM_EVENTS.includes(type) ? withObject(event, "item", fillItem) : event;
 }
@@ -287,12 +301,17 @@ export function fillItem(item: JsonObject): JsonObject {
   return withMember(item, "content", (content) => mapObjects(content, fillPart));
 }
 
+/**
+ * Clients of Open Responses require both lists of a text part; providers omit empty ones, or send
+ * `null`.
+ */
 function fillPart(part: JsonObject): JsonObject {
   if (part.type !== "output_text") return part;
-  const missing = PART_LISTS.filter((name) => part[name] == null);
-  return missing.length === 0
-    ? part
-    : { ...part, ...Object.fromEntries(missing.map((name) => [name, []])) };
+  return withMember(withMember(part, "annotations", listOrEmpty), "logprobs", listOrEmpty);
+}
+
+function listOrEmpty(list: JsonMember): JsonMember {
+  return list ?? [];
 }
 
 /**
@@ -320,11 +339,10 @@ export function sealReasoning(family: string, signature: string, text: string): 
  */
 export function readSealedReasoning(encrypted: string) {
   const { family, signature } = readSignature(encrypted, NATIVE_FAMILY);
-  // Without our tag it is the provider's own, whatever it begins with.
-  if (signature === encrypted || !signature.startsWith(SEALED))
-    return { family, signature, text: "" };
   const end = signature.indexOf(".");
-  if (end === -1) return { family, signature, text: "" };
+  // Without our tag it is the provider's own, whatever it begins with.
+  if (signature === encrypted || !signature.startsWith(SEALED) || end === -1)
+    return { family, signature, text: "" };
   const text = base64ToText(signature.slice(SEALED.length, end)) ?? "";
   return { family, signature: signature.slice(end + 1), text };
 }
