@@ -1,4 +1,5 @@
 import type { Capability, Feature } from "./capability.ts";
+import type { ServiceError } from "./error.ts";
 import type { DroppedField } from "./generate/edit.ts";
 import type { JsonObject } from "./json.ts";
 import type { BudgetStep } from "./limits.ts";
@@ -178,16 +179,12 @@ export interface InferenceRequest {
    * The 400 for an object whose `type` its protocol does not have; a route with `unknown_fields:
    * forward` accepts it.
    */
-  readonly unknownKind?: {
-    readonly code: string;
-    readonly message: string;
-    readonly param: string | null;
-  } | null;
+  readonly unknownKind?: ServiceError | null;
   /**
    * The 400 for the content of an unknown member that no provider may get; answered on a route that
    * forwards such members.
    */
-  readonly unforwardable?: InferenceRequest["unknownKind"];
+  readonly unforwardable?: ServiceError | null;
 }
 
 /**

@@ -220,7 +220,7 @@ export class BlockSequencer {
 
   openTool(key: string, id: string, name: string): void {
     this.hasCalls = true;
-    this.#add(`tool ${key}`, { kind: "tool_call", id, name }, null);
+    this.#add(`tool ${key}`, { kind: "tool_call", id, name });
   }
 
   arguments(key: string, json: string): void {
@@ -256,18 +256,14 @@ export class BlockSequencer {
     }
   }
 
-  #add(key: string, block: OpenBlock, delta: Delta | null): void {
-    if (this.#live?.key === key) {
-      if (delta !== null) this.#emit(delta);
-      return;
-    }
+  #add(key: string, block: OpenBlock, ...deltas: Delta[]): void {
     const last = this.#waiting.at(-1);
-    if (last?.key === key) {
-      if (delta !== null) last.deltas.push(delta);
-      return;
+    if (this.#live?.key === key) for (const delta of deltas) this.#emit(delta);
+    else if (last?.key === key) last.deltas.push(...deltas);
+    else {
+      this.#waiting.push({ key, block, deltas });
+      this.#advance();
     }
-    this.#waiting.push({ key, block, deltas: delta === null ? [] : [delta] });
-    this.#advance();
   }
 
   /** Opens waiting blocks while the live one may be closed. */

@@ -106,6 +106,10 @@ export function planExchange(
   return unsent === undefined ? plan : { ...plan, stripped: [...plan.stripped, ...unsent] };
 }
 
+function asIs<Value>(value: Value): Value {
+  return value;
+}
+
 /** A way to an endpoint that takes the dialect as it is. */
 type UnhostedPlan = OutgoingRequest &
   Omit<ExchangePlan, "body" | "expectsUsage" | "streamType" | "readError">;
@@ -117,7 +121,7 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
     flags.length === 0 && apiVersion === null ? null : (upstream.host?.(open, target) ?? null);
   const { path, headers, body } = host ?? open;
   const hosting: Partial<HostedRequest> = host ?? {};
-  const { stripped = [], unwrapStream, unwrapAnswer } = hosting;
+  const { stripped = [], unwrapStream = asIs, unwrapAnswer = asIs } = hosting;
   const { streamType = upstream.streamType ?? EVENT_STREAM, readError = upstream.readError } =
     hosting;
   // Member by member: the engine makes such an object at once, and a spread one step by step.
@@ -131,12 +135,9 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
     dropped: open.dropped,
     expectsUsage: !flags.includes("no_stream_options"),
     streamType,
-    stream: unwrapStream === undefined ? open.stream : () => unwrapStream(open.stream()),
-    answer: unwrapAnswer === undefined ? open.answer : (bytes) => open.answer(unwrapAnswer(bytes)),
-    streamOfAnswer:
-      unwrapAnswer === undefined
-        ? open.streamOfAnswer
-        : (bytes) => open.streamOfAnswer(unwrapAnswer(bytes)),
+    stream: () => unwrapStream(open.stream()),
+    answer: (bytes) => open.answer(unwrapAnswer(bytes)),
+    streamOfAnswer: (bytes) => open.streamOfAnswer(unwrapAnswer(bytes)),
     readError,
   };
 }

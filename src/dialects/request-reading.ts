@@ -173,11 +173,9 @@ export function refusingUnknown(
     if (mode !== "reject") return null;
     const name = unknownMember(body, registry);
     if (name === null) return null;
-    if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
-      return invalidRequest(
-        "unknown_field",
-        `The request has a member that ${protocol} requests do not have`,
-      );
+    if (shownName(name) === "*") {
+      const sentence = `The request has a member that ${protocol} requests do not have`;
+      return invalidRequest("unknown_field", sentence);
     }
     const near = nearestName(name, Object.keys(registry));
     const hint = near === null ? "" : `; did you mean ${near}?`;
@@ -204,9 +202,10 @@ const BYTES_PER_TOKEN = 4;
  */
 export class RequestReading {
   /** Few of each: a set for every request would cost more than it finds. */
-  readonly #needs: Capability[] = [];
-  readonly #features: Feature[] = [];
-  readonly #families: string[] = [];
+  readonly needs: Capability[] = [];
+  readonly features: Feature[] = [];
+  /** Families whose signed reasoning the history holds. */
+  readonly signatureFamilies: string[] = [];
   #changes: MemberChanges | null = null;
   readonly #replaced: DroppedField[] = [];
   /** Id → its calls so far that have no result. */
@@ -257,14 +256,14 @@ export class RequestReading {
   }
 
   need(capability: Capability, path: string): void {
-    if (this.#needs.includes(capability)) return;
-    this.#needs.push(capability);
+    if (this.needs.includes(capability)) return;
+    this.needs.push(capability);
     this.paths.set(capability, path);
   }
 
   use(feature: Feature, path: string): void {
-    if (this.#features.includes(feature)) return;
-    this.#features.push(feature);
+    if (this.features.includes(feature)) return;
+    this.features.push(feature);
     this.paths.set(feature, path);
   }
 
@@ -275,7 +274,7 @@ export class RequestReading {
 
   /** The history holds reasoning that only this family can read. */
   signed(family: string, path: string): void {
-    if (!this.#families.includes(family)) this.#families.push(family);
+    if (!this.signatureFamilies.includes(family)) this.signatureFamilies.push(family);
     this.use("signed_reasoning", path);
   }
 
@@ -402,18 +401,6 @@ export class RequestReading {
   has(name: Capability | Feature): boolean {
     return this.paths.has(name);
   }
-
-  get needs(): readonly Capability[] {
-    return sorted(this.#needs);
-  }
-
-  get features(): readonly Feature[] {
-    return sorted(this.#features);
-  }
-
-  get signatureFamilies(): readonly string[] {
-    return this.#families.length === 0 ? NOTHING : this.#families.toSorted();
-  }
 }
 
 /** The 400 for a member that canon does not hold. */
@@ -469,13 +456,13 @@ export function inferenceRequest(
     model: textOf(model),
     shape: {
       operation: parsed.operation,
-      needs: reading.needs,
-      features: reading.features,
+      needs: sorted(reading.needs),
+      features: sorted(reading.features),
       stream: parsed.stream,
       context: tokenBucket(parsed.bytes / BYTES_PER_TOKEN),
       maxOutput: tokenBucket(parsed.maxOutputTokens ?? undefined),
       reasoningEffort: parsed.effort,
-      signatureFamilies: reading.signatureFamilies,
+      signatureFamilies: sorted(reading.signatureFamilies),
       dimensions: parsed.dimensions,
     },
     preferences: parsePreferences(body.provider),
@@ -496,7 +483,7 @@ export function refusedKind(
   request: InferenceRequest,
   route: RouteRow | undefined,
 ): ServiceError | null {
-  const refused = route?.unknownFields === "forward" ? request.unforwardable : request.unknownKind;
-  if (refused == null || route === undefined) return null;
-  return invalidRequest(refused.code, refused.message, refused.param ?? undefined);
+  if (route === undefined) return null;
+  const { unforwardable = null, unknownKind = null } = request;
+  return route.unknownFields === "forward" ? unforwardable : unknownKind;
 }

@@ -52,7 +52,10 @@ export function parseResponsesAnswer(
     const { error, status } = response;
     reader.start(response);
     if (isJsonObject(error) && status === undefined) reader.fail(readErrorFrame(error));
-    else reader.conclude(response, (held) => wholeEnding(response, held));
+    else {
+      reader.readOutput(response);
+      reader.end(wholeEnding(response, reader));
+    }
   }
   return reader.drain();
 }
@@ -123,9 +126,8 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
       case "response.failed":
         this.start(response);
         if (!isJsonObject(response)) return this.fail("malformed");
-        return this.conclude(response, (held) =>
-          endingOf(terminalStatus(type, response), response, held),
-        );
+        this.readOutput(response);
+        return this.end(endingOf(terminalStatus(type, response), response, this));
       default:
         this.#takeItemEvent(type, event);
         this.#settle();
@@ -188,7 +190,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
    * output only. Neither positions nor ids alone identify them: some providers leave positions out,
    * some change ids.
    */
-  conclude({ output, usage: counts }: JsonObject, judge: (held: OutputSummary) => Ending): void {
+  readOutput({ output, usage: counts }: JsonObject): void {
     for (const [index, item] of listOf(output).entries()) {
       if (!isJsonObject(item) || this.#items.has(index)) continue;
       if (typeof item.id !== "string" || !this.#ids.has(item.id)) this.#done(index, item);
@@ -196,7 +198,9 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     this.flush();
     const usage = readUsage(counts);
     if (usage !== null) this.emit({ type: "usage", usage });
-    const ending = judge(this);
+  }
+
+  end(ending: Ending): void {
     if (typeof ending === "object") return this.fail(ending);
     this.#settle();
     this.finish(ending);

@@ -233,9 +233,15 @@ export class ResponsesStreamObserver extends RelayedStream {
     }
     const { response } = value;
     if (!isJsonObject(response)) return this.failAnswer("malformed");
-    this.#takeResource(type, response, isPrelude);
-    // The failure event that follows takes this number.
-    if (this.failure !== null) return;
+    const usage = readUsage(response.usage);
+    if (usage !== null) this.usage = mergeUsage(this.usage, usage);
+    this.#response = response;
+    if (!isPrelude) {
+      const ending = endingOf(terminalStatus(type, response), response, this.#output);
+      // The failure event that follows takes this one's number.
+      if (typeof ending === "object") return this.failAnswer(ending);
+      this.finish = ending;
+    }
     this.#count(value);
     const isTagged = tagEvent(value, this.#context.signatureFamily) !== value;
     const isWhole = missing === null && isFullResource(response) && !isTagged;
@@ -246,16 +252,6 @@ export class ResponsesStreamObserver extends RelayedStream {
     this.#begun = true;
     this.done = !isPrelude;
     this.hasOutput ||= this.done;
-  }
-
-  #takeResource(type: string, response: JsonObject, isPrelude: boolean): void {
-    const usage = readUsage(response.usage);
-    if (usage !== null) this.usage = mergeUsage(this.usage, usage);
-    this.#response = response;
-    if (isPrelude) return;
-    const ending = endingOf(terminalStatus(type, response), response, this.#output);
-    if (typeof ending === "string") this.finish = ending;
-    else this.failure = ending;
   }
 
   /**
