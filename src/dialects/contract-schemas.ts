@@ -163,8 +163,8 @@ const percentiles = {
 const price = { type: "number", minimum: 0 } as const;
 
 /**
- * JSON Schema of the `provider` member (docs/dispatch.md#preferences-of-the-caller). An unknown
- * member is an error: a typo must not widen.
+ * JSON Schema of the `provider` member (docs/dispatch.md#preferences-of-the-caller). Unknown
+ * members are errors: a typo must not widen the choice.
  */
 export const PROVIDER_PREFERENCES_SCHEMA = {
   description:

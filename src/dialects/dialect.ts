@@ -77,7 +77,7 @@ export interface RequestReader {
 }
 
 /**
- * A dialect as products speak it to the router, for requests that generate.
+ * A dialect as clients use it, for requests that generate.
  *
  * @example
  *   const request = chatSurface.parse(body, bytes.length, headers);

@@ -35,15 +35,15 @@ import {
 } from "./translated-stream.ts";
 
 /**
- * One request's way to one endpoint and back: what is sent, and how the answer becomes the
- * client's. Relay and translation look the same from here.
+ * The exchange of one request with one endpoint: the request to send, and how its answer becomes
+ * the client's. Callers do not see whether it is relayed or translated.
  */
 export interface ExchangePlan {
   /** Path after the provider's base URL. */
   readonly path: string;
   /** Headers of the protocol besides those of every call: names and values by turns. */
   readonly headers: readonly string[];
-  /** Prints the body. Late: most candidates of a plan are never called. */
+  /** Prints the body. Lazy, because most candidates are never called. */
   readonly body: () => string;
   readonly translated: boolean;
   readonly stripped: readonly string[];
@@ -110,7 +110,7 @@ function asIs<Value>(value: Value): Value {
   return value;
 }
 
-/** A way to an endpoint that takes the dialect as it is. */
+/** A plan without the wrapping of a cloud. */
 type UnhostedPlan = OutgoingRequest &
   Omit<ExchangePlan, "body" | "expectsUsage" | "streamType" | "readError">;
 
@@ -124,7 +124,7 @@ function hosted(open: UnhostedPlan, target: Target, upstream: Upstream): Exchang
   const { stripped = [], unwrapStream = asIs, unwrapAnswer = asIs } = hosting;
   const { streamType = upstream.streamType ?? EVENT_STREAM, readError = upstream.readError } =
     hosting;
-  // Member by member: the engine makes such an object at once, and a spread one step by step.
+  // Member by member: V8 allocates the literal at once, and builds a spread step by step.
   return {
     path,
     headers,

@@ -56,17 +56,14 @@ const OPENING: UserTurn = {
   content: [{ kind: "text", text: "(The conversation begins with your message.)", cache: null }],
 };
 
-/** Names of media types that are none, and those that providers take. */
+/** Invalid names of media types → the names that providers accept. */
 const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
   ["image/jpg", "image/jpeg"],
   ["image/pjpeg", "image/jpeg"],
   ["image/x-png", "image/png"],
 ]);
 
-/**
- * Characters that may not stand in base64; each is looked for alone, because that costs least in
- * long texts.
- */
+/** White space that base64 must not contain. One search per character is fastest in long texts. */
 const WHITE_SPACE = ["\n", "\r", " ", "\t"] as const;
 
 /**
@@ -74,7 +71,7 @@ const WHITE_SPACE = ["\n", "\r", " ", "\t"] as const;
  */
 const LEAST_TOP_P_WITH_REASONING = 0.95;
 
-/** The fitting of one request. */
+/** Fits one request to the rules. */
 class Fit {
   readonly dropped = new Set<DroppedField>();
   /** Name of a function as it is sent → as the caller gave it. */
@@ -291,8 +288,8 @@ class Fit {
 
   /**
    * Fits each turn, puts each result directly after the turn of its call, and gives calls ids that
-   * are unique and that the protocol takes. A conversation of which nothing was left stays as it
-   * came, for the provider to judge.
+   * are unique and that the protocol takes. If no turn but system text is left, the first user turn
+   * is sent as it came, for the provider to judge.
    */
   #ordered(all: readonly Turn[]): readonly Turn[] {
     const turns = all
@@ -374,17 +371,16 @@ const NO_MEMBERS: JsonObject = { ...NO_PARAMETERS, additionalProperties: false }
 /** Characters that not every form of names takes. */
 const FOREIGN = /[^a-zA-Z0-9_]/g;
 
-/** Characters that are kept of the name of a function: with the digest there are at most 64. */
+/** Characters kept of a function's name; with the digest at most 64. */
 const KEPT_OF_NAME = 55;
 
-/** The same of the id of a call, for at most 40. */
+/** The same for a call's id, at most 40. */
 const KEPT_OF_ID = 31;
 
 /**
- * A name of the protocol's form instead of one that is not. It depends on nothing but the name,
- * unless another name has it already, so that the requests of one conversation get equal names and
- * prompt caches keep working. The end of the name is kept: names of MCP tools begin with the
- * server's.
+ * A name in the protocol's form. It depends on the original name only, unless two collide, so that
+ * the requests of one conversation get equal names and prompt caches keep working. The end of the
+ * name is kept: names of MCP tools begin with the server's.
  */
 function safeName(name: string, form: RegExp, used: ReadonlySet<string>, kept: number): string {
   const plain = name.replaceAll(FOREIGN, "_").slice(-kept);

@@ -64,8 +64,8 @@ export function parseAnswerBytes(bytes: Uint8Array): JsonMember {
 }
 
 /**
- * Sixteen digits or an exponent of three, where a value may begin. It may hit inside a string and
- * only costs time there; it never misses, because shorter numbers survive the way through a double.
+ * Sixteen digits or an exponent of three, where a value may begin. It may match inside a string,
+ * which only costs time. It never misses: shorter numbers survive a double.
  */
 const SUSPICIOUS_NUMBER = /(?:^|[:[,\s])-?\d(?:[\d.]{15}|[\d.]{0,14}[eE][+-]?\d{3})/;
 

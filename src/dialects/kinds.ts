@@ -13,7 +13,7 @@ import {
 export type TypeNeeds = Readonly<Record<string, Capability | null>>;
 
 /**
- * Values of one protocol that mean the same wherever they stand in a body
+ * Values of one protocol that mean the same anywhere in a body
  * (docs/decisions/0041-native-bodies-are-read-by-kind.md).
  */
 export interface Kinds {
@@ -69,8 +69,7 @@ const OPAQUE = [
 ];
 
 /**
- * Objects that record what an earlier answer did: the names in them make no provider fetch or call
- * anything.
+ * Records of an earlier answer: no provider fetches or calls anything because of the names in them.
  */
 const RECORDS = [
   "bash_code_execution_output",
@@ -128,8 +127,8 @@ const OTHER_MODELS = [
 const KEPT_ANSWER = "would make the provider keep the answer; leave it out";
 
 /**
- * Members that name content or machines kept at a provider, or have it keep some, and what to do
- * instead. xAI: `deferred`.
+ * Members that refer to content or machines kept at a provider, or have it keep some, with the fix
+ * for each. xAI: `deferred`.
  */
 const STORED: Readonly<Record<string, string>> = {
   background: KEPT_ANSWER,
@@ -249,7 +248,7 @@ class KindsWalk {
     const stored = name === "id" ? `${parent}.id` : name;
     if (!Object.hasOwn(STORED, stored) || (isJsonObject(value) && name === "container")) return;
     if (value === false || (Array.isArray(value) && value.length === 0)) return;
-    // The look of an image.
+    // A generated image has a setting of this name.
     if (name === "background" && typeof value === "string") return;
     this.#refuseKind(storedState(this.#print(), STORED[stored] ?? ""));
   }
@@ -289,7 +288,7 @@ function isOff(value: JsonValue): boolean {
   return value.type === "disabled" || value.enabled === false || value.effort === "none";
 }
 
-/** The 400 for what names, or makes, something that a provider keeps. */
+/** The 400 for a member that refers to stored content, or creates some. */
 export function storedState(param: string, sentence: string): ServiceError {
   return invalidRequest("unsupported_stateful_feature", `${param} ${sentence}`, param);
 }

@@ -222,11 +222,11 @@ export class RequestReading {
    */
   unknownKind: ServiceError | null = null;
   /**
-   * The 400 for what an unknown member holds, on a route that forwards it; elsewhere it never
-   * leaves.
+   * The 400 for the content of an unknown member, on routes that forward it; other routes never
+   * send it.
    */
   unforwardable: ServiceError | null = null;
-  /** The feature of what only the surface's protocol has. */
+  /** The feature for everything that only the surface's protocol has. */
   readonly native: Feature;
   /** Treatment of unknown members in a translation; `null` before the decision. */
   readonly mode: UnknownFields | null;
@@ -267,7 +267,7 @@ export class RequestReading {
     this.paths.set(feature, path);
   }
 
-  /** Notes what only the surface's own protocol has. */
+  /** Notes something that only the surface's own protocol has. */
   useNative(path: string): void {
     this.use(this.native, path);
   }
@@ -358,8 +358,8 @@ export class RequestReading {
   }
 
   /**
-   * Replaces a member of the history, for providers of every protocol. @param value `undefined`:
-   * not at all.
+   * Replaces a member of the history, for providers of every protocol. @param value `undefined`
+   * removes it.
    */
   replace(object: JsonObject, name: string, value: JsonMember, field: DroppedField): void {
     this.dropped.add(field);
@@ -369,7 +369,7 @@ export class RequestReading {
     if (!this.#replaced.includes(field)) this.#replaced.push(field);
   }
 
-  /** The request with what `replace` changed. */
+  /** The request with the changes of `replace`. */
   applied(request: InferenceRequest): InferenceRequest {
     if (this.#changes === null) return request;
     return {
@@ -380,8 +380,8 @@ export class RequestReading {
   }
 
   /**
-   * Notes what top-level members require by having a value. A number too large for a double is
-   * refused by name.
+   * Notes the capabilities and features that top-level members with a value require. A number too
+   * large for a double is refused by name.
    */
   noteFields(body: JsonObject, registry: FieldRegistry): void {
     for (const name in body) {
@@ -477,7 +477,8 @@ export function inferenceRequest(
 }
 
 /**
- * The 400 for what the route does not relay. @param route `undefined` where the caller sees none.
+ * The 400 for content that the route does not relay. @param route `undefined` where the caller sees
+ * none.
  */
 export function refusedKind(
   request: InferenceRequest,

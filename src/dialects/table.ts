@@ -8,8 +8,8 @@ import { OPENAI_COMPLETIONS } from "./openai-completions/facts.ts";
 import { OPENAI_RESPONSES } from "./openai-responses/facts.ts";
 
 /**
- * Wire protocols that generate. Some stand for their family: what the same providers speak at the
- * same base URL.
+ * Wire protocols that generate. Some include other operations of the same providers at the same
+ * base URL.
  */
 export const GENERATE_DIALECTS = {
   "openai-chat": { ...OPENAI_CHAT, load: () => import("./openai-chat/dialect.ts") },
@@ -29,7 +29,7 @@ export const GENERATE_DIALECTS = {
 
 /** Wire protocols that answer one JSON request with one JSON document, and do not generate. */
 const UNARY_DIALECTS = {
-  /** Near to OpenAI's embeddings and Cohere's rerank, with members of its own. */
+  /** Like OpenAI's embeddings and Cohere's rerank, with members of its own. */
   voyage: {
     ...PLAIN_FACTS,
     operations: ["embed", "rerank"],

@@ -368,7 +368,7 @@ interface DescribedRoute {
   readonly contextWindow: number | null;
   readonly maxOutputTokens: number | null;
   readonly capabilities: readonly Capability[];
-  /** Whether a request of the operation gets through with these needs and features. */
+  /** Whether the route serves a request of the operation with these needs and features. */
   readonly serves: (
     operation: Operation,
     needs: readonly Capability[],
@@ -500,7 +500,7 @@ export function modelInfoSchema(facts: Readonly<Record<string, JsonObject>>): Js
   };
 }
 
-/** Messages as products speak them to us. */
+/** Messages for clients, and their relay to providers of the same protocol. */
 export const messagesSurface: Surface = {
   kind: "generate",
   dialect: "anthropic-messages",
@@ -542,7 +542,7 @@ export const countTokensSurface: Surface = {
   contract: { body: COUNT_TOKENS_SCHEMA, answer: TOKEN_COUNT, examples: COUNT_EXAMPLES },
 };
 
-/** Messages as a provider speaks them, for requests that came in another protocol. */
+/** Messages for providers, for requests in another protocol. */
 export const dialect = {
   generate: {
     format: fitting(formatMessages, ANTHROPIC_MESSAGES.requires),

@@ -57,7 +57,7 @@ export const formatMessages: Upstream["format"] = (request, target) => {
   return draft.finished(counts ? COUNT_PATH : MESSAGES_PATH, body, ["anthropic-version", version]);
 };
 
-/** The protocol demands a limit; the compiler has made sure that a model on it has a default. */
+/** The protocol requires a limit; the compiler ensures that its models have a default. */
 function formatLimit(
   { maxOutputTokens }: GenerateRequest,
   { model }: Target,
@@ -87,8 +87,8 @@ function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
 const TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only" };
 
 /**
- * The output limit. One that was not requested makes room for the budget, as far as the model goes:
- * the default is meant for the answer.
+ * The output limit beside a budget. A default is meant for the answer alone, so the budget is added
+ * to it, up to the model's maximum.
  */
 function roomFor(
   budget: number,

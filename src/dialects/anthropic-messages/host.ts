@@ -54,7 +54,7 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
   const streams = request.body.stream === true;
   const operation = counts ? "count-tokens" : streams ? "invoke-with-response-stream" : "invoke";
   return {
-    // Slashes of a model's ARN and colons of its version are data here.
+    // ARNs have slashes and versions colons; neither is part of the path here.
     path: `/model/${encodeURIComponent(upstreamModel)}/${operation}`,
     body: counts ? countedBody(body) : body,
     headers: [],
@@ -67,9 +67,8 @@ function hostOnBedrock(request: OutgoingRequest, upstreamModel: string): HostedR
 }
 
 /**
- * The cloud counts the tokens of a whole request and refuses one without an output limit, which
- * counts of the protocol do not have. A limit has no tokens of its own; it must only be above the
- * budget for thinking.
+ * Bedrock counts a whole request and refuses one without an output limit, which counts of this
+ * protocol lack. The limit adds no tokens; it must only exceed the thinking budget.
  */
 function countedBody(body: JsonObject): JsonObject {
   const budget = numberOrNull(memberIn(body.thinking, "budget_tokens")) ?? 0;
@@ -123,7 +122,7 @@ function readVertexError(status: number, bytes: Uint8Array): UpstreamFailure {
 const DIRECT_HINTS = ["service_tier", "speed", "diagnostics"];
 
 /**
- * Members that are the router's to set. Otherwise callers could turn on beta features that the
+ * Only the router sets these members. Otherwise callers could turn on beta features that the
  * provider's row does not list, on a route that forwards unknown members.
  */
 const OURS = ["anthropic_version", "anthropic_beta"];
@@ -208,9 +207,9 @@ const PLAIN_EVENT = /^\{"type":"([a-z_]+)"[^\r\n]*$/;
 const EVENT_NAME = /^[\w.-]+$/;
 
 /**
- * Takes the frames of Bedrock's InvokeModelWithResponseStream off: each holds one event of the
- * messages protocol, which goes to the inner stream as the server-sent event that it would be
- * elsewhere. Broken frames and exceptions are failures here; the inner stream judges the events.
+ * Unwraps the frames of Bedrock's InvokeModelWithResponseStream. Each holds one event of the
+ * messages protocol, which the inner stream gets as a server-sent event. Broken frames and
+ * exceptions fail here; the inner stream judges the events.
  */
 class InvokeStream implements AnswerStream {
   readonly #inner: AnswerStream;

@@ -56,9 +56,9 @@ import { formatSseEvent } from "../sse.ts";
 const VERSION_REPLACED = editSet("version_replaced");
 
 /**
- * The caller's body as the provider gets it: another model name, bare signatures, our own and the
- * identity members taken out, and the edits of policies. Everything else is sent unchanged, members
- * of nested objects included.
+ * The caller's body as the provider gets it: with its model name, bare signatures and the edits of
+ * policies, without our own and identity members. Everything else is sent unchanged, members of
+ * nested objects included.
  */
 export const editMessagesRequest: Relay["edit"] = (request, endpoint, provider, mode, edits) => {
   const { headers } = request;
@@ -126,9 +126,8 @@ function bareMessages(messages: JsonMember, stripped: string[]): JsonMember {
 }
 
 /**
- * The messages without white space at the end of the answer's given beginning, which the provider
- * refuses ("final assistant content cannot end with trailing whitespace"); `null` where there is
- * none.
+ * The messages without trailing white space in a prefill, which the provider refuses ("final
+ * assistant content cannot end with trailing whitespace"); `null` where there is none.
  */
 function withTrimmedPrefill(messages: JsonMember): JsonValue[] | null {
   const last = Array.isArray(messages) ? messages.at(-1) : undefined;

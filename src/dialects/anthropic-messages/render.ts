@@ -198,8 +198,8 @@ function stopOf(
 ): JsonObject {
   // Some protocols have the same reason for a natural end and a stop sequence.
   const stops = request.body.stop_sequences;
-  const unsaid = reason === "stop" && Array.isArray(stops) && stops.length > 0;
-  if (unsaid || (reason === "stop_sequence" && stopSequence === null))
+  const isUnnamed = reason === "stop" && Array.isArray(stops) && stops.length > 0;
+  if (isUnnamed || (reason === "stop_sequence" && stopSequence === null))
     dropped.add("stop_sequence_unnamed");
   const stopReason = STOP_REASONS[reason];
   return {

@@ -113,9 +113,9 @@ export function removedInVersion(path: string, rule: string): ServiceError {
 export type BlockContext = "user" | "assistant" | "system" | "tool_result";
 
 interface BlockFacts {
-  /** Positions where canon can take the block in; elsewhere only the protocol itself has it. */
+  /** Positions in which canon can hold the block; elsewhere only the protocol itself has it. */
   readonly contexts: readonly BlockContext[];
-  /** Members that canon can take in, or may leave out. */
+  /** Members that canon can hold, or may drop. */
   readonly members: readonly string[];
   readonly needs: Capability | null;
 }

@@ -5,7 +5,7 @@ import { parseConverseAnswer, parseConverseStream, readConverseError } from "./r
 import { formatConverse } from "./format.ts";
 
 /**
- * Bedrock's Converse as the provider speaks it. No surface speaks it, so every request to it is
+ * Bedrock's Converse, for providers. No surface has this protocol, so every request to it is
  * translated.
  */
 export const dialect = {

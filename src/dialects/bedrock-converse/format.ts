@@ -120,8 +120,8 @@ const TIERS = {
 };
 
 /**
- * The only tool of a request whose history has calls and that offers none: the protocol demands one
- * then. An answer that calls it is a failure.
+ * Placeholder for a request that offers no tools although its history has calls: the protocol
+ * requires one then. An answer that calls it fails.
  */
 const PLACEHOLDER: JsonObject = {
   toolSpec: {
@@ -131,7 +131,7 @@ const PLACEHOLDER: JsonObject = {
   },
 };
 
-/** The tools that are sent: the protocol has no choice `none`, so there are none then. */
+/** The tools to send. The protocol has no choice `none`: no tools are sent instead. */
 export function offeredTools(request: GenerateRequest): readonly Tool[] {
   return request.toolChoice?.mode === "none" ? [] : allowedTools(request);
 }
@@ -208,7 +208,7 @@ function formatReasoning(
   });
 }
 
-/** Fields of models whose providers have a flag because theirs are named otherwise. */
+/** Effort fields of models that name it differently, by the provider's flag. */
 const EFFORT_FIELDS: Readonly<Record<string, (effort: ReasoningEffort) => JsonObject>> = {
   reasoning_config_field: (effort) => ({
     reasoningConfig:

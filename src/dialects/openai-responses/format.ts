@@ -77,7 +77,7 @@ export const formatResponsesRequest: Upstream["format"] = (request, target) => {
   return draft.finished("/responses");
 };
 
-/** For requests that the decision should have kept away: nothing of them may vanish silently. */
+/** The decision sends no such request; one that gets here must not lose a setting silently. */
 function refuseUnsupported(
   { stop, seed, topK, logitBias }: GenerateRequest,
   draft: RequestDraft,

@@ -85,16 +85,16 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
 };
 
 function requestEncryptedReasoning(edit: BodyEdit): void {
-  const wishes = listOf(edit.body.include);
-  if (wishes.includes(ENCRYPTED_REASONING)) return;
-  edit.set("include", [...wishes, ENCRYPTED_REASONING], ENCRYPTED_REASONING_REQUESTED);
+  const values = listOf(edit.body.include);
+  if (values.includes(ENCRYPTED_REASONING)) return;
+  edit.set("include", [...values, ENCRYPTED_REASONING], ENCRYPTED_REASONING_REQUESTED);
 }
 
 /** Removes encrypted reasoning from `include`; other values stay. */
 function dropEncryptedReasoning({ body, stripped }: BodyEdit): void {
   const { include } = body;
   if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
-  const rest = include.filter((wish: JsonValue) => wish !== ENCRYPTED_REASONING);
+  const rest = include.filter((value: JsonValue) => value !== ENCRYPTED_REASONING);
   if (rest.length === 0) delete body.include;
   else body.include = rest;
   stripped.push("include");
@@ -306,7 +306,7 @@ const SOUND = "audio.delta";
 const MEMBERS_FILLED = editSet("answer_members_filled");
 const REQUEST_ID_ADDED = editSet("request_id_added");
 
-/** An event up to the first member of its response, behind the event's own scalars. */
+/** An event up to the first member of its response; scalars may stand before it. */
 const HEAD = /^\s*\{(?:\s*"\w+"\s*:\s*(?:"[^"\\]*"|\d+|null)\s*,)*\s*"response"\s*:\s*\{/;
 
 function requestIdMember(requestId: string): string {
