@@ -18,6 +18,7 @@ const REPORT = {
   tableRevision: "cd".repeat(32),
   complete: true,
   assertions: { passed: 5, failed: 0, waived: 1 },
+  verification: { result: "not_computed" },
 };
 
 function row(position: number, record: JsonObject): JsonObject {
@@ -30,8 +31,12 @@ function row(position: number, record: JsonObject): JsonObject {
   };
 }
 
+const TABLE = { tableRevision: "cd".repeat(32) };
+
 const PROMOTED: JsonObject = {
   kind: "promoted",
+  ...TABLE,
+  requirements: {},
   by: { ...BY, keyId: "k2", roles: [] },
   from: R1,
   to: R2,
@@ -52,17 +57,18 @@ const PROMOTED: JsonObject = {
 describe("signalbox policy history", () => {
   it("says what happened, in one line each", async () => {
     const rows = [
-      row(2, { kind: "observed", ...R1, content: "rules", slot: "enforced" }),
-      row(5, { kind: "observed", ...R2, content: "rules", slot: "candidate" }),
+      row(2, { kind: "observed", ...TABLE, ...R1, content: "rules", slot: "enforced" }),
+      row(5, { kind: "observed", ...TABLE, ...R2, content: "rules", slot: "candidate" }),
       row(6, { kind: "approved", ...R2, by: BY, report: REPORT }),
       row(7, { kind: "approval_withdrawn", ...R2, by: BY }),
       row(8, PROMOTED),
-      row(9, { kind: "rolled_back", by: BY, from: R2, to: R1, reason: "wrong_denials" }),
+      row(9, { kind: "rolled_back", ...TABLE, by: BY, from: R2, to: R1, reason: "wrong_denials" }),
       row(10, { kind: "released", ...R2, by: BY }),
       row(11, { kind: "candidate_withdrawn", ...R2, by: BY }),
       row(12, { kind: "returned", revision: 2, digest: DIGESTS.r2 }),
       row(13, {
         kind: "observed",
+        ...TABLE,
         revision: 3,
         digest: DIGESTS.end,
         module: null,
@@ -90,7 +96,7 @@ describe("signalbox policy history", () => {
       12        2026-03-01T08:12Z  files changed back   r2 (2b2b2b2b)                               a server's files               -
       13        2026-03-01T08:13Z  new content          r3 (edededed), the policy's end, candidate  a server's files               -
       14        2026-03-01T08:14Z  promoted             nothing → r2 (2b2b2b2b)                     key k2 of platform             no approvals
-      15        2026-03-01T08:15Z  something newer      -                                           a server's files               -
+      15        2026-03-01T08:15Z  something newer      -                                           -                              -
       "
     `);
   });

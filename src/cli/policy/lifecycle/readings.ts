@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../canon/json.ts";
+import { canonicalJson, type JsonObject } from "../../../canon/json.ts";
 import { readTime } from "../../../canon/rfc3339.ts";
 import { POLICY_SHADOW } from "../../../http/contract/policy-answers.ts";
 import {
@@ -6,10 +6,17 @@ import {
   objectOf,
   objectsOf,
   readAnswer,
-  stringsOf,
   textOf,
   unreadableAnswer,
 } from "../../terminal/call-server.ts";
+import { readPolicyRecord } from "../../../lifecycle/fold.ts";
+import type {
+  Actor,
+  ContentReference,
+  PolicyRecord,
+  ReportReference,
+  ShadowFigures,
+} from "../../../lifecycle/records.ts";
 import { lifecycleCommand, valueFlag } from "./command.ts";
 import {
   contentText,
@@ -187,23 +194,19 @@ with its key and the shadow figures at that time.`,
 
 const HISTORY_HEAD: readonly string[] = ["POSITION", "WHEN", "WHAT", "FROM → TO", "BY", "WITH"];
 
-/**
- * A row of the log as cells, from the members of `PolicyRecord`; members of newer servers are
- * ignored.
- */
+/** A row of the log as cells; of a record of a newer server, its time and kind. */
 function historyRow(row: JsonObject): readonly string[] {
-  const record = objectOf(row, "record") ?? {};
-  const position = row.position;
-  const kind = textOf(record, "kind");
-  const by = objectOf(record, "by");
-  return [
-    typeof position === "number" ? String(position) : "?",
-    timeOf(record),
+  const json = objectOf(row, "record") ?? {};
+  const record = readPolicyRecord(canonicalJson(json));
+  const kind = textOf(json, "kind");
+  const head = [
+    textOf(row, "position"),
+    timeOf(json),
     KINDS.get(kind) ?? kind.replaceAll("_", " "),
-    movementText(record),
-    by === null ? "a server's files" : recordedActor(by),
-    detailText(record) || "-",
   ];
+  if (record === null) return [...head, "-", "-", "-"];
+  const by = "by" in record ? recordedActor(record.by) : "a server's files";
+  return [...head, movementText(record), by, detailText(record) || "-"];
 }
 
 const KINDS: ReadonlyMap<string, string> = new Map([
@@ -217,64 +220,48 @@ function timeOf(record: JsonObject): string {
   return timeText(at === null || Number.isNaN(new Date(at).getTime()) ? null : at);
 }
 
-function movementText(record: JsonObject): string {
-  if ("to" in record)
-    return `${referenceText(objectOf(record, "from"))} → ${referenceText(objectOf(record, "to"))}`;
-  if (!("revision" in record)) return "-";
-  const slot = textOf(record, "slot");
-  const end = textOf(record, "content") === "removal" ? ", the policy's end" : "";
-  return `${referenceText(record)}${end}${slot === "" ? "" : `, ${slot}`}`;
+function movementText(record: PolicyRecord): string {
+  if ("to" in record) return `${referenceText(record.from)} → ${referenceText(record.to)}`;
+  if (record.kind !== "observed") return referenceText(record);
+  const end = record.content === "removal" ? ", the policy's end" : "";
+  return `${referenceText(record)}${end}, ${record.slot}`;
 }
 
-function referenceText(reference: JsonObject | null): string {
-  if (reference === null) return "nothing";
-  return `r${textOf(reference, "revision")} (${textOf(reference, "digest").slice(0, 8)})`;
+function referenceText(reference: Pick<ContentReference, "revision" | "digest"> | null): string {
+  return reference === null
+    ? "nothing"
+    : `r${reference.revision} (${reference.digest.slice(0, 8)})`;
 }
 
-function recordedActor(by: JsonObject): string {
-  const person = objectOf(by, "person");
-  const name = textOf(person, "name");
-  return actorText({
-    key_id: textOf(by, "keyId"),
-    workspace: textOf(by, "workspace"),
-    roles: stringsOf(by, "roles"),
-    ...(person !== null && {
-      person: {
-        issuer: textOf(person, "issuer"),
-        subject: textOf(person, "subject"),
-        ...(name !== "" && { name }),
-      },
-    }),
-  });
+function recordedActor({ keyId, ...actor }: Actor): string {
+  return actorText({ key_id: keyId, ...actor });
 }
 
-function detailText(record: JsonObject): string {
-  const approvers = objectsOf(record, "approvals")
-    .map((approval) => textOf(objectOf(approval, "by"), "keyId"))
-    .join(" and ");
-  const approvals = approvers === "" ? "no approvals" : `approved by ${approvers}`;
-  const details = [
-    reportText(objectOf(record, "report")),
-    textOf(record, "reason").replaceAll("_", " "),
-    "approvals" in record ? approvals : "",
-    shadowText(objectOf(record, "shadow")),
-  ];
-  return details.filter(Boolean).join("; ");
+function detailText(record: PolicyRecord): string {
+  switch (record.kind) {
+    case "approved":
+      return record.report === null ? "" : reportText(record.report);
+    case "rolled_back":
+      return record.reason.replaceAll("_", " ");
+    case "promoted": {
+      const approvers = record.approvals.map(({ by }) => by.keyId).join(" and ");
+      const approvals = approvers === "" ? "no approvals" : `approved by ${approvers}`;
+      return `${approvals}${record.shadow === null ? "" : `; ${shadowText(record.shadow)}`}`;
+    }
+    default:
+      return "";
+  }
 }
 
-function reportText(report: JsonObject | null): string {
-  if (report === null) return "";
-  const failed = numberOf(objectOf(report, "assertions"), "failed") ?? 0;
-  const complete = report.complete === true ? "" : ", incomplete";
-  const isVerified = objectOf(report, "verification")?.result === "verified";
-  return `${isVerified ? "verified" : "claimed"} report ${textOf(report, "sha256").slice(0, 8)}${complete}${failed === 0 ? "" : `, ${amountText(failed, "assertion")} failed`}`;
+function reportText({ sha256, complete, assertions, verification }: ReportReference): string {
+  const claim = verification.result === "verified" ? "verified" : "claimed";
+  const failed =
+    assertions.failed === 0 ? "" : `, ${amountText(assertions.failed, "assertion")} failed`;
+  return `${claim} report ${sha256.slice(0, 8)}${complete ? "" : ", incomplete"}${failed}`;
 }
 
-function shadowText(shadow: JsonObject | null): string {
-  if (shadow === null) return "";
-  const amount = (name: string): number => numberOf(shadow, name) ?? 0;
-  const judged = amountText(amount("judged"), "request");
-  const denied = `${numberText(amount("wouldDeny"))} would have been denied, ${numberText(amount("newlyDenied"))} of them let through`;
-  const indeterminate = amount("indeterminate");
-  return `of ${judged} in shadow ${denied}${indeterminate === 0 ? "" : `, ${numberText(indeterminate)} indeterminate`}`;
+function shadowText(shadow: ShadowFigures): string {
+  const { judged, wouldDeny, newlyDenied, indeterminate } = shadow;
+  const unknown = indeterminate === 0 ? "" : `, ${numberText(indeterminate)} indeterminate`;
+  return `of ${amountText(judged, "request")} in shadow ${numberText(wouldDeny)} would have been denied, ${numberText(newlyDenied)} of them let through${unknown}`;
 }
