@@ -239,7 +239,7 @@ function addGuardrails(
 /** The policy about tags of deployments. */
 function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration): void {
   const tagged = [...groups.values()].filter((rows) => rows.some(({ tags }) => tags.length > 0));
-  const isOn = router.flag("enable_tag_filtering") === true;
+  if (router.flag("enable_tag_filtering") !== true || tagged.length === 0) return;
   const labelled = new Map<string, readonly string[]>();
   const untagged = new Set<string>();
   for (const rows of tagged) {
@@ -248,20 +248,16 @@ function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration
       // Endpoints that were removed from their route: a policy about them would not compile.
       if (!imported.endpoints.includes(endpoint)) continue;
       params.note(
-        isOn ? "changed" : "left_out",
+        "changed",
         "tags",
-        isOn
-          ? "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request"
-          : "tags have no effect on routing without `enable_tag_filtering`; labels of keys separate spend",
+        "policy `tag-routing`: labels of the key or its workspace choose, not tags of the request",
       );
-      if (!isOn) continue;
       const labels = tags.filter((tag) => tag !== "default").map((tag) => asId(tag, "tag"));
       if (labels.length > 0) labelled.set(endpoint.id, labels);
       for (const label of labels) imported.labels.add(label);
       if (!hasDefault || tags.includes("default")) untagged.add(endpoint.id);
     }
   }
-  if (!isOn || tagged.length === 0) return;
   router.note(
     "changed",
     "enable_tag_filtering",

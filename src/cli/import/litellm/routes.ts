@@ -246,8 +246,6 @@ function groupOf(
   const sorted = fitting.toSorted((left, right) => left.order - right.order);
   const first = sorted.filter(({ order }) => order === sorted[0]?.order);
   const later = sorted.slice(first.length);
-  for (const { params } of first)
-    params.note("carried", "order", "`primary` or `peers` of the route");
   for (const { params } of later)
     params.note(
       "changed",

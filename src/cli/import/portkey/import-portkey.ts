@@ -333,7 +333,6 @@ function planOf(
   const plans = chooseTargets(mode, rows, strategy, fields, imported).map((row) => {
     const weight = Math.max(0, row.number("weight") ?? 1);
     if (isBalanced) row.note("carried", "weight", "`weights` of the route");
-    else row.note("left_out", "weight", "only load-balanced targets have shares");
     return { ...planOf(row, timeout, imported, depth + 1), weight };
   });
   fields.noteRest(knownKeys.target);
