@@ -97,17 +97,6 @@ const UPSTREAM_CODES: Readonly<Record<string, AnswerCode>> = {
 /** Context of a code. A code may have another meaning in each context. */
 type CodeKind = "configuration" | "policies" | "assertions" | "start" | "tests" | "answers";
 
-/** One meaning of a code. */
-interface ExplainedCode {
-  readonly kind: CodeKind;
-  /** `error` or `warning` of a finding; the statuses of an answer. */
-  readonly weight: string;
-  readonly meaning: string;
-  /** Lines that raise it, or a sentence where it takes more than lines. */
-  readonly example: readonly string[];
-  readonly fix: string;
-}
-
 interface Finding {
   readonly severity: string;
   readonly meaning: string;
@@ -145,13 +134,16 @@ const TABLES: readonly (readonly [CodeKind, Readonly<Record<string, Finding | An
 ];
 
 /** Every meaning of a code; empty for an unknown one. */
-export function explainCode(code: string): readonly ExplainedCode[] {
+export function explainCode(code: string) {
   return TABLES.flatMap(([kind, codes]) => {
     const facts = Object.hasOwn(codes, code) ? codes[code] : undefined;
     if (facts === undefined) return [];
     const { meaning, fix, example = EXAMPLES[kind]?.[code] ?? [] } = facts;
+    /** `error` or `warning` of a finding; the statuses of an answer. */
     const weight = "status" in facts ? statusesOf(facts.status) : facts.severity;
-    return [{ kind, weight, meaning, example: [example].flat(), fix }];
+    /** Lines that raise it, or a sentence where it takes more than lines. */
+    const lines = [example].flat();
+    return [{ kind, weight, meaning, example: lines, fix }];
   });
 }
 
@@ -185,7 +177,7 @@ const TITLES: Readonly<Record<CodeKind, string>> = {
 };
 
 /** Text of `check --explain` for one code. */
-export function formatCode(code: string, meanings: readonly ExplainedCode[]): string {
+export function formatCode(code: string, meanings: ReturnType<typeof explainCode>): string {
   const parts = meanings.map(({ kind, weight, meaning, example, fix }) => {
     const of = kind === "answers" ? `status ${weight}` : weight;
     const shown = example.map((line) => `    ${line}`).join("\n");

@@ -159,7 +159,7 @@ function requestBody(sample: SampleRequest, body: JsonObject | null): JsonObject
   });
 }
 
-/** An older server refuses members that it does not know, so a plain request has none of them. */
+/** Older servers reject unknown members, so members with their default are not sent. */
 function withoutDefaults(members: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(members).filter(([, value]) =>
@@ -357,5 +357,5 @@ function refusal(answer: ServerAnswer): CommandError {
   });
 }
 
-/** Members that this command writes: a server that does not know one is older. */
+/** Members that this command sends; a server that rejects one is older. */
 const MEMBERS: readonly string[] = ["time", "promoted", ...SHAPE_MEMBERS];

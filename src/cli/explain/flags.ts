@@ -177,13 +177,11 @@ function readSource(
       `--server, --${second}: the decision comes from files or from a server; give one of them`,
     );
   }
-  const environment = readEnvironment(values.environment, io);
-  if (base === undefined && head === undefined)
-    return { config, environment, cache, base: null, head: null };
+  const isHere = base === undefined && head === undefined;
   return {
-    // Both have it at the same path.
-    config: readPath(config, "--config"),
-    environment,
+    // Both trees have it at the same path.
+    config: isHere ? config : readPath(config, "--config"),
+    environment: readEnvironment(values.environment, io),
     cache,
     base: base === undefined ? null : readTree(base, "--base"),
     head: head === undefined ? null : readTree(head, "--head"),

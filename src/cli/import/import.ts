@@ -194,7 +194,7 @@ const TRAINING = `Decide first: do your contracts forbid the providers to train 
 
 `;
 
-/** What needs a decision comes first. */
+/** Entries that need a decision come first. */
 const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
   decide: "to decide by hand",
   changed: "carried over with a changed meaning",

@@ -379,7 +379,7 @@ export function rowOf<Row>(
 export const OUTCOMES = ["carried", "changed", "left_out", "decide"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Outcome and sentence of keys whose values do not matter for either: a row of a known-keys.json. */
+/** A row of known-keys.json: outcome and sentence of keys, whatever their values. */
 interface KnownKeys {
   /** An {@link Outcome}. */
   readonly outcome: string;

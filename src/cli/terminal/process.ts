@@ -214,7 +214,7 @@ export function listenToOutput(command: string | undefined): void {
         `signalbox: standard output cannot be written (${error.code ?? "unknown error"})\n`,
       );
     }
-    // oxlint-disable-next-line unicorn/no-process-exit -- no reader is left for the rest
+    // oxlint-disable-next-line unicorn/no-process-exit -- the reader is gone
     process.exit(EXIT.failed);
   });
 }

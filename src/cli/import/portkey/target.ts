@@ -101,7 +101,7 @@ export function endpointOf(
   };
   if (model === undefined || !/^[!-~]{1,256}$/.test(model))
     return refuse("no model is given, and none is known: add `override_params.model`");
-  // A deployment has a name of its own; the model determines its capabilities.
+  // The operator names deployments; capabilities follow from the model.
   const base = deployment === null ? null : (named ?? written);
   const operation = operationOf(modeOf(null, base ?? model));
   if (operation === null)

@@ -110,7 +110,7 @@ export function lifecycleCommand<const Given extends Flags>(
       const server = new PolicyServer(typeof address === "string" ? address : undefined, io);
       if (ofAll) noArguments(positionals, "one policy is shown by: signalbox policy show");
       const id = ofAll ? "" : policyId(positionals);
-      // A row with formats of its own reads them itself.
+      // Commands with other formats parse the flag themselves.
       const json = typeof format === "string" && wantsJson(format);
       await row.work({ id, values, json, server, io });
       return EXIT.ok;
@@ -141,7 +141,7 @@ function flagHelp([name, { value, help }]: readonly [string, Flag]): string {
 }
 
 /**
- * The policy that a command is about. @throws {UsageError} for what cannot be an id: it would be
+ * The policy that a command is about. @throws {UsageError} for an invalid id: it would lead to
  * another path.
  */
 function policyId(positionals: readonly string[]): string {

@@ -489,8 +489,8 @@ export async function findContent(
   const names = ({ revision, digest }: Content): boolean =>
     isRevision ? revision === `r${Number(name.slice(1))}` : digest.startsWith(name);
   const contents = new Map(contentsOf(view).map((content) => [content.digest, content]));
-  // Content of no slot is known to the log alone. A few digits must not be enough because
-  // only some contents were looked at.
+  // Earlier contents are in the log only. It is read for short digests too: they could begin several
+  // contents.
   const isSure = name.length === 64 || isRevision;
   if (!isSure || ![...contents.values()].some(names)) {
     for await (const row of server.transitions(view.id)) {

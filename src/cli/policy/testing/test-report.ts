@@ -115,8 +115,8 @@ interface TerminalOptions {
 }
 
 /**
- * A block for each policy, what failed in it, and one line for all. Gaps are not here: they are
- * printed as findings.
+ * A block for each policy with its failed tests, then one line of totals. Gaps are printed as
+ * findings.
  */
 export function formatRun(
   { policies, coverage, milliseconds }: TestRun,
