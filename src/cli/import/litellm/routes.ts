@@ -67,20 +67,15 @@ export function routeSettings({ router, litellm }: Settings, { report }: Reading
   for (const section of both.toReversed()) {
     for (const row of section.rows("fallbacks")) {
       for (const [name, item] of row.entries()) {
-        const [listed, others] = [true, false].map((isText) =>
-          section.itemsOf(item).filter(({ node }) => (node.kind === "scalar") === isText),
-        );
-        for (const one of others ?? []) {
-          report.add(
-            "decide",
-            one,
-            "a fallback with parameters of its own: write a route for it",
-            "whole",
-          );
-        }
+        const listed = section.itemsOf(item).filter((one) => {
+          if (one.node.kind === "scalar") return true;
+          const text = "a fallback with parameters of its own: write a route for it";
+          report.add("decide", one, text, "whole");
+          return false;
+        });
         fallbacks.set(
           name,
-          (listed ?? []).flatMap((one) => section.textsOf(one)),
+          listed.flatMap((one) => section.textsOf(one)),
         );
       }
     }

@@ -238,19 +238,12 @@ function recordedActor({ keyId, ...actor }: Actor): string {
 }
 
 function detailText(record: PolicyRecord): string {
-  switch (record.kind) {
-    case "approved":
-      return record.report === null ? "" : reportText(record.report);
-    case "rolled_back":
-      return record.reason.replaceAll("_", " ");
-    case "promoted": {
-      const approvers = record.approvals.map(({ by }) => by.keyId).join(" and ");
-      const approvals = approvers === "" ? "no approvals" : `approved by ${approvers}`;
-      return `${approvals}${record.shadow === null ? "" : `; ${shadowText(record.shadow)}`}`;
-    }
-    default:
-      return "";
-  }
+  if (record.kind === "approved") return record.report === null ? "" : reportText(record.report);
+  if (record.kind === "rolled_back") return record.reason.replaceAll("_", " ");
+  if (record.kind !== "promoted") return "";
+  const approvers = record.approvals.map(({ by }) => by.keyId).join(" and ");
+  const approvals = approvers === "" ? "no approvals" : `approved by ${approvers}`;
+  return `${approvals}${record.shadow === null ? "" : `; ${shadowText(record.shadow)}`}`;
 }
 
 function reportText({ sha256, complete, assertions, verification }: ReportReference): string {
