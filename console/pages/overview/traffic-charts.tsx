@@ -36,7 +36,7 @@ export function TrafficCharts({
   ) => (
     <Panel
       title={`${title} ${each}`}
-      aside={running ? <small>the last {unit} so far</small> : undefined}
+      aside={running && kind === "bars" ? <small>the last {unit} so far</small> : undefined}
     >
       <Chart
         title={title}
