@@ -83,7 +83,9 @@ const files = FOLDERS.filter((folder) => existsSync(join(ROOT, folder))).flatMap
   readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .map((name) => join(folder, name))
     .filter(
-      (path) => !path.includes("node_modules") && COMMENTS.some((kind) => kind.files.test(path)),
+      // What a command is expected to write cites what it writes beside it.
+      (path) =>
+        !/node_modules|\/expected\//.test(path) && COMMENTS.some((kind) => kind.files.test(path)),
     ),
 );
 
