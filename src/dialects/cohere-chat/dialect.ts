@@ -54,7 +54,6 @@ const cohereEmbedder: NonNullable<Dialect["embed"]> = {
     return {
       entries,
       inputTokens: countIn(memberIn(body.meta, "billed_units"), "input_tokens"),
-      model: null,
     };
   }),
   readError: readConverseError,

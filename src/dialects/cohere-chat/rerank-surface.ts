@@ -154,7 +154,7 @@ function readRerank(body: JsonObject, reading: RequestReading, extras: JsonObjec
     reading.refuseMember("conflicting_fields", "top_k", rule);
   }
   // The chunking of the protocol's first version, which no current provider has.
-  if (fields != null && !(Array.isArray(fields) && fields.length === 1 && fields[0] === "text")) {
+  if (fields != null && JSON.stringify(fields) !== '["text"]') {
     const fix = 'must be ["text"]: write all that is to be ranked into each document\'s `text`';
     reading.refuseMember("unsupported_value", "rank_fields", fix);
   }
@@ -183,9 +183,7 @@ function readRerank(body: JsonObject, reading: RequestReading, extras: JsonObjec
  * Members for images of documents, in any protocol. Beside a text they are refused too: a caller
  * who sends one wants it ranked.
  */
-const IMAGES: readonly string[] = ["image", "image_url", "image_base64"];
-
-const SENT = ["text"];
+const IMAGES = ["image", "image_url", "image_base64"];
 
 /**
  * The text of a document. One without a text is refused with its position: a document that is left
@@ -204,9 +202,9 @@ function readDocument(document: JsonValue, path: string, reading: RequestReading
     reading.refuseMember("unsupported_value", `${path}.${image}`, rule);
     return "";
   }
-  const text = memberIn(document, "text");
+  const { text } = document;
   if (typeof text === "string") {
-    if (hasUnknownMember(document, SENT)) reading.dropped.add("document_members_dropped");
+    if (hasUnknownMember(document, ["text"])) reading.dropped.add("document_members_dropped");
     return readText(text, `${path}.text`, reading);
   }
   reading.refuseMember("missing_field", `${path}.text`, "is required and must be a text");
@@ -220,8 +218,8 @@ function readText(text: string, path: string, reading: RequestReading): string {
 
 /** The member that has a document's image; a list of content parts is how some write one. */
 function imageIn(document: JsonObject): string | null {
-  const image = IMAGES.find((name) => (memberIn(document, name) ?? null) !== null);
-  return image ?? (Array.isArray(memberIn(document, "content")) ? "content" : null);
+  const image = IMAGES.find((name) => document[name] != null);
+  return image ?? (Array.isArray(document.content) ? "content" : null);
 }
 
 const rankedSchema = {
@@ -310,7 +308,7 @@ function renderRerank(
   // Voyage's client for Python reads the count without asking whether there is one.
   if (isVoyage && inputTokens === null) dropped.push("usage_unknown");
   const totalTokens = isVoyage ? (inputTokens ?? 0) : inputTokens;
-  const body: JsonObject = {
+  const body = {
     id: `rerank_${context.answerId}`,
     object: mayBeVoyage ? "list" : undefined,
     model: model ?? context.model,

@@ -13,7 +13,7 @@ import type { JsonMember, JsonObject } from "../../canon/json.ts";
 import type { EmbedPurpose, EmbedRequest } from "../../canon/unary.ts";
 import { countIn, listIn, memberIn } from "../json.ts";
 import { droppedTruncation } from "../unary/ranking.ts";
-import { type FoundVectors, textsOf, vectorReader } from "../unary/vectors.ts";
+import { textsOf, vectorReader } from "../unary/vectors.ts";
 
 const TASKS: Readonly<Record<EmbedPurpose, string>> = {
   document: "RETRIEVAL_DOCUMENT",
@@ -33,8 +33,8 @@ interface EmbedMethod {
     request: EmbedRequest,
     model: string,
   ) => JsonObject;
-  /** `null` where the answer has no vectors. */
-  readonly find: (body: JsonObject) => Omit<FoundVectors, "model"> | null;
+  /** The answer's list of embeddings; `null` where it has none. */
+  readonly find: (body: JsonObject) => readonly JsonMember[] | null;
 }
 
 /** Of the Gemini API. */
@@ -49,12 +49,7 @@ const BATCH: EmbedMethod = {
       outputDimensionality: dimensions ?? undefined,
     })),
   }),
-  find: (body) => {
-    const embeddings = listIn(body, "embeddings");
-    return embeddings === null
-      ? null
-      : { entries: valuesOf(embeddings), inputTokens: tokensOf(body) };
-  },
+  find: (body) => listIn(body, "embeddings"),
 };
 
 /** Of Vertex AI, for models up to `gemini-embedding-001` (flag `predict_embeddings`). */
@@ -69,18 +64,8 @@ const PREDICT: EmbedMethod = {
       outputDimensionality: dimensions ?? undefined,
     },
   }),
-  find: (body) => {
-    const predictions = listIn(body, "predictions");
-    if (predictions === null) return null;
-    const embeddings = predictions.map((item) => memberIn(item, "embeddings"));
-    const counts = embeddings.map((item) => countIn(memberIn(item, "statistics"), "token_count"));
-    const known = counts.filter((count) => count !== null);
-    return {
-      entries: valuesOf(embeddings),
-      // A sum without one of the inputs would be wrong.
-      inputTokens: known.length < counts.length ? null : known.reduce((sum, one) => sum + one, 0),
-    };
-  },
+  find: (body) =>
+    listIn(body, "predictions")?.map((prediction) => memberIn(prediction, "embeddings")) ?? null,
 };
 
 /** Of Vertex AI, for newer models: one text a call (flag `embed_content`). */
@@ -95,18 +80,15 @@ const EMBED_CONTENT: EmbedMethod = {
       outputDimensionality: dimensions ?? undefined,
     },
   }),
-  find: (body) =>
-    body.embedding === undefined
-      ? null
-      : { entries: valuesOf([body.embedding]), inputTokens: tokensOf(body) },
+  find: ({ embedding }) => (embedding === undefined ? null : [embedding]),
 };
 
-function valuesOf(embeddings: readonly JsonMember[]): FoundVectors["entries"] {
-  return embeddings.map((item) => memberIn(item, "values"));
-}
-
-function tokensOf({ usageMetadata }: JsonObject): number | null {
-  return countIn(usageMetadata, "promptTokenCount");
+/** Tokens of the whole answer, or the sum of its embeddings', which must not lack any. */
+function tokensOf({ usageMetadata }: JsonObject, embeddings: readonly JsonMember[]): number | null {
+  const counts = embeddings.map((item) => countIn(memberIn(item, "statistics"), "token_count"));
+  const known = counts.filter((count) => count !== null);
+  const sum = known.length < counts.length ? null : known.reduce((total, one) => total + one, 0);
+  return countIn(usageMetadata, "promptTokenCount") ?? sum;
 }
 
 function methodOf({ provider: { flags } }: Target): EmbedMethod {
@@ -132,8 +114,11 @@ const geminiEmbedder: NonNullable<Dialect["embed"]> = {
     };
   },
   parseAnswer: vectorReader((body, target) => {
-    const found = methodOf(target).find(body);
-    if (found !== null) return { ...found, model: null };
+    const embeddings = methodOf(target).find(body);
+    if (embeddings !== null) {
+      const entries = embeddings.map((embedding) => memberIn(embedding, "values"));
+      return { entries, inputTokens: tokensOf(body, embeddings) };
+    }
     const error = errorOf(body);
     return error === null ? "missing_results" : readErrorFrame(error);
   }),

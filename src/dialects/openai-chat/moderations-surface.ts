@@ -74,14 +74,10 @@ function noteImage(item: JsonValue, path: string, reading: RequestReading): void
   reading.need("image_input", path);
   const member = `${path}.image_url.url`;
   const url = textOf(image.url);
-  if (isDataUrl(url)) return;
+  if (/^data:/i.test(url)) return;
   if (isWebUrl(url)) return reading.use("image_url", member);
   const rule = "must be a data URL or begin with http:// or https://";
   reading.refuseMember("invalid_value", member, rule);
-}
-
-function isDataUrl(url: string): boolean {
-  return /^data:/i.test(url);
 }
 
 function readInput(input: JsonMember, reading: RequestReading): ModerationInput {
@@ -108,16 +104,10 @@ function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
   return typeof url === "string" ? { type: "image", url, forwarded } : null;
 }
 
-/** Members of a part that canon can hold, by its type. */
-const MEMBERS = { text: ["type", "text"], image_url: ["type", "image_url"] } as const;
-
 /** Path of the first unknown member of a part; `null` where there is none. */
 function unknownPartMember(input: JsonMember): string | null {
-  for (const [index, item] of listOf(input).entries()) {
-    const found = isJsonObject(item) ? unknownMemberOfPart(item, `input[${index}]`) : null;
-    if (found !== null) return found;
-  }
-  return null;
+  const unknown = listOf(input).map((item, index) => unknownMemberOfPart(item, `input[${index}]`));
+  return unknown.find((path) => path !== null) ?? null;
 }
 
 /**
@@ -125,18 +115,19 @@ function unknownPartMember(input: JsonMember): string | null {
  *
  * @param path of the part in the body.
  */
-function unknownMemberOfPart(part: JsonObject, path: string): string | null {
-  const { type, image_url: image } = part;
+function unknownMemberOfPart(part: JsonValue, path: string): string | null {
+  const known = memberIn(part, "type") === "text" ? ["type", "text"] : ["type", "image_url"];
   return (
-    unknownMember(part, MEMBERS[type === "text" ? type : "image_url"], path) ??
-    (isJsonObject(image) ? unknownMember(image, ["url"], `${path}.image_url`) : null)
+    unknownMember(part, known, path) ??
+    unknownMember(memberIn(part, "image_url"), ["url"], `${path}.image_url`)
   );
 }
 
 /** Null counts as absent. */
-function unknownMember(object: JsonObject, known: readonly string[], path: string): string | null {
-  const name = Object.keys(object).find((one) => !known.includes(one) && object[one] != null);
-  return name === undefined ? null : `${path}.${shownName(name)}`;
+function unknownMember(value: JsonMember, known: readonly string[], path: string): string | null {
+  const members = isJsonObject(value) ? Object.entries(value) : [];
+  const unknown = members.find(([name, member]) => !known.includes(name) && member != null);
+  return unknown === undefined ? null : `${path}.${shownName(unknown[0])}`;
 }
 
 /** The 400 for such a member on a route that refuses unknown members. */

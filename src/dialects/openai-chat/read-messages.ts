@@ -22,6 +22,7 @@ import {
   isDeeperThan,
   listOf,
   memberIn,
+  ownValue,
   parseExactJsonText,
   textOf,
   textOrNull,
@@ -64,6 +65,7 @@ export function readMessages({ messages }: JsonObject, reading: RequestReading):
     const isSystem = role === "system" || role === "developer";
     if (isSystem && begun) reading.use("mid_conversation_system", path);
     begun ||= !isSystem;
+    noteMembers(message, path, reading);
     if (role === "tool") {
       if (results === null) turns.push({ role, results: (results = []) });
       results.push(readToolResult(message, path, reading));
@@ -93,12 +95,10 @@ function isPlainPrompt(message: JsonMember): boolean {
 
 const isNever = (_part: ContentPart): _part is never => false;
 
-/**
- * Members of the objects inside a request that canon can hold. Any other member is another
- * vendor's.
- */
+/** Members of messages that canon can hold, by role. Any other member is another vendor's. */
 const MESSAGE_MEMBERS = {
   system: ["role", "content", "name"],
+  developer: ["role", "content", "name"],
   user: ["role", "content", "name"],
   assistant: [
     "role",
@@ -121,7 +121,6 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
   switch (role) {
     case "system":
     case "developer":
-      noteMembers(message, MESSAGE_MEMBERS.system, path, reading);
       if (typeof name === "string") reading.dropped.add("participant_name_dropped");
       return {
         role: "system",
@@ -129,18 +128,15 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
         content: readContent(message, isTextPart, path, reading),
       };
     case "user":
-      noteMembers(message, MESSAGE_MEMBERS.user, path, reading);
       return {
         role,
         name: textOrNull(name),
         content: readContent(message, isInputPart, path, reading),
       };
     case "assistant":
-      noteMembers(message, MESSAGE_MEMBERS.assistant, path, reading);
       return { role, name: textOrNull(name), content: readAssistant(message, path, reading) };
     default:
       reading.useNative(path);
-      noteMembers(message, null, path, reading);
       readContent(message, isNever, path, reading);
       return null;
   }
@@ -148,7 +144,6 @@ function readTurn(message: JsonObject, path: string, reading: RequestReading): T
 
 function readToolResult(message: JsonObject, path: string, reading: RequestReading): ToolResult {
   const { name, tool_call_id: callId } = message;
-  noteMembers(message, MESSAGE_MEMBERS.tool, path, reading);
   reading.need("tools", path);
   if (typeof callId === "string") reading.answered(callId, `${path}.tool_call_id`);
   else reading.useNative(`${path}.tool_call_id`);
@@ -163,14 +158,10 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
  * Unknown members, and what those for calls, sound and signatures require, which a message of any
  * role may have.
  */
-function noteMembers(
-  message: JsonObject,
-  known: readonly string[] | null,
-  path: string,
-  reading: RequestReading,
-): void {
-  const { role, tool_calls: calls, function_call: called, audio } = message;
-  if (known !== null) reading.useUnknown(message, known, path, role ?? null);
+function noteMembers(message: JsonObject, path: string, reading: RequestReading): void {
+  const { role = null, tool_calls: calls, function_call: called, audio } = message;
+  const known: readonly string[] | undefined = ownValue(MESSAGE_MEMBERS, textOf(role));
+  if (known !== undefined) reading.useUnknown(message, known, path, role);
   if (role === "function" || isJsonObject(called)) reading.need("tools", path);
   if (isJsonObject(audio)) reading.need("audio_output", `${path}.audio`);
   if (Array.isArray(calls) && calls.length === 0) {

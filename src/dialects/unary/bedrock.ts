@@ -40,7 +40,6 @@ export const titanEmbed: Dialect = {
         : {
             entries: [body.embedding],
             inputTokens: countIn(body, "inputTextTokenCount"),
-            model: null,
           },
     ),
     readError: readConverseError,
@@ -85,7 +84,6 @@ export const novaEmbed: Dialect = {
       return {
         entries: embeddings.map((item) => memberIn(item, "embedding")),
         inputTokens: null,
-        model: null,
       };
     }),
     readError: readConverseError,

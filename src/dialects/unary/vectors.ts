@@ -19,11 +19,10 @@ import { cutVectors, type CutAnswer } from "./cut-vectors.ts";
 type ObjectAnswer = CutAnswer & { readonly body: JsonObject };
 
 /** Result as the answer has it, before it is checked against the request. */
-export interface FoundVectors {
+interface FoundVectors {
   /** Where the vectors should be, in the order of the inputs. */
   readonly entries: readonly JsonMember[];
   readonly inputTokens: number | null;
-  readonly model: string | null;
 }
 
 /** `null` where the bytes are no JSON object. */
@@ -33,7 +32,8 @@ export function readObject(bytes: AnswerBytes): ObjectAnswer | null {
 }
 
 /**
- * Reads answers whose vectors are arrays of numbers in the order of the inputs.
+ * Reads answers whose vectors are arrays of numbers in the order of the inputs. They do not name
+ * the model.
  *
  * @param find finds them in the protocol's members; a failure where the object is an error.
  */
@@ -46,10 +46,10 @@ export function vectorReader(
     const found = find(answer.body, target);
     if (typeof found === "string") return faultyAnswer(found);
     if ("kind" in found) return found;
-    const { entries, ...facts } = found;
+    const { entries, inputTokens } = found;
     const vectors = checkedVectors(entries, answer.vectorAt, request, target);
     if (typeof vectors === "string") return faultyAnswer(vectors);
-    return { operation: "embed", vectors, ...facts, isVerbatim: false };
+    return { operation: "embed", vectors, inputTokens, model: null, isVerbatim: false };
   };
 }
 
