@@ -143,8 +143,10 @@ function withChanges(object: JsonObject, changes: MemberChanges): JsonObject {
         ? withChanges(value, changes)
         : mapObjects(value, (item) => withChanges(item, changes)),
     );
-  for (const [name, value] of changes.get(object) ?? [])
-    changed = withMember(changed, name, () => value);
+  for (const [name, value] of changes.get(object) ?? []) {
+    const { [name]: _removed, ...rest } = changed;
+    changed = value === undefined ? rest : withMember(changed, name, () => value);
+  }
   return changed;
 }
 
