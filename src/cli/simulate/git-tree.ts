@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { decodeText, type FileTree, LARGEST_FILE } from "../../compile/file-tree.ts";
+import { remembered } from "../../simulate/remembered.ts";
 import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { printable } from "../terminal/printing.ts";
 import { execFile } from "node:child_process";
@@ -28,13 +29,8 @@ const LINK = "120000";
 export function gitTree(git: Git, commit: string, flag: string): FileTree {
   const readBlob = blobReader(git, flag);
   const folders = new Map<string, Promise<ReadonlyMap<string, Entry>>>();
-  const entriesOf = (object: string): Promise<ReadonlyMap<string, Entry>> => {
-    const known = folders.get(object);
-    if (known !== undefined) return known;
-    const reading = readEntries(git, object, flag);
-    folders.set(object, reading);
-    return reading;
-  };
+  const entriesOf = (object: string) =>
+    remembered(folders, object, () => readEntries(git, object, flag));
   const find = async (path: string): Promise<Entry | null> => {
     let entry: Entry = { mode: "040000", type: "tree", object: commit };
     const steps = posix

@@ -76,6 +76,11 @@ export function amountText(
   return `${numberText(amount)} ${amount === 1 ? singular : plural}`;
 }
 
+/** Empty for none. */
+export function countText(amount: number, singular: string, plural?: string): string {
+  return amount === 0 ? "" : amountText(amount, singular, plural);
+}
+
 export function classesText(amount: number): string {
   return amountText(amount, "class", "classes");
 }

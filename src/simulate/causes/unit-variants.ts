@@ -84,15 +84,9 @@ export async function variantsOf(
     isRename: (index) => units[index]?.rename != null,
     done: (index) => {
       const unit = units[index];
-      const known = done.get(index);
-      if (known !== undefined || unit === undefined) return known ?? Promise.resolve(null);
-      const made = variant(
-        maker,
-        withRows(unit, units, (other) => needs(unit, other)),
-        doing,
-      );
-      done.set(index, made);
-      return made;
+      if (unit === undefined) return Promise.resolve(null);
+      const isNeeded = (other: ChangedUnit): boolean => needs(unit, other);
+      return remembered(done, index, () => variant(maker, withRows(unit, units, isNeeded), doing));
     },
   };
 }

@@ -64,14 +64,16 @@ export function promotedGroups({
 
 type Members = NonNullable<ChangeGroup["members"]>;
 
+/** The workspaces of a group, each with the routes that it requests. */
+export function membersOf({ members, workspaces, routes }: ChangeGroup): Members {
+  return members ?? workspaces.map((workspace) => ({ workspace, routes }));
+}
+
 function addedMembers(group: ChangeGroup, known: ChangeGroup): Members {
-  const [all, old] = [group, known].map(
-    ({ members, workspaces, routes }) =>
-      members ?? workspaces.map((workspace) => ({ workspace, routes })),
-  );
+  const [all, old] = [membersOf(group), membersOf(known)];
   if (JSON.stringify(all) === JSON.stringify(old)) return [];
-  const before = new Map(old?.map(({ workspace, routes }) => [workspace, new Set(routes)]));
-  return (all ?? []).flatMap(({ workspace, routes }) => {
+  const before = new Map(old.map(({ workspace, routes }) => [workspace, new Set(routes)]));
+  return all.flatMap(({ workspace, routes }) => {
     const added = routes.filter((route) => before.get(workspace)?.has(route) !== true);
     return added.length === 0 ? [] : [{ workspace, routes: added }];
   });

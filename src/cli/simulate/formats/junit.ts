@@ -8,7 +8,7 @@ import {
   type FormatContext,
   type ReportModel,
 } from "./model.ts";
-import { screenOf, type Screen, type ScreenRow } from "./screen/screen.ts";
+import { rowText, screenOf, type Screen } from "./screen/screen.ts";
 import {
   assertionLinesOf,
   coverageMessage,
@@ -90,10 +90,6 @@ function gateCase({ name, passed }: Gate, screen: Screen): readonly JunitCase[] 
   if (passed) return [one];
   const lines = screen.rows.filter(({ gates }) => gates.includes(name)).map(rowText);
   return [{ ...one, outcome: "failure", message: `the gate ${name} fails`, lines }];
-}
-
-function rowText({ tag, who, text }: ScreenRow): string {
-  return `${tag} ${who} ${text}`;
 }
 
 function completeCase({ complete, cut, spaceText }: ReportModel, screen: Screen): JunitCase {

@@ -5,7 +5,7 @@ import { groupsOfCause } from "../../../simulate/report/cause-parts.ts";
 import { effectsOf } from "./screen/effects.ts";
 import { headlineOf } from "./screen/headline.ts";
 import { FRESH, policyLine } from "./wording/comparison.ts";
-import { screenOf, type ScreenRow } from "./screen/screen.ts";
+import { rowText, screenOf, type ScreenRow } from "./screen/screen.ts";
 import type { AnnotationLevel } from "../../terminal/report.ts";
 import { waiverText, type AssertionModel, type ReportModel } from "./model.ts";
 import { joinTexts, printable, printableLines } from "../../terminal/printing.ts";
@@ -162,7 +162,7 @@ function causeNotice(cause: CauseReport, model: ReportModel, rows: readonly Scre
     message: [
       // With what it does to callers who choose by price.
       rows.find(({ tag }) => tag === "CHANGE")?.text ?? headlineOf(cause, model),
-      ...facts.map(({ tag, who, text }) => `${tag} ${who === "" ? "" : `${who}: `}${text}`),
+      ...facts.map(rowText),
       ...(first === undefined ? [] : [`Try: ${explainCommand(first.group.explain)}`]),
     ].join("\n"),
     fingerprints: { "signalboxCause/v1": cause.id },

@@ -2,7 +2,7 @@ import { amountText, printable, printableLines } from "../../terminal/printing.t
 import { type AnnotationLevel, formatAnnotation } from "../../terminal/report.ts";
 import type { FormatContext, ReportModel } from "./model.ts";
 import { identityOf, type Notice, noticesOf } from "./notices.ts";
-import { screenOf } from "./screen/screen.ts";
+import { rowText, screenOf } from "./screen/screen.ts";
 
 /** The most annotations that one request of the API may bring. */
 const MOST_ANNOTATIONS = 100;
@@ -28,10 +28,7 @@ export function formatBitbucket(model: ReportModel, context: FormatContext): str
   const amount = (tag: string): number => rows.filter((row) => row.tag === tag).length;
   const report = {
     title: "Signalbox simulation",
-    details: cut(
-      [headline, ...facts, ...rows.map(({ tag, who, text }) => `${tag} ${who} ${text}`)].join("\n"),
-      LONGEST_DETAILS,
-    ),
+    details: cut([headline, ...facts, ...rows.map(rowText)].join("\n"), LONGEST_DETAILS),
     report_type: "BUG",
     reporter: "signalbox",
     result: verdict === "FAIL" || verdict === "INCOMPLETE" ? "FAILED" : "PASSED",

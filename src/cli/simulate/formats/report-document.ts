@@ -13,6 +13,7 @@ import {
   amountText,
   capitalised,
   classesText,
+  countText,
   joinTexts,
   numberText,
 } from "../../terminal/printing.ts";
@@ -49,9 +50,8 @@ export function documentOf(report: ReportModel, context: FormatContext) {
   const effects = screen.counts
     .split(", ")
     .filter((count) => / (?!same|note|spend|cost)/.test(count));
-  const paths = declared.new_data_paths.length;
   const folded = joinTexts([
-    paths === 0 ? "" : amountText(paths, "new data path"),
+    countText(declared.new_data_paths.length, "new data path"),
     amountText(
       declared.groups.length + difference.groups.length,
       "group of changes",
@@ -291,16 +291,12 @@ function sidesSection({ base, head }: ReportModel): Section {
 
 function footerOf(report: ReportModel, { reportDigest }: FormatContext): readonly Text[] {
   const { base, head, declared, assertions, complete, difference, unchanged } = report;
-  const only = difference.groups.length;
-  const [paths, findings] = [declared.new_data_paths.length, report.newFindings.length];
   const parts = [
     unchanged === null ? changesText(declared) : unchanged.title,
-    paths === 0 ? "" : amountText(paths, "new data path"),
-    only === 0 ? "" : `${amountText(only, "group")} only as if promoted`,
-    findings === 0 || !complete ? "" : amountText(findings, "new finding"),
-    assertions === null || assertions.failed === 0
-      ? ""
-      : `${amountText(assertions.failed, "assertion")} failed`,
+    countText(declared.new_data_paths.length, "new data path"),
+    countText(difference.groups.length, "group only as if promoted", "groups only as if promoted"),
+    complete ? countText(report.newFindings.length, "new finding") : "",
+    countText(assertions?.failed ?? 0, "assertion failed", "assertions failed"),
     complete ? "" : "incomplete",
   ];
   return [

@@ -7,7 +7,7 @@ import { firstScreen } from "../../../../src/cli/simulate/formats/terminal.ts";
 import { screenOf } from "../../../../src/cli/simulate/formats/screen/screen.ts";
 import { renderLines } from "../../../../src/cli/terminal/printing.ts";
 import type { CompiledPolicies } from "../../../../src/policy/compile-policies.ts";
-import { groupsOfCause } from "../../../../src/simulate/report/cause-parts.ts";
+import { groupsOfCause, membersOf } from "../../../../src/simulate/report/cause-parts.ts";
 import { policyPool, sideOfFacts, twoSides } from "../../../simulate/random-sides.ts";
 import { simulate } from "../../../simulate/small-sides.ts";
 import { fewOrMany } from "../../../support/long.ts";
@@ -30,12 +30,7 @@ it("every newly denied group has a BREAKS line, on the terminal and in a comment
         for (const { group, promoted } of groupsOfCause(cause, report)) {
           if (!group.kinds.includes("newly_denied") || isCounted(group, cause)) continue;
           met += 1;
-          const members =
-            group.members ??
-            [group].flatMap(({ workspaces, routes }) =>
-              workspaces.map((workspace) => ({ workspace, routes })),
-            );
-          for (const { workspace, routes } of members)
+          for (const { workspace, routes } of membersOf(group))
             for (const route of routes)
               expect(
                 breaks.filter(

@@ -15,7 +15,7 @@ import {
   NOTHING_USED,
   type SeenWeight,
 } from "../../../../simulate/evidence/seen-usage.ts";
-import { groupsOfCause, withExample } from "../../../../simulate/report/cause-parts.ts";
+import { groupsOfCause, membersOf, withExample } from "../../../../simulate/report/cause-parts.ts";
 import { remembered } from "../../../../simulate/remembered.ts";
 import type { ReportModel } from "../model.ts";
 import type { Verdict } from "../../exit-code.ts";
@@ -217,9 +217,8 @@ function cellsOf(
   );
   for (const { part: group, promoted } of byConditions) {
     const tag = tagOf(group, cause);
-    for (const workspace of group.workspaces) {
-      const member = group.members?.find((each) => each.workspace === workspace);
-      for (const route of member?.routes ?? group.routes) {
+    for (const { workspace, routes } of membersOf(group)) {
+      for (const route of routes) {
         const key = [tag, promoted, workspace, route].join("\n");
         const same = remembered(cells, key, () => []);
         const found = same.find((cell) => covers(cell, group, report));

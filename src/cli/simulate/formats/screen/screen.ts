@@ -7,6 +7,7 @@ import {
 import { explainCommand } from "../../../../simulate/explain/explain-arguments.ts";
 import {
   amountText,
+  countText,
   joinTexts,
   listText,
   percentageText,
@@ -52,6 +53,11 @@ export interface ScreenRow {
   /** Rank among rows, the most important first. */
   readonly rank: number;
   readonly seen: SeenWeight | null;
+}
+
+/** "BREAKS clinic: chat-eu refused": a row for formats without columns. */
+export function rowText({ tag, who, text }: ScreenRow): string {
+  return `${tag} ${who === "" ? "" : `${who}: `}${text}`;
 }
 
 /** Headlines of more causes are cut too, and each row has its line. */
@@ -347,12 +353,11 @@ function withoutRepetition(facts: readonly ScreenRow[]): readonly ScreenRow[] {
 }
 
 function countsText(rows: readonly ScreenRow[]): string {
-  return Object.entries(ROW_KINDS)
-    .flatMap(([kind, { many }]) => {
-      const amount = rows.filter(({ tag }) => tag === kind).length;
-      return amount === 0 ? [] : [amountText(amount, kind.toLowerCase(), many)];
-    })
-    .join(", ");
+  const counts = Object.entries(ROW_KINDS).map(([kind, { many }]) => {
+    const amount = rows.filter(({ tag }) => tag === kind).length;
+    return countText(amount, kind.toLowerCase(), many);
+  });
+  return joinTexts(counts);
 }
 
 function effectFact(effect: Effect, cause: CauseReport, report: ReportModel): ScreenRow {
@@ -384,9 +389,13 @@ function moreText(report: ReportModel, variants: number): string {
   ).length;
   const findings = report.complete ? report.newFindings.length : 0;
   return joinTexts([
-    variants === 0 ? "" : `${amountText(variants, "variant")} of requests with conditions`,
-    counted === 0 ? "" : amountText(counted, "other reason or name", "other reasons or names"),
-    findings === 0 ? "" : `${amountText(findings, "rule")} that no request uses`,
+    countText(
+      variants,
+      "variant of requests with conditions",
+      "variants of requests with conditions",
+    ),
+    countText(counted, "other reason or name", "other reasons or names"),
+    countText(findings, "rule that no request uses", "rules that no request uses"),
     report.assertions === null || report.assertions.coverage.length === 0 ? "" : "coverage",
   ]);
 }

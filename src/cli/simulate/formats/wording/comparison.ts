@@ -16,6 +16,7 @@ import {
   amountText,
   capitalised,
   classesText,
+  countText,
   joinTexts,
   numberText,
   requestShapesText,
@@ -240,13 +241,10 @@ function differencesText({
   changed_settings: settings,
   future_rows: latent,
 }: SimulationReport): string {
-  const policies = policyDifferences(base, head).length;
   const texts = [
-    policies === 0 ? "" : amountText(policies, "policy differs", "policies differ"),
-    settings.length === 0 ? "" : amountText(settings.length, "changed setting"),
-    latent === undefined || latent.changes.length === 0
-      ? ""
-      : amountText(latent.changes.length, "latent change"),
+    countText(policyDifferences(base, head).length, "policy differs", "policies differ"),
+    countText(settings.length, "changed setting"),
+    countText(latent?.changes.length ?? 0, "latent change"),
   ];
   return joinTexts(texts, "; ");
 }
