@@ -7,10 +7,10 @@ import { requestedRoute } from "../../src/decide/decide.ts";
 import { initialMode, policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
-import { emptyUsage } from "../../src/simulate/compare/usage-tally.ts";
+import { emptyUsage } from "../../src/simulate/compare/simulation-tally.ts";
 import { Budget } from "../../src/simulate/diagram/budget.ts";
 import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
-import { assertionDistinctions } from "../../src/simulate/jobs/job-input.ts";
+import { assertionDistinctions } from "../../src/simulate/jobs/job-runner.ts";
 import {
   changeKinds,
   destinationsOf,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { Assertion, Demand } from "../../src/simulate/assertions/assertion.ts";
-import type { RequestSelector } from "../../src/simulate/assertions/schema-selectors.ts";
+import type { RequestSelector } from "../../src/simulate/assertions/schema.ts";
 
 const some = <Value>(values: readonly Value[]): fc.Arbitrary<readonly Value[]> =>
   fc.subarray([...values], { minLength: 1 });

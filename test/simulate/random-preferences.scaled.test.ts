@@ -4,7 +4,7 @@ import type { PolicySet } from "../../src/canon/policy.ts";
 import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/request.ts";
 import type { RoutingTable } from "../../src/canon/table.ts";
 import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
-import { emptyUsage } from "../../src/simulate/compare/usage-tally.ts";
+import { emptyUsage } from "../../src/simulate/compare/simulation-tally.ts";
 import { Budget } from "../../src/simulate/diagram/budget.ts";
 import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { changeKinds, destinationsOf } from "../../src/simulate/compare/change-kinds.ts";

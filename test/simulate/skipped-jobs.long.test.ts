@@ -5,7 +5,7 @@ import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import type { ComparisonTally } from "../../src/simulate/compare/comparison-tally.ts";
 import type { SimulationTally } from "../../src/simulate/compare/simulation-tally.ts";
 import { decideJobs } from "../../src/simulate/jobs/decide-jobs.ts";
-import type { JobInput } from "../../src/simulate/jobs/job-input.ts";
+import type { JobInput } from "../../src/simulate/jobs/job-runner.ts";
 import { JobRunner } from "../../src/simulate/jobs/job-runner.ts";
 import { coverageFacts, unusedRuleFindings } from "../../src/simulate/report/unused-findings.ts";
 import { locationsOf } from "../../src/simulate/explain/positions.ts";

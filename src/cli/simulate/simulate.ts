@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import type { Source } from "../../canon/diagnostic.ts";
 import { allSources } from "../../compile/load.ts";
-import { EvidenceFileError } from "../../simulate/evidence/read-evidence.ts";
+import { EvidenceFileError } from "../../simulate/evidence/evidence-tally.ts";
 import { compiledSides } from "../../simulate/side-contents.ts";
 import { runSimulation } from "../../simulate/run-simulation.ts";
 import type { RunSimulation, Side, SimulationRequest } from "../../simulate/request.ts";

@@ -4,12 +4,7 @@ import type { Path } from "../../compile/authored/tree.ts";
 import type { ReportOf } from "../../compile/findings/findings.ts";
 import { quote, suggest } from "../../compile/authored/literal-secrets.ts";
 import type { OfSides } from "../sample-request.ts";
-import type {
-  CaseRequest,
-  DenialSelector,
-  EndpointSelector,
-  RequestSelector,
-} from "./schema-selectors.ts";
+import type { CaseRequest, DenialSelector, EndpointSelector, RequestSelector } from "./schema.ts";
 import type { CaseExpectation } from "./schema.ts";
 import type { AssertionCode } from "./codes.ts";
 import { NO_FAMILY } from "../../canon/generate/signature.ts";

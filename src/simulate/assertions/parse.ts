@@ -23,7 +23,7 @@ import {
 } from "./assertion.ts";
 import { KnownNames, NameCheck } from "./check-names.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
-import type { CaseRequest } from "./schema-selectors.ts";
+import type { CaseRequest } from "./schema.ts";
 import {
   ASSERTIONS_SCHEMA,
   type AuthoredAssertion,

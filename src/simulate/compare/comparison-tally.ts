@@ -1,7 +1,6 @@
 import { remembered } from "../remembered.ts";
 import type { ChangeKind } from "../change-kind.ts";
 import type { Destinations } from "./change-kinds.ts";
-import type { NamedMembers } from "./member-names.ts";
 import {
   choosesOne,
   type Member,
@@ -11,7 +10,10 @@ import {
   type SampleRequest,
 } from "../sample-request.ts";
 import type { ClassDetails, PlainRequests } from "../space/job-space.ts";
-import { addedPlain, plainConditions, type PlainConditions } from "./plain-requests.ts";
+import { KEY_LABELS } from "../space/levels.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import { routeOf } from "../table-rows.ts";
 
 /**
  * The position of a class in the enumeration: the first one becomes the example, on whichever
@@ -393,4 +395,146 @@ function countChange(
 /** The reached destinations, independent of their ids. */
 function reached({ plan }: Outcome, destinations: Destinations): ReadonlySet<string> {
   return new Set(plan.map(({ endpoint }) => destinations.get(endpoint)?.identity ?? endpoint));
+}
+
+/** Which plain requests of a workspace and route are in a group. */
+interface PlainConditions {
+  /** Whether one of the conditions suffices; otherwise all of them have to be met. */
+  readonly any: boolean;
+  /** `null` where no such list describes them. */
+  readonly conditions:
+    | readonly { readonly dimension: string; readonly values: readonly string[] }[]
+    | null;
+}
+
+/** The dimension of labels that a key does not have. */
+const OTHER_LABELS = "without_key_labels";
+
+function addedPlain(one: PlainRequests, other: PlainRequests | undefined): PlainRequests {
+  if (other === undefined) return one;
+  const counts = one.counts.map((own, level) =>
+    own.map((count, value) => count + (other.counts[level]?.[value] ?? 0n)),
+  );
+  return { ...one, counts };
+}
+
+/**
+ * "environment test and workload batch", "environment test or workload batch": values of each level,
+ * by how many requests have them.
+ */
+function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
+  const product = (sizes: readonly number[]): bigint =>
+    sizes.reduce((all, size) => all * BigInt(size), 1n);
+  const all = product(counts.map(({ length }) => length));
+  const size = (counts[0] ?? []).reduce((sum, count) => sum + count, 0n);
+  const amounts = (of: readonly (readonly boolean[])[], chosen: boolean): bigint =>
+    product(of.map((own) => own.filter((one) => one === chosen).length));
+  const taken = counts.map((own) => own.map((count) => count > 0n));
+  if (size === amounts(taken, true)) return { any: false, conditions: conditionsOf(levels, taken) };
+  const whole = counts.map((own) => own.map((count) => count === all / BigInt(own.length)));
+  const left = amounts(whole, false);
+  return { any: true, conditions: all - size === left ? conditionsOf(levels, whole) : null };
+}
+
+/** Without levels of which every value is chosen, or none. */
+function conditionsOf(
+  levels: PlainRequests["levels"],
+  chosen: readonly (readonly boolean[])[],
+): NonNullable<PlainConditions["conditions"]> {
+  const byDimension = Map.groupBy(
+    levels.flatMap(({ name, values }, level) => {
+      const own = values.filter((_, value) => chosen[level]?.[value] === true);
+      if (own.length === 0 || own.length === values.length) return [];
+      // A label is absent or present.
+      return name === KEY_LABELS && own[0] === ""
+        ? [{ name: OTHER_LABELS, own: values.slice(1) }]
+        : [{ name, own }];
+    }),
+    ({ name }) => name,
+  );
+  return [...byDimension].map(([dimension, same]) => ({
+    dimension,
+    values: same.flatMap(({ own }) => own).toSorted(),
+  }));
+}
+
+/** Members of a class whose routes name the same endpoints. */
+interface NamedMembers {
+  readonly members: readonly [Member, ...Member[]];
+  /**
+   * A pair of outcomes of the class's first member with the names that these members have for its
+   * endpoints.
+   */
+  readonly named: (pair: OutcomePair) => OutcomePair;
+}
+
+/**
+ * The members of a class, together where a report can show the same endpoints for them. The routes
+ * of a class have alike endpoints at the same positions, under any name.
+ */
+export function namedMembers(
+  members: readonly Member[],
+  tables: OfSides<RoutingTable>,
+): readonly NamedMembers[] {
+  const [first] = members;
+  if (first === undefined) return [];
+  const found = new Map<
+    string,
+    { readonly members: [Member, ...Member[]]; readonly named: NamedMembers["named"] }
+  >();
+  const firstNames = namesOf(first, tables);
+  for (const member of members) {
+    const names = namesOf(member, tables);
+    const key = JSON.stringify(names);
+    const same = found.get(key);
+    if (same !== undefined) same.members.push(member);
+    else
+      found.set(key, {
+        members: [member],
+        named: key === JSON.stringify(firstNames) ? unchanged : renaming(firstNames, names),
+      });
+  }
+  return [...found.values()];
+}
+
+const unchanged = (pair: OutcomePair): OutcomePair => pair;
+
+/** Of each side the names of a route's endpoints and of their models, in table order. */
+type Names = OfSides<readonly Name[]>;
+
+interface Name {
+  readonly endpoint: string;
+  readonly model: string;
+}
+
+function namesOf(member: Member, { base, head }: OfSides<RoutingTable>): Names {
+  const of = (table: RoutingTable): readonly Name[] => {
+    const route = routeOf(table, member);
+    if (route === null) return [];
+    return routeCandidates(table, route).map(({ endpoint: { id, model } }) => ({
+      endpoint: id,
+      model,
+    }));
+  };
+  return { base: of(base), head: of(head) };
+}
+
+/** The same pair gives the same object, which groups are found by. */
+function renaming(from: Names, to: Names): NamedMembers["named"] {
+  const known = new WeakMap<OutcomePair, OutcomePair>();
+  return (pair) => {
+    return remembered(known, pair, () => ({
+      ...pair,
+      base: renamed(pair.base, from.base, to.base),
+      head: renamed(pair.head, from.head, to.head),
+    }));
+  };
+}
+
+function renamed(outcome: Outcome, from: readonly Name[], to: readonly Name[]): Outcome {
+  const plan = outcome.plan.map((planned) => {
+    const position = from.findIndex(({ endpoint }) => endpoint === planned.endpoint);
+    return { ...planned, ...to[position] };
+  });
+  return { ...outcome, plan };
 }

@@ -1,6 +1,9 @@
 import type { AssertionTally } from "../assertions/run.ts";
 import { emptyComparison, mergeComparison } from "./comparison-tally.ts";
-import { emptyUsage, mergeUsage } from "./usage-tally.ts";
+import type { RoutingTable } from "../../canon/table.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import type { Member, Outcome } from "../sample-request.ts";
+import { routeOf } from "../table-rows.ts";
 
 /**
  * Everything that decided jobs have shown. Plain data: it crosses threads, and is merged in any
@@ -42,4 +45,63 @@ export function mergeTally(into: SimulationTally, from: SimulationTally): void {
   mergeUsage(into.headUsage, from.headUsage);
   for (const [job, tally] of from.assertions) into.assertions.set(job, tally);
   into.isFull ||= from.isFull;
+}
+
+/** Rules and rows that some request of one side has met. Plain data, merged in any order with the same result. */
+export type UsageTally = Readonly<ReturnType<typeof emptyUsage>>;
+
+export function emptyUsage() {
+  return {
+    /** `policy/constraint`. */
+    passed: new Set<string>(),
+    failed: new Set<string>(),
+    indeterminate: new Set<string>(),
+    /** `policy/constraint/reason`. */
+    reasons: new Set<string>(),
+    /** Policies that have denied, narrowed, or changed something, or would have. */
+    effective: new Set<string>(),
+    /** Routes that took a request somewhere. */
+    routes: new Set<string>(),
+    /** Endpoints of any plan. */
+    endpoints: new Set<string>(),
+    /** `route → endpoint`, of endpoints that came after another one in a plan of the route. */
+    fallbacks: new Set<string>(),
+  };
+}
+
+function mergeUsage(into: UsageTally, from: UsageTally): void {
+  const found = new Map(Object.entries(from));
+  for (const [name, ids] of Object.entries(into))
+    for (const id of found.get(name) ?? []) ids.add(id);
+}
+
+/** Endpoint ids of the plans of one job, on one side. */
+export class JobCandidates {
+  readonly #planned = new Set<string>();
+  readonly #behind = new Set<string>();
+
+  add({ plan }: Outcome): void {
+    for (const [rank, { endpoint }] of plan.entries()) {
+      this.#planned.add(endpoint);
+      if (rank > 0) this.#behind.add(endpoint);
+    }
+  }
+
+  /**
+   * The endpoints of the first member represent those at the same positions of the others' routes.
+   */
+  writeTo(tally: UsageTally, table: RoutingTable, members: readonly Member[]): void {
+    if (this.#planned.size === 0) return;
+    const routes = members.map((member) => routeOf(table, member));
+    const candidates = routes.map((route) => (route === null ? [] : routeCandidates(table, route)));
+    for (const [index, route] of routes.entries()) {
+      if (route === null) continue;
+      tally.routes.add(route.id);
+      for (const [rank, { endpoint }] of (candidates[index] ?? []).entries()) {
+        const same = candidates[0]?.[rank]?.endpoint.id ?? "";
+        if (this.#planned.has(same)) tally.endpoints.add(endpoint.id);
+        if (this.#behind.has(same)) tally.fallbacks.add(`${route.id} → ${endpoint.id}`);
+      }
+    }
+  }
 }

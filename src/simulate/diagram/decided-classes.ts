@@ -1,6 +1,6 @@
 import { remembered } from "../remembered.ts";
 import type { Operation } from "../../canon/operation.ts";
-import type { UsageTally } from "../compare/usage-tally.ts";
+import type { UsageTally } from "../compare/simulation-tally.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
 import {
   conditionCount,

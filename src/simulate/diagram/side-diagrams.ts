@@ -1,7 +1,7 @@
 import { Numbered, remembered } from "../remembered.ts";
 import type { PolicyEvaluation, PolicyInput, PolicyVerdict } from "../../canon/policy.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
-import type { UsageTally } from "../compare/usage-tally.ts";
+import type { UsageTally } from "../compare/simulation-tally.ts";
 import {
   PairedLeaves,
   combination,

@@ -2,19 +2,30 @@ import { timeWindow } from "../../decide/policy-input.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import { groupKey } from "../compare/comparison-tally.ts";
 import {
-  VIEWS,
+  type OfSides,
   type Outcome,
   type OutcomePair,
   type SampleRequest,
   type View,
-  type OfSides,
+  VIEWS,
 } from "../sample-request.ts";
 import type { RowRename } from "../renamed-table.ts";
 import type { EvidenceReport } from "../report/report.ts";
 import { addedUsage, NOTHING_USED, type SeenUsage } from "./seen-usage.ts";
-import type { EvidenceSample, EvidenceUsage, UnsupportedDecision } from "./evidence-sample.ts";
+import {
+  type EvidenceSample,
+  type EvidenceUsage,
+  parseRecord,
+  readEvidenceSample,
+  readEvidenceUsage,
+  type UnsupportedDecision,
+} from "./evidence-sample.ts";
 import { remembered } from "../remembered.ts";
 import { rowOf } from "../table-rows.ts";
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { isJsonObject } from "../../canon/json.ts";
+import { readHeader, readRow } from "../../evidence/export-line.ts";
 
 /** Decisions of one group, and the usage of their answers. */
 export type SeenInGroup = SeenUsage & { readonly decisions: number };
@@ -299,4 +310,67 @@ function reproduces({ outcome, plan, reason }: EvidenceSample, base: Outcome): b
   return (
     base.denial === null && base.plan.map(({ endpoint }) => endpoint).join("\n") === plan.join("\n")
   );
+}
+
+/** The file is none that `signalbox evidence export` has written, or cannot be read. */
+export class EvidenceFileError extends Error {
+  override readonly name = "EvidenceFileError";
+}
+
+/**
+ * Adds the decisions of an export of any size, line by line. @returns the tally.
+ *
+ * @throws {EvidenceFileError}
+ */
+export async function readEvidence(
+  path: string,
+  tally: EvidenceTally,
+  signal: AbortSignal,
+): Promise<EvidenceTally> {
+  const lines = createInterface({ input: createReadStream(path), crlfDelay: Infinity });
+  let isFirst = true;
+  try {
+    for await (const line of lines) {
+      signal.throwIfAborted();
+      if (isFirst && readHeader(line) === null) {
+        throw new EvidenceFileError(
+          "--evidence: the file has no header of an export; write one with signalbox evidence export",
+        );
+      }
+      if (!isFirst && line !== "") addLine(line, tally);
+      isFirst = false;
+    }
+  } catch (error) {
+    if (error instanceof Error && "code" in error && typeof error.code === "string") {
+      throw new EvidenceFileError(`--evidence: the file cannot be read (${error.code})`);
+    }
+    throw error;
+  } finally {
+    lines.close();
+  }
+  if (isFirst)
+    throw new EvidenceFileError(
+      "--evidence: the file is empty; write one with signalbox evidence export",
+    );
+  return tally;
+}
+
+function addLine(line: string, tally: EvidenceTally): void {
+  const row = readRow(line);
+  if (row === null) {
+    tally.unreadable += 1;
+    return;
+  }
+  const record = parseRecord(row.record);
+  if (row.kind !== "decision") {
+    const usage = readEvidenceUsage(record);
+    if (usage !== null) tally.addUsage(usage);
+    return;
+  }
+  if (!isJsonObject(record)) {
+    tally.unreadable += 1;
+    return;
+  }
+  const found = readEvidenceSample(record);
+  if (found !== null) tally.add(found);
 }

@@ -1,25 +1,30 @@
 import { remembered } from "../remembered.ts";
-import { AssertionRun, type AssertionTally } from "../assertions/run.ts";
-import { changeKinds, destinationsOf, type Destinations } from "../compare/change-kinds.ts";
-import { namedMembers } from "../compare/member-names.ts";
-import { JobComparison, JobPaths } from "../compare/comparison-tally.ts";
-import { JobCandidates } from "../compare/usage-tally.ts";
-import { emptyTally, type SimulationTally } from "../compare/simulation-tally.ts";
+import { AssertionRun, type AssertionTally, isOwnDoing, meaningOf } from "../assertions/run.ts";
+import { changeKinds, type Destinations, destinationsOf } from "../compare/change-kinds.ts";
+import { JobComparison, JobPaths, namedMembers } from "../compare/comparison-tally.ts";
+import { emptyTally, JobCandidates, type SimulationTally } from "../compare/simulation-tally.ts";
 import {
-  VIEWS,
+  type OfSides,
   type OutcomePair,
   type SampleRequest,
   type View,
-  type OfSides,
+  VIEWS,
 } from "../sample-request.ts";
-import { SideDecider, type LoadedSide, type SideOutcomes } from "../decide-sample.ts";
+import { type LoadedSide, SideDecider, type SideOutcomes } from "../decide-sample.ts";
 import { Budget, TimeUpError } from "../diagram/budget.ts";
 import { DecidedClasses } from "../diagram/decided-classes.ts";
-import { TracedPolicies, sideViews, type LoadedPolicy } from "../views.ts";
+import { type LoadedPolicy, sideViews, TracedPolicies } from "../views.ts";
 import { JobSpace } from "../space/job-space.ts";
-import type { PlannedSpace } from "../space/make-space.ts";
-import type { CompiledSide } from "../side-contents.ts";
-import { planJobs, type JobInput } from "./job-input.ts";
+import { type AssertionDistinctions, type PlannedSpace, planSpace } from "../space/make-space.ts";
+import type { CompiledSide, CompiledSides } from "../side-contents.ts";
+import { type Assertion, comparesSides } from "../assertions/assertion.ts";
+import {
+  concernTest,
+  distinctionsOf,
+  selectionAspects,
+  type SelectionAspects,
+} from "../assertions/select.ts";
+import type { RoutingTable } from "../../canon/table.ts";
 
 /** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */
 const CLASSES_PER_JOB = 2 ** 32;
@@ -274,4 +279,52 @@ async function loadedSide(
 function keptTest({ contents }: CompiledSide): (policy: LoadedPolicy) => boolean {
   const kept = new Set(contents.flatMap(({ isKept, contract }) => (isKept ? [contract.id] : [])));
   return ({ single: { identity } }) => identity.slot === "enforced" && kept.has(identity.id);
+}
+
+/** Everything that a thread needs to enumerate and decide jobs. Plain data. */
+export interface JobInput extends CompiledSides {
+  /**
+   * Policies of head that are taken for promoted, and none of base's; `null`: every candidate of
+   * both sides.
+   */
+  readonly promoted: readonly string[] | null;
+  readonly assertions: readonly Assertion[];
+  /** When deciding ends, finished or not, milliseconds since the epoch. */
+  readonly deadline: number;
+}
+
+function planJobs({
+  base,
+  head,
+  assertions,
+}: Omit<JobInput, "promoted" | "deadline">): PlannedSpace {
+  return planSpace(base, head, assertionDistinctions(assertions, { base, head }));
+}
+
+/** The distinctions of each assertion; cases have none. */
+export function assertionDistinctions(
+  assertions: readonly Assertion[],
+  { base, head }: CompiledSides,
+): readonly AssertionDistinctions[] {
+  const tables = { base: base.table, head: head.table };
+  return assertions.map((assertion) => ({
+    ...distinctionsOf([assertion], tables),
+    concerns: concernTest(assertion, tables),
+    means: assertion.kind === "cases" ? () => false : meaningOf(assertion, tables),
+    aspects: aspectsOf(assertion, head.table),
+    id: assertion.id,
+    comparesSides: comparesSides(assertion.kind),
+    comparesReach: assertion.kind === "no_new_access",
+  }));
+}
+
+function aspectsOf(assertion: Assertion, table: RoutingTable): SelectionAspects {
+  if (assertion.kind === "cases")
+    return { ofRequirements: () => "not meant", ofPreferences: () => "not meant" };
+  const { ofRequirements, ofPreferences } = selectionAspects(assertion, table);
+  return {
+    ofRequirements,
+    ofPreferences: (sample) =>
+      isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample),
+  };
 }

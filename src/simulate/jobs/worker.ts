@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { JobInput } from "./job-input.ts";
+import type { JobInput } from "./job-runner.ts";
 import { JobRunner } from "./job-runner.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 

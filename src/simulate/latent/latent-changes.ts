@@ -1,16 +1,21 @@
 import { canonicalJson } from "../../canon/json.ts";
-import type { PolicyEvaluation, PolicyInput } from "../../canon/policy.ts";
-import type { RoutingTable } from "../../canon/table.ts";
+import type { PolicyEvaluation, PolicyInput, PolicyObligation } from "../../canon/policy.ts";
+import type { RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
 import { policyData } from "../../policy/input-schema.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import type { LatentChange, LatentReport, SideLocation } from "../report/report.ts";
-import { VIEWS, type View, type OfSides } from "../sample-request.ts";
-import { NO_VERDICTS, type LoadedPolicy, type LoadedViews, actingPolicies } from "../views.ts";
-import { combinations, inputAt, numberOfCombinations, type Combination } from "./combinations.ts";
+import { type OfSides, PLAIN_SAMPLE, type View, VIEWS } from "../sample-request.ts";
+import { actingPolicies, type LoadedPolicy, type LoadedViews, NO_VERDICTS } from "../views.ts";
 import { latentFields } from "./fields.ts";
-import { type ChangedAnswer, changedAnswers, denierOf, summaries } from "./changed-answers.ts";
-import { policyReads, type TablePair } from "./name-classes.ts";
-import { todaysRows, type TodaysRows } from "./todays-rows.ts";
+import { type LatentField, type LatentRow, policyReads, type TablePair } from "./name-classes.ts";
+import { remembered } from "../remembered.ts";
+import type { Candidate } from "../../canon/decision.ts";
+import { MODEL_OPERATION_OF } from "../../canon/operation.ts";
+import { capabilityApprovals } from "../../decide/approvals.ts";
+import { routeCandidates } from "../../decide/candidates.ts";
+import { policyInput } from "../../decide/policy-input.ts";
+import { isApprovedEndpoint } from "../table-rows.ts";
+import { identityOf } from "../decide-sample.ts";
 
 /** Inputs that are evaluated on both sides for one policy, and for all policies of a run. */
 const MOST_OF_POLICY = 20_000;
@@ -61,7 +66,7 @@ export function latentChanges(
     if (all > BigInt(most)) tally.complete = false;
     const others = changed.filter(({ id, view }) => id !== policy.id && view === policy.view);
     const answers: ChangedAnswer[] = [];
-    for (const combination of combinations(fields, rows, most)) {
+    for (const combination of triedCombinations(fields, rows, most)) {
       tally.tried += 1;
       const input = inputAt(fields, combination, start);
       answers.push(...answersAt(policy, others, combination, input, today));
@@ -161,4 +166,263 @@ function dataOf({ single }: LoadedPolicy, table: RoutingTable): string {
     Object.entries(approved).filter(([name]) => isRead(`data.approved.${name}`)),
     Object.entries(regions).filter(([name]) => isRead(`data.regions.${name}`)),
   ]);
+}
+
+/** An index of a value for each field. */
+type Combination = readonly number[];
+
+function numberOfCombinations(fields: readonly LatentField[]): bigint {
+  return fields.reduce((number, { values }) => number * BigInt(values.length), 1n);
+}
+
+/**
+ * Every combination of values; where there are more than may be tried, those that differ from a row
+ * of today in one value, then in two.
+ *
+ * @param today combinations of rows that are there.
+ */
+function* triedCombinations(
+  fields: readonly LatentField[],
+  today: readonly Combination[],
+  most: number,
+): Generator<Combination> {
+  if (numberOfCombinations(fields) <= BigInt(most)) {
+    yield* product(fields);
+    return;
+  }
+  const seen = new Set<string>();
+  for (const combination of nearToday(fields, today)) {
+    if (seen.size >= most) return;
+    const key = combination.join();
+    if (seen.has(key)) continue;
+    seen.add(key);
+    yield combination;
+  }
+}
+
+/** The last field changes first. */
+function* product(fields: readonly LatentField[]): Generator<Combination> {
+  const [first, ...others] = fields;
+  if (first === undefined) {
+    yield [];
+    return;
+  }
+  for (const index of first.values.keys())
+    for (const rest of product(others)) yield [index, ...rest];
+}
+
+function* nearToday(
+  fields: readonly LatentField[],
+  today: readonly Combination[],
+): Generator<Combination> {
+  for (const row of today) yield* changedFrom(fields, row, 0);
+  for (const row of today) {
+    for (const [at, { values }] of fields.entries()) {
+      for (const index of values.keys()) yield* changedFrom(fields, row.with(at, index), at + 1);
+    }
+  }
+}
+
+/** Those that differ in one value at most, at a position or after it. */
+function* changedFrom(
+  fields: readonly LatentField[],
+  row: Combination,
+  from: number,
+): Generator<Combination> {
+  for (const [at, { values }] of fields.entries()) {
+    if (at >= from) for (const index of values.keys()) yield row.with(at, index);
+  }
+}
+
+function inputAt(
+  fields: readonly LatentField[],
+  combination: Combination,
+  start: PolicyInput,
+): PolicyInput {
+  return fields.reduce((input, field, at) => field.apply(input, combination[at] ?? 0), start);
+}
+
+/** An endpoint of a route that a workspace may use. */
+interface Reach {
+  readonly workspace: WorkspaceRow;
+  readonly route: RouteRow;
+  readonly candidate: Candidate;
+}
+
+/** The rows of a table that requests reach, as a policy sees them. */
+interface TodaysRows {
+  /**
+   * An input of today, which made-up ones are changes of; `null` where no workspace reaches an
+   * endpoint.
+   */
+  readonly start: PolicyInput | null;
+  /** Plain requests for the reached rows, each combination once. */
+  readonly combinations: readonly Combination[];
+  /** Whether a request of today may have the input: then the classes show the change. */
+  readonly has: (combination: Combination, input: PolicyInput) => boolean;
+}
+
+function todaysRows(table: RoutingTable, fields: readonly LatentField[]): TodaysRows {
+  /** By the values of row fields. */
+  const reached = new Map<string, Reach[]>();
+  const combinations: Combination[] = [];
+  let start: PolicyInput | null = null;
+  const keyOf = (combination: Combination): string =>
+    combination.filter((_, at) => fields[at]?.row !== "request").join();
+  const indices = new Map<string, number>();
+  for (const reach of reaches(table)) {
+    const { workspace, route, candidate } = reach;
+    const input = inputOf(table, reach);
+    start ??= input;
+    const ids: Readonly<Record<LatentRow, string>> = {
+      workspace: workspace.id,
+      route: route.id,
+      endpoint: `${candidate.endpoint.id} ${candidate.rank}`,
+      request: "",
+    };
+    // The same row has the same value wherever it stands.
+    const combination = fields.map((field, at) =>
+      remembered(indices, `${at} ${ids[field.row]}`, () => field.indexOf(input)),
+    );
+    const key = keyOf(combination);
+    if (!reached.has(key)) combinations.push(combination);
+    remembered(reached, key, () => []).push(reach);
+  }
+  const has = (combination: Combination, { operation, request: { needs } }: PolicyInput): boolean =>
+    (reached.get(keyOf(combination)) ?? []).some(
+      ({ workspace, route, candidate }) =>
+        route.operations.includes(MODEL_OPERATION_OF[operation]) &&
+        needs
+          .flatMap((need) => capabilityApprovals(workspace, route, { needs, features: [] }, need))
+          .every(({ passes }) => passes(candidate)),
+    );
+  return { start, combinations, has };
+}
+
+function inputOf(table: RoutingTable, { workspace, route, candidate }: Reach): PolicyInput {
+  const sample = { ...PLAIN_SAMPLE, workspace: workspace.id, model: route.id };
+  const circumstances = { time: sample.time, budget: "unlimited" } as const;
+  const identity = identityOf(sample);
+  return policyInput(table, workspace, identity, route, sample, null, circumstances, [candidate]);
+}
+
+function* reaches(table: RoutingTable): Generator<Reach> {
+  const routes = new Map(
+    Object.values(table.routes).map((route) => [route, routeCandidates(table, route)]),
+  );
+  for (const workspace of Object.values(table.workspaces)) {
+    for (const [route, candidates] of routes) {
+      if (!workspace.approve.routes.includes(route.id)) continue;
+      for (const candidate of candidates) {
+        if (isApprovedEndpoint(table, workspace, candidate.endpoint))
+          yield { workspace, route, candidate };
+      }
+    }
+  }
+}
+
+/** One made-up input for which a policy decides otherwise than before. */
+interface ChangedAnswer extends Pick<LatentChange, "direction" | "rule" | "kind"> {
+  readonly combination: Combination;
+  /** Whether a request of today may have the input. */
+  readonly isToday: boolean;
+}
+
+/** Differences between the answers of both sides about the only candidate of an input. */
+function changedAnswers(
+  base: PolicyEvaluation,
+  head: PolicyEvaluation,
+  input: PolicyInput,
+): readonly Pick<ChangedAnswer, "direction" | "rule" | "kind">[] {
+  const [before, after] = [denierOf(base, input), denierOf(head, input)];
+  if (before !== null && after !== null) return [];
+  if (before !== null) return [{ direction: "weaker", rule: before, kind: "constraint" }];
+  if (after !== null) return [{ direction: "stricter", rule: after, kind: "constraint" }];
+  const lost = base.obligations.filter((one) => !isKept(one, head.obligations));
+  const gained = head.obligations.filter((one) => !isKept(one, base.obligations));
+  return [
+    ...lost.map(({ name }) => ({ direction: "weaker", rule: name, kind: "obligation" }) as const),
+    ...gained.map(
+      ({ name }) => ({ direction: "stricter", rule: name, kind: "obligation" }) as const,
+    ),
+  ];
+}
+
+/** The first constraint that refuses the input's candidate; `null` where none does. */
+function denierOf({ verdicts }: PolicyEvaluation, { candidates }: PolicyInput): string | null {
+  const denies = ({ verdict, effect, failing }: PolicyEvaluation["verdicts"][number]): boolean =>
+    verdict === "indeterminate" ||
+    (verdict === "fail" &&
+      (effect === "gate" || candidates.every(({ id }) => failing.includes(id))));
+  return verdicts.find(denies)?.constraint ?? null;
+}
+
+/**
+ * Whether the other side obliges to the same, or to more. A preference for a region obliges to
+ * nothing.
+ */
+function isKept(one: PolicyObligation, others: readonly PolicyObligation[]): boolean {
+  if (one.kind === "prefer_region") return true;
+  return others.some((other) =>
+    one.kind === "max_output_tokens"
+      ? other.kind === one.kind && other.value <= one.value
+      : other.kind === one.kind && other.value === one.value,
+  );
+}
+
+interface Summary extends Pick<LatentChange, "where" | "every" | "combinations"> {
+  /** The first of them. */
+  readonly answer: ChangedAnswer;
+}
+
+/**
+ * Changed answers that no request of today shows, by rule and direction. Where requests of today
+ * show a change of the same rule, only answers with a value that those requests lack are left: the
+ * others repeat that change.
+ *
+ * @param whole whether every combination was tried.
+ */
+function summaries(
+  fields: readonly LatentField[],
+  answers: readonly ChangedAnswer[],
+  whole: boolean,
+): readonly Summary[] {
+  const groups = Map.groupBy(answers, ({ direction, kind, rule }) =>
+    JSON.stringify([direction, kind, rule]),
+  );
+  return [...groups.values()].flatMap((all): readonly Summary[] => {
+    const shown = fields.map(
+      (_, at) => new Set(all.flatMap((one) => (one.isToday ? (one.combination[at] ?? 0) : []))),
+    );
+    const isShown = all.some(({ isToday }) => isToday);
+    const isNews = ({ combination }: ChangedAnswer): boolean =>
+      !isShown ||
+      fields.some(
+        ({ row }, at) => row !== "request" && shown[at]?.has(combination[at] ?? 0) === false,
+      );
+    const latent = all.filter((one) => !one.isToday && isNews(one));
+    const [answer] = latent;
+    if (answer === undefined) return [];
+    const met = fields.map(
+      (_, at) => new Set(latent.map(({ combination }) => combination[at] ?? 0)),
+    );
+    const inBox = met.reduce((number, values) => number * values.size, 1);
+    const changed = all.filter(({ combination }) =>
+      met.every((values, at) => values.has(combination[at] ?? 0)),
+    );
+    return [
+      {
+        answer,
+        where: fields.flatMap(({ path, values }, at) => {
+          const own = met[at] ?? new Set();
+          if (own.size === values.length) return [];
+          return [
+            { path, values: values.flatMap((names, index) => (own.has(index) ? names : [])) },
+          ];
+        }),
+        every: whole && inBox === changed.length,
+        combinations: latent.length,
+      },
+    ];
+  });
 }

@@ -1,4 +1,4 @@
-import type { UsageTally } from "../compare/usage-tally.ts";
+import type { UsageTally } from "../compare/simulation-tally.ts";
 import type { Locations } from "../explain/positions.ts";
 import type { CoverageFacts } from "../assertions/results.ts";
 import type { CompiledSide } from "../side-contents.ts";

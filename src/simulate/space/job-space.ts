@@ -6,7 +6,7 @@ import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request
 import type { ApprovalState, Common as ApprovalCommon, Taken, Aspect } from "./approval-state.ts";
 import { approvalStates, type JobAssertions } from "./approval-states.ts";
 import type { Level } from "./levels.ts";
-import type { PairClass } from "./pairs.ts";
+import type { PairClass } from "./make-space.ts";
 import type { AmbiguousNames, Reader, Projection } from "./readers.ts";
 import { openSide, type SideView } from "./side-walk.ts";
 import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";

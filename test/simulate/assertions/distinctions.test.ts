@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { distinctionsOf } from "../../../src/simulate/assertions/distinctions.ts";
-import { SELECTOR_DEFINITIONS } from "../../../src/simulate/assertions/schema-selectors.ts";
+import { distinctionsOf } from "../../../src/simulate/assertions/select.ts";
+import { SELECTOR_DEFINITIONS } from "../../../src/simulate/assertions/schema.ts";
 import type { Distinctions, SampleRequest } from "../../../src/simulate/sample-request.ts";
 import {
   assertionsOf,

@@ -6,7 +6,7 @@ import {
   isDeniedByTable,
   type SideOutcomes,
 } from "../../../src/simulate/decide-sample.ts";
-import type { UsageTally } from "../../../src/simulate/compare/usage-tally.ts";
+import type { UsageTally } from "../../../src/simulate/compare/simulation-tally.ts";
 import { noteDecision } from "./note-decision.ts";
 import type { SideViews } from "../../../src/simulate/views.ts";
 import type { RoutingTable } from "../../../src/canon/table.ts";

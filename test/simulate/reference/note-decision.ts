@@ -1,6 +1,6 @@
 import type { Decision } from "../../../src/canon/decision.ts";
 import type { PolicySlot } from "../../../src/canon/policy.ts";
-import type { UsageTally } from "../../../src/simulate/compare/usage-tally.ts";
+import type { UsageTally } from "../../../src/simulate/compare/simulation-tally.ts";
 
 const BY_TABLE = ["approvals", "preferences"];
 

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Source } from "../../../src/canon/diagnostic.ts";
 import { formatHeader, formatRow } from "../../../src/evidence/export-line.ts";
-import { explainExample, readExampleRequest } from "../../../src/simulate/evidence/example.ts";
+import {
+  explainExample,
+  readExampleRequest,
+} from "../../../src/simulate/evidence/find-examples.ts";
 import { table } from "../../support/table.ts";
 import { sideOf, simulate } from "../small-sides.ts";
 
