@@ -56,6 +56,9 @@ export type Assertion = Demand & {
   readonly location: SourceLocation;
 };
 
+/** An assertion about classes of requests; cases are decided one by one. */
+export type ClassAssertion = Exclude<Assertion, { readonly kind: "cases" }>;
+
 /** Measures of coverage. */
 export const COVERAGE_MEASURES = ["constraints", "reasons", "routes", "fallback_edges"] as const;
 export type CoverageMeasure = (typeof COVERAGE_MEASURES)[number];

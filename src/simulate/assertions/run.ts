@@ -11,7 +11,7 @@ import {
   type View,
   VIEWS,
 } from "../sample-request.ts";
-import { type Assertion, comparesSides, type Demand } from "./assertion.ts";
+import { type Assertion, type ClassAssertion, comparesSides, type Demand } from "./assertion.ts";
 import { endpointTest, requestTest } from "./select.ts";
 import { type Destinations, destinationsOf } from "../compare/change-kinds.ts";
 import type {
@@ -84,7 +84,7 @@ export class AssertionRun {
 
 /** Whether an assertion means a request. */
 export function meaningOf(
-  assertion: Exclude<Assertion, { readonly kind: "cases" }>,
+  assertion: ClassAssertion,
   tables: OfSides<RoutingTable>,
 ): (sample: SampleRequest) => boolean {
   return requestTest(
@@ -111,13 +111,14 @@ function judgeClass(running: Running, comparison: ClassComparison): void {
   for (const view of VIEWS) {
     if (assertion.view !== "both" && assertion.view !== view) continue;
     const pair = comparison[view];
-    const own = judge(pair);
-    // A name that base lacks, or the caller's own order, hides a part of what base lets the caller
-    // reach.
-    const isAll = own.violation === null || reaching === null || assertion.kind !== "no_new_access";
-    const judgement = isAll ? own : judge(withReach(pair, reaching[view]));
-    met ||= judgement.met;
-    if (judgement.violation !== null) message ??= `${VIEW_TITLES[view]}, ${judgement.violation}`;
+    let violation = judge(pair);
+    if (violation === undefined) continue;
+    met = true;
+    // A name that base lacks, or the caller's own order, hides some destinations that base lets the
+    // caller reach.
+    if (violation !== null && reaching !== null && assertion.kind === "no_new_access")
+      violation = judge(withReach(pair, reaching[view])) ?? null;
+    if (violation !== null) message ??= `${VIEW_TITLES[view]}, ${violation}`;
   }
   if (met) running.classes += 1;
   if (message === null) return;
@@ -163,21 +164,14 @@ function addCounts(sum: AssertionCount, next: AssertionCount | undefined): Asser
   };
 }
 
-/** The result of an assertion for one view of one class. */
-interface Judgement {
-  /** `false`: the assertion is not about such a decision. */
-  readonly met: boolean;
-  /** The violation, as text that follows "as declared, "; `null`: none. */
-  readonly violation: string | null;
-}
+/**
+ * The violation of an assertion by one view of one class, as text that follows "as declared, ";
+ * `null`: none; `undefined`: the assertion is not about such a decision.
+ */
+type Judge = (pair: OutcomePair) => string | null | undefined;
 
-type Judge = (pair: OutcomePair) => Judgement;
-
+/** The demand of a {@link ClassAssertion}. */
 export type ClassDemand = Exclude<Demand, { readonly kind: "cases" }>;
-
-const HOLDS: Judgement = { met: true, violation: null };
-const NOT_MEANT: Judgement = { met: false, violation: null };
-const violated = (violation: string): Judgement => ({ met: true, violation });
 
 /**
  * Makes the test of one assertion. @param tables of the sides; plans are head's, and base's where
@@ -195,9 +189,7 @@ export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Jud
       const means = endpointTest(demand.to, head);
       return (pair) => {
         const endpoint = pair.head.plan.find(means);
-        return endpoint === undefined
-          ? HOLDS
-          : violated(`the plan contains ${formatEndpoint(endpoint)}`);
+        return endpoint === undefined ? null : `the plan contains ${formatEndpoint(endpoint)}`;
       };
     }
     case "always_routable":
@@ -205,16 +197,12 @@ export function judgeOf(demand: ClassDemand, tables: OfSides<RoutingTable>): Jud
     case "implies": {
       const applies = conditionTest(demand.if, head);
       const demanded = demandTest(demand.then, head);
-      return (pair) => {
-        if (!applies(pair.head)) return NOT_MEANT;
-        const violation = demanded(pair.head);
-        return violation === null ? HOLDS : violated(violation);
-      };
+      return ({ head: outcome }) => (applies(outcome) ? demanded(outcome) : undefined);
     }
     case "equivalent":
       return (pair) => {
         const kinds = pair.kinds.filter((kind) => !demand.ignoring.includes(kind));
-        return kinds.length === 0 ? HOLDS : violated(`the outcome changes: ${kinds.join(", ")}`);
+        return kinds.length === 0 ? null : `the outcome changes: ${kinds.join(", ")}`;
       };
   }
 }
@@ -226,7 +214,7 @@ function noNewAccess(
   pair: OutcomePair,
   means: (endpoint: PlannedEndpoint) => boolean,
   destinations: OfSides<Destinations>,
-): Judgement {
+): string | null {
   const hostOf = ({ endpoint }: PlannedEndpoint, side: keyof OfSides<Destinations>): string =>
     destinations[side].get(endpoint)?.host ?? "";
   const before = pair.base.plan.map((one) => ({ ...one, host: hostOf(one, "base") }));
@@ -235,27 +223,23 @@ function noNewAccess(
     const known = before.filter(
       ({ provider, region }) => provider === added.provider && region === added.region,
     );
-    if (known.length === 0)
-      return violated(`${formatEndpoint(added)} is reached in head and not in base`);
+    if (known.length === 0) return `${formatEndpoint(added)} is reached in head and not in base`;
     const host = hostOf(added, "head");
     if (known.every((one) => one.host !== host)) {
       const hosts = [...new Set(known.map((one) => one.host))].join(", ");
-      return violated(
-        `${formatEndpoint(added)} is reached at ${host} in head and at ${hosts} in base`,
-      );
+      return `${formatEndpoint(added)} is reached at ${host} in head and at ${hosts} in base`;
     }
   }
-  return HOLDS;
+  return null;
 }
 
-function alwaysRoutable(outcome: Outcome, least: number): Judgement {
-  if (outcome.denial !== null)
-    return violated(`the request is denied by ${formatDenial(outcome.denial)}`);
+function alwaysRoutable(outcome: Outcome, least: number): string | null {
+  if (outcome.denial !== null) return `the request is denied by ${formatDenial(outcome.denial)}`;
   // A caller without fallbacks is sent to one endpoint, however many share the tier.
   const endpoints = Math.min(outcome.plan.length, outcome.maxCandidates ?? Infinity);
   return endpoints >= least
-    ? HOLDS
-    : violated(`the request can go to ${endpoints} of the ${least} endpoints required`);
+    ? null
+    : `the request can go to ${endpoints} of the ${least} endpoints required`;
 }
 
 function conditionTest(

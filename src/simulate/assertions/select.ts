@@ -10,10 +10,11 @@ import {
   type SampleRequest,
 } from "../sample-request.ts";
 import type { Aspect } from "../space/approval-state.ts";
-import type { Assertion } from "./assertion.ts";
+import type { ClassAssertion } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector, SetCondition } from "./schema.ts";
 import { routeName, rowOf } from "../table-rows.ts";
 
+type Selection = Pick<ClassAssertion, "for" | "except">;
 type Test<Subject> = (subject: Subject) => boolean;
 
 /**
@@ -24,7 +25,7 @@ type Test<Subject> = (subject: Subject) => boolean;
  * guards it.
  */
 export function requestTest(
-  selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
+  selection: Selection,
   tables: OfSides<RoutingTable>,
   sides: readonly (keyof OfSides<unknown>)[],
 ): Test<SampleRequest> {
@@ -46,10 +47,9 @@ export function requestTest(
  * does.
  */
 export function concernTest(
-  assertion: Assertion,
+  assertion: ClassAssertion,
   tables: OfSides<RoutingTable>,
 ): (member: Member, operation: Operation) => boolean {
-  if (assertion.kind === "cases") return () => false;
   const selected = membersOf(assertion.for, ROUTING);
   const test = requestTest({ for: selected, except: null }, tables, ["base", "head"]);
   return (member, operation) => test({ ...PLAIN_SAMPLE, ...member, operation });
@@ -66,15 +66,7 @@ const PREFERENCES = ["dimensions", "allow_fallbacks", "data_collection", "zdr"] 
  * How an assertion sees parts of a request: each part has to meet all conditions on it. They do not
  * depend on the table.
  */
-export interface SelectionAspects {
-  readonly ofRequirements: (sample: SampleRequest) => Aspect;
-  readonly ofPreferences: (sample: SampleRequest) => Aspect;
-}
-
-export function selectionAspects(
-  selection: { readonly for: RequestSelector; readonly except: RequestSelector | null },
-  table: RoutingTable,
-): SelectionAspects {
+export function selectionAspects(selection: Selection, table: RoutingTable) {
   const aspectOf = (
     members: readonly (keyof RequestSelector)[],
   ): ((sample: SampleRequest) => Aspect) => {
@@ -208,30 +200,19 @@ export function isList(value: unknown): value is readonly (string | number)[] {
 }
 
 /**
- * The path of a selector's member in `PolicyInput`. Features and families of signed reasoning are
- * in no policy's input; they are named as if they did.
+ * The path of a selector's member in `PolicyInput`; others are members of `input.request`. Features
+ * and families of signed reasoning are in no policy's input; they are named as if they were.
  */
-const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
+const PATHS: Readonly<Partial<Record<keyof RequestSelector, string>>> = {
   workspaces: "input.workspace.id",
   tiers: "input.workspace.tier",
   labels: "input.workspace.labels",
   routes: "input.request.route",
   operations: "input.operation",
-  needs: "input.request.needs",
-  features: "input.request.features",
-  signature_families: "input.request.signature_families",
   environments: "input.key.environment",
   workloads: "input.key.workload",
   owners: "input.key.owner",
   key_labels: "input.key.labels",
-  stream: "input.request.stream",
-  context: "input.request.context",
-  max_output: "input.request.max_output",
-  reasoning_effort: "input.request.reasoning_effort",
-  dimensions: "input.request.dimensions",
-  allow_fallbacks: "input.request.allow_fallbacks",
-  data_collection: "input.request.data_collection",
-  zdr: "input.request.zdr",
   budgets: "input.budget.remaining",
   days: "input.time.day",
   hours: "input.time.hour",
@@ -241,39 +222,36 @@ const PATHS: Readonly<Record<keyof RequestSelector, string>> = {
  * The distinctions that the engine must make so that an assertion selects a class as a whole or
  * not at all. Strings are those that the assertions name. Unnamed ones are equivalent to each other,
  * but not to a named one. In a set (needs, features, labels) they are not equivalent to absence:
- * `only` depends on whether there is anything else. Cases need no classes.
+ * `only` depends on whether there is anything else.
  *
  * Only requests must be distinguished, not endpoints: an assertion reads the plan of a class, and
  * all its requests have the same plan. The endpoints' names are listed nevertheless, for an engine
  * that merges endpoints which no decision distinguishes.
  */
 export function distinctionsOf(
-  assertions: readonly Assertion[],
+  assertion: ClassAssertion,
   tables: OfSides<RoutingTable>,
 ): Distinctions {
   const strings = new Set<string>();
   const reads = new Set<string>();
   const look = (selector: RequestSelector): void => {
     for (const [member, condition] of Object.entries(selector)) {
-      reads.add(rowOf<string>(PATHS, member) ?? "");
+      reads.add(rowOf<string>(PATHS, member) ?? `input.request.${member}`);
       for (const name of stringsOf(condition)) strings.add(name);
     }
   };
-  for (const assertion of assertions) {
-    if (assertion.kind === "cases") continue;
-    look(assertion.for);
-    look(assertion.except ?? {});
-    // A caller that excludes endpoints has shortened the plan itself.
-    if (assertion.kind === "always_routable") reads.add(NARROWED);
-    for (const endpoint of selectorsOf(assertion)) {
-      for (const name of endpointNames(endpoint, tables)) strings.add(name);
-    }
-    if (assertion.kind === "no_new_access") {
-      // It distinguishes every provider in every region.
-      for (const { providers, endpoints } of [tables.base, tables.head]) {
-        for (const id of Object.keys(providers)) strings.add(id);
-        for (const { region } of Object.values(endpoints)) strings.add(region);
-      }
+  look(assertion.for);
+  look(assertion.except ?? {});
+  // A caller that excludes endpoints has shortened the plan itself.
+  if (assertion.kind === "always_routable") reads.add(NARROWED);
+  for (const endpoint of selectorsOf(assertion)) {
+    for (const name of endpointNames(endpoint, tables.head)) strings.add(name);
+  }
+  if (assertion.kind === "no_new_access") {
+    // It distinguishes every provider in every region.
+    for (const { providers, endpoints } of [tables.base, tables.head]) {
+      for (const id of Object.keys(providers)) strings.add(id);
+      for (const { region } of Object.values(endpoints)) strings.add(region);
     }
   }
   return { strings: [...strings].toSorted(), reads: [...reads].toSorted() };
@@ -286,7 +264,7 @@ function stringsOf(condition: Condition): readonly string[] {
     : [];
 }
 
-function selectorsOf(assertion: Assertion): readonly EndpointSelector[] {
+function selectorsOf(assertion: ClassAssertion): readonly EndpointSelector[] {
   switch (assertion.kind) {
     case "no_new_access":
     case "access_not_granted":
@@ -299,23 +277,21 @@ function selectorsOf(assertion: Assertion): readonly EndpointSelector[] {
     }
     case "always_routable":
     case "equivalent":
-    case "cases":
       return [];
   }
 }
 
 function endpointNames(
-  endpoint: EndpointSelector,
-  { head }: OfSides<RoutingTable>,
-): readonly string[] {
-  const {
+  {
     providers = [],
     regions = [],
     models = [],
     endpoints = [],
     retention,
     trains_on_data: trains,
-  } = endpoint;
+  }: EndpointSelector,
+  head: RoutingTable,
+): readonly string[] {
   const grouped = regions.flatMap((name) => rowOf(head.regionGroups, name) ?? []);
   // Contract facts are read by provider: providers that fit must be distinguished from those that
   // do not.

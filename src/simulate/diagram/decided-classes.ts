@@ -52,10 +52,7 @@ const MOST_NODES = 1_000_000;
  * that policies and assertions read.
  */
 export class DecidedClasses {
-  readonly #space: Space;
-  readonly #sides: OfSides<LoadedSide>;
-  readonly #budget: Budget;
-  readonly #isIgnored: OfSides<(policy: LoadedPolicy) => boolean>;
+  readonly #make: (operation: Operation) => OperationClasses;
   readonly #operations = new Map<Operation, OperationClasses>();
 
   /** @param isIgnored contents whose verdicts are not noted. */
@@ -68,10 +65,7 @@ export class DecidedClasses {
       head: () => false,
     },
   ) {
-    this.#space = space;
-    this.#budget = budget;
-    this.#sides = sides;
-    this.#isIgnored = isIgnored;
+    this.#make = (operation) => new OperationClasses(space, operation, sides, budget, isIgnored);
   }
 
   /**
@@ -95,13 +89,7 @@ export class DecidedClasses {
   #of(operation: Operation): OperationClasses {
     const known = this.#operations.get(operation);
     if (known !== undefined && known.size <= MOST_NODES) return known;
-    const classes = new OperationClasses(
-      this.#space,
-      operation,
-      this.#sides,
-      this.#budget,
-      this.#isIgnored,
-    );
+    const classes = this.#make(operation);
     this.#operations.set(operation, classes);
     return classes;
   }

@@ -18,13 +18,7 @@ import { JobSpace } from "../space/job-space.ts";
 import { type AssertionDistinctions, type PlannedSpace, planSpace } from "../space/make-space.ts";
 import type { CompiledSide, CompiledSides } from "../side-contents.ts";
 import { type Assertion, comparesSides } from "../assertions/assertion.ts";
-import {
-  concernTest,
-  distinctionsOf,
-  selectionAspects,
-  type SelectionAspects,
-} from "../assertions/select.ts";
-import type { RoutingTable } from "../../canon/table.ts";
+import { concernTest, distinctionsOf, selectionAspects } from "../assertions/select.ts";
 
 /** Classes of one job are numbered; so many jobs and classes fit into a number without loss. */
 const CLASSES_PER_JOB = 2 ** 32;
@@ -48,12 +42,10 @@ export class JobRunner {
 
   constructor(input: JobInput) {
     this.input = input;
-    this.plan = planJobs(input);
+    const { base, head, assertions } = input;
+    this.plan = planSpace(base, head, assertionDistinctions(assertions, input));
     this.#budget = new Budget(input.deadline);
-    this.#destinations = {
-      base: destinationsOf(input.base.table),
-      head: destinationsOf(input.head.table),
-    };
+    this.#destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
   }
 
   /** The loaded policies of both sides. */
@@ -111,8 +103,7 @@ export class JobRunner {
     isEnough: () => boolean,
     onlyVerdicts = false,
   ): boolean {
-    if (this.#budget.isOver) return false;
-    return inTime(() => this.#look(index, tally, isEnough, onlyVerdicts)) !== null;
+    return this.#inTime(() => this.#look(index, tally, isEnough, onlyVerdicts));
   }
 
   #look(
@@ -155,6 +146,18 @@ export class JobRunner {
     return space;
   }
 
+  /** False where the time ended the work, or was up before. */
+  #inTime(work: () => void): boolean {
+    if (this.#budget.isOver) return false;
+    try {
+      work();
+      return true;
+    } catch (error) {
+      if (error instanceof TimeUpError) return false;
+      throw error;
+    }
+  }
+
   /** Whether the time is up. */
   get isOver(): boolean {
     return this.#budget.isOver;
@@ -162,8 +165,7 @@ export class JobRunner {
 
   /** @returns whether the job was decided whole; otherwise the tally has a part of it. */
   run(index: number): boolean {
-    if (this.#budget.isOver) return false;
-    return inTime(() => this.#run(index)) !== null;
+    return this.#inTime(() => this.#run(index));
   }
 
   #run(index: number): void {
@@ -256,16 +258,6 @@ export class JobRunner {
   }
 }
 
-/** The result of `make`; `null` where the time ended it. */
-function inTime<Made>(make: () => Made): Made | null {
-  try {
-    return make();
-  } catch (error) {
-    if (error instanceof TimeUpError) return null;
-    throw error;
-  }
-}
-
 async function loadedSide(
   side: CompiledSide,
   promoted: (id: string) => boolean,
@@ -293,38 +285,30 @@ export interface JobInput extends CompiledSides {
   readonly deadline: number;
 }
 
-function planJobs({
-  base,
-  head,
-  assertions,
-}: Omit<JobInput, "promoted" | "deadline">): PlannedSpace {
-  return planSpace(base, head, assertionDistinctions(assertions, { base, head }));
-}
-
 /** The distinctions of each assertion; cases have none. */
 export function assertionDistinctions(
   assertions: readonly Assertion[],
   { base, head }: CompiledSides,
 ): readonly AssertionDistinctions[] {
   const tables = { base: base.table, head: head.table };
-  return assertions.map((assertion) => ({
-    ...distinctionsOf([assertion], tables),
-    concerns: concernTest(assertion, tables),
-    means: assertion.kind === "cases" ? () => false : meaningOf(assertion, tables),
-    aspects: aspectsOf(assertion, head.table),
-    id: assertion.id,
-    comparesSides: comparesSides(assertion.kind),
-    comparesReach: assertion.kind === "no_new_access",
-  }));
-}
-
-function aspectsOf(assertion: Assertion, table: RoutingTable): SelectionAspects {
-  if (assertion.kind === "cases")
-    return { ofRequirements: () => "not meant", ofPreferences: () => "not meant" };
-  const { ofRequirements, ofPreferences } = selectionAspects(assertion, table);
-  return {
-    ofRequirements,
-    ofPreferences: (sample) =>
-      isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample),
-  };
+  return assertions.flatMap((assertion) => {
+    const { kind, id } = assertion;
+    if (kind === "cases") return [];
+    const { ofRequirements, ofPreferences } = selectionAspects(assertion, head.table);
+    return [
+      {
+        ...distinctionsOf(assertion, tables),
+        concerns: concernTest(assertion, tables),
+        means: meaningOf(assertion, tables),
+        aspects: {
+          ofRequirements,
+          ofPreferences: (sample: SampleRequest) =>
+            isOwnDoing(assertion, sample) ? "not meant" : ofPreferences(sample),
+        },
+        id,
+        comparesSides: comparesSides(kind),
+        comparesReach: kind === "no_new_access",
+      },
+    ];
+  });
 }

@@ -7,14 +7,7 @@ import { Trace } from "../../decide/trace.ts";
 import { identityOf } from "../decide-sample.ts";
 import { namedProviders } from "../renamed-table.ts";
 import { isNarrowed, type SampleRequest } from "../sample-request.ts";
-import {
-  addPlainest,
-  narrowings,
-  ordersWithFallbacks,
-  ordersWithoutFallbacks,
-  type Narrowing,
-  type OrderReaders,
-} from "./preference-narrowings.ts";
+import { addPlainest, narrowings, ordersOf, type OrderReaders } from "./preference-narrowings.ts";
 import {
   preferredSide,
   stateKey,
@@ -62,25 +55,14 @@ export function withReach(
     const [own, after] = sides;
     if (own === undefined) return one;
     const taken = (after?.state.candidates ?? []).map(({ endpoint }) => endpoint.provider);
-    const compared = comparedPreferences(base, start, own, taken);
-    if (compared === preferences) return { ...one, sides: [...sides, own] };
-    return {
-      ...one,
-      sides: [...sides, { state: preferredSide(base, compared), preferences: compared }],
-    };
+    const isMisnamed = own.state.denied?.endsWith("/unknown_preference") === true;
+    const compared = comparedRequest(base.table, { ...start, preferences }, isMisnamed, taken);
+    const reaching =
+      compared === null
+        ? own
+        : { state: preferredSide(base, compared.preferences), preferences: compared.preferences };
+    return { ...one, sides: [...sides, reaching] };
   });
-}
-
-/** Those of a compared request; the same object where the request itself is compared. */
-function comparedPreferences(
-  { table }: SideView,
-  start: SampleRequest,
-  { state: { denied }, preferences }: PreferredSide,
-  taken: readonly string[],
-): ProviderPreferences | null {
-  const isMisnamed = denied?.endsWith("/unknown_preference") === true;
-  const compared = comparedRequest(table, { ...start, preferences }, isMisnamed, taken);
-  return compared === null ? preferences : compared.preferences;
 }
 
 const LISTS = ["order", "only", "ignore", "region"] as const;
@@ -185,19 +167,6 @@ export function preferenceEffects(
     }
   }
   return [...found.values()].toSorted((left, right) => membersOf(left) - membersOf(right));
-}
-
-function ordersOf(
-  { orders }: PreferenceUniverse,
-  narrowing: Narrowing,
-  mayFallBack: boolean,
-  sides: readonly OpenedSide[],
-  readers: OrderReaders,
-): ReturnType<typeof ordersWithFallbacks> {
-  if (!orders) return [{}];
-  return mayFallBack
-    ? ordersWithFallbacks(narrowing, sides, readers)
-    : ordersWithoutFallbacks(narrowing, sides);
 }
 
 function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect): void {

@@ -6,7 +6,7 @@ import { applyPreferences } from "../../decide/narrow.ts";
 import { Trace } from "../../decide/trace.ts";
 import { namedProviders, withFormerNames } from "../renamed-table.ts";
 import { isNarrowed } from "../sample-request.ts";
-import { preferredSide, type OpenedSide, type SideState } from "./side-walk.ts";
+import { preferredSide, type OpenedSide } from "./side-walk.ts";
 import { regionNames, type PreferenceUniverse } from "./universe.ts";
 
 /** Readers of the order of candidates, besides dispatch. */
@@ -36,57 +36,61 @@ const SORTED = SORTS.map((sort) => ({ sort }));
  * prices. And where an obligation puts a region first, the route's own order can hide it: then each
  * provider is put first once, and candidates share a tier.
  */
-export function ordersWithFallbacks(
+function ordersWithFallbacks(
+  left: readonly (readonly string[])[],
   { preferences }: Narrowing,
   sides: readonly OpenedSide[],
   { seesOrder, prefersRegion }: OrderReaders,
 ): readonly Order[] {
-  const left = sides.map((side) => preferredSide(side, preferences));
-  const first = [{}, ...unknownNames(sides)];
-  if (left.every(({ candidates }) => candidates.length < 2)) return first;
-  const providers = [...new Set(left.flatMap(({ candidates }) => providersOf(candidates)))];
-  if (seesOrder) return [...first, ...permutations(providers).flatMap(sorted), ...SORTED];
-  if (prefersRegion) return [...first, ...providers.map((name) => ({ order: [name] })), ...SORTED];
-  return [
-    ...first,
-    ...SORTED.filter(({ sort }) => sort.by === "price" && ordersAnew(sort, preferences, sides)),
-  ];
+  const providers = [...new Set(left.flat())];
+  if (seesOrder) return [...permutations(providers).flatMap(sorted), ...SORTED];
+  if (prefersRegion) return [...providers.map((name) => ({ order: [name] })), ...SORTED];
+  return SORTED.filter(({ sort }) => sort.by === "price" && ordersAnew(sort, preferences, sides));
 }
 
 /**
- * Orders for callers without fallbacks: the order chooses their only candidate. The first two names decide for both sides: the second where one side has no candidate
- * of the first.
+ * Orders for callers without fallbacks: the order chooses their only candidate. The first two names
+ * decide for both sides: the second where one side has no candidate of the first.
+ *
+ * @param left the provider of each candidate that a narrowing leaves on each side.
  */
-export function ordersWithoutFallbacks(
-  { preferences }: Narrowing,
-  sides: readonly OpenedSide[],
-): readonly Order[] {
-  const left = sides.map((side) => preferredSide(side, preferences));
-  const first = [{}, ...unknownNames(sides)];
-  if (left.every(({ candidates }) => candidates.length < 2)) return first;
-  const bySide = left.map(({ candidates }) => providersOf(candidates));
-  const names = [...new Set(bySide.flat())];
+function ordersWithoutFallbacks(left: readonly (readonly string[])[]): readonly Order[] {
+  const names = [...new Set(left.flat())];
   const isShared = (name: string): boolean =>
-    bySide.every((own) => own.length === 0 || own.includes(name));
+    left.every((providers) => providers.length === 0 || providers.includes(name));
   const lists = names.flatMap((name) =>
     isShared(name)
       ? [[name]]
       : [[name], ...names.filter((other) => other !== name).map((other) => [name, other])],
   );
-  const several = left.some(({ candidates }) => candidates.length > providersOf(candidates).length);
+  const several = left.some((providers) => providers.length > new Set(providers).size);
+  return [...(several ? lists.flatMap(sorted) : lists.map((order) => ({ order }))), ...SORTED];
+}
+
+/** The orders of a narrowing's candidates that have a reader; the route's own order comes first. */
+export function ordersOf(
+  { orders }: PreferenceUniverse,
+  narrowing: Narrowing,
+  mayFallBack: boolean,
+  sides: readonly OpenedSide[],
+  readers: OrderReaders,
+): readonly Order[] {
+  if (!orders) return [{}];
+  const left = sides.map((side) =>
+    preferredSide(side, narrowing.preferences).candidates.map(({ endpoint }) => endpoint.provider),
+  );
+  const first = [{}, ...unknownNames(sides)];
+  if (left.every(({ length }) => length < 2)) return first;
   return [
     ...first,
-    ...(several ? lists.flatMap(sorted) : lists.map((order) => ({ order }))),
-    ...SORTED,
+    ...(mayFallBack
+      ? ordersWithFallbacks(left, narrowing, sides, readers)
+      : ordersWithoutFallbacks(left)),
   ];
 }
 
 function sorted(order: readonly string[]): readonly Order[] {
   return [{ order }, ...SORTS.map((sort) => ({ order, sort }))];
-}
-
-function providersOf(candidates: SideState["candidates"]): readonly string[] {
-  return [...new Set(candidates.map(({ endpoint }) => endpoint.provider))];
 }
 
 /**
@@ -152,13 +156,8 @@ interface Option {
   readonly size: bigint;
 }
 
-interface Effect {
-  readonly isUnknown: boolean;
-  /** A bit for each candidate that it keeps. */
-  readonly keeps: bigint;
-}
-
-const UNKNOWN_NAME: Effect = { isUnknown: true, keeps: 0n };
+/** A bit for each candidate that it keeps; `null`: the side does not have a name in it. */
+type Effect = bigint | null;
 
 /**
  * Every set of candidates that callers can leave with the preferences that narrow. The members are
@@ -221,7 +220,6 @@ function everything({ table, opened }: OpenedSide): Left {
 }
 
 const REFUSED = "refused";
-const UNKNOWN = "unknown";
 
 /**
  * A name that a side does not have refuses before anything is left out, and the first member that
@@ -229,10 +227,10 @@ const UNKNOWN = "unknown";
  */
 function narrowed(left: Left, member: NarrowingMember, effect: Effect | undefined): Left {
   if (effect === undefined || left === REFUSED) return REFUSED;
-  if (typeof left === "string" && left.startsWith(UNKNOWN)) return left;
-  if (effect.isUnknown) return `${UNKNOWN} ${member}`;
+  if (typeof left === "string" && left.startsWith("unknown")) return left;
+  if (effect === null) return `unknown ${member}`;
   if (typeof left === "string") return left;
-  const kept = left & effect.keeps;
+  const kept = left & effect;
   return kept === 0n ? `nothing by ${member}` : kept;
 }
 
@@ -313,19 +311,16 @@ function optionFor(value: ProviderPreferences, sides: readonly OpenedSide[]): Op
 
 /** The effect of one preference alone, by the decision itself. */
 function effectOn({ table, opened }: OpenedSide, value: ProviderPreferences): Effect {
-  const nothing = { isUnknown: false, keeps: 0n };
-  if (opened === null) return nothing;
+  if (opened === null) return 0n;
   const trace = new Trace();
   const candidates = candidatesWithin(table, opened.workspace, opened.route);
   const alone = { data_collection: "allow" as const, ...namedProviders(table, value) };
   const kept = applyPreferences(table, opened.workspace, alone, candidates, trace);
-  if (trace.denial !== null)
-    return trace.denial.reason === "unknown_preference" ? UNKNOWN_NAME : nothing;
-  const keeps = candidates.reduce(
+  if (trace.denial !== null) return trace.denial.reason === "unknown_preference" ? null : 0n;
+  return candidates.reduce(
     (bits, candidate, index) => (kept.includes(candidate) ? bits | (1n << BigInt(index)) : bits),
     0n,
   );
-  return { isUnknown: false, keeps };
 }
 
 /**
@@ -361,15 +356,13 @@ function joinedEffects(
   joined: (left: bigint, right: bigint) => bigint,
 ): readonly Effect[] {
   return effects.map((left, index) => {
-    const right = other.effects[index] ?? left;
-    if (left.isUnknown || right.isUnknown) return UNKNOWN_NAME;
-    return { isUnknown: false, keeps: joined(left.keeps, right.keeps) };
+    const right = other.effects[index] ?? null;
+    return left === null || right === null ? null : joined(left, right);
   });
 }
 
 function addOption(found: Map<string, Option>, option: Option): void {
-  const key = option.effects.map(({ isUnknown, keeps }) => (isUnknown ? UNKNOWN : keeps)).join();
-  addPlainest(found, key, option, ({ value }) => lengthOf(value));
+  addPlainest(found, option.effects.join(), option, ({ value }) => lengthOf(value));
 }
 
 /** Every step of the prices of both tables: between two prices of a route nothing changes. */

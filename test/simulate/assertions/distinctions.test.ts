@@ -14,8 +14,11 @@ import {
   TABLE,
 } from "./samples.ts";
 
-const of = (lines: string): Distinctions =>
-  distinctionsOf(assertionsOf(fileWith(lines)), { base: TABLE, head: TABLE });
+const of = (lines: string): Distinctions => {
+  const [assertion] = assertionsOf(fileWith(lines));
+  if (assertion === undefined || assertion.kind === "cases") throw new Error("no classes");
+  return distinctionsOf(assertion, { base: TABLE, head: TABLE });
+};
 
 describe("what must be distinguished", () => {
   test.for([
@@ -86,11 +89,6 @@ describe("what must be distinguished", () => {
     [
       "kind: implies\nif: { reaches: { models: [gpt-5] } }\nthen: { every_place: { regions: [world] }, some_place: { models: [rerank] }, primary: { endpoints: [gpt-5-us] } }",
       ["global", "gpt-5", "gpt-5-us", "rerank", "world"],
-      [],
-    ],
-    [
-      "kind: cases\ncases: [{ request: { workspace: demo, model: rerank, operation: rerank }, expect: { outcome: route } }]",
-      [],
       [],
     ],
   ] as const)("%s", ([lines, strings, reads]) => {

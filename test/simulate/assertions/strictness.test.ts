@@ -311,7 +311,7 @@ const samples: readonly SampleRequest[] = ["w", "v"].flatMap((id) =>
 
 function accepts(demand: ClassDemand, sample: SampleRequest, head: Outcome): boolean {
   if (!requestTest(demand, TABLES, ["head"])(sample)) return true;
-  return judgeOf(demand, TABLES)({ base: head, head, kinds: [] }).violation === null;
+  return (judgeOf(demand, TABLES)({ base: head, head, kinds: [] }) ?? null) === null;
 }
 
 it("what accepts no more than before rejects whatever was rejected", () => {
