@@ -7,11 +7,10 @@ import type { OfSides } from "../sample-request.ts";
 import type { CaseRequest, DenialSelector, EndpointSelector, RequestSelector } from "./schema.ts";
 import type { CaseExpectation } from "./schema.ts";
 import type { AssertionCode } from "./codes.ts";
-import { NO_FAMILY } from "../../canon/generate/signature.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { AssertionSide } from "./assertion.ts";
 import { rowOf } from "../table-rows.ts";
-import { regionNames } from "../space/universe.ts";
+import { NAMES } from "../space/universe.ts";
 
 /** Policies of denials by the table itself; their reasons are in `canon/reasons.ts`. */
 const TABLE_DENIALS: readonly string[] = ["approvals", "preferences"];
@@ -129,32 +128,20 @@ function namesOf(
   return items.flatMap(([key, item]) => namesOf(item, [...path, key]));
 }
 
-type NamesOf = (table: RoutingTable) => readonly string[];
-
 /**
  * Lists of an assertions file whose names come from routes.yaml: the title of one name, for
  * messages, and how to read all of them.
  */
 const TABLE_NAMES = {
-  workspaces: ["workspace", ({ workspaces }) => Object.keys(workspaces)],
-  tiers: ["tier", ({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier)],
-  labels: [
-    "workspace label",
-    ({ workspaces, vocabulary }) => [
-      ...vocabulary.labels,
-      ...Object.values(workspaces).flatMap(({ labels }) => labels),
-    ],
-  ],
-  routes: ["route", ({ routes }) => Object.keys(routes)],
+  workspaces: ["workspace", NAMES.workspaces],
+  tiers: ["tier", NAMES.tiers],
+  labels: ["workspace label", (table) => [...table.vocabulary.labels, ...NAMES.labels(table)]],
+  routes: ["route", NAMES.routes],
   environments: ["environment", ({ vocabulary }) => [...vocabulary.environments, "other"]],
   workloads: ["workload", ({ vocabulary }) => [...vocabulary.workloads, "other"]],
   owners: ["owner", ({ vocabulary }) => [...(vocabulary.owners ?? []), "other"]],
   key_labels: ["key label", ({ vocabulary }) => vocabulary.labels],
-  signature_families: [
-    "signature family",
-    ({ models }) =>
-      Object.values(models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
-  ],
+  signature_families: ["signature family", NAMES.signature_families],
   dimensions: [
     "vector length",
     ({ models }) => [
@@ -162,17 +149,14 @@ const TABLE_NAMES = {
       ...Object.values(models).flatMap(({ dimensions }) => dimensions.map(String)),
     ],
   ],
-  providers: ["provider", ({ providers }) => Object.keys(providers)],
-  regions: [
-    "region",
-    (table) => [
-      ...regionNames(table),
-      ...Object.values(table.endpoints).map(({ region }) => region),
-    ],
-  ],
-  models: ["model", ({ models }) => Object.keys(models)],
-  endpoints: ["endpoint", ({ endpoints }) => Object.keys(endpoints)],
-} as const satisfies Record<string, readonly [title: string, of: NamesOf]>;
+  providers: ["provider", NAMES.providers],
+  regions: ["region", (table) => [...NAMES.region_groups(table), ...NAMES.regions(table)]],
+  models: ["model", NAMES.models],
+  endpoints: ["endpoint", NAMES.endpoints],
+} as const satisfies Record<
+  string,
+  readonly [title: string, of: (table: RoutingTable) => readonly string[]]
+>;
 
 type NameKind = keyof typeof TABLE_NAMES;
 

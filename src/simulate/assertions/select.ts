@@ -9,7 +9,7 @@ import {
   type PlannedEndpoint,
   type SampleRequest,
 } from "../sample-request.ts";
-import type { Aspect } from "../space/approval-state.ts";
+import type { Aspect } from "../space/approval-walk.ts";
 import type { ClassAssertion } from "./assertion.ts";
 import type { EndpointSelector, RequestSelector, SetCondition } from "./schema.ts";
 import { routeName, rowOf } from "../table-rows.ts";

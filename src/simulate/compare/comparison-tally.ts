@@ -460,7 +460,7 @@ function conditionsOf(
 
 /** Members of a class whose routes name the same endpoints. */
 interface NamedMembers {
-  readonly members: readonly [Member, ...Member[]];
+  readonly members: readonly Member[];
   /**
    * A pair of outcomes of the class's first member with the names that these members have for its
    * endpoints.
@@ -476,28 +476,21 @@ export function namedMembers(
   members: readonly Member[],
   tables: OfSides<RoutingTable>,
 ): readonly NamedMembers[] {
-  const [first] = members;
-  if (first === undefined) return [];
-  const found = new Map<
-    string,
-    { readonly members: [Member, ...Member[]]; readonly named: NamedMembers["named"] }
-  >();
-  const firstNames = namesOf(first, tables);
+  const found = new Map<string, { readonly names: Names; readonly members: Member[] }>();
   for (const member of members) {
     const names = namesOf(member, tables);
-    const key = JSON.stringify(names);
-    const same = found.get(key);
-    if (same !== undefined) same.members.push(member);
-    else
-      found.set(key, {
-        members: [member],
-        named: key === JSON.stringify(firstNames) ? unchanged : renaming(firstNames, names),
-      });
+    remembered(found, JSON.stringify(names), () => ({ names, members: [] })).members.push(member);
   }
-  return [...found.values()];
+  const [first, ...others] = found.values();
+  if (first === undefined) return [];
+  return [
+    { members: first.members, named: (pair) => pair },
+    ...others.map(({ names, members: own }) => ({
+      members: own,
+      named: renaming(first.names, names),
+    })),
+  ];
 }
-
-const unchanged = (pair: OutcomePair): OutcomePair => pair;
 
 /** Of each side the names of a route's endpoints and of their models, in table order. */
 type Names = OfSides<readonly Name[]>;

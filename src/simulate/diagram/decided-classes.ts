@@ -10,7 +10,7 @@ import {
   type SideName,
 } from "../sample-request.ts";
 import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
-import type { ApprovalState, Taken } from "../space/approval-state.ts";
+import type { ApprovalState, Taken } from "../space/approval-states.ts";
 import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";

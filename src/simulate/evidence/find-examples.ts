@@ -7,15 +7,9 @@ import {
   type PreferencesRecord,
   type ShadowRecord,
 } from "../../evidence/record.ts";
-import { BUDGET_STEPS, type BudgetStep } from "../../canon/limits.ts";
-import { isOperation, type Operation } from "../../canon/operation.ts";
-import type { PolicyTime } from "../../canon/policy.ts";
-import {
-  REASONING_EFFORTS,
-  type ReasoningEffort,
-  TOKEN_BUCKETS,
-  type TokenBucket,
-} from "../../canon/request.ts";
+import { BUDGET_STEPS } from "../../canon/limits.ts";
+import { isOperation } from "../../canon/operation.ts";
+import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { timeWindow } from "../../decide/policy-input.ts";
 import {
   isInstant,
@@ -244,7 +238,7 @@ const READ_AT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Requests with an equal part get one row: they differ only in members that the policy ignores. */
-function readPart(all: ExampleClass, reads: readonly string[] | undefined): JsonObject {
+function readPart(all: ExampleClass, reads: readonly string[] | undefined): object {
   const isRead = (path: string): boolean =>
     reads === undefined || path === "input" || readsPath({ reads }, path);
   const members = Object.entries(all).filter(([name]) =>
@@ -263,35 +257,7 @@ function instant(at: number): Identifier {
   return asIdentifier(new Date(at).toISOString());
 }
 
-/**
- * Requests that are equal in every member of their evidence; a member is `null` where a record does
- * not have it.
- */
-interface ExampleClass {
-  readonly workspace: Identifier | null;
-  readonly route: Identifier | null;
-  readonly operation: Operation | null;
-  readonly environment: Identifier | null;
-  readonly workload: Identifier | null;
-  readonly owner: Identifier | null;
-  /** Sorted. */
-  readonly labels: readonly Identifier[];
-  /** Sorted. */
-  readonly needs: readonly Identifier[];
-  /** Sorted. */
-  readonly features: readonly Identifier[];
-  readonly stream: boolean;
-  readonly context: TokenBucket | null;
-  readonly max_output: TokenBucket | null;
-  readonly reasoning_effort: ReasoningEffort | null;
-  /** Sorted. */
-  readonly signature_families: readonly Identifier[];
-  readonly dimensions: number | null;
-  readonly preferences: PreferencesRecord | null;
-  readonly time: Pick<PolicyTime, "day" | "hour">;
-  /** `null`: none, or no policy read it. */
-  readonly budget: BudgetStep | null;
-}
+type ExampleClass = ReturnType<typeof classOf>;
 
 /** One verdict of a revision in shadow about one recorded request. */
 interface ExampleVerdict {
@@ -383,40 +349,44 @@ function readVerdict(record: JsonValue, isAllowed: boolean): readonly ExampleVer
   ];
 }
 
-function classOf(record: JsonObject, at: number): ExampleClass {
-  const {
-    workspace,
-    route,
-    operation,
-    environment,
-    needs,
-    features,
-    stream,
-    context,
-    maxOutput,
-    reasoningEffort,
-  } = record;
-  const { dimensions, preferences } = record;
+/**
+ * Requests that are equal in every member of their evidence; a member is `null` where a record does
+ * not have it. Lists are sorted.
+ */
+function classOf(record: JsonObject, at: number) {
+  const { operation, dimensions } = record;
+  const preferences: PreferencesRecord | null = isPreferencesRecord(record.preferences)
+    ? record.preferences
+    : null;
+  const { day, hour } = timeWindow(at);
   return {
-    workspace: readIdentifier(workspace),
-    route: readIdentifier(route),
+    workspace: readIdentifier(record.workspace),
+    route: readIdentifier(record.route),
     operation: typeof operation === "string" && isOperation(operation) ? operation : null,
-    environment: readIdentifier(environment),
+    environment: readIdentifier(record.environment),
     workload: readIdentifier(record.workload),
     owner: readIdentifier(record.owner),
     labels: readIdentifiers(record.labels),
-    needs: readIdentifiers(needs),
-    features: readIdentifiers(features),
-    stream: stream === true,
-    context: TOKEN_BUCKETS.find((bucket) => bucket === context) ?? null,
-    max_output: TOKEN_BUCKETS.find((bucket) => bucket === maxOutput) ?? null,
-    reasoning_effort: REASONING_EFFORTS.find((effort) => effort === reasoningEffort) ?? null,
+    needs: readIdentifiers(record.needs),
+    features: readIdentifiers(record.features),
+    stream: record.stream === true,
+    context: valueIn(TOKEN_BUCKETS, record.context),
+    max_output: valueIn(TOKEN_BUCKETS, record.maxOutput),
+    reasoning_effort: valueIn(REASONING_EFFORTS, record.reasoningEffort),
     signature_families: readIdentifiers(record.signatureFamilies),
     dimensions: typeof dimensions === "number" ? dimensions : null,
-    preferences: isPreferencesRecord(preferences) ? preferences : null,
-    time: timeWindow(at),
-    budget: BUDGET_STEPS.find((step) => step === record.budget) ?? null,
+    preferences,
+    time: { day, hour },
+    /** `null`: none, or no policy read it. */
+    budget: valueIn(BUDGET_STEPS, record.budget),
   };
+}
+
+function valueIn<Value extends string>(
+  values: readonly Value[],
+  given: JsonValue | undefined,
+): Value | null {
+  return values.find((value) => value === given) ?? null;
 }
 
 /** The enum values and names of a record; they were checked when it was written. */

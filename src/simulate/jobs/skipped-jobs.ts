@@ -12,7 +12,7 @@ import { formerProviders } from "../renamed-table.ts";
 import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { Job } from "../space/job-space.ts";
-import type { PairClass } from "../space/make-space.ts";
+import type { PairClass } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts";

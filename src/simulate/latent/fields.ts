@@ -1,12 +1,6 @@
 import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import {
-  LATENCY_CLASSES,
-  RETENTIONS,
-  type RoutingTable,
-  type Vocabulary,
-} from "../../canon/table.ts";
-import { NO_FAMILY } from "../../canon/generate/signature.ts";
+import { LATENCY_CLASSES, RETENTIONS, type Vocabulary } from "../../canon/table.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import {
   DAY_BUCKETS,
@@ -15,7 +9,7 @@ import {
   type PolicyInput,
 } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
-import { OUTSIDE_VOCABULARY } from "../space/universe.ts";
+import { NAMES, OUTSIDE_VOCABULARY } from "../space/universe.ts";
 import {
   classesOf,
   closed,
@@ -65,39 +59,21 @@ function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentF
           }),
         ]
       : [];
-  const names = (of: (table: RoutingTable) => readonly string[]): readonly NameClass<string>[] =>
-    open(namesOf(tables, of), reads);
-  const regions = namesOf(tables, ({ regionGroups, providers, endpoints }) => [
-    ...Object.values(regionGroups).flat(),
-    ...Object.values(providers).map(({ region }) => region),
-    ...Object.values(endpoints).map(({ region }) => region),
-  ]);
-  const families = names(({ models }) =>
-    Object.values(models).map((model) => model.signatureFamily ?? NO_FAMILY),
+  const names = (kind: keyof typeof NAMES): readonly NameClass<string>[] =>
+    open(namesOf(tables, NAMES[kind]), reads);
+  const regions = open(namesOf(tables, NAMES.regions), reads, (region) =>
+    groupsOf(region, tables, reads),
   );
-  const groups = (region: string): string => groupsOf(region, tables, reads);
   return [
-    ...member(
-      "id",
-      names(({ endpoints }) => Object.keys(endpoints)),
-    ),
+    ...member("id", names("endpoints")),
     ...member("rank", closed(["primary", "fallback"], reads)),
-    ...member(
-      "model",
-      names(({ models }) => Object.keys(models)),
-    ),
-    ...member(
-      "provider",
-      names(({ providers }) => Object.keys(providers)),
-    ),
-    ...member("region", open(regions, reads, groups)),
-    ...member(
-      "dialect",
-      names(({ endpoints }) => Object.values(endpoints).map(({ dialect }) => dialect)),
-    ),
+    ...member("model", names("models")),
+    ...member("provider", names("providers")),
+    ...member("region", regions),
+    ...member("dialect", names("dialects")),
     ...member("retention", closed(RETENTIONS, reads)),
     ...member("trains_on_data", truth()),
-    ...member("signature_family", families),
+    ...member("signature_family", names("signature_families")),
     ...member("latency_class", closed([...LATENCY_CLASSES, "unspecified"], reads)),
     ...(reads.ofCandidates("capabilities")
       ? memberships("candidates.capabilities", "endpoint", CAPABILITY_NAMES, reads, {
@@ -189,8 +165,8 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
           set: (input, all) => ({ ...input, [section]: { ...input[section], labels: all } }),
         })
       : [];
-  const names = (of: (table: RoutingTable) => readonly string[]): readonly NameClass<string>[] =>
-    open(namesOf(tables, of), reads);
+  const names = (kind: keyof typeof NAMES): readonly NameClass<string>[] =>
+    open(namesOf(tables, NAMES[kind]), reads);
   const declared = (name: keyof Vocabulary): readonly string[] =>
     [tables.base, tables.head].flatMap(({ vocabulary }) => vocabulary[name] ?? []);
   const ofKey = (
@@ -201,28 +177,21 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
   const lengths = [tables.base, tables.head].flatMap(({ models }) =>
     Object.values(models).flatMap(({ dimensions }) => dimensions),
   );
-  const ids = names(({ workspaces }) => Object.keys(workspaces));
-  const tiers = names(({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier));
   return [
     ...member(
       "workspace",
       "id",
-      ids,
+      names("workspaces"),
       "workspace",
       reads.path("input.workspace.id") || reads.path("data.approved"),
     ),
-    ...member("workspace", "tier", tiers, "workspace"),
+    ...member("workspace", "tier", names("tiers"), "workspace"),
     ...labels(
       "workspace",
       [...namesOf(tables, ({ vocabulary }) => vocabulary.labels), ...reads.named],
       "workspace",
     ),
-    ...member(
-      "request",
-      "route",
-      names(({ routes }) => Object.keys(routes)),
-      "route",
-    ),
+    ...member("request", "route", names("routes"), "route"),
     field({
       path: "operation",
       row: "request",

@@ -1,17 +1,8 @@
 import { remembered } from "../remembered.ts";
 import { type SampleRequest, preferenceValues } from "../sample-request.ts";
 import {
-  type ApprovalPart,
-  type ApprovalState,
-  type StateDetails,
-  alikeStarts,
-  joinedAspects,
-  complexity,
-  type AlikeStarts,
   type Aspect,
-  type Start,
-} from "./approval-state.ts";
-import {
+  joinedAspects,
   AssertedNames,
   approvalSteps,
   approvalWalk,
@@ -20,6 +11,7 @@ import {
   type Step,
   type StepSet,
 } from "./approval-walk.ts";
+import type { Capability, Feature } from "../../canon/capability.ts";
 import type { Projection } from "./readers.ts";
 import {
   SideWalk,
@@ -30,7 +22,7 @@ import {
   type SideView,
 } from "./side-walk.ts";
 import type { OperationUniverse } from "./universe.ts";
-import type { ViewedPreferences } from "./preference-effects.ts";
+import type { PreferenceEffect } from "./preference-effects.ts";
 
 /** How assertions see the requests of a job. */
 export interface JobAssertions {
@@ -74,7 +66,7 @@ interface Member {
 export function approvalStates(
   sample: SampleRequest,
   universe: OperationUniverse,
-  preferences: readonly ViewedPreferences[],
+  preferences: readonly PreferenceEffect[],
   views: readonly SideView[],
   assertions: JobAssertions,
   matters: Set<string>,
@@ -136,15 +128,16 @@ function stateNumbers(): (state: SideState) => number {
 function startsOf(
   sample: SampleRequest,
   universe: OperationUniverse,
-  preferences: readonly ViewedPreferences[],
+  preferences: readonly PreferenceEffect[],
   views: readonly SideView[],
   assertions: JobAssertions,
   numberOf: (state: SideState) => number,
 ): readonly Start[] {
   return preferences.flatMap((effect, index) =>
     universe.dimensions.map((dimensions, position): Start => {
-      const sides = effect.sides.flatMap(({ state, preferences: given }, side) => {
+      const sides = effect.sides.flatMap((state, side) => {
         const view = views[side];
+        const given = side === REACHED ? reachingOf(effect) : effect.preferences;
         return view === undefined ? [] : [startSide(view, state, given, dimensions)];
       });
       return {
@@ -215,15 +208,14 @@ function stateOf({ sides, members }: Part): ApprovalState {
   let details: StateDetails | null = null;
   const { final, starts } = simplest;
   const { effect, dimensions } = starts.simplest;
-  const { preferences } = effect;
   return {
     part: {
       ...namesOf(stepsIn(final.part, final.steps)),
       signatureFamilies: final.families,
       dimensions,
-      preferences,
+      preferences: effect.preferences,
     },
-    reachingPreferences: (effect.sides[REACHED] ?? { preferences }).preferences,
+    reachingPreferences: reachingOf(effect),
     sides,
     size,
     details: () => (details ??= detailsOf(members)),
@@ -259,6 +251,10 @@ function detailsOf(members: readonly Member[]): StateDetails {
 /** The view of base that shows the reach of callers. */
 const REACHED = 2;
 
+function reachingOf({ preferences, reaching = preferences }: PreferenceEffect) {
+  return reaching;
+}
+
 function stepsIn(set: StepSet, steps: readonly Step[]): readonly Step[] {
   return steps.filter((_step, index) => (set & (1n << BigInt(index))) !== 0n);
 }
@@ -272,4 +268,90 @@ function namesOf(steps: readonly Step[]): Pick<ApprovalPart, "needs" | "features
 
 function compared(left: StepSet, right: StepSet): number {
   return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** The members of a sample that the table's approvals read. */
+type ApprovalPart = Pick<
+  SampleRequest,
+  "needs" | "features" | "signatureFamilies" | "dimensions" | "preferences"
+>;
+
+/** Requests that both sides treat alike until their policies are evaluated. */
+export interface ApprovalState {
+  /** One of them, the simplest. */
+  readonly part: ApprovalPart;
+  /** The preferences with which base shows the reach of the simplest request. */
+  readonly reachingPreferences: ApprovalPart["preferences"];
+  /** In the order of the views. */
+  readonly sides: readonly SideState[];
+  readonly details: Details;
+  readonly size: bigint;
+}
+
+/**
+ * The description of a state's requests. Most states are never described, so it is made on demand.
+ */
+type Details = () => StateDetails;
+
+interface StateDetails {
+  /** Needs and features that all of them have. */
+  readonly common: Common;
+  /** Values that their other members take, for each of them. */
+  readonly taken: Taken;
+}
+
+export interface Common {
+  readonly needs: readonly Capability[];
+  readonly features: readonly Feature[];
+}
+
+/** Dimension → values, as text. */
+export type Taken = ReadonlyMap<string, readonly string[]>;
+
+/** Requests with the same preferences, or with such that lead to the same. */
+interface Start {
+  readonly order: number;
+  /** The simplest of them. */
+  readonly effect: PreferenceEffect;
+  readonly dimensions: number | null;
+  readonly sides: readonly SideState[];
+  /** Equal for equal states. */
+  readonly numbers: readonly number[];
+  readonly aspects: readonly Aspect[];
+  readonly size: bigint;
+}
+
+/** Starts that do not differ in anything that matters where some sides have denied. */
+interface AlikeStarts {
+  readonly simplest: Start;
+  readonly all: readonly Start[];
+  readonly size: bigint;
+}
+
+/** @param live sides on which the candidates left by preferences matter. */
+function alikeStarts(starts: readonly Start[], live: readonly boolean[]): readonly AlikeStarts[] {
+  const found = new Map<string, { simplest: Start; all: Start[]; size: bigint }>();
+  for (const start of starts) {
+    const isLive = live.includes(true);
+    const numbers = start.numbers.map((number, side) =>
+      live[side] === true || start.sides[side]?.denied != null ? number : "",
+    );
+    const key = [...numbers, isLive ? start.dimensions : "", ...start.aspects].join();
+    const same = found.get(key);
+    if (same === undefined) {
+      found.set(key, { simplest: start, all: [start], size: start.size });
+      continue;
+    }
+    same.all.push(start);
+    same.size += start.size;
+    if (complexity(start) < complexity(same.simplest)) same.simplest = start;
+  }
+  return [...found.values()];
+}
+
+/** Fewer names first: an example should not have names that do not matter. */
+function complexity({ effect: { preferences }, dimensions }: Start): number {
+  return (
+    (preferences === null ? 0 : Object.keys(preferences).length) + (dimensions === null ? 0 : 1)
+  );
 }

@@ -4,7 +4,6 @@ import type { Operation } from "../../canon/operation.ts";
 import { capabilityApprovals, featureApproval, type Approval } from "../../decide/approvals.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { Aspect } from "./approval-state.ts";
 import type { Projection } from "./readers.ts";
 import {
   needToken,
@@ -279,6 +278,18 @@ function addAsOne<Reached extends Pick<Walked, "names" | "part" | "common" | "fi
     first: same.first < one.first ? same.first : one.first,
     size: same.size + one.size,
   });
+}
+
+/**
+ * How an assertion sees a part of a request: it means no request with this part, or means some, or
+ * excepts some of those.
+ */
+export type Aspect = "not meant" | "excepted" | "meant";
+
+/** Conditions of an assertion all have to hold, and so have its exceptions. */
+export function joinedAspects(one: Aspect, other: Aspect | undefined): Aspect {
+  if (one === "not meant" || other === "not meant") return "not meant";
+  return one === "excepted" && other === "excepted" ? "excepted" : "meant";
 }
 
 /**

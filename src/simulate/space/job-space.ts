@@ -1,21 +1,23 @@
-import { remembered, type Recent } from "../remembered.ts";
+import { type Recent, remembered } from "../remembered.ts";
 import type { Operation } from "../../canon/operation.ts";
-import type { RouteRow } from "../../canon/table.ts";
 import { SOME_TIME } from "../decide-sample.ts";
-import { PLAIN_SAMPLE, type Member, type SampleRequest } from "../sample-request.ts";
-import type { ApprovalState, Common as ApprovalCommon, Taken, Aspect } from "./approval-state.ts";
-import { approvalStates, type JobAssertions } from "./approval-states.ts";
-import type { Level } from "./levels.ts";
-import type { PairClass } from "./make-space.ts";
-import type { AmbiguousNames, Reader, Projection } from "./readers.ts";
-import { openSide, type SideView } from "./side-walk.ts";
-import { OUTSIDE_VOCABULARY, type OperationUniverse, type Universe } from "./universe.ts";
+import { type Member, PLAIN_SAMPLE, type SampleRequest } from "../sample-request.ts";
 import {
-  preferenceEffects,
-  viewedPreferences,
-  withReach,
-  type PreferenceEffect,
-} from "./preference-effects.ts";
+  type ApprovalState,
+  approvalStates,
+  type Common as ApprovalCommon,
+  type JobAssertions,
+  type Taken,
+} from "./approval-states.ts";
+import type { Aspect } from "./approval-walk.ts";
+import type { Level } from "./levels.ts";
+import type { AmbiguousNames, Projection, Reader } from "./readers.ts";
+import { openSide, type SideView } from "./side-walk.ts";
+import { type OperationUniverse, OUTSIDE_VOCABULARY, type Universe } from "./universe.ts";
+import { type PreferenceEffect, preferenceEffects, withReach } from "./preference-effects.ts";
+import type { EndpointRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
+import { readsPath } from "../../policy/policy-set.ts";
+import { routeName, routeOf, rowOf } from "../table-rows.ts";
 
 /** One class of pairs under one operation: the unit of enumeration. */
 export interface Job {
@@ -122,13 +124,10 @@ function alikeKey(space: Space, job: Job, sides: readonly SideView[]): string {
   const facts = sides.map(({ opened }) => {
     if (opened === null) return null;
     const { routes: _routes, ...approve } = opened.workspace.approve;
-    return [approve, routeFacts(opened.route), opened.route.onGap, opened.route.emulateSchema];
+    const { tiers, primary, onGap, emulateSchema } = opened.route;
+    return [approve, tiers, primary, onGap, emulateSchema];
   });
   return JSON.stringify([job.operation, facts, space.concerning(job).map(({ id }) => id)]);
-}
-
-function routeFacts({ tiers, primary }: RouteRow): unknown {
-  return [tiers, primary];
 }
 
 /** Effects of callers' preferences on the requests of a job. */
@@ -149,20 +148,11 @@ function preferencesOf(
       dimensions: _dimensions,
       ...approve
     } = opened.workspace.approve;
-    return [approve, routeFacts(opened.route)];
+    return [approve, opened.route.tiers, opened.route.primary];
   });
   return recent.preferences.of(JSON.stringify([readers.seesOrder, facts]), () =>
     preferenceEffects(universe.preferences, sides, readers, check),
   );
-}
-
-function jobAssertions(space: Space, job: Job): JobAssertions {
-  const aspects = space.concerning(job).map((assertion) => assertion.aspects);
-  return {
-    projection: space.assertionsOf(job),
-    ofRequirements: (sample) => aspects.map(({ ofRequirements }) => ofRequirements(sample)),
-    ofPreferences: (sample) => aspects.map(({ ofPreferences }) => ofPreferences(sample)),
-  };
 }
 
 /**
@@ -193,15 +183,20 @@ export class JobSpace {
     this.job = job;
     this.start = startSample(member, operation, space.universe);
     const sides = openedSides(space, job, this.start);
-    this.comparesReach = space.concerning(job).some((assertion) => assertion.comparesReach);
+    const concerning = space.concerning(job);
+    this.comparesReach = concerning.some((assertion) => assertion.comparesReach);
     const { states, matters } = space.recent.states.of(alikeKey(space, job, sides), () => {
       const [base] = sides;
       const names = new Set<string>();
-      const effects = viewedPreferences(preferencesOf(space, sides, check));
+      const effects = preferencesOf(space, sides, check);
       const reaches = this.comparesReach && base !== undefined;
       const preferences = reaches ? withReach(effects, base, this.start) : effects;
       const views = reaches ? [...sides, base] : sides;
-      const assertions = jobAssertions(space, job);
+      const assertions: JobAssertions = {
+        projection: space.assertionsOf(job),
+        ofRequirements: (sample) => concerning.map(({ aspects }) => aspects.ofRequirements(sample)),
+        ofPreferences: (sample) => concerning.map(({ aspects }) => aspects.ofPreferences(sample)),
+      };
       return {
         states: approvalStates(this.start, own, preferences, views, assertions, names, check),
         matters: names,
@@ -277,5 +272,203 @@ function shapesWithoutPreferences(universe: Universe, own: OperationUniverse): b
   return counts.reduce(
     (all, count) => all * BigInt(count),
     signed << BigInt(needs.length + free + universe.labels.length),
+  );
+}
+
+/** Workspaces and routes that no rule distinguishes for any request. */
+export interface PairClass {
+  /** The first one represents all of them; in the order of workspaces, then of routes. */
+  readonly members: readonly [Member, ...Member[]];
+}
+
+/** A destination as text, for comparison. */
+type DestinationOf = (endpoint: EndpointRow) => string;
+
+export interface PairSide {
+  readonly table: RoutingTable;
+  readonly readers: readonly Reader[];
+  readonly ambiguous: AmbiguousNames;
+  readonly destinationOf: DestinationOf;
+}
+
+/**
+ * Gathers pairs of workspace and route into classes. Two pairs are of one class when everything
+ * that both sides know of them is the same up to the names of workspace, route, endpoints and
+ * models, and nothing can distinguish these names.
+ */
+export function pairClasses(
+  workspaces: readonly string[],
+  models: readonly string[],
+  sides: readonly PairSide[],
+  assertions: readonly Reader[],
+): readonly PairClass[] {
+  const readers = [...sides.flatMap((side) => side.readers), ...assertions];
+  const names = {
+    open: new Names(readers, sides),
+    // Requests without a route are seen by assertions only.
+    closed: assertions.length === 0 ? null : new Names(assertions, []),
+  };
+  const classes = new Map<string, { members: [Member, ...Member[]] }>();
+  for (const workspace of workspaces) {
+    for (const model of models) {
+      const member = { workspace, model };
+      const key = describe(member, sides, names);
+      const known = classes.get(key);
+      if (known === undefined) classes.set(key, { members: [member] });
+      else known.members.push(member);
+    }
+  }
+  return [...classes.values()];
+}
+
+const KINDS = ["workspace", "route", "endpoint", "model"] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Where policies read the names. */
+const PATHS: Readonly<Record<Kind, readonly string[]>> = {
+  workspace: ["input.workspace.id", "data.approved"],
+  route: ["input.request.route", "data.approved.routes"],
+  endpoint: ["input.candidates"],
+  model: ["input.candidates"],
+};
+
+/** The name as a description has it: itself, or a number where it is interchangeable. */
+type Naming = (kind: Kind, name: string) => string;
+
+/** Which names are interchangeable, and the numbers that replace them. */
+class Names {
+  readonly #isFixed: (name: string) => boolean;
+  readonly #fixedKinds: ReadonlySet<Kind>;
+  /** Whether a reader depends on the lists of routes that workspaces approve. */
+  readonly readsRoutes: boolean;
+
+  constructor(readers: readonly Reader[], sides: readonly PairSide[]) {
+    const ambiguous = new Set(sides.flatMap((side) => [...side.ambiguous.all]));
+    const known = new Map<string, boolean>();
+    this.#isFixed = (name) => {
+      return remembered(
+        known,
+        name,
+        () => ambiguous.has(name) || readers.some(({ names }) => names(name)),
+      );
+    };
+    const inspecting = readers.filter((reader) => reader.inspects.length > 0);
+    // A reader of the approved routes sees the position of a route in the list, and the other
+    // routes.
+    this.readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
+    this.#fixedKinds = new Set<Kind>([
+      ...KINDS.filter((kind) =>
+        inspecting.some((reader) => PATHS[kind].some((path) => readsPath(reader, path))),
+      ),
+      ...(this.readsRoutes ? (["route"] as const) : []),
+    ]);
+  }
+
+  /** Numbers names in the order in which a description comes upon them. */
+  numbering(): Naming {
+    const numbers = new Map<string, number>();
+    return (kind, name) => {
+      if (this.#fixedKinds.has(kind) || this.#isFixed(name)) return `=${name}`;
+      const key = `${kind} ${name}`;
+      const number = remembered(numbers, key, () => numbers.size);
+      return `#${number}`;
+    };
+  }
+}
+
+function describe(
+  member: Member,
+  sides: readonly PairSide[],
+  names: { readonly open: Names; readonly closed: Names | null },
+): string {
+  const named = names.open.numbering();
+  const namedClosed = names.closed?.numbering();
+  const facts = sides.map(({ table }) => {
+    const workspace = rowOf(table.workspaces, member.workspace);
+    const model = routeName(table, member);
+    const route = rowOf(table.routes, model);
+    const isOpen =
+      workspace !== undefined && route !== undefined && workspace.approve.routes.includes(route.id);
+    const asserted =
+      namedClosed === undefined
+        ? null
+        : assertedFacts(member.workspace, workspace, model, namedClosed);
+    if (!isOpen) return [member.model === "", workspace?.defaultModerationRoute == null, asserted];
+    const routes = names.open.readsRoutes ? workspace.approve.routes : null;
+    return [
+      member.model === "",
+      workspaceFacts(workspace, named),
+      routes,
+      routeFacts(table, route, named),
+      asserted,
+    ];
+  });
+  return JSON.stringify([facts, destinationNumbers(member, sides)]);
+}
+
+/** The facts of a pair that assertions can read, even where no request of it is routed. */
+function assertedFacts(
+  id: string,
+  workspace: WorkspaceRow | undefined,
+  model: string,
+  named: Naming,
+): unknown {
+  const row = workspace === undefined ? null : [workspace.tier, workspace.labels];
+  return [named("workspace", id), named("route", model), row];
+}
+
+function workspaceFacts({ id, tier, labels, approve }: WorkspaceRow, named: Naming): unknown {
+  const { routes: _routes, ...approved } = approve;
+  return [named("workspace", id), tier, labels, approved];
+}
+
+function routeFacts(table: RoutingTable, route: RouteRow, named: Naming): unknown {
+  return [
+    named("route", route.id),
+    route.onGap,
+    route.emulateSchema,
+    route.operations,
+    named("endpoint", route.primary),
+    route.tiers.map(({ endpoints, balance, weights }) => [
+      endpoints.map((id) => endpointFacts(table, id, named)),
+      balance,
+      weights,
+    ]),
+  ];
+}
+
+function endpointFacts(table: RoutingTable, id: string, named: Naming): unknown {
+  const endpoint = rowOf(table.endpoints, id);
+  if (endpoint === undefined) return id;
+  const { provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures } =
+    endpoint;
+  const model = rowOf(table.models, endpoint.model);
+  return [
+    named("endpoint", id),
+    named("model", endpoint.model),
+    [provider, region, dialect, price, latencyClass, capabilities, features, nativeFeatures],
+    model === undefined
+      ? null
+      : [model.signatureFamily, model.dimensions, model.defaultDimensions, model.contextWindow],
+  ];
+}
+
+/**
+ * For each endpoint of either route, its destination on each side: the same number is the same
+ * destination, under any id.
+ */
+function destinationNumbers(member: Member, sides: readonly PairSide[]): unknown {
+  const routes = sides.map(({ table }) => routeOf(table, member));
+  const ids = new Set(
+    routes.flatMap((route) => route?.tiers.flatMap(({ endpoints }) => endpoints) ?? []),
+  );
+  const numbers = new Map<string, number>();
+  return [...ids].map((id) =>
+    sides.map(({ table, destinationOf }) => {
+      const endpoint = rowOf(table.endpoints, id);
+      if (endpoint === undefined) return null;
+      const destination = destinationOf(endpoint);
+      return remembered(numbers, destination, () => numbers.size);
+    }),
   );
 }

@@ -17,51 +17,26 @@ import {
 } from "./side-walk.ts";
 import type { PreferenceUniverse } from "./universe.ts";
 
-/** Preferences, and their effect in each view of a job. */
-export interface ViewedPreferences extends Pick<PreferenceEffect, "preferences" | "size"> {
-  /** In the order of the views. */
-  readonly sides: readonly PreferredSide[];
-}
-
-/** The effect of preferences on a side. */
-interface PreferredSide {
-  readonly state: SideState;
-  /** Those that the side is evaluated with. */
-  readonly preferences: ProviderPreferences | null;
-}
-
-export function viewedPreferences(
-  effects: readonly PreferenceEffect[],
-): readonly ViewedPreferences[] {
-  return effects.map(({ preferences, sides, size }) => ({
-    preferences,
-    sides: sides.map((state) => ({ state, preferences })),
-    size,
-  }));
-}
-
 /**
  * With base as a third view, which is evaluated with the preferences of {@link comparedRequest}.
  *
  * @param start of the job.
  */
 export function withReach(
-  all: readonly ViewedPreferences[],
+  effects: readonly PreferenceEffect[],
   base: SideView,
   start: SampleRequest,
-): readonly ViewedPreferences[] {
-  return all.map((one) => {
-    const { preferences, sides } = one;
+): readonly PreferenceEffect[] {
+  return effects.map((effect) => {
+    const { preferences, sides } = effect;
     const [own, after] = sides;
-    if (own === undefined) return one;
-    const taken = (after?.state.candidates ?? []).map(({ endpoint }) => endpoint.provider);
-    const isMisnamed = own.state.denied?.endsWith("/unknown_preference") === true;
+    if (own === undefined) return effect;
+    const taken = (after?.candidates ?? []).map(({ endpoint }) => endpoint.provider);
+    const isMisnamed = own.denied?.endsWith("/unknown_preference") === true;
     const compared = comparedRequest(base.table, { ...start, preferences }, isMisnamed, taken);
-    const reaching =
-      compared === null
-        ? own
-        : { state: preferredSide(base, compared.preferences), preferences: compared.preferences };
-    return { ...one, sides: [...sides, reaching] };
+    if (compared === null) return { ...effect, sides: [...sides, own] };
+    const { preferences: reaching } = compared;
+    return { ...effect, sides: [...sides, preferredSide(base, reaching)], reaching };
   });
 }
 
@@ -130,8 +105,10 @@ function withKnownNames(table: RoutingTable, sample: SampleRequest): SampleReque
 export interface PreferenceEffect {
   /** One of them, the simplest. */
   readonly preferences: ProviderPreferences | null;
-  /** The candidates that they leave on each side. */
+  /** The candidates that they leave on each side; in the order of the views. */
   readonly sides: readonly SideState[];
+  /** Those with which the third view is evaluated, where they are others. */
+  readonly reaching?: ProviderPreferences | null;
   readonly size: bigint;
 }
 

@@ -135,7 +135,7 @@ function permutations(names: readonly string[]): readonly (readonly string[])[] 
  * Preferences that leave the same candidates on both sides, or are refused there for the same
  * reason.
  */
-export interface Narrowing {
+interface Narrowing {
   /** One of them, the simplest. */
   readonly preferences: ProviderPreferences;
   readonly left: readonly Left[];

@@ -10,7 +10,7 @@ import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
 import type { Distinctions } from "../sample-request.ts";
 import { ZoneReading } from "./times.ts";
-import { OUTSIDE_VOCABULARY } from "./universe.ts";
+import { NAMES, OUTSIDE_VOCABULARY } from "./universe.ts";
 
 /** A policy or an assertion, whose answer may depend on members of the input. */
 export interface Reader {
@@ -206,38 +206,21 @@ function repeated(kinds: readonly NameKind[]): ReadonlySet<string> {
 }
 
 function kindsOf(table: RoutingTable): readonly NameKind[] {
-  const workspaces = Object.values(table.workspaces);
-  const endpoints = Object.values(table.endpoints);
   const { environments, workloads, owners = [], labels } = table.vocabulary;
   const kind = (paths: readonly string[], names: readonly string[]): NameKind => ({ paths, names });
   return [
     kind(["input.request.needs", CANDIDATES, "data.approved.capabilities"], CAPABILITY_NAMES),
-    kind(["input.workspace.id", "data.approved"], Object.keys(table.workspaces)),
-    kind(
-      ["input.workspace.tier"],
-      workspaces.map(({ tier }) => tier),
-    ),
-    kind(
-      ["input.workspace.labels"],
-      workspaces.flatMap((workspace) => workspace.labels),
-    ),
-    kind(["input.request.route", "data.approved.routes"], Object.keys(table.routes)),
-    kind([CANDIDATES], Object.keys(table.endpoints)),
-    kind([CANDIDATES], Object.keys(table.models)),
-    kind([CANDIDATES, "data.approved.providers"], Object.keys(table.providers)),
-    kind(
-      [CANDIDATES, "data.regions", "data.approved.regions"],
-      [...Object.values(table.regionGroups).flat(), ...endpoints.map(({ region }) => region)],
-    ),
-    kind(["data.regions"], Object.keys(table.regionGroups)),
-    kind(
-      [CANDIDATES],
-      endpoints.map(({ dialect }) => dialect),
-    ),
-    kind(
-      [CANDIDATES],
-      Object.values(table.models).flatMap(({ signatureFamily }) => signatureFamily ?? []),
-    ),
+    kind(["input.workspace.id", "data.approved"], NAMES.workspaces(table)),
+    kind(["input.workspace.tier"], NAMES.tiers(table)),
+    kind(["input.workspace.labels"], NAMES.labels(table)),
+    kind(["input.request.route", "data.approved.routes"], NAMES.routes(table)),
+    kind([CANDIDATES], NAMES.endpoints(table)),
+    kind([CANDIDATES], NAMES.models(table)),
+    kind([CANDIDATES, "data.approved.providers"], NAMES.providers(table)),
+    kind([CANDIDATES, "data.regions", "data.approved.regions"], NAMES.regions(table)),
+    kind(["data.regions"], NAMES.region_groups(table)),
+    kind([CANDIDATES], NAMES.dialects(table)),
+    kind([CANDIDATES], NAMES.signature_families(table)),
     // Names outside a vocabulary read alike, so an environment can have the same name as a
     // workload.
     kind(["input.key.environment"], [...environments, OUTSIDE_VOCABULARY]),

@@ -125,8 +125,7 @@ export function universeOf(
   { times, nameOf }: Times,
 ): Universe {
   const tables = [base, head];
-  const namesOf = (of: (table: RoutingTable) => readonly string[]): readonly string[] =>
-    [...new Set(tables.flatMap(of))].toSorted();
+  const namesOf = (of: NamesOf): readonly string[] => [...new Set(tables.flatMap(of))].toSorted();
   const keyNames = (
     names: "environments" | "workloads" | "owners",
     common = OUTSIDE_VOCABULARY,
@@ -146,8 +145,8 @@ export function universeOf(
     ),
   ].toSorted((left, right) => left - right);
   return {
-    workspaces: namesOf(({ workspaces }) => Object.keys(workspaces)),
-    models: ["", ...namesOf(({ routes }) => Object.keys(routes))],
+    workspaces: namesOf(NAMES.workspaces),
+    models: ["", ...namesOf(NAMES.routes)],
     operations: new Map(
       OPERATIONS.map((operation) => [
         operation,
@@ -170,6 +169,28 @@ export function universeOf(
     timeName: nameOf,
   };
 }
+
+/** The names of one kind that a table has; some more than once. */
+type NamesOf = (table: RoutingTable) => readonly string[];
+
+export const NAMES = {
+  workspaces: ({ workspaces }) => Object.keys(workspaces),
+  tiers: ({ workspaces }) => Object.values(workspaces).map(({ tier }) => tier),
+  labels: ({ workspaces }) => Object.values(workspaces).flatMap(({ labels }) => labels),
+  routes: ({ routes }) => Object.keys(routes),
+  providers: ({ providers }) => Object.keys(providers),
+  models: ({ models }) => Object.keys(models),
+  endpoints: ({ endpoints }) => Object.keys(endpoints),
+  dialects: ({ endpoints }) => Object.values(endpoints).map(({ dialect }) => dialect),
+  region_groups: ({ regionGroups }) => Object.keys(regionGroups),
+  regions: ({ regionGroups, providers, endpoints }) => [
+    ...Object.values(regionGroups).flat(),
+    ...Object.values(providers).map(({ region }) => region),
+    ...Object.values(endpoints).map(({ region }) => region),
+  ],
+  signature_families: ({ models }) =>
+    Object.values(models).map(({ signatureFamily }) => signatureFamily ?? NO_FAMILY),
+} as const satisfies Readonly<Record<string, NamesOf>>;
 
 /** Regions and region groups that a request may name. */
 export function regionNames({ regionGroups, providers }: RoutingTable): readonly string[] {

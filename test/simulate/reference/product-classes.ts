@@ -8,7 +8,7 @@ import { approvalStates } from "./approval-states.ts";
 import type { LevelReader, PolicyOnly } from "../../../src/simulate/space/levels.ts";
 import type { Projection } from "../../../src/simulate/space/readers.ts";
 import { policyOnlyDimensions, type Block, type Dimension } from "./blocks.ts";
-import type { PairClass } from "../../../src/simulate/space/make-space.ts";
+import type { PairClass } from "../../../src/simulate/space/job-space.ts";
 import { preferenceEffects } from "../../../src/simulate/space/preference-effects.ts";
 import type { ClassDetails, Job, Space } from "../../../src/simulate/space/job-space.ts";
 import { openSide, stateKey } from "./side-state.ts";
