@@ -7,7 +7,7 @@ import { requestedRoute } from "../../src/decide/decide.ts";
 import { initialMode, policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
-import { emptyUsage } from "../../src/simulate/compare/simulation-tally.ts";
+import { emptyUsage, type UsageTally } from "../../src/simulate/compare/simulation-tally.ts";
 import { Budget } from "../../src/simulate/diagram/budget.ts";
 import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { assertionDistinctions } from "../../src/simulate/jobs/job-runner.ts";
@@ -19,12 +19,19 @@ import {
 import type {
   ClassComparison,
   Member,
+  OfSides,
   Outcome,
   SampleRequest,
 } from "../../src/simulate/sample-request.ts";
 import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/request-scalars.ts";
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
-import { SideDecider, identityOf, type SideOutcomes } from "../../src/simulate/decide-sample.ts";
+import {
+  SideDecider,
+  decideSample,
+  identityOf,
+  type SideOutcomes,
+} from "../../src/simulate/decide-sample.ts";
+import type { Decision } from "../../src/canon/decision.ts";
 import { JobSpace } from "../../src/simulate/space/job-space.ts";
 import { comparedRequest } from "../../src/simulate/space/preference-effects.ts";
 import { preferredSide } from "../../src/simulate/space/side-walk.ts";
@@ -360,8 +367,11 @@ export async function decideBothWays(
     head: (outcome: Outcome) => reachedOf(outcome, destinations.head),
   };
   const expected = new Lines(assertions, tables, reached);
+  const verdicts = { base: emptyUsage(), head: emptyUsage() };
   let requests = 0;
   for (const sample of everyRequest(space.universe, [base, head])) {
+    noteVerdicts(verdicts.base, decideSample(base.table, before.declared, sample));
+    noteVerdicts(verdicts.head, decideSample(head.table, after.declared, sample));
     const left = plain.base.decideSample(sample);
     expected.add(
       compare(sample, left, plain.head.decideSample(sample), reachedBy(sample, left)),
@@ -382,14 +392,41 @@ export async function decideBothWays(
     }
   }
   return {
-    expected: expected.sorted(),
-    found: found.sorted(),
+    expected: [...expected.sorted(), ...usageLines(verdicts)],
+    found: [...found.sorted(), ...usageLines(usage)],
     requests,
     classes,
     changed: expected.changed(),
     violating: expected.violating,
     shared,
   };
+}
+
+const BY_TABLE = ["approvals", "preferences"];
+
+/**
+ * Counts the policies' verdicts in one decision. Where the table denies, they are about endpoints
+ * without traffic and do not count.
+ */
+function noteVerdicts(tally: UsageTally, decision: Decision): void {
+  if (decision.outcome === "deny" && BY_TABLE.includes(decision.denial.policy)) return;
+  for (const { policy, constraint, verdict, reason, effect } of decision.trace) {
+    if (BY_TABLE.includes(policy)) continue;
+    const name = `${policy}/${constraint}`;
+    if (verdict === "pass") tally.passed.add(name);
+    else if (verdict === "fail") tally.failed.add(name);
+    else tally.indeterminate.add(name);
+    if (verdict === "fail" && reason !== null) tally.reasons.add(`${name}/${reason}`);
+    if (effect !== "none") tally.effective.add(policy);
+  }
+  for (const { policy, effect } of decision.obligations)
+    if (effect !== "none") tally.effective.add(policy);
+}
+
+function usageLines(usage: OfSides<UsageTally>): readonly string[] {
+  return Object.entries(usage).flatMap(([side, tally]: [string, UsageTally]) =>
+    Object.entries(tally).map(([name, ids]) => `${side} ${name} ${[...ids].toSorted().join()}`),
+  );
 }
 
 /** What a side's plan reaches, by what it is and not by what it is called. */

@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
  * other cores without work: a fresh checkout has no times of its own, and Vitest then goes by size.
  */
 const LONGEST: readonly string[] = [
-  "test/simulate/brute-force.long.test.ts",
+  "test/simulate/brute-force.scaled.test.ts",
   "test/evidence/kill.scaled.test.ts",
   "test/simulate/skipped-jobs.long.test.ts",
   "test/console/pages.long.test.ts",

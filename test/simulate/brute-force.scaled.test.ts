@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
+import { fewOrMany } from "../support/long.ts";
 import { decideBothWays } from "./every-request.ts";
 import { randomAssertions } from "./random-assertions.ts";
 import { narrowings, policyPool, relations, twoSides } from "./random-sides.ts";
@@ -12,7 +13,7 @@ describe("classes stand for every request of the product", () => {
     pool = await policyPool();
   }, 120_000);
 
-  it("gives the same changes and violations, for as many requests, as deciding each of them on both sides", async () => {
+  it("gives the same changes, violations and verdicts, for as many requests, as deciding each of them on both sides", async () => {
     const sums = { changed: 0, collapsed: 0, violating: 0, kept: 0, ending: 0 };
     await fc.assert(
       fc.asyncProperty(
@@ -34,13 +35,13 @@ describe("classes stand for every request of the product", () => {
           sums.violating += both.violating;
         },
       ),
-      { numRuns: 300 },
+      { numRuns: fewOrMany(15, 300) },
     );
     // Otherwise the property is about nothing.
-    expect(sums.changed).toBeGreaterThan(400);
-    expect(sums.collapsed).toBeGreaterThan(10_000);
-    expect(sums.violating).toBeGreaterThan(1_000);
-    expect(sums.kept).toBeGreaterThan(30);
-    expect(sums.ending).toBeGreaterThan(15);
+    expect(sums.changed).toBeGreaterThan(fewOrMany(5, 400));
+    expect(sums.collapsed).toBeGreaterThan(fewOrMany(100, 10_000));
+    expect(sums.violating).toBeGreaterThan(fewOrMany(10, 1_000));
+    expect(sums.kept).toBeGreaterThan(fewOrMany(0, 30));
+    expect(sums.ending).toBeGreaterThan(fewOrMany(-1, 15));
   }, 240_000);
 });
