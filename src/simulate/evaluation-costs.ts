@@ -44,8 +44,8 @@ export async function evaluationCosts(
         const isBounded = evaluates(() => evaluator.evaluate(serialise(input), entrypoint));
         const cost = isBounded ? evaluator.used : null;
         const { id } = policy.contract;
-        const known = costs.get(id);
-        if (known !== undefined && (known.units ?? Infinity) >= (cost ?? Infinity)) continue;
+        const highest = costs.get(id);
+        if (highest !== undefined && (highest.units ?? Infinity) >= (cost ?? Infinity)) continue;
         const { workspace, request } = input;
         costs.set(id, { policy: id, units: cost, workspace: workspace.id, route: request.route });
         // Nothing is dearer, and each of the others may take as long.

@@ -46,8 +46,8 @@ export class PromotionSimulator {
    * @param key equal for equal inputs only. @param input called when it is this simulation's turn.
    */
   simulate(key: string, input: () => Promise<PromotionInput>): Result {
-    const known = this.#results.get(key);
-    if (known !== undefined) return known;
+    const running = this.#results.get(key);
+    if (running !== undefined) return running;
     if (this.#waiting > this.#bounds.waiting) return Promise.resolve("busy");
     this.#waiting += 1;
     const result = this.#turn

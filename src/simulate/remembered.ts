@@ -1,24 +1,24 @@
 /** A value that is made once for each key. */
 export function remembered<Key, Value>(
-  known: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  cache: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
   make: () => Value,
 ): Value {
-  const found = known.get(key);
+  const found = cache.get(key);
   if (found !== undefined) return found;
   const value = make();
-  known.set(key, value);
+  cache.set(key, value);
   return value;
 }
 
 /** Gives equal values one number, from 0. */
 export class Numbered<Value> {
   readonly #values: Value[] = [];
-  readonly #known = new Map<string, number>();
+  readonly #numbers = new Map<string, number>();
 
   /** @param key equal for equal values only. */
   numberOf(key: string, value: () => Value): number {
-    return remembered(this.#known, key, () => this.#values.push(value()) - 1);
+    return remembered(this.#numbers, key, () => this.#values.push(value()) - 1);
   }
 
   at(number: number): Value {
@@ -31,7 +31,7 @@ export class Numbered<Value> {
 /** Keeps the values that were made last, by key. */
 export class Recent<Value> {
   readonly #limit: number;
-  readonly #known = new Map<string, Value>();
+  readonly #values = new Map<string, Value>();
 
   /** @param limit so many values are kept. */
   constructor(limit: number) {
@@ -39,12 +39,12 @@ export class Recent<Value> {
   }
 
   of(key: string, make: () => Value): Value {
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    const found = this.#values.get(key);
+    if (found !== undefined) return found;
     const value = make();
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined && this.#known.size >= this.#limit) this.#known.delete(oldest);
-    this.#known.set(key, value);
+    const [oldest] = this.#values.keys();
+    if (oldest !== undefined && this.#values.size >= this.#limit) this.#values.delete(oldest);
+    this.#values.set(key, value);
     return value;
   }
 }

@@ -41,10 +41,10 @@ export function renamedTable(
   { kind, from, to }: RowRename,
   earlier: readonly RowRename[] = [],
 ): RoutingTable {
-  const name = <Own>(own: Own): Own | string => (own === from ? to : own);
+  const name = <Own>(given: Own): Own | string => (given === from ? to : given);
   const names = (list: readonly string[]): readonly string[] => list.map(name);
   const both = (list: readonly string[]): readonly string[] =>
-    list.flatMap((own) => (own === from ? [from, to] : [own]));
+    list.flatMap((given) => (given === from ? [from, to] : [given]));
   const moved = <Row extends object>(rows: Rows<Row>): Rows<Row> =>
     flatMapRows(rows, (row, id) => [id === from ? renamedRow(row, to) : [id, row]]);
   const copied = <Row extends object>(

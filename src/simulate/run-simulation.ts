@@ -223,18 +223,20 @@ async function withBase(
   const { assertions: held } = request;
   if (report === null || held === null || failed.size === 0) return report;
   const assertions = held.assertions.assertions.filter(({ id }) => failed.has(id));
-  const own = {
+  const asIfChange = {
     ...request,
     assertions: { ...held, assertions: { assertions, coverage: { gates: [], except: [] } } },
   };
-  const runner = runnerFor({ base, head: base }, own);
-  const found = await decideJobs(runner, own, watch, false);
+  const runner = runnerFor({ base, head: base }, asIfChange);
+  const found = await decideJobs(runner, asIfChange, watch, false);
   await runner.load();
-  const before = asserted(runner, found, own, () => []);
+  const before = asserted(runner, found, asIfChange, () => []);
   // A class that was not decided may fail too.
-  const known = (violations: number): boolean | null =>
+  const failsInBase = (violations: number): boolean | null =>
     violations > 0 ? true : found.cut.length > 0 ? null : false;
-  const inBase = new Map(before?.results.map(({ id, violations }) => [id, known(violations)]));
+  const inBase = new Map(
+    before?.results.map(({ id, violations }) => [id, failsInBase(violations)]),
+  );
   return {
     ...report,
     results: report.results.map((one) => ({ ...one, fails_in_base: inBase.get(one.id) ?? null })),
@@ -243,19 +245,19 @@ async function withBase(
 
 /** Policies that a store of base does not have yet. */
 function newPolicies({ base, head }: CompiledSides): readonly string[] {
-  const known = new Set(base.contents.map(({ contract }) => contract.id));
-  return head.contents.map(({ contract }) => contract.id).filter((id) => !known.has(id));
+  const ids = new Set(base.contents.map(({ contract }) => contract.id));
+  return head.contents.map(({ contract }) => contract.id).filter((id) => !ids.has(id));
 }
 
 /** Whether the files of both sides compile to the same contents. */
 function samePolicies({ base, head }: CompiledSides): boolean {
-  const own = ({ contents }: CompiledSide): string =>
+  const digests = ({ contents }: CompiledSide): string =>
     JSON.stringify(
       contents
         .flatMap(({ isKept, rules, digest }) => (isKept || rules === null ? [] : [digest]))
         .toSorted(),
     );
-  return own(base) === own(head);
+  return digests(base) === digests(head);
 }
 
 /** Without the files' texts, which no thread needs. */
@@ -299,8 +301,8 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
 function ruleLocation(base: ReportedSide, head: ReportedSide): RuleLocation {
   const [before, after] = [locationsOf(base.files), locationsOf(head.files)];
   return (policy, rule) => {
-    const own = after.constraint(policy, rule);
-    if (own !== null) return { ...own, side: "head" };
+    const current = after.constraint(policy, rule);
+    if (current !== null) return { ...current, side: "head" };
     const removed = before.constraint(policy, rule);
     return removed === null ? null : { ...removed, side: "base" };
   };

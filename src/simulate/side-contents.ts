@@ -93,7 +93,7 @@ export function promotionSides({
 }: PlannedPromotion): CompiledSides {
   const before = enforced.map((rules) => contentOf(rules, "enforced"));
   const replaced = before.find(({ contract }) => contract.id === policy);
-  const own =
+  const replacement =
     candidate !== null
       ? [contentOf(candidate, "candidate")]
       : before.filter((content) => content === replaced).map(removalOf);
@@ -102,7 +102,7 @@ export function promotionSides({
   );
   return {
     base: { table, contents: before.toSorted(byIdThenSlot), modules },
-    head: { table, contents: [...kept, ...own].toSorted(byIdThenSlot), modules },
+    head: { table, contents: [...kept, ...replacement].toSorted(byIdThenSlot), modules },
   };
 }
 
@@ -112,16 +112,16 @@ function startedSide(
   other: CompiledTree,
   enforced: EnforcedDigests,
 ): CompiledSide {
-  const own = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
+  const ofFiles = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
   const ofOther = other.policies.policies
     .filter(
       ({ contract: { id }, digest }) =>
-        enforced.get(id) === digest && !own.some((each) => isContent(each, id, digest)),
+        enforced.get(id) === digest && !ofFiles.some((each) => isContent(each, id, digest)),
     )
     .map((rules) => contentOf(rules, "enforced"));
   return {
     table,
-    contents: [...own, ...ofOther].toSorted(byIdThenSlot),
+    contents: [...ofFiles, ...ofOther].toSorted(byIdThenSlot),
     modules: [...modules, ...modulesOf(other.policies.modules, ofOther)],
   };
 }
@@ -146,18 +146,18 @@ function followingSide(
   const enforced = new Map(served);
   for (const { contract, digest, slot } of before.contents)
     enforced.set(contract.id, slot === "enforced" ? digest : (enforced.get(contract.id) ?? null));
-  const own = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
+  const ofFiles = policies.map((rules) => contentOf(rules, slotAfter(enforced, table, rules)));
   const ids = new Set(policies.map(({ contract }) => contract.id));
   const kept = before.contents
     .filter(
       ({ contract: { id }, digest, slot }) =>
-        slot === "enforced" && !own.some((each) => isContent(each, id, digest)),
+        slot === "enforced" && !ofFiles.some((each) => isContent(each, id, digest)),
     )
     .map((content): SideContent => ({ ...content, isKept: true }));
   const removals = kept.filter(({ contract }) => !ids.has(contract.id)).map(removalOf);
   return {
     table,
-    contents: [...own, ...kept, ...removals].toSorted(byIdThenSlot),
+    contents: [...ofFiles, ...kept, ...removals].toSorted(byIdThenSlot),
     modules: [...modules, ...modulesOf(before.modules, kept)],
   };
 }

@@ -34,7 +34,7 @@ export const CANDIDATES = "input.candidates";
  */
 class TracedPolicy {
   readonly #policy: SinglePolicy;
-  readonly #known: KnownBy<Traced>[] = [];
+  readonly #evaluations: KnownBy<Traced>[] = [];
   #size = 0;
 
   constructor(policy: SinglePolicy) {
@@ -45,14 +45,14 @@ class TracedPolicy {
   evaluate(input: PolicyInput, beforeEvaluation: () => void = () => {}): Traced {
     // The host leaves the policy out by the operation, which no evaluation loads.
     if (!this.#policy.contract.operations.includes(input.operation)) return NOT_APPLIED;
-    const known = lookUp(this.#known, (path) => valueAt(input, path));
-    if (known !== undefined) return known;
+    const earlier = lookUp(this.#evaluations, (path) => valueAt(input, path));
+    if (earlier !== undefined) return earlier;
     beforeEvaluation();
     const loaded = new Set(namesCandidates(this.#policy) ? [CANDIDATES] : []);
     const traced = { evaluation: this.#policy.evaluate(input, loaded), loaded };
-    if (this.#size === MOST_EVALUATIONS) this.#known.length = this.#size = 0;
+    if (this.#size === MOST_EVALUATIONS) this.#evaluations.length = this.#size = 0;
     this.#size += 1;
-    keep(this.#known, [...loaded], (path) => valueAt(input, path), traced);
+    keep(this.#evaluations, [...loaded], (path) => valueAt(input, path), traced);
     return traced;
   }
 }
@@ -67,12 +67,12 @@ const MOST_EVALUATIONS = 200_000;
 
 /** The policies of both sides. A content that reads nothing of the table is one policy for both. */
 export class TracedPolicies {
-  readonly #known = new Map<RoutingTable | null, Map<string, TracedPolicy>>();
+  readonly #policies = new Map<RoutingTable | null, Map<string, TracedPolicy>>();
 
   of(policy: SinglePolicy, table: RoutingTable): TracedPolicy {
     const readsTable = ["data", CANDIDATES].some((path) => readsPath(policy, path));
     const owner = readsTable || namesCandidates(policy) ? table : null;
-    const ofOwner = remembered(this.#known, owner, () => new Map<string, TracedPolicy>());
+    const ofOwner = remembered(this.#policies, owner, () => new Map<string, TracedPolicy>());
     const key = JSON.stringify(policy.identity);
     return remembered(ofOwner, key, () => new TracedPolicy(policy));
   }
@@ -85,10 +85,10 @@ function namesCandidates({ contract }: SinglePolicy): boolean {
 
 /** A known value for an input, by the members on which it depends. */
 export function lookUp<Value>(
-  known: readonly KnownBy<Value>[],
+  groups: readonly KnownBy<Value>[],
   valueOf: (path: string) => string | undefined,
 ): Value | undefined {
-  for (const { paths, values } of known) {
+  for (const { paths, values } of groups) {
     const found = values.get(paths.map(valueOf).join("\u0000"));
     if (found !== undefined) return found;
   }
@@ -96,14 +96,14 @@ export function lookUp<Value>(
 }
 
 export function keep<Value>(
-  known: KnownBy<Value>[],
+  groups: KnownBy<Value>[],
   paths: readonly string[],
   valueOf: (path: string) => string | undefined,
   value: Value,
 ): void {
   const sorted = paths.toSorted();
-  let same = known.find((one) => one.paths.join() === sorted.join());
-  if (same === undefined) known.push((same = { paths: sorted, values: new Map() }));
+  let same = groups.find((one) => one.paths.join() === sorted.join());
+  if (same === undefined) groups.push((same = { paths: sorted, values: new Map() }));
   same.values.set(sorted.map(valueOf).join("\u0000"), value);
 }
 

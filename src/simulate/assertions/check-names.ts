@@ -25,11 +25,11 @@ const UNDECLARED_REASONS: readonly string[] = [
 
 /** Looks up every name of a file: an unknown one would make an assertion that cannot fail. */
 export class NameCheck {
-  readonly #known: OfSides<KnownNames>;
+  readonly #sides: OfSides<KnownNames>;
   readonly #report: ReportOf<AssertionCode>;
 
-  constructor(known: OfSides<KnownNames>, report: ReportOf<AssertionCode>) {
-    this.#known = known;
+  constructor(sides: OfSides<KnownNames>, report: ReportOf<AssertionCode>) {
+    this.#sides = sides;
     this.#report = report;
   }
 
@@ -48,7 +48,7 @@ export class NameCheck {
   }
 
   denial(denial: DenialSelector | undefined, path: Path): void {
-    const { contracts } = this.#known.head;
+    const { contracts } = this.#sides.head;
     if (denial === undefined || contracts === null) return;
     const { policy, constraint, reason } = denial;
     const named = contracts.filter(({ id }) => policy === undefined || id === policy);
@@ -84,21 +84,21 @@ export class NameCheck {
    * route, `route → endpoint`.
    */
   covered(subject: string, path: Path): void {
-    const { contracts } = this.#known.head;
+    const { contracts } = this.#sides.head;
     const declared = (contracts ?? []).flatMap(({ id, constraints }) =>
       constraints.flatMap(({ name, reasons }) => [
         `${id}/${name}`,
         ...reasons.map((reason) => `${id}/${name}/${reason}`),
       ]),
     );
-    const known = [...this.#known.head.of("routes"), ...this.#known.head.edges, ...declared];
-    if (known.includes(subject) || (contracts === null && subject.includes("/"))) return;
-    this.#unknown("subject of coverage", subject, path, known);
+    const subjects = [...this.#sides.head.of("routes"), ...this.#sides.head.edges, ...declared];
+    if (subjects.includes(subject) || (contracts === null && subject.includes("/"))) return;
+    this.#unknown("subject of coverage", subject, path, subjects);
   }
 
   #name(kind: NameKind, name: string, path: Path, either: boolean): void {
-    const head = this.#known.head.of(kind);
-    const base = this.#known.base.of(kind);
+    const head = this.#sides.head.of(kind);
+    const base = this.#sides.base.of(kind);
     if (head.has(name) || (either && base.has(name))) return;
     const [title] = TABLE_NAMES[kind];
     if (!base.has(name)) this.#unknown(title, name, path, either ? [...head, ...base] : head);
@@ -109,9 +109,9 @@ export class NameCheck {
     }
   }
 
-  #unknown(title: string, name: string, path: Path, known: Iterable<string>): void {
+  #unknown(title: string, name: string, path: Path, candidates: Iterable<string>): void {
     const message = `there is no ${title} ${quote(name)}`;
-    this.#report.value("ASSERTION_UNKNOWN_WORD", path, message, suggest(name, known));
+    this.#report.value("ASSERTION_UNKNOWN_WORD", path, message, suggest(name, candidates));
   }
 }
 

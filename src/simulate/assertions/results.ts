@@ -112,11 +112,11 @@ export function assertionsReport(
 }
 
 function countOfCases(id: string, cases: readonly CaseResult[]): AssertionCount {
-  const own = cases.filter(({ assertion }) => assertion === id);
-  const failed = own.flatMap(({ sample, message }) =>
+  const results = cases.filter(({ assertion }) => assertion === id);
+  const failed = results.flatMap(({ sample, message }) =>
     message === null ? [] : [{ sample, message }],
   );
-  return { id, classes: own.length, violations: failed.length, first: failed[0] ?? null };
+  return { id, classes: results.length, violations: failed.length, first: failed[0] ?? null };
 }
 
 function resultOf(

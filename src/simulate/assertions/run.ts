@@ -220,13 +220,13 @@ function noNewAccess(
   const before = pair.base.plan.map((one) => ({ ...one, host: hostOf(one, "base") }));
   for (const added of pair.head.plan) {
     if (!means(added)) continue;
-    const known = before.filter(
+    const reached = before.filter(
       ({ provider, region }) => provider === added.provider && region === added.region,
     );
-    if (known.length === 0) return `${formatEndpoint(added)} is reached in head and not in base`;
+    if (reached.length === 0) return `${formatEndpoint(added)} is reached in head and not in base`;
     const host = hostOf(added, "head");
-    if (known.every((one) => one.host !== host)) {
-      const hosts = [...new Set(known.map((one) => one.host))].join(", ");
+    if (reached.every((one) => one.host !== host)) {
+      const hosts = [...new Set(reached.map((one) => one.host))].join(", ");
       return `${formatEndpoint(added)} is reached at ${host} in head and at ${hosts} in base`;
     }
   }

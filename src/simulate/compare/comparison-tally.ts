@@ -101,10 +101,10 @@ const added = new WeakMap<GroupTally, WeakSet<object>>();
 
 /** True once for each object. */
 function newTo(group: GroupTally): (part: object) => boolean {
-  const known = remembered(added, group, () => new WeakSet());
+  const seen = remembered(added, group, () => new WeakSet());
   return (part) => {
-    if (known.has(part)) return false;
-    known.add(part);
+    if (seen.has(part)) return false;
+    seen.add(part);
     return true;
   };
 }
@@ -155,25 +155,25 @@ function addToGroup(
 
 function mergeGroups(into: GroupTallies, from: GroupTallies): void {
   for (const [key, group] of from) {
-    const known = into.get(key);
-    if (known === undefined) {
+    const existing = into.get(key);
+    if (existing === undefined) {
       into.set(key, group);
       continue;
     }
-    for (const [workspace, routes] of group.members) addAll(known.members, workspace, routes);
-    for (const operation of group.operations) known.operations.add(operation);
-    known.common = inCommon(known.common, group.common);
-    for (const [name, values] of group.taken) addAll(known.taken, name, values);
+    for (const [workspace, routes] of group.members) addAll(existing.members, workspace, routes);
+    for (const operation of group.operations) existing.operations.add(operation);
+    existing.common = inCommon(existing.common, group.common);
+    for (const [name, values] of group.taken) addAll(existing.taken, name, values);
     for (const [member, found] of group.plain)
       for (const [text, conditions] of found)
-        remembered(known.plain, member, () => new Map<string, PlainConditions>()).set(
+        remembered(existing.plain, member, () => new Map<string, PlainConditions>()).set(
           text,
           conditions,
         );
-    known.classes += group.classes;
-    known.shapes += group.shapes;
+    existing.classes += group.classes;
+    existing.shapes += group.shapes;
     const { base, head, example, order } = group;
-    if (order < known.order) Object.assign(known, { base, head, example, order });
+    if (order < existing.order) Object.assign(existing, { base, head, example, order });
   }
 }
 
@@ -262,14 +262,14 @@ export function firstExample({ routes }: Pick<PathTally, "routes">): SampleReque
 
 function addPath(paths: PathTallies, path: PathTally): void {
   const key = [path.workspace, path.operation, path.provider, path.region, path.host].join("\n");
-  const known = paths.get(key);
-  if (known === undefined) {
+  const existing = paths.get(key);
+  if (existing === undefined) {
     paths.set(key, path);
     return;
   }
   for (const [route, found] of path.routes) {
-    const own = known.routes.get(route);
-    if (own === undefined || found.order < own.order) known.routes.set(route, found);
+    const current = existing.routes.get(route);
+    if (current === undefined || found.order < current.order) existing.routes.set(route, found);
   }
 }
 
@@ -353,9 +353,9 @@ export class JobComparison {
     const found = details();
     for (const each of this.#named) {
       const { members, named } = each;
-      const [own] = members;
+      const [member] = members;
       const same = named(pair);
-      addToGroup(tally.groups, same, { ...sample, ...own }, members, size, order, found);
+      addToGroup(tally.groups, same, { ...sample, ...member }, members, size, order, found);
       if (found.plain === null) continue;
       const plain = remembered(this.#plain, each, () => new Map<string, PlainRequests>());
       plain.set(groupKey(same), addedPlain(found.plain, plain.get(groupKey(same))));
@@ -385,10 +385,10 @@ function countChange(
   classes: number,
   shapes: bigint,
 ): void {
-  const known = tally.kinds.get(kind);
+  const existing = tally.kinds.get(kind);
   tally.kinds.set(kind, {
-    classes: (known?.classes ?? 0) + classes,
-    shapes: (known?.shapes ?? 0n) + shapes,
+    classes: (existing?.classes ?? 0) + classes,
+    shapes: (existing?.shapes ?? 0n) + shapes,
   });
 }
 
@@ -412,8 +412,8 @@ const OTHER_LABELS = "without_key_labels";
 
 function addedPlain(one: PlainRequests, other: PlainRequests | undefined): PlainRequests {
   if (other === undefined) return one;
-  const counts = one.counts.map((own, level) =>
-    own.map((count, value) => count + (other.counts[level]?.[value] ?? 0n)),
+  const counts = one.counts.map((perValue, level) =>
+    perValue.map((count, value) => count + (other.counts[level]?.[value] ?? 0n)),
   );
   return { ...one, counts };
 }
@@ -428,10 +428,12 @@ function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
   const all = product(counts.map(({ length }) => length));
   const size = (counts[0] ?? []).reduce((sum, count) => sum + count, 0n);
   const amounts = (of: readonly (readonly boolean[])[], chosen: boolean): bigint =>
-    product(of.map((own) => own.filter((one) => one === chosen).length));
-  const taken = counts.map((own) => own.map((count) => count > 0n));
+    product(of.map((perValue) => perValue.filter((one) => one === chosen).length));
+  const taken = counts.map((perValue) => perValue.map((count) => count > 0n));
   if (size === amounts(taken, true)) return { any: false, conditions: conditionsOf(levels, taken) };
-  const whole = counts.map((own) => own.map((count) => count === all / BigInt(own.length)));
+  const whole = counts.map((perValue) =>
+    perValue.map((count) => count === all / BigInt(perValue.length)),
+  );
   const left = amounts(whole, false);
   return { any: true, conditions: all - size === left ? conditionsOf(levels, whole) : null };
 }
@@ -443,18 +445,18 @@ function conditionsOf(
 ): NonNullable<PlainConditions["conditions"]> {
   const byDimension = Map.groupBy(
     levels.flatMap(({ name, values }, level) => {
-      const own = values.filter((_, value) => chosen[level]?.[value] === true);
-      if (own.length === 0 || own.length === values.length) return [];
+      const selected = values.filter((_, value) => chosen[level]?.[value] === true);
+      if (selected.length === 0 || selected.length === values.length) return [];
       // A label is absent or present.
-      return name === KEY_LABELS && own[0] === ""
-        ? [{ name: OTHER_LABELS, own: values.slice(1) }]
-        : [{ name, own }];
+      return name === KEY_LABELS && selected[0] === ""
+        ? [{ name: OTHER_LABELS, selected: values.slice(1) }]
+        : [{ name, selected }];
     }),
     ({ name }) => name,
   );
   return [...byDimension].map(([dimension, same]) => ({
     dimension,
-    values: same.flatMap(({ own }) => own).toSorted(),
+    values: same.flatMap(({ selected }) => selected).toSorted(),
   }));
 }
 
@@ -485,8 +487,8 @@ export function namedMembers(
   if (first === undefined) return [];
   return [
     { members: first.members, named: (pair) => pair },
-    ...others.map(({ names, members: own }) => ({
-      members: own,
+    ...others.map(({ names, members: alike }) => ({
+      members: alike,
       named: renaming(first.names, names),
     })),
   ];
@@ -514,9 +516,9 @@ function namesOf(member: Member, { base, head }: OfSides<RoutingTable>): Names {
 
 /** The same pair gives the same object, which groups are found by. */
 function renaming(from: Names, to: Names): NamedMembers["named"] {
-  const known = new WeakMap<OutcomePair, OutcomePair>();
+  const cache = new WeakMap<OutcomePair, OutcomePair>();
   return (pair) => {
-    return remembered(known, pair, () => ({
+    return remembered(cache, pair, () => ({
       ...pair,
       base: renamed(pair.base, from.base, to.base),
       head: renamed(pair.head, from.head, to.head),

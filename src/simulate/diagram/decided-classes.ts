@@ -87,8 +87,8 @@ export class DecidedClasses {
   }
 
   #of(operation: Operation): OperationClasses {
-    const known = this.#operations.get(operation);
-    if (known !== undefined && known.size <= MOST_NODES) return known;
+    const existing = this.#operations.get(operation);
+    if (existing !== undefined && existing.size <= MOST_NODES) return existing;
     const classes = this.#make(operation);
     this.#operations.set(operation, classes);
     return classes;
@@ -126,11 +126,11 @@ class OperationClasses {
     budget: Budget,
     isIgnored: OfSides<(policy: LoadedPolicy) => boolean>,
   ) {
-    const own = space.universe.operations.get(operation);
-    if (own === undefined)
+    const operationUniverse = space.universe.operations.get(operation);
+    if (operationUniverse === undefined)
       throw new Error(`simulation: the universe has no operation ${operation}`);
     const diagrams = new Diagrams();
-    const levels = levelsOf(space.universe, own);
+    const levels = levelsOf(space.universe, operationUniverse);
     const profiles = new Profiles(
       diagrams,
       levels.map(({ values }) => values.length),
@@ -165,14 +165,14 @@ class OperationClasses {
   }
 
   note(job: JobSpace, usage: OfSides<UsageTally>, isEnough: () => boolean): void {
-    const known = new Map<string, StateVerdicts>();
+    const cache = new Map<string, StateVerdicts>();
     for (const state of job.states) {
       this.#shared.budget.check();
       const [, head] = state.sides;
-      const { size } = known;
+      const { size } = cache;
       if (head?.denied !== null) continue;
-      const verdicts = this.#verdictsOf("head", head, job.sampleOf(state), known, usage.head);
-      if (known.size === size) continue;
+      const verdicts = this.#verdictsOf("head", head, job.sampleOf(state), cache, usage.head);
+      if (cache.size === size) continue;
       this.#equalUsage.note(usage.base, verdicts);
       if (isEnough()) return;
     }
@@ -229,7 +229,7 @@ class OperationClasses {
     at: SideName,
     side: SideState,
     sample: SampleRequest,
-    known: Map<string, StateVerdicts>,
+    cache: Map<string, StateVerdicts>,
     usage: UsageTally | null,
   ): Node {
     if (side.denied !== null) {
@@ -238,7 +238,7 @@ class OperationClasses {
       const denied = { key: `!${side.denied} ${whose}`, sample };
       return this.#sides[at].outcomesOf(denied, null);
     }
-    const verdicts = this.#verdictsOf(at, side, sample, known, usage);
+    const verdicts = this.#verdictsOf(at, side, sample, cache, usage);
     const isSingle = sample.preferences?.allow_fallbacks === false;
     const key = `${candidatesKey(side.candidates)}${isSingle ? "|single" : ""}`;
     return this.#sides[at].outcomesOf({ key, sample }, verdicts);
@@ -248,10 +248,10 @@ class OperationClasses {
     at: SideName,
     side: SideState,
     sample: SampleRequest,
-    known: Map<string, StateVerdicts>,
+    cache: Map<string, StateVerdicts>,
     usage: UsageTally | null,
   ): StateVerdicts {
-    return remembered(known, stateKey(side), () => {
+    return remembered(cache, stateKey(side), () => {
       const input = this.#deciders[at].inputOf(sample, side.candidates);
       const verdicts = this.#sides[at].verdictsOf(input, sample);
       if (usage !== null) this.#usage[at].note(usage, verdicts);
@@ -262,15 +262,15 @@ class OperationClasses {
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {
     const { common, taken } = state.details();
     const { levels, profiles } = this.#shared;
-    const own = this.#levelDetails(profiles.takenBy(root, leaf));
+    const levelDetails = this.#levelDetails(profiles.takenBy(root, leaf));
     return {
-      common: { ...common, labels: own.labels },
-      taken: [taken, own.taken],
+      common: { ...common, labels: levelDetails.labels },
+      taken: [taken, levelDetails.taken],
       plain: this.#isPlain(state) ? { levels, counts: profiles.countsOf(root, leaf) } : null,
     };
   }
 
-  /** Whether requests of a state say no more than every request of the operation. */
+  /** Whether requests of a state have nothing beyond every request of the operation. */
   #isPlain({ part }: ApprovalState): boolean {
     const always = ALWAYS_USED[this.#shared.operation]?.length ?? 0;
     return conditionCount({ ...PLAIN_SAMPLE, ...part }) === always && part.dimensions === null;
@@ -281,13 +281,13 @@ class OperationClasses {
       const taken = new Map<string, readonly string[]>();
       const labels: string[] = [];
       for (const [depth, { name, values }] of this.#shared.levels.entries()) {
-        const own = found[depth] ?? new Set<number>();
+        const indices = found[depth] ?? new Set<number>();
         if (name !== KEY_LABELS)
           taken.set(
             name,
-            values.filter((_, value) => own.has(value)),
+            values.filter((_, value) => indices.has(value)),
           );
-        else if (!own.has(0)) labels.unshift(values[1] ?? "");
+        else if (!indices.has(0)) labels.unshift(values[1] ?? "");
       }
       return { taken, labels };
     });

@@ -18,7 +18,7 @@ export class Profiles {
   readonly #sizes: readonly number[];
   /** How many combinations the levels before each one have. */
   readonly #before: readonly bigint[];
-  readonly #known = new Map<Node, readonly LeafProfile[]>();
+  readonly #profiles = new Map<Node, readonly LeafProfile[]>();
   /** By root, then by leaf. */
   readonly #taken = new Map<Node, Map<number, readonly ReadonlySet<number>[]>>();
 
@@ -33,7 +33,7 @@ export class Profiles {
 
   /** In the order of their first requests. */
   of(root: Node): readonly LeafProfile[] {
-    return remembered(this.#known, root, () => {
+    return remembered(this.#profiles, root, () => {
       const sizes = this.#sizesOf(root);
       return [...this.#firstPaths(root)].map(([leaf, path]) => ({
         leaf,
@@ -95,17 +95,18 @@ export class Profiles {
     const counts = this.#sizes.map((values) => Array.from({ length: values }, () => 0n));
     // Numbers of nodes rise from the leaves to the root.
     for (const node of this.#diagrams.below(root).inner.toSorted((left, right) => right - left)) {
-      const own = counts[this.#levelOf(node)] ?? [];
+      const perValue = counts[this.#levelOf(node)] ?? [];
       for (const [value, [child, between]] of this.#edgesOf(node).entries()) {
         const reached = (above.get(node) ?? 0n) * between;
-        own[value] = (own[value] ?? 0n) + reached * below(child);
+        perValue[value] = (perValue[value] ?? 0n) + reached * below(child);
         above.set(child, (above.get(child) ?? 0n) + reached);
       }
     }
     // Requests that take no node of a level have each of its values alike.
-    return counts.map((own) => {
-      const skipped = own.reduce((left, count) => left - count, size) / BigInt(own.length);
-      return own.map((count) => count + skipped);
+    return counts.map((perValue) => {
+      const skipped =
+        perValue.reduce((left, count) => left - count, size) / BigInt(perValue.length);
+      return perValue.map((count) => count + skipped);
     });
   }
 
@@ -222,7 +223,8 @@ export class PairTable {
     for (let from = 0; from < old.length; from += WIDTH) {
       if (old[from + 2] === NONE) continue;
       const at = this.#slotOf(old[from] ?? 0, old[from + 1] ?? 0);
-      for (let own = 0; own < WIDTH; own += 1) this.#slots[at + own] = old[from + own] ?? 0;
+      for (let offset = 0; offset < WIDTH; offset += 1)
+        this.#slots[at + offset] = old[from + offset] ?? 0;
     }
   }
 }
@@ -295,8 +297,8 @@ export class Diagrams {
     if (first === undefined) throw new RangeError("diagrams: a level without values");
     if (children.every((child) => child === first)) return first;
     const at = this.#slotOf(level, children);
-    const known = this.#slots[at] ?? 0;
-    if (known > 0) return known - 1;
+    const existing = this.#slots[at] ?? 0;
+    if (existing > 0) return existing - 1;
     const node = this.#levels.push(level) - 1;
     this.#children.push(children);
     this.#slots[at] = node + 1;
@@ -309,11 +311,11 @@ export class Diagrams {
    * value of the level; none depends on it.
    */
   select(level: number, children: readonly Node[]): Node {
-    const known = new Map<string, Node>();
+    const cache = new Map<string, Node>();
     const selected = (chosen: readonly Node[]): Node => {
       const top = Math.min(...chosen.map((child) => this.levelOf(child)));
       if (top > level) return this.branch(level, chosen);
-      return remembered(known, chosen.join(), () => {
+      return remembered(cache, chosen.join(), () => {
         const first = chosen.find((child) => this.levelOf(child) === top);
         const values = this.childrenOf(first ?? 0).map((_, value) =>
           chosen.map((child) =>
@@ -378,7 +380,7 @@ export function combination(
   diagrams: Diagrams,
   join: (left: number, right: number) => number,
 ): (left: Node, right: Node) => Node {
-  const known = new PairTable();
+  const cache = new PairTable();
   const branch = (left: Node, right: Node): Node => {
     const [one, other] = [diagrams.levelOf(left), diagrams.levelOf(right)];
     const level = Math.min(one, other);
@@ -390,13 +392,13 @@ export function combination(
     return diagrams.branch(level, children);
   };
   const combined = (left: Node, right: Node): Node => {
-    const same = known.get(left, right);
+    const same = cache.get(left, right);
     if (same !== undefined) return same;
     const joined =
       isLeaf(left) && isLeaf(right)
         ? leafOf(join(leafValue(left), leafValue(right)))
         : branch(left, right);
-    known.set(left, right, joined);
+    cache.set(left, right, joined);
     return joined;
   };
   return combined;
@@ -407,9 +409,9 @@ export function relabelling(
   diagrams: Diagrams,
   change: (leaf: number) => number,
 ): (node: Node) => Node {
-  const known = new Map<Node, Node>();
+  const cache = new Map<Node, Node>();
   const relabelled = (node: Node): Node =>
-    remembered(known, node, () =>
+    remembered(cache, node, () =>
       isLeaf(node)
         ? leafOf(change(leafValue(node)))
         : diagrams.branch(diagrams.levelOf(node), diagrams.childrenOf(node).map(relabelled)),

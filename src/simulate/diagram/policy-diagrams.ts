@@ -96,26 +96,26 @@ function buildDiagram(
   start: PolicyOnly,
   answer: (sample: PolicyOnly) => Answer,
 ): Node {
-  const known = new Map<string, Node>();
+  const cache = new Map<string, Node>();
   /** @param fixed texts of the levels that have been chosen; `null` for the others. */
   const visit = (
     sample: PolicyOnly,
     fixed: readonly (string | null)[],
     given: Answer | null,
   ): Node => {
-    return remembered(known, keyOf(levels, fixed), () => {
-      const own = given ?? answer(sample);
+    return remembered(cache, keyOf(levels, fixed), () => {
+      const result = given ?? answer(sample);
       const depth = levels.findIndex(
         (level, index) =>
-          fixed[index] === null && !isBlind(seen[index] ?? []) && own.dependsOn(level),
+          fixed[index] === null && !isBlind(seen[index] ?? []) && result.dependsOn(level),
       );
-      return depth === -1 ? leafOf(own.number) : varied(sample, fixed, own, depth);
+      return depth === -1 ? leafOf(result.number) : varied(sample, fixed, result, depth);
     });
   };
   const varied = (
     sample: PolicyOnly,
     fixed: readonly (string | null)[],
-    own: Answer,
+    result: Answer,
     depth: number,
   ): Node => {
     const texts = seen[depth] ?? [];
@@ -123,7 +123,7 @@ function buildDiagram(
     for (const [value, text] of texts.entries()) {
       if (children.has(text)) continue;
       const chosen = levels[depth]?.set(sample, value) ?? sample;
-      children.set(text, visit(chosen, fixed.with(depth, text), value === 0 ? own : null));
+      children.set(text, visit(chosen, fixed.with(depth, text), value === 0 ? result : null));
     }
     return diagrams.select(
       depth,
@@ -275,28 +275,28 @@ export function policyDiagram(
   // Of several reasons, the one of the first candidate is given.
   const seesOrder =
     reader.projection.seesOrder || contract.constraints.some(({ reasons }) => reasons.length > 1);
-  const known: KnownBy<Node>[] = [];
+  const cache: KnownBy<Node>[] = [];
   const numberOf = (evaluation: PolicyEvaluation): number =>
     evaluations.numberOf(JSON.stringify(evaluation), () => evaluation);
   return ({ input, inOrder, sorted, inputOf }, start) => {
     const valueOf = (path: string): string | undefined =>
       path === CANDIDATES ? (seesOrder ? inOrder : sorted) : members.get(path)?.(input);
-    const same = lookUp(known, valueOf);
+    const same = lookUp(cache, valueOf);
     if (same !== undefined) return same;
     const loaded = new Set<string>();
     const diagram = contract.operations.includes(operation)
       ? buildDiagram(diagrams, levels, seen, start, (sample) => {
           const spend = (): void => budget.spend(identity.id);
-          const { evaluation, loaded: own } = traced.evaluate(inputOf(sample), spend);
-          for (const path of own) loaded.add(path);
+          const { evaluation, loaded: loadedPaths } = traced.evaluate(inputOf(sample), spend);
+          for (const path of loadedPaths) loaded.add(path);
           return {
             number: numberOf(evaluation),
-            dependsOn: ({ paths }) => paths.some((path) => own.has(path)),
+            dependsOn: ({ paths }) => paths.some((path) => loadedPaths.has(path)),
           };
         })
       : leafOf(numberOf(NO_VERDICTS));
     const read = [...loaded].filter((path) => path === CANDIDATES || members.has(path));
-    keep(known, read, valueOf, diagram);
+    keep(cache, read, valueOf, diagram);
     return diagram;
   };
 }

@@ -128,12 +128,14 @@ class VerdictFold {
 
 function filteredBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
   if (state.kind !== "open") return state;
-  const own = verdicts.filter(({ effect, verdict }) => effect === "filter" && verdict === "fail");
-  const [first] = own;
+  const failed = verdicts.filter(
+    ({ effect, verdict }) => effect === "filter" && verdict === "fail",
+  );
+  const [first] = failed;
   if (first === undefined) return state;
   const failing = new Set([
     ...state.filtered.failing,
-    ...own.flatMap((verdict) => verdict.failing),
+    ...failed.flatMap((verdict) => verdict.failing),
   ]);
   const named = state.filtered.failing.length > 0 ? state.filtered.first : nameOf(first);
   return { kind: "open", filtered: { failing: [...failing].toSorted(), first: named } };

@@ -68,7 +68,7 @@ export class EvidenceTally {
   /** Former name → name. */
   readonly #endpoints: ReadonlyMap<string, string>;
   /** The same request is decided once, however often it came. */
-  readonly #known = new Map<string, Record<View, OutcomePair>>();
+  readonly #cache = new Map<string, Record<View, OutcomePair>>();
   readonly #open = new Map<string, OpenDecision>();
   readonly #unrepresentable = new Map<string, number>();
   readonly seen: Readonly<Record<View, SeenAt>> = {
@@ -137,8 +137,8 @@ export class EvidenceTally {
       if (answered !== null) addCost(costs, open, used, differs);
       if (!isChanged) continue;
       const key = groupKey(pair);
-      const known = groups.get(key) ?? NOT_SEEN;
-      groups.set(key, { ...addedUsage(known, used), decisions: known.decisions });
+      const seenInGroup = groups.get(key) ?? NOT_SEEN;
+      groups.set(key, { ...addedUsage(seenInGroup, used), decisions: seenInGroup.decisions });
     }
   }
 
@@ -151,8 +151,8 @@ export class EvidenceTally {
   }
 
   #pairs(sample: SampleRequest): Record<View, OutcomePair> {
-    if (this.#known.size >= MAXIMUM_KNOWN) this.#known.clear();
-    return remembered(this.#known, JSON.stringify(sample), () => this.#decideSample(sample));
+    if (this.#cache.size >= MAXIMUM_KNOWN) this.#cache.clear();
+    return remembered(this.#cache, JSON.stringify(sample), () => this.#decideSample(sample));
   }
 
   #see(view: View, pair: OutcomePair, { decisions, sample, at, requestId }: EvidenceSample): void {
@@ -160,11 +160,11 @@ export class EvidenceTally {
     if (pair.kinds.length === 0) return;
     seen.decisions += decisions;
     const key = groupKey(pair);
-    const known = seen.groups.get(key) ?? NOT_SEEN;
-    seen.groups.set(key, { ...known, decisions: known.decisions + decisions });
+    const seenInGroup = seen.groups.get(key) ?? NOT_SEEN;
+    seen.groups.set(key, { ...seenInGroup, decisions: seenInGroup.decisions + decisions });
     const row = rowOrRest(seen.calls, sample.workspace, dateOf(at).slice(0, 10));
     const [workspace, day] = row.names;
-    const { calls = 0, requests = [] } = row.known ?? {};
+    const { calls = 0, requests = [] } = row.value ?? {};
     const isShown = requestId !== "" && requests.length < MOST_REQUESTS;
     seen.calls.set(row.key, {
       workspace,
@@ -260,11 +260,11 @@ const REST = "";
 
 /** A row by two names; where there are too many rows, that of their rest. */
 function rowOrRest<Row>(rows: ReadonlyMap<string, Row>, name: string, time: string) {
-  const own = `${name}\n${time}`;
-  const isOwn = rows.has(own) || rows.size < MOST_ROWS;
-  const key = isOwn ? own : REST;
+  const ownKey = `${name}\n${time}`;
+  const isOwn = rows.has(ownKey) || rows.size < MOST_ROWS;
+  const key = isOwn ? ownKey : REST;
   const names = isOwn ? ([name, time] as const) : ([null, null] as const);
-  return { key, names, known: rows.get(key) };
+  return { key, names, value: rows.get(key) };
 }
 
 function addCost(
@@ -273,14 +273,14 @@ function addCost(
   used: SeenUsage,
   differs: boolean,
 ): void {
-  const { key, names, known } = rowOrRest(costs, name, dateOf(at).slice(0, 7));
+  const { key, names, value: row } = rowOrRest(costs, name, dateOf(at).slice(0, 7));
   const [route, month] = names;
   costs.set(key, {
     route,
     month,
-    calls: (known?.calls ?? 0) + 1,
-    ...addedUsage(known ?? NOTHING_USED, used),
-    differs: differs || known?.differs === true,
+    calls: (row?.calls ?? 0) + 1,
+    ...addedUsage(row ?? NOTHING_USED, used),
+    differs: differs || row?.differs === true,
   });
 }
 

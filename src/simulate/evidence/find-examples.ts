@@ -213,16 +213,16 @@ class Search {
     const { newlyDenied, ...facts } = verdict;
     const key = canonicalJson([facts, readPart(request.class, this.#question.reads)]);
     const { at } = request;
-    const known = this.#classes.get(key);
-    if (known === undefined) {
+    const existing = this.#classes.get(key);
+    if (existing === undefined) {
       const counted = { requests: 1, newlyDenied: Number(newlyDenied), first: at, last: at };
       this.#classes.set(key, { request, verdict, ...counted });
       return;
     }
-    known.requests += 1;
-    known.newlyDenied += Number(newlyDenied);
-    known.first = Math.min(known.first, at);
-    known.last = Math.max(known.last, at);
+    existing.requests += 1;
+    existing.newlyDenied += Number(newlyDenied);
+    existing.first = Math.min(existing.first, at);
+    existing.last = Math.max(existing.last, at);
   }
 }
 

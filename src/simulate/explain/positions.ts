@@ -26,11 +26,11 @@ export interface Locations {
 }
 
 /** The files of a simulation are looked into by all parts of its report. */
-const known = new WeakMap<ConfigurationFiles, Locations>();
+const cache = new WeakMap<ConfigurationFiles, Locations>();
 
 /** Look-ups into routes.yaml and the policies; reads the files' texts once. */
 export function locationsOf(files: ConfigurationFiles): Locations {
-  return remembered(known, files, () => readLocations(files));
+  return remembered(cache, files, () => readLocations(files));
 }
 
 function readLocations(files: ConfigurationFiles): Locations {

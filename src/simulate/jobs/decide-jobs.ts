@@ -162,11 +162,17 @@ function dimensionsOf(
 ): readonly Pick<CostliestPolicy, "dimension" | "distinguished">[] {
   const [, side] = sides;
   const operation = OPERATIONS.find((one) => contract.operations.includes(one));
-  const own = operation === undefined ? undefined : universe.operations.get(operation);
-  if (rules === null || side === undefined || operation === undefined || own === undefined)
+  const operationUniverse =
+    operation === undefined ? undefined : universe.operations.get(operation);
+  if (
+    rules === null ||
+    side === undefined ||
+    operation === undefined ||
+    operationUniverse === undefined
+  )
     return [];
   const projection = new Projection([policyReader(rules)], operation, side.ambiguous);
-  const open = seenDimensions(universe, own, [{ projection, table: side.table }]).map(
+  const open = seenDimensions(universe, operationUniverse, [{ projection, table: side.table }]).map(
     ({ name, distinguished }) => ({
       dimension: name,
       distinguished: name === KEY_LABELS ? Math.round(2 ** distinguished) : distinguished,
@@ -174,8 +180,8 @@ function dimensionsOf(
   );
   const path = "input.request.needs";
   const named = projection.sees(path)
-    ? own.needs.filter((need) => projection.distinguishes(path, need)).length
+    ? operationUniverse.needs.filter((need) => projection.distinguishes(path, need)).length
     : 0;
-  const others = projection.seesAllOf(path) ? own.needs.length - named + 1 : 1;
+  const others = projection.seesAllOf(path) ? operationUniverse.needs.length - named + 1 : 1;
   return [...open, { dimension: "needs", distinguished: 2 ** named * others }];
 }

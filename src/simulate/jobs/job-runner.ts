@@ -218,12 +218,12 @@ export class JobRunner {
    * before.
    */
   #pairs(before: SideOutcomes, after: SideOutcomes): Record<View, OutcomePair> {
-    const known = remembered(
+    const byHead = remembered(
       this.#compared,
       before,
       () => new WeakMap<SideOutcomes, Record<View, OutcomePair>>(),
     );
-    return remembered(known, after, () => {
+    return remembered(byHead, after, () => {
       const pairOf = (view: View): OutcomePair => {
         const [base, head] = [before[view], after[view]];
         return { base, head, kinds: changeKinds(base, head, this.#destinations) };

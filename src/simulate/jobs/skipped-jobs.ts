@@ -67,11 +67,11 @@ function mayNameFormerProvider(table: RoutingTable, workspace: string, route: st
   const names = formerProviders(table).map(([, name]) => name);
   if (names.length === 0) return false;
   const endpoints = rowOf(table.routes, route)?.tiers.flatMap((tier) => tier.endpoints) ?? [];
-  const known = [
+  const providers = [
     ...(rowOf(table.workspaces, workspace)?.approve.providers ?? []),
     ...endpoints.flatMap((id) => rowOf(table.endpoints, id)?.provider ?? []),
   ];
-  return names.some((name) => known.includes(name));
+  return names.some((name) => providers.includes(name));
 }
 
 function isSameText(values: readonly unknown[]): boolean {
@@ -361,7 +361,7 @@ interface CandidateText {
 type CandidateTexts = (member: Member) => CandidateText | null;
 
 function candidateTexts(table: RoutingTable): CandidateTexts {
-  const known = new Map<string, CandidateText | null>();
+  const cache = new Map<string, CandidateText | null>();
   const numbers = new Numbered<null>();
   const numberOf = (value: unknown): number => numbers.numberOf(JSON.stringify(value), () => null);
   const textOf = (member: Member): CandidateText | null => {
@@ -391,7 +391,7 @@ function candidateTexts(table: RoutingTable): CandidateTexts {
     };
   };
   return (member) =>
-    remembered(known, `${member.workspace}\n${member.model}`, () => textOf(member));
+    remembered(cache, `${member.workspace}\n${member.model}`, () => textOf(member));
 }
 
 /** Members of the input that depend on approvals or on the route. */

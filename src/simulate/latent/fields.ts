@@ -36,8 +36,8 @@ export function latentFields(reads: PolicyReads, tables: TablePair): readonly La
   const declared = JSON.stringify(tables);
   // A label that the policy names is no tier or endpoint that may come.
   const named = reads.named.filter((name) => !declared.includes(JSON.stringify(name)));
-  const own = { ...reads, named };
-  return [...endpointFields(own, tables), ...inputFields(own, tables)].filter(
+  const undeclared = { ...reads, named };
+  return [...endpointFields(undeclared, tables), ...inputFields(undeclared, tables)].filter(
     ({ values }) => values.length > 1,
   );
 }

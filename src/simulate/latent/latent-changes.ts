@@ -414,10 +414,10 @@ function summaries(
       {
         answer,
         where: fields.flatMap(({ path, values }, at) => {
-          const own = met[at] ?? new Set();
-          if (own.size === values.length) return [];
+          const indices = met[at] ?? new Set();
+          if (indices.size === values.length) return [];
           return [
-            { path, values: values.flatMap((names, index) => (own.has(index) ? names : [])) },
+            { path, values: values.flatMap((names, index) => (indices.has(index) ? names : [])) },
           ];
         }),
         every: whole && inBox === changed.length,

@@ -67,7 +67,7 @@ const OF_THE_INPUT = JSON.stringify(POLICY_INPUT_SCHEMA);
 
 /** Literals and keys of rules that no closed list has, without the rules of the contract. */
 function namesIn(contents: readonly CompiledPolicy[]): readonly string[] {
-  const own = new Set(
+  const declared = new Set(
     contents.flatMap(({ contract: { constraints, obligations } }) => [
       ...constraints.flatMap(({ name, reasons }) => [name, ...reasons]),
       ...obligations.map(({ name }) => name),
@@ -79,7 +79,7 @@ function namesIn(contents: readonly CompiledPolicy[]): readonly string[] {
     ),
   );
   return [...new Set(found)]
-    .filter((name) => !own.has(name) && !OF_THE_INPUT.includes(JSON.stringify(name)))
+    .filter((name) => !declared.has(name) && !OF_THE_INPUT.includes(JSON.stringify(name)))
     .toSorted();
 }
 

@@ -97,14 +97,13 @@ function renamedIds(
   head: Assertions,
   renames: readonly RowRename[],
 ): ReadonlyMap<string, string> {
-  const known = (ids: Assertions, id: string): boolean =>
-    ids.assertions.some((one) => one.id === id);
+  const has = (ids: Assertions, id: string): boolean => ids.assertions.some((one) => one.id === id);
   const textWithout = (assertion: Assertion): string =>
     canonicalJson({ ...assertion, id: null, location: null, title: null });
-  const added = new Set(head.assertions.filter(({ id }) => !known(base, id)));
+  const added = new Set(head.assertions.filter(({ id }) => !has(base, id)));
   return new Map(
     base.assertions.flatMap((was): readonly (readonly [string, string])[] => {
-      if (known(head, was.id)) return [];
+      if (has(head, was.id)) return [];
       const text = textWithout(renamedAssertion(was, renames));
       const is = [...added].find((one) => textWithout(one) === text);
       if (is === undefined) return [];
@@ -211,9 +210,9 @@ function rename(value: object, key: string, names: ReadonlyMap<string, string>):
   const members: readonly (readonly [string, unknown])[] = Object.entries(value);
   for (const [name, member] of members) {
     // The items of a list are found under the list's key.
-    const own = Array.isArray(value) ? key : name;
-    if (typeof member === "object" && member !== null) rename(member, own, names);
-    const kind = rowOf<RenamedKind>(ROW_KINDS, nameKind(own) ?? "");
+    const memberKey = Array.isArray(value) ? key : name;
+    if (typeof member === "object" && member !== null) rename(member, memberKey, names);
+    const kind = rowOf<RenamedKind>(ROW_KINDS, nameKind(memberKey) ?? "");
     const other =
       kind === undefined || typeof member !== "string" ? undefined : names.get(`${kind} ${member}`);
     if (other !== undefined) Reflect.set(value, name, other);

@@ -207,8 +207,8 @@ export function effectOf(path: readonly string[]): SettingEffect {
   const [section = "", name = "", member] = path;
   if (hasRows(section))
     return member === undefined ? "decides" : found(ROWS[section], member, path);
-  const known = rowOf(SECTIONS, section);
-  return typeof known === "string" ? known : found(known, name, path);
+  const effects = rowOf(SECTIONS, section);
+  return typeof effects === "string" ? effects : found(effects, name, path);
 }
 
 function found(

@@ -91,8 +91,8 @@ export function approvalStates(
     const asserted = new AssertedNames(
       steps,
       [[], ...universe.signatureFamilies],
-      (own, signatureFamilies) =>
-        assertions.ofRequirements({ ...sample, ...namesOf(own), signatureFamilies }),
+      (chosen, signatureFamilies) =>
+        assertions.ofRequirements({ ...sample, ...namesOf(chosen), signatureFamilies }),
     );
     const walk = approvalWalk(sides, steps, asserted, check);
     const members = beginnings.flatMap(({ nodes, starts }) =>
@@ -106,12 +106,12 @@ export function approvalStates(
         (left.starts.all[0]?.order ?? 0) - (right.starts.all[0]?.order ?? 0),
     );
     for (const member of members) {
-      const own = sidesOf(member, universe, sides);
+      const sideStates = sidesOf(member, universe, sides);
       const meanings = member.final.aspects.map((aspect, index) =>
         joinedAspects(aspect, member.starts.simplest.aspects[index]),
       );
-      const key = [...own.map(numberOf), ...meanings].join();
-      remembered(parts, key, () => ({ sides: own, members: [] })).members.push(member);
+      const key = [...sideStates.map(numberOf), ...meanings].join();
+      remembered(parts, key, () => ({ sides: sideStates, members: [] })).members.push(member);
     }
   }
   return [...parts.values()].map(stateOf);
@@ -171,15 +171,15 @@ function membersOf(
   starts: readonly Start[],
   check: () => void,
 ): readonly Member[] {
-  const known = new Map<string, readonly AlikeStarts[]>();
+  const byLive = new Map<string, readonly AlikeStarts[]>();
   return finals.flatMap((final) => {
     check();
     const { ends, names } = final;
-    const alike = remembered(known, ends.live.join(), () => alikeStarts(starts, ends.live));
-    return alike.map((own): Member => ({
+    const alike = remembered(byLive, ends.live.join(), () => alikeStarts(starts, ends.live));
+    return alike.map((group): Member => ({
       final,
-      starts: own,
-      complexity: names + complexity(own.simplest),
+      starts: group,
+      complexity: names + complexity(group.simplest),
     }));
   });
 }
@@ -232,9 +232,9 @@ function detailsOf(members: readonly Member[]): StateDetails {
       ...preferenceValues(effect.preferences),
       ["dimensions", [String(dimensions ?? "none")]] as const,
     ];
-    for (const [name, own] of values) {
+    for (const [name, texts] of values) {
       const all = remembered(taken, name, () => new Set<string>());
-      for (const value of own) all.add(value);
+      for (const value of texts) all.add(value);
     }
   }
   return {

@@ -178,8 +178,8 @@ export function approvalWalk(
   const nextJoint = ({ nodes, next }: Joint, index: number, step: Step): Joint =>
     (next[index] ??= jointOf(
       nodes.map((node, side) => {
-        const own = step.sides[side];
-        return own === undefined ? node : (sides[side]?.next(own, node) ?? node);
+        const sideStep = step.sides[side];
+        return sideStep === undefined ? node : (sides[side]?.next(sideStep, node) ?? node);
       }),
     ));
   const take = (walked: Walked, index: number, step: Step): Walked => {
@@ -339,7 +339,9 @@ export class AssertedNames {
     if (byName.size <= MOST_NAMES) {
       for (let bits = 0; bits < 2 ** byName.size; bits += 1) {
         this.#meanings.push(
-          families.map((own) => aspectsOf(this.#stepsOf(bits), own).join()).join(";"),
+          families
+            .map((signatureFamilies) => aspectsOf(this.#stepsOf(bits), signatureFamilies).join())
+            .join(";"),
         );
       }
     }
@@ -362,8 +364,8 @@ export class AssertedNames {
   aspects(set: AssertedSet, families: readonly string[]): readonly Aspect[] {
     return remembered(this.#aspects, `${set} ${families.join()}`, () => {
       const steps = [...(this.#sets[set] ?? [])].flatMap((index) => this.#examples[index] ?? []);
-      const own = this.#aspectsOf(steps, families);
-      return remembered(this.#distinct, own.join(), () => own);
+      const aspects = this.#aspectsOf(steps, families);
+      return remembered(this.#distinct, aspects.join(), () => aspects);
     });
   }
 
@@ -428,7 +430,7 @@ export function finalStates(
   asserted: AssertedNames,
 ) => readonly FinalState[] {
   const shapes = new Map<string, LastShape>();
-  const known = new Map<string, FinalNodes>();
+  const byEnds = new Map<string, FinalNodes>();
   /** By the nodes of a walk, which are the same object where they are the same. */
   const byNodes = new Map<readonly NodeId[], Map<readonly string[], FinalNodes>>();
   const aspectNumbers = new Map<readonly Aspect[], number>();
@@ -444,11 +446,11 @@ export function finalStates(
       const shape = shapeOf(dimensions, families);
       return nodes.map((node, side) => sides[side]?.last(node, shape) ?? node);
     });
-    return remembered(known, ends.join(";"), () => {
+    return remembered(byEnds, ends.join(";"), () => {
       const live = nodes.map((_node, side) =>
-        ends.some((own) => sides[side]?.isDenied(own[side] ?? 0) !== true),
+        ends.some((perSide) => sides[side]?.isDenied(perSide[side] ?? 0) !== true),
       );
-      return { number: known.size, nodes: ends, live };
+      return { number: byEnds.size, nodes: ends, live };
     });
   };
   const endsOf = (nodes: readonly NodeId[], families: readonly string[]): FinalNodes => {

@@ -176,8 +176,8 @@ export class JobSpace {
   /** @param check called repeatedly; its errors end the walk. */
   constructor(space: Space, job: Job, check: () => void = () => {}) {
     const { pair, operation } = job;
-    const own = space.universe.operations.get(operation);
-    if (own === undefined)
+    const operationUniverse = space.universe.operations.get(operation);
+    if (operationUniverse === undefined)
       throw new Error(`simulation: the universe has no operation ${operation}`);
     const [member] = pair.members;
     this.job = job;
@@ -198,7 +198,15 @@ export class JobSpace {
         ofPreferences: (sample) => concerning.map(({ aspects }) => aspects.ofPreferences(sample)),
       };
       return {
-        states: approvalStates(this.start, own, preferences, views, assertions, names, check),
+        states: approvalStates(
+          this.start,
+          operationUniverse,
+          preferences,
+          views,
+          assertions,
+          names,
+          check,
+        ),
         matters: names,
       };
     });
@@ -240,29 +248,32 @@ function startSample(
 /** How many requests one member of a job has, without looking at any. */
 export function shapesOfJob(space: Space, { pair, operation }: Job): bigint {
   const { universe } = space;
-  const own = universe.operations.get(operation);
-  if (own === undefined) return 0n;
+  const operationUniverse = universe.operations.get(operation);
+  if (operationUniverse === undefined) return 0n;
   const start = startSample(pair.members[0], operation, universe);
   const effects = preferencesOf(space, openedSides(space, { pair, operation }, start));
   const preferences = remembered(sizes, effects, () =>
     effects.reduce((sum, { size }) => sum + size, 0n),
   );
-  return preferences * shapesWithoutPreferences(universe, own);
+  return preferences * shapesWithoutPreferences(universe, operationUniverse);
 }
 
 const sizes = new WeakMap<readonly PreferenceEffect[], bigint>();
 
 /** Everything besides preferences. A request with signed reasoning is one for each family. */
-function shapesWithoutPreferences(universe: Universe, own: OperationUniverse): bigint {
-  const { needs, features, dimensions, signatureFamilies } = own;
+function shapesWithoutPreferences(
+  universe: Universe,
+  operationUniverse: OperationUniverse,
+): bigint {
+  const { needs, features, dimensions, signatureFamilies } = operationUniverse;
   const signed = features.includes("signed_reasoning") ? 1n + BigInt(signatureFamilies.length) : 1n;
   const free = features.filter((name) => name !== "signed_reasoning").length;
   const counts = [
     dimensions.length,
-    own.stream.length,
-    own.context.length,
-    own.maxOutput.length,
-    own.reasoningEffort.length,
+    operationUniverse.stream.length,
+    operationUniverse.context.length,
+    operationUniverse.maxOutput.length,
+    operationUniverse.reasoningEffort.length,
     universe.environments.length,
     universe.workloads.length,
     universe.owners.length,
@@ -313,9 +324,9 @@ export function pairClasses(
     for (const model of models) {
       const member = { workspace, model };
       const key = describe(member, sides, names);
-      const known = classes.get(key);
-      if (known === undefined) classes.set(key, { members: [member] });
-      else known.members.push(member);
+      const existing = classes.get(key);
+      if (existing === undefined) classes.set(key, { members: [member] });
+      else existing.members.push(member);
     }
   }
   return [...classes.values()];
@@ -344,10 +355,10 @@ class Names {
 
   constructor(readers: readonly Reader[], sides: readonly PairSide[]) {
     const ambiguous = new Set(sides.flatMap((side) => [...side.ambiguous.all]));
-    const known = new Map<string, boolean>();
+    const cache = new Map<string, boolean>();
     this.#isFixed = (name) => {
       return remembered(
-        known,
+        cache,
         name,
         () => ambiguous.has(name) || readers.some(({ names }) => names(name)),
       );

@@ -35,13 +35,16 @@ export const KEY_LABELS = "key_labels";
  * The levels of an operation. The last label comes first, so that of two sets the one with earlier
  * labels is the plainer path.
  */
-export function levelsOf(universe: Universe, own: OperationUniverse): readonly Level[] {
+export function levelsOf(
+  universe: Universe,
+  operationUniverse: OperationUniverse,
+): readonly Level[] {
   return [
     ...perScalar((member, { name }) =>
       level<string | boolean>(
         name,
         [`input.request.${name}`],
-        own[member],
+        operationUniverse[member],
         (reader, value) => seenScalar(reader, `input.request.${name}`, value),
         (sample, value) => ({ ...sample, [member]: value }),
       ),
@@ -92,13 +95,17 @@ interface SeenDimension {
  */
 export function seenDimensions(
   universe: Universe,
-  own: OperationUniverse,
+  operationUniverse: OperationUniverse,
   readers: readonly LevelReader[],
 ): readonly SeenDimension[] {
-  const found = levelsOf({ ...universe, labels: [] }, own).map(({ name, values, seen }) => {
-    const texts = values.map((_, value) => JSON.stringify(readers.map((one) => seen(one, value))));
-    return { name, values: values.length, distinguished: new Set(texts).size };
-  });
+  const found = levelsOf({ ...universe, labels: [] }, operationUniverse).map(
+    ({ name, values, seen }) => {
+      const texts = values.map((_, value) =>
+        JSON.stringify(readers.map((one) => seen(one, value))),
+      );
+      return { name, values: values.length, distinguished: new Set(texts).size };
+    },
+  );
   const labels = {
     name: KEY_LABELS,
     values: universe.labels.length,

@@ -77,10 +77,10 @@ export function planSpace(
   const space: Space = {
     universe,
     assertions,
-    sides: sides.map(({ table, readers: own, ambiguous }) => {
+    sides: sides.map(({ table, readers: sideReaders, ambiguous }) => {
       const projections = new Map<Operation, Projection>();
       const projectionOf = (operation: Operation): Projection =>
-        remembered(projections, operation, () => new Projection(own, operation, ambiguous));
+        remembered(projections, operation, () => new Projection(sideReaders, operation, ambiguous));
       return { table, ambiguous, projectionOf };
     }),
     prefersRegion: [base, head].some(({ contents }) =>

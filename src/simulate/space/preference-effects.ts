@@ -29,12 +29,12 @@ export function withReach(
 ): readonly PreferenceEffect[] {
   return effects.map((effect) => {
     const { preferences, sides } = effect;
-    const [own, after] = sides;
-    if (own === undefined) return effect;
+    const [before, after] = sides;
+    if (before === undefined) return effect;
     const taken = (after?.candidates ?? []).map(({ endpoint }) => endpoint.provider);
-    const isMisnamed = own.denied?.endsWith("/unknown_preference") === true;
+    const isMisnamed = before.denied?.endsWith("/unknown_preference") === true;
     const compared = comparedRequest(base.table, { ...start, preferences }, isMisnamed, taken);
-    if (compared === null) return { ...effect, sides: [...sides, own] };
+    if (compared === null) return { ...effect, sides: [...sides, before] };
     const { preferences: reaching } = compared;
     return { ...effect, sides: [...sides, preferredSide(base, reaching)], reaching };
   });

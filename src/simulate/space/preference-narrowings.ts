@@ -101,9 +101,9 @@ function unknownNames(sides: readonly OpenedSide[]): readonly Order[] {
   const approved = sides.flatMap(({ table, opened }) =>
     opened === null ? [] : [withFormerNames(table, opened.workspace.approve.providers)],
   );
-  return approved.flatMap((own) => {
+  return approved.flatMap((providers) => {
     const name = providerNames(sides).find(
-      (each) => own.includes(each) && !approved.every((all) => all.includes(each)),
+      (each) => providers.includes(each) && !approved.every((all) => all.includes(each)),
     );
     return name === undefined ? [] : [{ order: [name] }];
   });

@@ -171,7 +171,7 @@ interface NameKind {
 /** Names that mean two things in a table: a policy that reads both may compare them. */
 export class AmbiguousNames {
   readonly #kinds: readonly NameKind[];
-  readonly #known = new WeakMap<readonly string[], ReadonlySet<string>>();
+  readonly #cache = new WeakMap<readonly string[], ReadonlySet<string>>();
 
   constructor(table: RoutingTable | null) {
     this.#kinds = table === null ? [] : kindsOf(table);
@@ -185,7 +185,7 @@ export class AmbiguousNames {
   /** Names of two kinds that a reader reads both, and may compare. */
   of(reader: Pick<Reader, "reads" | "relates">): ReadonlySet<string> {
     if (!reader.relates) return NO_NAMES;
-    return remembered(this.#known, reader.reads, () =>
+    return remembered(this.#cache, reader.reads, () =>
       repeated(this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path)))),
     );
   }

@@ -127,8 +127,8 @@ const approvalBits = new WeakMap<RoutingTable, Map<Capability, string>>();
 
 /** Which workspaces approve a capability: a policy may read all of them. */
 function approvalsOf(table: RoutingTable, capability: Capability): string {
-  const known = remembered(approvalBits, table, () => new Map<Capability, string>());
-  return remembered(known, capability, () =>
+  const byCapability = remembered(approvalBits, table, () => new Map<Capability, string>());
+  return remembered(byCapability, capability, () =>
     bits(
       Object.values(table.workspaces).map(({ approve }) =>
         approve.capabilities.includes(capability),
@@ -208,7 +208,7 @@ export interface LastShape {
 export class SideWalk {
   readonly #view: SideView;
   readonly #nodes: SideState[] = [];
-  readonly #known = new Map<string, NodeId>();
+  readonly #numbers = new Map<string, NodeId>();
   readonly #next = new Map<SideStep, (NodeId | undefined)[]>();
   readonly #last = new Map<LastShape, (NodeId | undefined)[]>();
   readonly #states = new Map<number, SideState>();
@@ -233,8 +233,8 @@ export class SideWalk {
   }
 
   next(step: SideStep, node: NodeId): NodeId {
-    const known = remembered(this.#next, step, () => []);
-    return (known[node] ??= this.#taken(step, this.#at(node)));
+    const nodes = remembered(this.#next, step, () => []);
+    return (nodes[node] ??= this.#taken(step, this.#at(node)));
   }
 
   /**
@@ -244,8 +244,8 @@ export class SideWalk {
    */
   last(node: NodeId, shape: LastShape): NodeId {
     if (this.isDenied(node)) return node;
-    const known = remembered(this.#last, shape, () => []);
-    return (known[node] ??= this.#checked(this.#at(node), shape));
+    const nodes = remembered(this.#last, shape, () => []);
+    return (nodes[node] ??= this.#checked(this.#at(node), shape));
   }
 
   #checked(state: SideState, shape: LastShape): NodeId {
@@ -294,7 +294,7 @@ export class SideWalk {
   #numberOf(state: SideState): NodeId {
     const { denied, candidates, seen } = state;
     const key = denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${seen}` : `!${denied}`;
-    return remembered(this.#known, key, () => this.#nodes.push(state) - 1);
+    return remembered(this.#numbers, key, () => this.#nodes.push(state) - 1);
   }
 }
 

@@ -125,15 +125,15 @@ function namedClasses<Value>(
   const classes = values.map(classOf);
   const names = new Map<string, string[]>();
   for (let first = 0; first < values.length;) {
-    const own = classes[first] ?? "";
+    const current = classes[first] ?? "";
     let last = first;
-    while (last + 1 < values.length && classes[last + 1] === own) last += 1;
+    while (last + 1 < values.length && classes[last + 1] === current) last += 1;
     const [from, to] = [values[first], values[last]];
     if (from !== undefined && to !== undefined)
-      names.set(own, [...(names.get(own) ?? []), nameOf(from, to)]);
+      names.set(current, [...(names.get(current) ?? []), nameOf(from, to)]);
     first = last + 1;
   }
-  return classes.map((own) => (names.size === 1 ? "" : (names.get(own) ?? []).join(" ")));
+  return classes.map((current) => (names.size === 1 ? "" : (names.get(current) ?? []).join(" ")));
 }
 
 /**
