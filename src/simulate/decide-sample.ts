@@ -1,12 +1,6 @@
 import type { Candidate, Decision } from "../canon/decision.ts";
 import type { Identity } from "../canon/identity.ts";
-import {
-  DAY_BUCKETS,
-  HOUR_BUCKETS,
-  type PolicyInput,
-  type PolicySet,
-  type PolicyTime,
-} from "../canon/policy.ts";
+import type { PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import { decide, requestedRoute, type Question } from "../decide/decide.ts";
 import { keyInput, policyInput, policyTime, requestInput } from "../decide/policy-input.ts";
@@ -110,24 +104,21 @@ export function identityOf({ workspace, key }: SampleRequest): Identity {
   };
 }
 
-export function questionOf({
-  workspace: _workspace,
-  model,
-  key: _key,
-  preferences,
-  time: _time,
-  budget = "unlimited",
-  ...shape
-}: SampleRequest): Question {
-  return { model, preferences, shape, budget };
-}
-
 /** The arguments of `decide` for a sample. */
 export function sampleQuestionOf(sample: SampleRequest): {
   identity: Identity;
   question: Question;
 } {
-  return { identity: identityOf(sample), question: questionOf(sample) };
+  const {
+    workspace: _workspace,
+    model,
+    key: _key,
+    preferences,
+    time: _time,
+    budget = "unlimited",
+    ...shape
+  } = sample;
+  return { identity: identityOf(sample), question: { model, preferences, shape, budget } };
 }
 
 /**
@@ -169,7 +160,7 @@ export function outcomeOf(decision: Decision): Outcome {
 }
 
 /** Then policies do not matter. */
-export function isDeniedByTable(decision: Decision): boolean {
+function isDeniedByTable(decision: Decision): boolean {
   return (
     decision.outcome === "deny" &&
     (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
@@ -200,6 +191,3 @@ function plannedEndpoint(
 function isIndeterminate({ trace }: Decision): boolean {
   return trace.some(({ slot, verdict }) => slot === "enforced" && verdict === "indeterminate");
 }
-
-/** For windows that no policy reads. */
-export const SOME_TIME: PolicyTime = { day: DAY_BUCKETS[0], hour: HOUR_BUCKETS[1] };

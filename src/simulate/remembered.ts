@@ -23,7 +23,7 @@ export class Numbered<Value> {
 
   at(number: number): Value {
     const value = this.#values[number];
-    if (value === undefined) throw new RangeError(`diagrams: nothing has the number ${number}`);
+    if (value === undefined) throw new RangeError(`simulation: nothing has the number ${number}`);
     return value;
   }
 }

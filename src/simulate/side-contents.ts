@@ -176,12 +176,9 @@ function slotAfter(
   { contract, digest }: CompiledPolicy,
 ): PolicySlot {
   const present = enforced.get(contract.id);
-  if (present === undefined) return slotAtFirst(table, contract.id);
-  return present === digest ? "enforced" : "candidate";
-}
-
-function slotAtFirst(table: RoutingTable, id: string): PolicySlot {
-  return initialMode(table, id) === "enforce" ? "enforced" : "candidate";
+  const isEnforced =
+    present === undefined ? initialMode(table, contract.id) === "enforce" : present === digest;
+  return isEnforced ? "enforced" : "candidate";
 }
 
 function contentOf(rules: CompiledPolicy, slot: PolicySlot): SideContent {

@@ -83,22 +83,13 @@ function heldAssertions(
   return assertions === null ? undefined : { file: source.path, assertions, changes: [] };
 }
 
-/** The parts of a report that promotions are judged by. */
-interface ReportFacts {
-  /** Whether every class was decided. */
-  readonly complete: boolean;
-  /**
-   * Results of assertions and of the coverage gates that were set; all 0 where there is no
-   * assertions file.
-   */
-  readonly assertions: {
-    readonly passed: number;
-    readonly failed: number;
-    readonly waived: number;
-  };
-}
+type ReportFacts = Readonly<ReturnType<typeof reportFacts>>;
 
-function reportFacts({ complete, assertions }: SimulationReport): ReportFacts {
+/**
+ * The parts of a report that promotions are judged by: whether every class was decided; results of
+ * assertions and of the coverage gates that were set, all 0 where there is no assertions file.
+ */
+function reportFacts({ complete, assertions }: SimulationReport) {
   const { passed = 0, failed = 0, waived = 0, coverage = [] } = assertions ?? {};
   // Without a gate, no coverage is required.
   const gates = coverage.filter(({ required }) => required !== null);

@@ -215,15 +215,10 @@ function silentPolicy({ contract, digest, slot }: SideContent): SinglePolicy {
   return { identity, contract, reads: [], zones: [], evaluate: () => NO_VERDICTS };
 }
 
-/** Which policies act, by their positions among all of a side. */
-export interface ActingPolicies {
-  readonly declared: readonly number[];
-  readonly promoted: readonly number[];
-  /** With every candidate promoted. */
-  readonly all: readonly number[];
-}
+export type ActingPolicies = ReturnType<typeof actingPolicies>;
 
-export function actingPolicies({ policies, promoted }: LoadedViews): ActingPolicies {
+/** Which policies act, by their positions among all of a side. */
+export function actingPolicies({ policies, promoted }: LoadedViews) {
   const identities = policies.map(({ single }) => single.identity);
   const left = new Set(
     promoted.policies.flatMap(({ identity }) =>
@@ -238,6 +233,7 @@ export function actingPolicies({ policies, promoted }: LoadedViews): ActingPolic
   return {
     declared: indicesOf(({ slot }) => slot === "enforced"),
     promoted: indicesOf((identity) => left.has(contentKey(identity))),
+    /** With every candidate promoted. */
     all: indicesOf(({ id, slot }) => slot === "candidate" || !replaced.has(id)),
   };
 }

@@ -6,7 +6,7 @@ import { decide } from "../../src/decide/decide.ts";
 import { decisionRecord } from "../../src/http/records.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import { readDecision } from "../../src/store/stored-evidence.ts";
-import { identityOf, questionOf } from "../../src/simulate/decide-sample.ts";
+import { identityOf, sampleQuestionOf } from "../../src/simulate/decide-sample.ts";
 import { readEvidenceSample } from "../../src/simulate/evidence/evidence-sample.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../src/simulate/sample-request.ts";
 import { fakePolicies, route, table, workspace } from "../support/table.ts";
@@ -22,7 +22,13 @@ const [region = ""] = Object.values(fixture.providers).map((provider) => provide
 
 function recordOf(sample: SampleRequest): string {
   const at = instantOf(sample.time);
-  const decided = decide(fixture, policies, identityOf(sample), questionOf(sample), at);
+  const decided = decide(
+    fixture,
+    policies,
+    identityOf(sample),
+    sampleQuestionOf(sample).question,
+    at,
+  );
   const head = {
     requestId: asIdentifier("req_1"),
     at,
@@ -31,7 +37,7 @@ function recordOf(sample: SampleRequest): string {
     clientRequestDigest: null,
   };
   return JSON.stringify(
-    decisionRecord(head, identityOf(sample), questionOf(sample), decided, {
+    decisionRecord(head, identityOf(sample), sampleQuestionOf(sample).question, decided, {
       table: fixture,
       policies,
     }),

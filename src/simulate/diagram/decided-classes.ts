@@ -11,7 +11,7 @@ import {
 } from "../sample-request.ts";
 import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { ApprovalState, Taken } from "../space/approval-states.ts";
-import type { ClassDetails, JobSpace, Space } from "../space/job-space.ts";
+import type { ClassDetails, JobSpace, PlainRequests, Space } from "../space/job-space.ts";
 import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";
 import type { LoadedPolicy } from "../views.ts";
@@ -117,7 +117,7 @@ class OperationClasses {
   readonly #outcomes: PairedLeaves;
   readonly #withReached: PairedLeaves;
   readonly #withAssertions: PairedLeaves;
-  readonly #details = new WeakMap<readonly ReadonlySet<number>[], LevelDetails>();
+  readonly #details = new WeakMap<PlainRequests["counts"], LevelDetails>();
 
   constructor(
     space: Space,
@@ -235,13 +235,12 @@ class OperationClasses {
     if (side.denied !== null) {
       // Why a route is refused depends on workspace and route.
       const whose = side.denied.includes("/") ? "" : `${sample.workspace} ${sample.model}`;
-      const denied = { key: `!${side.denied} ${whose}`, sample };
-      return this.#sides[at].outcomesOf(denied, null);
+      return this.#sides[at].outcomesOf(`!${side.denied} ${whose}`, sample, null);
     }
     const verdicts = this.#verdictsOf(at, side, sample, cache, usage);
     const isSingle = sample.preferences?.allow_fallbacks === false;
     const key = `${candidatesKey(side.candidates)}${isSingle ? "|single" : ""}`;
-    return this.#sides[at].outcomesOf({ key, sample }, verdicts);
+    return this.#sides[at].outcomesOf(key, sample, verdicts);
   }
 
   #verdictsOf(
@@ -262,11 +261,12 @@ class OperationClasses {
   #detailsOf(state: ApprovalState, root: Node, leaf: number): ClassDetails {
     const { common, taken } = state.details();
     const { levels, profiles } = this.#shared;
-    const levelDetails = this.#levelDetails(profiles.takenBy(root, leaf));
+    const counts = profiles.countsOf(root, leaf);
+    const levelDetails = this.#levelDetails(counts);
     return {
       common: { ...common, labels: levelDetails.labels },
       taken: [taken, levelDetails.taken],
-      plain: this.#isPlain(state) ? { levels, counts: profiles.countsOf(root, leaf) } : null,
+      plain: this.#isPlain(state) ? { levels, counts } : null,
     };
   }
 
@@ -276,18 +276,18 @@ class OperationClasses {
     return conditionCount({ ...PLAIN_SAMPLE, ...part }) === always && part.dimensions === null;
   }
 
-  #levelDetails(found: readonly ReadonlySet<number>[]): LevelDetails {
-    return remembered(this.#details, found, () => {
+  #levelDetails(counts: PlainRequests["counts"]): LevelDetails {
+    return remembered(this.#details, counts, () => {
       const taken = new Map<string, readonly string[]>();
       const labels: string[] = [];
       for (const [depth, { name, values }] of this.#shared.levels.entries()) {
-        const indices = found[depth] ?? new Set<number>();
+        const isTaken = (value: number): boolean => (counts[depth]?.[value] ?? 0n) > 0n;
         if (name !== KEY_LABELS)
           taken.set(
             name,
-            values.filter((_, value) => indices.has(value)),
+            values.filter((_, value) => isTaken(value)),
           );
-        else if (!indices.has(0)) labels.unshift(values[1] ?? "");
+        else if (!isTaken(0)) labels.unshift(values[1] ?? "");
       }
       return { taken, labels };
     });

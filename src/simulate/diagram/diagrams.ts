@@ -12,6 +12,9 @@ export interface LeafProfile {
   readonly path: readonly number[];
 }
 
+/** How many requests have each value of each level. */
+type LevelCounts = readonly (readonly bigint[])[];
+
 /** Counts and finds the requests behind the leaves of diagrams; every root is looked at once. */
 export class Profiles {
   readonly #diagrams: Diagrams;
@@ -19,8 +22,9 @@ export class Profiles {
   /** How many combinations the levels before each one have. */
   readonly #before: readonly bigint[];
   readonly #profiles = new Map<Node, readonly LeafProfile[]>();
+  readonly #reached = new Map<Node, ReadonlyMap<Node, bigint>>();
   /** By root, then by leaf. */
-  readonly #taken = new Map<Node, Map<number, readonly ReadonlySet<number>[]>>();
+  readonly #counts = new Map<Node, Map<number, LevelCounts>>();
 
   /** @param sizes how many values each level has. */
   constructor(diagrams: Diagrams, sizes: readonly number[]) {
@@ -33,55 +37,22 @@ export class Profiles {
 
   /** In the order of their first requests. */
   of(root: Node): readonly LeafProfile[] {
-    return remembered(this.#profiles, root, () => {
-      const sizes = this.#sizesOf(root);
-      return [...this.#firstPaths(root)].map(([leaf, path]) => ({
+    return remembered(this.#profiles, root, () =>
+      [...this.#firstPaths(root)].map(([leaf, path]) => ({
         leaf,
-        size: sizes.get(leaf) ?? 0n,
+        size: this.#reachedFrom(root).get(leafOf(leaf)) ?? 0n,
         path,
-      }));
-    });
-  }
-
-  /** For each level the values that requests of a leaf take. */
-  takenBy(root: Node, leaf: number): readonly ReadonlySet<number>[] {
-    const ofRoot = remembered(
-      this.#taken,
-      root,
-      () => new Map<number, readonly ReadonlySet<number>[]>(),
+      })),
     );
-    return remembered(ofRoot, leaf, () => this.#makeTaken(root, leaf));
   }
 
-  #makeTaken(root: Node, leaf: number): readonly ReadonlySet<number>[] {
-    const taken = this.#sizes.map(() => new Set<number>());
-    const leads = new Map<Node, boolean>();
-    const whole = (from: number, to: number): void => {
-      for (let level = from; level < to; level += 1) {
-        for (let value = 0; value < (this.#sizes[level] ?? 0); value += 1) taken[level]?.add(value);
-      }
-    };
-    const visit = (node: Node): boolean => {
-      if (isLeaf(node)) return leafValue(node) === leaf;
-      const seen = leads.get(node);
-      if (seen !== undefined) return seen;
-      const level = this.#diagrams.levelOf(node);
-      let any = false;
-      for (const [value, child] of this.#diagrams.childrenOf(node).entries()) {
-        if (!visit(child)) continue;
-        any = true;
-        taken[level]?.add(value);
-        whole(level + 1, this.#levelOf(child));
-      }
-      leads.set(node, any);
-      return any;
-    };
-    if (visit(root)) whole(0, this.#levelOf(root));
-    return taken;
+  /** For each level, how many requests of a leaf have each value. One object for each leaf. */
+  countsOf(root: Node, leaf: number): LevelCounts {
+    const ofRoot = remembered(this.#counts, root, () => new Map<number, LevelCounts>());
+    return remembered(ofRoot, leaf, () => this.#count(root, leaf));
   }
 
-  /** For each level, how many requests of a leaf have each value. */
-  countsOf(root: Node, leaf: number): readonly (readonly bigint[])[] {
+  #count(root: Node, leaf: number): LevelCounts {
     const leads = new Map<Node, bigint>();
     /** Combinations of the levels from this node's on that end at the leaf. */
     const below = (node: Node): bigint => {
@@ -90,23 +61,31 @@ export class Profiles {
         this.#edgesOf(node).reduce((sum, [child, between]) => sum + between * below(child), 0n),
       );
     };
-    const above = new Map<Node, bigint>([[root, this.#between(0, this.#levelOf(root))]]);
-    const size = this.#between(0, this.#levelOf(root)) * below(root);
+    const above = this.#reachedFrom(root);
     const counts = this.#sizes.map((values) => Array.from({ length: values }, () => 0n));
-    // Numbers of nodes rise from the leaves to the root.
-    for (const node of this.#diagrams.below(root).inner.toSorted((left, right) => right - left)) {
-      const perValue = counts[this.#levelOf(node)] ?? [];
-      for (const [value, [child, between]] of this.#edgesOf(node).entries()) {
-        const reached = (above.get(node) ?? 0n) * between;
-        perValue[value] = (perValue[value] ?? 0n) + reached * below(child);
-        above.set(child, (above.get(child) ?? 0n) + reached);
-      }
+    for (const [node, size] of above) {
+      const perValue = counts[this.#levelOf(node)];
+      if (perValue === undefined || below(node) === 0n) continue;
+      for (const [value, [child, between]] of this.#edgesOf(node).entries())
+        perValue[value] = (perValue[value] ?? 0n) + size * between * below(child);
     }
+    const all = above.get(leafOf(leaf)) ?? 0n;
     // Requests that take no node of a level have each of its values alike.
     return counts.map((perValue) => {
-      const skipped =
-        perValue.reduce((left, count) => left - count, size) / BigInt(perValue.length);
+      const skipped = perValue.reduce((left, count) => left - count, all) / BigInt(perValue.length);
       return perValue.map((count) => count + skipped);
+    });
+  }
+
+  /** How many combinations of the levels before it reach each node. */
+  #reachedFrom(root: Node): ReadonlyMap<Node, bigint> {
+    return remembered(this.#reached, root, () => {
+      const reached = new Map([[root, this.#between(0, this.#levelOf(root))]]);
+      // Numbers of nodes rise from the leaves to the root.
+      for (const node of this.#diagrams.below(root).inner.toSorted((left, right) => right - left))
+        for (const [child, between] of this.#edgesOf(node))
+          reached.set(child, (reached.get(child) ?? 0n) + (reached.get(node) ?? 0n) * between);
+      return reached;
     });
   }
 
@@ -143,23 +122,6 @@ export class Profiles {
     };
     visit(root);
     return found;
-  }
-
-  /** Numbers of nodes rise from the leaves to the root. */
-  #sizesOf(root: Node): ReadonlyMap<number, bigint> {
-    const reached = new Map<Node, bigint>([[root, this.#between(0, this.#levelOf(root))]]);
-    const leaves = new Map<number, bigint>();
-    const inner = this.#diagrams.below(root).inner.toSorted((left, right) => right - left);
-    const pass = (node: Node, size: bigint): void => {
-      if (isLeaf(node)) leaves.set(leafValue(node), (leaves.get(leafValue(node)) ?? 0n) + size);
-      else reached.set(node, (reached.get(node) ?? 0n) + size);
-    };
-    if (isLeaf(root)) pass(root, this.#between(0, this.#sizes.length));
-    for (const node of inner) {
-      const size = reached.get(node) ?? 0n;
-      for (const [child, between] of this.#edgesOf(node)) pass(child, size * between);
-    }
-    return leaves;
   }
 
   /** Combinations of the levels from one to before another. */

@@ -45,15 +45,6 @@ interface Edits {
 
 const NO_EDITS: Edits = { maximum: null, strips: [], regions: [] };
 
-/** One result of a fold, for counting the effects of policies. */
-interface FoldResult {
-  /** Ids of candidates that filters leave out. */
-  readonly filtered: readonly string[];
-  readonly isDenied: boolean;
-  /** The smallest limit on output tokens. */
-  readonly maximum: number | null;
-}
-
 type Joining = (state: Node, policy: Node) => Node;
 
 /**
@@ -91,11 +82,16 @@ class VerdictFold {
     return policies.reduce(this.#obligations, this.#end(candidates)(closed));
   }
 
-  at(number: number): FoldResult {
+  /** One result, for counting the effects of policies. */
+  at(number: number) {
     const folded = this.#folded.at(number);
-    if (folded.kind === "denied") return { filtered: [], isDenied: true, maximum: null };
-    const maximum = folded.kind === "routed" ? folded.edits.maximum : null;
-    return { filtered: folded.filtered.failing, isDenied: false, maximum };
+    return {
+      /** Ids of candidates that filters leave out. */
+      filtered: folded.kind === "denied" ? [] : folded.filtered.failing,
+      isDenied: folded.kind === "denied",
+      /** The smallest limit on output tokens. */
+      maximum: folded.kind === "routed" ? folded.edits.maximum : null,
+    };
   }
 
   #end(candidates: readonly string[]): (node: Node) => Node {
@@ -298,14 +294,6 @@ export interface StateVerdicts {
   readonly policies: readonly Node[];
 }
 
-/** Requests of one state: they differ in the members that levels have. */
-interface StateOfSide {
-  /** Equal for states whose requests have the same outcomes under the same verdicts. */
-  readonly key: string;
-  /** Any request of it. */
-  readonly sample: SampleRequest;
-}
-
 /** The outcomes of one side, as diagrams over the members that only policies read. */
 export class SideDiagrams {
   readonly fold: VerdictFold;
@@ -367,10 +355,12 @@ export class SideDiagrams {
   }
 
   /**
-   * The root whose leaves are outcomes of the state's requests. @param verdicts `null` where the
-   * table denies them.
+   * The root whose leaves are outcomes of a state's requests.
+   *
+   * @param key equal for states whose requests have the same outcomes under the same verdicts.
+   * @param sample any request of the state. @param verdicts `null` where the table denies them.
    */
-  outcomesOf({ key, sample }: StateOfSide, verdicts: StateVerdicts | null): Node {
+  outcomesOf(key: string, sample: SampleRequest, verdicts: StateVerdicts | null): Node {
     if (verdicts === null) return leafOf(this.#decidedOutcome(key, sample));
     const { profiles, diagrams, levels } = this.#shared;
     const results = remembered(this.#results, verdicts, () => this.#resultsOf(verdicts));

@@ -271,14 +271,7 @@ interface ExampleVerdict {
 }
 
 /** A recorded request against which a revision gave a verdict. */
-interface ExampleRequest {
-  readonly requestId: Identifier;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly class: ExampleClass;
-  readonly verdicts: readonly ExampleVerdict[];
-  readonly record: JsonObject;
-}
+type ExampleRequest = NonNullable<ReturnType<typeof readExampleRequest>>;
 
 /**
  * Reads the text of a decision's record. `null` where the revision gave no verdict against the
@@ -286,11 +279,7 @@ interface ExampleRequest {
  *
  * @param revision as records name it, such as `r3`.
  */
-export function readExampleRequest(
-  text: string,
-  policy: string,
-  revision: string,
-): ExampleRequest | null {
+export function readExampleRequest(text: string, policy: string, revision: string) {
   // Nearly all records are such, and most of the time would go into parsing them.
   if (text.includes('"wouldDeny":[]')) return null;
   const record = parseRecord(text);

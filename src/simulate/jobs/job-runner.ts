@@ -196,7 +196,7 @@ export class JobRunner {
         candidates.base.add(base.declared);
         candidates.head.add(head.declared);
         const reaching = reached === null ? null : this.#pairs(reached, head);
-        assertions?.visit({ sample, members, shapes, ...pairs, reaching });
+        assertions.visit({ sample, members, shapes, ...pairs, reaching });
         tally.classes += 1;
         tally.shapes += shapes;
         order += 1;
@@ -209,7 +209,7 @@ export class JobRunner {
       comparisons.promoted.end(operation);
       candidates.base.writeTo(tally.baseUsage, this.input.base.table, members);
       candidates.head.writeTo(tally.headUsage, this.input.head.table, members);
-      if (assertions !== null) tally.assertions.set(index, assertions.snapshot());
+      tally.assertions.set(index, assertions.snapshot());
     }
   }
 
@@ -236,14 +236,12 @@ export class JobRunner {
 
   /** No request was decided yet. */
   noAssertions(): AssertionTally {
-    return this.#assertions()?.snapshot() ?? [];
+    return this.#assertions().snapshot();
   }
 
-  #assertions(): AssertionRun | null {
+  #assertions(): AssertionRun {
     const { assertions, base, head } = this.input;
-    return assertions.length === 0
-      ? null
-      : new AssertionRun(assertions, { base: base.table, head: head.table });
+    return new AssertionRun(assertions, { base: base.table, head: head.table });
   }
 
   #job(index: number): PlannedSpace["jobs"][number] {

@@ -347,24 +347,13 @@ function verdictKey(
   };
 }
 
+type CandidateTexts = ReturnType<typeof candidateTexts>;
+
 /** The candidates that requests of a member may leave, as policies see them. */
-interface CandidateText {
-  readonly ids: readonly string[];
-  /** Number of the facts of the candidates. */
-  readonly facts: number;
-  /** Number of all else by which requests of the member leave some of them. */
-  readonly narrowing: number;
-  /** Whether callers reach every set of candidates by the names of their providers. */
-  readonly isFree: boolean;
-}
-
-type CandidateTexts = (member: Member) => CandidateText | null;
-
-function candidateTexts(table: RoutingTable): CandidateTexts {
-  const cache = new Map<string, CandidateText | null>();
+function candidateTexts(table: RoutingTable) {
   const numbers = new Numbered<null>();
   const numberOf = (value: unknown): number => numbers.numberOf(JSON.stringify(value), () => null);
-  const textOf = (member: Member): CandidateText | null => {
+  const textOf = (member: Member) => {
     const row = rowOf(table.workspaces, member.workspace);
     const route = routeOf(table, member);
     if (row === undefined || route === null) return null;
@@ -386,11 +375,14 @@ function candidateTexts(table: RoutingTable): CandidateTexts {
     return {
       ids: candidates.map(({ endpoint }) => endpoint.id),
       facts: numberOf([facts, route.operations]),
+      /** All else by which requests of the member leave some of them. */
       narrowing: numberOf([capabilities, dimensions, route.onGap, route.emulateSchema]),
+      /** Whether callers reach every set of candidates by the names of their providers. */
       isFree: size === candidates.length,
     };
   };
-  return (member) =>
+  const cache = new Map<string, ReturnType<typeof textOf>>();
+  return (member: Member) =>
     remembered(cache, `${member.workspace}\n${member.model}`, () => textOf(member));
 }
 

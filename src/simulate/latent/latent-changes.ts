@@ -249,20 +249,10 @@ interface Reach {
   readonly candidate: Candidate;
 }
 
-/** The rows of a table that requests reach, as a policy sees them. */
-interface TodaysRows {
-  /**
-   * An input of today, which made-up ones are changes of; `null` where no workspace reaches an
-   * endpoint.
-   */
-  readonly start: PolicyInput | null;
-  /** Plain requests for the reached rows, each combination once. */
-  readonly combinations: readonly Combination[];
-  /** Whether a request of today may have the input: then the classes show the change. */
-  readonly has: (combination: Combination, input: PolicyInput) => boolean;
-}
+type TodaysRows = ReturnType<typeof todaysRows>;
 
-function todaysRows(table: RoutingTable, fields: readonly LatentField[]): TodaysRows {
+/** The rows of a table that requests reach, as a policy sees them. */
+function todaysRows(table: RoutingTable, fields: readonly LatentField[]) {
   /** By the values of row fields. */
   const reached = new Map<string, Reach[]>();
   const combinations: Combination[] = [];
@@ -288,6 +278,7 @@ function todaysRows(table: RoutingTable, fields: readonly LatentField[]): Todays
     if (!reached.has(key)) combinations.push(combination);
     remembered(reached, key, () => []).push(reach);
   }
+  /** Whether a request of today may have the input: then the classes show the change. */
   const has = (combination: Combination, { operation, request: { needs } }: PolicyInput): boolean =>
     (reached.get(keyOf(combination)) ?? []).some(
       ({ workspace, route, candidate }) =>
@@ -296,7 +287,16 @@ function todaysRows(table: RoutingTable, fields: readonly LatentField[]): Todays
           .flatMap((need) => capabilityApprovals(workspace, route, { needs, features: [] }, need))
           .every(({ passes }) => passes(candidate)),
     );
-  return { start, combinations, has };
+  return {
+    /**
+     * An input of today, which made-up ones are changes of; `null` where no workspace reaches an
+     * endpoint.
+     */
+    start,
+    /** Plain requests for the reached rows, each combination once. */
+    combinations,
+    has,
+  };
 }
 
 function inputOf(table: RoutingTable, { workspace, route, candidate }: Reach): PolicyInput {

@@ -119,10 +119,8 @@ export function approvalStates(
 
 /** Equal for equal states. */
 function stateNumbers(): (state: SideState) => number {
-  const numbers = new Map<SideState, number>();
   const byKey = new Map<string, number>();
-  return (state) =>
-    remembered(numbers, state, () => remembered(byKey, stateKey(state), () => byKey.size));
+  return (state) => remembered(byKey, stateKey(state), () => byKey.size);
 }
 
 function startsOf(

@@ -1,6 +1,5 @@
 import { type Recent, remembered } from "../remembered.ts";
 import type { Operation } from "../../canon/operation.ts";
-import { SOME_TIME } from "../decide-sample.ts";
 import { type Member, PLAIN_SAMPLE, type SampleRequest } from "../sample-request.ts";
 import {
   type ApprovalState,
@@ -241,7 +240,6 @@ function startSample(
       workload: workloads[0] ?? "",
       labels: [],
     },
-    time: SOME_TIME,
   };
 }
 

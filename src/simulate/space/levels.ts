@@ -81,13 +81,6 @@ export function levelsOf(
   ];
 }
 
-/** How many values of one dimension readers distinguish. */
-interface SeenDimension {
-  readonly name: string;
-  readonly values: number;
-  readonly distinguished: number;
-}
-
 /**
  * How many values of each dimension some readers distinguish; of labels how many names there are,
  * and as `distinguished` the logarithm to base 2 of their sets, which may be too many to write
@@ -97,7 +90,7 @@ export function seenDimensions(
   universe: Universe,
   operationUniverse: OperationUniverse,
   readers: readonly LevelReader[],
-): readonly SeenDimension[] {
+) {
   const found = levelsOf({ ...universe, labels: [] }, operationUniverse).map(
     ({ name, values, seen }) => {
       const texts = values.map((_, value) =>

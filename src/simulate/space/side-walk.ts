@@ -1,4 +1,4 @@
-import { remembered } from "../remembered.ts";
+import { Numbered, remembered } from "../remembered.ts";
 import type { Capability } from "../../canon/capability.ts";
 import type { Candidate } from "../../canon/decision.ts";
 import type { Operation } from "../../canon/operation.ts";
@@ -207,8 +207,7 @@ export interface LastShape {
  */
 export class SideWalk {
   readonly #view: SideView;
-  readonly #nodes: SideState[] = [];
-  readonly #numbers = new Map<string, NodeId>();
+  readonly #nodes = new Numbered<SideState>();
   readonly #next = new Map<SideStep, (NodeId | undefined)[]>();
   readonly #last = new Map<LastShape, (NodeId | undefined)[]>();
   readonly #states = new Map<number, SideState>();
@@ -229,12 +228,12 @@ export class SideWalk {
   }
 
   isDenied(node: NodeId): boolean {
-    return this.#at(node).denied !== null;
+    return this.#nodes.at(node).denied !== null;
   }
 
   next(step: SideStep, node: NodeId): NodeId {
     const nodes = remembered(this.#next, step, () => []);
-    return (nodes[node] ??= this.#taken(step, this.#at(node)));
+    return (nodes[node] ??= this.#taken(step, this.#nodes.at(node)));
   }
 
   /**
@@ -245,7 +244,7 @@ export class SideWalk {
   last(node: NodeId, shape: LastShape): NodeId {
     if (this.isDenied(node)) return node;
     const nodes = remembered(this.#last, shape, () => []);
-    return (nodes[node] ??= this.#checked(this.#at(node), shape));
+    return (nodes[node] ??= this.#checked(this.#nodes.at(node), shape));
   }
 
   #checked(state: SideState, shape: LastShape): NodeId {
@@ -260,7 +259,7 @@ export class SideWalk {
    */
   stateAt(node: NodeId, start: SideState, number: number): SideState {
     const key = node * STATES + number;
-    return remembered(this.#states, key, () => this.#stateAt(this.#at(node), start));
+    return remembered(this.#states, key, () => this.#stateAt(this.#nodes.at(node), start));
   }
 
   #stateAt({ denied, candidates, seen }: SideState, start: SideState): SideState {
@@ -285,16 +284,10 @@ export class SideWalk {
     );
   }
 
-  #at(node: NodeId): SideState {
-    const state = this.#nodes[node];
-    if (state === undefined) throw new RangeError(`simulation: a side has no node ${node}`);
-    return state;
-  }
-
   #numberOf(state: SideState): NodeId {
     const { denied, candidates, seen } = state;
     const key = denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${seen}` : `!${denied}`;
-    return remembered(this.#numbers, key, () => this.#nodes.push(state) - 1);
+    return this.#nodes.numberOf(key, () => state);
   }
 }
 

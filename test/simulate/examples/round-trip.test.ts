@@ -7,7 +7,7 @@ import { readOptions } from "../../../src/cli/explain/flags.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { decisionRecord } from "../../../src/http/records.ts";
 import { asIdentifier } from "../../../src/evidence/record.ts";
-import { decideSample, identityOf, questionOf } from "../../../src/simulate/decide-sample.ts";
+import { decideSample, identityOf, sampleQuestionOf } from "../../../src/simulate/decide-sample.ts";
 import { promotedPolicies } from "../../../src/simulate/explain/promoted.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { findExamples } from "../../../src/simulate/evidence/find-examples.ts";
@@ -107,7 +107,13 @@ it("a example's command decides the request again, and the promoted revision say
         };
         const decisions = requested.map((sample, index) => {
           const at = instantOf(sample.time) + 400 * 7 * 86_400_000;
-          const decided = decide(fixture, set, identityOf(sample), questionOf(sample), at);
+          const decided = decide(
+            fixture,
+            set,
+            identityOf(sample),
+            sampleQuestionOf(sample).question,
+            at,
+          );
           const head = {
             requestId: asIdentifier(`r${index}`),
             at,
@@ -115,10 +121,16 @@ it("a example's command decides the request again, and the promoted revision say
             retryCount: 0,
           };
           const whole = { ...head, clientRequestDigest: null };
-          return decisionRecord(whole, identityOf(sample), questionOf(sample), decided, {
-            table: fixture,
-            policies: set,
-          });
+          return decisionRecord(
+            whole,
+            identityOf(sample),
+            sampleQuestionOf(sample).question,
+            decided,
+            {
+              table: fixture,
+              policies: set,
+            },
+          );
         });
         const { examples } = await findExamples(memoryEvidence(decisions), {
           policy: "watched",
