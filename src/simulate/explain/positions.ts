@@ -7,23 +7,7 @@ import { basename, dirname } from "node:path/posix";
 import type { Source } from "../../canon/diagnostic.ts";
 import type { SourceLocation } from "../report/report.ts";
 
-/** Locations in the files of one side; `null` where unknown. */
-export interface Locations {
-  readonly route: (id: string) => SourceLocation | null;
-  readonly endpoint: (id: string) => SourceLocation | null;
-  readonly workspace: (id: string) => SourceLocation | null;
-  readonly provider: (id: string) => SourceLocation | null;
-  /** A provider's `base_url`, or the preset that gives it. */
-  readonly providerAddress: (id: string) => SourceLocation | null;
-  readonly model: (id: string) => SourceLocation | null;
-  /**
-   * A member of a workspace's `approve`, such as `providers`; the workspace's row where it has
-   * none.
-   */
-  readonly approval: (workspace: string, member: string) => SourceLocation | null;
-  /** The first `pass` rule of a policy's constraint. */
-  readonly constraint: (policy: string, constraint: string) => SourceLocation | null;
-}
+export type Locations = ReturnType<typeof readLocations>;
 
 /** The files of a simulation are looked into by all parts of its report. */
 const cache = new WeakMap<ConfigurationFiles, Locations>();
@@ -33,7 +17,8 @@ export function locationsOf(files: ConfigurationFiles): Locations {
   return remembered(cache, files, () => readLocations(files));
 }
 
-function readLocations(files: ConfigurationFiles): Locations {
+/** Locations in the files of one side; `null` where unknown. */
+function readLocations(files: ConfigurationFiles) {
   const { routes, policies } = files;
   const tree = readTree(routes, furtherSources(files), new Findings(routes.path))?.tree ?? null;
   const endpoints = endpointIndices(tree);
@@ -43,21 +28,27 @@ function readLocations(files: ConfigurationFiles): Locations {
   };
   const workspace = (id: string): SourceLocation | null => at(["workspaces", id]);
   return {
-    route: (id) => at(["routes", id]),
-    endpoint: (id) => {
+    route: (id: string) => at(["routes", id]),
+    endpoint: (id: string) => {
       const index = endpoints.get(id);
       // The location of its id: a reader looks for it, and an entry of a list has no key.
       return index === undefined ? null : at(["endpoints", index, "id"]);
     },
     workspace,
-    provider: (id) => at(["providers", id]),
-    providerAddress: (id) => at(["providers", id, "base_url"]) ?? at(["providers", id]),
-    model: (id) => at(["models", id]),
-    approval: (id, member) =>
+    provider: (id: string) => at(["providers", id]),
+    /** A provider's `base_url`, or the preset that gives it. */
+    providerAddress: (id: string) => at(["providers", id, "base_url"]) ?? at(["providers", id]),
+    model: (id: string) => at(["models", id]),
+    /**
+     * A member of a workspace's `approve`, such as `providers`; the workspace's row where it has
+     * none.
+     */
+    approval: (id: string, member: string) =>
       at(["workspaces", id, "approve", member]) ??
       at(["workspaces", id, "approve"]) ??
       workspace(id),
-    constraint: (policy, constraint) => ruleLocation(policies, policy, constraint),
+    /** The first `pass` rule of a policy's constraint. */
+    constraint: (policy: string, constraint: string) => ruleLocation(policies, policy, constraint),
   };
 }
 

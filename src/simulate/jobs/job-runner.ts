@@ -191,8 +191,7 @@ export class JobRunner {
       for (const { sample, size, base, head, reached, describe } of classes.of(space, usage)) {
         const pairs = this.#pairs(base, head);
         const shapes = size * BigInt(members.length);
-        comparisons.declared.add(pairs.declared, sample, size, order, describe);
-        comparisons.promoted.add(pairs.promoted, sample, size, order, describe);
+        for (const view of VIEWS) comparisons[view].add(pairs[view], sample, size, order, describe);
         candidates.base.add(base.declared);
         candidates.head.add(head.declared);
         const reaching = reached === null ? null : this.#pairs(reached, head);
@@ -205,8 +204,7 @@ export class JobRunner {
     try {
       decide();
     } finally {
-      comparisons.declared.end(operation);
-      comparisons.promoted.end(operation);
+      for (const view of VIEWS) comparisons[view].end(operation);
       candidates.base.writeTo(tally.baseUsage, this.input.base.table, members);
       candidates.head.writeTo(tally.headUsage, this.input.head.table, members);
       tally.assertions.set(index, assertions.snapshot());

@@ -1,4 +1,4 @@
-import { remembered } from "../remembered.ts";
+import { Numbered, remembered } from "../remembered.ts";
 import type { Capability, Feature } from "../../canon/capability.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { capabilityApprovals, featureApproval, type Approval } from "../../decide/approvals.ts";
@@ -315,10 +315,8 @@ export class AssertedNames {
   /** A step of each name: assertions see all steps of a name alike. */
   readonly #examples: readonly Step[];
   readonly #indices: ReadonlyMap<string, number>;
-  readonly #sets: Set<number>[] = [];
-  readonly #settled: boolean[] = [];
+  readonly #sets = new Numbered<{ readonly names: Set<number>; readonly isSettled: boolean }>();
   readonly #next: (AssertedSet | undefined)[][] = [];
-  readonly #numbers = new Map<string, AssertedSet>();
   readonly #aspects = new Map<string, readonly Aspect[]>();
   readonly #distinct = new Map<string, readonly Aspect[]>();
   /** Aspects of each set of at most {@link MOST_NAMES} names, a bit each. */
@@ -352,18 +350,19 @@ export class AssertedNames {
     const index = this.#indices.get(asserted);
     if (index === undefined) return set;
     const next = (this.#next[set] ??= []);
-    return (next[index] ??= this.#numberOf(new Set(this.#sets[set]).add(index)));
+    return (next[index] ??= this.#numberOf(new Set(this.#sets.at(set).names).add(index)));
   }
 
   /** Whether no further name changes the aspects of a request. */
   isSettled(set: AssertedSet): boolean {
-    return this.#settled[set] === true;
+    return this.#sets.at(set).isSettled;
   }
 
   /** One object for equal aspects. */
   aspects(set: AssertedSet, families: readonly string[]): readonly Aspect[] {
     return remembered(this.#aspects, `${set} ${families.join()}`, () => {
-      const steps = [...(this.#sets[set] ?? [])].flatMap((index) => this.#examples[index] ?? []);
+      const { names } = this.#sets.at(set);
+      const steps = [...names].flatMap((index) => this.#examples[index] ?? []);
       const aspects = this.#aspectsOf(steps, families);
       return remembered(this.#distinct, aspects.join(), () => aspects);
     });
@@ -380,10 +379,10 @@ export class AssertedNames {
       futures.length === 0
         ? [...names].toSorted((left, right) => left - right).join()
         : futures.join("\n");
-    return remembered(this.#numbers, key, () => {
-      this.#settled.push(futures.length > 0 && futures.every((future) => future === futures[0]));
-      return this.#sets.push(names) - 1;
-    });
+    return this.#sets.numberOf(key, () => ({
+      names,
+      isSettled: futures.length > 0 && futures.every((future) => future === futures[0]),
+    }));
   }
 }
 

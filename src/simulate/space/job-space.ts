@@ -1,5 +1,6 @@
 import { type Recent, remembered } from "../remembered.ts";
 import type { Operation } from "../../canon/operation.ts";
+import { perScalar } from "../request-scalars.ts";
 import { type Member, PLAIN_SAMPLE, type SampleRequest } from "../sample-request.ts";
 import {
   type ApprovalState,
@@ -268,10 +269,7 @@ function shapesWithoutPreferences(
   const free = features.filter((name) => name !== "signed_reasoning").length;
   const counts = [
     dimensions.length,
-    operationUniverse.stream.length,
-    operationUniverse.context.length,
-    operationUniverse.maxOutput.length,
-    operationUniverse.reasoningEffort.length,
+    ...perScalar((member) => operationUniverse[member].length),
     universe.environments.length,
     universe.workloads.length,
     universe.owners.length,

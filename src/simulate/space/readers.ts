@@ -100,8 +100,10 @@ export function distinctionReader({ reads, strings }: Distinctions): Reader {
 }
 
 /** Dimensions that share values: a reader of two of them may compare one with the other. */
-const SHARED_NAMES: readonly (readonly string[])[] = [
-  ["input.request.context", "input.request.max_output", "input.request.reasoning_effort"],
+const SIZES: readonly string[] = [
+  "input.request.context",
+  "input.request.max_output",
+  "input.request.reasoning_effort",
 ];
 
 /** Which values the readers of one side and one operation distinguish. */
@@ -154,8 +156,7 @@ export class Projection {
     if (reader.inspects.length > 0 || reader.names(name)) return true;
     if (!reader.relates) return false;
     if (this.#ambiguous.of(reader).has(name)) return true;
-    const shared = SHARED_NAMES.find((paths) => paths.includes(path)) ?? [];
-    return shared.filter((other) => readsPath(reader, other)).length > 1;
+    return SIZES.includes(path) && SIZES.filter((size) => readsPath(reader, size)).length > 1;
   }
 }
 
@@ -238,10 +239,7 @@ function kindsOf(table: RoutingTable): readonly NameKind[] {
 const NAMES_OF_ALL: readonly NameKind[] = [
   { paths: ["input.operation"], names: OPERATIONS },
   // Sizes and efforts share a value, and are distinguished where two of them are read.
-  {
-    paths: ["input.request.context", "input.request.max_output", "input.request.reasoning_effort"],
-    names: [...TOKEN_BUCKETS, ...REASONING_EFFORTS],
-  },
+  { paths: SIZES, names: [...TOKEN_BUCKETS, ...REASONING_EFFORTS] },
   { paths: ["input.time.day"], names: DAY_BUCKETS },
   { paths: ["input.time.hour"], names: HOUR_BUCKETS },
   { paths: ["input.local_time"], names: WEEKDAYS },
