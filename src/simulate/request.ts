@@ -3,8 +3,7 @@ import type { Diagnostic } from "../canon/diagnostic.ts";
 import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import type { CompiledPolicies } from "../policy/compile-policies.ts";
-import type { SettingChange, SimulationReport } from "./report/report.ts";
-import type { ChangedEntry } from "./report/report.ts";
+import type { SettingChange, SimulationReport, ChangedEntry } from "./report/report.ts";
 import type { EnforcedDigests } from "./side-contents.ts";
 
 /** One of the two trees that are compared, compiled without errors. */

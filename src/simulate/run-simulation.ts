@@ -8,8 +8,7 @@ import {
   type ExplainArguments,
 } from "./assertions/results.ts";
 import { mergeTallies } from "./assertions/run.ts";
-import { EvidenceTally } from "./evidence/evidence-tally.ts";
-import { readEvidence } from "./evidence/evidence-tally.ts";
+import { EvidenceTally, readEvidence } from "./evidence/evidence-tally.ts";
 import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";

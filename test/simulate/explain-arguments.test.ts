@@ -1,4 +1,4 @@
-import { instantOf } from "../../src/decide/policy-input.ts";
+import { instantOf, timeWindow } from "../../src/decide/policy-input.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CAPABILITY_NAMES, FEATURE_NAMES } from "../../src/canon/capability.ts";
@@ -11,7 +11,6 @@ import {
   type ProviderPreferences,
 } from "../../src/canon/request.ts";
 import { readOptions } from "../../src/cli/explain/flags.ts";
-import { timeWindow } from "../../src/decide/policy-input.ts";
 import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
 import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 

@@ -2,8 +2,14 @@ import type { PolicyContract } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { ChangeKind } from "../change-kind.ts";
 import type { SampleRequest, View } from "../sample-request.ts";
-import type { EndpointSelector, RequestSelector } from "./schema.ts";
-import type { CaseExpectation, DecisionCondition, DecisionDemand, Waiver } from "./schema.ts";
+import type {
+  EndpointSelector,
+  RequestSelector,
+  CaseExpectation,
+  DecisionCondition,
+  DecisionDemand,
+  Waiver,
+} from "./schema.ts";
 import type { SourceLocation } from "../report/report.ts";
 
 /** The table and contracts in which names of an assertions file are looked up. */

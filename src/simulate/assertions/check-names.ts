@@ -4,8 +4,13 @@ import type { Path } from "../../compile/authored/tree.ts";
 import type { ReportOf } from "../../compile/findings/findings.ts";
 import { quote, suggest } from "../../compile/authored/literal-secrets.ts";
 import type { OfSides } from "../sample-request.ts";
-import type { CaseRequest, DenialSelector, EndpointSelector, RequestSelector } from "./schema.ts";
-import type { CaseExpectation } from "./schema.ts";
+import type {
+  CaseRequest,
+  DenialSelector,
+  EndpointSelector,
+  RequestSelector,
+  CaseExpectation,
+} from "./schema.ts";
 import type { AssertionCode } from "./codes.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { AssertionSide } from "./assertion.ts";

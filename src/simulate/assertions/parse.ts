@@ -23,8 +23,8 @@ import {
 } from "./assertion.ts";
 import { KnownNames, NameCheck } from "./check-names.ts";
 import { AssertionFindings, type AssertionCode } from "./codes.ts";
-import type { CaseRequest } from "./schema.ts";
 import {
+  type CaseRequest,
   ASSERTIONS_SCHEMA,
   type AuthoredAssertion,
   type AuthoredAssertions,

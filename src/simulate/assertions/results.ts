@@ -5,8 +5,13 @@ import {
   type CoverageDemand,
   type CoverageMeasure,
 } from "./assertion.ts";
-import { formatDenial, outcomeViolation } from "./run.ts";
-import { VIEW_TITLES, type AssertionCount, type AssertionTally } from "./run.ts";
+import {
+  formatDenial,
+  outcomeViolation,
+  VIEW_TITLES,
+  type AssertionCount,
+  type AssertionTally,
+} from "./run.ts";
 import type { CaseExpectation } from "./schema.ts";
 import type { AssertionResult, AssertionsReport, CoverageResult } from "../report/report.ts";
 import {

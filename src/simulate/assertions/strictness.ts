@@ -1,6 +1,11 @@
 import type { Assertion, Demand, SampleCase } from "./assertion.ts";
-import type { RequestSelector, SetCondition } from "./schema.ts";
-import type { CaseExpectation, DecisionCondition, DecisionDemand } from "./schema.ts";
+import type {
+  RequestSelector,
+  SetCondition,
+  CaseExpectation,
+  DecisionCondition,
+  DecisionDemand,
+} from "./schema.ts";
 import { canonicalJson } from "../../canon/json.ts";
 import { conditionsOf, isList } from "./select.ts";
 

@@ -1,8 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts";
-import type { JobInput } from "./job-runner.ts";
-import type { JobRunner } from "./job-runner.ts";
+import type { JobInput, JobRunner } from "./job-runner.ts";
 import type { JobAnswer, JobRequest } from "./worker.ts";
 
 /** Type stripping runs the sources as `.ts`; a build has `.js` beside this file. */

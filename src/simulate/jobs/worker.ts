@@ -1,6 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { JobInput } from "./job-runner.ts";
-import { JobRunner } from "./job-runner.ts";
+import { type JobInput, JobRunner } from "./job-runner.ts";
 import type { SimulationTally } from "../compare/simulation-tally.ts";
 
 /** Requests to a thread; it answers one at a time, in their order. */

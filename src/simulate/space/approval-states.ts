@@ -196,13 +196,10 @@ function sidesOf(
 }
 
 function stateOf({ sides, members }: Part): ApprovalState {
-  let [simplest] = members;
-  let size = 0n;
-  for (const member of members) {
-    size += member.final.size * member.starts.size;
-    if (simplest === undefined || member.complexity < simplest.complexity) simplest = member;
-  }
-  if (simplest === undefined) throw new Error("simulation: a state without requests");
+  const simplest = members.reduce((one, other) =>
+    other.complexity < one.complexity ? other : one,
+  );
+  const size = members.reduce((sum, { final, starts }) => sum + final.size * starts.size, 0n);
   let details: StateDetails | null = null;
   const { final, starts } = simplest;
   const { effect, dimensions } = starts.simplest;
@@ -319,32 +316,29 @@ interface Start {
   readonly size: bigint;
 }
 
-/** Starts that do not differ in anything that matters where some sides have denied. */
-interface AlikeStarts {
-  readonly simplest: Start;
-  readonly all: readonly Start[];
-  readonly size: bigint;
-}
+type AlikeStarts = ReturnType<typeof alikeStarts>[number];
 
-/** @param live sides on which the candidates left by preferences matter. */
-function alikeStarts(starts: readonly Start[], live: readonly boolean[]): readonly AlikeStarts[] {
-  const found = new Map<string, { simplest: Start; all: Start[]; size: bigint }>();
-  for (const start of starts) {
-    const isLive = live.includes(true);
-    const numbers = start.numbers.map((number, side) =>
-      live[side] === true || start.sides[side]?.denied != null ? number : "",
-    );
-    const key = [...numbers, isLive ? start.dimensions : "", ...start.aspects].join();
-    const same = found.get(key);
-    if (same === undefined) {
-      found.set(key, { simplest: start, all: [start], size: start.size });
-      continue;
-    }
-    same.all.push(start);
-    same.size += start.size;
-    if (complexity(start) < complexity(same.simplest)) same.simplest = start;
-  }
-  return [...found.values()];
+/**
+ * Starts together that do not differ in anything that matters where some sides have denied.
+ *
+ * @param live sides on which the candidates left by preferences matter.
+ */
+function alikeStarts(starts: readonly Start[], live: readonly boolean[]) {
+  const isLive = live.includes(true);
+  const alike = Map.groupBy(starts, ({ numbers, sides, dimensions, aspects }) =>
+    [
+      ...numbers.map((number, side) =>
+        live[side] === true || sides[side]?.denied != null ? number : "",
+      ),
+      isLive ? dimensions : "",
+      ...aspects,
+    ].join(),
+  );
+  return [...alike.values()].map((all) => ({
+    simplest: all.reduce((one, other) => (complexity(other) < complexity(one) ? other : one)),
+    all,
+    size: all.reduce((sum, { size }) => sum + size, 0n),
+  }));
 }
 
 /** Fewer names first: an example should not have names that do not matter. */

@@ -3,9 +3,14 @@ import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
 import type { Distinctions } from "../sample-request.ts";
 import { zonesOfSides, type CompiledSide } from "../side-contents.ts";
-import type { AssertionReader, Job, Space } from "./job-space.ts";
+import {
+  type AssertionReader,
+  type Job,
+  type Space,
+  pairClasses,
+  type PairSide,
+} from "./job-space.ts";
 import { Recent, remembered } from "../remembered.ts";
-import { pairClasses, type PairSide } from "./job-space.ts";
 import {
   AmbiguousNames,
   distinctionReader,

@@ -1,10 +1,9 @@
 import { remembered } from "../remembered.ts";
 import { BUDGET_STEPS } from "../../canon/limits.ts";
 import { CAPABILITY_NAMES } from "../../canon/capability.ts";
-import { WEEKDAYS } from "../../canon/policy.ts";
+import { WEEKDAYS, DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { LATENCY_CLASSES, RETENTIONS, type RoutingTable } from "../../canon/table.ts";
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
-import { DAY_BUCKETS, HOUR_BUCKETS } from "../../canon/policy.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
