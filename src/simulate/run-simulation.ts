@@ -14,7 +14,7 @@ import { locationsOf } from "./explain/positions.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
 import { latentChanges, type RuleLocation } from "./latent/latent-changes.ts";
 import { JobRunner } from "./jobs/job-runner.ts";
-import { renamedSides } from "./find-renames.ts";
+import { renamedSides } from "./renamed-table.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
 import { coverageFacts, unusedRuleFindings } from "./report/unused-findings.ts";

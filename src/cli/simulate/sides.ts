@@ -13,9 +13,9 @@ import type { SimulateOptions, TreeOption } from "./options.ts";
 import { openRepository } from "./repository.ts";
 import type { OfSides } from "../../simulate/sample-request.ts";
 import { parseAssertions } from "../../simulate/assertions/parse.ts";
-import { renamesOf } from "../../simulate/find-renames.ts";
+import { renamesOf } from "../../simulate/renamed-table.ts";
 import type { ChangedEntry, SettingChange } from "../../simulate/report/report.ts";
-import { changedAssertions } from "../../simulate/settings/changed-assertions.ts";
+import { changedAssertions } from "../../simulate/settings/changed-settings.ts";
 
 /** A tree that exists and is not compiled yet. */
 export interface SideTree {

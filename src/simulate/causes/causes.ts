@@ -4,7 +4,7 @@ import { CHANGES } from "../change-kind.ts";
 import type { ReportedSide } from "../request.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { attribute, type Attribution, type ViewedGroup } from "./attribute.ts";
-import type { FoundRename } from "../find-renames.ts";
+import type { FoundRename } from "../renamed-table.ts";
 import { treeEntries } from "./changed-entries.ts";
 import { treeOf } from "./config-tree.ts";
 import { changedUnits, needs, type ChangedUnit } from "./changed-units.ts";

@@ -1,7 +1,6 @@
 import { canonicalJson, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
-import { RENAMED_KINDS, type RowRename } from "../renamed-table.ts";
-import type { FoundRename } from "../find-renames.ts";
+import { RENAMED_KINDS, type RowRename, type FoundRename } from "../renamed-table.ts";
 import type { Rename } from "../report/report.ts";
 import { short, type TreeEntry } from "./changed-entries.ts";
 import { flowText, memberAt, valueOf, renamedTree } from "./config-tree.ts";

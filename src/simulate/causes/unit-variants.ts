@@ -1,8 +1,7 @@
 import { remembered } from "../remembered.ts";
 import type { RoutingTable } from "../../canon/table.ts";
 import type { ConfigNode } from "../../compile/authored/tree.ts";
-import type { RowRename } from "../renamed-table.ts";
-import { withRenames, type FoundRename } from "../find-renames.ts";
+import { type RowRename, withRenames, type FoundRename } from "../renamed-table.ts";
 import {
   type CompiledSide,
   type CompiledSides,

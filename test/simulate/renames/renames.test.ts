@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FAIL_ON_VALUES, meetsGate } from "../../../src/cli/simulate/exit-code.ts";
 import { decideSample, outcomeOf } from "../../../src/simulate/decide-sample.ts";
-import { renamedSides } from "../../../src/simulate/find-renames.ts";
+import { renamedSides } from "../../../src/simulate/renamed-table.ts";
 import type { SimulationReport } from "../../../src/simulate/report/report.ts";
 import { PLAIN_SAMPLE, type SampleRequest } from "../../../src/simulate/sample-request.ts";
 import { compiledSides } from "../../../src/simulate/side-contents.ts";

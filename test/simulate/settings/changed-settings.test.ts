@@ -3,8 +3,10 @@ import { compileTable } from "../../../src/compile/compile-table.ts";
 import { furtherSources, type ConfigurationFiles } from "../../../src/compile/load.ts";
 import { parseAssertions } from "../../../src/simulate/assertions/parse.ts";
 import type { ReportedSide } from "../../../src/simulate/request.ts";
-import { changedAssertions } from "../../../src/simulate/settings/changed-assertions.ts";
-import { changedSettings } from "../../../src/simulate/settings/changed-settings.ts";
+import {
+  changedAssertions,
+  changedSettings,
+} from "../../../src/simulate/settings/changed-settings.ts";
 import { effectOf } from "../../../src/simulate/settings/setting-effect.ts";
 import { WHOLE_FILE } from "./whole-file.ts";
 
