@@ -33,8 +33,8 @@ import {
 } from "../../src/simulate/decide-sample.ts";
 import type { Decision } from "../../src/canon/decision.ts";
 import { JobSpace } from "../../src/simulate/space/job-space.ts";
-import { comparedRequest } from "../../src/simulate/space/preference-effects.ts";
-import { preferredSide } from "../../src/simulate/space/side-walk.ts";
+import { comparedPreferences } from "../../src/simulate/space/preference-effects.ts";
+import { type OpenedSide, preferredSide } from "../../src/simulate/space/side-walk.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { OperationUniverse, Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews } from "../../src/simulate/views.ts";
@@ -329,8 +329,15 @@ export async function decideBothWays(
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
   const reachedBy = (sample: SampleRequest, left: SideOutcomes): SideOutcomes | null => {
     const isMisnamed = left.declared.denial?.reason === "unknown_preference";
-    const compared = comparedRequest(base.table, sample, isMisnamed, takenBy(head.table, sample));
-    return compared === null ? null : plain.base.decideSample(compared);
+    const preferences = comparedPreferences(
+      openedSide(base.table, sample),
+      sample.preferences,
+      isMisnamed,
+      takenBy(head.table, sample),
+    );
+    return preferences === sample.preferences
+      ? null
+      : plain.base.decideSample({ ...sample, preferences });
   };
   const compare = (
     sample: SampleRequest,
@@ -526,10 +533,11 @@ function lineOf(
 
 /** Providers of the candidates that a table leaves of a request's preferences. */
 function takenBy(table: RoutingTable, sample: SampleRequest): readonly string[] {
-  const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
-  const { candidates } = preferredSide(
-    { table, opened: "reason" in route ? null : route },
-    sample.preferences,
-  );
+  const { candidates } = preferredSide(openedSide(table, sample), sample.preferences);
   return candidates.map(({ endpoint }) => endpoint.provider);
+}
+
+function openedSide(table: RoutingTable, sample: SampleRequest): OpenedSide {
+  const route = requestedRoute(table, identityOf(sample), sample.model, sample.operation);
+  return { table, opened: "reason" in route ? null : route };
 }

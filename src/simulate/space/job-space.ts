@@ -190,7 +190,7 @@ export class JobSpace {
       const names = new Set<string>();
       const effects = preferencesOf(space, sides, check);
       const reaches = this.comparesReach && base !== undefined;
-      const preferences = reaches ? withReach(effects, base, this.start) : effects;
+      const preferences = reaches ? withReach(effects, base) : effects;
       const views = reaches ? [...sides, base] : sides;
       const assertions: JobAssertions = {
         projection: space.assertionsOf(job),

@@ -53,7 +53,7 @@ export interface Universe {
 
 /**
  * Callers' preferences for providers. They act by the candidates that they leave and by their order
- * (`preference-narrowings.ts`), and by three flags that policies see.
+ * (`preference-effects.ts`), and by three flags that policies see.
  */
 export interface PreferenceUniverse {
   readonly allowFallbacks: readonly boolean[];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { OpenedSide } from "../../../src/simulate/space/side-walk.ts";
-import { narrowings } from "../../../src/simulate/space/preference-narrowings.ts";
+import { narrowings } from "../../../src/simulate/space/preference-effects.ts";
 import type { PreferenceUniverse } from "../../../src/simulate/space/universe.ts";
 import { endpoint, model, provider, route, table, workspace } from "../../support/table.ts";
 
