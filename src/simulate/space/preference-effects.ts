@@ -1,13 +1,12 @@
 import type { ProviderPreferences, SortPreference } from "../../canon/request.ts";
 import { isNarrowed } from "../sample-request.ts";
-import { type OpenedSide, preferredSide, type SideState, stateKey } from "./side-walk.ts";
+import { nameOf, type OpenedSide, preferredSide, type SideState, stateKey } from "./side-walk.ts";
 import { type PreferenceUniverse, regionNames } from "./universe.ts";
 import type { Price, RoutingTable } from "../../canon/table.ts";
 import { candidatesWithin } from "../../decide/approvals.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import { applyPreferences } from "../../decide/narrow.ts";
-import { Trace } from "../../decide/trace.ts";
-import { namedProviders, withFormerNames } from "../renamed-table.ts";
+import type { Candidate } from "../../canon/decision.ts";
+import { withFormerNames } from "../renamed-table.ts";
 
 /** With base as a third view, which is evaluated with the {@link comparedPreferences}. */
 export function withReach(
@@ -337,9 +336,8 @@ function ignoredToo(
 const MEMBERS = ["only", "ignore", "region", "data_collection", "zdr", "max_price"] as const;
 type NarrowingMember = (typeof MEMBERS)[number];
 
-function everything({ table, opened }: OpenedSide): Left {
-  if (opened === null) return REFUSED;
-  const { length } = candidatesWithin(table, opened.workspace, opened.route);
+function everything(side: OpenedSide): Left {
+  const { length } = withinCeilings(side);
   return length === 0 ? REFUSED : (1n << BigInt(length)) - 1n;
 }
 
@@ -434,17 +432,18 @@ function optionFor(value: ProviderPreferences, sides: readonly OpenedSide[]): Op
 }
 
 /** The effect of one preference alone, by the decision itself. */
-function effectOn({ table, opened }: OpenedSide, value: ProviderPreferences): Effect {
-  if (opened === null) return 0n;
-  const trace = new Trace();
-  const candidates = candidatesWithin(table, opened.workspace, opened.route);
-  const alone = { data_collection: "allow" as const, ...namedProviders(table, value) };
-  const kept = applyPreferences(table, opened.workspace, alone, candidates, trace);
-  if (trace.denial !== null) return trace.denial.reason === "unknown_preference" ? null : 0n;
-  return candidates.reduce(
-    (bits, candidate, index) => (kept.includes(candidate) ? bits | (1n << BigInt(index)) : bits),
+function effectOn(side: OpenedSide, value: ProviderPreferences): Effect {
+  const preferred = preferredSide(side, { data_collection: "allow", ...value });
+  if (isMisnamed(preferred)) return null;
+  const kept = new Set(preferred.candidates.map(nameOf));
+  return withinCeilings(side).reduce(
+    (bits, candidate, index) => (kept.has(nameOf(candidate)) ? bits | (1n << BigInt(index)) : bits),
     0n,
   );
+}
+
+function withinCeilings({ table, opened }: OpenedSide): readonly Candidate[] {
+  return opened === null ? [] : candidatesWithin(table, opened.workspace, opened.route);
 }
 
 /**

@@ -301,6 +301,6 @@ const STATES = 2 ** 26;
 const DENIED_AT_START: SideState = { denied: "", candidates: [], seen: "" };
 
 /** Identifies a candidate for approvals. A route may have an endpoint in two tiers. */
-function nameOf({ endpoint, rank }: Candidate): string {
+export function nameOf({ endpoint, rank }: Candidate): string {
   return `${endpoint.id} ${rank}`;
 }
