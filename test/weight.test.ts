@@ -26,7 +26,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   network: 1,
   policy: 29,
   server: 27,
-  simulate: 123,
+  simulate: 119,
   store: 44,
   telemetry: 10,
   validation: 1,
