@@ -23,6 +23,7 @@ import {
   applyProviderSettings,
   applyTenantSettings,
   type RouteSettings,
+  type Rows,
   routeSettings,
 } from "./routes.ts";
 
@@ -163,7 +164,7 @@ function credentialsOf(root: Fields) {
 }
 
 /** Deployments by `model_name`. */
-type Groups = Map<string, readonly Deployment[]>;
+type Groups = Map<string, Rows>;
 
 /** @returns whether there is a deployment. */
 function addTo(groups: Groups, name: string, deployment: Deployment | null): boolean {

@@ -158,6 +158,9 @@ function timeOf(section: Fields, name: string): number | null {
   return value;
 }
 
+/** Deployments of one name, at least one. */
+export type Rows = readonly [...Deployment[], Deployment];
+
 /** The endpoints of one name, in the order in which they are tried. */
 interface Group {
   readonly name: string;
@@ -170,16 +173,14 @@ const MOST_ATTEMPTS = 10;
 
 /** Adds a route for each name. @returns name → id of its route. */
 export function addRoutes(
-  deployments: ReadonlyMap<string, readonly Deployment[]>,
+  deployments: ReadonlyMap<string, Rows>,
   settings: RouteSettings,
   imported: ImportedConfiguration,
 ): ReadonlyMap<string, string> {
   const { report } = imported;
-  const groups = new Map<string, Group>();
-  for (const [name, rows] of deployments) {
-    const [head] = rows;
-    if (head !== undefined) groups.set(name, groupOf(name, head, rows, imported));
-  }
+  const groups = new Map(
+    [...deployments].map(([name, rows]) => [name, groupOf(name, rows, imported)]),
+  );
   const ids = new Map([...groups].map(([name, { id }]) => [name, id]));
   for (const group of groups.values()) addRoute(group, group.id, groups, settings, imported);
   const { fallbacks, defaultFallbacks, aliases } = settings;
@@ -220,10 +221,10 @@ export function addRoutes(
  */
 function groupOf(
   name: string,
-  head: Deployment,
-  rows: readonly Deployment[],
+  rows: Rows,
   { endpoints, report, routeNames }: ImportedConfiguration,
 ): Group {
+  const [head] = rows;
   const fitting = rows.filter(({ endpoint, operation, params }) => {
     if (canReplace(endpoint, head.endpoint)) return true;
     const why =
