@@ -19,10 +19,13 @@ declare const identifier: unique symbol;
  */
 export type Identifier = string & { readonly [identifier]: true };
 
-/** Makes an {@link Identifier}: of ids of the table, of keys and of our own generators. */
-export function asIdentifier(text: string): Identifier {
+/**
+ * Makes an {@link Identifier}: of ids of the table, of keys and of our own generators. `null` stays
+ * `null`.
+ */
+export function asIdentifier<Text extends string | null>(text: Text): Identifier | (Text & null) {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the only function that puts the brand on
-  return text as Identifier;
+  return text as Identifier | (Text & null);
 }
 
 /** How a request ended. `unknown`: the process died between decision and outcome. */

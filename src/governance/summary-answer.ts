@@ -311,15 +311,15 @@ export function summaryAnswer(context: SummaryContext, summary: Summary): Summar
     verdicts: summary.verdicts,
     shadows: summary.shadows,
     policies: policyStates(context.loaded, context.stored),
-    table_revision: tableRevision === null ? null : asIdentifier(tableRevision),
+    table_revision: asIdentifier(tableRevision),
     evidence: { head: head === null ? null : { hash: asIdentifier(head.hash) } },
   };
 }
 
 /** `null` where there is none or more than one. */
 function onlyOne(workspaces: readonly string[]): Identifier | null {
-  const [first, ...others] = workspaces;
-  return first === undefined || others.length > 0 ? null : asIdentifier(first);
+  const [first = null, ...others] = workspaces;
+  return asIdentifier(others.length > 0 ? null : first);
 }
 
 /**
@@ -341,7 +341,7 @@ export function policyStates(
       id: asIdentifier(id),
       slots: slots.map(({ slot, revision, digest }) => ({
         slot,
-        revision: shownRevision(revision),
+        revision: asIdentifier(formatRevision(revision)),
         digest: asIdentifier(digest),
       })),
       stored:
@@ -360,18 +360,12 @@ function hasEnded({ enforced, candidate }: StoredPolicy): boolean {
 function answerSlot(slot: StoredSlot | null): AnswerSlot {
   if (slot === null) return null;
   const { revision, digest, content, since } = slot;
-  const entered = since === null ? null : asIdentifier(new Date(since).toISOString());
   return {
-    revision: shownRevision(revision),
+    revision: asIdentifier(formatRevision(revision)),
     digest: asIdentifier(digest),
     content,
-    since: entered,
+    since: since === null ? null : asIdentifier(new Date(since).toISOString()),
   };
-}
-
-function shownRevision(revision: number): Identifier | null {
-  const shown = formatRevision(revision);
-  return shown === null ? null : asIdentifier(shown);
 }
 
 function driftOf(

@@ -287,7 +287,7 @@ export class Recorder {
         outcome.error?.status ??
         (outcome.terminal === "client_closed" && firstByteAt === null ? 499 : 200),
       terminal: outcome.terminal,
-      finish: outcome.finish === null ? null : asIdentifier(outcome.finish),
+      finish: asIdentifier(outcome.finish),
       attempts: this.#attempts,
       stripped: outcome.stripped.map((name) => asIdentifier(name)),
       losses: outcome.dropped,

@@ -25,6 +25,7 @@ import {
   type ShadowRecord,
   type ShadowRevision,
 } from "../evidence/record.ts";
+import { remember } from "../canon/remember.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /**
@@ -215,7 +216,8 @@ export function decisionRecord(
 ): DecisionRecord {
   const denial = decision.outcome === "deny" ? decision.denial : null;
   const { needs, features, stream, context, maxOutput, reasoningEffort } = request.shape;
-  const { plan, wouldDeny, shadows, obligations } = listsOf(decision);
+  const made = remember(lists, decision, () => listsOf(decision));
+  const { plan, wouldDeny, shadows, obligations } = made;
   // Member by member: the engine makes such an object at once, and one that is spread together step
   // by step.
   const record = {
@@ -232,10 +234,10 @@ export function decisionRecord(
     tableRevision: asIdentifier(decision.tableRevision),
     policySet: asIdentifier(policies.id),
     plan,
-    policy: denial === null ? null : asIdentifier(denial.policy),
-    policyRevision: denial === null ? null : asIdentifier(denial.revision),
-    constraint: denial === null ? null : asIdentifier(denial.constraint),
-    reason: denial === null ? null : asIdentifier(denial.reason),
+    policy: asIdentifier(denial?.policy ?? null),
+    policyRevision: asIdentifier(denial?.revision ?? null),
+    constraint: asIdentifier(denial?.constraint ?? null),
+    reason: asIdentifier(denial?.reason ?? null),
     wouldDeny,
     shadows,
     obligations,
@@ -256,31 +258,18 @@ export function decisionRecord(
   };
 }
 
-/** Those members of a record that are made of the decision alone. */
-interface DecisionLists {
-  readonly plan: readonly Identifier[];
-  readonly wouldDeny: readonly ShadowRecord[];
-  readonly shadows: readonly ShadowRevision[];
-  readonly obligations: readonly ObligationRecord[];
-}
-
 /** A decision never changes, and requests of one class share it. */
-const lists = new WeakMap<Decision, DecisionLists>();
+const lists = new WeakMap<Decision, ReturnType<typeof listsOf>>();
 
-function listsOf(decision: Decision): DecisionLists {
-  const known = lists.get(decision);
-  if (known !== undefined) return known;
-  const made = {
-    plan:
-      decision.outcome === "route"
-        ? decision.plan.map(({ endpoint }) => asIdentifier(endpoint.id))
-        : [],
+/** Those members of a record that are made of the decision alone. */
+function listsOf(decision: Decision) {
+  const candidates = decision.outcome === "route" ? decision.plan : [];
+  return {
+    plan: candidates.map(({ endpoint }) => asIdentifier(endpoint.id)),
     wouldDeny: shadowRecords(decision),
     shadows: shadowRevisions(decision),
     obligations: obligationRecords(decision),
   };
-  lists.set(decision, made);
-  return made;
 }
 
 function whoOf(
@@ -288,9 +277,9 @@ function whoOf(
 ): Pick<DecisionRecord, "workspace" | "keyId" | "environment" | "token"> {
   const narrowed = identity?.narrowed ?? null;
   return {
-    workspace: identity === null ? null : asIdentifier(identity.workspace),
-    keyId: identity === null ? null : asIdentifier(identity.keyId),
-    environment: identity === null ? null : asIdentifier(identity.environment),
+    workspace: asIdentifier(identity?.workspace ?? null),
+    keyId: asIdentifier(identity?.keyId ?? null),
+    environment: asIdentifier(identity?.environment ?? null),
     ...(narrowed !== null && { token: asIdentifier(narrowed.tokenId) }),
   };
 }
@@ -304,7 +293,7 @@ function shadowRecords(decision: Decision): readonly ShadowRecord[] {
             policy: asIdentifier(policy),
             revision: asIdentifier(revision),
             constraint: asIdentifier(constraint),
-            reason: reason === null ? null : asIdentifier(reason),
+            reason: asIdentifier(reason),
             verdict,
             effect: effect === "would_deny" ? effect : "would_narrow",
           },

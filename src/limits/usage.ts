@@ -1,5 +1,5 @@
 import { budgetStep, type BudgetStep, type KeyLimits } from "../canon/limits.ts";
-import type { WorkspaceRow } from "../canon/table.ts";
+import type { RoutingTable, WorkspaceRow } from "../canon/table.ts";
 import {
   counterLimits,
   effectiveLimits,
@@ -76,6 +76,13 @@ export class BudgetLevels {
   usesOf(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {
     if (!this.#isReadWithin(FRESH)) void this.#read();
     return this.#isReadWithin(OLDEST) ? this.#uses(subjects) : [];
+  }
+
+  /** The same for all workspaces of a table. */
+  usesOfWorkspaces(workspaces: RoutingTable["workspaces"]): readonly BudgetUse[] {
+    return this.usesOf(
+      Object.values(workspaces).map(({ id, limits }) => ({ kind: "workspace", id, limits })),
+    );
   }
 
   #uses(subjects: readonly LimitedSubject[]): readonly BudgetUse[] {

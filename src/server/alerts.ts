@@ -22,8 +22,7 @@ interface Alert {
 
 export interface AlertSources {
   readonly table: () => RoutingTable;
-  /** Absent where no limits are counted. */
-  readonly budgets: Pick<BudgetLevels, "usesOf"> | undefined;
+  readonly budgets: Pick<BudgetLevels, "usesOfWorkspaces">;
   /** Workspace → keys that expire before the moment and have no replacement. */
   readonly keysExpiring: (now: number, before: number) => ReadonlyMap<string, number>;
   /** When the certificate of the public listener expires; `null` without TLS. */
@@ -166,20 +165,15 @@ async function currentAlerts(sources: AlertSources, now: number): Promise<readon
 }
 
 function budgetAlerts({ table, budgets }: AlertSources): readonly Alert[] {
-  const subjects = Object.values(table().workspaces).map(({ id, limits }) => ({
-    kind: "workspace" as const,
-    id,
-    limits,
-  }));
-  return (budgets?.usesOf(subjects) ?? []).flatMap(
-    ({ id, measure, window, limit, used }): Alert[] => {
+  return budgets
+    .usesOfWorkspaces(table().workspaces)
+    .flatMap(({ id, measure, window, limit, used }): Alert[] => {
       const share = limit === 0 ? 1 : used / limit;
       if (share < NEARLY_SPENT) return [];
       const budget = `budget of ${measure === "micro_usd" ? "dollars" : measure} a ${window}`;
       const summary = `Workspace ${id} has used ${Math.floor(share * 100)} % of its ${budget}.`;
       return [{ event: share < 1 ? "budget_nearly_spent" : "budget_spent", subject: id, summary }];
-    },
-  );
+    });
 }
 
 function expiryAlerts({ keysExpiring, certificateExpiry }: AlertSources, now: number): Alert[] {

@@ -164,8 +164,8 @@ export class ServerLog {
       event: "reload_failed",
       errors: Math.max(1, errors.length),
       warnings: diagnostics.length - errors.length,
-      code: first === undefined ? null : asIdentifier(first.code),
-      file: first === undefined ? null : asIdentifier(first.file),
+      code: asIdentifier(first?.code ?? null),
+      file: asIdentifier(first?.file ?? null),
       line: first?.line ?? null,
     });
   }

@@ -100,7 +100,7 @@ function endpointMetrics({
     reading("gauge", name, help, LABELS, () =>
       each((status, endpoint, provider, operation) => {
         const found = read(status);
-        return found === null ? [] : [[found, endpoint, provider, operation] as const];
+        return found === null ? [] : [[found, endpoint, provider, operation]];
       }),
     );
   return [
@@ -109,7 +109,7 @@ function endpointMetrics({
       "signalbox_endpoint_info",
       "Always 1: the attributes of an endpoint.",
       ["endpoint", "provider", "region"],
-      () => endpoints().map(({ id, provider, region }) => [1, id, provider, region] as const),
+      () => endpoints().map(({ id, provider, region }) => [1, id, provider, region]),
     ),
     reading(
       "gauge",
@@ -118,7 +118,7 @@ function endpointMetrics({
       [...LABELS, "state"],
       () =>
         each(({ state }, ...labels) =>
-          HEALTH_STATES.map((one) => [one === state ? 1 : 0, ...labels, one] as const),
+          HEALTH_STATES.map((one) => [one === state ? 1 : 0, ...labels, one]),
         ),
     ),
     reading(
@@ -128,7 +128,7 @@ function endpointMetrics({
       LABELS,
       () =>
         each((_status, id, provider, kind) => [
-          [tracker.of(kind).ejections(id), id, provider, kind] as const,
+          [tracker.of(kind).ejections(id), id, provider, kind],
         ]),
     ),
     value("signalbox_endpoint_in_flight", "Calls under way.", (status) => status.in_flight),
@@ -167,14 +167,14 @@ function queueMetrics({ runtime: { snapshots } }: StatusSources): readonly Famil
       "signalbox_provider_in_flight",
       "Calls that hold a slot of the provider's limit.",
       ["provider"],
-      () => each(({ limiter }, id) => [[limiter.inFlight, id] as const]),
+      () => each(({ limiter }, id) => [[limiter.inFlight, id]]),
     ),
     reading(
       "gauge",
       "signalbox_provider_concurrency_limit",
       "Maximum number of calls at once.",
       ["provider"],
-      () => each(({ provider }, id) => [[provider.maxConcurrency, id] as const]),
+      () => each(({ provider }, id) => [[provider.maxConcurrency, id]]),
     ),
     reading(
       "gauge",
@@ -240,21 +240,12 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
 /** Of workspaces only, whose number routes.yaml bounds; those of keys are in `GET /v1/spend`. */
 function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): readonly Family[] {
   const family = (name: string, help: string, read: (use: BudgetUse) => number): Family =>
-    reading("gauge", name, help, ["workspace", "measure", "window"], () => {
-      const subjects = Object.entries(snapshots.current.decider.table.workspaces).flatMap(
-        ([id, { limits }]) =>
-          limits === undefined ? [] : [{ kind: "workspace" as const, id, limits }],
-      );
-      return (budgets?.usesOf(subjects) ?? []).map(
-        (use) =>
-          [
-            read(use),
-            use.id,
-            use.measure === "micro_usd" ? "usd" : use.measure,
-            use.window,
-          ] as const,
-      );
-    });
+    reading("gauge", name, help, ["workspace", "measure", "window"], () =>
+      budgets.usesOfWorkspaces(snapshots.current.decider.table.workspaces).map((use) => {
+        const measure = use.measure === "micro_usd" ? "usd" : use.measure;
+        return [read(use), use.id, measure, use.window];
+      }),
+    );
   return [
     family(
       "signalbox_budget_limit",
@@ -296,9 +287,10 @@ function stateMetrics({
       "Valid keys that expire within seven days and have no replacement.",
       ["workspace"],
       () =>
-        [...keysExpiring(Date.now(), Date.now() + EXPIRY_NOTICE.keys)].map(
-          ([workspace, count]) => [count, workspace] as const,
-        ),
+        [...keysExpiring(Date.now(), Date.now() + EXPIRY_NOTICE.keys)].map(([workspace, count]) => [
+          count,
+          workspace,
+        ]),
     ),
     single(
       "gauge",
@@ -314,7 +306,7 @@ function stateMetrics({
       "signalbox_table_info",
       "Always 1: the routing table in force.",
       ["revision"],
-      () => [[1, snapshots.current.decider.table.revision] as const],
+      () => [[1, snapshots.current.decider.table.revision]],
     ),
     reading(
       "gauge",
@@ -322,10 +314,12 @@ function stateMetrics({
       "Always 1: a policy's slot and its content.",
       ["policy", "slot", "revision"],
       () =>
-        snapshots.current.decider.policies.policies.map(
-          ({ identity: { id, slot, revision } }) =>
-            [1, id, slot, formatRevision(revision) ?? ""] as const,
-        ),
+        snapshots.current.decider.policies.policies.map(({ identity: { id, slot, revision } }) => [
+          1,
+          id,
+          slot,
+          formatRevision(revision) ?? "",
+        ]),
     ),
     reading(
       "gauge",
@@ -335,21 +329,21 @@ function stateMetrics({
       () =>
         runtime.policies
           .suspended()
-          .map(({ id, revision }) => [1, id, formatRevision(revision) ?? ""] as const),
+          .map(({ id, revision }) => [1, id, formatRevision(revision) ?? ""]),
     ),
     reading(
       "gauge",
       "signalbox_build_info",
       "Always 1: the version that runs.",
       ["version", "build_id", "contract_sha256"],
-      () => [[1, version, build.id, build.contract.sha256] as const],
+      () => [[1, version, build.id, build.contract.sha256]],
     ),
     reading(
       "gauge",
       "signalbox_degraded",
       "1 for each part that does not work as it should, as in /status.",
       ["part"],
-      () => runtime.degraded().map((part) => [1, part] as const),
+      () => runtime.degraded().map((part) => [1, part]),
     ),
     single("gauge", "signalbox_accepting", "0 while the process drains.", () =>
       runtime.accepting() ? 1 : 0,

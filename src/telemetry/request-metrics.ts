@@ -146,7 +146,7 @@ export class RequestMetrics implements RequestObserver {
     "signalbox_metrics_left_out",
     "Observations that were dropped because their metric has its maximum number of series.",
     [],
-    () => [[Object.values(this.#of).reduce((sum, { leftOut }) => sum + leftOut, 0)] as const],
+    () => [[Object.values(this.#of).reduce((sum, { leftOut }) => sum + leftOut, 0)]],
   );
 
   readonly families: readonly Family[] = [
@@ -156,7 +156,7 @@ export class RequestMetrics implements RequestObserver {
       "signalbox_requests_in_flight",
       "Requests that have begun and not ended.",
       ["operation"],
-      () => [...this.#inFlight].map(([operation, count]) => [count, operation] as const),
+      () => [...this.#inFlight].map(([operation, count]) => [count, operation]),
     ),
     this.#leftOut,
   ];

@@ -35,7 +35,7 @@ const EVERYTHING: AlertSettings = {
 function sources(changes: Partial<AlertSources> = {}): AlertSources {
   return {
     table: () => ({ ...table(), alerts: EVERYTHING }),
-    budgets: { usesOf: () => [] },
+    budgets: { usesOfWorkspaces: () => [] },
     keysExpiring: () => new Map(),
     certificateExpiry: () => null,
     evidence: () => ({ state: "ok" }),
@@ -105,7 +105,7 @@ describe("the webhook of alerts", () => {
     const { messages } = await messagesOf(
       sources({
         budgets: {
-          usesOf: () => [
+          usesOfWorkspaces: () => [
             { ...use, used: 85 },
             { ...use, id: "shop", used: 120 },
           ],

@@ -95,28 +95,20 @@ function configured({ decider }: SessionCall["snapshot"]): Configured {
   );
 }
 
+const SIGN_IN_FAILURES = {
+  refused: "The identity provider did not let you in.",
+  unverified: "The identity provider's ID token cannot be verified with its published keys.",
+  invalid:
+    "The sign-in took too long, was begun in another window, or does not belong to a sign-in that the console began.",
+} as const;
+
 function faultError({ fault }: SignInFault): RefusalError {
-  switch (fault) {
-    case "unavailable":
-      return refusal(
+  return fault === "unavailable"
+    ? refusal(
         "sign_in_unavailable",
         "The identity provider cannot be reached, or fails. Try again later.",
-      );
-    case "refused":
-      return signInFailed("The identity provider did not let you in.");
-    case "unverified":
-      return signInFailed(
-        "The identity provider's ID token cannot be verified with its published keys.",
-      );
-    case "invalid":
-      return signInFailed(
-        "The sign-in took too long, was begun in another window, or does not belong to a sign-in that the console began.",
-      );
-  }
-}
-
-function signInFailed(sentence: string): RefusalError {
-  return refusal("sign_in_failed", `${sentence} Start again at /console/.`);
+      )
+    : refusal("sign_in_failed", `${SIGN_IN_FAILURES[fault]} Start again at /console/.`);
 }
 
 function noRole({ roles, oidc }: Configured, { groups }: Person): RefusalError {

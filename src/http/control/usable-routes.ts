@@ -100,9 +100,8 @@ export function listedRoutes(
   return approved.toSorted().flatMap((id) => {
     const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
     if (route === undefined || !allowsRoute(identity, id)) return [];
-    const known = usable.get(id) ?? unusable(route);
-    const listed = withDenial(decider, identity, served, known, budget);
-    return listed === null ? [] : [listed];
+    const known = usable.get(id) ?? { ...UNUSABLE, route };
+    return withDenial(decider, identity, served, known, budget) ?? [];
   });
 }
 
@@ -148,19 +147,16 @@ function withDenial(
   return denial === null ? null : { ...usable, denial };
 }
 
-/** A route whose every request is denied by the table's approvals. */
-function unusable(route: RouteRow): UsableRoute {
-  return {
-    route,
-    operations: [],
-    capabilities: [],
-    candidates: [],
-    contextWindow: null,
-    maxOutputTokens: null,
-    dimensions: [],
-    serves: () => false,
-  };
-}
+/** Of a route whose every request is denied by the table's approvals. */
+const UNUSABLE: Omit<UsableRoute, "route"> = {
+  operations: [],
+  capabilities: [],
+  candidates: [],
+  contextWindow: null,
+  maxOutputTokens: null,
+  dimensions: [],
+  serves: () => false,
+};
 
 /**
  * One of them; `null` where there is no such route, or none that the workspace may use: a
@@ -175,12 +171,8 @@ export function usableRoute(
   const route = Object.hasOwn(table.routes, id) ? table.routes[id] : undefined;
   if (route === undefined) return null;
   for (const preferences of REFERENCE_PREFERENCES) {
-    const usable = usableWith(
-      questioner(table, identity, route, preferences),
-      table,
-      route,
-      served,
-    );
+    const planOf = questioner(table, identity, route, preferences);
+    const usable = usableWith(planOf, table, route, served);
     if (usable !== null) return usable;
   }
   return null;

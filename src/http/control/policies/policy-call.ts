@@ -12,6 +12,7 @@ import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { PolicyAdministration } from "./administration.ts";
 import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
+import { remember } from "../../../canon/remember.ts";
 import { refusal } from "../../refusal.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Snapshot } from "../../snapshot.ts";
@@ -392,8 +393,7 @@ export async function candidateFigures(
   status: PolicyStatus,
   { digest, since }: SlotState,
 ): Promise<ShadowFigures> {
-  const running = counting.get(shadow) ?? new Map<string, Promise<ShadowFigures>>();
-  counting.set(shadow, running);
+  const running = remember(counting, shadow, () => new Map());
   const known = running.get(digest);
   if (known !== undefined) return { ...(await known), since };
   const { revision, firstSeenAt } = contentOf(status, digest);
