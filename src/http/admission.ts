@@ -132,17 +132,20 @@ export function admitToLimits(
   const { deadline } = call.bounds;
   const { models } = call.snapshot.decider.table;
   const { body, reader, shape } = request;
-  const estimateFor: Estimator = (candidates) =>
+  const compute: Estimator = (candidates) =>
     estimateRequest(
       { operation: shape.operation, body, reader, bytes, needs: shape.needs, edits, calls },
       candidates.map(({ endpoint }) => ({ endpoint, model: models[endpoint.model] })),
     );
   const subjects = limitedSubjects(call.snapshot.decider.table, call.identity);
-  const unlimited = (): Admission =>
-    new Admission(quotas, null, () => estimateFor(plan), estimateFor);
+  let ofPlan: Estimate | undefined;
+  // Most plans have one candidate: its estimate is that of the plan.
+  const estimateFor: Estimator = (candidates) =>
+    candidates.length === plan.length ? (ofPlan ??= compute(plan)) : compute(candidates);
+  const unlimited = (): Admission => new Admission(quotas, null, plan, estimateFor);
   if (subjects.length === 0) return unlimited();
-  const estimate = estimateFor(plan);
-  const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now());
+  const { amounts } = estimateFor(plan);
+  const decided = quotas.reserve(subjects, amounts, deadline - performance.now());
   const admitted = (result: Reservation | LimitRefusal | null): Admission | ServiceError => {
     if (result === null) return unlimited();
     const now = quotas.now();
@@ -153,7 +156,7 @@ export function admitToLimits(
       const error = limitError(result, now);
       return result.refused === "limits_unavailable" ? waitError(deadline, error) : error;
     }
-    return new Admission(quotas, result, () => estimate, estimateFor);
+    return new Admission(quotas, result, plan, estimateFor);
   };
   return decided instanceof Promise ? decided.then(admitted) : admitted(decided);
 }
@@ -162,21 +165,19 @@ export function admitToLimits(
 class Admission {
   readonly #quotas: Quotas;
   readonly #reservation: Reservation | null;
-  readonly #estimate: () => Estimate;
+  readonly #plan: readonly Candidate[];
   readonly #estimateFor: Estimator;
 
-  /**
-   * @param reservation `null` where nothing limits the request. @param estimate of all candidates.
-   */
+  /** @param reservation `null` where nothing limits the request. @param plan all candidates. */
   constructor(
     quotas: Quotas,
     reservation: Reservation | null,
-    estimate: () => Estimate,
+    plan: readonly Candidate[],
     estimateFor: Estimator,
   ) {
     this.#quotas = quotas;
     this.#reservation = reservation;
-    this.#estimate = estimate;
+    this.#plan = plan;
     this.#estimateFor = estimateFor;
   }
 
@@ -199,7 +200,7 @@ class Admission {
   /** The same for a request in parts. */
   gathered(attempts: readonly AttemptReport[], answered: readonly AnsweredPart[]): RelaySettlement {
     const ended = attempts.map(toEnded);
-    const parts = knownParts(answered, this.#estimate().bounds);
+    const parts = knownParts(answered, this.#estimateFor(this.#plan).bounds);
     const cost = reportedCostOfParts(ended, parts);
     const isEstimated = this.#settle((estimate) => usedByParts(estimate, ended, parts, cost));
     return { usage: usageOfParts(parts), estimated: isEstimated || parts !== answered, cost };
@@ -218,7 +219,7 @@ class Admission {
   /** Whether tokens that limits count were estimated. */
   #settle(usedOf: (estimate: Estimate) => Used | null): boolean {
     if (this.#reservation === null) return false;
-    const used = usedOf(this.#estimate());
+    const used = usedOf(this.#estimateFor(this.#plan));
     if (used === null) this.releaseReservation();
     else void this.#quotas.settle(this.#reservation, used.amounts);
     return this.countsTokens && (used?.estimated ?? false);

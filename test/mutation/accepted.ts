@@ -23,7 +23,7 @@ export const ACCEPTED: Readonly<Record<string, Readonly<Record<string, string>>>
       "no client waits by the millisecond",
     "if (subjects.length === 0) return unlimited(); → ;":
       "the quotas limit nothing either; the line saves the estimate",
-    "const decided = quotas.reserve(subjects, estimate.amounts, deadline - performance.now()); → const decided = quotas.reserve(subjects, estimate.amounts, deadline + performance.now());":
+    "const decided = quotas.reserve(subjects, amounts, deadline - performance.now()); → const decided = quotas.reserve(subjects, amounts, deadline + performance.now());":
       "the quotas bound their wait too, and the answer after it is the same",
   },
   "src/keys/workload-tokens.ts": {
