@@ -161,13 +161,13 @@ export function rollUpDecision(
     at("denial", [...verdict, facts.route]).add(request);
   }
   for (const { policy, revision } of shadows) {
-    const own = decision.wouldDeny.filter(
+    const verdicts = decision.wouldDeny.filter(
       (one) => one.policy === policy && one.revision === revision,
     );
-    const ownJudged = judgedBy(own);
-    at("shadow", [policy, revision]).add(ownJudged);
-    at("shadow_route", [policy, revision, facts.route]).add(ownJudged);
-    for (const one of own) {
+    const judgedOfRevision = judgedBy(verdicts);
+    at("shadow", [policy, revision]).add(judgedOfRevision);
+    at("shadow_route", [policy, revision, facts.route]).add(judgedOfRevision);
+    for (const one of verdicts) {
       at("shadow", [policy, revision, one.constraint, one.reason]).add(
         shadowAddition([one], isAllowed),
       );

@@ -157,11 +157,11 @@ async function* revisionCells(
     from: Math.max(0, Math.floor(firstSeen / HOUR) - 1),
     until: Math.floor(now / HOUR) + 2,
   };
-  const own = JSON.stringify([policy, `r${revision}`]);
-  const longer = `${own.slice(0, -1)},`;
+  const revisionLabels = JSON.stringify([policy, `r${revision}`]);
+  const longer = `${revisionLabels.slice(0, -1)},`;
   for await (const rows of source.read({ workspace, facet, ...hours })) {
     for (const { labels, cell } of rows) {
-      if (labels === own) yield { more: null, cell };
+      if (labels === revisionLabels) yield { more: null, cell };
       else if (labels.startsWith(longer)) yield { more: `[${labels.slice(longer.length)}`, cell };
     }
   }

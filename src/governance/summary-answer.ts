@@ -334,9 +334,9 @@ export function policyStates(
   const current = new Map(
     stored.filter((policy) => !hasEnded(policy)).map((policy) => [policy.id, policy]),
   );
-  const own = Map.groupBy(loaded ?? [], ({ id }) => id);
-  return [...new Set([...own.keys(), ...current.keys()])].toSorted().map((id) => {
-    const [slots, policy = null] = [own.get(id) ?? [], current.get(id)];
+  const loadedById = Map.groupBy(loaded ?? [], ({ id }) => id);
+  return [...new Set([...loadedById.keys(), ...current.keys()])].toSorted().map((id) => {
+    const [slots, policy = null] = [loadedById.get(id) ?? [], current.get(id)];
     return {
       id: asIdentifier(id),
       slots: slots.map(({ slot, revision, digest }) => ({
@@ -369,7 +369,7 @@ function answerSlot(slot: StoredSlot | null): AnswerSlot {
 }
 
 function driftOf(
-  own: readonly PolicyIdentity[],
+  loaded: readonly PolicyIdentity[],
   policy: StoredPolicy | null,
 ): AnswerPolicy["drift"] {
   const stored = (["enforced", "candidate"] as const).flatMap((slot) => {
@@ -377,10 +377,10 @@ function driftOf(
     // Removals have no module.
     return content?.content === "rules" ? [{ slot, digest: content.digest }] : [];
   });
-  if (own.length === 0) return stored.length === 0 ? null : "not_loaded";
+  if (loaded.length === 0) return stored.length === 0 ? null : "not_loaded";
   if (stored.length === 0) return "not_stored";
-  if (!isSame(own, stored, ({ digest }) => digest)) return "digest";
-  return isSame(own, stored, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
+  if (!isSame(loaded, stored, ({ digest }) => digest)) return "digest";
+  return isSame(loaded, stored, ({ slot, digest }) => `${slot} ${digest}`) ? null : "slot";
 }
 
 type SlotStatus = Pick<PolicyIdentity, "slot" | "digest">;
@@ -390,8 +390,8 @@ function isSame(
   right: readonly SlotStatus[],
   name: (one: SlotStatus) => string,
 ): boolean {
-  const [own, others] = [left, right].map((list) => list.map(name).toSorted().join("\n"));
-  return own === others;
+  const [leftNames, rightNames] = [left, right].map((list) => list.map(name).toSorted().join("\n"));
+  return leftNames === rightNames;
 }
 
 /** The slots of a policy by the policy log, the same for every process. */

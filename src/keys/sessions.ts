@@ -138,8 +138,8 @@ export class Sessions {
 
   #mayLookUp(address: string): boolean {
     const unknown = [...this.#looks].filter(([digest]) => !this.#good.has(digest));
-    const own = unknown.filter(([, look]) => look.address === address);
-    return unknown.length < UNKNOWN_LOOK_UPS && own.length < UNKNOWN_LOOK_UPS_OF_ADDRESS;
+    const ofAddress = unknown.filter(([, look]) => look.address === address);
+    return unknown.length < UNKNOWN_LOOK_UPS && ofAddress.length < UNKNOWN_LOOK_UPS_OF_ADDRESS;
   }
 
   #remember(digest: string): void {

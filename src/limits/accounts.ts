@@ -30,13 +30,13 @@ export class Accounts {
   }
 
   #find({ kind, id, limits }: LimitedSubject): Meters {
-    const known = kind === "workspace" ? this.#workspaces : this.#keys;
-    const meters = known.get(id);
+    const metersById = kind === "workspace" ? this.#workspaces : this.#keys;
+    const meters = metersById.get(id);
     // Every table and key has its own object: another one may be another ceiling, the same one
     // cannot be.
     if (meters !== undefined && meters.limits === limits) return meters;
     const made = this.#make(`${kind}:${id}`, limits);
-    known.set(id, made);
+    metersById.set(id, made);
     return made;
   }
 
@@ -46,11 +46,11 @@ export class Accounts {
       if (account.open === 0 && isIdle(account)) this.counters.delete(id);
     for (const [id, account] of this.slots)
       if (account.inUse === 0 && isIdle(account)) this.slots.delete(id);
-    for (const known of [this.#workspaces, this.#keys]) {
-      for (const [id, { counters, slots }] of known) {
+    for (const metersById of [this.#workspaces, this.#keys]) {
+      for (const [id, { counters, slots }] of metersById) {
         const isKept = (account: CounterAccount): boolean => this.counters.has(idOf(account));
         if (!counters.every(isKept) || (slots !== null && !this.slots.has(slots.subject)))
-          known.delete(id);
+          metersById.delete(id);
       }
     }
   }
@@ -85,14 +85,14 @@ export class Accounts {
    * @param isHasty without debts that the store has refused before: only sweeps retry those.
    */
   takeDebts(isHasty: boolean): readonly Overdraft[] {
-    const taken: Overdraft[] = [];
+    const debts: Overdraft[] = [];
     for (const [id, debt] of this.overdrafts) {
       if (isHasty && this.#refusedDebts.has(id)) continue;
-      taken.push(debt);
+      debts.push(debt);
       this.overdrafts.delete(id);
       this.#refusedDebts.delete(id);
     }
-    return taken;
+    return debts;
   }
 
   get hasRefusedDebts(): boolean {
@@ -197,21 +197,21 @@ const merged = new WeakMap<KeyLimits, WeakMap<KeyLimits, EffectiveLimits>>();
  * @returns `null` where there are neither.
  */
 export function effectiveLimits(
-  own: KeyLimits | null,
+  keyLimits: KeyLimits | null,
   perKey: KeyLimits | null,
 ): EffectiveLimits | null {
-  if (own === null || perKey === null) return own ?? perKey;
-  const known = remember(merged, own, () => new WeakMap());
-  return remember(known, perKey, () => merge(own, perKey));
+  if (keyLimits === null || perKey === null) return keyLimits ?? perKey;
+  const ofKey = remember(merged, keyLimits, () => new WeakMap());
+  return remember(ofKey, perKey, () => merge(keyLimits, perKey));
 }
 
-function merge(own: KeyLimits, perKey: KeyLimits): EffectiveLimits {
+function merge(keyLimits: KeyLimits, perKey: KeyLimits): EffectiveLimits {
   const common = {
-    requestsPerMinute: smaller(own.requestsPerMinute, perKey.requestsPerMinute),
-    tokensPerMinute: smaller(own.tokensPerMinute, perKey.tokensPerMinute),
-    concurrency: smaller(own.concurrency, perKey.concurrency),
+    requestsPerMinute: smaller(keyLimits.requestsPerMinute, perKey.requestsPerMinute),
+    tokensPerMinute: smaller(keyLimits.tokensPerMinute, perKey.tokensPerMinute),
+    concurrency: smaller(keyLimits.concurrency, perKey.concurrency),
   };
-  const [first, second] = [own.budget, perKey.budget];
+  const [first, second] = [keyLimits.budget, perKey.budget];
   if (first === null || second === null) return { ...common, budget: first ?? second };
   if (first.per !== second.per || "usd" in first !== "usd" in second) {
     return { ...common, budget: first, secondBudget: second };

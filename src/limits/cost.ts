@@ -324,10 +324,10 @@ export function reportedCostOfParts(
   }
   for (const { endpoint, calls: made, failure } of calls) {
     sum = addCosts(sum, costOfCalls(endpoint.price, made));
-    const known = answered.filter((part) => part.endpoint === endpoint).length;
+    const answeredHere = answered.filter((part) => part.endpoint === endpoint).length;
     // The charge for a lost call, or for an answer that was thrown away, is unknown, unless the
     // endpoint charges nothing.
-    if (failure !== null || known < made)
+    if (failure !== null || answeredHere < made)
       sum = addCosts(sum, costOfUse(endpoint.price, PART_NOT_COUNTED));
   }
   return sum;

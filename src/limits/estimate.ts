@@ -179,9 +179,9 @@ const OUTPUTS: ReadonlySet<Operation> = new Set([
 
 /** The most that the request and a policy allow, tokens; `null` where neither has a limit. */
 function outputLimit({ body, reader, edits }: EstimatedRequest): number | null {
-  const own = reader.outputLimit(body);
-  if (edits.maxOutputTokens === null) return own;
-  return own === null ? edits.maxOutputTokens : Math.min(own, edits.maxOutputTokens);
+  const requested = reader.outputLimit(body);
+  if (edits.maxOutputTokens === null) return requested;
+  return requested === null ? edits.maxOutputTokens : Math.min(requested, edits.maxOutputTokens);
 }
 
 const ONE_REQUEST: Amounts = { requests: 1, tokens: 0, micro_usd: 0 };

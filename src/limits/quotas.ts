@@ -214,8 +214,8 @@ function demandsOf(waiting: readonly WaitingRequest[]): Demands {
   const counters = new Map<CounterAccount, Demand>();
   const slots = new Map<SlotAccount, number>();
   for (const { meters, amounts } of waiting) {
-    for (const { counters: own, slots: slotId } of meters) {
-      for (const account of own) {
+    for (const meter of meters) {
+      for (const account of meter.counters) {
         const amount = amounts[account.measure];
         const demand = counters.get(account);
         if (demand === undefined) counters.set(account, { sum: amount, least: amount });
@@ -224,7 +224,7 @@ function demandsOf(waiting: readonly WaitingRequest[]): Demands {
           demand.least = Math.min(demand.least, amount);
         }
       }
-      if (slotId !== null) slots.set(slotId, (slots.get(slotId) ?? 0) + 1);
+      if (meter.slots !== null) slots.set(meter.slots, (slots.get(meter.slots) ?? 0) + 1);
     }
   }
   return { counters, slots };

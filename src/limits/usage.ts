@@ -183,8 +183,8 @@ export function limitRows(
     ...keys
       .filter(({ workspace }) => workspace === id)
       .flatMap((key) => {
-        const own = effectiveLimits(key.limits ?? null, limits.perKey);
-        return own === null ? [] : rowsOf(id, key.id, subjectOf(key), own);
+        const effective = effectiveLimits(key.limits ?? null, limits.perKey);
+        return effective === null ? [] : rowsOf(id, key.id, subjectOf(key), effective);
       }),
   ]);
 }

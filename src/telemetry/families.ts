@@ -215,15 +215,19 @@ export class Histogram<const Labels extends readonly string[]>
 
   *samples(): Iterable<Sample> {
     for (const { labels, value } of this.all()) {
-      const own = named(this.labels, labels);
+      const labelPairs = named(this.labels, labels);
       let below = 0;
       for (const [index, count] of value.counts.entries()) {
         below += count;
         const bound = this.#bounds[index] ?? Infinity;
-        yield { suffix: "_bucket", labels: [...own, ["le", boundText(bound)]], value: below };
+        yield {
+          suffix: "_bucket",
+          labels: [...labelPairs, ["le", boundText(bound)]],
+          value: below,
+        };
       }
-      yield { suffix: "_sum", labels: own, value: value.sum };
-      yield { suffix: "_count", labels: own, value: below };
+      yield { suffix: "_sum", labels: labelPairs, value: value.sum };
+      yield { suffix: "_count", labels: labelPairs, value: below };
     }
   }
 }

@@ -93,10 +93,10 @@ interface ScopeBounds {
   /** Scopes that a token can have. */
   readonly possible: readonly Scope[];
   /** Scopes of a token that requests none; `null`: all possible ones. */
-  readonly usual: readonly Scope[] | null;
+  readonly defaults: readonly Scope[] | null;
 }
 
-const OF_KEYS: ScopeBounds = { possible: TOKEN_SCOPES, usual: ["inference"] };
+const OF_KEYS: ScopeBounds = { possible: TOKEN_SCOPES, defaults: ["inference"] };
 
 /**
  * The token for a key with this grant, or the refusal. A request that exceeds the grant is refused,
@@ -111,7 +111,7 @@ export function narrow(
   bounds: ScopeBounds = OF_KEYS,
 ): TokenGrant | TokenRefusal {
   const granted = bounds.possible.filter((scope) => parent.scopes.has(scope));
-  const wanted: readonly string[] = requested.scopes ?? bounds.usual ?? granted;
+  const wanted: readonly string[] = requested.scopes ?? bounds.defaults ?? granted;
   const scopes = granted.filter((scope) => wanted.includes(scope));
   if (scopes.length === 0 || scopes.length < new Set(wanted).size) {
     return { field: "scope", fix: `request one or more of ${granted.join(" ")}` };

@@ -222,25 +222,25 @@ export class TokenCounters {
   }
 
   #open(tokenId: string, { workspace, expiresAt }: CountedCaller, now: number): Account | null {
-    const own = this.#workspaces.get(workspace) ?? {
+    const ofWorkspace = this.#workspaces.get(workspace) ?? {
       accounts: new Map(),
       scannedAt: Number.NEGATIVE_INFINITY,
     };
-    this.#workspaces.set(workspace, own);
-    if (own.accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(own, now);
-    if (own.accounts.size >= MAXIMUM_TOKENS) return null;
+    this.#workspaces.set(workspace, ofWorkspace);
+    if (ofWorkspace.accounts.size >= MAXIMUM_TOKENS) this.#forgetExpired(ofWorkspace, now);
+    if (ofWorkspace.accounts.size >= MAXIMUM_TOKENS) return null;
     const account = { requests: 0, tokens: 0, expiresAt };
-    own.accounts.set(tokenId, account);
+    ofWorkspace.accounts.set(tokenId, account);
     this.#accounts.set(tokenId, account);
     return account;
   }
 
-  #forgetExpired(own: WorkspaceAccounts, now: number): void {
-    if (now - own.scannedAt < SCAN_INTERVAL) return;
-    own.scannedAt = now;
-    for (const [id, { expiresAt }] of own.accounts) {
+  #forgetExpired(ofWorkspace: WorkspaceAccounts, now: number): void {
+    if (now - ofWorkspace.scannedAt < SCAN_INTERVAL) return;
+    ofWorkspace.scannedAt = now;
+    for (const [id, { expiresAt }] of ofWorkspace.accounts) {
       if (expiresAt > now) continue;
-      own.accounts.delete(id);
+      ofWorkspace.accounts.delete(id);
       this.#accounts.delete(id);
     }
   }
@@ -293,15 +293,17 @@ export async function openTokenExchange(
   clock: Clock,
   randomBytes: RandomBytes,
 ): Promise<TokenExchange> {
-  const known = new IssuerRing(issuers, clock);
-  await known.open();
-  const signing = new SigningKeys(issuers, clock, randomBytes, (record) => known.add([record]));
+  const publicKeys = new IssuerRing(issuers, clock);
+  await publicKeys.open();
+  const signing = new SigningKeys(issuers, clock, randomBytes, (record) =>
+    publicKeys.add([record]),
+  );
   const counters = new TokenCounters();
   const holderOf: FindHolder = (callerId, now) =>
     ruleOfCaller(callerId) === null ? ring.holder(callerId, now) : findRule(callerId);
   return {
     isToken,
-    verify: (text, now) => verify(ring, holderOf, known, text, now),
+    verify: (text, now) => verify(ring, holderOf, publicKeys, text, now),
     reached: (identity) => counters.reached(identity),
     take: (identity, now, requests) => counters.take(identity, now, requests),
     spend: (tokenId, tokens) => counters.spend(tokenId, tokens),
@@ -312,8 +314,8 @@ export async function openTokenExchange(
       const exp = Math.floor(clock() / 1_000) + lifetime;
       return signing.sign({ ...check, exp }, SIGN_IN_TYPE);
     },
-    openSignIn: (sealed) => openSignIn(known, sealed, clock()),
-    close: () => known.close(),
+    openSignIn: (sealed) => openSignIn(publicKeys, sealed, clock()),
+    close: () => publicKeys.close(),
   };
 }
 
@@ -347,13 +349,13 @@ async function parentOf(
   holderOf: FindHolder,
   now: number,
 ): Promise<{ readonly parent: Holder | null; readonly owner: Identity | null }> {
-  const known = holderOf(keyId, now);
+  const holder = holderOf(keyId, now);
   if (ruleOfCaller(keyId) !== null) {
     // A rule that has changed since has not given this token.
-    return { parent: known?.rule === rule ? known : null, owner: known?.identity ?? null };
+    return { parent: holder?.rule === rule ? holder : null, owner: holder?.identity ?? null };
   }
   // The key is checked at every use, so its end ends its tokens.
-  const parent = known ?? ((await ring.lookUpId(keyId)) ? ring.holder(keyId, now) : null);
+  const parent = holder ?? ((await ring.lookUpId(keyId)) ? ring.holder(keyId, now) : null);
   return { parent, owner: parent?.identity ?? ring.named(keyId) };
 }
 
@@ -447,7 +449,7 @@ function prepare(
   if (parent === null || parent.exchange === null || (identity.narrowed ?? null) !== null) {
     return { fault: "not_granted" };
   }
-  const ofRule = { possible: WORKLOAD_SCOPES, usual: null };
+  const ofRule = { possible: WORKLOAD_SCOPES, defaults: null };
   const grant = narrow(
     identity,
     parent.exchange,
