@@ -211,12 +211,12 @@ function idOf(workspace: string, name: string, number: number): string {
   return publicIdFor(["named key", workspace, name, number]);
 }
 
-/** Members that a key keeps for life, by their name in bodies. */
+/** Members that a key keeps for life. */
 const KEPT = [
-  ["environment", "environment"],
-  ["exchange", "exchange"],
-  ["expires_at", "expiresAt"],
-] as const satisfies readonly (readonly [string, keyof KeyRecord])[];
+  "environment",
+  "exchange",
+  "expiresAt",
+] as const satisfies readonly (keyof KeyRecord)[];
 
 const CHANGEABLE = [
   "scopes",
@@ -232,11 +232,11 @@ const CHANGEABLE = [
  */
 function differingField(key: KeyRecord, wanted: KeyRecord, isRotated: boolean): string | null {
   const differing = KEPT.find(
-    ([, member]) =>
+    (member) =>
       !(isRotated && member === "expiresAt") &&
       canonicalJson(key[member]) !== canonicalJson(wanted[member]),
   );
-  return differing?.[0] ?? null;
+  return differing === "expiresAt" ? "expires_at" : (differing ?? null);
 }
 
 /** The names of the changeable grants in which a key differs from the wanted one. */

@@ -221,14 +221,15 @@ export class WorkloadTokens {
   /** Never rejects. */
   async admit(jwt: string, workloads: WorkloadIdentity): Promise<AdmittedWorkload | WorkloadFault> {
     const found = issuerOf(jwt, workloads);
-    if (found === null) return { fault: "invalid" };
-    const verified = await this.#verify(jwt, found.id, found.issuer, workloads);
+    if (found === undefined) return { fault: "invalid" };
+    const [issuerId, issuer] = found;
+    const verified = await this.#verify(jwt, issuerId, issuer, workloads);
     if ("fault" in verified) return verified;
     const { iss, sub, exp } = verified.payload;
     if (typeof sub !== "string" || sub === "" || exp === undefined) return { fault: "invalid" };
     const rules = Object.values(workloads.rules).filter(
       (rule) =>
-        rule.issuedBy === found.id &&
+        rule.issuedBy === issuerId &&
         audiences(verified.payload).includes(rule.audience) &&
         matchesClaims(verified.claims, rule.claims),
     );
@@ -248,7 +249,7 @@ export class WorkloadTokens {
     id: string,
     issuer: WorkloadIssuer,
     workloads: WorkloadIdentity,
-  ): Promise<{ readonly payload: JWTPayload; readonly claims: JsonObject } | WorkloadFault> {
+  ): Promise<VerifiedJwt | WorkloadFault> {
     const remote = issuer.keys.kind === "file" ? null : this.#remoteOf(id, issuer, workloads);
     const keys = remote === null ? this.#staticOf(issuer) : await remote.current();
     if (keys === null) return { fault: "unavailable" };
@@ -291,17 +292,21 @@ function keyOf(id: string, issuer: WorkloadIssuer): string {
 function issuerOf(
   jwt: string,
   { issuers }: WorkloadIdentity,
-): { readonly id: string; readonly issuer: WorkloadIssuer } | null {
-  if (jwt.length > LONGEST || !isCanonicalJws(jwt)) return null;
+): readonly [id: string, issuer: WorkloadIssuer] | undefined {
+  if (jwt.length > LONGEST || !isCanonicalJws(jwt)) return undefined;
   let named: unknown;
   try {
     named = decodeJwt(jwt).iss;
   } catch {
     // jose's messages quote the token.
-    return null;
+    return undefined;
   }
-  const found = Object.entries(issuers).find(([, { issuer }]) => issuer === named);
-  return found === undefined ? null : { id: found[0], issuer: found[1] };
+  return Object.entries(issuers).find(([, { issuer }]) => issuer === named);
+}
+
+interface VerifiedJwt {
+  readonly payload: JWTPayload;
+  readonly claims: JsonObject;
 }
 
 async function verifySignature(
@@ -309,9 +314,7 @@ async function verifySignature(
   issuer: string,
   keys: KeyFinder,
   now: number,
-): Promise<
-  { readonly payload: JWTPayload; readonly claims: JsonObject } | WorkloadFault | "unknown_key"
-> {
+): Promise<VerifiedJwt | WorkloadFault | "unknown_key"> {
   try {
     const { payload } = await jwtVerify(jwt, keys, {
       algorithms: ALGORITHMS,

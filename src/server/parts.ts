@@ -76,10 +76,11 @@ export class ServerParts {
 
 /** Other errors may quote the text that they failed on. */
 function reasonOf(error: unknown): string {
-  const isOurs = [EvidenceUnavailableError, StoreUnavailableError, StartError].some(
-    (kind) => error instanceof kind,
-  );
-  return isOurs && error instanceof Error ? error.message : "failed";
+  const isOurs =
+    error instanceof EvidenceUnavailableError ||
+    error instanceof StoreUnavailableError ||
+    error instanceof StartError;
+  return isOurs ? error.message : "failed";
 }
 
 /** How often idle amounts go back and leases are renewed. Milliseconds. */

@@ -52,14 +52,14 @@ export async function simulatePromotionOf(
       enforced: acting.map((one) => one.policy),
       policy,
       candidate: candidate?.policy ?? null,
-      modules: [...acting, ...(candidate === null ? [] : [candidate])].map((one) => one.module),
+      modules: [...acting, candidate].flatMap((one) => one?.module ?? []),
       assertions,
       now,
     };
   };
   const key = canonicalJson([
     table.revision,
-    assertions === null ? null : { path: assertions.path, sha256: sha256(assertions.text) },
+    assertions && { path: assertions.path, sha256: hash("sha256", assertions.text, "hex") },
     now,
     policy,
     digest,
@@ -83,8 +83,4 @@ function enforcedContents(
       return [];
     return [{ policy: status.id, digest: status.enforced.digest }];
   });
-}
-
-function sha256(text: string): string {
-  return hash("sha256", text, "hex");
 }

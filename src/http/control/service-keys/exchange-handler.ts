@@ -1,11 +1,7 @@
 import { callerOf } from "../query.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import type { JsonObject, JsonValue } from "../../../canon/json.ts";
-import {
-  ruleOfCaller,
-  type AdmittedWorkload,
-  type WorkloadFault,
-} from "../../../canon/workload-identity.ts";
+import { ruleOfCaller, type AdmittedWorkload } from "../../../canon/workload-identity.ts";
 import { asIdentifier } from "../../../evidence/record.ts";
 import type { ExchangeFault, TokenRequest } from "../../../canon/credentials/narrowing.ts";
 import type { ControlAnswer, ControlCall } from "../control-call.ts";
@@ -151,36 +147,32 @@ export async function admitWorkload(
     );
   }
   const admitted = await workloads.admit(jwt, workloadIdentity);
-  if ("fault" in admitted) throw workloadError(admitted);
-  return admitted;
+  if (!("fault" in admitted)) return admitted;
+  if (admitted.fault !== "ambiguous") {
+    const [code, message] = WORKLOAD_ERRORS[admitted.fault];
+    throw refusal(code, message);
+  }
+  throw refusal(
+    "workload_ambiguous",
+    `Several rules of \`workload_identity\` match subject_token: ${admitted.rules.join(", ")}. Their claims have to exclude each other.`,
+  );
 }
 
-function workloadError(fault: WorkloadFault): RefusalError {
-  switch (fault.fault) {
-    case "invalid":
-      return refusal(
-        "subject_token_invalid",
-        "subject_token is malformed, its issuer is none of routes.yaml, or its issuer has not signed it.",
-      );
-    case "expired":
-      return refusal(
-        "subject_token_expired",
-        "subject_token has expired, or is not valid yet; send a new one.",
-      );
-    case "not_granted":
-      return refusal(
-        "workload_not_granted",
-        "No rule of `workload_identity` in routes.yaml has the audience and the claims of subject_token.",
-      );
-    case "ambiguous":
-      return refusal(
-        "workload_ambiguous",
-        `Several rules of \`workload_identity\` match subject_token: ${fault.rules.join(", ")}. Their claims have to exclude each other.`,
-      );
-    case "unavailable":
-      return refusal(
-        "issuer_unavailable",
-        "The keys of the issuer of subject_token cannot be fetched now.",
-      );
-  }
-}
+const WORKLOAD_ERRORS = {
+  invalid: [
+    "subject_token_invalid",
+    "subject_token is malformed, its issuer is none of routes.yaml, or its issuer has not signed it.",
+  ],
+  expired: [
+    "subject_token_expired",
+    "subject_token has expired, or is not valid yet; send a new one.",
+  ],
+  not_granted: [
+    "workload_not_granted",
+    "No rule of `workload_identity` in routes.yaml has the audience and the claims of subject_token.",
+  ],
+  unavailable: [
+    "issuer_unavailable",
+    "The keys of the issuer of subject_token cannot be fetched now.",
+  ],
+} as const;

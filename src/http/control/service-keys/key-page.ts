@@ -1,5 +1,6 @@
 import { described, INSTANT, TEXT, type ValueOf } from "../../../canon/json/schema.ts";
 import type { JsonObject } from "../../../canon/json.ts";
+import { compare } from "../../../governance/measures.ts";
 import { readInstant } from "../../../governance/roll-up.ts";
 import { badRequest } from "../../refusal.ts";
 import { readCount, WORKSPACES_QUERY } from "../query.ts";
@@ -229,13 +230,9 @@ export async function pageOfKeys(
 
 /** The orders of the store's pages (`keys/key-store.ts`). */
 function newestFirst(left: ServiceKey, right: ServiceKey): number {
-  return right.createdAt - left.createdAt || compareIds(left, right);
+  return right.createdAt - left.createdAt || compare(left.id, right.id);
 }
 
 function soonestFirst(left: ServiceKey, right: ServiceKey): number {
-  return left.expiresAt - right.expiresAt || compareIds(left, right);
-}
-
-function compareIds(left: ServiceKey, right: ServiceKey): number {
-  return left.id < right.id ? -1 : left.id > right.id ? 1 : 0;
+  return left.expiresAt - right.expiresAt || compare(left.id, right.id);
 }
