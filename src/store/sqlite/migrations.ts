@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { GENESIS } from "../../evidence/chain.ts";
 import type { SchemaVersions } from "../schema-version.ts";
+import { Connection } from "./tables/connection.ts";
 import { BATCHES, BatchTable } from "./tables/evidence-table.ts";
 import { decompressedRecords } from "../batch/batch-lines.ts";
 import { convertedBatch, formerRows } from "../batch/former-batch.ts";
@@ -227,7 +228,7 @@ INSERT INTO evidence_requests (position, request_id, process, workspace)
 /** Brings batches of version 15 into the form of version 16; positions and hashes stay. */
 function convertBatches(database: DatabaseSync): void {
   database.exec(REPLACE);
-  const batches = new BatchTable(database);
+  const batches = new BatchTable(new Connection(database));
   const end = database.prepare("DELETE FROM evidence_requests WHERE request_id = ?");
   const begin = database.prepare(
     "INSERT INTO evidence_requests (position, request_id, process, workspace) VALUES (?, ?, ?, ?)",

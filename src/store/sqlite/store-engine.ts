@@ -12,7 +12,7 @@ import { KeyTable } from "./tables/key-table.ts";
 import { LimitTable } from "./tables/limit-table.ts";
 import { PolicyLogTable } from "./tables/policy-log-table.ts";
 import { RollUpTable } from "./tables/roll-up-table.ts";
-import { type Statements, Transaction, prepareAll } from "./tables/transaction.ts";
+import { Connection, type Statements } from "./tables/connection.ts";
 import { type StoreWatch, describeFault } from "./store-watch.ts";
 
 /** Given to the worker thread when it starts. */
@@ -53,17 +53,6 @@ const REAPING = 5_000;
 /** How often counts are written, milliseconds. After a crash, later rows are counted again. */
 const CHECKPOINT = 1_000;
 
-type Watch = Pick<StoreWatch, "check" | "compareHead" | "noteHead" | "notedHead" | "close">;
-
-/** For a database that no other process can remove. */
-const ALWAYS_THERE: Watch = {
-  check: () => null,
-  compareHead: (known) => known,
-  noteHead: () => {},
-  notedHead: () => null,
-  close: () => {},
-};
-
 /** Files are checked also after a longer request, milliseconds. */
 const QUICK = 2;
 
@@ -71,7 +60,8 @@ const QUICK = 2;
 export class StoreEngine {
   readonly #database: DatabaseSync;
   readonly #post: (message: FromWorker) => void;
-  readonly #watch: Watch;
+  /** `null` for a database that no other process can remove. */
+  readonly #watch: StoreWatch | null;
   readonly #common: Statements<typeof COMMON_SQL>;
   readonly #keys: KeyTable;
   readonly #evidence: EvidenceTable;
@@ -94,24 +84,24 @@ export class StoreEngine {
   constructor(
     database: DatabaseSync,
     post: (message: FromWorker) => void,
-    watch: Watch = ALWAYS_THERE,
+    watch: StoreWatch | null = null,
   ) {
-    const transaction = new Transaction(database);
+    const connection = new Connection(database);
     this.#database = database;
     this.#post = post;
     this.#watch = watch;
-    this.#common = prepareAll(database, COMMON_SQL);
-    this.#keys = new KeyTable(database, transaction, () => this.#publishOwn());
-    const batches = new BatchTable(database);
-    const log = { database, transaction, batches };
-    this.#rollUps = new RollUpTable(log);
+    this.#common = connection.prepare(COMMON_SQL);
+    this.#keys = new KeyTable(connection, () => this.#publishOwn());
+    const batches = new BatchTable(connection);
+    this.#rollUps = new RollUpTable(connection, batches);
     this.#evidence = new EvidenceTable({
-      ...log,
+      connection,
+      batches,
       now: () => this.#now,
       appended: (head) => {
         this.#head = head;
         // Before the reply: what was answered is then noted.
-        watch.noteHead(head);
+        watch?.noteHead(head);
       },
       countTo: (position) => this.#rollUps.write(position),
     });
@@ -120,15 +110,15 @@ export class StoreEngine {
       batches,
       evidence: this.#evidence,
       summary: this.#rollUps,
-      policyLog: new PolicyLogTable(database, transaction),
-      limits: new LimitTable(database, transaction),
+      policyLog: new PolicyLogTable(connection),
+      limits: new LimitTable(connection),
       store: {
         watchKeys: (): void => {
           this.#watching = true;
           this.#publishedVersion = 0;
           this.#publishOwn();
         },
-        notedHead: () => watch.notedHead(),
+        notedHead: () => watch?.notedHead() ?? null,
         close: (): void => this.#close(),
       },
     };
@@ -164,7 +154,7 @@ export class StoreEngine {
   /** Reads others' key changes, renews the lease, and ends requests of dead processes. */
   poll(now: number): void {
     this.#now = now;
-    this.#head = this.#watch.compareHead(this.#head, now);
+    this.#head = this.#watch?.compareHead(this.#head, now) ?? this.#head;
     if (this.#check() !== null) return;
     try {
       // Changes with commits of other connections only; our own are published at once.
@@ -200,7 +190,7 @@ export class StoreEngine {
       if (this.#evidence.writes) this.#rollUps.write();
       this.#evidence.endLease();
     } finally {
-      this.#watch.close();
+      this.#watch?.close();
       this.#database.close();
     }
   }
@@ -212,7 +202,7 @@ export class StoreEngine {
 
   /** Posts a change, so that the server knows of it without a request. */
   #check(): EvidenceFault | null {
-    const fault = this.#watch.check();
+    const fault = this.#watch?.check() ?? null;
     if (fault?.cause !== this.#fault?.cause || fault?.file !== this.#fault?.file)
       this.#post({ type: "fault", fault });
     this.#fault = fault;

@@ -1,5 +1,3 @@
-import type { DatabaseSync } from "node:sqlite";
-
 import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
 import type { EvidenceAnchor, EvidenceProcess } from "../../../evidence/evidence-store.ts";
 import { LOST_IS_LISTED } from "../../../evidence/evidence-store.ts";
@@ -21,7 +19,7 @@ import {
   type Row,
 } from "../../rows.ts";
 import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
-import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
+import type { Connection, Statements } from "./connection.ts";
 
 /**
  * The log as batches: a row holds many records as lines (`batch/batch-lines.ts`); `lowest` and `highest`
@@ -90,8 +88,8 @@ const BATCH_SQL = {
 export class BatchTable {
   readonly #sql: Statements<typeof BATCH_SQL>;
 
-  constructor(database: DatabaseSync) {
-    this.#sql = prepareAll(database, BATCH_SQL);
+  constructor(connection: Connection) {
+    this.#sql = connection.prepare(BATCH_SQL);
   }
 
   /** The newest row of any process; after a prune of everything, the row that it ended at. */
@@ -166,8 +164,7 @@ const MOST_ABANDONED = 10_000;
 const REMEMBERED = 10_000;
 
 interface EvidenceParts {
-  readonly database: DatabaseSync;
-  readonly transaction: Transaction;
+  readonly connection: Connection;
   readonly batches: BatchTable;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -216,7 +213,7 @@ export class EvidenceTable {
   #endedBefore: ReadonlySet<string> = new Set();
 
   constructor(parts: EvidenceParts) {
-    this.#sql = prepareAll(parts.database, EVIDENCE_SQL);
+    this.#sql = parts.connection.prepare(EVIDENCE_SQL);
     this.#parts = parts;
   }
 
@@ -284,7 +281,7 @@ export class EvidenceTable {
   }
 
   anchor(now: number): EvidenceAnchor | null {
-    return this.#parts.transaction.run(() => {
+    return this.#parts.connection.transaction(() => {
       const { position, hash } = this.#parts.batches.head();
       // After a prune of everything the head's row is gone, and the head is an anchor already.
       if (this.#sql.hashAt.get(position) !== undefined)
@@ -301,7 +298,7 @@ export class EvidenceTable {
    */
   deleteThrough(through: number, limit: number, now: number): number {
     this.#parts.countTo(through);
-    return this.#parts.transaction.run(() => {
+    return this.#parts.connection.transaction(() => {
       let [rows, end] = [0, 0];
       for (const row of this.#sql.oldest.iterate(through)) {
         const last = readNumber(row, "last");
@@ -335,7 +332,7 @@ export class EvidenceTable {
    * inside the transaction; a number that was rolled back is not used again.
    */
   #commit(records: readonly NewRecord[], lease: () => number | null): Appended {
-    const { process, added, duplicates, head } = this.#parts.transaction.run(() => {
+    const { process, added, duplicates, head } = this.#parts.connection.transaction(() => {
       const owner = lease();
       return { process: owner, ...this.#insert(records, owner ?? 0) };
     });

@@ -1,9 +1,8 @@
-import type { DatabaseSync } from "node:sqlite";
 import type { KeyGrants, KeyRecord, KeyUse } from "../../../keys/key-store.ts";
 import { COMMON_SQL, KEY_COLUMNS } from "../../common-tables.ts";
 import { readKeyRecord, readNumber } from "../../rows.ts";
 import { KeyRefusal, isUniqueViolation } from "../sqlite-failure.ts";
-import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
+import type { Connection, Statements } from "./connection.ts";
 
 /** Taken inside the write transaction, so that numbers rise in the order of commits. */
 const NEXT_VERSION = "(SELECT coalesce(max(version), 0) + 1 FROM keys)";
@@ -24,24 +23,24 @@ const KEY_SQL = {
 /** The statements over the `keys` table; runs in the worker. */
 export class KeyTable {
   readonly #sql: Statements<typeof KEY_SQL>;
-  readonly #transaction: Transaction;
+  readonly #connection: Connection;
   readonly #changed: () => void;
 
   /** @param changed called after each change of a key, before the call returns. */
-  constructor(database: DatabaseSync, transaction: Transaction, changed: () => void) {
-    this.#sql = prepareAll(database, KEY_SQL);
-    this.#transaction = transaction;
+  constructor(connection: Connection, changed: () => void) {
+    this.#sql = connection.prepare(KEY_SQL);
+    this.#connection = connection;
     this.#changed = changed;
   }
 
   /** @throws {KeyRefusal} where the id exists */
   create(record: KeyRecord): void {
-    this.#transaction.run(() => this.#add(record));
+    this.#connection.transaction(() => this.#add(record));
     this.#changed();
   }
 
   revoke(id: string, at: number): KeyRecord | null {
-    this.#transaction.run(() => this.#sql.revoke.run(at, id));
+    this.#connection.transaction(() => this.#sql.revoke.run(at, id));
     this.#changed();
     return this.#get(id);
   }
@@ -56,7 +55,7 @@ export class KeyTable {
       JSON.stringify(labels),
       jsonOrNull(limits),
     ];
-    const { changes } = this.#transaction.run(() => this.#sql.change.run(...values, id));
+    const { changes } = this.#connection.transaction(() => this.#sql.change.run(...values, id));
     const record = this.#get(id);
     if (record !== null && changes === 0) throw new KeyRefusal("not_active", id);
     this.#changed();
@@ -65,7 +64,7 @@ export class KeyTable {
 
   /** The replaced key; `null`: no such key. @throws {KeyRefusal} */
   rotate(id: string, replacement: KeyRecord, expiresAt: number): KeyRecord | null {
-    const rotated = this.#transaction.run(() => {
+    const rotated = this.#connection.transaction(() => {
       const previous = this.#get(id);
       if (previous === null) return null;
       if (previous.status !== "active") throw new KeyRefusal("not_active", id);
@@ -87,7 +86,7 @@ export class KeyTable {
 
   touch(uses: readonly KeyUse[]): void {
     if (uses.length === 0) return;
-    this.#transaction.run(() => {
+    this.#connection.transaction(() => {
       for (const use of uses) this.#sql.touch.run(use.at, use.id, use.at);
     });
   }

@@ -1,4 +1,3 @@
-import type { DatabaseSync } from "node:sqlite";
 import {
   LARGEST_FIGURE,
   type CounterLease,
@@ -11,7 +10,7 @@ import {
 import { LIMIT_WINDOWS } from "../../../canon/limits.ts";
 import { KEPT } from "../../../limits/windows.ts";
 import { readNumber } from "../../rows.ts";
-import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
+import type { Connection, Statements } from "./connection.ts";
 
 const SQL = {
   adjust: `INSERT INTO limit_counters (subject, measure, period, start, used) VALUES (?1, ?2, ?3, ?4, ?6)
@@ -34,15 +33,15 @@ const SQL = {
 /** The statements over `limit_counters` and `limit_slots`; runs in the worker. */
 export class LimitTable {
   readonly #sql: Statements<typeof SQL>;
-  readonly #transaction: Transaction;
+  readonly #connection: Connection;
 
-  constructor(database: DatabaseSync, transaction: Transaction) {
-    this.#sql = prepareAll(database, SQL);
-    this.#transaction = transaction;
+  constructor(connection: Connection) {
+    this.#sql = connection.prepare(SQL);
+    this.#connection = connection;
   }
 
   lease({ holder, now, until, counters, slots }: LimitLease): LimitLeased {
-    return this.#transaction.run(() => ({
+    return this.#connection.transaction(() => ({
       counters: counters.map((counter) => this.#leaseCounter(counter)),
       slots: slots.map((slot) => this.#leaseSlots(slot, holder, now, until)),
     }));
@@ -50,7 +49,7 @@ export class LimitTable {
 
   prune(now: number, limit: number): number {
     const cutoffs = LIMIT_WINDOWS.map((window) => now - KEPT[window]);
-    return this.#transaction.run(
+    return this.#connection.transaction(
       () =>
         Number(this.#sql.pruneCounters.run(...cutoffs, limit).changes) +
         Number(this.#sql.pruneSlots.run(now - KEPT.minute).changes),

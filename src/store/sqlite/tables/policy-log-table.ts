@@ -1,12 +1,10 @@
-import type { DatabaseSync } from "node:sqlite";
-
 import type { ChainLink } from "../../../evidence/chain.ts";
 import { refuseUnchained } from "../../policy-log.ts";
 import type { PolicyLogRow } from "../../../lifecycle/records.ts";
 import type { StoredContent } from "../../../canon/policy.ts";
 import { COMMON_SQL } from "../../common-tables.ts";
 import { readLink } from "../../rows.ts";
-import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
+import type { Connection, Statements } from "./connection.ts";
 
 const SQL = {
   newest: COMMON_SQL["policyLog.head"],
@@ -18,11 +16,11 @@ const SQL = {
 /** The statements over `policy_log` and `policy_contents`; runs in the worker. */
 export class PolicyLogTable {
   readonly #sql: Statements<typeof SQL>;
-  readonly #transaction: Transaction;
+  readonly #connection: Connection;
 
-  constructor(database: DatabaseSync, transaction: Transaction) {
-    this.#sql = prepareAll(database, SQL);
-    this.#transaction = transaction;
+  constructor(connection: Connection) {
+    this.#sql = connection.prepare(SQL);
+    this.#connection = connection;
   }
 
   /**
@@ -34,7 +32,7 @@ export class PolicyLogTable {
    */
   append(expected: ChainLink, rows: readonly PolicyLogRow[]): boolean {
     refuseUnchained(expected, rows);
-    return this.#transaction.run(() => {
+    return this.#connection.transaction(() => {
       const { position, hash } = readLink(this.#sql.newest.get());
       if (position !== expected.position || hash !== expected.hash) return false;
       for (const row of rows)

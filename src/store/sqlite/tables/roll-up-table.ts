@@ -1,16 +1,9 @@
-import type { DatabaseSync } from "node:sqlite";
 import { Increments, KEPT_MINUTES } from "../../../governance/increments.ts";
 import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
 import { readLines } from "../../batch/batch-lines.ts";
 import { readBytes, readNumber } from "../../rows.ts";
 import type { BatchTable } from "./evidence-table.ts";
-import { prepareAll, type Statements, type Transaction } from "./transaction.ts";
-
-interface RollUpParts {
-  readonly database: DatabaseSync;
-  readonly transaction: Transaction;
-  readonly batches: BatchTable;
-}
+import type { Connection, Statements } from "./connection.ts";
 
 const SQL = {
   checkpoint: "SELECT position FROM evidence_checkpoint",
@@ -23,7 +16,7 @@ const SQL = {
 /** Hourly counts: cells up to the checkpoint, and in memory what is to be added to them. */
 export class RollUpTable {
   readonly #sql: Statements<typeof SQL>;
-  readonly #transaction: Transaction;
+  readonly #connection: Connection;
   readonly #batches: BatchTable;
   #counter = new BatchCounter();
   #increments = new Increments();
@@ -33,9 +26,10 @@ export class RollUpTable {
   #end = 0;
   /** Up to which minutes were pruned. */
   #newestMinute = 0;
-  constructor({ database, transaction, batches }: RollUpParts) {
-    this.#sql = prepareAll(database, SQL);
-    this.#transaction = transaction;
+
+  constructor(connection: Connection, batches: BatchTable) {
+    this.#sql = connection.prepare(SQL);
+    this.#connection = connection;
     this.#batches = batches;
   }
 
@@ -59,7 +53,7 @@ export class RollUpTable {
     if (readNumber(this.#sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
     try {
       while (this.#countPage());
-      const isWritten = this.#transaction.run(() => this.#writeCells());
+      const isWritten = this.#connection.transaction(() => this.#writeCells());
       if (isWritten) {
         this.#base = this.#end;
         this.#increments = new Increments();

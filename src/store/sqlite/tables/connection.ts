@@ -1,7 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** Runs `action` in one write transaction: durable when this returns, or undone. */
-export class Transaction {
+/** Prepared statements by name. */
+export type Statements<Sql> = { readonly [Name in keyof Sql]: StatementSync };
+
+/** Statements and write transactions of the thread's database. */
+export class Connection {
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
@@ -16,7 +19,18 @@ export class Transaction {
     this.#rollback = database.prepare("ROLLBACK");
   }
 
-  run<Result>(action: () => Result): Result {
+  /** Prepares every statement of a table. */
+  prepare<Sql extends Readonly<Record<string, string>>>(sql: Sql): Statements<Sql> {
+    const statements = Object.entries(sql).map(([name, text]) => [
+      name,
+      this.#database.prepare(text),
+    ]);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same names
+    return Object.fromEntries(statements) as Statements<Sql>;
+  }
+
+  /** Runs `action` in one write transaction: durable when this returns, or undone. */
+  transaction<Result>(action: () => Result): Result {
     this.#begin.run();
     try {
       const result = action();
@@ -28,17 +42,4 @@ export class Transaction {
       throw error;
     }
   }
-}
-
-/** Prepared statements by name. */
-export type Statements<Sql> = { readonly [Name in keyof Sql]: StatementSync };
-
-/** Prepares every statement of a table. */
-export function prepareAll<Sql extends Readonly<Record<string, string>>>(
-  database: DatabaseSync,
-  sql: Sql,
-): Statements<Sql> {
-  const statements = Object.entries(sql).map(([name, text]) => [name, database.prepare(text)]);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same names
-  return Object.fromEntries(statements) as Statements<Sql>;
 }
