@@ -106,17 +106,11 @@ export interface EvidenceEntry {
   readonly outcome: OutcomeRecord | null;
 }
 
-/**
- * The evidence as one append-only log whose rows are chained by hashes (`evidence/chain.ts`): the
- * part of the store's port that an auditor's tools and retention need.
- */
+/** The evidence as one append-only log of chained rows (`evidence/chain.ts`), for auditors. */
 export interface EvidenceLog {
   /** The newest row of the log, of every process. */
   head(): Promise<EvidenceHead>;
-  /**
-   * The newest row that a server noted apart from the log's rows, so that a log that was cut off at
-   * its end can be distinguished from a whole one. `null` where there is no such note.
-   */
+  /** The newest row, noted apart from the log, by which a cut log is noticed; `null`: no note. */
   notedHead(): Promise<NotedHead | null>;
   /** In order. @throws {RangeError} for a limit that is not 1 to 10,000, or a position below 0. */
   log(query: { readonly after: number; readonly limit: number }): Promise<readonly LogRow[]>;
@@ -124,19 +118,11 @@ export interface EvidenceLog {
   openRequests(): Promise<readonly string[]>;
   /** Batches of records that were written and are not there, before they were part of the log. */
   missing(): Promise<readonly MissingBatches[]>;
-  /**
-   * Processes that write the log, and those that were lost in the last hour; the oldest first. A
-   * process is there from its first decision on.
-   */
+  /** Processes that write the log, from their first decision on, and those lost in an hour. */
   processes(): Promise<readonly EvidenceProcess[]>;
   /** Oldest first. Where rows were pruned, the log begins after one of them. */
   anchors(): Promise<readonly EvidenceAnchor[]>;
-  /**
-   * Remembers the present head as an anchor; twice at one position is one anchor. `null` when the
-   * log is empty.
-   *
-   * @param now milliseconds since the epoch
-   */
+  /** Remembers the head as an anchor; `null`: an empty log. @param now epoch milliseconds */
   anchor(now: number): Promise<EvidenceAnchor | null>;
   /**
    * Deletes, in bounded steps between which appends continue, the longest prefix of rows older than

@@ -103,10 +103,7 @@ export interface DecisionRecord {
   readonly token?: Identifier;
   /** Absent where nothing is changed. */
   readonly change?: ChangeRecord;
-  /**
-   * How many refusals, all without an accepted key or all of one key, this record stands for, where
-   * there were too many for a record each; one where absent.
-   */
+  /** Refusals that this record sums up, all without a key or all of one; absent: one. */
   readonly repeated?: number;
 }
 
@@ -254,10 +251,7 @@ export interface OutcomeRecord {
   readonly router: number;
 }
 
-/**
- * Preferences that decide anything (docs/dispatch.md#preferences-of-the-caller). A name that the
- * table does not have is {@link UNKNOWN_NAME}.
- */
+/** Preferences that decide (docs/dispatch.md#preferences-of-the-caller). */
 export interface PreferencesRecord {
   readonly order?: readonly Identifier[];
   readonly only?: readonly Identifier[];
@@ -273,10 +267,7 @@ export interface PreferencesRecord {
 /** A name that the table does not have; ids of providers and regions have no spaces. */
 export const UNKNOWN_NAME = asIdentifier("unknown name");
 
-/**
- * The endpoints that gave a request's answer, each once, in the order of its attempts: several
- * where a batch was sent in parts. Empty where there was no answer.
- */
+/** Endpoints of the answer, each once: several where parts of a batch were sent, or none. */
 export function answeredBy({
   terminal,
   attempts,

@@ -309,11 +309,7 @@ export class EvidenceQueue {
     this.#lookForLateAfter(Math.max(1, Math.ceil(oldest - since)));
   };
 
-  /**
-   * Refuses the answers that have waited since `until` or longer; their decisions are kept.
-   *
-   * @returns since when the longest of the others has waited; infinity where none waits
-   */
+  /** Refuses answers that wait since `until`. @returns since when the longest other waits */
   #refuseWaiters({ waiters }: Batch, reason: EvidenceUnavailableReason, until: number): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (const waiter of waiters) {
@@ -381,10 +377,7 @@ class CommitTimer {
   #since = 0;
   #turnBegan = 0;
 
-  /**
-   * @param gathering longest time to wait for an idle event loop, milliseconds
-   * @param isUrgent whether the batch is sent at the end of the turn even so
-   */
+  /** @param gathering longest wait, milliseconds. @param isUrgent sends at the end of the turn */
   constructor(gathering: number, isUrgent: () => boolean, send: () => void) {
     this.#gathering = gathering;
     this.#isUrgent = isUrgent;

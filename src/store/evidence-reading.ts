@@ -341,10 +341,7 @@ export interface ScannedRow {
   readonly isEnd: boolean;
 }
 
-/**
- * Requests last minutes. Where they overlap for longer than this, there is no pause to cut at, and
- * waiting for one would keep the log for ever. Milliseconds.
- */
+/** Milliseconds. Where requests overlap for longer, a prune does not wait for a pause. */
 const LONGEST_OVERLAP = 86_400_000;
 
 /** Finds the end of the prefix that a prune may delete; takes rows from the beginning. */

@@ -21,11 +21,7 @@ export function newestVersion({ baseline, steps }: SchemaVersions): number {
   return Math.max(baseline.version, ...steps.map(({ version }) => version));
 }
 
-/**
- * Why a database with this schema cannot be used; `null` where steps lead from it to the newest.
- *
- * @param present version of the database's schema; 0 for an empty one
- */
+/** Why this schema cannot be used; `null`: steps lead to the newest. @param present 0: none */
 export function schemaVersionFault(present: number, versions: SchemaVersions): string | null {
   const { oldest } = versions;
   const newest = newestVersion(versions);

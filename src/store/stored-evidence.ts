@@ -210,11 +210,7 @@ export function readEntry(
   return { sequence, decision, outcome: stored ?? died };
 }
 
-/**
- * The outcome of a request whose process died. Status 0: no status is known.
- *
- * @param at when the process was last known to run, milliseconds since the epoch
- */
+/** Outcome where a process died, status 0. @param at when it last ran, epoch milliseconds */
 export function unknownOutcome(requestId: string, at: number): OutcomeRecord {
   return {
     requestId: asIdentifier(requestId),

@@ -1,9 +1,6 @@
 import { StoreUnavailableError } from "../../canon/error.ts";
 
-/**
- * A failed statement. The message is our own, with the SQLSTATE only: PostgreSQL's own can quote
- * values and statements, and the driver's name the address.
- */
+/** A failed statement, by SQLSTATE: PostgreSQL and driver quote values and addresses. */
 export class StatementFailure extends StoreUnavailableError {
   /** SQLSTATE (PostgreSQL, appendix A), or the driver's or system's code; else `null`. */
   readonly code: string | null;

@@ -51,12 +51,7 @@ export class PostgresLink {
     this.#pool = this.#newPool();
   }
 
-  /**
-   * Connects and brings the schema up to date.
-   *
-   * @param create whether an empty database gets the schema
-   * @throws {StoreUnavailableError} the message names the fix
-   */
+  /** @param create whether an empty database gets the schema. @throws {StoreUnavailableError} */
   static async open(
     settings: PostgresSettings,
     create: boolean,

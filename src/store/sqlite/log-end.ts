@@ -92,10 +92,7 @@ const START = "SELECT position, hash FROM evidence_start";
 /** A single failed reading may be another process that opens the file at the same moment. */
 const FAILURES = 2;
 
-/**
- * The end of the log as a new connection finds it on disk. The connection that writes has pages in
- * memory, and would not notice that the files hold something else.
- */
+/** The end of the log on disk, by a new connection: the writing one has pages in memory. */
 export class DiskHead {
   readonly #path: string;
   #failures = 0;

@@ -11,18 +11,12 @@ import { WorkerLink, type StoreThread } from "./worker-link.ts";
 interface SqliteStoreOptions {
   /** Made where missing, with its folder; `:memory:` for one that ends with the store. */
   readonly path: string;
-  /**
-   * How long a write waits for another process, milliseconds. Default 500: a server must notice
-   * other processes' key changes within a second. Commands can wait longer.
-   */
+  /** How long a write waits, milliseconds. Default 500: key changes are noticed in a second. */
   readonly busyTimeout?: number;
   readonly evidence?: Partial<EvidenceLimits>;
   /** Only reads, and changes nothing of the file; whatever would write fails. Default false. */
   readonly readOnly?: boolean;
-  /**
-   * Fails to open where the log ends before the newest row that a server noted beside the file:
-   * records are missing at its end. For servers; commands must work then too. Default false.
-   */
+  /** Fails to open where rows are missing before the noted head. For servers. Default false. */
   readonly refuseCutEnd?: boolean;
   /** The thread to use, where it is shared with other processes; a new one where absent. */
   readonly startThread?: (start: WorkerStart) => StoreThread;

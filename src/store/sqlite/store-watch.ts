@@ -9,10 +9,7 @@ import type {
 import { DiskHead, HeadNote, notedHeadPath, readNotedHead } from "./log-end.ts";
 import { FileIdentity, FileSizes, type Sizes } from "./watched-files.ts";
 
-/**
- * How often a truncation is checked again, and the pause between, milliseconds. While other
- * processes write and checkpoint, one check can see a file between two states.
- */
+/** Checks of a truncation, and milliseconds between: one can see a file between two states. */
 const LOOKS = 5;
 const PAUSE = 2;
 const SLEEPER = new Int32Array(new SharedArrayBuffer(4));

@@ -106,12 +106,7 @@ UPDATE signalbox.evidence_processes AS process SET swept = true
 WHERE NOT process.swept AND signalbox.is_gone(process) AND NOT EXISTS (
   SELECT FROM signalbox.evidence_requests AS request WHERE request.process = process.id AND request.ended_at IS NULL)`;
 
-/**
- * Writes the outcome `unknown` for decisions of dead processes. Two replicas may do so at once, or
- * the process may come back: the first outcome stays.
- *
- * @throws {StoreUnavailableError}
- */
+/** Ends requests of dead processes as `unknown`; where replicas do so at once, one counts. */
 export async function reapAbandoned(link: PostgresLink, writer: EvidenceWriter): Promise<void> {
   const abandoned = await abandonedRequests(link);
   const outcomes = Array.from(abandoned, ([requestId, at]) =>

@@ -68,12 +68,7 @@ export class EvidenceWriter {
     return this.#fault;
   }
 
-  /**
-   * Compares the database with what this process knows as durable; afterwards {@link fault} is
-   * right.
-   *
-   * @throws {StoreUnavailableError} while the database is unavailable
-   */
+  /** Sets {@link fault} by comparing what is durable. @throws {StoreUnavailableError} */
   async compare(): Promise<void> {
     let { cause }: { cause: EvidenceFault["cause"] | null } = await this.#sealer.readHead();
     const own = this.#number;

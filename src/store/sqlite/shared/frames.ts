@@ -62,12 +62,7 @@ export class MessageReader<Message> {
     return this.#trusted && this.#length === 0 && this.#next === null;
   }
 
-  /**
-   * The messages that are whole with these bytes.
-   *
-   * @throws {DamagedLinkError} for a wrong secret, and for bytes that are not a message; the rest
-   * cannot be read then
-   */
+  /** The messages that are whole now. @throws {DamagedLinkError} and reads no further */
   *read(chunk: Buffer): Generator<Message, void> {
     this.#chunks.push(chunk);
     this.#length += chunk.length;

@@ -111,11 +111,7 @@ export class BatchTable {
     return pageOf(this.#sql.before.iterate(before, after, workspace, workspace));
   }
 
-  /**
-   * The batches with the records of a request, in the order of the log.
-   *
-   * @param kinds the wanted ones: an absent outcome is searched for in all newer batches
-   */
+  /** Batches of a request, in order. @param kinds wanted: an absent one is searched to the end */
   find(requestId: string, kinds: readonly ChainKind[]): readonly StoredBatch[] {
     const wanted = new Set(kinds);
     const found: StoredBatch[] = [];
@@ -157,10 +153,7 @@ const LEASE = 20_000;
 /** Requests of dead processes that a reader learns of; others read as running for some seconds. */
 const MOST_ABANDONED = 10_000;
 
-/**
- * Request ids of ended requests that are remembered, at most twice as many: a batch whose
- * confirmation was lost comes again, and its requests may have ended. The queue holds as many.
- */
+/** Ended requests that are remembered, at most twice as many: a lost batch comes again. */
 const REMEMBERED = 10_000;
 
 interface EvidenceParts {

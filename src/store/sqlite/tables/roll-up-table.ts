@@ -43,11 +43,7 @@ export class RollUpTable {
     }
   }
 
-  /**
-   * Adds to the cells what the log has and they have not, up to its end.
-   *
-   * @param least a position up to which it is enough; the end of the log where absent
-   */
+  /** Adds to the cells what they lack. @param least position that is enough; absent: the end */
   write(least = Number.POSITIVE_INFINITY): void {
     const newest = this.#batches.head().position;
     if (readNumber(this.#sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
