@@ -112,7 +112,7 @@ export interface FurtherSources {
    * Texts of the files with keys of issuers of workloads, by path from the folder of routes.yaml.
    */
   readonly keySets?: ReadonlyMap<string, string>;
-  /** That of this release unless given. */
+  /** Default: the list of this release. */
   readonly prices?: PriceList;
 }
 

@@ -36,7 +36,7 @@ export interface CompiledConfiguration {
   readonly policies: CompiledPolicies | null;
   /** Of all files, sorted. */
   readonly diagnostics: readonly Diagnostic[];
-  /** Nothing unless set. */
+  /** Default: none. */
   readonly expanded?: ExpandedPresets;
 }
 

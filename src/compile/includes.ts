@@ -14,10 +14,7 @@ import {
 import type { FileTree } from "./file-tree.ts";
 import { Findings } from "./findings/findings.ts";
 
-/**
- * Sections whose rows are named by policies one level further down: several files may speak of
- * different policies.
- */
+/** Sections of rows by policy, one level down: files may set different policies. */
 const DEEPER: ReadonlySet<string> = new Set(["policies.initial_mode", "policies.promotion"]);
 
 /**

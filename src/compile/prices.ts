@@ -41,7 +41,7 @@ export interface PriceList {
 /** The list of this release, from the providers' pages. */
 export const PRICE_LIST: PriceList = builtIn;
 
-/** What presets and the price list gave to a configuration. */
+/** Presets and list prices that a configuration uses. */
 export interface ExpandedPresets {
   /** Provider id → the preset that its row names. */
   readonly presets: ReadonlyMap<string, string>;

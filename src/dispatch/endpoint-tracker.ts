@@ -235,7 +235,7 @@ export class EndpointTracker {
     const healthState = this.healthStateOf(endpointId, now);
     return {
       state: healthState.state,
-      /** When the state ends by itself, on the caller's clock; `null` where it does not. */
+      /** When the state times out, on the caller's clock; `null` where it does not. */
       until: "until" in healthState && healthState.state !== "half_open" ? healthState.until : null,
       /** The latest failure that counted; `null` while healthy. */
       failure: healthState.state === "healthy" ? null : health.latestFailure,

@@ -66,7 +66,7 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
   return { ...error, retryAfter: error.retryAfter ?? stated };
 }
 
-/** Codes of exhausted accounts: their rate limit does not pass by itself. */
+/** Codes of exhausted accounts: waiting does not end their rate limit. */
 const SPENT_ACCOUNTS: ReadonlySet<string> = new Set(["insufficient_quota", "billing_error"]);
 
 function isTransient({ kind, code, final }: UpstreamFailure): boolean {

@@ -181,7 +181,7 @@ export interface EvidenceAnchor extends ChainLink {
 }
 
 /**
- * What happened to the database under a running process. `file_…`: to one of its files.
+ * Fault of the database under a running process. `file_…`: of one of its files.
  * `log_behind`: what is stored ends before what this process knows as durable. `log_differs`: it is
  * another log. `log_unreadable`: a separate connection cannot read it.
  */

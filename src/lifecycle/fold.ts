@@ -57,7 +57,7 @@ export function describePolicyLogFault({ position, cause }: PolicyLogFault): str
  */
 export class PolicyLogVerifier {
   readonly #remembered: RememberedLinks;
-  readonly #contents = new Map<string, SpokenContent>();
+  readonly #contents = new Map<string, NamedContent>();
   readonly #counts = new Map<PolicyRecord["kind"], number>();
   #states = NO_POLICY_STATES;
   #reports = { verified: 0, claimed: 0 };
@@ -73,7 +73,7 @@ export class PolicyLogVerifier {
   }
 
   /** Every content with rules that the log names, each once: the store must have it. */
-  get contents(): readonly SpokenContent[] {
+  get contents(): readonly NamedContent[] {
     return [...this.#contents.values()];
   }
 
@@ -136,18 +136,18 @@ export class PolicyLogVerifier {
   }
 }
 
-/** A content that the log speaks of, and so must be kept. */
-export interface SpokenContent {
+/** A content that the log names, and that must be kept. */
+export interface NamedContent {
   readonly policy: string;
   readonly revision: number;
   readonly digest: string;
   /** SHA-256 of its module's bytes. */
   readonly module: string;
-  /** Of the row that speaks of it first. */
+  /** Of the first row that names it. */
   readonly position: number;
 }
 
-/** Why what is kept is not what the log speaks of, each with its sentence. */
+/** Why a kept content is not the one in the log, with its sentence. */
 export const KEPT_CONTENT_CAUSES = {
   not_kept: "its content is not stored",
   other_policy: "the content stored under its digest belongs to another policy",
@@ -158,23 +158,23 @@ export const KEPT_CONTENT_CAUSES = {
 export type KeptContentCause = keyof typeof KEPT_CONTENT_CAUSES;
 
 /**
- * Whether what is kept under a digest is what the log speaks of.
+ * Why the content kept under a digest is not the one in the log; `null`: it is.
  *
  * @param digestOf digest of contract and sources as they are kept; `null` where they cannot be read
  */
 export function keptContentCause(
-  spoken: SpokenContent,
+  named: NamedContent,
   kept: StoredContent | null,
   digestOf: (kept: StoredContent) => string | null,
 ): KeptContentCause | null {
   if (kept === null) return "not_kept";
-  if (kept.policy !== spoken.policy) return "other_policy";
-  if (hash("sha256", kept.module, "hex") !== spoken.module) return "module";
-  return kept.digest === spoken.digest && digestOf(kept) === spoken.digest ? null : "digest";
+  if (kept.policy !== named.policy) return "other_policy";
+  if (hash("sha256", kept.module, "hex") !== named.module) return "module";
+  return kept.digest === named.digest && digestOf(kept) === named.digest ? null : "digest";
 }
 
 /** Quotes nothing of the log but numbers. */
-export function describeContentFault({ position }: SpokenContent, cause: KeptContentCause): string {
+export function describeContentFault({ position }: NamedContent, cause: KeptContentCause): string {
   return `names content at position ${position} that is missing or damaged: ${KEPT_CONTENT_CAUSES[cause]} (${cause})`;
 }
 

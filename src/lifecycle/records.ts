@@ -34,10 +34,7 @@ export interface PolicyLogStore {
    * learn whether the rows are there
    */
   append(expected: ChainLink, rows: readonly PolicyLogRow[]): Promise<boolean>;
-  /**
-   * Keeps a content; the first one kept under a digest stays. Durable when it resolves, so that no
-   * row can speak of bytes that are not there.
-   */
+  /** Keeps a content, the first under its digest. Durable when it resolves: rows name kept bytes only. */
   keep(content: StoredContent): Promise<void>;
   /** `null` where nothing is kept under the digest. */
   content(digest: string): Promise<StoredContent | null>;
@@ -125,7 +122,7 @@ export interface ReturnedRecord extends Numbered {
   readonly kind: "returned";
 }
 
-/** Who does something to a policy. */
+/** Key or person that changes a policy. */
 export interface Actor {
   /** Public id of the key. */
   readonly keyId: string;

@@ -13,21 +13,21 @@ import { sha256 } from "./policy-rows.ts";
 
 const description = '{"of":"eu-residency"}';
 const module = Buffer.from("\0asm some module");
-const spoken = {
+const named = {
   policy: "eu-residency",
   revision: 4,
   digest: sha256(description),
   module: createHash("sha256").update(module).digest("hex"),
   position: 9,
 };
-const kept = { policy: "eu-residency", digest: spoken.digest, description, module };
+const kept = { policy: "eu-residency", digest: named.digest, description, module };
 /** As if contract and sources were the description's own text. */
 const digestOf = (content: StoredContent): string | null =>
   content.description === "" ? null : sha256(content.description);
 
 describe("a content that the log speaks of", () => {
   it("is there, whole", () => {
-    expect(keptContentCause(spoken, kept, digestOf)).toBeNull();
+    expect(keptContentCause(named, kept, digestOf)).toBeNull();
   });
 
   it.each([
@@ -40,7 +40,7 @@ describe("a content that the log speaks of", () => {
     [{ ...kept, description: `${description} ` }, "digest"],
     [{ ...kept, digest: sha256("another") }, "digest"],
   ] satisfies [StoredContent | null, KeptContentCause][])("is not: %#", (found, cause) => {
-    expect(keptContentCause(spoken, found, digestOf)).toBe(cause);
+    expect(keptContentCause(named, found, digestOf)).toBe(cause);
   });
 
   it("has no bit that could be another", () => {
@@ -48,14 +48,14 @@ describe("a content that the log speaks of", () => {
       fc.property(fc.nat(module.length * 8 - 1), (bit) => {
         const changed = Buffer.from(module);
         changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-        expect(keptContentCause(spoken, { ...kept, module: changed }, digestOf)).toBe("module");
+        expect(keptContentCause(named, { ...kept, module: changed }, digestOf)).toBe("module");
       }),
     );
   });
 
   it("is not quoted", () => {
     for (const cause of Object.keys(KEPT_CONTENT_CAUSES) as KeptContentCause[]) {
-      expect(describeContentFault(spoken, cause)).toMatch(
+      expect(describeContentFault(named, cause)).toMatch(
         /^names content at position 9 that is missing or damaged: /,
       );
     }

@@ -31,7 +31,7 @@ import {
   keptContentCause,
   type PolicyLogFault,
   PolicyLogVerifier,
-  type SpokenContent,
+  type NamedContent,
 } from "../../lifecycle/fold.ts";
 import type { PolicyLogRow, PolicyLogStore } from "../../lifecycle/records.ts";
 import { KeptContentError, readStoredContent } from "../../policy/kept-content.ts";
@@ -325,7 +325,7 @@ export async function verifyPolicyLog(
  *
  * @throws {CommandError} where the log itself does not verify.
  */
-export async function verifiedContents(log: PolicyLogStore): Promise<readonly SpokenContent[]> {
+export async function verifiedContents(log: PolicyLogStore): Promise<readonly NamedContent[]> {
   const verifier = new PolicyLogVerifier([await log.head()]);
   const fault = await verifyRows(verifier, walkPolicyLog(log));
   if (fault !== null) throw new CommandError(`the policy log ${describePolicyLogFault(fault)}`);

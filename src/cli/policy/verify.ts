@@ -1,5 +1,5 @@
 import { formatRevision } from "../../canon/policy.ts";
-import type { SpokenContent } from "../../lifecycle/fold.ts";
+import type { NamedContent } from "../../lifecycle/fold.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
 import {
   KeptContentError,
@@ -44,7 +44,7 @@ const RESULTS = ["matches", "other_compiler", "differs", "damaged"] as const;
 
 /** Result for one content; `reason` is set for `damaged`, and holds nothing of the policy. */
 interface Verified {
-  readonly content: SpokenContent;
+  readonly content: NamedContent;
   readonly result: (typeof RESULTS)[number];
   readonly reason: string | null;
 }
@@ -73,7 +73,7 @@ async function verifyAll(log: PolicyLogStore) {
 }
 
 async function verifyOne(
-  content: SpokenContent,
+  content: NamedContent,
   log: PolicyLogStore,
   toolchain: Toolchain,
 ): Promise<Verified> {

@@ -98,8 +98,7 @@ export class Renewed<Value> {
       const now = this.#options.now();
       const usableUntil = expiresAt === null ? Infinity : expiresAt - LEEWAY;
       if (!(now < usableUntil)) throw new CredentialsUnavailable();
-      // What lives shorter, or is the old value once more, is renewed in the second half of what is
-      // left: not at every call from now on.
+      // A short-lived value, or the old one again, is renewed in the second half of its time.
       const ahead = expiresAt === null ? 0 : Math.min(RENEWED_AHEAD, (expiresAt - now) / 2);
       this.#held = {
         value,

@@ -153,9 +153,9 @@ END $$;
 `;
 
 /**
- * `roll_ups` holds what the log says up to the cursor's position, and nothing else: both change
- * together, in `fold_roll_ups`. So a record is counted once whatever becomes of statements, answers
- * and replicas, and what is after the cursor is counted before it is read.
+ * `roll_ups` counts the log up to the cursor's position: both change together, in
+ * `fold_roll_ups`. So a record is counted once, even if statements, answers or replicas are lost;
+ * records after the cursor are counted before counts are read.
  */
 const ROLL_UPS = `
 CREATE TABLE signalbox.roll_ups (

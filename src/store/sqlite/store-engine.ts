@@ -20,7 +20,7 @@ export interface WorkerStart {
   readonly path: string;
   /** Milliseconds. */
   readonly busyTimeout: number;
-  /** Nothing of the file changes; whatever would write fails. */
+  /** Opens the file for reading; writes fail. */
   readonly readOnly?: boolean;
   /** Opening fails where the log ends before the head that a server noted beside the file. */
   readonly refuseCutEnd?: boolean;
