@@ -9,7 +9,7 @@ import { type KeyListener, KeyWatchers } from "../watchers.ts";
 import { KEY_COLUMNS, keyReads } from "../common-tables.ts";
 import { readKeyRecord, readNumber } from "../rows.ts";
 import { StatementFailure, UNIQUE_VIOLATION } from "./failure.ts";
-import type { PostgresLink } from "./link.ts";
+import { oneAtATime, type PostgresLink } from "./link.ts";
 import type { Pool, Row } from "./pool.ts";
 
 const CREATE = `SELECT ${KEY_COLUMNS} FROM signalbox.add_key($1::text::jsonb)`;
@@ -102,7 +102,7 @@ export class KeyFeed {
   /** Newest published change by key: our own changes come twice, by statement and by reading. */
   readonly #published = new Map<string, number>();
   #seen = 0;
-  #reading: Promise<void> | null = null;
+  readonly #read = oneAtATime(() => this.#readChanges());
   #timer: ReturnType<typeof setInterval> | null = null;
   #listening: Pool | "starting" | null = null;
   #closed = false;
@@ -144,13 +144,7 @@ export class KeyFeed {
     this.#read().catch(() => undefined);
   }
 
-  /** One read at a time; callers share it. */
-  async #read(): Promise<void> {
-    this.#reading ??= this.#readOn().finally(() => (this.#reading = null));
-    await this.#reading;
-  }
-
-  async #readOn(): Promise<void> {
+  async #readChanges(): Promise<void> {
     for (;;) {
       const rows = await this.#link.query(CHANGED, [this.#seen]);
       if (this.#closed) return;
@@ -173,7 +167,7 @@ export class KeyFeed {
       if (lost !== null) void lost.destroy();
     };
     this.#link
-      .listen("signalbox_keys", () => this.#noticed(), end)
+      .listen("signalbox_keys", () => void this.#read().catch(() => undefined), end)
       .then(
         async (pool) => {
           this.#listening = ended || this.#closed ? null : pool;
@@ -181,11 +175,5 @@ export class KeyFeed {
         },
         () => (this.#listening = null),
       );
-  }
-
-  #noticed(): void {
-    // The read in progress may have started before this change.
-    const again = (): Promise<void> => this.#read();
-    (this.#reading === null ? again() : this.#reading.then(again)).catch(() => undefined);
   }
 }

@@ -181,3 +181,23 @@ export class PostgresLink {
     }
   }
 }
+
+/**
+ * The action, one run at a time. Calls during a run share the next one: a run that began earlier
+ * may not see what its callers know.
+ */
+export function oneAtATime<Result>(action: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | null = null;
+  let next: Promise<Result> | null = null;
+  const run = (): Promise<Result> => {
+    if (running === null) return (running = action().finally(() => (running = null)));
+    next ??= running
+      .catch(() => undefined)
+      .then(() => {
+        next = null;
+        return run();
+      });
+    return next;
+  };
+  return run;
+}

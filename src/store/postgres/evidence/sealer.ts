@@ -8,7 +8,7 @@ import {
 import { readBytes, readLink, readNumber, readTexts } from "../../rows.ts";
 import { textArray } from "../pool.ts";
 import { StatementFailure } from "../failure.ts";
-import type { PostgresLink } from "../link.ts";
+import { oneAtATime, type PostgresLink } from "../link.ts";
 import type { Row } from "../pool.ts";
 
 /** Bytes of written records that become one batch of the log: about two milliseconds of work. */
@@ -57,8 +57,6 @@ export function encodeWritten(records: readonly NewRecord[]): Uint8Array {
 export class EvidenceSealer {
   readonly #link: PostgresLink;
   #head: ChainLink | null;
-  #running: Promise<ChainLink> | null = null;
-  #next: Promise<ChainLink> | null = null;
 
   /** @param head the newest row of the log as far as is known */
   constructor(link: PostgresLink, head: ChainLink | null) {
@@ -77,18 +75,7 @@ export class EvidenceSealer {
    *
    * @throws {StoreUnavailableError}
    */
-  seal(): Promise<ChainLink> {
-    if (this.#running === null)
-      return (this.#running = this.#sealAll().finally(() => (this.#running = null)));
-    // One that began earlier may not see what was written since.
-    this.#next ??= this.#running
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = null;
-        return this.seal();
-      });
-    return this.#next;
-  }
+  readonly seal = oneAtATime(() => this.#sealAll());
 
   /**
    * Reads the newest row, which {@link head} is from then on if the log is the continuation of what
