@@ -100,23 +100,13 @@ export class EvidenceWriter {
       else if (!written.has(key)) added.push(record);
       seen.add(key);
     }
-    for (let start = 0; start < added.length; start += LARGEST_STATEMENT) {
-      for (const record of await this.#write(
-        added.slice(start, start + LARGEST_STATEMENT),
-        deadline,
-      )) {
-        refused.add(record);
-      }
-    }
-    const positions = records.flatMap((record, position) =>
-      refused.has(record) ? [position] : [],
+    for (let start = 0; start < added.length; start += LARGEST_STATEMENT)
+      await this.#write(added.slice(start, start + LARGEST_STATEMENT), refused, deadline);
+    const duplicates = records.flatMap((record, position) =>
+      record.kind === "decision" && refused.has(record) ? [position] : [],
     );
-    const duplicates = positions.filter((position) => records[position]?.kind === "decision");
-    return {
-      duplicates,
-      lost: positions.length - duplicates.length,
-      head: this.#sealer.head ?? GENESIS,
-    };
+    const lost = refused.size - duplicates.length;
+    return { duplicates, lost, head: this.#sealer.head ?? GENESIS };
   }
 
   /** Writes an unsure batch again. @returns the keys of its records, unless it was refused */
@@ -126,24 +116,25 @@ export class EvidenceWriter {
     return unsure.records.map(keyOf);
   }
 
-  /** @returns the refused: decisions with a known id, outcomes of requests that do not run */
-  async #write(records: readonly NewRecord[], deadline: number): Promise<readonly NewRecord[]> {
-    let left = records;
-    while (left.length > 0) {
+  /** @param refused gets decisions with a known id, and outcomes of requests that do not run */
+  async #write(
+    records: readonly NewRecord[],
+    refused: Set<NewRecord>,
+    deadline: number,
+  ): Promise<void> {
+    for (let left = records; left.length > 0;) {
       const batch = { number: this.#number + 1, records: left };
-      if (await this.#retrying(deadline, () => this.#send(batch))) break;
+      if (await this.#retrying(deadline, () => this.#send(batch))) return;
       const rows = await this.#retrying(deadline, () =>
         this.#link.query(FIND_REFUSED, idsOf(batch.records)),
       );
-      const places = rows.map((row) => readNumber(row, "place"));
       // It was there a moment ago, so that nothing is known.
-      if (places.length === 0)
+      if (rows.length === 0)
         throw new StoreUnavailableError("requests ended meanwhile", { done: "no" });
-      const refused = new Set(places);
-      left = left.filter((_, index) => !refused.has(index + 1));
+      const places = new Set(rows.map((row) => readNumber(row, "place")));
+      for (const [index, record] of left.entries()) if (places.has(index + 1)) refused.add(record);
+      left = left.filter((record) => !refused.has(record));
     }
-    const written = new Set(left);
-    return records.filter((record) => !written.has(record));
   }
 
   /** Whether the batch is written; false where it was refused. */
@@ -156,17 +147,9 @@ export class EvidenceWriter {
     try {
       const process = await this.#lease.take();
       this.#unsure = batch;
-      const parameters = [
-        process,
-        this.#lease.token,
-        batch.number,
-        decided,
-        workspaces,
-        ended,
-      ] as const;
-      const row =
-        (await this.#link.query(APPEND, [...parameters, encodeWritten(batch.records)]))[0] ?? {};
-      if (row.state !== "written") {
+      const values = [process, this.#lease.token, batch.number, decided, workspaces, ended];
+      const [row] = await this.#link.query(APPEND, [...values, encodeWritten(batch.records)]);
+      if (row?.state !== "written") {
         await this.compare();
         throw new StoreUnavailableError(DIVERGED, { done: "no" });
       }
