@@ -24,28 +24,38 @@ function postToAll(message: FromWorker): void {
   door?.broadcast(message);
 }
 
-function start({ path, busyTimeout, readOnly, refuseCutEnd }: WorkerStart): StoreEngine | null {
-  try {
-    const database =
-      readOnly === true ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
-    if (refuseCutEnd === true) refuseMissingEnd(database, path);
-    if (path === IN_MEMORY) return new StoreEngine(database, postToAll);
-    return new StoreEngine(database, postToAll, new StoreWatch(path, database, readOnly === true));
-  } catch (error) {
-    post({
-      type: "not_opened",
-      description: error instanceof UnusableDatabaseError ? error.message : describeFailure(error),
-    });
-    return null;
-  }
+async function start(settings: WorkerStart): Promise<StoreEngine> {
+  const { path, busyTimeout, readOnly = false, refuseCutEnd = false } = settings;
+  const database = readOnly ? openToRead(path, busyTimeout) : openDatabase(path, busyTimeout);
+  if (refuseCutEnd) refuseMissingEnd(database, path);
+  const watch = path === IN_MEMORY ? null : new StoreWatch(path, database, readOnly);
+  const engine = new StoreEngine(database, postToAll, watch);
+  if (settings.door !== undefined) door = await openDoor(settings.door, engine);
+  return engine;
 }
 
-async function open(settings: WorkerStart): Promise<void> {
-  const engine = start(settings);
-  if (engine === null) return;
-  if (settings.door !== undefined && !(await openDoor(settings.door, engine))) return;
+/** Resolves when workers can connect. */
+async function openDoor(settings: Door, engine: StoreEngine): Promise<StoreDoor> {
+  const opening = new StoreDoor(settings, {
+    answer: (request) => engine.answer(request, Date.now()),
+    settle: () => engine.settle(),
+    refused: (description) => post({ type: "refused", description }),
+  });
+  try {
+    await opening.listen();
+  } catch {
+    // The system's error has the address.
+    throw new UnusableDatabaseError(
+      "workers have no way to connect to it on this system; use --workers 1",
+    );
+  }
+  return opening;
+}
+
+try {
+  const engine = await start(workerData);
   const poll = setInterval(() => engine.poll(Date.now()), POLL);
-  port?.on("message", ({ id, request }: ToWorker) => {
+  port.on("message", ({ id, request }: ToWorker) => {
     const isLast = request.operation === "store.close";
     if (isLast) {
       clearInterval(poll);
@@ -56,27 +66,9 @@ async function open(settings: WorkerStart): Promise<void> {
     else engine.settle();
   });
   post({ type: "opened" });
-}
-
-/** Whether workers can connect. */
-async function openDoor(settings: Door, engine: StoreEngine): Promise<boolean> {
-  const opening = new StoreDoor(settings, {
-    answer: (request) => engine.answer(request, Date.now()),
-    settle: () => engine.settle(),
-    refused: (description) => post({ type: "refused", description }),
+} catch (error) {
+  post({
+    type: "not_opened",
+    description: error instanceof UnusableDatabaseError ? error.message : describeFailure(error),
   });
-  try {
-    await opening.listen();
-  } catch {
-    // The system's error has the address.
-    post({
-      type: "not_opened",
-      description: "workers have no way to connect to it on this system; use --workers 1",
-    });
-    return false;
-  }
-  door = opening;
-  return true;
 }
-
-await open(workerData);
