@@ -127,7 +127,7 @@ const DECOMPRESSING = {
   params: { [constants.ZSTD_d_windowLogMax]: Math.log2(MOST_DECOMPRESSED) },
 };
 
-/** The records of a batch (`lines.ts`) as they are stored: compressed where that is smaller. */
+/** The lines of a batch as they are stored: compressed where that is smaller. */
 export function compressedRecords(records: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (records.length < LEAST || records.length > MOST_DECOMPRESSED) return records;
   // About the compressed length: buffers of the usual 16 kB add up until they are collected.
