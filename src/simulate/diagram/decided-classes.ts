@@ -12,7 +12,6 @@ import {
 import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { ApprovalState, Taken } from "../space/approval-states.ts";
 import type { ClassDetails, JobSpace, PlainRequests, Space } from "../space/job-space.ts";
-import { AmbiguousNames } from "../space/readers.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";
 import type { LoadedPolicy } from "../views.ts";
 import { assertionDiagrams, type OperationDiagrams } from "./policy-diagrams.ts";
@@ -136,13 +135,10 @@ class OperationClasses {
       levels.map(({ values }) => values.length),
     );
     this.#shared = { operation, diagrams, levels, profiles, budget };
-    const [baseSpace, headSpace] = space.sides;
-    const sideOf = (side: LoadedSide, ambiguous = new AmbiguousNames(null)): SideDiagrams =>
-      new SideDiagrams(side, ambiguous, this.#shared);
     this.#deciders = { base: sides.base.decider, head: sides.head.decider };
     this.#sides = {
-      base: sideOf(sides.base, baseSpace?.ambiguous),
-      head: sideOf(sides.head, headSpace?.ambiguous),
+      base: new SideDiagrams(sides.base, this.#shared),
+      head: new SideDiagrams(sides.head, this.#shared),
     };
     const usageOf = (at: SideName, as: SideName = at): DiagramUsage =>
       new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isIgnored[as]);

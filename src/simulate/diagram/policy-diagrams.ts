@@ -19,7 +19,7 @@ import {
   type Level,
   type PolicyOnly,
 } from "../space/levels.ts";
-import { AmbiguousNames, Projection } from "../space/readers.ts";
+import { Projection } from "../space/readers.ts";
 import {
   CANDIDATES,
   NO_VERDICTS,
@@ -41,9 +41,8 @@ export function assertionDiagrams(
   { operation, diagrams, levels }: OperationDiagrams,
 ): (job: JobSpace, sample: SampleRequest) => Node {
   const pairs = new PairedLeaves(diagrams);
-  const none = new AmbiguousNames(null);
   const byLevels = space.assertions.flatMap((assertion) => {
-    const projection = new Projection([assertion.reader], operation, none);
+    const projection = new Projection([assertion.reader], operation);
     // A key's names are read in the vocabulary of each side.
     const seen = levels.map((level) =>
       level.values.map((_, value) =>

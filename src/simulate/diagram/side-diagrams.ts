@@ -14,7 +14,7 @@ import { policyDiagram, type OperationDiagrams, type PolicyDiagram } from "./pol
 import type { SampleRequest } from "../sample-request.ts";
 import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
 import type { Level, PolicyOnly } from "../space/levels.ts";
-import { Projection, policyReader, type AmbiguousNames } from "../space/readers.ts";
+import { AmbiguousNames, Projection, policyReader } from "../space/readers.ts";
 import { actingPolicies, type ActingPolicies, type LoadedPolicy } from "../views.ts";
 
 /**
@@ -150,7 +150,7 @@ function closedBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
 function closes({ verdict, effect, failing }: PolicyVerdict, filtered: readonly string[]): boolean {
   if (verdict === "pass") return false;
   if (verdict === "indeterminate" || effect === "gate") return true;
-  return effect === "require_all" && failing.some((id) => !filtered.includes(id));
+  return effect === "require_all" && isLeft(failing, filtered);
 }
 
 function obligedBy(state: Folded, { obligations }: PolicyEvaluation): Folded {
@@ -257,7 +257,9 @@ export class DiagramUsage {
         const isEmpty = ids.every((id) => filtered.includes(id));
         return evaluations
           .at(evaluation)
-          .verdicts.some((verdict) => isFailing(verdict) && (isEmpty || isLeft(verdict, filtered)));
+          .verdicts.some(
+            (verdict) => isFailing(verdict) && (isEmpty || isLeft(verdict.failing, filtered)),
+          );
       });
     const obliging = (): boolean =>
       meets(fold.results(among, ids), (result, evaluation) => {
@@ -283,7 +285,7 @@ function isFailing({ effect, verdict }: PolicyVerdict): boolean {
   return effect === "require_all" && verdict === "fail";
 }
 
-function isLeft({ failing }: PolicyVerdict, filtered: readonly string[]): boolean {
+function isLeft(failing: readonly string[], filtered: readonly string[]): boolean {
   return failing.some((id) => !filtered.includes(id));
 }
 
@@ -309,13 +311,9 @@ export class SideDiagrams {
   readonly #decided = new Map<string, Map<Node, Node>>();
   readonly #single = new Map<string, number>();
 
-  /** @param ambiguous names of the side's table. */
-  constructor(
-    { decider, views }: LoadedSide,
-    ambiguous: AmbiguousNames,
-    shared: OperationDiagrams,
-  ) {
+  constructor({ decider, views }: LoadedSide, shared: OperationDiagrams) {
     const { operation, diagrams } = shared;
+    const ambiguous = new AmbiguousNames(decider.table);
     this.#decider = decider;
     this.#shared = shared;
     this.#policies = views.policies.map((policy) => {

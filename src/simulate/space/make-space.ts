@@ -76,7 +76,6 @@ export function planSpace(
     sides,
     assertions.map(({ reader }) => reader),
   );
-  const none = new AmbiguousNames(null);
   const concerning = ({ pair, operation }: Job): readonly AssertionReader[] =>
     assertions.filter(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const space: Space = {
@@ -99,7 +98,6 @@ export function planSpace(
       new Projection(
         concerning(job).map(({ reader }) => reader),
         job.operation,
-        none,
       ),
   };
   const jobs = pairs.flatMap((pair) =>

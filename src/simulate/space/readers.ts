@@ -108,11 +108,16 @@ const SIZES: readonly string[] = [
 /** Which values the readers of one side and one operation distinguish. */
 export class Projection {
   readonly #readers: readonly Reader[];
-  readonly #ambiguous: AmbiguousNames;
+  readonly #ambiguous: AmbiguousNames | null;
   readonly #seen = new Map<string, boolean>();
   readonly #zones = new Map<string, ZoneReading>();
 
-  constructor(readers: readonly Reader[], operation: Operation, ambiguous: AmbiguousNames) {
+  /** @param ambiguous names of the side's table; `null`: assertions name values of one kind each. */
+  constructor(
+    readers: readonly Reader[],
+    operation: Operation,
+    ambiguous: AmbiguousNames | null = null,
+  ) {
     this.#readers = readers.filter(
       ({ operations }) => operations === null || operations.includes(operation),
     );
@@ -154,7 +159,7 @@ export class Projection {
   #canDistinguish(reader: Reader, path: string, name: string): boolean {
     if (reader.inspects.length > 0 || reader.names(name)) return true;
     if (!reader.relates) return false;
-    if (this.#ambiguous.of(reader).has(name)) return true;
+    if (this.#ambiguous?.of(reader).has(name) === true) return true;
     return SIZES.includes(path) && SIZES.filter((size) => readsPath(reader, size)).length > 1;
   }
 }
@@ -173,8 +178,8 @@ export class AmbiguousNames {
   readonly #kinds: readonly NameKind[];
   readonly #cache = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-  constructor(table: RoutingTable | null) {
-    this.#kinds = table === null ? [] : kindsOf(table);
+  constructor(table: RoutingTable) {
+    this.#kinds = kindsOf(table);
   }
 
   /** Names of two kinds, whichever reader needs them. */
