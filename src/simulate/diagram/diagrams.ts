@@ -1,4 +1,4 @@
-import { remembered } from "../remembered.ts";
+import { Recent, remembered } from "../remembered.ts";
 
 /** The requests that a leaf stands for. */
 export interface LeafProfile {
@@ -22,7 +22,8 @@ export class Profiles {
   /** How many combinations the levels before each one have. */
   readonly #before: readonly bigint[];
   readonly #profiles = new Map<Node, readonly LeafProfile[]>();
-  readonly #reached = new Map<Node, ReadonlyMap<Node, bigint>>();
+  /** Of the last root only: its leaves are described one after the other. */
+  readonly #reached = new Recent<ReadonlyMap<Node, bigint>>(1);
   /** By root, then by leaf. */
   readonly #counts = new Map<Node, Map<number, LevelCounts>>();
 
@@ -79,7 +80,7 @@ export class Profiles {
 
   /** How many combinations of the levels before it reach each node. */
   #reachedFrom(root: Node): ReadonlyMap<Node, bigint> {
-    return remembered(this.#reached, root, () => {
+    return this.#reached.of(String(root), () => {
       const reached = new Map([[root, this.#between(0, this.#levelOf(root))]]);
       // Numbers of nodes rise from the leaves to the root.
       for (const node of this.#diagrams.below(root).inner.toSorted((left, right) => right - left))
