@@ -293,6 +293,7 @@ function formatGroup(
   }
   return results.length > 0 ? formatResults(results, calls, draft) : parts.allParts();
 }
+
 /**
  * Makes the parts of one model turn, and puts signatures back on the parts that they were taken
  * from (`markSignature`).

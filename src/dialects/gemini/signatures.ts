@@ -28,8 +28,8 @@ export function readMarked(text: string): {
 }
 
 /**
- * The signature that the provider documents for calls of the history that no model of its own has
- * made: base64 of `skip_thought_signature_validator`. Without it a conversation that another model
- * began, or whose client drops signatures, is refused at its first tool call.
+ * The signature that the provider documents for calls in the history by other models: base64 of
+ * `skip_thought_signature_validator`. Without it a conversation that another model began, or whose
+ * client drops signatures, is refused at its first tool call.
  */
 export const UNSIGNED_CALL = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";

@@ -447,7 +447,7 @@ export function codePoints(text: string): number {
 }
 
 /**
- * Path at Azure: with the flag, the deployment stands before it; with `api_version` in the
+ * Path at Azure: with the flag, the deployment comes before it; with `api_version` in the
  * provider's row, the version is in the query.
  */
 export function deploymentPath(

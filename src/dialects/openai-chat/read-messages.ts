@@ -186,8 +186,7 @@ function readContent<Part extends ContentPart>(
     if (role !== "assistant") reading.useNative(path);
     return [];
   }
-  // OpenAI refuses a user's or tool's empty list; Mistral takes the assistant's, which stands
-  // beside calls.
+  // OpenAI refuses a user's or tool's empty list; Mistral takes the assistant's beside calls.
   if (content.length === 0 && role !== "assistant")
     reading.replace(message, "content", "", "empty_member_dropped");
   const parts: Part[] = [];

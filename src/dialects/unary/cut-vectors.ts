@@ -15,7 +15,7 @@ const OPEN = 0x5b;
  */
 export interface CutAnswer {
   readonly body: JsonValue;
-  /** The text that `body` was made of: the answer's own, but for its arrays of numbers. */
+  /** Text of `body`: the answer's own, with marks for its arrays of numbers. */
   readonly skeleton: string;
   /** The vector of a value of `body` that should be an array of numbers. */
   readonly vectorAt: (value: JsonMember) => Vector | AnswerFault;
@@ -23,8 +23,8 @@ export interface CutAnswer {
 
 /**
  * Reads an answer without making numbers of its vectors: a megabyte has a hundred thousand numbers,
- * which only the caller needs, as printed. The text of a vector is made when it is read: a relayed
- * answer needs none.
+ * which only the caller needs, as printed. The text of a vector is decoded when it is read, because a
+ * relayed answer needs none.
  *
  * The mark of the n-th array is the array `[n]`. No provider can write one: every array of finite
  * numbers is cut out, those with one number too, so `body` has no other such array.

@@ -52,7 +52,7 @@ export interface UnaryOptions {
 export interface UnaryTask {
   /** In the order of the request; at least one. */
   readonly parts: readonly UnaryPart[];
-  /** Registered names of members that were taken out. */
+  /** Registered names of removed members. */
   readonly stripped: readonly string[];
   readonly dropped: readonly DroppedField[];
   /** Endpoint id → the 400 of an endpoint that cannot carry the request. */
@@ -120,7 +120,7 @@ export function callTo<Request, Result extends UnaryResult>(
   };
 }
 
-/** A task without what reading its body took out. */
+/** A task before the removed members and dropped fields of its body are added. */
 type PlannedTask = Omit<UnaryTask, "stripped" | "dropped">;
 
 /** How one of these endpoints reads its bodies, and what it makes of them. */
