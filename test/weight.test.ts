@@ -27,7 +27,7 @@ const CEILINGS: Readonly<Record<string, number>> = {
   policy: 29,
   server: 26,
   simulate: 119,
-  store: 44,
+  store: 43,
   telemetry: 10,
   validation: 1,
 };
