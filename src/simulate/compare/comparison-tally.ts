@@ -429,8 +429,8 @@ function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
   const size = (counts[0] ?? []).reduce((sum, count) => sum + count, 0n);
   const amounts = (of: readonly (readonly boolean[])[], chosen: boolean): bigint =>
     product(of.map((perValue) => perValue.filter((one) => one === chosen).length));
-  const taken = counts.map((perValue) => perValue.map((count) => count > 0n));
-  if (size === amounts(taken, true)) return { any: false, conditions: conditionsOf(levels, taken) };
+  const met = counts.map((perValue) => perValue.map((count) => count > 0n));
+  if (size === amounts(met, true)) return { any: false, conditions: conditionsOf(levels, met) };
   const whole = counts.map((perValue) =>
     perValue.map((count) => count === all / BigInt(perValue.length)),
   );

@@ -58,8 +58,8 @@ export class Budget {
 
   /** Evaluations of each policy since they were last taken. */
   takeEvaluations(): ReadonlyMap<string, number> {
-    const taken = new Map(this.#evaluations);
+    const counts = new Map(this.#evaluations);
     this.#evaluations.clear();
-    return taken;
+    return counts;
   }
 }

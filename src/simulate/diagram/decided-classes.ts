@@ -10,7 +10,7 @@ import {
   type SideName,
 } from "../sample-request.ts";
 import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
-import type { ApprovalState, Taken } from "../space/approval-states.ts";
+import type { ApprovalState, ValuesByDimension } from "../space/approval-states.ts";
 import type { ClassDetails, JobSpace, PlainRequests, Space } from "../space/job-space.ts";
 import { candidatesKey, stateKey, type SideState } from "../space/side-walk.ts";
 import type { LoadedPolicy } from "../views.ts";
@@ -101,7 +101,7 @@ export class DecidedClasses {
 
 /** The levels' part of {@link ClassDetails}. */
 interface LevelDetails {
-  readonly taken: Taken;
+  readonly taken: ValuesByDimension;
   readonly labels: readonly string[];
 }
 

@@ -292,7 +292,7 @@ interface StateDetails {
   /** Needs and features that all of them have. */
   readonly common: Common;
   /** Values that their other members take, for each of them. */
-  readonly taken: Taken;
+  readonly taken: ValuesByDimension;
 }
 
 export interface Common {
@@ -301,7 +301,7 @@ export interface Common {
 }
 
 /** Dimension → values, as text. */
-export type Taken = ReadonlyMap<string, readonly string[]>;
+export type ValuesByDimension = ReadonlyMap<string, readonly string[]>;
 
 /** Requests with the same preferences, or with such that lead to the same. */
 interface Start {

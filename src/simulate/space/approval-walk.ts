@@ -196,11 +196,11 @@ export function approvalWalk(
     };
   };
   /** Without a step and with it; as one where both lead to the same. */
-  const takenOrNot = (walked: Walked, index: number, step: Step): readonly Walked[] => {
-    const taken = take(walked, index, step);
-    return keyOf(taken) === keyOf(walked)
+  const withAndWithout = (walked: Walked, index: number, step: Step): readonly Walked[] => {
+    const withStep = take(walked, index, step);
+    return keyOf(withStep) === keyOf(walked)
       ? [{ ...walked, size: walked.size * 2n }]
-      : [walked, taken];
+      : [walked, withStep];
   };
   /** The rest of the steps for denied requests: signed reasoning is one request for each family. */
   const ended = (walked: Walked, from: number): readonly Walked[] => {
@@ -239,10 +239,10 @@ export function approvalWalk(
     let walked = settled([start], 0);
     for (const [index, step] of steps.entries()) {
       check();
-      const taken = step.isForced
+      const next = step.isForced
         ? walked.map((one) => take(one, index, step))
-        : walked.flatMap((one) => takenOrNot(one, index, step));
-      walked = settled(merged(taken), index + 1);
+        : walked.flatMap((one) => withAndWithout(one, index, step));
+      walked = settled(merged(next), index + 1);
     }
     return merged([...done, ...walked]);
   };

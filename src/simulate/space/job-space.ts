@@ -7,7 +7,7 @@ import {
   approvalStates,
   type Common as ApprovalCommon,
   type JobAssertions,
-  type Taken,
+  type ValuesByDimension,
 } from "./approval-states.ts";
 import type { Aspect } from "./approval-walk.ts";
 import type { Level } from "./levels.ts";
@@ -37,7 +37,7 @@ export interface ClassDetails {
    * Of the dimensions that have one value each: those that requests of the class take. A dimension
    * is in one of the parts, which many classes share.
    */
-  readonly taken: readonly Taken[];
+  readonly taken: readonly ValuesByDimension[];
   /** Of a class of plain requests: their other members. */
   readonly plain: PlainRequests | null;
 }

@@ -17,8 +17,8 @@ export function withReach(
     const { preferences, sides } = effect;
     const [before, after] = sides;
     if (before === undefined) return effect;
-    const taken = (after?.candidates ?? []).map(({ endpoint }) => endpoint.provider);
-    const reaching = comparedPreferences(base, preferences, isMisnamed(before), taken);
+    const headProviders = (after?.candidates ?? []).map(({ endpoint }) => endpoint.provider);
+    const reaching = comparedPreferences(base, preferences, isMisnamed(before), headProviders);
     const state = reaching === preferences ? before : preferredSide(base, reaching);
     return { ...effect, sides: [...sides, state], reaching };
   });
@@ -39,14 +39,14 @@ function isMisnamed({ denied }: SideState): boolean {
  * a call may cost: a lower price is no new reach.
  *
  * @param misnamed whether base refuses the request for a name that it does not have.
- * @param taken providers of the candidates that head leaves of the caller's preferences.
+ * @param headProviders those of the candidates that head leaves of the caller's preferences.
  * @returns the same object where the request itself is compared.
  */
 export function comparedPreferences(
   base: OpenedSide,
   preferences: ProviderPreferences | null,
   misnamed: boolean,
-  taken: readonly string[],
+  headProviders: readonly string[],
 ): ProviderPreferences | null {
   const {
     order: _order,
@@ -57,7 +57,7 @@ export function comparedPreferences(
   } = preferences ?? {};
   const takesOne = fallbacks === false || most !== undefined;
   if (!misnamed && !takesOne) return preferences;
-  const only = taken.length === 0 ? {} : { only: [...new Set(taken)].toSorted() };
+  const only = headProviders.length === 0 ? {} : { only: [...new Set(headProviders)].toSorted() };
   const compared: { -readonly [Name in keyof ProviderPreferences]: ProviderPreferences[Name] } =
     takesOne ? { ...others, ...only } : { ...preferences };
   for (const member of LISTS) {

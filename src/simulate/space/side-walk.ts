@@ -233,7 +233,7 @@ export class SideWalk {
 
   next(step: SideStep, node: NodeId): NodeId {
     const nodes = remembered(this.#next, step, () => []);
-    return (nodes[node] ??= this.#taken(step, this.#nodes.at(node)));
+    return (nodes[node] ??= this.#stepped(step, this.#nodes.at(node)));
   }
 
   /**
@@ -276,7 +276,7 @@ export class SideWalk {
     };
   }
 
-  #taken({ approvals, token }: SideStep, state: SideState): NodeId {
+  #stepped({ approvals, token }: SideStep, state: SideState): NodeId {
     const approved = approveSide(this.#view, state, approvals);
     const isSeen = token !== "" && approved.denied === null;
     return this.#numberOf(
