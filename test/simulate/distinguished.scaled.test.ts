@@ -157,6 +157,22 @@ describe("policies that compare one value of a request with another", () => {
   });
 });
 
+describe("a policy whose only effect is an obligation", () => {
+  it.for(["{kind: max_output_tokens, value: 50}", "{kind: strip_field, value: user}"])(
+    "has an effect: %s",
+    async (obligation) => {
+      const base = await sideOf(tableWith());
+      const passing = { always: "{effect: gate, reasons: [NEVER]}" };
+      const head = await sideOf(tableWith(), [
+        policySource("obliges", passing, "pass.always if true", null, { own: obligation }),
+      ]);
+      const { found, expected } = await decideBothWays(base, head, few);
+      expect(found).toEqual(expected);
+      expect(found).toContain("head effective obliges");
+    },
+  );
+});
+
 describe("workspaces and routes that look alike", () => {
   const rows = {
     routes: [route("r", "a", ["b"]), route("t", "b", []), route("u", "a", ["b"])],
