@@ -128,6 +128,16 @@ describe("SIGTERM", () => {
     },
   );
 
+  it("of a server with a queue of reloads waits for the one under way", async () => {
+    const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" });
+    for (let count = 0; count < 40; count += 1) {
+      server.child.kill("SIGHUP");
+      await delay(5);
+    }
+    expect(await server.stop()).toBe(0);
+    expect(server.stderr()).not.toContain("not closed");
+  });
+
   it.each(["1", "2"])(
     "of a server of %s processes in which a timer never ends is followed by an exit that names it",
     async (workers) => {
