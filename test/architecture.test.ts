@@ -70,7 +70,7 @@ describe("the shape of the house", () => {
     expect(bad).toEqual([]);
   });
 
-  it("what a file exports is imported somewhere", () => {
+  it("every export is imported somewhere", () => {
     const everywhere = ["src", "mock", "console", "tools", "test", "bench"].flatMap((folder) =>
       filesBelow(join(ROOT, folder)),
     );
@@ -226,7 +226,7 @@ describe("tests of what only some machines have", () => {
   });
 });
 
-describe("what is tracked", () => {
+describe("tracked files", () => {
   const tracked =
     programAtHand("git") !== null && existsSync(join(ROOT, ".git"))
       ? execFileSync("git", ["ls-files", "-z"], { cwd: ROOT, encoding: "utf8" })

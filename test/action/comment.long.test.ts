@@ -151,7 +151,7 @@ describe("the comment on the pull request", () => {
   it.each([
     ["for a fork", "mallory/routes"],
     ["for a fork that is gone", null],
-  ])("is omitted where the token may not write, %s, and the step says so", async (_name, fork) => {
+  ])("is omitted with a notice where the token may not write, %s", async (_name, fork) => {
     const { code, stdout, bodies } = await kept(
       { refusals: { [`POST ${LIST}`]: { always: 403 } } },
       { fork },
@@ -177,7 +177,7 @@ describe("the comment on the pull request", () => {
     expect([code, bodies]).toEqual([0, [NEW]]);
   });
 
-  it("is never made twice: what GitHub did not confirm is not said again, and the step fails", async () => {
+  it("is posted once, and the step fails, where GitHub does not confirm it", async () => {
     const { code, stdout, github } = await kept({
       refusals: { [`POST ${LIST}`]: { always: 502 } },
     });
@@ -185,7 +185,7 @@ describe("the comment on the pull request", () => {
     expect(stdout).toMatch(/^::error .*may be out of date: GitHub answered 502/);
   });
 
-  it("says that nothing ran where nothing ran, over a comment that said something else", async () => {
+  it("reports an error over the comment of an earlier run when nothing ran", async () => {
     const { bodies } = await kept(
       { comments: [comment(1, `${MARKER}\nno changes`)] },
       { body: null },
@@ -214,7 +214,7 @@ describe("the comment on the pull request", () => {
       );
   });
 
-  it("that is cut closes what it leaves open, so that its note can be read", async () => {
+  it("closes an open fence and details element where it is cut, so that the note renders", async () => {
     const open = `${NEW}\n<details>\n<summary>x</summary>\n\n\`\`\`\`diff\n${"+ ```\n".repeat(20_000)}`;
     const { bodies } = await kept({}, { body: open });
     expect(bodies[0]).toMatch(/\n\+ ```\n````\n\n<\/details>\n\n\*\*Cut: /);

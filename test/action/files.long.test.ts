@@ -59,7 +59,7 @@ describe.each([...texts.keys()])("%s", (path) => {
     expect(withoutComments).not.toMatch(/pull_request_target|workflow_run|secrets\./);
   });
 
-  it("pins actions of others to whole commits with their version, or says why not", () => {
+  it("pins third-party actions to full commits with their version, or gives a reason for a tag", () => {
     const lines = (texts.get(path) ?? "").split("\n").filter((line) => /^\s*(- )?uses:/.test(line));
     const others = lines.filter((line) => !line.includes("uses: ./"));
     expect(others.length).toBeGreaterThan(0);
@@ -129,7 +129,7 @@ describe("the action", () => {
     expect(holders.map(({ name }) => name)).toEqual(["Comment"]);
   });
 
-  it("comments, uploads and ends after whatever happened before, and ends last", () => {
+  it("comments, uploads and gives its verdict after failed steps too, the verdict last", () => {
     const after = steps.slice(steps.findIndex(({ id }) => id === "simulate") + 1);
     expect(after.map(({ name }) => name)).toEqual([
       "Upload reports",

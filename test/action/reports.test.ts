@@ -15,7 +15,7 @@ const lines = (count: number, text = "line"): string =>
   Array.from({ length: count }, (_, index) => `${text} ${index}`).join("\n");
 
 describe("a long comment", () => {
-  it("is cut after at most 60 lines, and says how many follow", () => {
+  it("is cut after 60 lines, and its last line counts the rest", () => {
     expect(shortened(lines(60))).toBe(lines(60));
     const cut = shortened(`${lines(50)}\n\n${lines(30, "row")}`);
     expect(cut).toBe(`${lines(50)}\n\n… 31 more lines are in the reports of the run.`);

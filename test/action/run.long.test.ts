@@ -122,7 +122,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(git(folder, "status", "--porcelain")).toBe("");
   });
 
-  it("says what is wrong with a side that does not compile, with the real Signalbox", async () => {
+  it("reports the compile error of a side, with the real Signalbox", async () => {
     const { folder, commits } = branched({
       "routes.yaml": routes(true).replace("[small-far]", "[small-fra]"),
     });
@@ -200,7 +200,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     [0, { test: 1 }, "1", "`signalbox policy test` failed"],
     [3, { test: 1 }, "3", "`signalbox policy test` failed"],
   ] as const)(
-    "ends with what simulate %i and %o come to: %s",
+    "ends with the exit code and verdict of simulate %i and %o: %s",
     async (simulate, others, expected, said) => {
       const files = { "policies/x.rego": "", "policies/x_test.rego": "" };
       const { code, runner, comment } = await reported(
@@ -214,7 +214,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     },
   );
 
-  it("names failed assertions and coverage gates in the comment, whatever they are called", async () => {
+  it("names failed assertions and coverage gates in the comment, with hostile names escaped", async () => {
     const json = JSON.stringify({
       complete: true,
       assertions: {
@@ -253,7 +253,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
       expect(marker).toMatch(/^<!-- signalbox-simulation (?:[0-9a-f]{12} )?-->$/);
   });
 
-  it("keeps compiled policies where the workflow says, but never in the workspace", async () => {
+  it("keeps compiled policies at the configured path, but never in the workspace", async () => {
     const kept = temporaryFolder();
     const { calls } = await reported(
       { simulate: 0, markdown: FAILED },
@@ -362,7 +362,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     ).toBe(git(folder, "merge-base", commits.base, head));
   });
 
-  it("says fetch-depth where the commits cannot be had", async () => {
+  it("names fetch-depth where git cannot fetch the commits", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     const runner = makeRunner(
       { ...commits, base: "9".repeat(40) },

@@ -42,7 +42,7 @@ const byExpression = (text: string, pattern: string): boolean =>
 const characters = (alphabet: string) =>
   fc.array(fc.constantFrom(...alphabet.split("")), { maxLength: 12 }).map((list) => list.join(""));
 
-test("matching says what a regular expression says", () => {
+test("pattern matching agrees with the equivalent regular expression", () => {
   fc.assert(
     fc.property(characters("ab:/*"), characters("ab:/"), (pattern, text) => {
       expect(matchesPattern(text, pattern)).toBe(byExpression(text, pattern));
@@ -51,7 +51,7 @@ test("matching says what a regular expression says", () => {
   );
 });
 
-test("what a rule covers, it matches", () => {
+test("a rule that covers a narrower one matches every token that the narrower one matches", () => {
   const rule = fc.dictionary(
     fc.constantFrom("sub", "ns"),
     fc.array(characters("ab:*"), { minLength: 1, maxLength: 3 }),

@@ -71,7 +71,7 @@ describe("reading JSON", () => {
     ['{"\\n":1,"\\u000a":2,"b":3}', ["\n", "b"]],
     ['{"model":1,"\\u006dodel":2,"\\\\":3}', ["model", "\\"]],
     ['{"__proto__":1,"\\u005f_proto__":2,"\\\\":0}', ["__proto__", "\\"]],
-  ])("gives %s its names, whatever was read before", (text, names) => {
+  ])("keeps the names of %s after documents with other names", (text, names) => {
     poison("h");
     expect(Object.keys(Object(parseJson(text)))).toEqual(names);
   });
@@ -81,7 +81,7 @@ describe("reading JSON", () => {
     expect(parseJson('{"\\\\":0,"\\n":1,"\\u000a":2}')).toEqual({ "\\": 0, "\n": 2 });
   });
 
-  it("gives every document again, however its names are written and whatever was read before", () => {
+  it("keeps every document, escaped names included, after documents with other names", () => {
     fc.assert(
       fc.property(documents, (document) => {
         for (const text of [printed(document), escaped(document)]) {
@@ -93,7 +93,7 @@ describe("reading JSON", () => {
     );
   });
 
-  it("gives a reviver the names, and keeps what it returns", () => {
+  it("passes names to a reviver, and keeps its results", () => {
     const seen: string[] = [];
     poison("h");
     const value = parseJson('{"h":1.0,"\\n":2.50,"\\\\":"x"}', (member, of, { source }) => {

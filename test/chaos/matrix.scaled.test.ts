@@ -111,7 +111,7 @@ describe.each(COLUMNS)("$id", (column: Column) => {
     }
   });
 
-  it("gives the whole answer or an honest failure, and records what it gave, whatever goes wrong", () => {
+  it("answers whole or fails visibly under every fault, and records which", () => {
     const wrong = played
       .filter(({ cell }) => cell.column === column && !isKnown(cell))
       .flatMap((one) => problemsOf(one).map((problem) => `${named(one)}: ${problem}`));
@@ -129,7 +129,7 @@ describe.each([...STREAMED])("$name, streamed", (surface: Surface) => {
       .filter(({ cell }) => moment.test(cell.fault.name))
       .map(({ answer }) => answer.seen?.text ?? "");
 
-  it("has its faults when their names say", () => {
+  it("has each fault at the moment that its name gives", () => {
     const early = saidAt(/^(cut|close|stall), .* the (first output|headers)$/);
     expect(early.length).toBeGreaterThan(fewOrMany(2, 10));
     expect(early.filter((text) => text !== "")).toEqual([]);

@@ -132,7 +132,7 @@ afterAll(async () => {
 });
 
 describe.each(NAMES)("a provider: %s", (name) => {
-  it("gives the whole answer or an honest failure, and records what it gave", async () => {
+  it("is answered whole or with a visible failure, and the record agrees", async () => {
     const { store } = server.server;
     await store.evidence.flush();
     const wrong: string[] = [];

@@ -39,7 +39,7 @@ function reportedOf(environment: Record<string, string | undefined>): string | u
   return environment.NODE_COMPILE_CACHE;
 }
 
-describe("what Node compiled of the program", () => {
+describe("Node's compile cache of the program", () => {
   it("is kept in the user's cache folder, which only the user can write", () => {
     const { environment, code } = environmentOf("kept");
     const run = (): number | null =>

@@ -101,7 +101,7 @@ function said(explanation: JsonObject[string] | undefined): string {
 
 describe.skipIf(NO_GIT !== null)("the command of an example", { timeout: 120_000 }, () => {
   it.each(Object.entries(CHANGES))(
-    "says what the report says, where a branch has %s",
+    "prints the result of the report, where a branch has %s",
     async (_, change) => {
       const folder = branched(change);
       const flags = [
@@ -158,7 +158,7 @@ describe.skipIf(NO_GIT !== null)("the command of an example", { timeout: 120_000
     [["--base", "main", "--config", "/etc/routes.yaml"], /--config: must be a file, relative/],
     [["--base", "main", "--server", "http://127.0.0.1:1"], /--server, --base: /],
     [["--base", "broken"], /--base: its files have errors/],
-  ])("refuses %j and says why", async (flags, message) => {
+  ])("refuses %j with the reason", async (flags, message) => {
     const folder = branched(() => {});
     git(folder, "checkout", "--quiet", "-b", "broken");
     writeFileSync(join(folder, "routes.yaml"), "version: 1\nnonsense: true\n");

@@ -57,7 +57,7 @@ describe("signalbox explain, against a server", () => {
     }
   });
 
-  it("decides a point for the calling key, and says where that is another one", async () => {
+  it("decides a request class for the calling key, and notes where its attributes differ", async () => {
     const test = await startTestServer();
     const environment = { SIGNALBOX_KEY: await test.key("demo", ["route:simulate"]) };
     const sample = {
@@ -115,7 +115,7 @@ describe("signalbox explain, against a server", () => {
     expect(stderr).toContain("refused before any decision, with 400 unknown_field");
   });
 
-  it("says what stands between a caller and an answer", async () => {
+  it("names the reason where a caller gets no answer", async () => {
     const test = await startTestServer();
     const requested = [...point({ model: "chat-large" }), "--server"];
     const reported = async (key: string, url = test.server.url, ...more: readonly string[]) => {

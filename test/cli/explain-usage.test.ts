@@ -93,7 +93,7 @@ describe("a command line that cannot be used", () => {
     }
   });
 
-  it("--help says everything without asking for anything", async () => {
+  it("--help prints usage with every option and exits with 0, without prompting", async () => {
     const { code, stdout } = await runCommand(explainRequest, ["--help"]);
     expect(code).toBe(0);
     for (const flag of ["--point", "--promoted", "--server", "signatureFamilies"])

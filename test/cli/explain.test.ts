@@ -10,13 +10,13 @@ const times = (count: number, value: object): readonly object[] =>
   Array.from({ length: count }, () => value);
 
 describe("signalbox explain, against files", () => {
-  it("says in the first line where the request goes", async () => {
+  it("names the endpoints of the route in its first line", async () => {
     const { stdout } = await explain(point({ workspace: "acme-prod", model: "chat-large-eu" }));
     expect(stdout).toMatch(/^ROUTED to gpt-5-eu, then mistral-large-eu\n/);
     expect(stdout).not.toContain("\u001b");
   });
 
-  it("says in the first line who denies it, why, and what the client gets", async () => {
+  it("names the denying constraint, the reason and the client's status in its first line", async () => {
     const { code, stdout } = await explain(
       point({ workspace: "acme-prod", model: "chat-large-eu", needs: ["image_input"] }),
     );
@@ -60,7 +60,7 @@ describe("signalbox explain, against files", () => {
     });
   });
 
-  it("says that a candidate which was excluded was not evaluated further, and not that it passed", async () => {
+  it("reports an excluded candidate as not evaluated further, instead of passed", async () => {
     const said = await explained(
       point({ workspace: "demo", model: "chat-large", preferences: { region: ["eu"] } }),
     );
@@ -85,7 +85,7 @@ describe("signalbox explain, against files", () => {
     });
   });
 
-  it("decides as the files say, or as if every candidate were promoted", async () => {
+  it("decides by the files, or with every candidate promoted", async () => {
     const requested = point({ workspace: "acme-prod", model: "chat-large-eu", needs: ["tools"] });
     expect(await explained(requested)).toMatchObject({
       outcome: "route",
@@ -158,7 +158,7 @@ describe("signalbox explain, against files", () => {
     ).toContain(found);
   });
 
-  it("says what the files do not have, though a caller may request it", async () => {
+  it("notes models and workspaces that the files lack and that a caller may still request", async () => {
     const notes = async (members: object) => (await explained(point(members))).notes;
     expect(await notes({ workspace: "demo", model: "chat-lrge" })).toEqual([
       "there is no route with this name; did you mean `chat-large`?",

@@ -54,7 +54,7 @@ describe("signalbox policy check", () => {
     expect((await run(["check", "--strict"])).code).toBe(1);
   });
 
-  test("keeps what it compiled where --cache says", async () => {
+  test("keeps compiled policies in the folder of --cache", async () => {
     const { path, run } = workplace({ "policies/a.rego": gatePolicy("a") });
     await run(["check", "--cache", "kept"]);
     expect(readdirSync(join(path, "kept")).length).toBeGreaterThan(0);
@@ -110,7 +110,7 @@ describe("signalbox policy fmt", () => {
     expect(readFileSync(join(path, "policies/untidy.rego"), "utf8")).toBe(UNTIDY);
   });
 
-  test("what is not Rego is reported with its location and left alone; the others are formatted", async () => {
+  test("reports a file that is not Rego with its location and leaves it alone; others are formatted", async () => {
     const { path, run } = workplace({
       "policies/bad.rego": "package x\n\nfoo if {\n",
       "policies/untidy.rego": UNTIDY,

@@ -149,7 +149,7 @@ describe("coverage by constraint", () => {
     ),
   };
 
-  test("gaps are warnings, and errors under --strict; the threshold is one by itself", async () => {
+  test("gaps are warnings, and errors under --strict; a missed threshold fails without --strict", async () => {
     const { run } = workplace(HALF_TESTED);
     const lenient = await run(["test", "--coverage"]);
     expect(lenient.code).toBe(0);
@@ -201,7 +201,7 @@ describe("coverage by constraint", () => {
   });
 });
 
-describe("what a sighting says", () => {
+describe("the text of a sighting", () => {
   const policy: CompiledPolicy = {
     contract: {
       contract: 1,

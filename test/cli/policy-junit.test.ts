@@ -106,7 +106,7 @@ describe("JUnit XML", () => {
     });
   });
 
-  test("whatever a policy prints, the report stays XML and says it", () => {
+  test("the report is valid XML and keeps the output of a policy that prints any characters", () => {
     const line = fc.string({
       unit: fc.oneof(
         fc.constantFrom(

@@ -40,7 +40,7 @@ describe("signalbox policy new", () => {
     expect(tested.stdout).toContain("9 passed");
   });
 
-  test("says what it wrote and what to run", async () => {
+  test("prints the files that it wrote and the next command", async () => {
     const { run } = workplace();
     expect(
       await run([
@@ -236,18 +236,15 @@ describe("signalbox policy", () => {
     await expect(usingToolchain(() => Promise.reject(bug))).rejects.toBe(bug);
   });
 
-  test.for(["check", "test", "fmt"])(
-    "%s without a folder says which one is missing",
-    async (command) => {
-      const { path, run, write } = workplace();
-      expect((await run([command])).stderr).toContain("--dir: there is no folder policies;");
-      mkdirSync(join(path, "policies"));
-      write("policies/x.rego", new Uint8Array([0xff, 0xfe]));
-      const { code, stderr } = await run([command]);
-      expect([code, stderr]).toEqual([
-        1,
-        `signalbox policy ${command}: policies/x.rego: the file cannot be read, or is not UTF-8 text; check the path and its permissions\n`,
-      ]);
-    },
-  );
+  test.for(["check", "test", "fmt"])("%s names the missing folder", async (command) => {
+    const { path, run, write } = workplace();
+    expect((await run([command])).stderr).toContain("--dir: there is no folder policies;");
+    mkdirSync(join(path, "policies"));
+    write("policies/x.rego", new Uint8Array([0xff, 0xfe]));
+    const { code, stderr } = await run([command]);
+    expect([code, stderr]).toEqual([
+      1,
+      `signalbox policy ${command}: policies/x.rego: the file cannot be read, or is not UTF-8 text; check the path and its permissions\n`,
+    ]);
+  });
 });

@@ -62,7 +62,7 @@ describe("signalbox policy test", () => {
     });
   });
 
-  test("what fails comes with its location, its cases and what it printed; a print cannot colour the terminal", async () => {
+  test("a failure is printed with its location, cases and output, without terminal escapes", async () => {
     const { code, stdout } = await runTests(workplace({ ...SOUND, ...BAD }));
     expect(code).toBe(1);
     expect(stdout).toBe(`PASS  sound     2 tests  TIME
@@ -83,7 +83,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
 `);
   });
 
-  test("--verbose shows what passes and what it printed, --run chooses by id and name", async () => {
+  test("--verbose prints passing tests and their output, --run selects by id and name", async () => {
     const work = workplace({ ...SOUND, ...BAD });
     expect(await runTests(work, "--verbose", "--run", "^sound\\.test_standard")).toEqual({
       code: 0,
@@ -98,7 +98,7 @@ FAIL  troubled  4 tests, 2 failed, 1 error, 1 skipped  TIME
     expect((await runTests(work, "--run", "does_not")).code).toBe(1);
   });
 
-  test("policies that do not compile are not tested; every format says why", async () => {
+  test("policies that do not compile are not tested; every format prints the reason", async () => {
     const work = workplace({
       ...SOUND,
       "policies/broken.rego": gatePolicy("broken", "pass.other if true"),

@@ -34,7 +34,7 @@ const cut = {
   attempts: [{ ...attempt, failure: "client_closed" as const }],
 };
 
-describe("what a request counts for against a token's ceiling", () => {
+describe("the amount that a request counts against a token's ceiling", () => {
   it.each<[string, Partial<OutcomeRecord>, number]>([
     ["a whole answer: what the provider counted", { inputTokens: 7, outputTokens: 9 }, 16],
     ["a whole answer without counts: its bytes", {}, 120],

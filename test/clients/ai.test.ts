@@ -35,7 +35,7 @@ const loop = {
 
 describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => {
   describe.each(CONVERSING)("over the route %s", (route) => {
-    it("runs tools over several steps, whole and streamed, and goes on with the conversation", async () => {
+    it("runs tools over several steps, whole and streamed, and continues the conversation", async () => {
       const session = openSession(fixture);
       const whole = await generateText({
         ...loop,

@@ -73,7 +73,7 @@ describe.concurrent.each(CONVERSING)("@anthropic-ai/sdk over the route %s", (rou
     }
   }
 
-  it("gives back images and errors as results of tools", async () => {
+  it("returns images and errors as tool results", async () => {
     const client = anthropicClient(openSession(fixture));
     const more = { model: route, max_tokens: LIMIT, tools: [weather] };
     const first = await client.messages.create({
@@ -186,7 +186,7 @@ describe("the protocol's own operations and headers", () => {
     );
   });
 
-  it("takes sampling under the older version only, and says so", async () => {
+  it("accepts sampling parameters under the older version only, and names the version otherwise", async () => {
     const body: Anthropic.MessageCreateParamsNonStreaming = {
       model: "messages",
       max_tokens: LIMIT,
@@ -205,7 +205,7 @@ describe("the protocol's own operations and headers", () => {
   });
 });
 
-describe("what a route cannot say is refused by name", () => {
+describe("a member that a route cannot express is refused by name", () => {
   // The library's types know the newer version only, which has no top_k.
   const cases: readonly (readonly [
     string,

@@ -12,7 +12,7 @@ beforeAll(async () => {
 // No client's retries are touched here: what they repeat by default is what is tested.
 describe.concurrent.each(CALLERS)("$name", (caller) => {
   it.each(ROUTES)(
-    "is denied with one request and a message that says everything, over the route %s",
+    "gets a denial after one request with the whole message, over the route %s",
     async (route) => {
       for (const ask of [caller.whole, caller.stream]) {
         const session = openSession(fixture, { key: fixture.regulatedKey });

@@ -216,7 +216,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
   });
 });
 
-describe("what a route cannot say is refused by name", () => {
+describe("a member that a route cannot express is refused by name", () => {
   const cases: readonly (readonly [
     string,
     Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>,

@@ -174,7 +174,7 @@ describe("the official openai client", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("hears of its own mistake once, with the field's name", async () => {
+  it("gets a caller's error after one request, with the name of the member", async () => {
     const { openai, sent } = client(inference);
     const request = openai.chat.completions.create({
       model: "chat-small",

@@ -38,7 +38,7 @@ async function expectedVectors(): Promise<readonly (readonly number[])[]> {
 }
 
 describe.each(EMBED_ROUTES)("vectors over %s", (route) => {
-  it("reach the openai client whole and in order, requested as it does by itself, as numbers, and one by one", async () => {
+  it("reach the openai client whole and in order, in its default encoding, as numbers, and one by one", async () => {
     const expected = await expectedVectors();
     // Its own default requests base64 and reads the numbers back.
     const usual = await openai().embeddings.create({ model: route, input: TEXTS });
@@ -216,7 +216,7 @@ describe("verdicts", () => {
     expect(results).toHaveLength(1);
   });
 
-  it("of another vendor's categories are reported in those that callers know, as routes.yaml says", async () => {
+  it("of another vendor's categories are mapped to the known ones by routes.yaml", async () => {
     const { results } = await openai().moderations.create({
       model: "judge.other",
       input: "simulated-violence-and-threats",

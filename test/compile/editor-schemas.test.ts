@@ -65,7 +65,7 @@ describe("schemas for editors", () => {
     expect(examples).toBeGreaterThan(40);
   });
 
-  test("a row with a preset need not say what the preset says; one without must", () => {
+  test("a row with a preset may omit the preset's members; a row without may not", () => {
     const file = objectOf(parse(CLEAN));
     const withRow = (row: unknown) => ({
       ...file,

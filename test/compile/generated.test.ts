@@ -44,7 +44,7 @@ test("docs/diagnostics.md is written from the tables of codes and lists every co
     expect(text.split(`| \`${code}\``)).toHaveLength(2);
 });
 
-test("every key of the schema says what it means", () => {
+test("every key of the schema has a description", () => {
   const silent: string[] = [];
   const visit = (value: unknown, path: string): void => {
     if (typeof value !== "object" || value === null) return;

@@ -46,7 +46,7 @@ describe("loadConfiguration", () => {
     );
   });
 
-  test("follows policies.dir, whatever else is wrong with the file", async () => {
+  test("follows policies.dir in a file with other errors", async () => {
     write("routes.yaml", "policies: { dir: rules/eu }\nnonsense: true\n");
     write("rules/eu/a.rego", "x");
     expect((await load()).policies.map(({ path }) => path)).toEqual(["config/rules/eu/a.rego"]);

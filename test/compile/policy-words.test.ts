@@ -112,7 +112,7 @@ describe("values that policies compare with names of routes.yaml", () => {
     expect(await findings(rules)).toEqual(["error POLICY_WORD_UNKNOWN lib/names.rego `openai-eu`"]);
   });
 
-  it("what routes.yaml declares is no finding, used or not", async () => {
+  it("a name that routes.yaml declares is no finding, used or not", async () => {
     const rules = [
       'pass.fine if not "sensitive" in input.workspace.labels',
       'pass.fine if names.labelled("eu")',

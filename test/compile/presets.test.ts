@@ -68,7 +68,7 @@ describe("presets", () => {
     expect(placeholders.length).toBeGreaterThan(5);
   });
 
-  test.each(Object.entries(PRESETS))("%s says what docs/providers.md says", (name, preset) => {
+  test.each(Object.entries(PRESETS))("%s matches docs/providers.md", (name, preset) => {
     const row = rows.get(preset.row);
     if (row === undefined) throw new Error(`docs/providers.md has no row ${preset.row}`);
     const { region, ...documented } = row;
@@ -89,7 +89,7 @@ describe("presets", () => {
   });
 
   test.each(Object.entries(PRESETS))(
-    "%s compiles in each of its regions, at an address of its own",
+    "%s compiles in each of its regions, each with its own address",
     (name, preset) => {
       const regions = Object.keys(preset.regions ?? { own: "" });
       const own = preset.regions === undefined ? { base_url: preset.address } : {};

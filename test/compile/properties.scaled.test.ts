@@ -163,7 +163,7 @@ describe("over mutated files", () => {
     );
   });
 
-  test("a second compilation, elsewhere and with other line endings, says the same", () => {
+  test("a second compilation with other line endings gives the same findings and revision", () => {
     fc.assert(
       fc.property(mutated, (source) => {
         const first = compileTable({ path: "a.yaml", text: source });

@@ -55,7 +55,7 @@ describe("terminal", () => {
     );
   });
 
-  test("says nothing about nothing", () => {
+  test("prints nothing for no findings", () => {
     expect(formatDiagnostics("terminal", [])).toBe("");
   });
 

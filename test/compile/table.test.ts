@@ -37,7 +37,7 @@ describe("the default routes.yaml", () => {
   });
 });
 
-describe("the table is a function of what the file says", () => {
+describe("the table is a function of the file's meaning", () => {
   const table = compiled(CLEAN);
 
   test.each([
@@ -89,7 +89,7 @@ describe("the table is a function of what the file says", () => {
     ["where denials link to", "denial_link: 'https://wiki.example/{policy}'", true],
     ["no requirement", "promotion: {}", false],
     ["the initial mode's default", "initial_mode: { '*': shadow }", false],
-  ])("%s changes the revision, if it says something", (_, member, isOther) => {
+  ])("%s changes the revision, if it changes the meaning", (_, member, isOther) => {
     expect(compiled(`${CLEAN}\npolicies: { ${member} }`).revision !== table.revision).toBe(isOther);
   });
 

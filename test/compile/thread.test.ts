@@ -27,7 +27,7 @@ function comparable({ policies, ...rest }: CompiledConfiguration): object {
   return { ...rest, policies: { ...policies, modules } };
 }
 
-describe("compiling on a thread of its own", () => {
+describe("compiling on a separate thread", () => {
   test("gives the table, policies and findings that compiling here gives", async () => {
     const files = await loadConfiguration(join(ROOT, "routes.yaml"), "routes.yaml", null);
     const cache = compileCacheAt(join(ROOT, ".signalbox/test-cache"), ROOT, process.env);
@@ -49,7 +49,7 @@ describe("compiling on a thread of its own", () => {
     expect(there.diagnostics.length).toBeGreaterThan(0);
   });
 
-  test("leaves this thread free: it goes on with other work while a file compiles", async () => {
+  test("leaves the main thread free while a file compiles", async () => {
     const routes = Array.from(
       { length: 2_000 },
       (_, index) => `  r-${index}: { model: m, provider: p }`,

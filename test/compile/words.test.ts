@@ -28,7 +28,7 @@ describe("suggest", () => {
     expect(suggest(name, known)).toBe(hint);
   });
 
-  test("says nothing where nothing is known", () => {
+  test("suggests nothing where no name is known", () => {
     expect(suggest("x", [])).toBe("");
   });
 
@@ -69,7 +69,7 @@ describe("locations", () => {
     ["us", "us-gov-west-1", "same"],
     ["global", "us", "same"],
     ["us", "global", "wider"],
-  ])("a row that says %s, evidence that says %s: %s", (claim, evidence, outcome) => {
+  ])("a row of %s with evidence of %s: %s", (claim, evidence, outcome) => {
     expect(compareAreas(areaOf(claim) ?? ["?"], areaOf(evidence) ?? ["?"])).toBe(outcome);
   });
 

@@ -47,7 +47,7 @@ test("OPA knows every refused built-in, and policies have none of them", async (
   expect(called.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
 });
 
-test("every refused built-in has a hint of its own, which calls no refused built-in", async () => {
+test("every refused built-in has its own hint, which calls no refused built-in", async () => {
   const file = {
     kind: "policy",
     name: "a",

@@ -248,7 +248,7 @@ describe("running cases", () => {
     ).rejects.toThrow("broken");
   });
 
-  test("what differs in input only is compiled once", async () => {
+  test("cases that differ only in input are compiled once", async () => {
     let builds = 0;
     const counting = {
       build: async (): ReturnType<typeof toolchain.build> => {

@@ -149,7 +149,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(last?.headers["x-signalbox-workspace"]).toBe("search");
     });
 
-    test("pages follow the cursor, and a search that is not over goes on", async () => {
+    test("pages follow the cursor, and an unfinished search offers to continue", async () => {
       const page = await stage.open("#/decisions", {
         "GET /v1/decisions": ({ query }) =>
           query.get("cursor") === null
@@ -163,7 +163,7 @@ describe.skipIf(CHROMIUM === null)(
       await expect.poll(() => page.locator("tbody tr").count()).toBe(50);
     });
 
-    test("a filter that matches little is searched in several calls, and says how far it has come", async () => {
+    test("a rare filter is searched in several calls, and shows its progress", async () => {
       const requested: (string | null)[] = [];
       const page = await stage.open("#/decisions?reason=RARE", {
         "GET /v1/decisions": ({ query }) => {
@@ -182,7 +182,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(requested[20]).toBe("c21 50");
     });
 
-    test("a denied decision shows the policy's lines of its own revision, with file and line", async () => {
+    test("a denied decision shows the lines of the policy's revision at that time, with file and line", async () => {
       const denied = {
         ...DECISION,
         outcome: "deny",
@@ -325,7 +325,7 @@ describe.skipIf(CHROMIUM === null)(
       await expect.poll(() => last.textContent()).toBe("waiting, in all20.1\u00A0s");
     });
 
-    test("a decision says why each candidate was taken or passed over, and shows the rule", async () => {
+    test("a decision shows why each candidate was taken or passed over, and the rule", async () => {
       const path = `GET /v1/decisions/${DECISION.id}/explanation`;
       const answers: Answers = {
         [path]: { body: EXPLANATION },
@@ -384,7 +384,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(await time.textContent()).toContain("02:58:12");
     });
 
-    test("an empty list says what to do, a failure what happened, and an older server that it lacks the part", async () => {
+    test("an empty list shows the next step, a failure its message, and an older server the missing part", async () => {
       const empty = await stage.open("#/decisions", {
         "GET /v1/decisions": { body: { ...decisionList(0) } },
       });

@@ -322,7 +322,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       .toBe(true);
   });
 
-  test("a workspace without requests and a server without the parts say so", async () => {
+  test("a workspace without requests and a server without the parts show a note", async () => {
     const page = await stage.open("#/", { "GET /v1/governance/summary": { body: NO_TRAFFIC } });
     await page.getByRole("heading", { name: "No request yet" }).waitFor();
     expect(await page.locator("pre").textContent()).toContain("curl http://127.0.0.1:");

@@ -43,7 +43,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     expect(stage.complaints).toEqual([]);
   });
 
-  test("keys of all workspaces are listed together, and each is changed as one of its own workspace", async () => {
+  test("keys of all workspaces are listed together, and each is changed in its own workspace", async () => {
     const changes: unknown[] = [];
     const [first, second] = [serviceKey(0), { ...serviceKey(1), workspace: "support" }];
     const changed = (request: FakeRequest) => {
@@ -107,7 +107,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     expect(stage.complaints).toEqual([]);
   });
 
-  test("a refused key keeps the form and says why", async () => {
+  test("a refused key keeps the form and shows the reason", async () => {
     const page = await stage.open("#/keys", {
       ...LIST,
       "POST /v1/keys": fault(
@@ -163,7 +163,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     expect(await page.getByRole("button", { name: /Create|Rotate|Revoke/ }).count()).toBe(0);
   });
 
-  test("an empty workspace says what to do", async () => {
+  test("an empty workspace shows the next step", async () => {
     const page = await stage.open("#/keys", { "GET /v1/keys": { body: keyPage([], null, 50) } });
     await expect.poll(() => page.getByText("This workspace has no keys").count()).toBe(1);
   });

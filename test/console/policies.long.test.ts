@@ -36,7 +36,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
-    test("a policy shows what it lacks, whom it would deny, what its text changes, and its history", async () => {
+    test("a policy shows its missing requirements, its would-be denials, its diff and its history", async () => {
       const page = await stage.open("#/policies/tool-approval", {
         ...READS,
         "GET /v1/policies/tool-approval": { body: POLICY, headers: ETAG },
@@ -229,7 +229,7 @@ describe.skipIf(CHROMIUM === null)(
       ]);
     });
 
-    test("policies are read and changed as a workspace that manages them, and without one the page says why there is no button", async () => {
+    test("policies are read and changed as the workspace that manages them, and a page without one explains the missing button", async () => {
       const policies = { workspace: "support", scopes: ["governance:read", "operations:manage"] };
       const page = await stage.open("#/policies/tool-approval", {
         ...READS,
@@ -249,7 +249,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
-    test("a server without policies says how to begin", async () => {
+    test("a server without policies shows how to begin", async () => {
       const page = await stage.open("#/policies", {
         "GET /v1/policies": { body: { ...POLICIES, data: [] } },
       });

@@ -112,7 +112,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(await page.getByRole("button", { name: "Simulate" }).count()).toBe(0);
   });
 
-  test("a workspace without routes says what to do", async () => {
+  test("a workspace without routes shows the next step", async () => {
     const page = await stage.open("#/routes?workspace=search", {
       "GET /v1/models": { body: { object: "list", data: [] } },
     });

@@ -52,7 +52,7 @@ describe("build_id", () => {
     expect(buildId(undefined, "0.1.0")).toBe(buildId(undefined, "0.1.0"));
   });
 
-  it("is what the operator says, where that has the form", () => {
+  it("is the operator's value, which must have the form of an id", () => {
     const image = "registry.example.com/signalbox@sha256:0123abcd";
     expect(buildId(image, "1.2.3")).toBe(image);
     for (const odd of ["two parts", "a\nline", "x".repeat(129)]) {

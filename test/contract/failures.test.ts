@@ -70,7 +70,7 @@ async function ask({
   };
 }
 
-describe("answers of providers that behave and that do not, as the contract says", () => {
+describe("answers of working and failing providers match the contract", () => {
   it.each(Object.keys(BODIES))("%s", { timeout: 120_000 }, async (id) => {
     const models = ROUTES.flatMap((route) =>
       VARIANTS.map((variant) => (variant === null ? route : variantOf(route, variant))),

@@ -51,7 +51,7 @@ function changed(path: Path, way: "gone" | "other"): JsonObject {
 }
 
 describe("contract_sha256", () => {
-  it("is the same whatever the order of members, and however often the document is made", () => {
+  it("is the same for every order of members and for every generation of the document", () => {
     expect(contractSha256(openApiDocument())).toBe(HASH);
     fc.assert(
       fc.property(fc.infiniteStream(fc.double({ noNaN: true })), (numbers) => {
@@ -86,7 +86,7 @@ describe("contract_sha256", () => {
     expect(printed.trim()).toBe(HASH);
   });
 
-  it("is what /status says, and what a client computes of /openapi.json", async () => {
+  it("is the value of /status, and the one that a client computes from /openapi.json", async () => {
     const { server } = await serve();
     const status: unknown = await (await fetch(`${server.url}/status`)).json();
     expect(status).toMatchObject({ contract_sha256: HASH, build_id: "0.0.0-test" });

@@ -255,7 +255,7 @@ function codeOf(text: string): unknown {
   return isJsonObject(details) ? details.error_code : code;
 }
 
-describe("refusals that no generator comes upon, as the contract says", () => {
+describe("refusals that generated requests do not reach match the contract", () => {
   it.each(REFUSALS)("%s: %s %i %s", async (_, id, status, code, requested) => {
     const answered = await requested();
     expect([answered.status, codeOf(answered.text)]).toEqual([status, code]);

@@ -103,17 +103,14 @@ describe("explanations of codes", () => {
     ["configuration", ROUTE_CODES],
     ["policies", POLICY_CODES],
     ["assertions", ASSERTION_CODES],
-  ] as const)(
-    "every code of %s says what it means, shows an example and says what to do",
-    (kind, codes) => {
-      for (const code of Object.keys(codes)) {
-        const meaning = explainCode(code).find((one) => one.kind === kind);
-        expect(meaning?.meaning, code).toBeTruthy();
-        expect(meaning?.example.join("").trim(), code).toBeTruthy();
-        expect(meaning?.fix, code).toBeTruthy();
-      }
-    },
-  );
+  ] as const)("every code of %s has a meaning, an example and a fix", (kind, codes) => {
+    for (const code of Object.keys(codes)) {
+      const meaning = explainCode(code).find((one) => one.kind === kind);
+      expect(meaning?.meaning, code).toBeTruthy();
+      expect(meaning?.example.join("").trim(), code).toBeTruthy();
+      expect(meaning?.fix, code).toBeTruthy();
+    }
+  });
 
   test("every code of a finding that is made outside of the tables is explained", () => {
     const folder = new URL("src/", ROOT);

@@ -56,7 +56,7 @@ describe("signalbox import", () => {
     expect(report).toMatch(/max_parallel_requests.*makes nothing of this value/);
   });
 
-  test("writes routes.yaml, the overlay and the report, and what it writes passes check", async () => {
+  test("writes routes.yaml, the overlay and the report, and they pass check", async () => {
     source(ONE);
     const { code, stdout, stderr } = await run("litellm", "config.yaml", "--out", "new");
     expect([code, stderr]).toEqual([0, ""]);
@@ -250,7 +250,7 @@ describe("signalbox import", () => {
   });
 });
 
-describe("what cannot be imported is an error with its line, and nothing is written", () => {
+describe("a setting that cannot be imported is an error with its line, and nothing is written", () => {
   const BOMB = `a: &a [1,2,3,4,5,6,7,8,9]\n${"bcdefgh"
     .split("")
     .map(

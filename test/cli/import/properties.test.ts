@@ -223,7 +223,7 @@ test.each([
   ["usual", USUAL],
   ["odd", ODD],
 ])(
-  "what looks like LiteLLM's configuration compiles or is refused, with %s values, and no secret of it is written",
+  "a configuration like LiteLLM's with %s values compiles or is refused, and none of its secrets is written",
   { timeout: 240_000 },
   async (_, odd) => {
     await fc.assert(

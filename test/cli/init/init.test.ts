@@ -43,7 +43,7 @@ function routes(): string {
 }
 
 describe("signalbox init", () => {
-  test.each(PRESET_NAMES)("%s: what it writes compiles without a finding", async (preset) => {
+  test.each(PRESET_NAMES)("%s: the generated file compiles without a finding", async (preset) => {
     expect(await run(init, ["--providers", preset, "--yes"])).toMatchObject({
       code: 0,
       stderr: "",
@@ -108,7 +108,7 @@ describe("signalbox init", () => {
     },
   );
 
-  test("regions narrow what is written, and where a provider has none, it is said", async () => {
+  test("regions narrow the generated rows, and a provider without one of them is an error", async () => {
     expect(
       (await run(init, ["--providers", "openai,bedrock,vertex", "--regions", "eu,us", "--yes"]))
         .stderr,
@@ -133,7 +133,7 @@ describe("signalbox init", () => {
     expect(existsSync(join(folder, "policies/eu-residency.rego"))).toBe(false);
   });
 
-  test("a .gitignore that is there stays, and what to add is said", async () => {
+  test("an existing .gitignore stays, and the missing line is printed", async () => {
     writeFileSync(join(folder, ".gitignore"), "dist/\n");
     expect((await run(init, ["--providers", "openai", "--yes"])).stdout).toContain(
       "add .signalbox/ to .gitignore",
@@ -165,7 +165,7 @@ describe("signalbox init", () => {
     expect(requested).toHaveLength(4);
   });
 
-  test("writes what was said of training, and says what it means for requests", async () => {
+  test("writes the answer about training, and prints its effect on requests", async () => {
     const refused = await run(init, ["--providers", "openai", "--yes"]);
     expect(refused.stdout).toContain('"provider": {"data_collection": "allow"}');
     expect(routes()).toContain("    trains_on_data: true\n");

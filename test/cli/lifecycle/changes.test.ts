@@ -48,7 +48,7 @@ describe("signalbox policy approve", () => {
     missing: [lacking("approvals", "2 approvals of this content (1 count)", "")],
   });
 
-  it("approves the candidate's digest, and says what is still missing", async () => {
+  it("approves the candidate's digest, and prints the requirements still missing", async () => {
     const server = await changing(view(), "approvals", after);
     expect(await done(server, ["approve", "eu-residency"])).toBe(
       [
@@ -64,7 +64,7 @@ describe("signalbox policy approve", () => {
     });
   });
 
-  it("says that the missing requirements are unknown where the answer does not have them", async () => {
+  it("prints that the missing requirements are unknown where the answer lacks them", async () => {
     const server = await changing(view(), "approvals", { ...after, missing: undefined });
     expect(await done(server, ["approve", "eu-residency"])).toContain(
       "the missing requirements are unknown\n",
@@ -201,7 +201,7 @@ describe("signalbox policy approve --report", () => {
       .update(`${JSON.stringify(report({ base: { ...head([]), name: "enforced" } }), null, 2)}\n`)
       .digest("hex");
 
-    it("names the server's report where the file says the same in other bytes", async () => {
+    it("cites the server's report where the file has the same report in other bytes", async () => {
       const own = { body: report({ base: { ...head([]), name: "enforced" } }) };
       const { code, sent } = await approveWith(seen, requiring, own);
       expect([code, sent]).toMatchObject([
@@ -210,7 +210,7 @@ describe("signalbox policy approve --report", () => {
       ]);
     });
 
-    it("approves nothing with another one where a report is required, and says what differs", async () => {
+    it("refuses a different report where one is required, and lists the differences", async () => {
       const own = {
         body: report({ complete: false, base: { ...head([]), table_revision: "ee".repeat(32) } }),
       };
@@ -244,7 +244,7 @@ describe("signalbox policy approve --report", () => {
     });
   });
 
-  it("says of a report without assertions, or of one that was cut, just that", async () => {
+  it("cites an incomplete report without assertions as exactly that", async () => {
     const { sent } = await approveWith(
       JSON.stringify(report({ assertions: null, complete: false })),
     );
@@ -340,7 +340,7 @@ describe("signalbox policy rollback", () => {
     held: [{ revision: "r2", digest: DIGESTS.r2 }],
   });
 
-  it("makes act what acted before, and says what it takes to undo it", async () => {
+  it("enforces the previous revision again, and prints the command that undoes it", async () => {
     const server = await changing(promoted, "rollbacks", back);
     expect(await done(server, ["rollback", "eu-residency", "--reason", "wrong_denials"])).toBe(
       [
@@ -363,7 +363,7 @@ describe("signalbox policy rollback", () => {
   it.each([
     ["none", null, "nothing"],
     ["r7", "r7", "r7"],
-  ])("goes where --to %s says", async (to, revision, shown) => {
+  ])("rolls back to the revision of --to %s", async (to, revision, shown) => {
     const server = await changing(promoted, "rollbacks", back);
     const said = await done(server, ["rollback", "eu-residency", "--to", to]);
     expect(said).toContain(`rolling back r2 (2b2b2b2b) → ${shown}\n`);
@@ -397,13 +397,16 @@ describe("signalbox policy rollback", () => {
       { can_roll_back: false, rollback_to: null },
       /nothing was enforced before r\d \([0-9a-f]{8}\); change or delete the policy's file/,
     ],
-  ])("has nowhere to go, and says what there is to do: %j", async (more, reported) => {
-    const server = await changing(view({ ...more }), "rollbacks", back);
-    const { code, stderr } = await server.run(["rollback", "eu-residency"]);
-    expect([code, server.requested.length]).toEqual([3, 1]);
-    expect(stderr).toContain("there is nothing to roll back to: ");
-    expect(stderr).toMatch(reported);
-  });
+  ])(
+    "is refused where there is no earlier revision, with the way out: %j",
+    async (more, reported) => {
+      const server = await changing(view({ ...more }), "rollbacks", back);
+      const { code, stderr } = await server.run(["rollback", "eu-residency"]);
+      expect([code, server.requested.length]).toEqual([3, 1]);
+      expect(stderr).toContain("there is nothing to roll back to: ");
+      expect(stderr).toMatch(reported);
+    },
+  );
 });
 
 describe("signalbox policy withdraw and release", () => {
@@ -470,7 +473,7 @@ describe("signalbox policy withdraw and release", () => {
     expect(said).toContain("undo: signalbox policy withdraw eu-residency --candidate\n");
   });
 
-  it("requires one of them where there are several, and says where there is none", async () => {
+  it("requires a digest where several revisions qualify, and fails where none does", async () => {
     const held = [
       { revision: "r2", digest: DIGESTS.r2 },
       { revision: "r3", digest: DIGESTS.r3 },

@@ -100,7 +100,7 @@ describe("signalbox policy diff", () => {
     expect(fresh).toContain("--- /dev/null\n");
   });
 
-  it("compares the given contents, and says where a slot is empty", async () => {
+  it("compares the given revisions, and names an empty slot", async () => {
     const server = await fakeServer({
       [GET]: {
         body: view({ candidate: null, rollback_to: { revision: "r3", digest: DIGESTS.r3 } }),
@@ -154,7 +154,7 @@ describe("signalbox policy diff", () => {
     expect(stdout).not.toMatch(/^\s*::/m);
   });
 
-  it("says so where a content's bytes are not kept", async () => {
+  it("names the revision whose content the server does not keep", async () => {
     const error = { code: "content_not_found", message: "No content." };
     const server = await fakeServer({
       [GET]: { body: view() },

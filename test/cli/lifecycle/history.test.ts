@@ -55,7 +55,7 @@ const PROMOTED: JsonObject = {
 };
 
 describe("signalbox policy history", () => {
-  it("says what happened, in one line each", async () => {
+  it("prints one line for each event", async () => {
     const rows = [
       row(2, { kind: "observed", ...TABLE, ...R1, content: "rules", slot: "enforced" }),
       row(5, { kind: "observed", ...TABLE, ...R2, content: "rules", slot: "candidate" }),

@@ -15,7 +15,7 @@ describe("commands of a server", () => {
     );
   });
 
-  it("never hold anything that a shell acts on, whatever was sent", () => {
+  it("contain nothing that a shell interprets, for all names from requests", () => {
     const text = fc.oneof(
       fc.string(),
       fc

@@ -13,7 +13,7 @@ const PROMOTED = view({
 });
 
 describe("signalbox policy promote", () => {
-  it("promotes what it has just read and nothing else, and says what acts and how to undo it", async () => {
+  it("promotes exactly the candidate that it read, and prints the new state and the undo command", async () => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: { body: PROMOTED } });
     const { code, stdout, stderr } = await server.run(["promote", "eu-residency"]);
     expect([code, stderr]).toEqual([0, ""]);
@@ -43,7 +43,7 @@ describe("signalbox policy promote", () => {
     expect(server.requested[1]?.ifMatch).toBe('"v1-0123456789abcdef"');
   });
 
-  it("says that a removal is a policy's end", async () => {
+  it("prints that promoting a removal ends the policy", async () => {
     const end = slot(3, DIGESTS.end, { content: "removal" });
     const server = await fakeServer({
       [GET]: { body: view({ state: "ending", candidate: end }) },

@@ -53,7 +53,7 @@ describe("signalbox policy list", () => {
     expect(server.requested[0]).toMatchObject({ authorization: `Bearer ${KEY}` });
   });
 
-  it("requests policies that have ended, and says where there is none", async () => {
+  it("requests ended policies, and prints a line where there is none", async () => {
     const body = {
       object: "list",
       policy_set: "0123456789abcdef",
@@ -212,7 +212,7 @@ describe("signalbox policy show", () => {
       { missing: [lacking("moon_phase", "a full moon", "Wait for it.")] },
       "Wait for it.",
     ],
-  ])("says what to do next where %s", async (_name, more, next) => {
+  ])("prints the next command where %s", async (_name, more, next) => {
     const server = await fakeServer(paths(view({ ...more })));
     const { stdout } = await server.run(["show", "eu-residency"]);
     expect(stdout.slice(stdout.indexOf("\nNext\n"))).toContain(next);
@@ -242,7 +242,7 @@ describe("signalbox policy show", () => {
     ],
     [["not_in_files"], {}, ["do not have the policy", "SIGHUP"]],
     [["something_newer"], {}, ["something_newer"]],
-  ])("says of drift what it is and what resolves it, once: %j", async (drift, more, reported) => {
+  ])("explains each drift once, with its resolution: %j", async (drift, more, reported) => {
     const files = { revision: "r3", digest: DIGESTS.r3 };
     const server = await fakeServer(paths(view({ drift: [...drift], files, ...more })));
     const { stdout } = await server.run(["show", "eu-residency"]);

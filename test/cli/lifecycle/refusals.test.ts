@@ -191,7 +191,7 @@ describe("a command line that cannot be used", () => {
   ];
 
   it.each(commands)(
-    "%s --help says its flags and exit codes, and prompts for nothing",
+    "%s --help prints its flags and exit codes, and prompts for nothing",
     async (command) => {
       const server = await fakeServer({});
       const { code, stdout, stderr } = await server.run([command, "--help"], { environment: {} });

@@ -43,7 +43,7 @@ const REWRITE =
   "UPDATE policy_contents SET description = replace(description, 'GATE_CLOSED', 'GATE_OPENED') WHERE digest = ?";
 
 describe("bytes that cannot be had", LONG, () => {
-  test("a server whose enforced content is lost, damaged or rewritten does not start, and says which and what to do", async () => {
+  test("a server with lost, damaged or rewritten enforced content does not start, and names the content and the fix", async () => {
     const replica = await Replica.start("streams");
     replica.write("everything");
     await replica.server.reload();
@@ -73,7 +73,7 @@ describe("bytes that cannot be had", LONG, () => {
     }
   });
 
-  test("a candidate that cannot be loaded does not prevent a start: it is not in shadow, and /status says so", async () => {
+  test("a server with a damaged candidate starts without it in shadow, and /status reports it", async () => {
     const first = await Replica.start("everything");
     const second = await Replica.start("streams", { database: first.database });
     const digest = digestOf(second, "candidate");
@@ -98,7 +98,7 @@ describe("bytes that cannot be had", LONG, () => {
     expect((await again.ask()).status).toBe(200);
   });
 
-  test("a running server keeps what runs where the next set cannot be had, and goes on when it can", async () => {
+  test("a running server keeps its policies where the next set cannot be loaded, and loads it once it can", async () => {
     const replica = await Replica.start("everything");
     let other = await Replica.start("streams", { database: replica.database });
     await other.promote();

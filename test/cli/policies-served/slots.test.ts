@@ -7,7 +7,7 @@ import { Replica } from "./fixture.ts";
 
 const LONG = { timeout: 180_000 };
 
-describe("what is enforced stays enforced until somebody promotes something else", LONG, () => {
+describe("an enforced policy stays enforced until another revision is promoted", LONG, () => {
   test("changed files are watched, over reloads and restarts; a promotion makes them act, a rollback takes it back", async () => {
     let replica = await Replica.start("everything");
     expect(await replica.slots()).toEqual({ enforced: "r1" });
@@ -98,7 +98,7 @@ describe("what is enforced stays enforced until somebody promotes something else
 });
 
 describe("two replicas over one store", LONG, () => {
-  test("decide alike whatever their files hold, and follow each other within a second", async () => {
+  test("decide alike with different files, and follow each other within a second", async () => {
     const first = await Replica.start("everything");
     const newer = await Replica.start("streams", { database: first.database });
     expect(await newer.slots()).toEqual({ enforced: "r1", candidate: "r2" });

@@ -21,7 +21,7 @@ describe("--console", () => {
     expect(consoleOf("--admin-host", "0.0.0.0", "--behind-proxy")).toBe("off");
   });
 
-  it("is what the flag says", () => {
+  it("selects the listener of the console, and refuses other values", () => {
     for (const listener of ["admin", "public", "off"])
       expect(consoleOf("--console", listener)).toBe(listener);
     expect(() => consoleOf("--console", "both")).toThrow(

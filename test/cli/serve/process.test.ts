@@ -24,7 +24,7 @@ function start(folder: string, argv: readonly string[]) {
 }
 
 /** The tests share one server in their order: the last one ends it. */
-describe("signalbox serve in a process of its own", () => {
+describe("signalbox serve in a separate process", () => {
   let server: Demo;
   let signal: (name: NodeJS.Signals) => void;
   beforeAll(async () => {

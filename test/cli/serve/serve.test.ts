@@ -100,7 +100,7 @@ describe("a server that watches its files", () => {
     }
   });
 
-  it("reloads when a file changes, keeps the last good configuration when it cannot, and says which", async () => {
+  it("reloads a changed file, or keeps the last good configuration and reports the error", async () => {
     const routes = join(server.folder, "routes.yaml");
     const good = readFileSync(routes, "utf8");
     const status = async (): Promise<Record<string, unknown>> => {
@@ -155,7 +155,7 @@ describe("a server that reloads on SIGHUP", () => {
   });
   afterAll(() => end(server));
 
-  it("watches what is new of a policy, and what was enforced goes on acting", async () => {
+  it("takes a changed policy into shadow, and keeps the enforced revision", async () => {
     const denied = await server.chat();
     expect(denied.status).toBe(403);
     expect(await denied.text()).toContain("gate@r1");
@@ -207,7 +207,7 @@ describe("signalbox serve", () => {
     expect(running.printed.all).not.toMatch(/\n\s+at /);
   });
 
-  it("a missing secret stops the start unless the row says otherwise, and names the variable", async () => {
+  it("does not start with a missing secret unless the row allows it, and names the variable", async () => {
     const folder = folderOfTest((routes) => routes.replaceAll(", on_missing_secret: simulate", ""));
     const running = run(folder, ["serve", "--port", "0"]);
     expect(await running.ended).toBe(1);

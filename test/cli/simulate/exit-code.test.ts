@@ -124,7 +124,7 @@ describe("exit codes of simulate", () => {
     expect(exitCodeOf(null, DETAILED)).toBe(1);
   });
 
-  test("every value of --fail-on holds for what it says, and for nothing else", () => {
+  test("every value of --fail-on fails for its own changes and for no others", () => {
     const declared = (changes: Partial<ComparisonReport>) => ({
       declared: { ...SAME, ...changes },
     });

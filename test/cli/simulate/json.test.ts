@@ -20,7 +20,7 @@ test("loses nothing and adds nothing", () => {
   expect(JSON.parse(text)).toEqual(FULL);
 });
 
-test("the same bytes whatever the order in which the value was made, and whatever else stands in it", () => {
+test("equal reports have equal bytes for every order of their members, without foreign members", () => {
   expect(formatJson(shuffled(FULL) as SimulationReport)).toBe(text);
 });
 

@@ -263,7 +263,7 @@ describe("options of simulate", () => {
     );
   });
 
-  test("no ref is an option to git, whatever is typed", () => {
+  test("no ref becomes an option of git, for any typed text", () => {
     fc.assert(
       fc.property(fc.string(), (value) => {
         try {

@@ -115,7 +115,7 @@ const some = <Row>(rows: readonly Row[]): readonly Row[] =>
 
 describe.skipIf(NO_GIT !== null)("every printed command", { timeout: 120_000 }, () => {
   it.each(Object.entries(SETUPS).filter(([name]) => fewOrMany(QUICK.has(name), true)))(
-    "repeats what the report says of %s",
+    "reproduces the result in the report of %s",
     async (_, setup) => {
       const { cwd, flags } = setup();
       const run = (format: string) =>

@@ -68,7 +68,7 @@ describe("signalbox simulate --policies", () => {
     });
   });
 
-  test("a policy of which the server enforces nothing stays in shadow, whatever initial_mode says", async () => {
+  test("keeps a policy that the server does not enforce in shadow, despite initial_mode: enforce", async () => {
     const cwd = folders();
     for (const side of ["base", "head"]) {
       const text = readFileSync(join(cwd, side, "routes.yaml"), "utf8");
@@ -106,7 +106,7 @@ describe("signalbox simulate --policies", () => {
 });
 
 describe("signalbox simulate --server", () => {
-  test("judges base by what the running server enforces, whatever initial_mode says", async () => {
+  test("judges base by the policies that the running server enforces, despite initial_mode: shadow", async () => {
     const started = await startTestServer();
     const { server, folder } = started;
     const cwd = temporaryFolder();

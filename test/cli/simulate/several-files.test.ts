@@ -93,7 +93,7 @@ describe.skipIf(NO_GIT !== null)(
       expect(await changesOf("--environment", "staging")).toEqual([]);
     });
 
-    test("an overlay is merged over both sides; a base that has none yet is compared without, and that is said", async () => {
+    test("an overlay is merged over both sides; a base without it is compared without, with a note", async () => {
       const cwd = repository(SPLIT);
       writeTo(cwd, { "routes.production.yaml": PRODUCTION });
       commit(cwd, "an overlay");

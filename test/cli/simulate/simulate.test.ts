@@ -95,7 +95,7 @@ function assertionsOf(id: string): string {
 const COMMENTED = `# another\n${CLEAN}`;
 
 describe("signalbox simulate over folders", () => {
-  test("compiles both sides, hands them to the engine and prints what it says", async () => {
+  test("compiles both sides, runs the engine with the options and prints its report", async () => {
     const cwd = folders({ ...GATE, "routes.yaml": COMMENTED });
     const { code, stdout, stderr, call } = await run(cwd, [
       ...BOTH,
@@ -262,7 +262,7 @@ describe("signalbox simulate over folders", () => {
     expect(bytes.stderr).toContain("--assertions: head has no such file, or it is not UTF-8 text");
   });
 
-  test("a change that takes the assertions away is held against base's, and what it changes of them is listed", async () => {
+  test("checks base's assertions where head removes or changes them, and lists the changes", async () => {
     const cwd = folders();
     const held = async () => (await run(cwd, BOTH)).call?.request.assertions;
     writeTo(join(cwd, "before"), { "policies/assertions.yaml": assertionsNamed("guard") });
@@ -389,15 +389,12 @@ describe("signalbox simulate over folders", () => {
       "before/routes.yaml/report.json",
       "before/routes.yaml/report.json cannot be written; check the folder and its permissions",
     ],
-  ])(
-    "a file that cannot be written is said before the work begins: %s",
-    async ([file, message]) => {
-      const cwd = folders({ "routes.yaml": BROKEN });
-      const { code, stderr, call } = await run(cwd, [...BOTH, "--format", `json=${file}`]);
-      expect({ code, call }).toEqual({ code: 1, call: null });
-      expect(stderr).toBe(`signalbox simulate: --format: ${message}\n`);
-    },
-  );
+  ])("fails before the simulation where a file cannot be written: %s", async ([file, message]) => {
+    const cwd = folders({ "routes.yaml": BROKEN });
+    const { code, stderr, call } = await run(cwd, [...BOTH, "--format", `json=${file}`]);
+    expect({ code, call }).toEqual({ code: 1, call: null });
+    expect(stderr).toBe(`signalbox simulate: --format: ${message}\n`);
+  });
 
   test.skipIf(process.getuid?.() === 0)(
     "a file without leave to write (not for root)",

@@ -108,7 +108,7 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
     expect((await tree.namesIn(""))?.toSorted()).toEqual([...names, "in"].toSorted());
   });
 
-  test.skipIf(skip)("says that it is not there, or is something else", async () => {
+  test.skipIf(skip)("reports a path that is absent or no file", async () => {
     const tree = await make({ root: "", "folder/a": "", "folder/b": "", "folder/lib/c": "" });
     const noText = [
       "absent",
@@ -178,7 +178,7 @@ describe("a folder as a tree, only", () => {
 describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
   const ROUTES = { "infra/routes.yaml": "one", "other/file": "x" };
 
-  test("says what was committed, not what stands there", async () => {
+  test("reads committed files and ignores the working tree", async () => {
     const folder = repository(ROUTES);
     writeTo(folder, { "infra/routes.yaml": "two" });
     const second = commit(folder, "second");
@@ -257,7 +257,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     expect(await textAt(await open(folder), "main", "infra/routes.yaml")).toBe("one");
   });
 
-  test("what names no commit", async () => {
+  test("refuses refs that name no commit", async () => {
     const folder = repository(ROUTES);
     const opened = await open(folder);
     const refs = [
@@ -376,7 +376,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     await expect(opened.tree(twice).namesIn("")).rejects.toThrow("twice in one folder");
   });
 
-  test("the merge base is the best common ancestor, and its absence is said", async () => {
+  test("finds the best common ancestor as merge base, and reports that there is none", async () => {
     const folder = repository(ROUTES);
     const fork = git(folder, "rev-parse", "HEAD");
     git(folder, "checkout", "--quiet", "-b", "change");
@@ -441,7 +441,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     );
   });
 
-  test("a partial clone says what to fetch, and fetches nothing", async () => {
+  test("names the objects to fetch in a partial clone, and fetches nothing", async () => {
     const folder = repository(ROUTES);
     git(folder, "config", "uploadpack.allowFilter", "true");
     const beside = temporaryFolder();

@@ -88,14 +88,17 @@ async function failed(
 }
 
 describe.concurrent.each(CALLERS)("$name", (caller) => {
-  it.each(MODES)("says once that the budget is spent, and when it renews (%s)", async (mode) => {
-    const { error, statuses } = await failed(caller, mode, "spent", "spent", "plain");
-    expect(statuses).toEqual([402]);
-    expect(statusOf(error)).toBe(402);
-    expect(everythingSaid(error)).toMatch(
-      /(?:budget_exhausted|exceeds_remaining_budget).*It renews at \d{4}-/s,
-    );
-  });
+  it.each(MODES)(
+    "reports a spent budget after one request, with the time of its renewal (%s)",
+    async (mode) => {
+      const { error, statuses } = await failed(caller, mode, "spent", "spent", "plain");
+      expect(statuses).toEqual([402]);
+      expect(statusOf(error)).toBe(402);
+      expect(everythingSaid(error)).toMatch(
+        /(?:budget_exhausted|exceeds_remaining_budget).*It renews at \d{4}-/s,
+      );
+    },
+  );
 
   it.each(MODES)("waits for the end of a rate limit and is answered (%s)", async (mode) => {
     const key = await fixture.key("single");
@@ -131,7 +134,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     }
   });
 
-  it.each(MODES)("says once that the conversation is too long (%s)", async (mode) => {
+  it.each(MODES)("reports a conversation that is too long after one request (%s)", async (mode) => {
     const { error, statuses } = await failed(caller, mode, "overflow", "everything", "overflow");
     expect(statuses).toEqual([400]);
     expect(everythingSaid(error)).toMatch(

@@ -93,7 +93,7 @@ describe("signalbox check over several files", () => {
     return { code, stdout, stderr };
   }
 
-  test("takes a folder, and says how many files it read and for which environment", async () => {
+  test("accepts a folder, and prints the number of files and the environment", async () => {
     write(Object.fromEntries(Object.entries(SPLIT).map(([name, text]) => [`infra/${name}`, text])));
     write({ "infra/routes.production.yaml": "models: { large: { context_window: 1000 } }\n" });
     const plain = await run("infra");

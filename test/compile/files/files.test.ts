@@ -57,7 +57,7 @@ describe("included files", () => {
     );
   });
 
-  test("what two files define is an error that shows both locations", async () => {
+  test("a row that two files define is an error with both locations", async () => {
     const { files } = FILE_SAMPLES.INCLUDE_DUPLICATE ?? { files: {} };
     const [line] = lines(await compileFiles(files));
     expect(line).toMatch(

@@ -67,7 +67,7 @@ async function problemsOf({ endpoint, caller, asking }: FuzzedRequest): Promise<
 }
 
 describe("requests made of the contract", () => {
-  it("get an answer that the contract has, whatever they are", { timeout: TIMEOUT }, async () => {
+  it("get an answer that the contract declares", { timeout: TIMEOUT }, async () => {
     const requests = fc.constantFrom(...ENDPOINTS).chain(requestsOf);
     await fc.assert(
       fc.asyncProperty(requests, async (request) => {

@@ -253,7 +253,7 @@ describe("the first screen", () => {
     expect(text).toMatch(/… \d+ more below: CHANGE/);
   });
 
-  test("a cause that was not found is said, not guessed", () => {
+  test("an unknown cause is reported as not found", () => {
     expect(firstScreen(withCauses(cause({ entries: [], gains: [] })))).toContain(
       "REVIEW  cause not found for 4 groups of changes",
     );
@@ -306,7 +306,7 @@ describe("formats that machines read", () => {
     );
   });
 
-  test("GitLab's report has what its schema requires of each issue", () => {
+  test("GitLab's report has the members that its schema requires of each issue", () => {
     const issues: unknown = JSON.parse(FORMATS.gitlab(withCauses(cause()), CONTEXT));
     expect(issues).toEqual([
       {

@@ -132,7 +132,7 @@ describe("the conditions of a change", () => {
     expect(conditionsText([either], REPORT)).toBe("; such as with needs reasoning");
   });
 
-  it("say that it is some callers, where another preference is no condition of the whole group", () => {
+  it("are limited to some callers, where a preference of the example is no condition of the whole group", () => {
     const some = group({
       conditions: [{ dimension: "region", values: ["us"] }],
       example: { ...PLAIN, preferences: { region: ["us"], order: ["p"] } },

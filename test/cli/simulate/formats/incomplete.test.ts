@@ -43,7 +43,7 @@ const UNGATED: AssertionsReport["coverage"] = [
 describe.each(["terminal", "markdown", "html", "junit"] as const)(
   "%s of an incomplete run",
   (format) => {
-    test("says that a pass is one so far, and of which classes", () => {
+    test("marks a pass of an incomplete report as one so far, of the decided classes only", () => {
       const one = report({ assertions: assertions([assertion()]) });
       expect(shown(format, one)).not.toContain("so far");
       const text = shown(format, { ...one, complete: false });
@@ -117,11 +117,11 @@ test.each([
   ["context", 8, 1, "context: 1 of 8 values"],
   ["workspaces_and_routes", 8, 0, "workspaces_and_routes: 0 of 8 values"],
   ["constructor", 8, 0, "constructor: 0 of 8 values"],
-])("what is cut: %s, %i to %i", (dimension, values, kept, text) => {
+])("the line of a cut dimension: %s, %i to %i", (dimension, values, kept, text) => {
   expect(cutText({ dimension, values, kept })).toBe(text);
 });
 
-test("what was not decided in time names the policy and the dimension that took it, and what to do", () => {
+test("the line of a cut simulation names the costliest policy, its dimension and the fix", () => {
   const costliest = {
     policy: "gate",
     evaluations: 1_048_576,

@@ -20,7 +20,7 @@ function keptReport(): SimulationReport {
 }
 
 describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
-  test("says of a line of base that it is base's", () => {
+  test("marks a line of base's file as base's", () => {
     const [kept, own] = [shown(format, keptReport()), shown(format, everything())];
     expect(kept.replaceAll(/<\/?code[^>]*>|`/g, "")).toMatch(
       /policies\/kept\.rego:15(:1)?\s+in base/,
@@ -30,7 +30,7 @@ describe.each(["terminal", "markdown", "html"] as const)("%s", (format) => {
 });
 
 describe.each(["terminal", "markdown", "html", "github"] as const)("%s", (format) => {
-  test("says that both sides are taken for new ones, and only then", () => {
+  test("notes that both sides are simulated as new, only if they are", () => {
     expect(shown(format, { ...everything(), fresh: true })).toContain(FRESH);
     expect(shown(format, everything())).not.toContain(FRESH);
   });

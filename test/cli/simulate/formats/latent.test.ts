@@ -53,7 +53,7 @@ describe("a latent change", () => {
     expect(JSON.parse(FORMATS.json(REPORT))).toMatchObject({ future_rows: REPORT.future_rows });
   });
 
-  test("is on the first screen, with a question, and nothing says that no request changes at all", () => {
+  test("is on the first screen with its question, beside the line that no request of today changes", () => {
     const screen = FORMATS.terminal(REPORT, CONTEXT).split("\nDetails\n")[0];
     expect(screen).toContain(
       `LATENT  data-retention ${SENTENCE}; no request of today uses it; once promoted`,
@@ -84,7 +84,7 @@ describe("a latent change", () => {
     expect(runs[0].results).toMatchObject([{ ruleId: "latent_change", level: "warning" }]);
   });
 
-  test("says where not every combination was tried", () => {
+  test("has a note where not every combination was tried", () => {
     const cut = report({
       causes: [CAUSE],
       future_rows: { ...latentReport(), complete: false, tried: 20_000, of: "5000000" },

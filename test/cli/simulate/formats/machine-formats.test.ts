@@ -94,7 +94,7 @@ describe("GitHub's annotations", () => {
     expect(commands[0]?.properties).not.toHaveProperty("file");
   });
 
-  test("at most ten of each level, of which one says how many more", () => {
+  test("are at most ten of each level, and the last counts the rest", () => {
     const many = huge();
     const few = { ...many.declared, groups: many.declared.groups.slice(0, 40) };
     const shown = withCauses({ ...many, declared: few, promoted: few });
@@ -138,7 +138,7 @@ describe("GitHub's annotations", () => {
 });
 
 describe("JUnit XML", () => {
-  test("a case for each assertion and gate, and the last says whether all was decided", () => {
+  test("has a case for each assertion and gate, and a last one for completeness", () => {
     const root = readXml(FORMATS.junit(everything(), CONTEXT));
     expect(root.attributes).toMatchObject({ tests: "6", failures: "2", skipped: "3" });
     const cases = root.children[0]?.children ?? [];
@@ -174,7 +174,7 @@ describe("JUnit XML", () => {
     });
   });
 
-  test("whatever is in a name, it stays XML with the same cases", () => {
+  test("stays valid XML with the same cases under hostile names", () => {
     fc.assert(
       fc.property(hostile, (name) => {
         const root = readXml(FORMATS.junit(named(name), CONTEXT));
@@ -265,7 +265,7 @@ describe("SARIF", () => {
     return run;
   }
 
-  test("a result for whatever a reviewer should see, with its rule, level, location and fingerprint", () => {
+  test("has a result for every reviewable finding, with its rule, level, location and fingerprint", () => {
     const { results } = readLog(FORMATS.sarif(withCauses(everything()), CONTEXT));
     expect(results.map(({ ruleId, level }) => `${level} ${ruleId}`)).toEqual([
       "error incomplete",

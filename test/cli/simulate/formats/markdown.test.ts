@@ -126,7 +126,7 @@ test("policies that differ stand in the comment, also where no class changes", (
 });
 
 describe("the comment", () => {
-  test("begins with its marker and says what is worst first", () => {
+  test("begins with its marker, and lists the worst changes first", () => {
     const text = shown(usFallback());
     expect(text.startsWith(`${MARKER}\n## Signalbox simulation: REVIEW\n`)).toBe(true);
     const order = ["### New data paths (1)", "### Changes (1)", "3,184 classes stand for"];
@@ -146,12 +146,12 @@ describe("the comment", () => {
     expect(shown(report(), null)).not.toContain("Report");
   });
 
-  test("no change is said in the headline", () => {
+  test("has SAME in its headline where nothing changes", () => {
     expect(shown(report())).toContain("## Signalbox simulation: SAME, no changes\n");
     expect(readMarkdown(shown(report())).markup).not.toMatch(/<details>|###/);
   });
 
-  test("incomplete is said before anything else, and nothing is promised", () => {
+  test("begins with INCOMPLETE for an incomplete report, and promises nothing", () => {
     const text = shown(everything());
     expect(text.indexOf("INCOMPLETE: not every class")).toBeLessThan(text.indexOf("###"));
     expect(text).toContain("- `!` `key.labels` 16 of 4,096 values\n");
@@ -282,7 +282,7 @@ describe("names from files", () => {
       expect(shown(named(text))).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
   });
 
-  test("code stays what it was where it can", () => {
+  test("stay unchanged as code where Markdown can hold them", () => {
     const one = group({ workspaces: ["a`b", "``", " c ", "a|b"] });
     const read = readMarkdown(shown(report({ declared: comparison("incomparable", [one]) }))).code;
     for (const text of ["a`b", "a|b"]) expect(read).toContain(text);

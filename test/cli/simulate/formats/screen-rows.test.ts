@@ -145,7 +145,7 @@ describe("the first screen", () => {
     );
   });
 
-  it("keeps every SAME, NOTE and CHANGE, whatever else has no room", async () => {
+  it("keeps every SAME, NOTE and CHANGE where other rows have no room", async () => {
     const text = await screen([], PRICE, VERSION, FAST_FALLBACK, NEW_WORKSPACE);
     expect(text).toContain('NOTE    the title of fast says "Short and cheap"');
     expect(text).toMatch(/^CHANGE {2}price of gpt-5-mini-us 0\.25\/2 → 0\.3\/2\.4/m);

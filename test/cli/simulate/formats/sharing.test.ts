@@ -40,7 +40,7 @@ describe("candidates that are shared in another way", () => {
     },
   );
 
-  test("SARIF has a rule of its own for it", () => {
+  test("have their own rule in SARIF", () => {
     const log: {
       runs: { results: { ruleId: string }[]; tool: { driver: { rules: { id: string }[] } } }[];
     } = JSON.parse(shown("sarif", withCauses(shared(["sharing_changed"]))));
@@ -75,7 +75,7 @@ describe("candidates that are shared in another way", () => {
     expect(lines.map(({ mark, note: said }) => [mark, said])).toEqual([["~", note]]);
   });
 
-  test("the same endpoint elsewhere says how it is shared on either side", () => {
+  test("are printed with their weight on both sides where the endpoint moves", () => {
     const moved = weighted({ ...EU, region: "us-east" }, 1);
     const kinds = ["sharing_changed", "destination_changed"] as const;
     const lines = compareResults(

@@ -183,7 +183,7 @@ describe("the whole", () => {
   });
 });
 
-describe("what comes first", () => {
+describe("the first lines", () => {
   test("newly indeterminate is loud", () => {
     const compared = comparison("less_permissive", [
       group({ kinds: ["newly_denied", "indeterminate_new"], classes: 3 }),
@@ -209,7 +209,7 @@ describe("what comes first", () => {
     expect(positions).toEqual(positions.toSorted((left, right) => left - right));
   });
 
-  test("an incomplete report without a change does not say that nothing changes", () => {
+  test("an incomplete report without a change does not claim that nothing changes", () => {
     const text = shown(report({ complete: false }));
     expect(text).toContain("No changes among the classes that were decided.");
     expect(text).not.toContain("exactly");
@@ -221,7 +221,7 @@ describe("as if promoted", () => {
   const both = comparison("more_permissive", [WIDENED], { new_data_paths: [path()] });
   const count = (text: string, part: string): number => text.split(part).length - 1;
 
-  test("the same groups are printed once, and said to be the same", () => {
+  test("equal groups are printed once and marked as the same", () => {
     const text = shown(report({ declared: both, promoted: both, promoted_policies: ["a", "b"] }));
     expect(count(text, WIDENED.id)).toBe(1);
     expect(text).toContain("\nAs if 2 candidates were promoted (a, b): the same changes.\n");
@@ -339,7 +339,7 @@ describe("lists", () => {
     expect(text).toContain("… 50 more assertions");
   });
 
-  test("an expired waiver says so", () => {
+  test("an expired waiver is marked as expired", () => {
     const waiver = { until: "2026-01-01", reason: "r", owner: "o", expired: true };
     const text = shown(report({ assertions: assertions([{ ...FAILED, waiver }]) }));
     expect(text).toContain("      expired   until 2026-01-01 by o: r\n");

@@ -146,7 +146,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     expect(await shownChanges(page)).toBe(1);
   });
 
-  test("says everything without script", async () => {
+  test("shows every change without script", async () => {
     const session = await pageOf().context().newCDPSession(pageOf());
     await session.send("Emulation.setScriptExecutionDisabled", { value: true });
     const page = await open(report());

@@ -28,7 +28,7 @@ describe("names of the report", () => {
     );
   });
 
-  test("stay in their element, whatever they are", () => {
+  test("stay in their element, hostile ones too", () => {
     fc.assert(
       fc.property(hostile, (taint) => {
         expect(skeletonOf(FORMATS.html(tainted(report(), taint), CONTEXT))).toBe(skeleton);

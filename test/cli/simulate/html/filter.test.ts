@@ -59,7 +59,7 @@ const row = fc
   }));
 
 describe("the filter of the page", () => {
-  test("reads what it wrote", () => {
+  test("restores its own state from the fragment", () => {
     fc.assert(
       fc.property(state, (value) => {
         expect(script.parseState(`#${script.formatState(value)}`)).toEqual(value);
@@ -78,7 +78,7 @@ describe("the filter of the page", () => {
     ["#tab=elsewhere&route=a", { route: "a" }],
     ["#constructor=x&__proto__=y&q=z", { q: "z" }],
     ["#tab=promoted", { tab: "promoted" }],
-  ])("takes of %s what it knows", (fragment, said) => {
+  ])("reads the known members of %s", (fragment, said) => {
     expect(script.parseState(fragment)).toEqual({ ...NO_FILTER, ...said });
   });
 

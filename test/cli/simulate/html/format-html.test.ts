@@ -107,7 +107,7 @@ describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value
   });
 });
 
-describe("what the page says", () => {
+describe("the text of the page", () => {
   const shown = textOf(page);
 
   test.each([
@@ -169,7 +169,7 @@ describe("what the page says", () => {
     );
   });
 
-  test("an incomplete report says so before anything else, and what was cut", () => {
+  test("an incomplete report begins with INCOMPLETE and lists the cut dimensions", () => {
     const text = textOf(FORMATS.html(REPORTS.incomplete, CONTEXT));
     expect(text).toContain("INCOMPLETE: not every class of requests was decided.");
     expect(text).toMatch(/decided.*needs 4 of 20 values/);
@@ -178,7 +178,7 @@ describe("what the page says", () => {
     );
   });
 
-  test("what both views have in common is there once, for both", () => {
+  test("groups common to both views are printed once, for both", () => {
     const { declared } = report();
     const text = FORMATS.html(report({ promoted: declared }), CONTEXT);
     expect(valuesOf(text, "class").filter((each) => each.startsWith("panel"))).toEqual([
@@ -189,7 +189,7 @@ describe("what the page says", () => {
     );
   });
 
-  test("an empty report says that nothing changes", () => {
+  test("an empty report states that nothing changes", () => {
     const text = textOf(FORMATS.html(REPORTS.empty, { ...CONTEXT, reportDigest: null }));
     expect(text).toContain("Equivalent");
     expect(text).toContain("Equivalent, no class changes");

@@ -138,7 +138,7 @@ for (const agent of AGENTS) {
     { timeout: TIMEOUT },
     () => {
       it.each(PROTOCOLS)(
-        "runs a command, writes a file and says so, over an endpoint of %s",
+        "runs a command, writes a file and reports it, over an endpoint of %s",
         async (over) => {
           const { exit, proof, seen } = await run({ agent, name: "plain", over });
           expect({ exit, proof }, seen).toEqual({ exit: 0, proof: PROOF.text });
@@ -161,7 +161,7 @@ for (const agent of AGENTS) {
         expect(statuses.length).toBeLessThanOrEqual(refused);
       });
 
-      it("waits for the end of a rate limit, and goes on", async () => {
+      it("waits for the end of a rate limit, and continues", async () => {
         const { exit, proof, seen, statuses } = await run({
           agent,
           name: "a rate limit",
@@ -193,7 +193,7 @@ for (const agent of AGENTS) {
         expect(exit, seen).not.toBeNull();
       });
 
-      it("ends, or goes on with less, where the conversation is too long", async () => {
+      it("ends, or continues with a shorter history, where the conversation is too long", async () => {
         const { exit, seen } = await run({ agent, name: "a context overflow", script: "overflow" });
         expect(exit, seen).not.toBeNull();
         if (survivesOverflow) expect(seen).toContain(LAST_TEXT);
