@@ -128,7 +128,7 @@ describe("ceilings of the workspace", () => {
     },
   );
 
-  it("leave the same candidates to a caller who allows training as to one who says nothing", () => {
+  it("leave the same candidates to callers who allow training and to callers without a preference", () => {
     const of = rows({ dataCollection: "deny" });
     expect(plan(decided(of, preferring({ data_collection: "allow" })))).toEqual(
       plan(decided(of, question())),
@@ -170,7 +170,7 @@ describe("ceilings of the workspace", () => {
   });
 });
 
-describe("what the wire protocol of an endpoint can express", () => {
+describe("features that the wire protocol of an endpoint can express", () => {
   const features = ["conversation", "logit_bias"] as const;
   const mixed = (onGap: "deny" | "narrow") =>
     table({
@@ -326,7 +326,7 @@ describe("approvals of the table", () => {
     });
   });
 
-  it("excludes such a fallback where the route says narrow, and records it", () => {
+  it("excludes such a fallback where the route has on_gap: narrow, and records it", () => {
     const rows = table({
       endpoints: [endpoint("a"), endpoint("b", { capabilities: ["tools"] })],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
@@ -345,7 +345,7 @@ describe("approvals of the table", () => {
     });
   });
 
-  it("denies when the primary lacks it, whatever the route says", () => {
+  it("denies when the primary lacks it, even with on_gap: narrow", () => {
     const rows = table({
       endpoints: [endpoint("a", { capabilities: [] }), endpoint("b")],
       routes: [route("r", "a", ["b"], { onGap: "narrow" })],
@@ -538,7 +538,7 @@ describe("preferences", () => {
     expect(plan(narrowed)).toEqual(["a"]);
   });
 
-  it("never widens: what is not approved stays denied, whatever is preferred", () => {
+  it("never widen: an unapproved provider stays denied under every preference", () => {
     const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
     const ask = (preferences: ProviderPreferences): string | null =>
       reason(decide(rows, fakePolicies(), identity, question({ preferences }), NOW));
@@ -610,7 +610,7 @@ describe("preferences", () => {
     expect(plan(decision)).toEqual(["a", "b"]);
   });
 
-  it("a sort by price is in the plan, so that nothing is left for dispatch to say", () => {
+  it("a sort by price is part of the plan, and leaves no trace entry for dispatch", () => {
     const preferences = { sort: { by: "price", partition: "none" } } as const;
     const decision = decide(table(), fakePolicies(), identity, question({ preferences }), NOW);
     expect(decision.trace.filter(({ policy }) => policy === "preferences")).toEqual([]);
@@ -766,7 +766,7 @@ describe("policies", () => {
   });
 
   it.each(["fail", "indeterminate"] as const)(
-    "a shadow policy that says %s changes nothing but the record",
+    "a shadow policy with the verdict %s changes only the record",
     (verdict) => {
       const policies = fakePolicies(() => [
         { id: "x", slot: "candidate", effect: "gate", verdict },
@@ -782,7 +782,7 @@ describe("policies", () => {
     },
   );
 
-  it("says what promotion would do when the candidate replaces its own enforced slot", () => {
+  it("records the result of promotion, where the candidate replaces its own enforced slot", () => {
     const fake = fakePolicies(() => [
       { id: "x", effect: "gate", verdict: "fail" },
       { id: "x", slot: "candidate", effect: "gate", verdict: "pass" },

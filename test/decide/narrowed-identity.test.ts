@@ -75,7 +75,7 @@ function holderOf(parent: Identity, grant: TokenGrant): Identity {
 }
 
 describe("narrow", () => {
-  it("gives what is requested and granted, or says which member is not, and nothing in between", () => {
+  it("grants exactly the requested members, or names one that is not granted", () => {
     fc.assert(
       fc.property(scopesOf, grants, requests, (scopes, grant, requested) => {
         const given = narrow({ scopes }, grant, requested);
@@ -145,7 +145,7 @@ const TABLE = table({
 });
 
 describe("the holder of a token", () => {
-  it("gets no decision that its key would not get, and none outside of what it was made for", () => {
+  it("gets no decision that its key would not get, and none beyond the token's grant", () => {
     // One decider for all, so that a decision remembered for the key, or for another token, would
     // show.
     const decider = createDecider(TABLE, fakePolicies(), () => 0);
@@ -187,7 +187,7 @@ describe("the holder of a token", () => {
     );
   });
 
-  it("finds in the catalogue what its key finds, less what it was not made for", () => {
+  it("sees the key's catalogue without the routes and operations beyond the token's grant", () => {
     fc.assert(
       fc.property(fitting, ([grant, requested]) => {
         const given = narrow(identity, grant, requested);

@@ -102,7 +102,7 @@ const effects = (decision: Decision): readonly string[] =>
   );
 
 describe("obligations", () => {
-  it("the smallest limit wins, and says so; members to take out stand once", () => {
+  it("the smallest limit wins and is recorded; each member to strip is listed once", () => {
     const decision = decided(
       policies([
         { id: "p1", obligation: cap(500) },

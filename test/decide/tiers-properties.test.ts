@@ -201,7 +201,7 @@ describe("over random routes and preferences", () => {
     );
   });
 
-  it("an order and a sort by price say the order themselves: by position, then price, then the table", () => {
+  it("an order and a sort by price arrange the plan by position, then price, then the table", () => {
     const order = fc.record({ order: providers, price: fc.boolean() });
     fc.assert(
       fc.property(fixtures, order, (rows, { order: named, price }) => {

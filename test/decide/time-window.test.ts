@@ -37,7 +37,7 @@ describe("time windows", () => {
     );
   });
 
-  it.each([Number.NaN, Infinity, -Infinity])("refuses a clock that says %d", (time) => {
+  it.each([Number.NaN, Infinity, -Infinity])("refuses a clock of %d", (time) => {
     expect(() => timeWindow(time)).toThrow(RangeError);
   });
 });

@@ -154,7 +154,7 @@ describe("the Dockerfile", () => {
     expect(unsent.filter(isSent)).toEqual([]);
   });
 
-  it("has a health check that says what /readyz says", async () => {
+  it("has a health check with the result of /readyz", async () => {
     const [check = ""] = rests(final, "HEALTHCHECK");
     const [program, flag, script = ""]: readonly string[] = JSON.parse(
       check.slice(check.indexOf("[")),

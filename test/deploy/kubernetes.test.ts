@@ -151,7 +151,7 @@ describe("the pods", () => {
   });
 });
 
-describe("what is around the pods", () => {
+describe("services and network policies of the pods", () => {
   const { labels } = template.metadata;
 
   it("selects them by a label that they have", () => {
@@ -181,7 +181,7 @@ describe("what is around the pods", () => {
     ).toEqual([]);
   });
 
-  it("lets products in by the public port only, and the server out to what it needs", () => {
+  it("admits products on the public port only, and the server to its dependencies", () => {
     const { ingress, egress, policyTypes } = one("NetworkPolicy").spec;
     expect(policyTypes).toEqual(["Ingress", "Egress"]);
     const admitted = ingress.map((rule: Document) => [

@@ -14,7 +14,7 @@ function outline(events: readonly InferenceEvent[]): readonly string[] {
   });
 }
 
-describe("pieces of an answer become blocks", () => {
+describe("the block sequencer", () => {
   it("ends one kind before it begins another", () => {
     const sequencer = new BlockSequencer();
     sequencer.reasoning("a", false);
@@ -44,7 +44,7 @@ describe("pieces of an answer become blocks", () => {
     expect(outline(sequencer.drain())).toEqual(["1}", "close 0", "open 1 tool_call", "{}"]);
   });
 
-  it("gives a call without arguments an empty object", () => {
+  it("prints a call without arguments with an empty object", () => {
     const sequencer = new BlockSequencer();
     sequencer.openTool("0", "x", "first");
     sequencer.closeAll();
@@ -62,7 +62,7 @@ describe("pieces of an answer become blocks", () => {
     expect(sequencer.torn).toBe(true);
   });
 
-  it("is not done with a call whose brackets stand in strings", () => {
+  it("ends no call at a bracket within a string", () => {
     const sequencer = new BlockSequencer();
     sequencer.openTool("0", "x", "first");
     sequencer.openTool("1", "y", "second");
@@ -74,7 +74,7 @@ describe("pieces of an answer become blocks", () => {
     expect(outline(sequencer.drain())).toContain("open 1 tool_call");
   });
 
-  it("looks at each character once, however small the pieces and however many wait", () => {
+  it("reads each character once, for pieces of any size and any number of waiting ones", () => {
     const sequencer = new BlockSequencer();
     sequencer.openTool("0", "x", "first");
     sequencer.openTool("1", "y", "second");
@@ -99,7 +99,7 @@ describe("pieces of an answer become blocks", () => {
     ]);
   });
 
-  it("loses nothing of interleaved calls, whatever the order of their pieces", () => {
+  it("loses nothing of interleaved calls, for every order of their pieces", () => {
     const calls = fc.array(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 })), {
       minLength: 1,
       maxLength: 4,

@@ -140,7 +140,7 @@ describe("Azure's addresses", () => {
     expect(stream.endStream().ending).toMatchObject({ failure: null, finish: "stop" });
   });
 
-  it("say in the evidence what the provider's flags changed on a relay", () => {
+  it("record the changes of the provider's flags on a relay", () => {
     const body = { ...CHAT, messages: [{ role: "developer", content: "d" }], service_tier: "flex" };
     const { dropped, stripped } = exchange(chatSurface, body, "openai-chat", {
       flags: ["no_developer_role", "no_service_tier"],

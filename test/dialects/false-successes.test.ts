@@ -125,7 +125,7 @@ const piece = (text: string, more: JsonObject = {}): Uint8Array =>
   event({ candidates: [{ content: { parts: [{ text }] }, index: 0, ...more }] });
 const END = { finishReason: "STOP" };
 
-describe("an answer that goes on after its finish", () => {
+describe("an answer with events after its finish", () => {
   it.each<[string, Speaker, readonly Uint8Array[]]>([
     [
       "chat: text",
@@ -179,7 +179,7 @@ describe("an answer that goes on after its finish", () => {
     ],
     ["completions: nothing", COMPLETIONS, [textChunk("a", "stop"), textChunk(""), DONE]],
     ["messages: the end of the block", MESSAGES, [start, opened, said, stopped, closed, stop]],
-  ])("is whole where nothing is said after the finish: %s", (_, speaker, events) => {
+  ])("is whole where nothing follows the finish: %s", (_, speaker, events) => {
     expect(streamed(speaker, events)).toEqual(["success", "success"]);
   });
 });

@@ -90,7 +90,7 @@ describe("messages that hold nothing", () => {
   );
 });
 
-describe("members that say nothing", () => {
+describe("members without effect", () => {
   const empty = { refusal: null, deep: { deeper: null } };
   const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
   const chat = (member: JsonObject) => ({

@@ -335,7 +335,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
   const { prelude, silent, telling, failures } = TABLES[dialect];
   const all = silent.map(([, event]) => event);
 
-  it.each(silent)("has said nothing: %s", (_, event) => {
+  it.each(silent)("has no output yet: %s", (_, event) => {
     const stream = observe(dialect);
     const given = [...prelude, event].flatMap((one) => stream.push(one));
     expect([stream.failure, stream.done, stream.hasOutput]).toEqual([null, false, false]);
@@ -346,7 +346,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
     expect(stream.hasOutput).toBe(false);
   });
 
-  it.each(telling)("has said something: %s", (_, event) => {
+  it.each(telling)("has output: %s", (_, event) => {
     const stream = after(dialect, prelude);
     expect(stream.hasOutput).toBe(false);
     expect(stream.push(event)).toEqual(
@@ -432,7 +432,7 @@ describe("the ends of empty answers are output", () => {
   });
 });
 
-describe.each(PROTOCOLS)("what our own printer says in $name", (protocol) => {
+describe.each(PROTOCOLS)("output of our own printer in $name", (protocol) => {
   const { spoken, upstream } = protocol;
 
   it("is output for the relay as soon as it is for a translation", () => {

@@ -67,7 +67,7 @@ const call = (id: string, name = "f") => ({
 });
 const result = (id: string) => ({ role: "tool", tool_call_id: id, content: "r" });
 
-describe("what a provider requires of a request is fitted on record", () => {
+describe("a request is fitted to a provider's rules on record", () => {
   it("text before a tool result in one message stands after it", () => {
     const content = [
       { type: "text", text: "note" },
@@ -247,7 +247,7 @@ describe("what a provider requires of a request is fitted on record", () => {
   });
 });
 
-describe("what cannot be fitted is refused by name", () => {
+describe("a request that cannot be fitted is refused by name", () => {
   it("a result without its call, or a second one", () => {
     const refused = (surface: Surface, body: JsonObject) => {
       const { refusal } = sent(
@@ -342,7 +342,7 @@ describe("the caller's names of tools", () => {
     );
   });
 
-  it("get equal names in every request, whatever other tools there are", () => {
+  it("get equal names in every request, with any other tools", () => {
     const alone = sent(
       messagesSurface,
       { ...body, tools: body.tools.slice(0, 1) },

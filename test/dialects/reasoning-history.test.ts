@@ -179,7 +179,7 @@ const HISTORIES: readonly (readonly [string, readonly Reasoning[]])[] = [
 ];
 
 describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
-  it.each(HISTORIES)("is what it was, reported whole: %s", (_name, blocks) => {
+  it.each(HISTORIES)("is unchanged, from a whole answer: %s", (_name, blocks) => {
     const context = contextOf(read(memory.surface, memory.first));
     const { body } = memory.surface.translation.renderAnswer(
       collectAnswer(eventsOf(blocks)),
@@ -188,7 +188,7 @@ describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
     expect(remembered(memory, body)).toEqual(blocks);
   });
 
-  it.each(HISTORIES)("is what it was, streamed: %s", (_name, blocks) => {
+  it.each(HISTORIES)("is unchanged, from a stream: %s", (_name, blocks) => {
     const context = contextOf(read(memory.surface, { ...memory.first, stream: true }));
     const renderer = memory.surface.translation.renderStream(context);
     const events = eventsOf(blocks).flatMap((event) => renderer.push(event));

@@ -145,7 +145,7 @@ const REDUNDANT: readonly (readonly [
   ],
 ];
 
-describe("members of a history that repeat another one or say nothing", () => {
+describe("members of a history that repeat another one or have no effect", () => {
   it.each(REDUNDANT)(
     "%s: is left out for every provider, on record",
     (_what, surface, body, clean, dropped) => {

@@ -148,7 +148,7 @@ describe("lists whose length is somebody else's", () => {
     },
   );
 
-  it("150,000 parts of what the assistant said", () => {
+  it("150,000 parts of an assistant message", () => {
     const messages = [
       { role: "user", content: "hi" },
       { role: "assistant", content: blocks },

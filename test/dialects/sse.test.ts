@@ -136,7 +136,7 @@ describe("reading an event", () => {
     expect(parseSseEvent(encoder.encode(text)).data).toBe(data);
   });
 
-  it("reads what it writes", () => {
+  it("restores a written event", () => {
     expect(parseSseEvent(formatSseEvent("{}", "done"))).toEqual({ event: "done", data: "{}" });
     expect(parseSseEvent(formatSseEvent("[DONE]"))).toEqual({ event: null, data: "[DONE]" });
   });

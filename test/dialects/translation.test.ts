@@ -82,7 +82,7 @@ describe("a translated stream", () => {
     expect(stream.hasOutput).toBe(isOutput);
   });
 
-  it("gives events as they are made, and has no output where the provider fails before it has said anything", () => {
+  it("passes events as they are made, and has no output where the provider fails before the first text", () => {
     const chunks = [
       [start, open],
       [{ type: "failure", failure } as const, finish],
@@ -218,7 +218,7 @@ describe("a request with one tool", () => {
     calls,
   ] as const satisfies readonly InferenceEvent[];
 
-  it("gets the first call and everything that is no call, and its record says that others were omitted", () => {
+  it("gets the first call and all other blocks, and records further calls as dropped", () => {
     const kept = firstCall()(several);
     expect(collectAnswer(kept).blocks).toMatchObject([
       { kind: "tool_call", arguments: '{"a":1}' },
@@ -347,7 +347,7 @@ describe("a response schema requested as a tool", () => {
     expect(answer.finish?.reason).toBe("stop");
   });
 
-  it("leaves the caller's own tools to the model, whatever they are called", () => {
+  it("leaves the caller's own tools to the model, under any name", () => {
     const own = {
       name: "json_response",
       description: null,

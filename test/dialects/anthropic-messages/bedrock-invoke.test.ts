@@ -47,7 +47,7 @@ describe("a request to Bedrock's InvokeModel", () => {
     expect(exchange.streamType).toBe("application/vnd.amazon.eventstream");
   });
 
-  it("says in the path that it streams, and not in the body", () => {
+  it("requests a stream by its path, without a member in the body", () => {
     const { path, body: sent } = sentBy(relayed(body({ stream: true })));
     expect([path, Object.keys(sent).toSorted()]).toEqual([
       "/model/model/invoke-with-response-stream",
@@ -62,7 +62,7 @@ describe("a request to Bedrock's InvokeModel", () => {
     );
   });
 
-  it("omits what only the protocol's own provider takes, and says so", () => {
+  it("omits and records members that only Anthropic accepts", () => {
     const { body: sent, stripped } = sentBy(
       relayed(body({ service_tier: "auto", speed: "standard" })),
     );
@@ -264,7 +264,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     }
   });
 
-  it("keeps what was said before the damage, and nothing after it", () => {
+  it("keeps the events before a damaged frame, and fails without the rest", () => {
     const [first, ...rest] = chunks(start, open, delta);
     const damaged = Uint8Array.from(first ?? [], (byte) => byte);
     damaged[20] = (damaged[20] ?? 0) ^ 1;
@@ -312,7 +312,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     });
   });
 
-  it("an exception before anything was said leaves the stream without output, so that another provider may answer", () => {
+  it("an exception before the first text leaves the stream without output, so that another provider may answer", () => {
     const stream = streaming.stream();
     for (const bytes of [...chunks(start, open), exception("throttlingException")])
       stream.push(bytes);
@@ -378,7 +378,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     expect(play(streaming, [endless]).failure?.kind).toBe("too_large");
   });
 
-  it("ends in the surface's grammar where it cannot go on", () => {
+  it("ends with an error event of the surface's grammar where it fails", () => {
     const error = codedError("upstream_truncated", "It broke off.");
     expect(decoder.decode(streaming.stream().fail(error))).toContain("event: error\ndata: ");
   });
@@ -406,7 +406,7 @@ describe("an answer that a guardrail has replaced", () => {
     ["with its first event", [{ ...start, ...mark }, open, close, change, stop]],
     ["with its reason", [start, open, close, { ...change, ...mark }, stop]],
     ["with its last event", [start, open, close, change, { ...stop, ...mark, ...METRICS }]],
-  ])("is none that ended normally, though it is said only %s", (_name, events) => {
+  ])("ends with a refusal, though the guardrail is reported only %s", (_name, events) => {
     const { text, finish } = play(streaming, chunks(...events));
     expect([text, finish]).toEqual([sseOf(start, open, close, withheld, stop), "refusal"]);
     expect(play(translated({ stream: true }), chunks(...events))).toMatchObject({
@@ -438,14 +438,14 @@ describe("an answer that a guardrail has replaced", () => {
 });
 
 describe("a whole answer of Bedrock's InvokeModel", () => {
-  it("goes on byte for byte, even where the model speaks of the cloud's members", () => {
+  it("is relayed byte for byte, even where a text mentions the cloud's members", () => {
     const text =
       '{ "type":"message","content":[{"type":"text","text":"\\"amazon-bedrock-\\""}],"stop_reason":"end_turn" }';
     const bytes = encoder.encode(text);
     expect(decoder.decode(relayed().answer(bytes).bytes)).toBe(text);
   });
 
-  it("goes on byte for byte, even where a tool has a parameter of such a name", () => {
+  it("is relayed byte for byte, even where a tool has a parameter with their prefix", () => {
     const text =
       '{ "content":[{"type":"tool_use","input":{"amazon-bedrock-x":1}}],"stop_reason":"tool_use"}';
     expect(decoder.decode(relayed().answer(encoder.encode(text)).bytes)).toBe(text);

@@ -103,7 +103,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["system_joined", "developer_as_system"]);
   });
 
-  it("results and the user's text are one message; turns of one role are, too, and that is said", () => {
+  it("tool results join the user's text in one message; turns of one role are merged and recorded", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),

@@ -428,7 +428,7 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
 ];
 
-describe("what a body requires", () => {
+describe("requirements of a body", () => {
   it.each(ASKING)("%s", (_name, value, needs, features) => {
     expect(validate(value)).toBeNull();
     const { shape, paths } = read(value);
@@ -490,7 +490,7 @@ describe("what a body requires", () => {
     expect(families({ type: "thinking", thinking: "x", signature: "sbx1.unsigned." })).toEqual([]);
   });
 
-  it("a coding agent's request needs no endpoint of its own protocol", () => {
+  it("a coding agent's request fits endpoints of every protocol", () => {
     const agent = body({
       max_tokens: 128_000,
       stream: true,
@@ -519,7 +519,7 @@ describe("what a body requires", () => {
     });
   });
 
-  it("counting is an operation of its own", () => {
+  it("counting is a separate operation, without max_tokens", () => {
     const counted = { model: "r", messages: [{ role: "user", content: "hi" }] };
     expect(validateCount(counted)).toBeNull();
     const { shape } = read(counted, NO_HEADERS, countTokensSurface);
@@ -689,7 +689,7 @@ const REFUSED: readonly (readonly [string, JsonObject, ProtocolHeaders, string, 
   ],
 ];
 
-describe("what is refused", () => {
+describe("refused bodies", () => {
   it.each(REFUSED)("%s", (_name, value, headers, code, param) => {
     expect(validate(value)).toBeNull();
     const parsed = messagesSurface.parse(value, 100, headers);
@@ -766,7 +766,7 @@ const INVALID: readonly (readonly [string, unknown, string])[] = [
   ["an unknown preference", body({ provider: { regions: ["eu"] } }), "provider.regions"],
 ];
 
-describe("what the schema refuses", () => {
+describe("bodies that the schema refuses", () => {
   it.each(INVALID)("%s", (_name, value, param) => {
     expect(validate(value as JsonObject)).toMatchObject({ status: 400, param });
   });

@@ -165,7 +165,7 @@ describe("a stream of messages", () => {
     },
   );
 
-  it("a signature that cannot be read later is dropped and that is said", () => {
+  it("a signature that cannot be read back later is dropped and recorded", () => {
     const events = [
       start,
       open({ type: "thinking", thinking: "x", signature: "EqoB" }),
@@ -213,7 +213,7 @@ describe("a stream of messages", () => {
     });
   });
 
-  it("calls are calls, whatever reason ended them", () => {
+  it("tool calls finish with tool_calls, though the provider reports end_turn", () => {
     const reported = parseEvents([
       start,
       open({ type: "tool_use", id: "1", name: "f", input: { a: 1 } }),
@@ -290,7 +290,7 @@ describe("a stream of messages", () => {
     expect(JSON.stringify(reported)).not.toContain("secret");
   });
 
-  it("a beginning that is said twice is one", () => {
+  it("a repeated message_start is read once", () => {
     expect(
       parseEvents([start, start, ended("end_turn"), stop]).filter(({ type }) => type === "start"),
     ).toHaveLength(1);

@@ -50,7 +50,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     },
   );
 
-  it("travels as it came, but for the model's name and what is ours or says who the user is", () => {
+  it("is unchanged except for the model's name, our members and the user's identity", () => {
     const value = body({
       metadata: { user_id: "u" },
       provider: { only: ["p"] },
@@ -69,7 +69,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     expect(countTokensSurface.relay.path(targetWith().endpoint)).toBe("/v1/messages/count_tokens");
   });
 
-  it("unknown members travel or are taken out as the route says", () => {
+  it("forwards or strips unknown members by unknown_fields of the route", () => {
     const { endpoint, provider } = targetWith();
     const value: JsonObject = JSON.parse(
       JSON.stringify({ ...hello, novelty: 1 }).replace("novelty", "__proto__"),
@@ -290,7 +290,7 @@ describe("the stream on its way back", () => {
     expect(observer.endStream().ending).toMatchObject({ failure: null, finish });
   });
 
-  it("ends with our error where it cannot go on", () => {
+  it("ends with our error event where it fails", () => {
     const error = codedError("upstream_truncated", "It broke off.");
     expect(decoder.decode(observe().fail(error))).toBe(
       'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"It broke off. (request id req_1)","details":{"error_code":"upstream_truncated"}},"request_id":"req_1"}\n\n',
@@ -302,7 +302,7 @@ describe("the whole answer on its way back", () => {
   const judge = (value: unknown) =>
     relay.readAnswer(encoder.encode(JSON.stringify(value)), contextOf());
 
-  it("goes on as it is", () => {
+  it("is unchanged", () => {
     const answer = {
       type: "message",
       content: [{ type: "novelty" }],

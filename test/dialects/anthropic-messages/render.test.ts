@@ -95,7 +95,7 @@ describe("an answer as a stream of messages", () => {
     });
   });
 
-  it("counts that are known before anything was said stand in its beginning", () => {
+  it("reports counts that are known before the first text in message_start", () => {
     const { text } = print([
       { type: "start", model: null },
       { type: "usage", usage: { ...usage, output: null } },
@@ -107,7 +107,7 @@ describe("an answer as a stream of messages", () => {
     });
   });
 
-  it("says so where the provider gave no counts", () => {
+  it("records usage_unknown where the provider gave no counts", () => {
     expect(print([{ type: "start", model: null }, finish("stop")]).dropped).toEqual([
       "usage_unknown",
     ]);
@@ -133,7 +133,7 @@ describe("an answer as a stream of messages", () => {
     });
   });
 
-  it("says that a stop sequence may have ended it where the provider does not report it", () => {
+  it("records stop_sequence_unnamed where the provider does not name the stop sequence", () => {
     const context = contextOf(read(body({ stop_sequences: ["END"] })));
     const events = [
       { type: "start", model: null },
@@ -181,7 +181,7 @@ describe("the official client", () => {
     expect(whole.dropped).toEqual(["citations_dropped"]);
   });
 
-  it("gives back reasoning that we can read again", async () => {
+  it("returns reasoning in a form that we can read again", async () => {
     const message = await client(print(reported).text.join(""))
       .messages.stream({ ...requested, messages: [...requested.messages] })
       .finalMessage();
@@ -222,7 +222,7 @@ describe("the official client", () => {
     });
   });
 
-  it("throws where the stream fails, before anything was said and after", async () => {
+  it("throws where the stream fails, before the first text and after it", async () => {
     const error = codedError("upstream_truncated", "It broke off.");
     for (const events of [[], reported.slice(0, 13)]) {
       const renderer = renderStream(contextOf());
@@ -282,7 +282,7 @@ describe("a whole answer", () => {
     },
   );
 
-  it("a refusal is text, and why it ended says what it is", () => {
+  it("renders a refusal as text with the stop reason refusal", () => {
     const { body: message } = renderAnswer(
       collectAnswer([
         { type: "start", model: "m" },

@@ -314,7 +314,7 @@ describe("a body in canon", () => {
     expect(canon(body({ tools, tool_choice }))).toMatchObject(expected);
   });
 
-  it("results that stand together are one turn, whatever stands between others", () => {
+  it("adjacent tool results are one turn, with other parts between other results", () => {
     const result = (id: string) => ({ type: "tool_result", tool_use_id: id });
     const call = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
     const { turns } = canon({

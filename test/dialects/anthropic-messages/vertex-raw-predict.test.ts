@@ -37,7 +37,7 @@ describe("a request to Vertex AI's rawPredict", () => {
     expect(exchange.streamType).toBe("text/event-stream");
   });
 
-  it("says twice that it streams", () => {
+  it("requests a stream by its path and by the body's member", () => {
     const { path, headers, body: sent } = sentBy(relayed(body({ stream: true })));
     expect([path, headers, sent.stream]).toEqual([
       "/models/claude-sonnet-4-5@20250929:streamRawPredict",
@@ -57,7 +57,7 @@ describe("a request to Vertex AI's rawPredict", () => {
     );
   });
 
-  it("omits what only the protocol's own provider takes, and what is not the caller's to say", () => {
+  it("omits members that only Anthropic accepts, and the caller's version and betas", () => {
     const value = body({ service_tier: "auto", anthropic_beta: ["x-1"], anthropic_version: "x" });
     const { body: sent, stripped } = sentBy(relayed(value, { unknownFields: "forward" }));
     expect(sent).toEqual({
@@ -84,7 +84,7 @@ describe("a request to Vertex AI's rawPredict", () => {
     });
   });
 
-  it("is counted at a path of its own, where the body names the model", () => {
+  it("counts tokens at a separate path, with the model in the body", () => {
     const value: JsonObject = { model: "r", messages: hello.messages ?? [] };
     const exchange = exchangeTo(FLAG, countTokensSurface, value, { upstreamModel });
     const { path, headers, body: sent } = sentBy(exchange);

@@ -118,7 +118,7 @@ function opening(index: number, block: OpenBlock): readonly Event[] {
 const arbitrary = answerEvents("family").map(asReported);
 
 describe("an answer in frames", () => {
-  it("says what was meant, however the bytes are cut", () => {
+  it("means the same for every cut of its bytes", () => {
     fc.assert(
       fc.property(arbitrary, someCuts, (events, cuts) => {
         const reported = parseEvents(pieces(joined(frames(written(events))), cuts), {

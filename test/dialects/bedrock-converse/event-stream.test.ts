@@ -130,7 +130,7 @@ describe("frames of an event stream", () => {
     ["a value beyond the headers", [0, 0, 0, 22, 0, 0, 0, 6], [1, 97, 7, 0, 9, 98]],
     ["a count beyond the headers", [0, 0, 0, 20, 0, 0, 0, 4], [1, 97, 7, 0]],
     ["an unknown type", [0, 0, 0, 19, 0, 0, 0, 3], [1, 97, 10]],
-  ])("%s is no frame, whatever its checksums say", (_name, lengths, headers) => {
+  ])("%s is no frame, even with correct checksums", (_name, lengths, headers) => {
     const start = [...lengths, ...bigEndian(nodeCrc32(new Uint8Array(lengths))), ...headers];
     const reader = new FrameReader(LIMIT);
     expect(

@@ -90,7 +90,7 @@ describe("a request for Converse", () => {
     });
   });
 
-  it("lets roles alternate: results and the user's text are one message; joined turns are said", () => {
+  it("alternates roles: tool results join the user's text in one message; merged turns are recorded", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -454,7 +454,7 @@ describe("tools", () => {
   });
 });
 
-describe("what the answer should be like", () => {
+describe("settings of the answer", () => {
   it("limits and sampling are the configuration of the inference", () => {
     const { body } = format({
       maxOutputTokens: 5,

@@ -130,7 +130,7 @@ describe("a stream", () => {
     expect(half.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
   });
 
-  it("without a stop is cut, whatever else it said", () => {
+  it("without a stop is truncated, with any other events", () => {
     for (const events of [[], [delta(0, { text: "a" }), close(0), metadata]])
       expect(said(...events).at(-1)).toMatchObject({
         type: "failure",
@@ -316,7 +316,7 @@ describe("a stream", () => {
     }
   });
 
-  it("a damaged frame after the stop fails it, too: what it said is not known", () => {
+  it("with a damaged frame after its stop fails, because the frame's content is unknown", () => {
     const [broken = new Uint8Array()] = frames([metadata]);
     broken[broken.length - 10] = 0;
     const events = parseEvents([...frames([start, stop("end_turn")]), broken]);
@@ -330,7 +330,7 @@ describe("a stream", () => {
     });
   });
 
-  it("a signature that cannot be read back is omitted, and that is said once", () => {
+  it("omits a signature that cannot be read back, and records it once", () => {
     const events = parseEvents(
       frames([
         start,
@@ -376,7 +376,7 @@ describe("a block that was not closed before the end", () => {
     });
   });
 
-  it("does not go on after it", () => {
+  it("fails where the block continues after the end", () => {
     expect(parseEvents(frames([start, text, stop("end_turn"), text])).at(-1)).toMatchObject({
       type: "failure",
     });
@@ -396,7 +396,7 @@ describe("a call where no tool was offered", () => {
     metadata,
   ];
 
-  it("is a failure, streamed and whole: the provider has not said that the text is all", () => {
+  it("is a failure, streamed and whole: the text may be incomplete", () => {
     const failure = { kind: "malformed", code: "unexpected_output_item" };
     expect(parseEvents(frames(calling), request).at(-1)).toMatchObject({
       type: "failure",
@@ -411,7 +411,7 @@ describe("a call where no tool was offered", () => {
 });
 
 describe("a whole answer", () => {
-  it("says the same as its stream", () => {
+  it("means the same as its stream", () => {
     const reported = whole({
       output: {
         message: {

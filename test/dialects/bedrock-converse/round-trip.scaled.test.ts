@@ -64,7 +64,7 @@ describe("a request as the provider reads it", () => {
     );
   });
 
-  it("printed again says the same, and loses nothing new", () => {
+  it("means the same when it is printed again, and drops nothing more", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const first = print(request);

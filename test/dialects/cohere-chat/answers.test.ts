@@ -110,7 +110,7 @@ const calling = [
 ];
 
 describe("a stream", () => {
-  it("reports what was thought and said, in blocks of their own, and every count", () => {
+  it("reports reasoning and text in separate blocks, and every count", () => {
     expect(reported(...thinking)).toEqual([
       { type: "start", model: null },
       { type: "open", index: 0, block: { kind: "reasoning", summary: false } },
@@ -140,7 +140,7 @@ describe("a stream", () => {
     });
   });
 
-  it("takes arguments that say null for none, however they are cut", () => {
+  it("reads null arguments as none, for every cut", () => {
     for (const fragments of [["null"], ["nu", "ll"], [" null "], ["n", "", "ull"]]) {
       const events = reported(
         start,
@@ -184,7 +184,7 @@ describe("a stream", () => {
     ).toBe(reason);
   });
 
-  it("that calls ends in calls whatever it says, unless it was cut", () => {
+  it("with calls finishes with tool_calls, unless its length was cut", () => {
     const bytes = [start, call(0, "a", "x"), json(0, "{}"), called(0)];
     expect(answerOf(reported(...bytes, end("COMPLETE"))).finish?.reason).toBe("tool_calls");
     expect(answerOf(reported(...bytes, end("MAX_TOKENS"))).finish?.reason).toBe("length");
@@ -340,7 +340,7 @@ describe("a stream", () => {
   });
 
   it.each(Object.entries(DISGUISES))(
-    "says the same with %s, cut at every byte",
+    "means the same with %s, cut at every byte",
     (_name, disguise) => {
       for (const stream of [thinking, calling]) {
         const bytes = encoder.encode(disguise(new TextDecoder().decode(joined(stream))));
@@ -349,7 +349,7 @@ describe("a stream", () => {
     },
   );
 
-  it("says the same however it is cut, and broken off before its end it is a failure", () => {
+  it("means the same for every cut, and is a failure where it breaks off before its end", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(thinking, calling),
@@ -391,7 +391,7 @@ describe("citations", () => {
     ...more,
   });
 
-  it("say where a text comes from: one for each source that has an address", () => {
+  it("name the sources of a text: one for each source with an address", () => {
     const bytes = [
       start,
       open(0, "thinking"),
@@ -470,7 +470,7 @@ describe("log probabilities", () => {
     logprobs,
   });
 
-  it("come with the text of their piece; several tokens together have their sum, and that is said", () => {
+  it("arrive with the text of their piece; those of several tokens are summed and recorded", () => {
     const bytes = [
       start,
       open(0, "text"),
@@ -519,7 +519,7 @@ describe("log probabilities", () => {
 });
 
 describe("a whole answer", () => {
-  it("says what a stream of it says", () => {
+  it("means the same as its stream", () => {
     const message = {
       role: "assistant",
       tool_plan: "I will look.",

@@ -105,7 +105,7 @@ describe("a request", () => {
     },
   );
 
-  it("says nothing where nothing was meant: penalties of 0, and a top_p without limit as far as it goes", () => {
+  it("omits penalties of 0, and limits a top_p of 1 to 0.99", () => {
     const { body, dropped } = printed({ topP: 1, frequencyPenalty: 0, presencePenalty: 0 });
     expect(body).toEqual({
       model: "command-a",
@@ -213,7 +213,7 @@ describe("messages", () => {
     ]);
   });
 
-  it("say that text after a call went before it", () => {
+  it("record that text after a call is sent before it", () => {
     expect(printed(answered(call, say("after"))).dropped).toEqual(["parts_reordered"]);
   });
 
@@ -263,7 +263,7 @@ describe("messages", () => {
     expect(dropped).toEqual(["empty_text_dropped", "tool_error_flag_dropped"]);
   });
 
-  it("omit blank texts, and messages that then say nothing", () => {
+  it("omit blank texts, and messages that are then empty", () => {
     const blank: Turn = { role: "user", name: null, content: [say(" \n")] };
     const { body, dropped } = printed({ turns: [blank, user] });
     expect(body.messages).toEqual([{ role: "user", content: "go on" }]);
@@ -384,7 +384,7 @@ describe("tools", () => {
 describe("the form of the answer", () => {
   const schema = { type: "object", properties: { a: { const: 1 } } };
 
-  it("is an object, of a kind where a schema says which", () => {
+  it("is an object, with the schema where one is given", () => {
     expect(printed({ format: { kind: "json_object" } }).body.response_format).toEqual({
       type: "json_object",
     });

@@ -72,7 +72,7 @@ function printed(request: GenerateRequest) {
 }
 
 describe("cohere-chat as a language for requests", () => {
-  it("what is printed and read again is what was meant, but for dropped fields", () => {
+  it("a printed request is read back unchanged, except for dropped fields", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { body, dropped } = printed(request);
@@ -85,7 +85,7 @@ describe("cohere-chat as a language for requests", () => {
     );
   });
 
-  it("printing twice says the same: nothing more is dropped the second time", () => {
+  it("a second printing gives the same body and drops nothing more", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const first = printed(request);

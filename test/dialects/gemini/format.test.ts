@@ -106,7 +106,7 @@ describe("a request", () => {
     ]);
   });
 
-  it("says that the beginning of an answer is only a turn", () => {
+  it("records that a prefilled answer is sent as a turn", () => {
     expect(format({ turns: [user(text("a")), assistant(text("b"))] }).dropped).toEqual([
       "prefill_as_turn",
     ]);
@@ -353,7 +353,7 @@ describe("tools", () => {
 });
 
 describe("how to answer", () => {
-  it("is said in generationConfig", () => {
+  it("is sent in generationConfig", () => {
     const { body, dropped } = format({
       maxOutputTokens: 9,
       temperature: 1.5,
@@ -409,7 +409,7 @@ describe("how to answer", () => {
     ["too_many_stop_sequences", { stop: ["a", "b", "c", "d", "e", "f"] }],
     ["invalid_seed", { seed: 2 ** 31 }],
     ["invalid_seed", { seed: -(2 ** 31) - 1 }],
-  ])("is refused where a value cannot be said: %s", (code, more) => {
+  ])("is refused where the protocol has no such value: %s", (code, more) => {
     expect(refusal(more)).toMatchObject({ status: 400, code });
   });
 });

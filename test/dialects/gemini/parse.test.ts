@@ -206,7 +206,7 @@ describe("a stream", () => {
     expect(collectAnswer(stream(answer)).blocks[1]).toMatchObject({ logprobs: [] });
   });
 
-  it("cites sources, and says which it could not", () => {
+  it("cites sources, and records those that it cannot cite", () => {
     const cite = (parts: readonly JsonObject[], more: JsonObject) => {
       const events = stream([piece(parts, { ...STOP, ...more })]);
       const [block] = collectAnswer(events).blocks;
@@ -372,7 +372,7 @@ describe("an answer", () => {
     });
   });
 
-  it("that counts nothing says nothing of counts", () => {
+  it("without counts has no usage", () => {
     expect(
       collectAnswer(whole(piece([], STOP, { usageMetadata: { trafficType: "ON_DEMAND" } }))).usage,
     ).toBeNull();
@@ -425,7 +425,7 @@ describe("an error", () => {
     });
   });
 
-  it("says when to come again", () => {
+  it("has the delay before a retry", () => {
     const delayed = (retryDelay: unknown) =>
       read(429, [{ error: { details: [{ retryDelay }] } }]).retryAfter;
     expect([

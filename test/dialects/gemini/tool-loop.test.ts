@@ -167,7 +167,7 @@ describe.each(Object.entries(CLIENTS))("a tool loop of a %s client", (_name, cli
     },
   );
 
-  it("goes on where the client has lost the signature, and that is recorded", async () => {
+  it("continues with a placeholder where the client has lost the signature, and records it", async () => {
     const server = await mockForTest();
     const model = "gemini-3-x+times=1";
     const first = await ask(server, client.surface, client.first, model, false);

@@ -123,7 +123,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     );
   });
 
-  it("bytes that come one by one say the same as bytes that come at once", () => {
+  it("bytes that arrive one by one mean the same as bytes that arrive at once", () => {
     fc.assert(
       fc.property(arbitrary, fc.constantFrom(...Object.values(DISGUISES)), (events, disguise) => {
         const { body, ending } = print(protocol, events);

@@ -150,7 +150,7 @@ function together(spoken: Spoken, chosen: readonly Probe[]): JsonObject {
 describe.each(SURFACES)("the surface of $operation", (spoken) => {
   const probes = probesOf(spoken);
 
-  it.each(TARGETS)("what the decision lets through to $name is sent", ({ target }) => {
+  it.each(TARGETS)("every request that the decision admits to $name is sent", ({ target }) => {
     const refused = probes.flatMap((probe) => {
       const outcome = outcomeOf(spoken, whole(spoken, probe), target);
       return isWrongly(outcome) ? [`${probe.says}: ${outcome.code} ${outcome.param}`] : [];
@@ -172,7 +172,7 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
     expect(lost).toEqual([]);
   });
 
-  it("what the parser finds in a body is what its canon uses", () => {
+  it("the parser finds in a body the features that its canon uses", () => {
     fc.assert(
       fc.property(someProbes(probes), (chosen) => {
         const request = spoken.read(together(spoken, chosen), chosen[0]?.headers ?? undefined);
@@ -190,7 +190,7 @@ describe.each(SURFACES)("the surface of $operation", (spoken) => {
     );
   });
 
-  it("of rows said together, all that the decision lets through is sent, and no leaf disappears", () => {
+  it("every combination that the decision admits is sent, and no leaf disappears", () => {
     fc.assert(
       fc.property(
         someProbes(probes),

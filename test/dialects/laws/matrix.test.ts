@@ -11,7 +11,7 @@ import { SURFACES } from "./table.ts";
 const FILE = new URL("../../../docs/translation-matrix.md", import.meta.url);
 
 // When this fails: `npm run generate`, and read what has changed.
-test("docs/translation-matrix.md says what the code does", () => {
+test("docs/translation-matrix.md matches the code", () => {
   const matrix = withNavigationOf(readFileSync(FILE, "utf8"), translationMatrix());
   if (process.env.UPDATE_DOCS === "1") writeFileSync(FILE, matrix);
   expect(readFileSync(FILE, "utf8")).toBe(matrix);

@@ -276,7 +276,7 @@ const DIALECTS = Object.keys(READERS).filter((one): one is keyof typeof READERS 
   Object.hasOwn(READERS, one),
 );
 
-describe.each(DIALECTS)("a request for %s, whatever the caller's conversation,", (dialect) => {
+describe.each(DIALECTS)("a request for %s, for every conversation,", (dialect) => {
   const rules: RequestRules = GENERATE_DIALECTS[dialect].requires;
   const target = targetOf(dialect);
 
@@ -358,7 +358,7 @@ describe.each(DIALECTS)("a request for %s, whatever the caller's conversation,",
     });
   });
 
-  it("says the same when it is fitted twice", () => {
+  it("is unchanged by a second fitting", () => {
     holds(({ body }, request) => {
       expect(sent(request).body).toEqual(body);
     });

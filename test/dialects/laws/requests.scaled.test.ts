@@ -38,7 +38,7 @@ function there({ name, spoken, upstream, target }: Protocol, request: GenerateRe
 describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
   const arbitrary = requestFor(allowedAt(protocol.target));
 
-  it("what is printed and read again is what was meant, but for dropped fields", () => {
+  it("a printed request is read back unchanged, except for dropped fields", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { formatted, canonical } = there(protocol, request);
@@ -50,7 +50,7 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
     );
   });
 
-  it("printing twice says the same: nothing more is dropped the second time", () => {
+  it("a second printing gives the same request and drops nothing more", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const first = there(protocol, request);
@@ -67,7 +67,7 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
     );
   });
 
-  it("what the surface finds in a printed request is what the canon uses", () => {
+  it("the surface finds in a printed request the features that its canon uses", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { read, canonical } = there(protocol, request);

@@ -74,7 +74,7 @@ describe.each(PAIRS)("answers from $names", ({ from, to }) => {
   );
   const telling = both(from.telling, to.telling);
 
-  it("say the same, token for token, however the provider's bytes are cut", () => {
+  it("mean the same, token for token, for every cut of the provider's bytes", () => {
     fc.assert(
       fc.property(arbitrary, someCuts, (events, cuts) => {
         const { body, ending: last, dropped } = provided({ from }, events);
@@ -90,7 +90,7 @@ describe.each(PAIRS)("answers from $names", ({ from, to }) => {
     );
   });
 
-  it("say the same whole as streamed", () => {
+  it("mean the same whole as streamed", () => {
     fc.assert(
       fc.property(arbitrary, (events) => {
         const { body, ending: last } = provided({ from }, events);

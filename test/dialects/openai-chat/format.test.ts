@@ -182,7 +182,7 @@ describe("a request for a chat provider", () => {
       undefined,
       ["hint_dropped", "reasoning_display_dropped"],
     ],
-  ])("says how much to think as a level: %j", (requested, table, level, dropped) => {
+  ])("has the reasoning effort as a level: %j", (requested, table, level, dropped) => {
     const formatted = format({ reasoning: requested }, [], table);
     expect(formatted.body.reasoning_effort).toBe(level);
     expect(new Set(formatted.dropped)).toEqual(new Set(dropped));
@@ -203,12 +203,15 @@ describe("a request for a chat provider", () => {
         ],
       },
     ],
-  ])("refuses what it cannot say even if no earlier check did: %j", (more) => {
-    expect(chatUpstream.format(canon(more), targetOf("openai-chat"))).toMatchObject({
-      status: 400,
-      code: "feature_not_supported",
-    });
-  });
+  ])(
+    "is refused where the protocol cannot express it, even if no earlier check refused: %j",
+    (more) => {
+      expect(chatUpstream.format(canon(more), targetOf("openai-chat"))).toMatchObject({
+        status: 400,
+        code: "feature_not_supported",
+      });
+    },
+  );
 });
 
 describe("turns as messages", () => {

@@ -543,7 +543,7 @@ describe("a stream of a chat provider", () => {
     expect(finishOf([...events, ...parser.endAnswer()])).toBe("stop");
   });
 
-  it("fails with an error event, whatever its data looks like", () => {
+  it("fails with an error event, with any data", () => {
     const parser = chatUpstream.parseStream(canon(), target);
     const events = parser.push(formatSseEvent('{"message":"secret"}', "error"));
     expect(failureOf(events)?.kind).toBe("error_frame");

@@ -4,7 +4,7 @@ import { tagSignature } from "../../../src/canon/generate/signature.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { content, parse, refusal, user } from "./bodies.ts";
 
-describe("what a request needs", () => {
+describe("capabilities that a request requires", () => {
   it.each<[string, JsonObject, readonly string[]]>([
     ["plain text", {}, []],
     [
@@ -142,7 +142,7 @@ const other = { type: "function", function: { name: "g" } };
 const tools = { tools: [tool] };
 const schema = { response_format: { type: "json_schema", json_schema: { name: "s", schema: {} } } };
 
-describe("what a request requires of a wire protocol", () => {
+describe("features that a request requires of a wire protocol", () => {
   it.each<[string, JsonObject, Readonly<Record<string, string>>]>([
     ["one user's text", {}, {}],
     ["one text part", content({ type: "text", text: "x" }), {}],
@@ -386,7 +386,7 @@ describe("what a request requires of a wire protocol", () => {
     ).toEqual(features);
   });
 
-  it("says where each need comes from", () => {
+  it("are reported with the member that first requires each", () => {
     const { paths } = parse({
       ...tools,
       logprobs: true,

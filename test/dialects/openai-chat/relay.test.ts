@@ -29,7 +29,7 @@ describe("the request on its way upstream", () => {
     expect(stripped).toEqual([]);
   });
 
-  it("takes out who the user is, and our own member, and says so", () => {
+  it("omits and records the user's identity, and omits our own member", () => {
     const { body, stripped } = edit({
       user: "u",
       metadata: { a: "b" },
@@ -51,7 +51,7 @@ describe("the request on its way upstream", () => {
     expect(Object.hasOwn(body, "stream_options")).toBe(false);
   });
 
-  it("takes out what a flag forbids also where the caller sent it, and says so", () => {
+  it("omits and records members that a flag forbids, where the caller sent them", () => {
     const requested = { stream: true, store: false, stream_options: { include_usage: true } };
     const { body, stripped } = edit(requested, ["no_store_field", "no_stream_options"]);
     expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "stream"]);
@@ -66,7 +66,7 @@ describe("the request on its way upstream", () => {
     expect(body.polluted).toBeUndefined();
   });
 
-  it("forwards or strips unknown members as the route says", () => {
+  it("forwards or strips unknown members by unknown_fields of the route", () => {
     expect(edit({ top_k: 1 }, [], "forward").body.top_k).toBe(1);
     const strip = edit({ top_k: 1 }, [], "strip");
     expect(Object.hasOwn(strip.body, "top_k")).toBe(false);
@@ -119,7 +119,7 @@ describe("the request on its way upstream", () => {
     ]);
   });
 
-  it("takes out what a policy says, once, and says so", () => {
+  it("omits members of a policy, and records each once", () => {
     const edits: RequestEdits = {
       ...NO_EDITS,
       stripFields: ["prompt_cache_key", "service_tier", "user"],
@@ -224,7 +224,7 @@ describe("a relayed stream", () => {
     ["text that is not JSON", [delta("a"), formatSseEvent("<html>"), done], {}, "malformed"],
     ["JSON that is not an object", [formatSseEvent("[1]"), done], {}, "malformed"],
     ["half an event at the end", [delta("a"), delta("b", "stop").subarray(0, 30)], {}, "malformed"],
-  ])("fails with %s and never says [DONE] of its own", (_, events, more, kind) => {
+  ])("fails with %s and never prints [DONE]", (_, events, more, kind) => {
     const seen = observe(events, { stream: true, ...more });
     expect(seen.failure?.kind).toBe(kind);
     expect(seen.closing).toBe("");
@@ -281,7 +281,7 @@ describe("a relayed stream", () => {
     ["eos", "stop"],
     ["END_TURN", "stop"],
     ["a_new_one", "other"],
-  ])("says the finish reason %s as %s", (given, reason) => {
+  ])("reads the finish reason %s as %s", (given, reason) => {
     expect(observe([delta("a", given), done]).finish).toBe(reason);
   });
 

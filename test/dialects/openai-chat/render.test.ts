@@ -78,7 +78,7 @@ describe("a rendered stream", () => {
     });
   });
 
-  it("ends with the counts on request, and every chunk before says that it has none", () => {
+  it("ends with the counts on request, and every chunk before has usage null", () => {
     const { chunks } = render([...story([text, "a"]), usage, finish("stop")], included);
     expect(chunks.map((chunk) => chunk.usage)).toEqual([
       null,
@@ -132,7 +132,7 @@ describe("a rendered stream", () => {
     ["tool_calls", "tool_calls"],
     ["refusal", "content_filter"],
     ["content_filter", "content_filter"],
-  ])("says %s as %s, whole and streamed", (reason, expected) => {
+  ])("prints %s as %s, whole and streamed", (reason, expected) => {
     const events = [...story([text, "a"]), finish(reason)];
     expect(choiceOf(render(events).chunks.at(-1)).finish_reason).toBe(expected);
     expect(choiceOf(answerOf(events).body).finish_reason).toBe(expected);
@@ -399,7 +399,7 @@ describe("there and back", () => {
     );
   });
 
-  it("the official client's strict stream helper reads the same answer as the whole one says", async () => {
+  it("the official client's strict stream helper reads the same as from the whole answer", async () => {
     const events = [
       ...story([reasoning, "r"], [text, "a", "b"], [call("c"), "{", "}"], [call("d"), "{}"]),
       usage,

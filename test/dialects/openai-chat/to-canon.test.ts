@@ -20,7 +20,7 @@ const tool = {
 };
 
 describe("a body in canon", () => {
-  it("says nothing that the body does not say", () => {
+  it("has only members of the body", () => {
     expect(toCanon({})).toEqual({ request: canon(), stripped: [], dropped: [] });
   });
 
@@ -140,7 +140,7 @@ describe("a body in canon", () => {
     ]);
   });
 
-  it("takes out identity always, and what a policy names, and says so", () => {
+  it("omits and records identity members always, and a policy's members", () => {
     const body = {
       user: "u",
       metadata: {},
@@ -162,7 +162,7 @@ describe("a body in canon", () => {
     expect(request).toEqual(canon());
   });
 
-  it("strips unknown members where the route says so, and refuses them by name where it does not", () => {
+  it("strips unknown members where the route has strip, and refuses them by name otherwise", () => {
     expect(toCanon({ top_k: 1 }, NO_EDITS, "strip").stripped).toEqual(["unknown_field"]);
     for (const mode of ["reject", "forward"] as const) {
       expect(toCanonRefusal({ top_k: 1 }, mode)).toMatchObject({
@@ -173,7 +173,7 @@ describe("a body in canon", () => {
     }
   });
 
-  it("refuses what only this protocol says, by the member's name", () => {
+  it("is refused for members that only this protocol has, by name", () => {
     expect(toCanonRefusal({ n: 2 })).toMatchObject({
       status: 400,
       code: "feature_not_supported",
@@ -471,7 +471,7 @@ const bodies: fc.Arbitrary<JsonObject> = fc
   .map((body) => ({ ...body, messages: [...body.messages, user] }));
 
 describe("the law of the features", () => {
-  it("what is accepted and not native goes into canon, out again, and says the same", () => {
+  it("an accepted body that is not native passes through canon unchanged", () => {
     let translated = 0;
     fc.assert(
       fc.property(bodies, (body) => {

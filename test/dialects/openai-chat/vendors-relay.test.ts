@@ -17,7 +17,7 @@ import {
 } from "./vendors.ts";
 
 describe("a relayed body", () => {
-  it("says which members were taken out", () => {
+  it("records the members that were taken out", () => {
     const sent = { seed: null, logprobs: false, service_tier: "auto", prompt_cache_key: null };
     const flags = ["no_seed", "no_logprobs", "no_service_tier", "no_prompt_cache_fields"];
     const { body, stripped, dropped } = relayed(sent, flags);
@@ -84,7 +84,7 @@ describe("a relayed body", () => {
     ]);
   });
 
-  it("joins nothing but text, and says that a cache mark went", () => {
+  it("joins only text, and records a dropped cache mark", () => {
     const image = { type: "image_url", image_url: { url: "https://a.example/b.png" } };
     const mixed = [{ role: "user", content: [{ type: "text", text: "a" }, image] }];
     expect(relayed({ messages: mixed }, ["joined_text_content"])).toMatchObject({

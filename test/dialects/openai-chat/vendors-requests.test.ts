@@ -220,7 +220,7 @@ describe("a flag means the same on a relay and on a translation", () => {
     expect(Object.keys(facts.flags).filter((flag) => !shown.has(flag))).toEqual([]);
   });
 
-  it("leaves a body alone that says nothing of what the flags are about", () => {
+  it("leaves a body without its members unchanged", () => {
     const flags = Object.keys(DIALECTS["openai-chat"].flags).filter(
       (flag) => !flag.startsWith("no_st"),
     );
@@ -234,7 +234,7 @@ describe("a flag means the same on a relay and on a translation", () => {
   });
 });
 
-describe("what a flag withdraws is refused before anything is sent", () => {
+describe("a feature that a flag withdraws is refused before a call", () => {
   it.each<[flag: string, sent: JsonObject, feature: string]>([
     ["no_logit_bias", { logit_bias: { 1: 2 } }, "logit_bias"],
     ["no_logprobs", { logprobs: true }, "token_logprobs"],

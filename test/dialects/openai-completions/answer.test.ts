@@ -320,7 +320,7 @@ describe("the client's answer", () => {
     expect(unknown.every((item) => item.usage === null)).toBe(true);
   });
 
-  it("says the same whole", () => {
+  it("means the same whole", () => {
     const { body, dropped } = completionsSurface.translation.renderAnswer(
       collectAnswer(reported),
       context,
@@ -423,7 +423,7 @@ describe("a relayed stream", () => {
     };
   };
 
-  it("goes on as it came, but for the usage that only we requested", () => {
+  it("is unchanged, except for usage that only we requested", () => {
     const body = `${chunk("a", null, { extra: 1 })}${chunk("", "stop")}`;
     const counted = `${body}${event({ choices: [], usage })}${event("[DONE]")}`;
     expect(relayed({}, counted).text).toBe(`${body}${event("[DONE]")}`);

@@ -90,7 +90,7 @@ describe("the schema", () => {
   });
 });
 
-describe("what a body requires", () => {
+describe("requirements of a body", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a plain text nothing", {}, [], []],
     ["a list of one text nothing", { prompt: ["a"] }, [], []],
@@ -255,7 +255,7 @@ describe("the relay's request", () => {
     );
   });
 
-  it("forwards, strips, and takes out what a policy says", () => {
+  it("forwards or strips unknown members, and omits a policy's members", () => {
     expect(edit({ top_k: 1 }, "forward").body).toHaveProperty("top_k", 1);
     const stripped = edit({ top_k: 1, metadata: {} }, "strip");
     expect(stripped.body).not.toHaveProperty("top_k");
@@ -433,7 +433,7 @@ describe("another protocol's request for an endpoint of this one", () => {
     expect("body" in without && without.body).not.toHaveProperty("max_tokens");
   });
 
-  it("omits what only helps, and says so", () => {
+  it("omits and records hints", () => {
     const formatted = completionsUpstream.format(
       {
         ...request,

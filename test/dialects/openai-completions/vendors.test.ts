@@ -16,7 +16,7 @@ function targetWith(flags: readonly string[]) {
 }
 
 describe("vendors of legacy completions", () => {
-  it("omit members on relays that the provider refuses whatever their value", () => {
+  it("omit members on relays that the provider refuses even without a value", () => {
     const request = completionsSurface.parse(
       { model: "r", prompt: "p", seed: null, logit_bias: {} },
       10,

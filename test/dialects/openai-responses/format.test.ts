@@ -361,7 +361,7 @@ describe("a request as a provider takes it", () => {
     expect(responsesUpstream.format(generate(more), TARGET)).toMatchObject({ status: 400, param });
   });
 
-  it("prints what its own surface reads as the same", () => {
+  it("is read back unchanged by its own surface", () => {
     const request = generate({
       turns: [
         system("rules"),

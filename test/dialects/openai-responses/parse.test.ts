@@ -17,7 +17,7 @@ const output = (value: JsonValue): JsonObject => ({
   output: value,
 });
 
-describe("what a request needs and uses", () => {
+describe("capabilities and features of a request", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a prompt", {}, [], []],
     [
@@ -409,7 +409,7 @@ describe("what a request needs and uses", () => {
     expect(refusal(more)).toMatchObject({ status: 400, code, param });
   });
 
-  it("takes an alias that says the same in another spelling", () => {
+  it("accepts an alias with the same value", () => {
     const nested = {
       type: "json_schema",
       json_schema: { name: "n", schema: { type: "object" }, strict: null },

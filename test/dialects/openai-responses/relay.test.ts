@@ -60,14 +60,14 @@ describe("the request on its way upstream", () => {
     expect(edit({ store: null }).body.store).toBe(false);
   });
 
-  it("takes out who the user is, and our own members, and says so", () => {
+  it("omits and records the user's identity, and omits our own members", () => {
     const identity = { user: "u", metadata: {}, safety_identifier: "s", client_metadata: {} };
     const { body, stripped } = edit({ ...identity, provider: { only: ["p"] } });
     expect(Object.keys(body).toSorted()).toEqual(["input", "model", "store"]);
     expect(stripped.toSorted()).toEqual(Object.keys(identity).toSorted());
   });
 
-  it("takes out unknown members where the route says so", () => {
+  it("strips unknown members where the route has strip", () => {
     expect(edit({ zzz: 1 }, {}, "strip")).toMatchObject({ stripped: ["unknown_field"] });
     expect(edit({ zzz: 1 }, {}, "strip").body).not.toHaveProperty("zzz");
     expect(edit({ zzz: 1 }, {}, "forward").body).toHaveProperty("zzz", 1);
@@ -233,7 +233,7 @@ describe("a relayed stream", () => {
     );
   });
 
-  it("has output as soon as the answer says something, and not before", () => {
+  it("has output from the first text on, and not before", () => {
     const observer = relay.observe(context);
     for (const event of [created, added(message)]) {
       expect(textOf(observer.push(encoder.encode(wire(event))))).toBe(wire(event));
@@ -364,7 +364,7 @@ describe("a relayed stream", () => {
     expect(observer.failure).toMatchObject({ kind: "too_large" });
   });
 
-  it("fails with what has been said, at the next position of the sequence", () => {
+  it("fails with the items so far, at the next position of the sequence", () => {
     fc.assert(
       fc.property(lawfulEvents, fc.nat(), (events, at) => {
         const { events: whole } = read(render(events));
@@ -432,7 +432,7 @@ describe("a relayed stream", () => {
     ]);
   });
 
-  it("says error where no answer has begun", () => {
+  it("fails with an error event where no answer has begun", () => {
     for (const stream of [
       ": hello\n\n",
       `: hello\n\n${wire(terminal("failed", { error: { code: "server_error" } }))}`,
@@ -523,7 +523,7 @@ describe("a whole answer", () => {
     },
   );
 
-  it("that failed goes on with what it has, but for the provider's text", () => {
+  it("that failed keeps its items, without the provider's text", () => {
     const item = { type: "message", id: "m", content: [{ type: "output_text", text: "half" }] };
     const body = resource("failed", {
       output: [item],

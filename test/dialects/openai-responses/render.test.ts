@@ -97,7 +97,7 @@ const last = (events: readonly JsonObject[]): JsonObject => {
 };
 
 describe("a printed stream", () => {
-  it("says every kind of block in the protocol's order", () => {
+  it("prints every kind of block in the protocol's order", () => {
     const { events, done } = read(
       render(
         said(
@@ -302,7 +302,7 @@ describe("a printed stream", () => {
     });
   });
 
-  it("puts a citation without a position behind what was said, in code points", () => {
+  it("puts a citation without a position after the text, in code points", () => {
     const citation = { url: "https://x.example", title: null, start: null, end: null };
     const events = said(
       { type: "open", index: 0, block: { kind: "text" } },
@@ -326,7 +326,7 @@ describe("a printed stream", () => {
     ]);
   });
 
-  it("says usage only where both totals are known, and what it could not say", () => {
+  it("prints usage only where both totals are known, and records dropped citations", () => {
     const usage = { input: 5, output: null, cacheRead: null, cacheWrite: null, reasoning: null };
     const renderer = renderStream(contextOf(parse()));
     const uncited = { url: null, title: "t", start: 0, end: 1 };
@@ -380,7 +380,7 @@ describe("a stream that fails", () => {
     );
   });
 
-  it("keeps what was being said, marked as incomplete", () => {
+  it("keeps the unfinished item, marked as incomplete", () => {
     const renderer = renderStream(contextOf(parse()));
     const begun = said(...block(0, "text", "ha").slice(0, 2)).flatMap((event) =>
       renderer.push(event),
@@ -396,7 +396,7 @@ describe("a stream that fails", () => {
     ]);
   });
 
-  it("is an error event where nothing was said", () => {
+  it("is an error event before the first item", () => {
     const { events, done } = read(textOf([renderStream(contextOf(parse())).fail(FAILURE)]));
     expect(done).toBe(true);
     expect(events).toMatchObject([

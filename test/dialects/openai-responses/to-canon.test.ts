@@ -70,7 +70,7 @@ describe("reasoning of another protocol", () => {
     },
   );
 
-  it("is joined of its texts only, whatever else stands among them", () => {
+  it("is joined of its texts only, without other parts", () => {
     const item = {
       type: "reasoning",
       summary: ["x", { type: "summary_text", text: "real" }, null],
@@ -102,7 +102,7 @@ describe("reasoning of another protocol", () => {
 });
 
 describe("a conversation in canon", () => {
-  it("keeps the order of everything that was said", () => {
+  it("keeps the order of all items", () => {
     const { request, dropped } = toCanon({
       instructions: "rules",
       input: [
@@ -368,7 +368,7 @@ describe("the other members in canon", () => {
     });
   });
 
-  it("refuses what it cannot take in, by name", () => {
+  it("are refused by name where canon has no place for them", () => {
     const unknown = parse({ zzz: 1 });
     const { toCanon: translate } = responsesSurface.translation;
     expect(translate(unknown, "forward", NO_EDITS)).toMatchObject({

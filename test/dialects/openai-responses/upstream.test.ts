@@ -401,7 +401,7 @@ describe("a provider's stream", () => {
     ]);
   });
 
-  it("reads usage, and what is not said is unknown", () => {
+  it("reads usage, and leaves missing counts unknown", () => {
     const usage = { input_tokens: 9, output_tokens: 3, input_tokens_details: { cached_tokens: 4 } };
     expect(answer(end("completed", { usage })).usage).toEqual({
       input: 9,
@@ -475,7 +475,7 @@ describe("a provider's stream", () => {
     expect(events.filter(({ type }) => type === "failure" || type === "finish")).toHaveLength(1);
   });
 
-  it("says nothing after its end", () => {
+  it("has no event after its end", () => {
     const stream = wire(
       created,
       end("completed"),
@@ -499,7 +499,7 @@ describe("a provider's stream", () => {
 describe("a provider's whole answer", () => {
   const read = (body: unknown) => responsesUpstream.parseAnswer(bytesOf(body), generate(), TARGET);
 
-  it("is what its stream would be", () => {
+  it("means the same as its stream", () => {
     const output = [
       {
         type: "reasoning",

@@ -28,7 +28,7 @@ describe("a provider of responses that refuses the wish for encrypted reasoning"
     });
   });
 
-  it("is one that says so", () => {
+  it("gets it relayed without the flag no_include", () => {
     expect(edit({ include: [sealed] }, [])).toMatchObject({
       body: { include: [sealed] },
       stripped: [],

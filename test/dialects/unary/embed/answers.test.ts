@@ -215,7 +215,7 @@ describe("answers with embeddings", () => {
       false,
     ],
   ])(
-    "of OpenAI's protocol with %s go on as they came, or not",
+    "of OpenAI's protocol with %s are relayed unchanged, or not",
     (_what, answer, request, options, isVerbatim) => {
       const result = read("openai-chat", answer, request, options);
       expect(result).toMatchObject({ operation: "embed", isVerbatim });
@@ -254,7 +254,7 @@ describe("answers with embeddings", () => {
       "with the same name in objects within each other",
       printed.replace(/}$/, ',"meta":{"data":{"data":1}}}'),
     ],
-  ])("of OpenAI's protocol, printed %s, go on as they came", (_what, text) => {
+  ])("of OpenAI's protocol, printed %s, are relayed unchanged", (_what, text) => {
     expect(verbatimText(text)).toMatchObject([true, { length: 2 }]);
   });
 
@@ -298,7 +298,7 @@ describe("answers with embeddings", () => {
       ["[1,2]", "[3,4]"],
     ],
   ])(
-    "of OpenAI's protocol with %s do not go on as they came, but as we read them",
+    "of OpenAI's protocol with %s are printed anew from the vectors as read",
     (_what, from, to, vectors) => {
       expect(printed).toContain(from);
       expect(verbatimText(printed.replace(from, to))).toEqual([false, vectors]);
@@ -400,7 +400,7 @@ describe("answers with embeddings", () => {
       {},
       "context_length_exceeded",
     ],
-  ])("that are %s say so (%s)", (_what, dialect, answer, options, code) => {
+  ])("that are %s fail with an error (%s)", (_what, dialect, answer, options, code) => {
     const result = read(dialect, answer, ONE, options);
     expect(result).toMatchObject({ kind: "error_frame", retryAfter: null, code });
     expect(JSON.stringify(result)).not.toContain("secret");
@@ -442,7 +442,7 @@ describe("answers of long vectors, which are counted 64 bytes at a time", () => 
     return "kind" in result ? result.code : result.isVerbatim;
   };
 
-  it("go on as they came where nothing is wrong with them", () => {
+  it("are relayed unchanged where they are valid", () => {
     expect(verdict(long)).toBe(true);
     expect(verdict(long.replaceAll(",-", ", -"))).toBe(true);
   });
@@ -521,7 +521,7 @@ describe("answers of long vectors, which are counted 64 bytes at a time", () => 
       long.replace('"embedding":[', String.raw`"\u0065mbedding":[1,2],"embedding":[`),
     ],
     ["an index that is no plain number", long.replace('"index":1', '"index":1.0')],
-  ])("do not go on as they came with %s", (_what, text) => {
+  ])("are not relayed with %s", (_what, text) => {
     expect(verdict(text)).toBe(false);
   });
 

@@ -54,7 +54,7 @@ const inside = fc
   .map((pairs) => pairs.map((pair) => pair.join("")).join(""));
 
 describe("arrays of numbers in an answer", () => {
-  it("are counted as the look at every byte counts them, wherever they stand and whatever was read before", () => {
+  it("are counted as by reading every byte, at every position and after any other array", () => {
     let fast = 0;
     fc.assert(
       fc.property(inside, fc.nat(130), fc.boolean(), (text, before, isClosed) => {

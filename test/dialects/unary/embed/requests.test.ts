@@ -282,7 +282,7 @@ function formatted(dialect: DialectName, request: Partial<EmbedRequest>, options
 }
 
 describe("requests for embeddings", () => {
-  it.each(BODIES)("say %s (%s)", (_what, dialect, request, options, body) => {
+  it.each(BODIES)("contain %s (%s)", (_what, dialect, request, options, body) => {
     const printed = formatted(dialect, request, options);
     if ("code" in printed) throw new Error(printed.message);
     expect(JSON.parse(JSON.stringify(printed.body))).toEqual(body);
@@ -296,7 +296,7 @@ describe("requests for embeddings", () => {
     ["gemini", {}],
     ["bedrock-titan-embed", {}],
   ])(
-    "of %s cannot say whether texts may be cut, and what the caller said of it is recorded",
+    "of %s have no member for truncation, and the caller's wish is recorded",
     (dialect, options) => {
       const unsaid = formatted(dialect, ONE, options);
       if ("code" in unsaid) throw new Error(unsaid.message);
@@ -318,7 +318,7 @@ describe("requests for embeddings", () => {
     ["voyage", {}],
     ["bedrock-nova-embed", {}],
   ])(
-    "of %s say that texts must not be cut where the caller does not say, as where it says no",
+    "of %s forbid truncation where the caller does not choose, as where the caller forbids it",
     (dialect, options) => {
       const requested = { ...ONE, purpose: "query" } as const;
       const unsaid = formatted(dialect, requested, options);
@@ -406,7 +406,7 @@ describe("requests for embeddings", () => {
     },
   );
 
-  it("keep what the caller says about cutting, and that it says nothing", () => {
+  it("keep the caller's choice about truncation, none included", () => {
     const sentTo = (dialect: DialectName, more: object): UnaryCall => {
       const request = embeddingsSurface.parse({ model: "r", input: "a", ...more }, 99, NO_HEADERS);
       if ("code" in request) throw new Error(request.message);

@@ -37,7 +37,7 @@ const badScore = fc.oneof(
 );
 
 describe("an answer in OpenAI's shape", () => {
-  it("goes on as it came, to the byte", () => {
+  it("is relayed byte for byte", () => {
     const text = `${JSON.stringify(ownAnswer(ownResult()), null, 2)}\n`;
     expect(textOf(answered(one, text))).toBe(text);
   });
@@ -51,13 +51,13 @@ describe("an answer in OpenAI's shape", () => {
     ],
     ["two verdicts of a category", '"hate":false', '"hate":true,"hate":false'],
     ["two lists of results", '"results":', '"results":[],"results":'],
-  ])("that says two things, %s, is printed anew as we read it", (_what, from, to) => {
+  ])("with a repeated name, %s, is printed anew as we read it", (_what, from, to) => {
     const text = JSON.stringify(ownAnswer(ownResult()));
     expect(text).toContain(from);
     expect(textOf(answered(one, text.replace(from, to)))).toBe(text);
   });
 
-  it("says of each text what the provider said, in order", () => {
+  it("has the provider's verdict of each text, in order", () => {
     const flagged = ownResult(
       (result) => void (result.categories = { ...result.categories, hate: true }),
       true,
@@ -220,7 +220,7 @@ describe("a category that OpenAI adds", () => {
     result.category_scores = { ...result.category_scores, novel: 0.75 };
   }, true);
 
-  it("stays in an answer that goes on as it came", () => {
+  it("stays in a relayed answer", () => {
     expect(jsonOf(answered(one, ownAnswer(novel)))).toEqual(ownAnswer(novel));
   });
 
@@ -237,7 +237,7 @@ describe("a category that OpenAI adds", () => {
 });
 
 describe("an answer of an older model", () => {
-  it("says null for categories that it does not judge, and a number and no input types for their scores", () => {
+  it("has null for categories that it does not judge, and 0 and no input types for their scores", () => {
     const printed = jsonOf(answered(one, ownAnswer(ownResult(older))));
     expect(printed).toMatchObject({
       id: "modr-1",
@@ -257,7 +257,7 @@ describe("an answer of an older model", () => {
     }
   });
 
-  it("leaves a record where a number had to be made of nothing, and none where it goes on as it came", () => {
+  it("records categories_unjudged where a score is made up, and nothing where it is relayed", () => {
     expect(answered(one, ownAnswer(ownResult(older))).dropped).toEqual(["categories_unjudged"]);
     const silent = ownResult(
       (result) => void (result.categories = { ...result.categories, illicit: null }),
@@ -278,7 +278,7 @@ describe("an answer of an older model", () => {
     });
   });
 
-  it("may say null itself", () => {
+  it("may contain null", () => {
     const answer = ownAnswer(
       ownResult((result) => void (result.categories = { ...result.categories, illicit: null })),
     );
@@ -288,7 +288,7 @@ describe("an answer of an older model", () => {
     });
   });
 
-  it("gets a number where it says null for the score of what it does not judge", () => {
+  it("gets a score of 0 where the provider has null for a category that it does not judge", () => {
     const answer = ownAnswer(
       ownResult((result) => {
         result.categories = { ...result.categories, illicit: null };
@@ -300,7 +300,7 @@ describe("an answer of an older model", () => {
     });
   });
 
-  it("is not taken to have judged the text for a category of which it does not say so, where images were sent", () => {
+  it("lists the text as judged only for categories that report it, where images were sent", () => {
     const answer = ownAnswer(
       ownResult(
         (result) =>
@@ -314,7 +314,7 @@ describe("an answer of an older model", () => {
     });
   });
 
-  it("must say that an image was judged where one was sent", () => {
+  it("fails where an image was sent and no category has the image's input type", () => {
     const judged = ownResult(
       (result) =>
         void (result.category_applied_input_types = {
@@ -410,7 +410,7 @@ describe("an answer in a model's own categories", () => {
     expect(JSON.stringify(printed)).not.toMatch(/pii|true/);
   });
 
-  it("is never relayed as it came, even where it is said in OpenAI's format", () => {
+  it("is never relayed unchanged, even in OpenAI's format", () => {
     const declared = {
       ...mappedTarget,
       model: { ...mappedTarget.model, moderationCategories: { hate: ["sexual"] } },
@@ -426,7 +426,7 @@ describe("an answer in a model's own categories", () => {
     });
   });
 
-  it("makes of every answer what the mapping says", () => {
+  it("is mapped to the declared categories", () => {
     const judged = fc.record({
       flagged: fc.boolean(),
       score: fc.double({ min: 0, max: 1, noNaN: true }),

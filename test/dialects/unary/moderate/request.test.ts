@@ -87,7 +87,7 @@ describe("the schema of moderations", () => {
   });
 });
 
-describe("what a request requires", () => {
+describe("requirements of a request", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a text", { input: "a" }, [], []],
     ["parts of text", { input: [text] }, [], []],
@@ -143,7 +143,7 @@ describe("what a request requires", () => {
   });
 });
 
-describe("what goes upstream", () => {
+describe("the upstream request", () => {
   it.each<[string, JsonObject, number]>([
     ["a text", { input: "a" }, 1],
     ["a list of one text", { input: ["a"] }, 1],
@@ -178,7 +178,7 @@ describe("what goes upstream", () => {
     expect(sent(task).body).toEqual({ model: "upstream-model", input: "a" });
   });
 
-  it("by the addresses of deployments, where the provider's flags say so", () => {
+  it("goes to the address of a deployment, where the provider has that flag", () => {
     const target = {
       ...plainTarget,
       endpoint: endpoint("e", { upstreamModel: "dep/1" }),
@@ -245,7 +245,7 @@ describe("unknown members", () => {
   });
 });
 
-describe("a model with categories of its own", () => {
+describe("a model with its own categories", () => {
   it.each<[string, JsonObject, unknown, readonly string[]]>([
     ["a text", { input: "a" }, "a", []],
     ["texts", { input: ["a", "b"] }, ["a", "b"], []],

@@ -33,7 +33,7 @@ function odd(index: unknown, score: unknown = 1): Ranked {
   ];
 }
 
-describe.each(TARGET_NAMES)("what %s answers", (name) => {
+describe.each(TARGET_NAMES)("answers of %s", (name) => {
   const right: readonly (readonly [string, string, number | null, string])[] = [
     ["all, in order", "1:0.9 0:0.5 2:0.1", null, "1:0.9 0:0.5 2:0.1"],
     ["all, permuted", "2:0.1 0:0.5 1:0.9", null, "1:0.9 0:0.5 2:0.1"],
@@ -99,7 +99,7 @@ describe.each(TARGET_NAMES)("what %s answers", (name) => {
     expect(result).toMatchObject({ kind: "malformed", code: "not_json" });
   });
 
-  it("says nothing of a count or a model that is not there", () => {
+  it("have null for a missing count or model", () => {
     expect(parsed(name, answerOf(name, ranking("0:1 1:1 2:1")), canon())).toMatchObject({
       inputTokens: null,
       searchUnits: null,

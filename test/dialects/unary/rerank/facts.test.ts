@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { answerOf, bytesOf, canon, parsed, rerankerOf, type Ranked } from "./target.ts";
 
-describe("what each protocol says beside the results", () => {
+describe("facts of each protocol beside the results", () => {
   const all: Ranked = [
     [0, 3],
     [1, 2],
@@ -73,7 +73,7 @@ describe("what each protocol says beside the results", () => {
     });
   });
 
-  it("Bedrock: a next page is a fault, whatever stands on this one", () => {
+  it("Bedrock: a next page is a failure, even after enough results", () => {
     const answer = answerOf("bedrock", all);
     expect(parsed("bedrock", { ...answer, nextToken: null }, canon())).toMatchObject({
       operation: "rerank",

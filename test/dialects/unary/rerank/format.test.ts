@@ -111,7 +111,7 @@ describe("the requests of each protocol", () => {
   });
 
   it.each(TARGET_NAMES.filter((name) => name !== "voyage"))(
-    "%s cannot express whether it may cut: what the caller said of it is recorded",
+    "%s has no member for truncation: the caller's wish is recorded",
     (name) => {
       const { body } = formatted(name, canon());
       for (const mayTruncate of [true, false]) {
@@ -123,7 +123,7 @@ describe("the requests of each protocol", () => {
     },
   );
 
-  it("Jina's shape says that documents are not to come back, where the provider knows the member", () => {
+  it("Jina's shape excludes documents from the answer, where the provider knows the member", () => {
     expect(formatted("jina", canon()).body).toMatchObject({ return_documents: false });
     const formattedForOther = rerankerOf("jina").format(
       canon(),

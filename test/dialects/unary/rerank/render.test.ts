@@ -28,7 +28,7 @@ describe("the answer", () => {
     expect(answer).toMatchObject({ dropped: [], gaps: 0 });
   });
 
-  it("reports what the provider counted and what it calls the model", () => {
+  it("reports the provider's counts and its name of the model", () => {
     const meta = { billed_units: { search_units: 3 }, tokens: { input_tokens: 12 } };
     const { body } = answered({ ...BODY, top_n: 3 }, "cohere", {
       ...answerOf("cohere", RANKED),
@@ -82,7 +82,7 @@ describe("the answer", () => {
     },
   );
 
-  it("has a count for Voyage's client, which reads it unasked, and says that no count was reported", () => {
+  it("has total_tokens 0 for Voyage's client, which requires it, and records that no count was reported", () => {
     const { answer, body } = answered(
       { ...BODY, top_k: null },
       "bedrock",

@@ -18,7 +18,7 @@ function refusal(more: object): { readonly code: string; readonly param: string 
   return "code" in outcome ? { code: outcome.code, param: outcome.param } : null;
 }
 
-describe("what rerank takes", () => {
+describe("bodies that rerank accepts", () => {
   it("reads the shape of a request", () => {
     const request = accepted({ ...BODY, provider: { only: ["p"] } });
     expect(request).toMatchObject({
@@ -162,7 +162,7 @@ describe("unknown members", () => {
       expect(JSON.stringify(sent(made, name).body)).not.toContain('"return_document"');
   });
 
-  it("go on to endpoints of the surface's own protocol only where the route forwards them", () => {
+  it("reach endpoints of the surface's own protocol only where the route forwards them", () => {
     const made = task({ ...body, user: "u" }, TARGET_NAMES, "forward");
     for (const name of ["cohere", "invoke"] as const) {
       expect(sent(made, name).body).toMatchObject({ return_document: true });
@@ -187,7 +187,7 @@ describe("unknown members", () => {
   });
 });
 
-describe("what a request becomes", () => {
+describe("the upstream request", () => {
   it("takes identity members and those of a policy out, and records them", () => {
     const made = task({ ...BODY, user: "someone" }, TARGET_NAMES, "reject", {
       maxOutputTokens: null,
@@ -207,7 +207,7 @@ describe("what a request becomes", () => {
     expect(made).toMatchObject({ takesGaps: false, stripped: [], dropped: [] });
   });
 
-  it("has only the texts of documents, whatever else they hold", () => {
+  it("has the texts of documents without their other members", () => {
     const documents = [{ text: "one", secret: "s3cret" }, "two"];
     const made = task({ ...BODY, documents, return_documents: true }, TARGET_NAMES);
     for (const name of TARGET_NAMES) {
@@ -245,7 +245,7 @@ describe("what a request becomes", () => {
     expect(sent(task({ ...BODY, ...more }, ["cohere"]), "cohere").body).toMatchObject({ top_n: 2 });
   });
 
-  it("may be cut only where the caller says so", () => {
+  it("allows truncation only where the caller does", () => {
     const truncation = (more: object): unknown =>
       sent(task({ ...BODY, ...more }, ["voyage"]), "voyage").body;
     expect(truncation({})).toMatchObject({ truncation: false });
