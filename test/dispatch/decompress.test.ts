@@ -59,7 +59,7 @@ describe("answers that come compressed", () => {
     expect(heard).toMatchObject({ ended: 1, broken: 0 });
   });
 
-  it("fail where they are not what the header says", async () => {
+  it("fail where the bytes do not match content-encoding", async () => {
     const { heard, machine } = listen("gzip");
     machine?.write(new TextEncoder().encode("plain text"));
     await settled();

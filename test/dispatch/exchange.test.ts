@@ -185,7 +185,7 @@ describe.concurrent("the deadline for the first output", () => {
     expect(took()).toBeGreaterThanOrEqual(195);
   });
 
-  it("stands still while the client does not read, and goes on where it stood", async () => {
+  it("pauses while the client does not read, and then resumes", async () => {
     const { exchange, listener, took } = ask(await chattering());
     await until(() => listener.bytes > 0);
     exchange.pause();

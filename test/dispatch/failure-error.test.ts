@@ -23,7 +23,7 @@ describe("the error for a plan that failed", () => {
 });
 
 describe("an answer that makes no sense", () => {
-  it("says what is wrong with it, where a parser has found out", () => {
+  it("is reported with the parser's code, where it has one", () => {
     const failure = {
       kind: "malformed",
       status: null,

@@ -23,8 +23,8 @@ function way(
 const again = failure("server_error");
 const elsewhere = failure("auth");
 
-describe("what may help", () => {
-  it("is said for every failure", () => {
+describe("the retry action", () => {
+  it("is defined for every failure", () => {
     const of = (action: string) =>
       FAILURE_KINDS.filter((kind) => retryActionFor(failure(kind)) === action);
     expect(of("stop")).toEqual([

@@ -101,7 +101,7 @@ describe("the walk over a plan", () => {
     expect(reported).toEqual([]);
   });
 
-  it("ends a call under way where the stop says so", async () => {
+  it("ends a call under way where the stop requires it", async () => {
     const { walk, calls, reported } = walkOf();
     const end = walk.run();
     await expect.poll(() => calls.length).toBe(1);

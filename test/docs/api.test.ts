@@ -7,7 +7,7 @@ import { apiPage } from "./api-page.ts";
 
 const PATH = resolve(import.meta.dirname, "../../docs/api.md");
 
-it("docs/api.md says what the contract says (npm run generate writes it)", () => {
+it("docs/api.md matches the contract (npm run generate writes it)", () => {
   const page = withNavigationOf(readFileSync(PATH, "utf8"), apiPage());
   if (process.env.UPDATE_DOCS === "1") writeFileSync(PATH, page);
   expect(readFileSync(PATH, "utf8")).toBe(page);

@@ -7,7 +7,7 @@ const PATH = resolve(import.meta.dirname, "../../docs/explain.md");
 const EXAMPLE = /```console\n\$ npm run -s signalbox -- explain (.*)\n([\s\S]*?)```/g;
 
 it(
-  "every example in docs/explain.md prints what the page says (npm run generate writes it)",
+  "every example in docs/explain.md prints the output on the page (npm run generate writes it)",
   { timeout: 60_000 },
   async () => {
     const page = readFileSync(PATH, "utf8");

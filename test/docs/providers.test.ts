@@ -169,7 +169,7 @@ describe("docs/providers.md", () => {
         ).toBe(true);
       });
 
-      it("leaves to the contract what the contract says", () => {
+      it("omits facts that belong to the contract with a provider", () => {
         for (const member of ["retention", "trains_on_data"]) expect(text).not.toContain(member);
       });
 

@@ -20,7 +20,7 @@ describe("readability", () => {
     expect(above).toEqual([]);
   });
 
-  it("what is written by hand does not grow: delete what is said twice before this number is raised", () => {
+  it("hand-written pages do not grow: delete a repetition before this number is raised", () => {
     const measured = [...pagesAt(null).values()].map((text) => measure(text));
     expect(
       measured.reduce((sum, { words, tables }) => sum + words + tables, 0),

@@ -35,7 +35,7 @@ const outside = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md", "CH
 const all = [...outside.filter((page) => existsSync(join(ROOT, page))), ...below("docs")];
 
 describe("the order of the pages", () => {
-  it("has every page of docs once, with a line that says what it is for", () => {
+  it("has every page of docs once, with a line on its purpose", () => {
     const absent = documents.filter((page) => !order.some((row) => row.page === page));
     expect(absent, `not in the index: ${HOW}`).toEqual([]);
     const pages = rows.map(({ page }) => page);
@@ -93,7 +93,7 @@ describe("the paths of the index", () => {
     }
   });
 
-  it("take the minutes that they say, give or take a fifth (npm run generate writes them)", () => {
+  it("take the minutes in their rows, give or take a fifth (npm run generate writes them)", () => {
     let text = textOf(INDEX);
     for (const { row, measured } of paths)
       text = text.replace(row, row.replace(/\d+ \|$/, `${measured} |`));
@@ -107,7 +107,7 @@ describe("the paths of the index", () => {
 });
 
 describe("README", () => {
-  it("has at most 110 lines; what it has no room for is a page of docs", () => {
+  it("has at most 110 lines; longer texts belong to docs", () => {
     expect(textOf("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(110);
   });
 });
@@ -131,7 +131,7 @@ describe("every page", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("says in words what its pictures show", () => {
+  it("describes its pictures in words", () => {
     const pictures = all.flatMap((page) =>
       imagesOf(textOf(page)).map((image) => ({ page, ...image })),
     );

@@ -9,7 +9,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const PAGES = ["docs/security.md", "SECURITY.md"];
 const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8");
 
-describe("what is said of security", () => {
+describe("the documentation of security", () => {
   it.each(PAGES)("%s links only to what is there", (page) => {
     const links = [...textOf(page).matchAll(/\]\((?!https:)([^)#]+)/g)].map(
       ([, link = ""]) => link,
@@ -47,7 +47,7 @@ describe("what is said of security", () => {
     ).toEqual([]);
   });
 
-  it("says of the fuzz job what it has", () => {
+  it("names every target of the fuzz job", () => {
     const names = TARGETS.map(({ name }) => name).join("\n");
     for (const part of [
       "SSE",

@@ -56,7 +56,7 @@ describe("the hash of a row", () => {
 describe("a chain", () => {
   const whole = chain(["d1", "d2", "o2", "o1", "d3"]);
 
-  it("verifies as it was written, and says its head, its rows and what still runs", () => {
+  it("verifies unchanged, and reports its head, its rows and running requests", () => {
     const verifier = new ChainVerifier({ from: GENESIS, remembered: [at(whole, 4), at(whole, 1)] });
     expect([verifier.begin(), ...whole.map((row) => verifier.add(row)), verifier.end()]).toEqual(
       Array.from({ length: 7 }, () => null),
@@ -127,7 +127,7 @@ describe("a chain", () => {
     expect(verify([], GENESIS, [at(whole, 0)])).toBe("1 end");
   });
 
-  it("that was pruned verifies from its anchor, whatever is remembered from before it", () => {
+  it("verifies from its anchor after pruning, despite remembered heads before it", () => {
     const [first, anchor] = [at(whole, 0), at(whole, 1)];
     const forged = { position: 2, hash: first.hash };
     expect(verify(whole.slice(2), anchor, [first, anchor, at(whole, 4)])).toBeNull();
@@ -141,7 +141,7 @@ function renumbered(rows: readonly ChainRow[]): ChainRow[] {
   return rows.map((row, index) => ({ ...row, position: index + 1 }));
 }
 
-describe("whatever is done to a chain", () => {
+describe("a change of a chain", () => {
   const plans = fc
     .integer({ min: 2, max: 12 })
     .chain((requests) =>

@@ -75,7 +75,7 @@ function tamper(...statements: readonly string[]): void {
 }
 
 describe("evidence verify", () => {
-  it("prints what it verified", async () => {
+  it("prints the verified rows and both heads", async () => {
     await fill();
     const { position, hash } = await store.evidence.head();
     expect(await run("verify")).toEqual({
@@ -291,7 +291,7 @@ describe("evidence verify", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("schema version 7")]);
   });
 
-  it("verifies what a prune left that was cut off between two steps, and the next one goes on", async () => {
+  it("accepts a log whose pruning was interrupted, and the next prune completes it", async () => {
     await fill(1_000);
     const database = openDatabase(join(cwd, ".signalbox", "signalbox.db"), 1_000);
     const step = { operation: "evidence.deleteThrough", parameters: [4, 1, 3_000] } as const;
@@ -396,7 +396,7 @@ describe("evidence export", () => {
     ["sh", /```sh\n([\s\S]*?)```/, (code: string) => ["-c", code]],
     ["python3", /```python\n([\s\S]*?)```/, (code: string) => ["-c", code, "evidence.jsonl"]],
   ] as const)(
-    "verifies with %s alone, as the document says",
+    "verifies with %s alone, by the command in the document",
     async ([program, pattern, argumentsOf], context) => {
       if (programAtHand(program) === null) return context.skip(`${program} is not here`);
       await fill();
@@ -437,7 +437,7 @@ describe("evidence export", () => {
     },
   );
 
-  it("has its name only when it is whole: a full disk leaves nothing, and says so", async () => {
+  it("gets its name only when it is complete: a full disk leaves no file, and is reported", async () => {
     const whole = join(cwd, "whole.jsonl");
     const io = { stdout: () => {}, stderr: () => {}, environment: {}, cwd };
     const writeOne = async (out: (text: string) => void): Promise<void> => {
@@ -505,7 +505,7 @@ describe("evidence export", () => {
     );
   });
 
-  it("of a workspace is a selection and says so", async () => {
+  it("of one workspace is marked as a selection", async () => {
     await fill();
     await run("export", "--workspace", "acme", "--output", "evidence.jsonl");
     expect(
@@ -565,7 +565,7 @@ describe("evidence export", () => {
     expect(stderr).toContain(complaint);
   });
 
-  it("that cannot be read is said", async () => {
+  it("that cannot be read is an error with its flag", async () => {
     expect(await run("verify", "--file", "nothing.jsonl")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("--file: cannot be read"),

@@ -68,7 +68,7 @@ function forge(forged: readonly PolicyLogRow[]): void {
 const REPORTS = "reports of approvers: 0 recomputed by the server, 0 only claimed\n";
 
 describe("evidence verify of the policy log", () => {
-  it("prints what it verified, after the requests", async () => {
+  it("prints the verified policy rows after those of the requests", async () => {
     expect(await run("verify")).toEqual({
       code: 0,
       stdout:
@@ -140,7 +140,7 @@ describe("evidence verify of the policy log", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("position 5: the log ends before")]);
   });
 
-  it("says what both logs are worth where one of them does not verify", async () => {
+  it("reports on both logs where one of them does not verify", async () => {
     await recordDecision(store.evidence, decisionRecord("r1"));
     tamper(
       "UPDATE evidence_batches SET records = CAST(replace(CAST(records AS TEXT), 'outcome', 'OUTCOME') AS BLOB)",
@@ -277,7 +277,7 @@ describe("evidence export --policies", () => {
     },
   );
 
-  it("of a log that is damaged leaves no file and says so", async () => {
+  it("of a damaged log leaves no file, and reports the position", async () => {
     tamper("DELETE FROM policy_log WHERE position = 2");
     const { code, stderr } = await run("export", "--policies", "--output", "policies.jsonl");
     expect([code, stderr]).toEqual([

@@ -151,7 +151,7 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     expect(outcomes).toHaveLength(1);
   });
 
-  it("of recognised keys are added up by key, which stays named, and each workspace has a share of its own", async () => {
+  it("of recognised keys are added up by key, with a separate share for each workspace", async () => {
     const { refuse, decisions, refusals } = memory();
     const of = (workspace: string, keyId: string) => ({
       workspace: asIdentifier(workspace),

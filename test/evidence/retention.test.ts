@@ -46,7 +46,7 @@ describe("the sweeps", () => {
 
   const none: Pruned = { anchor: null, rows: 0 };
 
-  it("delete hourly what is older, one at a time, and say when one failed", async () => {
+  it("delete older rows hourly, one sweep at a time, and report a failed one", async () => {
     const sweeps: { before: number; now: number; end: PromiseWithResolvers<Pruned> }[] = [];
     const prune = (before: number, now: number): Promise<Pruned> => {
       const end = Promise.withResolvers<Pruned>();

@@ -181,7 +181,7 @@ describe("a whole server whose database another process holds", () => {
   const held: DatabaseSync[] = [];
   afterAll(() => held.forEach((database) => database.close()));
 
-  it("refuses and says so, and serves again afterwards; every answer has its decision", async () => {
+  it("refuses with the reason, and serves again afterwards; every answer has its decision", async () => {
     // With limits the same store would refuse before there is a decision to record.
     const whole = await startTestServer(withoutLimits);
     const { server, folder } = whole;

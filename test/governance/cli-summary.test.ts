@@ -103,7 +103,7 @@ describe("signalbox summary", () => {
     ]);
   });
 
-  it("says since when what is watched now has been in its slot, and nothing of what is not watched any more", async () => {
+  it("prints for revisions now in shadow the time since when, and omits earlier ones", async () => {
     await writeSome();
     await observeThree();
     const { stdout } = await run("--workspace", "acme-prod", ...WINDOW);
@@ -135,7 +135,7 @@ describe("signalbox summary", () => {
     );
   });
 
-  it("says in one line that a newer version has written to the policy log", async () => {
+  it("names the newer version that has written to the policy log, in one line", async () => {
     await writeSome();
     const record = '{"kind":"tomorrow"}';
     const hash = chainHash(GENESIS.hash, 1, "policy", record);
@@ -174,7 +174,7 @@ describe("signalbox summary", () => {
     });
   });
 
-  it("says that there is nothing where nothing was counted", async () => {
+  it("prints a note where nothing was counted", async () => {
     expect(await run()).toMatchObject({
       code: 0,
       stdout: "",

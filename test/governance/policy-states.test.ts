@@ -92,7 +92,7 @@ describe("how a process differs from the policy log", () => {
     ).toEqual(stored === null || stored.enforced === removal ? [] : [null]);
   });
 
-  it("is nothing where a process has loaded what the log says, and something otherwise", () => {
+  it("is null exactly where the process has loaded the slots of the log", () => {
     const slots = fc.record({
       enforced: fc.option(fc.constantFrom("A", "B", "C")),
       candidate: fc.option(fc.constantFrom("D", "E", "A")),

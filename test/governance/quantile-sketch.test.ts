@@ -35,7 +35,7 @@ describe("a quantile sketch", () => {
     );
   });
 
-  it("is the same whatever the order and grouping in which it was added up", () => {
+  it("is the same for every order and grouping of its values", () => {
     fc.assert(
       fc.property(values, values, values, (a, b, c) => {
         const [left, middle, right] = [
@@ -69,7 +69,7 @@ describe("a quantile sketch", () => {
     expect(sketch.quantile(1)).toBeLessThan(1.02e9);
   });
 
-  it("refuses bytes that are none of its own", () => {
+  it("refuses bytes that are no sketch", () => {
     expect(() => new QuantileSketch().addEncoded(Uint8Array.of(0x80))).toThrow(RangeError);
     expect(() => new QuantileSketch().addEncoded(Uint8Array.of(0xff, 0x7f, 1))).toThrow(RangeError);
   });

@@ -43,7 +43,7 @@ const sortedLines = (report: ShadowCountReport) =>
     ]),
   );
 
-describe("what a revision in shadow said", () => {
+describe("the report of a revision in shadow", () => {
   it("is what counting the records one by one gives, by constraint, route and workspace", async () => {
     let judged = 0;
     let folded = 0;
@@ -139,7 +139,7 @@ describe("what a revision in shadow said", () => {
     }
   });
 
-  it("says how many were counted before routes were", async () => {
+  it("counts decisions from before routes were counted", async () => {
     const rows = rowsOf([
       { decision: judgedBy("p", "r1", "fast") },
       { decision: judgedBy("p", "r1", "large") },

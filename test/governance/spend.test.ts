@@ -74,7 +74,7 @@ describe("spend as CSV", () => {
     },
   );
 
-  it("is read back as it was, whatever the names are", () => {
+  it("is read back unchanged, for all names", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (name) => {
         const csv = spendCsv(answerOf([{ group: { key: name }, ...NONE }], ["key"]));

@@ -45,7 +45,7 @@ function rolledUp(requests: readonly RecordedRequest[], size: number): readonly 
 }
 
 describe("a summary", () => {
-  it("says what counting the records one by one gives, for every window and grouping, of one workspace", async () => {
+  it("equals a count of the records, for every window and grouping, of one workspace", async () => {
     await fc.assert(
       fc.asyncProperty(
         recordedRequests(60),
@@ -144,7 +144,7 @@ describe("a summary", () => {
     );
   });
 
-  it("is the same in whatever batches the records were written", async () => {
+  it("is the same for every batching of the records", async () => {
     await fc.assert(
       fc.asyncProperty(
         recordedRequests(40),
@@ -167,7 +167,7 @@ describe("a summary", () => {
     );
   });
 
-  it("gives the groups with the most requests where there are too many, and says so", async () => {
+  it("is truncated to the groups with the most requests, and marked", async () => {
     const increments = new Increments();
     for (let key = 0; key <= MAXIMUM_GROUPS; key++) {
       const decision = decisionRecord(`r${key}`, { keyId: asIdentifier(`k${key}`), at: 0 });

@@ -91,7 +91,7 @@ function threeRoutes(): RoutingTable {
   );
 }
 
-describe("what a workspace may use", () => {
+describe("the catalogue of a workspace", () => {
   it("counts the endpoints that it approves", () => {
     const usable = only(tableOf());
     expect(endpointsOf(usable)).toEqual(["a", "b"]);
@@ -190,7 +190,7 @@ describe("what a workspace may use", () => {
     expect(endpointsOf(only(training("p", "q")))).toEqual(["a", "b"]);
   });
 
-  it("says that tokens are counted only where a provider counts them", () => {
+  it("offers counting tokens only where a provider counts them", () => {
     const claude = { dialect: "anthropic-messages" } as const;
     const made = table({
       providers: [provider("p", claude), provider("q", { ...claude, region: "us-east" })],
@@ -343,7 +343,7 @@ describe("the catalogue and the decision", () => {
       : null;
   };
 
-  it("say the same of every table", () => {
+  it("agree on every table", () => {
     fc.assert(
       fc.property(tables, (made) => {
         const usable = only(made);
@@ -503,7 +503,7 @@ describe("GET /api/v1/models", () => {
     expect(await anthropic(router).models.retrieve("second")).toEqual(listed.data[1]);
   });
 
-  it("says the same of a route as the other shape", async () => {
+  it("agrees with the other shape on a route", async () => {
     const router = await startRouter({ table: threeRoutes() });
     const names = [
       "operations",
@@ -760,7 +760,7 @@ describe("the catalogue's doors", () => {
     ["/v1/models/first", MODEL],
     ["/api/v1/models", ANTHROPIC_MODEL_PAGE],
     ["/api/v1/models/first", ANTHROPIC_MODEL],
-  ])("%s answers what the contract says", async (path, schema) => {
+  ])("%s matches the schema of the contract", async (path, schema) => {
     const router = await startRouter({ table: threeRoutes() });
     const validate = new Ajv2020({ strict: false }).compile(schema);
     validate(await (await get(router, path)).json());

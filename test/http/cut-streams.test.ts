@@ -178,7 +178,7 @@ describe("a client that closes a stream", () => {
   );
 
   test.for(CASES.filter((_, index) => index % 2 === 0))(
-    "of a provider that goes on for long is charged by its characters: %s over %s",
+    "of a provider that continues for long is charged by its characters: %s over %s",
     async ([path, dialect, body, { begin, piece }]) => {
       const upstream = await startUpstream(async (stream, call) => {
         startSse(stream);

@@ -145,7 +145,7 @@ describe("GET /v1/decisions", () => {
     expect((await get(`/v1/decisions/${routed.replace("req_", "dec_")}`)).body).toEqual(body);
   });
 
-  it("says of every candidate why it was taken or passed over, as the same table decides again", async () => {
+  it("explains every candidate, as the same table decides again", async () => {
     const { status, body, text } = await get(`/v1/decisions/${routed}/explanation`);
     expect(status).toBe(200);
     expect(isExplanation(body), JSON.stringify(isExplanation.errors)).toBe(true);
@@ -196,7 +196,7 @@ describe("GET /v1/decisions", () => {
     expect((await get(`/v1/decisions/${routed}/explanation`, spender)).status).toBe(403);
   });
 
-  it("says so where the table has changed since the decision", async () => {
+  it("reports that the table has changed since the decision", async () => {
     const path = join(test.folder, "routes.yaml");
     writeFileSync(
       path,

@@ -142,7 +142,7 @@ describe("a failure that may pass", () => {
     expect(response.headers.get("retry-after")).toBe("20");
   });
 
-  it("is not the caller's own, said in an answer that had begun with 200", async () => {
+  it("is not a caller's error that arrives after a status of 200", async () => {
     const frame = { error: { message: "secret", code: "context_length_exceeded" } };
     const strict = await startUpstream((response, call) => {
       if (!call.body.includes('"stream":true')) return answerJson(response, frame);
@@ -213,7 +213,7 @@ describe("the commit point", () => {
     expect(endpointOf(response)).toBe("b");
   });
 
-  it("is the first text: after it a failure is said, and no other endpoint answers", async () => {
+  it("is the first text: after it a failure ends the stream, and no other endpoint answers", async () => {
     const dying = await startUpstream(async (response) => {
       startSse(response);
       response.write(sse(delta("hi")));
@@ -243,7 +243,7 @@ describe("the commit point", () => {
     expect(first?.value?.length).toBeGreaterThan(60_000);
   });
 
-  it("silence before the first text has a deadline of its own", async () => {
+  it("has a separate deadline before it", async () => {
     const pinging = await startUpstream((response) => {
       startSse(response);
       const timer = setInterval(() => response.write(": ping\n\n"), 20);
@@ -338,7 +338,7 @@ describe("health", () => {
     }
   });
 
-  it("does not call an endpoint for as long as its 429 says", async () => {
+  it("does not call an endpoint before the time of its 429", async () => {
     const limited = await startUpstream(failing(429, { "retry-after-ms": "200" }));
     const well = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([limited, well]) });

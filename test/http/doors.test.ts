@@ -263,7 +263,7 @@ describe("credentials", () => {
     expect(upstream.calls).toHaveLength(0);
   });
 
-  it("an expired key says so", async () => {
+  it("an expired key is refused with expired_api_key", async () => {
     const { router } = await plainRouter({
       runtime: { verify: () => ({ ok: false, code: "expired_api_key" }) },
     });
@@ -401,7 +401,7 @@ describe("paths", () => {
       });
   });
 
-  it("a client with another base URL gets an error that names the path, and what it sent is not repeated", async () => {
+  it("a client with another base URL gets an error with the right path, without its query", async () => {
     const { router } = await plainRouter();
     const response = await fetch(`${router.url}/v1/messages?note=${SECRET}`, {
       method: "POST",
@@ -464,7 +464,7 @@ describe("paths", () => {
 });
 
 describe("a bug of ours", () => {
-  it("answers 500 without quoting what happened, and the server goes on", async () => {
+  it("answers 500 without quoting the error, and the server continues", async () => {
     const policies = fakePolicies(() => {
       throw new Error(SECRET);
     });

@@ -174,7 +174,7 @@ describe("embeddings", () => {
     });
   });
 
-  it("go on byte for byte where the provider's answer is what was requested", async () => {
+  it("are relayed byte for byte where the provider's answer matches the request", async () => {
     const upstream = await startUpstream(answerVectors);
     const router = await startRouter({ table: vectorTable([upstream]) });
     const response = await embed(router, { input: ["a", "b"], user: "somebody" });

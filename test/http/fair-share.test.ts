@@ -31,7 +31,7 @@ describe("an amount that workspaces share", () => {
     expect(share.take("a", null, 1, true)).toBe("full");
   });
 
-  it("says that it is full to a workspace that has less than an equal share", () => {
+  it("is full for a workspace with less than an equal share once nothing is left", () => {
     const share = new FairShare(8);
     for (const name of ["a", "b", "c"]) expect(takeAll(share, name, null)).toBeGreaterThan(0);
     expect(share.take("d", null, 1, false)).toBe("full");
@@ -48,7 +48,7 @@ describe("an amount that workspaces share", () => {
     expect(refusals(used)).toEqual(refusals(new FairShare(8)));
   });
 
-  it("loses nothing and gives nothing twice, in whatever order requests take and give back", () => {
+  it("loses nothing and frees nothing twice, for every order of requests", () => {
     const step = fc.record({
       workspace: fc.constantFrom("a", "b", "c"),
       key: fc.nat({ max: 1 }),

@@ -78,7 +78,7 @@ describe("a model that a cloud hosts", () => {
     expect(JSON.parse(await count.text())).toEqual({ input_tokens: expect.any(Number) });
   });
 
-  test("that fails before it has said anything gives way to the next, which is called as it wants to be", async () => {
+  test("falls back before its first text to the next one, each called in its own form", async () => {
     const mock = await mockForTest();
     const options = [
       { flags: BEDROCK, settings: "+error-frame=after-1" },

@@ -155,7 +155,7 @@ describe("requests per minute", () => {
     expect((await errorOf(await post(common.router, small))).message).toContain("this key");
   });
 
-  it("hold as a reload says, at once, and what was used stays used", async () => {
+  it("follow a reload at once, and used requests stay counted", async () => {
     const upstream = await answering();
     const base = tableOver([upstream]);
     const { router } = await limited(base, { requestsPerMinute: 100 });
@@ -179,7 +179,7 @@ describe("requests per minute", () => {
 });
 
 describe("tokens", () => {
-  it("are reserved by the most that a request may use and settled by what it used", async () => {
+  it("are reserved by the most that a request may use and settled by its usage", async () => {
     const release = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       await release.promise;
@@ -264,7 +264,7 @@ describe("tokens", () => {
 });
 
 describe("a decision that cannot be recorded", () => {
-  it("costs what its provider counted, even if the client does not see the answer", async () => {
+  it("costs the provider's count, even if the client does not see the answer", async () => {
     const upstream = await answering();
     const disk = Promise.withResolvers<void>();
     const { router, store } = await limited(
@@ -343,7 +343,7 @@ describe("requests at once", () => {
 });
 
 describe("limits that cannot be counted", () => {
-  it("refuse with 503 and say when to come again", async () => {
+  it("refuse with 503 and a retry-after", async () => {
     const upstream = await answering();
     const { router, store } = await limited(tableOver([upstream]), { requestsPerMinute: 5 });
     store.before = () => Promise.reject(new Error("no disk"));
@@ -368,7 +368,7 @@ describe("limits that cannot be counted", () => {
   });
 });
 
-describe("what counts against nothing", () => {
+describe("a request that no limit counts", () => {
   it("is a simulation, however often", async () => {
     const upstream = await answering();
     const { router, store } = await limited(tableOver([upstream]), {
@@ -457,7 +457,7 @@ describe("embeddings", () => {
 });
 
 describe("official clients", () => {
-  it("of openai see a RateLimitError with its code, and wait as long as the answer says", async () => {
+  it("of openai see a RateLimitError with its code, and wait for retry-after", async () => {
     const upstream = await answering();
     const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 1 });
     const client = new OpenAI({ apiKey: "good", baseURL: `${router.url}/v1`, maxRetries: 0 });

@@ -174,7 +174,7 @@ describe("an answer over a node response", () => {
     ]);
   });
 
-  test("requires a wait while the client does not read, and says when it has read", async () => {
+  test("pauses while the client does not read, and resumes when it has read", async () => {
     const paused = Promise.withResolvers<number>();
     const drained = Promise.withResolvers<void>();
     const { port } = await startAnswering((client) => {

@@ -128,7 +128,7 @@ describe("a whole answer", () => {
     },
   );
 
-  it("says incomplete in the record when the provider stopped short", async () => {
+  it("is recorded as incomplete when the provider stopped short", async () => {
     const short = { ...ANSWER, choices: [{ ...ANSWER.choices[0], finish_reason: "length" }] };
     const upstream = await startUpstream((response) => answerJson(response, short));
     const router = await startRouter({ table: tableOver([upstream]) });
@@ -290,7 +290,7 @@ describe("fallback before the first byte", () => {
     expect(message).toMatch(/this model's maximum context length is exceeded/);
   });
 
-  it("exhausted: 502 that names every attempt, calls none twice and says when to try again", async () => {
+  it("exhausted: a 502 with every attempt, none twice, and a retry-after", async () => {
     const upstreams = [
       await startUpstream((response) =>
         answerJson(response, { error: { message: "sk-live-key" } }, 500),
@@ -453,7 +453,7 @@ describe("streams", () => {
     });
   });
 
-  it("end at [DONE], whatever the upstream still says and however long it stays", async () => {
+  it("end at [DONE], though the upstream sends more and stays open", async () => {
     const upstream = await startUpstream(async (response) => {
       startSse(response);
       response.write(sse(delta("a", "stop")) + sse("[DONE]") + sse(delta("late")));

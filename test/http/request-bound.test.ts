@@ -36,7 +36,7 @@ async function router(unrouted: number[] = [], onVerify: () => void = () => {}) 
 }
 
 describe("one connection", () => {
-  it("is closed after a thousand requests for nothing, and the last answer says so", async () => {
+  it("is closed after a thousand failed requests, with connection: close on the last answer", async () => {
     const { url } = await router();
     // Bytes that are not read reset the connection, and answers before them are lost; so there are
     // none.

@@ -189,7 +189,7 @@ describe.concurrent("bodies that are not read", () => {
 /** One that does not count them. */
 const SILENT: RequestObserver = { began: () => {}, ended: () => {} };
 
-describe("what was no request of an endpoint", () => {
+describe("a request of no endpoint", () => {
   it("has no record, and is counted by its status; refused requests of an endpoint are not", async () => {
     const reported: number[] = [];
     const observer = {

@@ -19,7 +19,7 @@ const SHAPE: Readonly<Record<string, JsonValue>> = {
 };
 
 describe("a simulation without a request", () => {
-  it("shows policies everything that it says, at the time that it says", async () => {
+  it("presents all its attributes to policies, at its own time", async () => {
     const policies = fakePolicies(() => []);
     const models = [model("m", { dimensions: [512], signatureFamily: "openai" })];
     const router = await startRouter({

@@ -199,7 +199,7 @@ describe("a simulation", () => {
     expect((await call(server, "sbx_none", "POST", PATH, { model: "r" })).status).toBe(401);
   });
 
-  it("does not let its key do what it simulates", async () => {
+  it("does not entitle its key to the request", async () => {
     const { status } = await call(
       server,
       await keyWith(["route:simulate"]),

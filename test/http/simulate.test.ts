@@ -61,7 +61,7 @@ function chatBody(
 }
 
 describe("simulation", () => {
-  it("says what a call does: same endpoint first, or same status, code and message", async () => {
+  it("predicts a call: same endpoint first, or same status, code and message", async () => {
     const upstreams = await twoUpstreams();
     await fc.assert(
       fc.asyncProperty(
@@ -127,7 +127,7 @@ describe("simulation", () => {
     expect((await post(router, body)).headers.get("x-signalbox-route")).toContain("endpoint=b");
   });
 
-  it("of a weighted tier says that chance decides", async () => {
+  it("of a weighted tier reports by_chance", async () => {
     const upstreams = await twoUpstreams();
     const base = tableOver(upstreams);
     const tiers = [{ endpoints: ["a", "b"], balance: "weighted" as const, weights: [1, 1] }];
@@ -203,7 +203,7 @@ describe("simulation", () => {
     });
   });
 
-  it("says when a call would find no provider: the provider's secret is missing here", async () => {
+  it("reports endpoints without a secret, and the error where none is left", async () => {
     const upstreams = await twoUpstreams();
     const some = await startRouter({ table: tableOver(upstreams), disabled: ["p-a"] });
     const partly = await explained(some, { model: "r" });
@@ -289,7 +289,7 @@ describe("a simulated moderation", () => {
     expect(await errorOf(other)).toMatchObject({ code: "missing_field", param: "model" });
   });
 
-  it("says what a real one would get where the workspace has none", async () => {
+  it("gets the answer of a real one where the workspace has no route for it", async () => {
     const router = await startRouter({ table: moderating(null) });
     const response = await simulate(router, { request: { input: "a" } }, path);
     expect(await response.json()).toMatchObject({

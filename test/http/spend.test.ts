@@ -55,7 +55,7 @@ async function spent(): Promise<TestServer> {
 }
 
 describe("GET /v1/spend", () => {
-  it("says what the workspace's requests cost, by group, and how many have an unknown cost", async () => {
+  it("reports the cost of the workspace's requests by group, and counts those of unknown cost", async () => {
     const test = await spent();
     const response = await get(
       test,

@@ -161,7 +161,7 @@ describe("GET /v1/governance/summary", () => {
     expect((await ask(server.url, "")).status).toBe(401);
   });
 
-  it("gives the window in whole hours, and says until when it is complete", async () => {
+  it("has a window of whole hours, and the time until which it is complete", async () => {
     const test = await startTestServer();
     const { server } = test;
     const at = Date.UTC(2026, 0, 10, 6, 30);
@@ -248,7 +248,7 @@ describe("GET /v1/governance/summary", () => {
     expect(body.error.message).toContain(message);
   });
 
-  it("says of no hour to come that it is complete, and of none that late records may still change", async () => {
+  it("has no complete hour in the future, nor one that late records may still change", async () => {
     const test = await startTestServer();
     const reader = await test.key("acme-prod", READ);
     const { body } = await ask(

@@ -107,7 +107,7 @@ function messagesStream(
 }
 
 describe("a request whose endpoint speaks another protocol", () => {
-  it("is translated there and back, and the record says so", async () => {
+  it("is translated there and back, and the record has both protocols", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
       table: routeOver([upstream], [{ dialect: "openai-chat" }]),
@@ -170,7 +170,7 @@ describe("a request whose endpoint speaks another protocol", () => {
     expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
   });
 
-  it("falls back as long as the provider has only said that it begins", async () => {
+  it("falls back while the provider has only begun its answer", async () => {
     const first = await startUpstream((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const created = { id: "resp_1", object: "response", status: "in_progress", output: [] };
@@ -235,7 +235,7 @@ describe("a request whose endpoint speaks another protocol", () => {
   });
 });
 
-describe("what only an endpoint's printer can see", () => {
+describe("a mistake that only an endpoint's printer finds", () => {
   const budgets = { reasoning: { efforts: [], budgets: { high: 24_576 } } } as const;
   const body = { messages: ask.messages, reasoning_effort: "high", max_completion_tokens: 3_000 };
 
@@ -304,7 +304,7 @@ it.each([
   },
 );
 
-it("says the stream's own failure in the caller's grammar, and no text of the provider's", async () => {
+it("ends a failed stream in the caller's grammar, without the provider's text", async () => {
   const upstream = await startUpstream(async (response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(
@@ -414,7 +414,7 @@ it("names the failure of a call whose arguments are no object, on messages, stre
   }
 });
 
-describe("a whole Response that says failed", () => {
+describe("a whole Response with the status failed", () => {
   const failed = {
     id: "resp_u",
     object: "response",

@@ -143,7 +143,7 @@ function authorizeOf(
   return authorize;
 }
 
-describe("a call with credentials of its own", () => {
+describe("a call with separate credentials", () => {
   it("carries the signature of exactly what is sent", async () => {
     const upstream = await answering();
     const row = provider("p", { baseUrl: `${upstream.url}/base`, auth: SIGNED });
@@ -178,7 +178,7 @@ describe("a call with credentials of its own", () => {
     expect(outcome.terminal).toBe("completed");
   });
 
-  it("is a 502 of the operator's where no other endpoint can answer, and says nothing of the reason", async () => {
+  it("fails with 502 where no other endpoint can answer, without the reason", async () => {
     const outcome = await ask([
       [
         await answering(),
@@ -372,7 +372,7 @@ describe("the content type of a stream", () => {
   });
   const binary = exchange({ streamType: "application/vnd.amazon.eventstream", stream });
 
-  it("is what the dialect says, in any case and with parameters", async () => {
+  it("is the dialect's, in any case and with parameters", async () => {
     const upstream = await streaming("Application/vnd.amazon.EventStream; charset=x");
     const client = new Client();
     expect(

@@ -49,7 +49,7 @@ describe("keys from the environment", () => {
     });
   });
 
-  it("are refused where one is missing, whatever the process's own environment holds", async () => {
+  it("are refused where one is missing, though the process's own environment has it", async () => {
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "of-the-process");
     await expect(keys(signing("env"), { AWS_ACCESS_KEY_ID: "id" })()).rejects.toThrow("not set");
   });

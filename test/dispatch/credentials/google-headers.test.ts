@@ -140,7 +140,7 @@ describe("headers with a Google token", () => {
     await expect(googleHeadersFrom(oauth({ file }), {}, folder)()).rejects.toThrow(why);
   });
 
-  it("cannot be had of a token that would write headers of its own", async () => {
+  it("are refused for a token that contains a line break and a header", async () => {
     const server = await startTokenServer(() => token("a\r\nx-evil: 1"));
     const file = write("evil.json", federated(server.url));
     await expect(googleHeadersFrom(oauth({ file }), {}, folder)()).rejects.toThrow(/header/i);

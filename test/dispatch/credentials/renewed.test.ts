@@ -68,7 +68,7 @@ describe("a value that is renewed", () => {
     expect(requested).toHaveLength(1);
   });
 
-  it("is renewed four minutes before its end, while calls go on with the old one at once", async () => {
+  it("is renewed four minutes before its end, while calls use the old one without waiting", async () => {
     const { requested, renewed, answer } = await filled();
     vi.setSystemTime(START + 56 * MINUTE - 1);
     expect(renewed.get()).toBe("old");
@@ -188,7 +188,7 @@ describe("a value that is renewed", () => {
     expect(requested).toHaveLength(2);
   });
 
-  it("says nothing of why it could not be had", async () => {
+  it("fails without the reason", async () => {
     const { renewed, refuse } = source();
     const failure = failureOf(renewed.get());
     await refuse();

@@ -40,7 +40,7 @@ function plan(ids: string): readonly Candidate[] {
   return ids.split("").map((id, index) => candidate(id, { tier: index }));
 }
 
-describe("what is out for its health", () => {
+describe("unhealthy endpoints", () => {
   it.each<
     [string, string, Readonly<Record<string, HealthState>>, number, string, string, string | null]
   >([
@@ -133,7 +133,7 @@ describe("what is out for its health", () => {
     expect(arrangement.trial?.endpoint.id ?? null).toBe(trial);
   });
 
-  it("is said with its reason and its time", () => {
+  it("are listed with reason and time", () => {
     const { out } = arrange(
       plan("abcdef"),
       circumstances({ a: ejected(9), b: limited(4), c: half(true, -5) }, 0.5),

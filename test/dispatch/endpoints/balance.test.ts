@@ -219,7 +219,7 @@ describe("sticky", () => {
     orderTier(candidates, circumstances({}, { stickyKey: key, random: seeded(key.length) }))[0]
       ?.endpoint.id ?? "";
 
-  it("the same key goes the same way, whatever chance says and in whatever order the table stands", () => {
+  it("the same key gets the same order, for every random number and order of the table", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer(), fc.integer(), (stickyKey, one, other) => {
         const candidates = tier(["a", "b", "c", "d"], { balance: "sticky" });

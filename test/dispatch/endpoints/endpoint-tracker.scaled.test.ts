@@ -62,7 +62,7 @@ describe("an endpoint that fails", () => {
     expect(orderOf(tracker, 30_500)).toBe("abc");
   });
 
-  it("lets exactly one through at a time, whatever happens when", () => {
+  it("admits exactly one trial at a time, in every sequence of events", () => {
     const step = fc.record({
       pause: fc.nat({ max: 4_000 }),
       what: fc.constantFrom("arrange", "arrange", "well", "ill", "nothing"),
@@ -148,7 +148,7 @@ describe("a plan that is foreseen for a request that is not made", () => {
   });
 });
 
-describe("how an endpoint stands", () => {
+describe("the status of an endpoint", () => {
   const unknown = {
     state: "healthy",
     until: null,
@@ -163,7 +163,7 @@ describe("how an endpoint stands", () => {
     expect(new EndpointTracker(() => SETTINGS).status("a", 0)).toEqual(unknown);
   });
 
-  it("is said with what has been measured", () => {
+  it("contains its measurements", () => {
     const tracker = new EndpointTracker(() => SETTINGS);
     for (const ms of [100, 200, 300])
       call(tracker, "a", { failure: null, firstToken: ms, tokensPerSecond: ms / 10 }, 0);
@@ -178,7 +178,7 @@ describe("how an endpoint stands", () => {
     });
   });
 
-  it("is said in each state", () => {
+  it("is ejected, on trial or healthy", () => {
     const tracker = withoutA();
     expect(tracker.status("a", 1)).toMatchObject({
       state: "ejected",

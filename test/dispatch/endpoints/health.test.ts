@@ -34,8 +34,8 @@ function ejection(health: Health, now: number): number | null {
   return state.state === "ejected" ? state.until - now : null;
 }
 
-describe("what a failure says of its endpoint", () => {
-  it("is said for every kind", () => {
+describe("the effect of a failure on its endpoint", () => {
+  it("is defined for every kind", () => {
     const of = (effect: string) => FAILURE_KINDS.filter((kind) => effectOf(kind) === effect);
     expect(of("nothing")).toEqual([
       "timeout_total",
@@ -74,7 +74,7 @@ describe("an ejection", () => {
     expect(health.healthState(SETTINGS, 0)).toEqual({ state: "ejected", until: 10_000 });
   });
 
-  it("is not ended or begun anew by failures that say nothing of the endpoint", () => {
+  it("is neither ended nor renewed by failures that are not the endpoint's", () => {
     const health = new Health();
     fail(health, 2, 0);
     health.endCall(failure("rejected"), SETTINGS, 0);
@@ -119,7 +119,7 @@ describe("an ejection", () => {
     expect(late.healthState(settings, 30_000).state).toBe("healthy");
   });
 
-  it("is one, however many calls fail together, and runs its time whatever ends meanwhile", () => {
+  it("is one for any number of failures, and lasts its time despite later results", () => {
     const health = ejected();
     fail(health, 500, 5_000);
     health.endCall(null, SETTINGS, 6_000);

@@ -43,7 +43,7 @@ describe("the time to the first token", () => {
     expect(measures.firstToken.recent(100 * FADE)).toBeLessThan(1e-9);
   });
 
-  it("comes to what the samples say, where they all say it", () => {
+  it("converges to the samples, where they agree", () => {
     const measures = measured([9_000, 0]);
     for (let now = 1_000; now < 20 * FADE; now += 1_000)
       measures.endCall({ firstToken: 300, tokensPerSecond: null }, now);

@@ -124,7 +124,7 @@ describe("a conversation", () => {
       { messages: [user(["a", "b"])] },
       { messages: [user(['a1"b'])] },
     ],
-  ])("has a key of its own: %s", (_, one, other) => {
+  ])("has a distinct key: %s", (_, one, other) => {
     expect(keyOf(one, null)).not.toBeNull();
     expect(keyOf(one, null)).not.toBe(keyOf(other, null));
   });

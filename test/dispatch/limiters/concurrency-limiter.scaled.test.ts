@@ -28,7 +28,7 @@ describe("a limiter", () => {
     expect(gate.inFlight).toBe(1);
   });
 
-  it("gives a free slot whatever the deadline, and queues no request whose deadline has passed", async () => {
+  it("grants a free slot after the deadline too, and queues no request after it", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     admitted(await gate.enter(performance.now() - 1));
     expect(await gate.enter(performance.now() - 1)).toBeNull();
@@ -297,7 +297,7 @@ describe("any schedule", () => {
     vi.useRealTimers();
   });
 
-  it("ends as the plain lists say, whatever happens in whatever order", async () => {
+  it("ends like the model of plain lists, for every order of events", async () => {
     let waited = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(happening, { maxLength: 60 }), async (happenings) => {

@@ -11,7 +11,7 @@ describe("the limiter of a slot", () => {
     vi.useRealTimers();
   });
 
-  it("is the provider's where the endpoint has no limit of its own", () => {
+  it("is the provider's where the endpoint has no limit", () => {
     const provider = new ConcurrencyLimiter(1, queue());
     const slot = endpointLimiter(provider, null);
     const release = admitted(slot.tryEnter());

@@ -93,7 +93,7 @@ describe("gathering parts", () => {
     ]);
   });
 
-  it("goes on to the next candidate of the plan, for that part alone", async () => {
+  it("calls the next candidate of the plan for a failed part only", async () => {
     const log = emptyCallLog();
     const stubs = [
       { id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) },
@@ -181,7 +181,7 @@ describe("gathering parts", () => {
     expect(nothing.error?.status).toBe(502);
   });
 
-  it("waits for a call of its own to end where a provider takes fewer than it wants", async () => {
+  it("waits for the end of an own call where a provider admits fewer calls than parts", async () => {
     const log = emptyCallLog();
     const gathered = await new Gathering(
       jobOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log),
@@ -190,7 +190,7 @@ describe("gathering parts", () => {
     expect(log.most).toBe(1);
   });
 
-  it("says 503 where others have all calls of the provider", async () => {
+  it("fails with 503 where others use every slot of the provider", async () => {
     const log = emptyCallLog();
     const { job, gates } = fixtureOf([{ id: "a", maxConcurrency: 1, reply: () => ok }], log);
     for (const gate of gates) gate.tryEnter();
@@ -277,7 +277,7 @@ describe("gathering parts", () => {
     }
   });
 
-  it("does not wait for a call that has not begun, and stops where the second candidate says that the request is wrong", async () => {
+  it("does not wait for a call that has not begun, and stops where the second candidate rejects the request", async () => {
     const log = emptyCallLog();
     const task = echoTask(["x", "y"], 1, false);
     const slow = { id: "a", maxConcurrency: 1, reply: (): Reply => ({ kind: "never" }) };
@@ -297,7 +297,7 @@ describe("gathering parts", () => {
     expect(refused.error?.status).toBe(400);
   });
 
-  it("goes on where both of two calls fail", async () => {
+  it("calls the next candidate where both of two calls fail", async () => {
     const log = emptyCallLog();
     let requested = 0;
     const slowFailure = (): Reply => ((requested += 1) === 1 ? { kind: "slow", status: 500 } : ok);

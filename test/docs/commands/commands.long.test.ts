@@ -54,7 +54,7 @@ describe.skipIf(MISSING !== null)(
     ];
     let postgres: TestServer | null = null;
     afterAll(() => postgres?.close());
-    it.each(run)("%s: every command does what the page says", async (page) => {
+    it.each(run)("%s: every command has the effect that the page shows", async (page) => {
       const ours = (fence: Fence): boolean => isOurs(page, fence);
       const fences = fencesOf(page);
       let setup = SETUPS[page] ?? {};

@@ -357,7 +357,7 @@ describe("signing in at an identity provider", () => {
     ]);
   });
 
-  it("is refused without a role, and says what to request", async () => {
+  it("is refused without a role, with the roles and groups to request", async () => {
     const own = await startOidc();
     own.idp.account = { subject: "b", groups: ["<script>"], name: "B" };
     const { callback, answer } = await signIn(own);
@@ -427,7 +427,7 @@ describe("signing in at an identity provider", () => {
     expect((await follow(returned, again)).status).toBe(403);
   });
 
-  it("says that the provider cannot be reached", async () => {
+  it("is a 503 while the provider cannot be reached", async () => {
     const own = await startOidc((settings) => ({
       ...settings,
       oidc: { ...Reflect.get(settings, "oidc"), issuer: "http://127.0.0.1:9" },

@@ -47,7 +47,7 @@ async function startPage(bundle: () => Promise<Bundle | null>): Promise<string> 
 }
 
 describe("the console's page", () => {
-  it("is answered below /console/, whatever the path, with a policy that allows nothing from elsewhere", async () => {
+  it("is served for every path below /console/, with a policy that forbids foreign content", async () => {
     const bundle = await built();
     const url = await startPage(() => Promise.resolve(bundle));
     for (const path of [
@@ -109,7 +109,7 @@ describe("the console's page", () => {
     },
   );
 
-  it("says how it is built where it is not, and is there when it has been", async () => {
+  it("names the build command before it is built, and is served afterwards", async () => {
     let bundle: Bundle | null = null;
     const url = await startPage(() => Promise.resolve(bundle));
     const absent = await ask(`${url}/console/`);

@@ -240,7 +240,7 @@ describe("a session", () => {
     expect((await browser.get("/console/session")).json.signed_in).toBe(false);
   });
 
-  it("ends when its person says so, for every server over the store", async () => {
+  it("ends when its person signs out, for every server over the store", async () => {
     const { server, origin, fixture } = await startConsole();
     const other = await startConsole({}, fixture);
     const { text } = await addKey(server.store, "large", READING);
@@ -276,7 +276,7 @@ describe("a session", () => {
     }
   });
 
-  it("is requested before anything else, and says how to sign in", async () => {
+  it("is reported as signed out at first, with the ways to sign in", async () => {
     const { origin } = await startConsole();
     const answer = await ask(`${origin}/console/session`);
     expect([answer.status, answer.json]).toEqual([

@@ -143,7 +143,7 @@ describe("an answer", () => {
     expect(await response.text()).toContain("[DONE]");
   });
 
-  it("says that it may be another for another origin, wherever it may be", async () => {
+  it("has vary: origin on the paths for tokens, with and without an origin", async () => {
     for (const {
       path,
       method,

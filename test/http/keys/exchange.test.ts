@@ -72,7 +72,7 @@ beforeAll(async () => {
 });
 
 describe("POST /v1/credentials/exchange", () => {
-  it("answers as RFC 8693 says, to a form and to JSON, and never the same token twice", async () => {
+  it("answers by RFC 8693, to a form and to JSON, and never the same token twice", async () => {
     const json = await ask(parent.key);
     const response = await fetch(`${server.url}${EXCHANGE}`, {
       method: "POST",

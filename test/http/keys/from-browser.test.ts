@@ -88,7 +88,7 @@ describe("a service key that a page sends", () => {
       { origin: server.url, "sec-fetch-site": "same-origin" },
       () => service,
     ],
-  ])("is refused with 403 and a code of its own: %s", async (_name, more, credential) => {
+  ])("is refused with 403 and service_key_in_browser: %s", async (_name, more, credential) => {
     const headers = { ...PAGE, ...more, authorization: `Bearer ${credential()}` };
     const answer = await rawCall(server, "GET", "/v1/models", headers);
     expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([

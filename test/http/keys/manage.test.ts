@@ -90,7 +90,7 @@ describe("POST /v1/keys", () => {
     });
   });
 
-  it("takes an expiry in either form, and grants what it has not itself, but for its own workspace only", async () => {
+  it("accepts an expiry in either form, and grants scopes beyond the caller's, for its own workspace only", async () => {
     const at = new Date(Date.now() + 30 * DAY).toISOString();
     const made = await create({
       expires_in: undefined,
@@ -287,7 +287,7 @@ describe("GET /v1/keys", () => {
 });
 
 describe("keys of others", () => {
-  it("look like keys that do not exist, whatever is required of them", async () => {
+  it("look like keys that do not exist, for every operation", async () => {
     const { json } = await create();
     const answers = await Promise.all(
       [json.id, "nobodysKey12", "constructor", "..%2f", `${json.key}`].flatMap((id) => [
@@ -306,7 +306,7 @@ describe("keys of others", () => {
 });
 
 describe("POST /v1/keys/{id}/rotate", () => {
-  it("makes a key with the same grants, and the old one works for the overlap, a day unless said", async () => {
+  it("creates a key with the same grants, and the old one works for the overlap, a day by default", async () => {
     const grants = {
       name: "nightly",
       exchange: { maximum_lifetime: 60 },

@@ -257,7 +257,7 @@ describe.each(
   );
 });
 
-describe("what belongs to another workspace", () => {
+describe("objects of another workspace", () => {
   let own = "";
   let ownId = "";
   const ofOneWorkspace = SCOPES.filter((scope) => scope !== "platform:manage");

@@ -194,7 +194,7 @@ describe("a key by name", () => {
     expect(await models()).toBe(403);
   });
 
-  it("gets no scope of all workspaces and no label that nothing declares, and keeps what it has", async () => {
+  it("gets no platform scope and no undeclared label, and stays unchanged", async () => {
     const { json: made } = await put("modest");
     for (const change of [
       { scopes: ["inference", "platform:manage"] },

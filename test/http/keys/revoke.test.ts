@@ -126,7 +126,7 @@ describe("a revoked key", () => {
     },
   );
 
-  it("stays revoked whatever is required of it", async () => {
+  it("stays revoked after a second revocation and a rotation", async () => {
     const key = await running.key("acme-prod", ["catalogue:read"]);
     const id = parseKeyText(key)?.publicId ?? "";
     await call(server, manager, "POST", `/v1/keys/${id}/revoke`);

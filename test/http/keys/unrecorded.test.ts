@@ -49,7 +49,7 @@ describe("a change of keys", () => {
   });
 
   it.each(CHANGES)(
-    "that the store cannot make says so, and is on record as failed: %s",
+    "that the store refuses is answered with 503 and recorded as failed: %s",
     async (path, body) => {
       const broken = (): Promise<never> =>
         Promise.reject(new StoreUnavailableError("a secret path"));

@@ -103,7 +103,7 @@ const chat = (
   });
 
 describe("a workload without a key", () => {
-  it("gets a token for its JWT, as RFC 8693 says, and is answered with it", async () => {
+  it("gets a token for its JWT by RFC 8693, and its requests are served", async () => {
     const { status, headers, json } = await exchange(await jwtOf());
     expect(status).toBe(200);
     expect(headers.get("cache-control")).toBe("no-store");
@@ -118,7 +118,7 @@ describe("a workload without a key", () => {
     expect(asJson.status).toBe(401);
   });
 
-  it("gets no more than its rule says", async () => {
+  it("gets no more than its rule grants", async () => {
     const token = await tokenOf();
     expect((await chat(token, "chat-large")).status).toBe(404);
     expect((await chat(token, "embed-small", "/v1/embeddings")).status).toBe(403);

@@ -193,7 +193,7 @@ describe("the way from a key to its origin", () => {
     });
   });
 
-  it("ends at a maker that is no key, whatever it is called", async () => {
+  it("ends at a maker that is no key, under any name", async () => {
     for (const createdBy of ["cli", "bootstrap", "demo", "signalbox keys", "constructor"]) {
       expect(await from(0, [{ createdBy, labels: ["a"] }])).toMatchObject({
         origin: id(0),

@@ -246,7 +246,7 @@ describe("the order of a change", () => {
     expect(fixture.log.rows.length).toBe(rows);
   });
 
-  it("says that it stands where this process cannot load it", async () => {
+  it("reports that the change is recorded where this process cannot load it", async () => {
     const { fixture, key } = await open();
     await fixture.observe({ a: "first" });
     fixture.steps.push = () => {

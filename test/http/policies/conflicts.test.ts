@@ -260,7 +260,7 @@ describe("with what is required", () => {
     expect((await fixture.change(key, "a", "promotions")).status).toBe(200);
   });
 
-  it("a policy's removal needs approvals too, and none of what shadow says", async () => {
+  it("a policy's removal requires approvals too, and no evidence from shadow", async () => {
     const fixture = await Fixture.open({ promotion: { "*": { approvals: 1, decisions: 50 } } });
     const [key, approver] = [await fixture.key(), await fixture.key()];
     await fixture.observe({ a: "first" }, "start", "enforce");
@@ -346,7 +346,7 @@ describe("409 without requirements", () => {
   }, 60_000);
 });
 
-describe("what is missing", () => {
+describe("the missing requirements", () => {
   const all: readonly MissingRequirement[] = [
     { requirement: "approvals", have: 0, need: 1 },
     { requirement: "roles", roles: ["a", "b"] },
@@ -376,7 +376,7 @@ describe("what is missing", () => {
     );
   });
 
-  it("never says of a soak that is not over that it is", () => {
+  it("round an unfinished soak down", () => {
     expect(missingJson({ requirement: "soak", have: 59_999, need: 60_000 })).toEqual({
       requirement: "soak",
       have_seconds: 59,

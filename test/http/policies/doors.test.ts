@@ -91,7 +91,7 @@ describe("policies.managed_by", () => {
     },
   );
 
-  it("must be said where there are several workspaces: no tenant's key is everybody's", async () => {
+  it("is required where there are several workspaces, so that no tenant's key manages all policies", async () => {
     const unsaid = await Fixture.open({ managedBy: null });
     await unsaid.observe({ a: "first" });
     for (const workspace of ["acme", "office"]) {

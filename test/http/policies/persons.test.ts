@@ -182,7 +182,7 @@ describe("a person who is signed in", () => {
     expect((await promote(fixture, "operator")).status).toBe(200);
   });
 
-  it("does no more than their role, whatever request they make", async () => {
+  it("is limited to their role, for every request", async () => {
     const fixture = await open();
     const { json } = await ask(fixture, "reader", "/v1/policies/a");
     const expected = { enforced_revision: null, candidate_revision: json.candidate.revision };

@@ -88,7 +88,7 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))(
       ["an empty tag", () => '""'],
       ["the tag of another policy", () => otherTag],
       ["a list without it", () => `"x", W/${etag}, "y"`],
-    ])("refuses %s, and says how it is", async (_, ifMatch) => {
+    ])("refuses %s with the current state", async (_, ifMatch) => {
       const answer = await post(ifMatch());
       expect(answer.status, answer.text).toBe(412);
       expect(answer.json.error).toMatchObject({

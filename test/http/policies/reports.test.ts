@@ -161,7 +161,7 @@ describe("an approval with a simulation report", () => {
     });
   });
 
-  it("is not verified while the server's assertions have errors, and the simulation says why", async () => {
+  it("is not verified while the server's assertions have errors, and the simulation reports them", async () => {
     writeFileSync(join(folder, "policies/assertions.yaml"), "version: 2\n");
     expect((await server.reload()).ok).toBe(true);
     const manager = await running.key("acme-prod", ["operations:manage"]);

@@ -86,7 +86,7 @@ describe("GET /v1/policies/{id}", () => {
     expect(await state()).toBe("shadow");
   });
 
-  it("says which mode a policy is in, and by which revision", async () => {
+  it("has the mode of a policy, and the revision of that mode", async () => {
     const { fixture, reader, manager } = await open();
     const seen = async (): Promise<object> => {
       const { state, mode, revision } = (await fixture.get(reader, "/v1/policies/a")).json;
@@ -104,7 +104,7 @@ describe("GET /v1/policies/{id}", () => {
     expect(await seen()).toEqual({ state: "ended", mode: null, revision: null });
   });
 
-  it("says how the files differ from the slots", async () => {
+  it("lists the differences between files and slots", async () => {
     const { fixture, reader, manager } = await open();
     const drift = async (): Promise<readonly string[]> =>
       (await fixture.get(reader, "/v1/policies/a")).json.drift;
@@ -135,7 +135,7 @@ describe("GET /v1/policies/{id}", () => {
     expect(await drift()).toEqual(["files_held"]);
   });
 
-  it("says what a promotion by the caller lacks, in numbers", async () => {
+  it("lists the requirements that a promotion by the caller lacks, in numbers", async () => {
     const fixture = await Fixture.open({
       promotion: {
         "*": {
@@ -192,7 +192,7 @@ describe("GET /v1/policies", () => {
     expect(await ids("?ended=true")).toEqual(["b enforced", "c changing", "a ended"]);
   });
 
-  it("lists what the files hold, whatever became of it", async () => {
+  it("lists the policies of the files in every state, withdrawn ones too", async () => {
     const { fixture, reader, manager } = await open();
     await fixture.observe({ a: "first" });
     const { etag } = (await fixture.get(manager, "/v1/policies/a")).json;
@@ -253,7 +253,7 @@ describe("GET /v1/policies/{id}/content", () => {
     }
   });
 
-  it("gives what is enforced where there is no candidate, and says that a removal has no rules", async () => {
+  it("has the enforced content where there is no candidate, and no rules for a removal", async () => {
     const { fixture, reader } = await open();
     await fixture.observe({ a: "first" }, "start", "enforce");
     expect((await fixture.get(reader, "/v1/policies/a/content")).json.digest).toBe(
@@ -339,7 +339,7 @@ describe("GET /v1/policies/{id}/shadow", () => {
     expect(answers).toMatchObject([[{ workspace: "acme" }], [{ workspace: "acme" }]]);
   });
 
-  it("says that there is no candidate, and refuses what is no number", async () => {
+  it("is a 409 without a candidate, and a 400 for a bad number of examples", async () => {
     const { fixture, reader } = await open();
     await fixture.observe({ a: "first" }, "start", "enforce");
     const none = await fixture.get(reader, "/v1/policies/a/shadow");

@@ -79,7 +79,7 @@ async function write(decisions: readonly DecisionRecord[]): Promise<void> {
   await Promise.all(decisions.map((decision) => recordDecision(store.evidence, decision)));
 }
 
-describe("what a revision in shadow said", () => {
+describe("the report of a revision in shadow", () => {
   beforeEach(async () => {
     store = await openSqliteStore({ path: join(temporaryFolder(), "signalbox.db") });
     return () => store.close();
@@ -140,7 +140,7 @@ describe("what a revision in shadow said", () => {
     expect(JSON.stringify(answer)).not.toMatch(/beta|secret-route|hidden/);
   });
 
-  it("leaks nothing of others, whatever the records are", async () => {
+  it("leaks no name of another workspace, for all records", async () => {
     await fc.assert(
       fc.asyncProperty(recordedRequests(20), async (requests) => {
         const own = await openSqliteStore({ path: ":memory:" });

@@ -12,7 +12,7 @@ const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).
 );
 
 it(
-  "a real request that a real policy in shadow would deny is an example, and its command says what promoting does",
+  "a request that a policy in shadow would deny is an example, and its command shows the effect of promotion",
   { timeout: 120_000 },
   async () => {
     const test = await startTestServer();
