@@ -33,7 +33,7 @@ function loadedWith(path: string): {
   return { files: new Set([...files].filter(existsSync).map(shown)), packages };
 }
 
-describe("what a server loads before it has read its configuration", () => {
+describe("the modules loaded before a server has read its configuration", () => {
   it("is none of what only some need: PostgreSQL, exporters, credentials of clouds, ajv", () => {
     const { files, packages } = loadedWith("src/cli/serve/serve.ts");
     expect(files.size).toBeGreaterThan(300);

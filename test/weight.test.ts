@@ -81,7 +81,7 @@ describe("the weight of the sources", () => {
     expect(high).toEqual([]);
   });
 
-  it("counts tokens without comments, whatever the lines they stand on", () => {
+  it("counts tokens without comments, for every line break", () => {
     const code =
       'const a = "b // c" /* d\n */; // e\nif (x?.y !== `f ${g}`) a.push(...h, 1_000, 0.5);';
     expect([tokensOf(code), tokensOf(code.replaceAll("; ", ";\n"))]).toEqual([25, 25]);

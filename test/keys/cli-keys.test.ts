@@ -61,7 +61,7 @@ describe("keys create", () => {
     expect(everything).not.toContain(digestKeyText(text));
   });
 
-  it("says nothing else with --quiet, and gives one JSON value with --json", async () => {
+  it("prints only the key with --quiet, and one JSON value with --json", async () => {
     const quiet = await run(...CREATE, "--expires", "1h", "--quiet");
     expect(quiet.stderr).toBe("");
     expect(parseKeyText(quiet.stdout.trim())).not.toBeNull();
@@ -269,7 +269,7 @@ describe("keys list, revoke and rotate", () => {
     expect(stderr).toContain(complaint);
   });
 
-  it("looks where --database says, else SIGNALBOX_DATABASE", async () => {
+  it("opens the database of --database, else of SIGNALBOX_DATABASE", async () => {
     const io = { cwd, environment: { SIGNALBOX_DATABASE: "by-environment.db" } };
     await runCommand(keys, [...CREATE, "--expires", "1d"], io);
     await runCommand(keys, [...CREATE, "--expires", "1d", "--database", "by-flag.db"], io);

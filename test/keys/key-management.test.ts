@@ -42,7 +42,7 @@ it("makes no more good keys of a workspace than all processes can have in memory
   expect(await roomy.create(options)).toHaveProperty("text");
 });
 
-it("reports of a replaced key what the store says of it", async () => {
+it("reports the expiry of a replaced key from the store", async () => {
   const { record } = createKey(options, Date.now, randomBytes);
   const prepared = await manageKeys(storeOf(record, 1), Date.now, randomBytes).rotate(record.id, {
     createdBy: "k",

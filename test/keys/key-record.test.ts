@@ -30,7 +30,7 @@ const OPTIONS: KeyOptions = {
 };
 
 describe("createKey", () => {
-  it("makes a record that says everything but the secret", () => {
+  it("creates a record with everything but the secret", () => {
     const { text, record } = createKey(OPTIONS, () => NOW, randomBytes);
     expect(parseKeyText(text)).toEqual({ publicId: record.id, environment: "staging" });
     expect(record).toEqual({

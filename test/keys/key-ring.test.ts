@@ -69,7 +69,7 @@ describe("KeyRing.verify", () => {
     expect(ring.verify("", NOW)).toEqual(INVALID);
   });
 
-  it("says expired only to who has the right secret", () => {
+  it("answers expired_api_key only for the right secret", () => {
     const ring = new KeyRing();
     const { text, record } = make();
     ring.apply([record]);
@@ -255,7 +255,7 @@ describe("openKeyRing, lookUp", () => {
     await ring.close();
   });
 
-  it("says no when the store fails, and never puts an older record over a newer one", async () => {
+  it("finds no key when the store fails, and never replaces a newer record by an older one", async () => {
     const { text, record } = make();
     const failing = await openKeyRing({
       ...silentStore(new Map()),

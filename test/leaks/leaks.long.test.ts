@@ -259,7 +259,7 @@ describe("secrets", () => {
     expect(found).toEqual([]);
   });
 
-  it("would be found: every sink holds what it should, and a secret put into it is seen in every form", () => {
+  it("would be found: every sink has its records, and a planted secret is detected in every form", () => {
     const known = answers.find(
       ({ status, question }) => status === 200 && question.method === "POST",
     );

@@ -51,7 +51,7 @@ describe("several at once", () => {
     expect(context.status("p").approvals.get(digestOf("a"))).toHaveLength(40);
   });
 
-  it("gives up, and says so, where somebody else is always quicker", async () => {
+  it("fail with busy where another process is always quicker", async () => {
     const log = new MemoryPolicyLog();
     await (await LifecycleContext.open(log)).observe([file("p", "a")]);
     let pauses = 0;
@@ -138,7 +138,7 @@ describe("the states", () => {
     );
   });
 
-  it("goes on with no other log than the one it has read", async () => {
+  it("refuse a log other than the one that was read", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a"), file("q", "b")]);
     context.log.rows.pop();

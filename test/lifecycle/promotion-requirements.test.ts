@@ -16,7 +16,7 @@ function requirements(
   );
 }
 
-describe("what a promotion requires", () => {
+describe("a promotion requirement", () => {
   it.each([
     ["its own row", { "*": everywhere, a: own }, "a", own],
     ["that of all others", { "*": everywhere, a: own }, "b", everywhere],
@@ -27,7 +27,7 @@ describe("what a promotion requires", () => {
     expect(requirements(promotion, policy)).toEqual(expected);
   });
 
-  it("is little unless the file says more, but never that a policy fails by itself", () => {
+  it("is zero or off by default, but indeterminate verdicts are always refused", () => {
     expect(DEFAULT_PROMOTION).toMatchObject({
       approvals: 0,
       soak: 0,

@@ -66,7 +66,7 @@ describe("promotion and rollback", () => {
     expect(context.slots("p")).toBe("r2 -");
   });
 
-  it("takes a first promotion back to nothing, and says so where there is nothing before", async () => {
+  it("roll a first promotion back to nothing, and fail where there is nothing before", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a"), file("q", "x", "enforce")]);
     expect(await context.rollBack("p")).toEqual({ fault: "nothing_to_roll_back_to" });
@@ -277,7 +277,7 @@ describe("requirements", () => {
     ).toHaveProperty("record");
   });
 
-  it("counts one person once, with the last thing they said", async () => {
+  it("count one person once, with the last approval", async () => {
     const context = await changing();
     await approve(context, actor("bert"));
     await approve(context, actor("bert-2", { origin: "bert" }), REPORT);
@@ -292,7 +292,7 @@ describe("requirements", () => {
     expect(context.log.rows).toHaveLength(rows);
   });
 
-  it("counts no approval of other content, nor one that was taken back", async () => {
+  it("count no approval of other content, nor a withdrawn one", async () => {
     const context = await changing();
     await approve(context, actor("bert"), null, "a");
     await approve(context, actor("carl"));

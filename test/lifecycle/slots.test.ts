@@ -77,7 +77,7 @@ describe("contents and slots", () => {
 });
 
 describe("a policy that is no longer in the files", () => {
-  it("goes on acting until its end is promoted, and comes back by a rollback", async () => {
+  it("stays enforced until its removal is promoted, and returns by a rollback", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([], "reload");

@@ -61,7 +61,7 @@ const whole = (): Story =>
     .rolledBack(removal, a);
 
 describe("a policy log", () => {
-  it("verifies as it was written, and says what is in it", () => {
+  it("verifies unchanged, and its records are counted by kind", () => {
     const { rows } = whole();
     const verifier = new PolicyLogVerifier([at(rows, 2), at(rows, 14)]);
     expect(
@@ -112,7 +112,7 @@ describe("a policy log", () => {
   });
 });
 
-describe("whatever is done to a log", () => {
+describe("a change of a log", () => {
   const { rows } = whole();
   const head = at(rows, rows.length - 1);
 
@@ -181,7 +181,7 @@ describe("whatever is done to a log", () => {
     }
   });
 
-  it("one that was chained anew from an edit on is found by what was remembered, if not by what it says", () => {
+  it("a log that was chained anew from an edit on is found by a remembered head, if not by its content", () => {
     fc.assert(
       fc.property(
         fc.constantFrom("remove", "swap", "repeat", "cut"),
@@ -272,7 +272,7 @@ describe("a record", () => {
     }
   });
 
-  it("is not quoted by what is said of it", () => {
+  it("is not quoted by the description of its fault", () => {
     for (const cause of Object.keys(POLICY_LOG_CAUSES) as PolicyLogCause[]) {
       expect(describePolicyLogFault({ position: 7, cause })).toMatch(
         /^does not verify at position 7: [a-z].+ \([a-z_]+\)$/,

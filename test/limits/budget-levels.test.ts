@@ -64,7 +64,7 @@ describe("use of budgets for metrics", () => {
   });
 });
 
-describe("what is left of budgets", () => {
+describe("the remaining budget", () => {
   it.each([
     [0, "above_half"],
     [500, "above_half"],
@@ -103,7 +103,7 @@ describe("what is left of budgets", () => {
     expect(levels.stepOf([WORKSPACE])).toBe("above_half");
   });
 
-  it("is read once for requests that wait, and anew after seconds while they go on", async () => {
+  it("is read once for concurrent requests, and again after seconds", async () => {
     let now = NOW;
     const store = storeOf([ofDay(0)]);
     const levels = new BudgetLevels(store, () => now);

@@ -100,7 +100,7 @@ describe("signalbox limits", () => {
     expect((await run("--workspace", "beta")).stdout).toBe("no limits\n");
   });
 
-  it("says what is wrong with the command line and the file", async () => {
+  it("names the fault of the command line or the file", async () => {
     expect((await run("acme")).code).toBe(2);
     expect((await run("--workspace", "gamma")).stderr).toContain("no workspace of that name");
     writeFileSync(join(cwd, "routes.yaml"), "version: 2\n");

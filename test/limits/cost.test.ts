@@ -35,7 +35,7 @@ function usage(
   return { input, output, cacheRead: null, cacheWrite: null, reasoning: null, ...more };
 }
 
-describe("what counts cost", () => {
+describe("the cost of counts", () => {
   it.each([
     ["input and output", PLAIN, usage(1_000, 100), 1_250 + 1_000],
     ["less than a millionth of a dollar", { ...FREE, input: 0.02 }, usage(7, null), 0.14],
@@ -263,7 +263,7 @@ describe("the cost of a request", () => {
     expect(knownUsage({ ...ENDED, usage: counted }, BOUNDS)).toBe(counted);
   });
 
-  it("has no count beyond its bound, whatever the provider counted", () => {
+  it("is of no count beyond its bound, for all counts of a provider", () => {
     const count = fc.option(
       fc.oneof(fc.nat(20_000), fc.constantFrom(2 ** 40, Number.MAX_SAFE_INTEGER, 1e308)),
     );

@@ -150,7 +150,7 @@ describe("the most that a request may use", () => {
     ).toBe(1_064 + 16_384 + 1);
   });
 
-  it("is an allowance where neither says anything", () => {
+  it("is an allowance where neither the request nor the model has a limit", () => {
     expect(tokensOf(requested(), { ...large, contextWindow: null, maxOutputTokens: null })).toBe(
       1_064 + 16_384,
     );
@@ -277,7 +277,7 @@ const usage = (input: number | null, output: number | null) => ({
   reasoning: null,
 });
 
-describe("what a request has used", () => {
+describe("the usage of a request", () => {
   it.each([
     ["what was counted", true, [attempt(null, 200)], usage(10, 20), 0, [30, 50]],
     [
@@ -445,7 +445,7 @@ describe("what a request has used", () => {
     expect(used).toBeLessThan(55_000);
   });
 
-  it("never is more than was reserved while a provider counted nothing, whatever came", () => {
+  it("never exceeds the reservation while a provider counted nothing, for all answers", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "grapheme", maxLength: 300 }),
@@ -564,7 +564,7 @@ describe("what a request has used", () => {
     expect(usedByParts(parts, [calls(null, 2), calls("connect", 2)], 10)?.amounts.requests).toBe(2);
   });
 
-  it("is no more than can be, whatever a provider says that it counted", () => {
+  it("is bounded by the possible, for all counts of a provider", () => {
     const absurd = [Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY, 1e300];
     const priced = endpoint("priced", { price: { input: 1e9, output: 1e9, request: 0 } });
     const real = estimateRequest(requested(), [{ endpoint: priced, model: large }]);

@@ -74,8 +74,8 @@ interface Open {
   readonly amount: number;
 }
 
-describe("whatever happens, in whatever order", () => {
-  it("what was admitted and settled never exceeds ceiling and overdraft, and is never forgotten", async () => {
+describe("every interleaving of requests", () => {
+  it("keeps admitted and settled amounts within ceiling and overdraft, and forgets none", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 10, max: 300 }), steps, async (ceiling, plan) => {
         clock.at = TEN;
@@ -164,7 +164,7 @@ describe("whatever happens, in whatever order", () => {
     );
   });
 
-  it("what was released can be used again in its window, to the last unit", async () => {
+  it("frees released amounts for use in their window, to the last unit", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 500 }),

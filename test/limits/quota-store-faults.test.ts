@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 describe("a store that does not answer", () => {
-  it("refuses in time, says so, and serves again when it answers", async () => {
+  it("refuses in time with limits_unavailable, and admits again when it answers", async () => {
     vi.useFakeTimers();
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
@@ -45,7 +45,7 @@ describe("a store that does not answer", () => {
     ["broke", new Error("no answer")],
     ["does not know", new StoreUnavailableError("no answer")],
   ])(
-    "may have taken back what it did not confirm: that is used no more from here, where it %s",
+    "may have rolled back an unconfirmed lease: it is not used any more, where the store %s",
     async (_, error) => {
       const store = new MemoryLimitStore();
       const [first, second] = [quotasOver(store), quotasOver(store)];

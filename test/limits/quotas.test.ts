@@ -60,7 +60,7 @@ describe("counting", () => {
     expect(store.calls).toBeLessThanOrEqual(2);
   });
 
-  it("gives back what was reserved and not used, at once and to other processes", async () => {
+  it("returns reserved amounts that were not used, at once and to other processes", async () => {
     vi.useFakeTimers();
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
@@ -75,7 +75,7 @@ describe("counting", () => {
     expect(store.used("workspace:acme", "tokens")).toBeLessThanOrEqual(1_000);
   });
 
-  it("remembers what turned out dearer than reserved, past the ceiling, before it says so", async () => {
+  it("stores usage beyond the reservation, past the ceiling, before it resolves", async () => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
     const acme = workspace({ tokensPerMinute: 1_000 });
@@ -95,7 +95,7 @@ describe("counting", () => {
     await reserved(quotas, acme, tokens(1_000));
   });
 
-  it("says that a request which alone needs more than the limit need not wait", async () => {
+  it("refuses a request larger than the limit without a retry-after", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     expect(await refused(quotas, workspace({ tokensPerMinute: 100 }), tokens(101))).toMatchObject({
       refused: "exceeds_limit",
@@ -246,7 +246,7 @@ describe("counting", () => {
   });
 });
 
-describe("what one process holds", () => {
+describe("the lease of one process", () => {
   const held = (store: MemoryLimitStore): number =>
     [...store.slots.values()].reduce((sum, slot) => sum + slot.held, 0);
 

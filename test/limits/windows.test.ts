@@ -66,7 +66,7 @@ describe("windows", () => {
     return monday.toISOString().slice(0, 10);
   }
 
-  it("hold exactly the moments of their date, week or month, whatever the zone and summer time", () => {
+  it("contain exactly the moments of their date, week or month, in every zone and summer time", () => {
     fc.assert(
       fc.property(
         fc.constantFrom("day", "week", "month"),

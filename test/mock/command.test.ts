@@ -15,7 +15,7 @@ function capture(signal?: AbortSignal): { io: CommandIo; out: () => string; err:
   return { io: signal === undefined ? io : { ...io, signal }, out: () => out, err: () => err };
 }
 
-test("serves until it is stopped, and says what", async () => {
+test("serves until it is stopped, and prints each request", async () => {
   const stop = new AbortController();
   const { io, out, err } = capture(stop.signal);
   const ended = mock(["--port", "0"], io);
@@ -45,7 +45,7 @@ test.each([
   expect(err()).toContain(text);
 });
 
-test("a port in use is said with the way out", async () => {
+test("a port in use is an error that names --port", async () => {
   const server = await mockForTest();
   const { io, err } = capture();
   expect(await mock(["--port", new URL(server.url).port], io)).toBe(1);

@@ -155,7 +155,7 @@ function isJson(text: string): boolean {
 describe.each(Object.entries(PROTOCOLS))("a stream of %s", (_, protocol) => {
   const { names } = protocol;
 
-  test("has its events, each in a piece of its own, with the headers of a stream", async () => {
+  test("has its events, each in a separate piece, with the headers of a stream", async () => {
     const answer = await ask(protocol, "delay=0ms");
     const { status, head, chunks, complete } = parts(answer);
     expect([status, chunks, complete]).toEqual([200, names.length, true]);

@@ -123,7 +123,7 @@ test("refuses a body that is too large", async () => {
   expect(status).toBe(413);
 });
 
-test("logs what it answered and nothing of what was sent", async () => {
+test("logs its answers and no content of requests", async () => {
   const lines: string[] = [];
   const server = await mockForTest((line) => lines.push(line));
   await (await post(server, { ...hello, model: "private-name" })).text();
@@ -145,7 +145,7 @@ test("stops although an answer stalls, and twice", async () => {
   await expect(fetch(server.url)).rejects.toThrow("fetch failed");
 });
 
-test("says when it cannot listen", async () => {
+test("rejects when it cannot listen", async () => {
   const server = await mockForTest();
   await expect(
     startMock({ host: "127.0.0.1", port: Number(new URL(server.url).port) }),

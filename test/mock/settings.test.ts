@@ -109,7 +109,7 @@ const refused: [string, string][] = [
   ["retry-after=1; fail-over=1", "status=429"],
 ];
 
-test.each(refused)("refuses %s and says %s", (text, part) => {
+test.each(refused)("refuses %s and names %s", (text, part) => {
   const parsed = parseBehaviour(headerSettings(text));
   expect("problem" in parsed ? parsed.problem : "understood").toContain(part);
 });

@@ -47,7 +47,7 @@ describe("mutants of a source", () => {
     ]);
   });
 
-  it("are drawn the same by the same seed, in their order, whatever stands beside them", () => {
+  it("are drawn the same by the same seed, in their order, with any other mutants beside them", () => {
     const values = Array.from({ length: 100 }, (_, index) => index);
     const drawn = sampleOf(values, String, 10, 7);
     expect(drawn).toEqual(drawn.toSorted((one, other) => one - other));

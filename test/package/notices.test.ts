@@ -30,7 +30,7 @@ interface Component {
   readonly "bom-ref": string;
 }
 
-describe("what an installation brings", () => {
+describe("the packages of an installation", () => {
   it("has licences that are allowed, every one", () => {
     expect(tree.packages.filter(({ licence }) => !ALLOWED.includes(licence))).toEqual([]);
   });

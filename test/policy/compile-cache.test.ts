@@ -38,7 +38,7 @@ describe("where the cache is", () => {
     expect(userCacheFolder(environment, platform)).toBe(expected);
   });
 
-  test("the secret stays in the user's folder, whatever --cache says", () => {
+  test("the secret stays in the user's folder, for every --cache", () => {
     const environment = { XDG_CACHE_HOME: "/caches" };
     if (process.platform !== "linux") return;
     expect(compileCacheAt("cache", "/checkout", environment)).toEqual({
@@ -51,14 +51,14 @@ describe("where the cache is", () => {
     expect(() => compileCacheAt("", "/checkout", environment)).toThrow("--cache: needs a path");
   });
 
-  test("without a home folder there is none, and one line says so", async () => {
+  test("without a home folder there is none, and one line names the fix", async () => {
     let said = "";
     expect(await usableCache(null, { stderr: (text) => (said += text) })).toBeNull();
     expect(said).toMatch(/^no compile cache is used, .*set XDG_CACHE_HOME .*\n$/);
   });
 });
 
-test("where the user's folder cannot be made, commands work without a cache and say so", async () => {
+test("where the user's folder cannot be made, commands work without a cache and print a line about it", async () => {
   const cwd = temporaryFolder();
   writeTo(cwd, { "routes.yaml": CLEAN, "policies/gate.rego": gatePolicy("gate") });
   for (const flags of [[], ["--cache", "kept"]]) {

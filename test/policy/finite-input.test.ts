@@ -212,7 +212,7 @@ describe("the input of policies", () => {
     expect(OPERATIONS.every((operation) => isInput({ ...input, operation }))).toBe(true);
   });
 
-  test("a table without a vocabulary closes what it has no values for", () => {
+  test("a table without a vocabulary allows only its default values", () => {
     const bare = { ...rows, vocabulary: { environments: [], workloads: [], labels: [] } };
     const isInput = ajv.compile(declaredInputSchema(bare, DIALECT_NAMES));
     const plain = example();

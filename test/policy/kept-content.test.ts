@@ -95,7 +95,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     expect(storedContent(again.policy, again.module, "b")).toEqual(stored);
   });
 
-  test("is kept from a module of its own only", async () => {
+  test("is stored only with its own module", async () => {
     const other = { ...policy, digest: "0".repeat(64) };
     const [both] = await buildModules([policy, other], toolchain);
     const [wrong] = await buildModules([other], toolchain);
@@ -152,7 +152,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     expect(attempt).toThrow("its description is damaged, or was written by a newer Signalbox");
   });
 
-  test("is refused where contract and sources are not those of its digest, whatever the hashes say", async () => {
+  test("is refused where contract and sources do not match its digest, even with right hashes", async () => {
     const { module } = await compiled();
     const [unit] = module.units;
     if (unit === undefined) throw new Error("no unit");

@@ -125,7 +125,7 @@ describe("metered modules", { timeout: 120_000 }, () => {
     expect(most / EVALUATION_FUEL).toBeLessThan(0.05);
   });
 
-  test("an evaluation costs the same whatever was evaluated before it", async () => {
+  test("an evaluation costs the same after every other evaluation", async () => {
     const other = await Evaluator.load(module.bytes, sampleData, entrypoints());
     const [entrypoint = ""] = entrypoints();
     const cost = (evaluator: Evaluator, input: PolicyInput): number => {

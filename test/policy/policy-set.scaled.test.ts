@@ -277,7 +277,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
     apart.flatMap((module) => placed(module, "enforced", 1));
   const candidates = (): readonly PolicyIdentity[] => placed(files, "candidate", 2);
 
-  test("evaluates what is in a slot and nothing else, in order, whatever module it is in", async () => {
+  test("evaluates the contents of its slots and no others, in order, in every arrangement of modules", async () => {
     const set = assemblePolicySet(loaded, [...candidates(), ...enforced()]);
     expect(
       set.policies.map(({ identity: { id, slot, revision } }) => `${id} ${slot} r${revision}`),
@@ -307,7 +307,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
     });
   });
 
-  test("what fails in one module, in a slot or not, changes nothing that another content says", () => {
+  test("a failure in one module, in a slot or not, changes no verdict of another content", () => {
     const everything = [...enforced(), ...candidates()];
     const members = fc.subarray(everything.map((_, index) => index));
     fc.assert(
@@ -331,7 +331,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
     );
   });
 
-  test("a promotion makes another set of what is loaded, and the one in use goes on", async () => {
+  test("a promotion makes another set of the loaded contents, and the one in use stays unchanged", async () => {
     const before = assemblePolicySet(loaded, [...enforced(), ...candidates()]);
     const said = before.evaluate(streamed());
     const moved = candidates().map((identity) => ({ ...identity, slot: "enforced" as const }));
@@ -403,7 +403,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
 });
 
 describe("hostile policies", { timeout: 120_000 }, () => {
-  test("an evaluation has a bound of its own, and the next one has it all again", async () => {
+  test("an evaluation has its own bound, and the next one has the whole bound again", async () => {
     const set = await createPolicySet(
       { modules: await modulesOf([...ordinary, voracious]) },
       [],

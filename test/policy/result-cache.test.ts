@@ -32,7 +32,7 @@ afterEach(async () => {
 const key = ResultCache.key(["a"]);
 
 describe("result cache", () => {
-  test("gives back what was written, to another instance too", async () => {
+  test("reads back a written result, in another instance too", async () => {
     await new ResultCache(cacheIn(join(folder, "made", "on", "demand"))).write(key, "result ü");
     expect(await new ResultCache(cacheIn(join(folder, "made", "on", "demand"))).read(key)).toBe(
       "result ü",

@@ -230,7 +230,7 @@ function enforcedPart(decision: Decision): unknown {
 }
 
 test(
-  "a shadow slot never changes a decision, whatever it holds, over every class of a table",
+  "a shadow slot with any content never changes a decision, over every class of a table",
   { timeout: 300_000 },
   async () => {
     const seen = {

@@ -79,7 +79,7 @@ function facts(value: JsonValue | undefined): readonly JsonObject[] {
 
 const FRIDAY = Date.UTC(2026, 0, 9);
 
-test("simulation distinguishes the slots of one policy, in everything that it says", async () => {
+test("simulation distinguishes the slots of one policy in constraints, trace and obligations", async () => {
   const said = await explained([enforced, candidate], FRIDAY);
   expect(said).toMatchObject({
     outcome: "route",

@@ -309,7 +309,7 @@ describe("by what a module distinguishes strings", () => {
     expect(facts?.strings).toEqual(strings);
   });
 
-  test("of what does not compile nothing is said", async () => {
+  test("a module that does not compile is reported as uncompiled", async () => {
     const modules = [{ path: "a.rego", text: "package a\n\np if q\n" }];
     const response = await toolchain.check({
       modules,

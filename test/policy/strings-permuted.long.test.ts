@@ -360,7 +360,7 @@ describe("a policy that inspects something", () => {
     compiled = await compile(SEEING);
   }, 60_000);
 
-  test("is said to", () => {
+  test("is reported with its inspections", () => {
     expect(
       compiled.policies.filter(({ stringUse: { inspects } }) => inspects.length === 0),
     ).toEqual([]);

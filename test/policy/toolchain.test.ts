@@ -52,7 +52,7 @@ describe("toolchain", () => {
     expect(errors).toMatchObject([{ code: "rego_type_error", file: "decide", row: 3, col: 7 }]);
   });
 
-  test("says where a syntax error and a type error stand", async () => {
+  test("locates a syntax error and a type error", async () => {
     const modules = [
       { path: "syntax.rego", text: "package a\n\np if {\n\tx :=\n}\n" },
       { path: "type.rego", text: "package b\n\np if input.operation == 7\n" },
@@ -138,7 +138,7 @@ describe("toolchain", () => {
     expect(coverage).toEqual([{ path: "a.rego", covered_lines: 1, missed_lines: 1, missed: [5] }]);
   });
 
-  test("formats, and leaves alone what it cannot read", async () => {
+  test("formats valid modules, and leaves invalid ones alone", async () => {
     const modules = [
       { path: "a.rego", text: "package a\np   if   input.x==1\n" },
       { path: "b.rego", text: "package" },
@@ -150,14 +150,14 @@ describe("toolchain", () => {
     expect(formatted.errors).toMatchObject([{ code: "rego_parse_error", file: "b.rego" }]);
   });
 
-  test("gives text back as it came, whatever its script", async () => {
+  test("returns text unchanged in every script", async () => {
     const text = 'package a\n\np := "Grüße, 世界 🚦"\n';
     expect((await toolchain.format({ modules: [{ path: "ä.rego", text }] })).modules).toEqual([
       { path: "ä.rego", text },
     ]);
   });
 
-  test("ends a run that does not end by itself", async () => {
+  test("ends an endless run after the time limit", async () => {
     const impatient = createToolchain({ cache: null, timeLimit: 1500 });
     const digits = "{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}";
     const endless = `package a_test\n\nn := ${digits}\n\ntest_endless if { some a in n; some b in n; some c in n; some d in n; some e in n; some f in n; some g in n; some h in n; a + b + c + d + e + f + g + h > 72 }\n`;
@@ -231,7 +231,7 @@ describe("artefact", () => {
     await expect(formatIn(folder)).rejects.toMatchObject({ code: "ARTEFACT_DAMAGED" });
   });
 
-  test("says what to do when it is missing", async () => {
+  test("names the command that builds it when it is missing", async () => {
     const folder = await copyOfArtefact();
     await rm(join(folder, "rego.wasm.br"));
     await expect(formatIn(folder)).rejects.toThrow(/rego\.wasm\.br cannot be read.*rebuild\.mjs/);

@@ -367,7 +367,7 @@ describe.skipIf(recordings === null)(
       },
     );
 
-    it("every stream says the same however its bytes are cut", () => {
+    it("every stream means the same for every cut of its bytes", () => {
       for (const recording of (recordings ?? []).filter(isStream)) {
         const events = streamBytes(recording);
         const bytes = Buffer.concat(events);

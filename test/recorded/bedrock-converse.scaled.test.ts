@@ -169,7 +169,7 @@ function textsIn(value: unknown): string {
 describe.skipIf(answers === null)(
   "recorded Converse (skipped where ../shared/recordings is absent)",
   () => {
-    it("a request that says what canon can say is printed as it was sent", () => {
+    it("a request within canon's reach is printed as it was sent", () => {
       const tally = new Tally();
       const sent = [...(answers ?? []), ...(streams ?? [])].filter(
         ({ request: recorded, status }) => recorded !== null && status === 200,
@@ -204,7 +204,7 @@ describe.skipIf(answers === null)(
       expect(tally.passed).toBeGreaterThan(sent.length * 0.8);
     });
 
-    it("every whole answer is understood as it was said", () => {
+    it("every whole answer is read with its texts and reasoning", () => {
       const tally = new Tally();
       const whole = (answers ?? []).filter(isWhole);
       for (const { id, status, response } of whole) {
@@ -252,7 +252,7 @@ describe.skipIf(answers === null)(
     });
 
     it(
-      "every stream is understood as it was said; cut before its stop, it is a failure",
+      "every stream is read with its texts and reasoning; cut before its stop, it is a failure",
       { timeout: 120_000 },
       () => {
         const tally = new Tally();

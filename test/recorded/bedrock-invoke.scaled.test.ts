@@ -175,7 +175,7 @@ describe.skipIf(recordings === null)(
   "recorded InvokeModel (skipped where ../shared/recordings is absent)",
   () => {
     it(
-      "what a client of the protocol requests is sent as was recorded, and the answer understood",
+      "a client's request is sent as it was recorded, and its answer is read",
       { timeout: 120_000 },
       () => {
         let passed = 0;

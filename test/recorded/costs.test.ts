@@ -110,7 +110,7 @@ describe.skipIf(!isPresent)(
       expect(usage === null ? null : costOfUse(PRICE, usage)).toBe(Math.round(micro * 1_000));
     });
 
-    it("is what the provider charged, where it says so", () => {
+    it("equals the provider's charge, where it is reported", () => {
       let compared = 0;
       for (const recording of readRecordings("openai-chat") ?? []) {
         const cost = recording.model === "anthropic/claude-sonnet-4.6" ? billed(recording) : null;

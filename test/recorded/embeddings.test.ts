@@ -393,7 +393,7 @@ function checkVector(id: string, vector: Vector, recorded: unknown, options: Tar
 describe.skipIf(recordings.length === 0)(
   "recorded embeddings (skipped where ../shared/recordings is absent)",
   () => {
-    it("every request says the same when we write it", () => {
+    it("every request is printed as it was recorded", () => {
       const tally: Tally = { passed: 0, refused: new Map() };
       const needed = new Set<string>();
       for (const recording of recordings) {

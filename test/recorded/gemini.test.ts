@@ -297,7 +297,7 @@ describe.skipIf(recordings === null)(
       print(`gemini streams (${cuts} cuts)`, streams.length, seen);
     });
 
-    it("every stream says the same however its bytes are cut", () => {
+    it("every stream means the same for every cut of its bytes", () => {
       for (const recording of (recordings ?? []).filter(isStream)) {
         const bytes = new Uint8Array(Buffer.concat(eventsOf(recording)));
         const whole = geminiUpstream.parseStream(hello, target);

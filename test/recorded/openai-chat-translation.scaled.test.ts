@@ -107,7 +107,7 @@ describe.skipIf(recordings === null)(
       expect(passed).toBeGreaterThan(400);
     });
 
-    it("every whole answer is read as events that obey the laws and say what it said", () => {
+    it("every whole answer is read as lawful events with its text and calls", () => {
       const endings = new Map<string, number>();
       for (const recording of wholes) {
         const bytes = encoder.encode(JSON.stringify(recording.response.body));

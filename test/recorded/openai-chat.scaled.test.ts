@@ -182,7 +182,7 @@ describe.skipIf(recordings === null)(
     );
 
     it(
-      "every stream, cut at every event boundary, is a failure until its terminal has been said",
+      "every stream, cut at every event boundary, is a failure before its terminal event",
       { timeout: 60_000 },
       () => {
         let cuts = 0;

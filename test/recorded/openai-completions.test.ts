@@ -153,7 +153,7 @@ describe.skipIf(recordings === null)(
       expect([passed, failed]).toEqual([(recordings?.length ?? 0) - 3, 3]);
     });
 
-    it("every stream, cut at every event boundary, is a failure until its reason has been said", () => {
+    it("every stream, cut at every event boundary, is a failure before its finish reason", () => {
       let cuts = 0;
       for (const recording of (recordings ?? []).filter(isStream)) {
         const events = new SseFramer().push(encoder.encode(`${streamText(recording)}\n\n`));

@@ -102,7 +102,7 @@ function textOf(pieces: readonly Uint8Array[]): string {
 describe.skipIf(recordings === null)(
   "recorded responses (skipped where ../shared/recordings is absent)",
   () => {
-    it("every request goes upstream as it was, or is refused by name; what canon can say survives the way through it", () => {
+    it("every request goes upstream unchanged or is refused by name, and survives canon where canon can express it", () => {
       const refused = new Map<string, number>();
       let equal = 0;
       let native = 0;
@@ -188,7 +188,7 @@ describe.skipIf(recordings === null)(
       expect(relayed).toBeGreaterThan(350);
     });
 
-    it("every stream is relayed as it was, and means what its whole answer means", () => {
+    it("every stream is relayed unchanged, and means the same as its whole answer", () => {
       let relayed = 0;
       let reported = 0;
       for (const recording of streams) {
@@ -236,7 +236,7 @@ describe.skipIf(recordings === null)(
     });
 
     it(
-      "every stream, cut at every event boundary, is a failure until its terminal has been said",
+      "every stream, cut at every event boundary, is a failure before its terminal event",
       { timeout: 60_000 },
       () => {
         let cuts = 0;

@@ -184,7 +184,7 @@ describe("heads and bodies", () => {
     ]);
   });
 
-  it("what a proxy says of the client is neither believed nor passed on nor kept", async () => {
+  it("a proxy's headers about the client are neither trusted nor forwarded nor recorded", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const server = await startRunning(writeFixture(upstream.url));
     const { text: key } = await addKey(server.store);

@@ -112,7 +112,7 @@ describe("the end of a drain's time", () => {
 });
 
 describe("a stop while a stream is read for its usage", () => {
-  it("charges the stream what its provider counts", async () => {
+  it("charges the stream by the provider's count", async () => {
     const left = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       startSse(response);

@@ -145,7 +145,7 @@ async function refusals({ store }: RunningServer, keyId: string, reason: RegExp)
   ).length;
 }
 
-it("requests of a workspace are answered whatever another one does, whose refusals are recorded under its key", async () => {
+it("requests of a workspace are answered under every attack of another one, whose refusals are recorded under its key", async () => {
   const target = await start();
   for (const row of ATTACKS) {
     const { refused } = row;

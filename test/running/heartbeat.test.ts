@@ -17,13 +17,13 @@ describe("a heartbeat", () => {
     return { heartbeat, seen };
   }
 
-  it("goes on asking who answers", () => {
+  it("continues while it is answered", () => {
     const { seen } = watch(() => true);
     vi.advanceTimersByTime(100_000);
     expect(seen).toEqual({ questions: 40, lost: [] });
   });
 
-  it("says once that nothing has come for fifteen seconds, and sends no more", () => {
+  it("reports the loss once after fifteen seconds without an answer, and ends", () => {
     const { seen } = watch((question) => question < 3);
     vi.advanceTimersByTime(7_500 + 14_999);
     expect(seen.lost).toEqual([]);

@@ -26,7 +26,7 @@ function shownBy(url: string, more: ConnectionOptions = {}): Promise<string> {
 }
 
 describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
-  it("is spoken from 1.2 on; a renewed certificate is shown to new connections, and a stream goes on", async () => {
+  it("is spoken from 1.2 on; a renewed certificate serves new connections, and a stream continues", async () => {
     const upstreamGoesOn = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       startSse(response);

@@ -57,7 +57,7 @@ describe("--workers", () => {
     stderrTerminal: false,
   });
 
-  it("is a number, auto, or what the environment says", () => {
+  it("is a number, auto, or the value of SIGNALBOX_WORKERS", () => {
     expect(parseServeOptions([], io()).workers).toBe(1);
     expect(parseServeOptions(["--workers", "3"], io()).workers).toBe(3);
     expect(parseServeOptions([], io({ SIGNALBOX_WORKERS: "2" })).workers).toBe(2);

@@ -137,7 +137,7 @@ describe("AWS credentials", () => {
   });
 });
 
-it("telemetry is sent where the operator said, and not after a redirect", async () => {
+it("telemetry is sent to the operator's address, and follows no redirect", async () => {
   const { door, trap } = await redirecting(307);
   const exporter = new OTLPTraceExporter({ url: `${door.url}/v1/traces`, timeoutMillis: 2_000 });
   await new Promise<void>((resolve) => {

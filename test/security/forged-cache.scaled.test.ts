@@ -113,7 +113,7 @@ describe.for(Object.keys(SEALS))("a cache entry that was forged %s", (seal) => {
     return { cwd, folder, run };
   }
 
-  test.for(ofSimulate)("%s: simulate reports what the files say", async (location) => {
+  test.for(ofSimulate)("%s: simulate reports the policies of the files", async (location) => {
     const { cwd, run } = await checkout(location, WEAK, STRICT);
     const routes = `${CLEAN}\npolicies: { initial_mode: { "*": enforce } }\n`;
     writeTo(join(cwd, "before"), { "routes.yaml": routes, "policies/gate.rego": STRICT });
@@ -131,7 +131,7 @@ describe.for(Object.keys(SEALS))("a cache entry that was forged %s", (seal) => {
   });
 
   test.runIf(fewOrMany(isNewest, true))(
-    "serve enforces what the files say, and writes the entry again",
+    "serve enforces the policies of the files, and rewrites the entry",
     async () => {
       const folder = temporaryFolder();
       const cache = { directory: join(folder, "cache"), secretDirectory: join(folder, "own") };
@@ -168,7 +168,7 @@ function swap(directory: string, other: string): ReadonlyMap<string, string> {
 }
 
 describe("a cache folder that somebody else could have made", () => {
-  test("as a link of the checkout is refused, and says so in one line", async () => {
+  test("as a link of the checkout is refused, with one line", async () => {
     const cwd = temporaryFolder();
     writeTo(cwd, { "routes.yaml": CLEAN, "policies/gate.rego": WEAK });
     mkdirSync(join(cwd, "elsewhere"));

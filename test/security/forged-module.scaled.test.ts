@@ -121,21 +121,18 @@ describe("a module in the store that its sources do not compile to", { timeout: 
     expect((await again.ask()).status).toBe(403);
   });
 
-  test.runIf(LONG)(
-    "a description that says that a policy reads nothing changes no answer",
-    async () => {
-      const honest = await compiled("streams");
-      const lying = { ...honest, policy: { ...honest.policy, reads: [] } };
-      const first = await poisoned(forged(lying, honest, await buildOf(honest)), "streams");
-      first.write("everything");
-      const replica = await Replica.over(first.folder, first.database);
-      expect([(await replica.ask(true)).status, (await replica.ask()).status]).toEqual([200, 403]);
-    },
-  );
+  test.runIf(LONG)("a description that denies a policy's reads changes no answer", async () => {
+    const honest = await compiled("streams");
+    const lying = { ...honest, policy: { ...honest.policy, reads: [] } };
+    const first = await poisoned(forged(lying, honest, await buildOf(honest)), "streams");
+    first.write("everything");
+    const replica = await Replica.over(first.folder, first.database);
+    expect([(await replica.ask(true)).status, (await replica.ask()).status]).toEqual([200, 403]);
+  });
 });
 
 describe("signalbox policy verify", () => {
-  test("says which content is damaged, and why", { timeout: 180_000 }, async () => {
+  test("names the damaged content and the damage", { timeout: 180_000 }, async () => {
     const honest = await compiled("nothing");
     const first = await poisoned(
       storedContent(honest.policy, honest.module, await buildOf(honest)),
@@ -155,7 +152,7 @@ describe("signalbox policy verify", () => {
     expect(stdout).toContain("2 contents: 1 matches, 1 damaged\n");
   });
 
-  test("says that nothing is stored", async () => {
+  test("prints that no policies are stored", async () => {
     const database = join(temporaryFolder(), "signalbox.db");
     await (await openStore(database)).close();
     const { code, stdout } = await runCommand(policyCommand, ["verify", "--database", database]);

@@ -119,7 +119,7 @@ describe("an address that is written out", () => {
     },
   );
 
-  it("is connected to where the row says so", async () => {
+  it("is connected to where the row has network: private", async () => {
     const inside = await listening();
     const connection = connectionTo({
       baseUrl: `http://127.0.0.1:${inside.port}`,
@@ -130,7 +130,7 @@ describe("an address that is written out", () => {
   });
 
   it.each(["169.254.169.254", "[fd00:ec2::254]", "0.0.0.0", "[fe80::1]", "224.0.0.1"])(
-    "is never connected to, whatever the row says, where no provider can be: %s",
+    "is never connected to, even with network: private, where no provider can be: %s",
     async (host) => {
       expect(await call(connectionTo({ baseUrl: `http://${host}`, network: "private" }))).toBe(
         "address_refused",
@@ -159,7 +159,7 @@ describe("a name", () => {
     expect(inside.connections()).toBe(0);
   });
 
-  it("is followed into a network of one's own where the row says so, and to a metadata service not even then", async () => {
+  it("is followed into a private network where the row allows it, and never to a metadata service", async () => {
     const inside = await listening();
     const baseUrl = `http://models.internal.example:${inside.port}`;
     const allowed = connectionTo({ baseUrl, network: "private" }, names(["127.0.0.1"]).resolve);
@@ -187,7 +187,7 @@ describe("a name", () => {
     },
   );
 
-  it("that leads inside gets plain http where the row says so, and none after it was led outside (rebinding)", async () => {
+  it("that leads inside gets plain http where the row allows it, and none after it was led outside (rebinding)", async () => {
     const inside = await listening();
     const baseUrl = `http://vllm.default.svc.cluster.local:${inside.port}`;
     const book = names(["127.0.0.1"], ["8.8.8.8"]);
@@ -202,7 +202,7 @@ describe("a name", () => {
     expect(await call(connectionTo(row))).toBe("address_refused");
   });
 
-  it("that leads elsewhere at the second look (rebinding) is judged by what it is connected to", async () => {
+  it("that leads elsewhere at the second look-up (rebinding) is judged by the address of the connection", async () => {
     const inside = await listening();
     const baseUrl = `http://provider.example:${inside.port}`;
     // One question per connection: what is judged is what the socket gets, and the name is not
@@ -253,7 +253,7 @@ describe("a name", () => {
 });
 
 describe("the router", () => {
-  it("goes on to the next endpoint and says what is to be fixed, without the address", async () => {
+  it("falls back to the next endpoint and names the setting to fix, without the address", async () => {
     const [inside, well] = [
       await startUpstream((response) => answerJson(response)),
       await startUpstream((response) => answerJson(response)),

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { startRaw } from "./raw.ts";
 
-it("providers are called themselves, whatever proxy the environment names", async () => {
+it("providers are called directly, despite proxies in the environment", async () => {
   const answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
   const upstream = await startRaw((socket) => socket.end(answer));
   const proxy = await startRaw((socket) => socket.end(answer));

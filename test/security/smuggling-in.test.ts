@@ -27,7 +27,7 @@ beforeAll(async () => {
   router = await startRouter({ table: tableOver([{ url: upstream.url, calls: [] }]) });
 });
 
-describe("a request that says its length twice over", () => {
+describe("a request with two lengths", () => {
   const te = "transfer-encoding: chunked\r\n";
   it.each([
     [
@@ -123,7 +123,7 @@ describe("a header", () => {
     ["with a line feed, encoded", "x-client-request-id: a%0d%0aset-cookie:b=1\r\n"],
     ["with bytes beyond ASCII", "x-client-request-id: \u00e5\u0161\r\n"],
     ["far too long", `x-client-request-id: ${"a".repeat(4_000)}\r\n`],
-  ])("that would be echoed, %s, writes no header of its own", async (_, more) => {
+  ])("that would be echoed, %s, adds no header to the answer", async (_, more) => {
     const said = await sendRaw(router.url, get("/status", more));
     expect(statusesOf(said)).toEqual([200]);
     expect(said).not.toMatch(/^set-cookie/im);

@@ -57,7 +57,7 @@ const namesIn = (head: string): readonly string[] =>
     .filter((line) => line !== "")
     .map((line) => line.slice(0, line.indexOf(":")).toLowerCase());
 
-describe("what a caller says in headers", () => {
+describe("headers of a caller", () => {
   const OURS = [
     "accept-encoding",
     "authorization",
@@ -184,7 +184,7 @@ describe("a URL in a request", () => {
   });
 });
 
-describe("what a provider says in headers", () => {
+describe("headers of a provider", () => {
   const HOSTILE = [
     "set-cookie: session=evil",
     "x-request-id: evil",
@@ -253,7 +253,7 @@ describe("what a provider says in headers", () => {
     },
   );
 
-  it("about waiting is read as a number of seconds, whatever it is", async () => {
+  it("with a waiting time are read as a number of seconds, for every value", async () => {
     const [door] = WHOLE;
     if (door === undefined) throw new Error("no door");
     for (const value of [
@@ -277,7 +277,7 @@ describe("what a provider says in headers", () => {
   });
 });
 
-describe("what a provider says of the length of its answer", () => {
+describe("the content-length of a provider", () => {
   it.each(WHOLE.map((door) => [door.name, door] as const))(
     "twice over is believed in no way: %s",
     async (_, door) => {

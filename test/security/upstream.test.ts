@@ -76,7 +76,7 @@ describe("an answer without end", () => {
   });
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "that says that it is an error: %s",
+    "with an error status: %s",
     async (_, door) => {
       const { router } = await routed(door, (socket) => {
         socket.write(head(door, "connection: close", "400 Bad Request"));
@@ -116,7 +116,7 @@ describe("an answer without end", () => {
   );
 });
 
-describe("an answer that says far more than was sent", () => {
+describe("an answer whose declared length exceeds its bytes", () => {
   const zeros = Buffer.alloc(64_000_000);
   const events = Buffer.alloc(64_000_000, ": keep-alive\n\n");
   const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };

@@ -101,7 +101,7 @@ const PLAIN: SampleRequest = {
 };
 
 describe("the command line that explains a sample", () => {
-  it("is read as the same sample, whatever its names are", () => {
+  it("is parsed to the same sample, for all names", () => {
     fc.assert(
       fc.property(points, (sample) => {
         const [command, ...argv] = explainArguments(sample);
@@ -121,7 +121,7 @@ describe("the command line that explains a sample", () => {
     ]);
   });
 
-  it("says which files it is about, whatever folders and refs are called", () => {
+  it("names its files, for all folders and refs", () => {
     const tree = fc.oneof(
       name.map((text) => `./${text}`),
       fc.stringMatching(/^[0-9a-z][0-9a-z/._-]{0,20}$/),

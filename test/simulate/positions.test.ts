@@ -50,7 +50,7 @@ describe("locations in the repository's own files", () => {
     }
   });
 
-  it("what a workspace approves is found in its list, or in its row where it has none", () => {
+  it("an approval of a workspace is found in its list, or in its row where it has none", () => {
     expect(textAt(files, locations.approval("demo", "context_window"))).toMatch(
       /^context_window: /,
     );

@@ -75,7 +75,7 @@ function outcomeIfPromoted(decision: Decision) {
   return { outcome: ifPromoted.outcome, plan: ifPromoted.plan, denial };
 }
 
-it("deciding with everything promoted is what a decision says would happen if it were", () => {
+it("deciding with everything promoted equals the prediction in a decision", () => {
   let changed = 0;
   const watching = fc.subarray(["a-gate", "b-filter", "c-all", "e-near"]);
   fc.assert(

@@ -42,14 +42,14 @@ const sample: fc.Arbitrary<SampleRequest> = fc.record({
   }),
 });
 
-describe("policies that remember what they said", () => {
+describe("policies with cached verdicts", () => {
   let pool: readonly CompiledPolicies[];
 
   beforeAll(async () => {
     pool = await policyPool();
   }, 60_000);
 
-  it("say what the same policies say that are evaluated anew every time", async () => {
+  it("give the verdicts of policies that are evaluated every time", async () => {
     const outcomes = new Set<string>();
     await fc.assert(
       fc.asyncProperty(

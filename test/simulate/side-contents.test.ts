@@ -97,8 +97,8 @@ function linesOfSide({ contents }: CompiledSide): readonly string[] {
   });
 }
 
-describe("what stands in which slot", () => {
-  it("of a server that runs base and whose files become head's is what its store says", async () => {
+describe("the contents of slots", () => {
+  it("of a server that runs base and loads head's files match its store", async () => {
     const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(tree, tree, async (base, head) => {
@@ -117,7 +117,7 @@ describe("what stands in which slot", () => {
     expect(seen.size).toBe(4);
   });
 
-  it("what acts on a server that is started anew with head, and on one that has never seen base, is what its store says", async () => {
+  it("of a server started anew with head, and of one that has never seen base, match its store", async () => {
     const acting = (lines: readonly string[]): readonly string[] =>
       lines.filter((line) => line.includes(" enforced "));
     await fc.assert(

@@ -59,7 +59,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(others).toEqual([]);
   });
 
-  it("says the decision's position as an entry's sequence number", async () => {
+  it("uses the decision's position as an entry's sequence number", async () => {
     await request(store(), "r1");
     await request(store(), "r2");
     const entries = await store().evidence.read({ after: 0, limit: 10 });

@@ -374,7 +374,7 @@ function watchLaws(store: () => Store): void {
     expect(seen.at(-1)).toEqual(await store().keys.get("a"));
   });
 
-  it("shows a revoked key, and no older state after it, whatever else changes it at once", async () => {
+  it("reports a revoked key, and no older state after it, under concurrent changes", async () => {
     const record = keyRecord("a");
     await store().keys.create(record);
     const seen: string[] = [];
@@ -387,7 +387,7 @@ function watchLaws(store: () => Store): void {
     expect(seen.indexOf("revoked")).toBe(seen.length - 1);
   });
 
-  it("says nothing of mere uses", async () => {
+  it("reports no use of a key", async () => {
     await store().keys.create(keyRecord("a"));
     let calls = 0;
     await store().keys.watch(() => (calls += 1));

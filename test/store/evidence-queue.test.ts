@@ -305,7 +305,7 @@ describe("a store that does not keep up", () => {
     expect(queue.health()).toMatchObject({ state: "ok", refused: 1 });
   });
 
-  it("says so before a decision that it could not take, so that no provider is called", async () => {
+  it("is unavailable before a decision that it has no room for, so that no provider is called", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
     const decided = recordDecision(queue, decisionRecord("a"));
     expect([queue.health().state, queue.refusing]).toEqual(["unavailable", true]);
@@ -363,7 +363,7 @@ describe("a store that does not keep up", () => {
     });
   });
 
-  it("writes late decisions by itself, and takes one that was written already for written", async () => {
+  it("retries late decisions, and accepts one that was already written", async () => {
     const { queue, writes } = makeQueue();
     const decided = recordDecision(queue, decisionRecord("a"));
     (await nextWrite(writes, 1)).fail();
@@ -406,7 +406,7 @@ describe("a store that does not keep up", () => {
     await second;
   });
 
-  it("has room for outcomes of written decisions beside those that wait, and ends later what it had no room for", async () => {
+  it("keeps room for outcomes of written decisions, and later ends those that found no room", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
     for (const id of ["a", "b", "c"]) queue.settle(outcomeRecord(id));
     const write = await nextWrite(writes, 1);

@@ -97,7 +97,7 @@ export function evidenceSearchLaws(store: () => Store): void {
       expect(await indices({ ...failed, to: START + 20_000, limit: 1 })).toEqual([14]);
     });
 
-    it("says how far back it looked, and ends in an empty log", async () => {
+    it("reports how far back it looked, and ends in an empty log", async () => {
       expect(await store().evidence.search({ ...everything, workspaces: ["acme"] })).toEqual({
         entries: [],
         next: null,

@@ -128,7 +128,7 @@ describe("a thread that is lent", () => {
     await readVerifiedLog(own.evidence);
   });
 
-  it("goes on for others when a worker closes its store", async () => {
+  it("continues for others when a worker closes its store", async () => {
     const { own, borrow } = await lending();
     const [one, two] = [await borrow(), await borrow()];
     await one.close();
@@ -155,7 +155,7 @@ describe("a thread that is lent", () => {
     expect(said).toEqual([]);
   });
 
-  it("lets workers go on by a new connection after its restart", async () => {
+  it("serves workers over a new connection after its restart", async () => {
     const { own, borrow, threads, lent } = await lending();
     const store = await borrow();
     await recordDecision(store.evidence, decisionRecord("a"));
@@ -253,7 +253,7 @@ describe("bytes that are no request", () => {
     await borrow();
   });
 
-  it("do not keep workers out, however many connections say no secret", async () => {
+  it("do not lock workers out, for any number of connections without the secret", async () => {
     const { lent, borrow } = await lending();
     const connections = Array.from({ length: 300 }, () => connect(doorOf(lent).address));
     onTestFinished(() => {

@@ -54,7 +54,7 @@ export function limitLaws(store: () => Store): void {
     ]);
   });
 
-  it("takes back first, then adds an overdraft past the ceiling, then grants", async () => {
+  it("frees first, then adds an overdraft past the ceiling, then grants", async () => {
     await take(counter({ need: 80, want: 80 }));
     expect(await take(counter({ giveBack: 50, overdraft: 60, need: 10, want: 20 }))).toEqual([
       [10, 100],
@@ -98,7 +98,7 @@ export function limitLaws(store: () => Store): void {
     expect(await take(counter({ giveBack: largest, overdraft: 7 }))).toEqual([[0, 7]]);
   });
 
-  it("does nothing of what it refuses, and says so", async () => {
+  it("refuses a batch whole, and reports it as refused", async () => {
     const bad = counter({ start: 0.5, overdraft: 1, subject: "workspace:beta" });
     const counters = [counter({ need: 5, want: 5 }), bad];
     await expect(store().limits.lease(lease({ counters }))).rejects.toMatchObject({
@@ -124,7 +124,7 @@ export function limitLaws(store: () => Store): void {
     expect(await hold({ want: 4 }, { holder: "c" })).toEqual([1, 3]);
   });
 
-  it("never takes a slot that is in use, whatever the ceiling says now", async () => {
+  it("never frees a slot in use, even above a lower ceiling", async () => {
     await hold({ want: 4, inUse: 4 });
     expect(await hold({ want: 5, inUse: 4, ceiling: 1 })).toEqual([4, 0]);
     expect(await hold({ want: 1, ceiling: 1 }, { holder: "b" })).toEqual([0, 4]);

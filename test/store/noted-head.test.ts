@@ -107,7 +107,7 @@ describe("a process that was killed", () => {
     await (await start(path)).close();
   });
 
-  it("is forgotten when the note is removed, and verify says that the end is not proven", async () => {
+  it("is forgotten when the note is removed, and verify reports the end as not proven", async () => {
     const { path, cwd } = await killed();
     rmSync(`${path}-wal`);
     rmSync(`${path}-head`);

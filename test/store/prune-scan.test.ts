@@ -32,7 +32,7 @@ function through(
 }
 
 describe("where a prune ends", () => {
-  it("is before the first row that is young enough to stay, whatever comes after it", () => {
+  it("is before the first row that is young enough to stay, with any rows after it", () => {
     const rows = rowsOf([2, null, 4, null]);
     expect(through(rows, 2 * HOUR)).toBe(2);
     expect(through(rows, 2 * HOUR + 1)).toBe(2);

@@ -182,7 +182,7 @@ describe("a file that cannot be used", () => {
     );
   });
 
-  it("is named as what it is: no database, or no path for one", async () => {
+  it("is reported as no database, or as no path for one", async () => {
     const text = join(temporaryFolder(), "notes.txt");
     writeFileSync(
       text,

@@ -102,7 +102,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     });
   });
 
-  it("gives a workspace its own numbers only, whatever the others do", async () => {
+  it("shows a workspace only its own numbers, with any requests of others", async () => {
     await fc.assert(
       fc.asyncProperty(recordedRequests(15), async (requests) => {
         const own = await open();

@@ -42,7 +42,7 @@ function linesOf(text: string): readonly Line[] {
 }
 
 describe("a log of JSON lines", () => {
-  it("writes what its level takes, and everything before it is closed", async () => {
+  it("writes messages of its level and above, all before it is closed", async () => {
     const path = join(temporaryFolder(), "log");
     const descriptor = openSync(path, "w");
     const log = await openJsonLog({ level: "info", descriptor });
@@ -118,7 +118,7 @@ describe("a log of JSON lines", () => {
     expect(await ended).toBe(0);
   });
 
-  it("counts every line, and goes on, when its reader has gone", async () => {
+  it("counts dropped lines, and continues, when its reader has gone", async () => {
     const pipe = join(temporaryFolder(), "fifo");
     execFileSync("mkfifo", [pipe]);
     const read = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -22,7 +22,7 @@ function pageOf(metrics: RequestMetrics): ReadonlyMap<string, ParsedFamily> {
 }
 
 describe("metrics of requests", () => {
-  it("say what the evidence says, after every kind of end", async () => {
+  it("agree with the evidence, after every kind of end", async () => {
     let mode = "well";
     const first = await startUpstream((response) => {
       if (mode === "overloaded" || mode === "all-down")

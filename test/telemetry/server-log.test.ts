@@ -27,7 +27,7 @@ function recordingLog(): {
 }
 
 describe("a server's log", () => {
-  it("says once that the store fails, and once that it is well again", () => {
+  it("reports once that the store fails, and once that it has recovered", () => {
     vi.useFakeTimers();
     const { log, lines } = recordingLog();
     let health: EvidenceHealth = {
@@ -63,7 +63,7 @@ describe("a server's log", () => {
     ]);
   });
 
-  it("says which keys come and go, once each", () => {
+  it("reports added and removed keys, once each", () => {
     const { log, lines } = recordingLog();
     const { keyChanged } = new ServerLog(log);
     const ring = new KeyRing();

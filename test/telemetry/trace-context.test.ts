@@ -10,7 +10,7 @@ const parse = (traceparent: string | undefined, tracestate?: string | readonly s
   parseTraceContext({ traceparent, tracestate });
 
 describe("W3C trace context", () => {
-  it("is read as the recommendation says", () => {
+  it("is parsed by the W3C recommendation", () => {
     expect(parse(GOOD)).toEqual({ traceId: TRACE, spanId: SPAN, isSampled: true, state: null });
     expect(parse(`00-${TRACE}-${SPAN}-00`)?.isSampled).toBe(false);
     expect(parse(`cc-${TRACE}-${SPAN}-01-what-comes-later`)?.traceId).toBe(TRACE);

@@ -23,7 +23,7 @@ const counted = (
   ...more,
 });
 
-it("lets in as many requests as the ceiling says, and none once the tokens are spent, whatever the order", () => {
+it("admits as many requests as the ceiling, and none once the tokens are spent, in any order", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5 }),
@@ -66,7 +66,7 @@ it("keeps tokens apart, and counts nothing for those without ceilings", () => {
   for (let count = 0; count < 10; count += 1) expect(counters.take(counted("c", {}), 0)).toBeNull();
 });
 
-it("says what is reached without counting", () => {
+it("reports a reached ceiling without counting", () => {
   const counters = new TokenCounters();
   const token = counted("a", { requests: 1 });
   for (let count = 0; count < 3; count += 1) expect(counters.reached(token)).toBeNull();

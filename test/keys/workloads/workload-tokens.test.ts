@@ -135,7 +135,7 @@ describe("keys of an issuer", () => {
     expect(idp.requests.length).toBe(4);
   });
 
-  it("that the issuer has taken back are refused after ten minutes", async () => {
+  it("that the issuer has withdrawn are refused after ten minutes", async () => {
     const idp = await startWorkloadIssuer([first]);
     const { admit, clock } = judge();
     const rules = rulesOf(discovered(idp.issuer));

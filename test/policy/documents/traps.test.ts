@@ -75,7 +75,7 @@ function sourceOf(id: string, rego: string): Source {
   return policySource(id, constraints, rego);
 }
 
-test("every example says what becomes of it", () => {
+test("every example has its expected outcome", () => {
   expect([found.length, atRunTime.length, shown.length].every((count) => count > 3)).toBe(true);
   expect(judged.filter(({ expected }) => expected.length === 0)).toEqual([]);
 });
@@ -98,7 +98,7 @@ describe("verdicts are those of the document", () => {
     set = await createPolicySet(compiled, [], sampleData);
   }, 60_000);
 
-  test("what has a verdict has no finding", () => {
+  test("an example with a verdict has no finding", () => {
     expect(compiled.diagnostics).toEqual([]);
   });
 

@@ -34,7 +34,7 @@ test("the files of the tutorial compile at both steps, and are formatted", async
   }
 });
 
-test("its test fails at first, as the tutorial says, and passes in the end", async () => {
+test("the test of the tutorial fails at first, and passes with the finished policy", async () => {
   expect(await failing(files)).toEqual(["test_short_answers_pass_everywhere"]);
   expect(await failing(finished)).toEqual([]);
 });

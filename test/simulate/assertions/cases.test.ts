@@ -30,7 +30,7 @@ cases:
   return { cases, result: assertionResults(assertions, [], cases, NOW)[0] };
 }
 
-describe("what is expected of one request", () => {
+describe("the expectation of one request", () => {
   const rows: readonly (readonly [string, Outcome, string | null])[] = [
     ["{ outcome: route }", PLAN, null],
     [
@@ -126,7 +126,7 @@ describe("the request of a case", () => {
     ).toMatch(/^case 1: /);
   });
 
-  test("says everything that a request can say, sets sorted", () => {
+  test("has every member of a request, with sorted sets", () => {
     const rows = assertionsOf(
       fileWith(`kind: cases
 cases:

@@ -55,7 +55,7 @@ describe("coverage gates", () => {
     expect(statuses("coverage: { reasons: 50.1 }")[1]).toBe("reasons 1/2 50.1 FAIL");
   });
 
-  test("what is omitted does not count; both arrows name an edge", () => {
+  test("excluded items do not count; both arrows name an edge", () => {
     for (const arrow of ["->", "→", " -> ", " → "]) {
       const results = statuses(
         `coverage: { fallback_edges: 100, except: ["chat-small${arrow}mistral-small-eu", eu-residency/processed_in_eu/EU_UNKNOWN] }`,
@@ -73,7 +73,7 @@ describe("coverage gates", () => {
     });
   });
 
-  test("what has nothing to cover is covered", () => {
+  test("an empty dimension passes its gate", () => {
     const none: CoverageFacts = { constraints: [], reasons: [], routes: [], fallback_edges: [] };
     for (const result of coverageResults(
       gatesOf("coverage: { constraints: 100, routes: 100 }"),

@@ -20,7 +20,7 @@ const of = (lines: string): Distinctions => {
   return distinctionsOf(assertion, { base: TABLE, head: TABLE });
 };
 
-describe("what must be distinguished", () => {
+describe("distinctions that assertions require", () => {
   test.for([
     ["kind: always_routable", [], ["preferences.narrowed"]],
     [

@@ -286,7 +286,7 @@ describe("views", () => {
 });
 
 describe("an assertion that meets nothing", () => {
-  test("fails and says so", () => {
+  test("fails, and names its selectors", () => {
     const result = resultOf("kind: always_routable\nfor: { workspaces: [acme-prod] }", [
       comparisonOf(same(US)),
     ]);
@@ -358,7 +358,7 @@ describe("workspaces that change with the tree", () => {
     expect(resultOf("kind: no_new_access", [comparison], moved, moved).status).toBe("PASS");
   });
 
-  test("what speaks of head looks at head's rows alone", () => {
+  test("an assertion about head reads only head's rows", () => {
     const lines =
       "kind: access_not_granted\nmay_be_empty: true\nfor: { labels: [eu] }\nto: { regions: [us] }";
     expect(resultOf(lines, [wider], TABLE, relaxed)).toMatchObject({ status: "PASS", classes: 0 });

@@ -460,7 +460,7 @@ const rows: readonly (readonly [string, string, readonly string[]])[] = [
   ],
 ];
 
-describe("what can be wrong with a file", () => {
+describe("findings of an assertions file", () => {
   test.for(rows)("%s", ([, text, expected]) => {
     expect(findings(text)).toEqual(expected);
   });
@@ -491,7 +491,7 @@ describe("what can be wrong with a file", () => {
     }
   });
 
-  test("one run says everything: rows that do not fit do not hide the names of the others", () => {
+  test("one run reports everything: invalid rows do not hide the names of the others", () => {
     const text = `version: 1
 assertions:
   - { kind: equivalent, id: first, title: T, fro: { stream: true } }
@@ -592,7 +592,7 @@ describe("the schema", () => {
     expect(JSON.parse(file)).toEqual(JSON.parse(JSON.stringify(ASSERTIONS_SCHEMA)));
   });
 
-  test("every key says what it means", () => {
+  test("every key has a description", () => {
     const silent: string[] = [];
     const visit = (value: unknown, path: string): void => {
       if (typeof value !== "object" || value === null) return;

@@ -114,7 +114,7 @@ describe("which requests are meant", () => {
     },
   );
 
-  test("a set is met as the definition says, for random sets and conditions", () => {
+  test("a set matches by its definition, for random sets and conditions", () => {
     const needed = ["tools", "mcp", "reasoning", "json_schema"] as const;
     const some = fc.uniqueArray(fc.constantFrom(...needed));
     const least = fc.uniqueArray(fc.constantFrom(...needed), { minLength: 1 });

@@ -314,7 +314,7 @@ function accepts(demand: ClassDemand, sample: SampleRequest, head: Outcome): boo
   return (judgeOf(demand, TABLES)({ base: head, head, kinds: [] }) ?? null) === null;
 }
 
-it("what accepts no more than before rejects whatever was rejected", () => {
+it("a stricter expectation rejects every result that the earlier one rejected", () => {
   let compared = 0;
   fc.assert(
     fc.property(pairs, ([was, is]) => {

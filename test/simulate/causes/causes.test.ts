@@ -179,7 +179,7 @@ describe("causes", () => {
     );
   });
 
-  it("a region group is the cause of what its approvals and policies then exclude", async () => {
+  it("a region group is the cause of exclusions by its approvals and policies", async () => {
     const report = await simulated(["routes.yaml", "eu: [eu, eu-west]", "eu: [eu]"]);
     checkGroups(report);
     expect(report.causes.map(pathsOf)).toEqual([["regions.eu"]]);

@@ -79,7 +79,7 @@ describe("plans", () => {
     expect(kinds(other, to("ab"))).toBe("sharing_changed");
   });
 
-  it("how requests are shared is not said of a plan that has other kinds", () => {
+  it("a changed sharing is not reported beside other kinds of change", () => {
     expect(kinds(to("ab"), to("", { plan: [planned("b"), planned("a", { weight: 3 })] }))).toBe(
       "primary_changed",
     );

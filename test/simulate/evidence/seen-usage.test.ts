@@ -23,7 +23,7 @@ function weight(calls: number, tokens: number, cost: number | null): SeenWeight 
   return { calls, usage };
 }
 
-describe("what was seen of changes", () => {
+describe("recorded usage of changes", () => {
   it.each<[string, SeenWeight, SeenWeight]>([
     ["more calls, though fewer tokens were counted", weight(3, 0, null), weight(2, 9_000_000, 100)],
     ["more tokens of as many calls", weight(2, 200, 1), weight(2, 100, 5)],

@@ -217,7 +217,7 @@ describe("examples", () => {
     ["feature that is gone", { features: ["telepathy"] }, "feature"],
     ["size that is gone", { context: "to_9z" }, "size"],
     ["operation that is gone", { operation: "telepathy" }, "operation"],
-  ])("without a %s are there without a command, and say why", async (_, more, part) => {
+  ])("without a %s have no command, and name the missing part", async (_, more, part) => {
     const record = { ...said("r1"), ...more };
     const log = memoryEvidence([]);
     const rows = [
@@ -320,7 +320,7 @@ describe("how far examples are looked for", () => {
     expect(late.lookedAt).toMatchObject({ decisions: 3_000, complete: true });
   });
 
-  it("ten thousand decisions at most, and says so", async () => {
+  it("is ten thousand decisions, and reported when reached", async () => {
     const decisions = [said("old"), ...many(10_000, (index) => ({ at: NOW + index }))];
     const { examples, lookedAt } = await findExamples(memoryEvidence(decisions), questionWith());
     expect(examples).toEqual([]);
@@ -359,7 +359,7 @@ describe("how far examples are looked for", () => {
     expect(lookedAt.complete).toBe(false);
   });
 
-  it("says that it could not look where rows are pruned", async () => {
+  it("is reported as limited where rows are pruned", async () => {
     const decisions = many(3_000, (index) => ({ at: NOW + index }));
     for (const pruned of [1, 3_000, 4_500, 6_000]) {
       const log = memoryEvidence(decisions, pruned);

@@ -64,7 +64,7 @@ const objections = fc.record({
   failing: fc.subarray(["a", "b"], { minLength: 1 }),
 });
 
-it("a example's command decides the request again, and the promoted revision says what the example says", async () => {
+it("the command of an example decides the request again, and the promoted revision agrees with the example", async () => {
   let tried = 0;
   let denied = 0;
   await fc.assert(

@@ -107,7 +107,7 @@ describe("latent changes", () => {
     ]);
   });
 
-  it("a rule that is stricter says so", async () => {
+  it("a stricter rule is marked as stricter", async () => {
     expect(await lines([policy("kept", KEEPS_LESS)], [policy("kept", KEEPS_NOTHING)])).toEqual([
       "kept/ok stricter promoted: candidates.retention transient days_30",
     ]);
@@ -171,7 +171,7 @@ describe("latent changes", () => {
     ).toBeUndefined();
   });
 
-  it("what requests of today show is not latent", async () => {
+  it("a change that requests of today show is not latent", async () => {
     const approving = table({
       providers: [provider("p", { retention: "days_30" }), provider("q")],
     });
@@ -242,7 +242,7 @@ describe("latent changes", () => {
     ]);
   });
 
-  it("what a policy sees of workspaces and requests is distinguished", async () => {
+  it("attributes of workspaces and requests that a policy reads are distinguished", async () => {
     const base = passes(
       'input.workspace.tier == "regulated"\n\t"tools" in input.request.needs\n\tcandidate.retention == "none"',
     );
@@ -267,7 +267,7 @@ describe("latent changes", () => {
     });
   });
 
-  it("a policy that distinguishes very many values is tried near the rows of today, and the report says so", async () => {
+  it("a policy that distinguishes very many values is tried near today's rows, and the report is marked", async () => {
     const needs = [
       "tools",
       "json_schema",
@@ -302,7 +302,7 @@ describe("latent changes", () => {
     });
   });
 
-  it("the example input is decided as the report says", async () => {
+  it("the example input gets the verdicts in the report", async () => {
     const sources = [[policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]] as const;
     const [change] = (await latentOf(...sources))?.changes ?? [];
     if (change === undefined) throw new Error("no change");

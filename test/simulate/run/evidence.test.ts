@@ -54,7 +54,7 @@ const same = (fallbacks: readonly string[], workspaces = ["v", "w"]) =>
     workspaces: workspaces.map((id) => workspace(id, { routes: ["r", "t"] })),
   });
 
-describe("what changes is weighed by recorded requests", () => {
+describe("weighing changes by recorded requests", () => {
   let folder = "";
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "signalbox-evidence-"));
@@ -298,7 +298,7 @@ describe("what changes is weighed by recorded requests", () => {
     expect(declared.groups[0]?.base.plan.map((one) => one.endpoint)).toEqual(["first"]);
   });
 
-  it("says what cannot be read, decided again, or made again", async () => {
+  it("lists records that cannot be read, decided again, or reproduced", async () => {
     const { evidence } = await weighed(
       [
         HEADER,

@@ -92,7 +92,7 @@ it("an order of fallbacks that a preferred region hides shows where the primary 
   expect(plans).toContain("a c → c a");
 });
 
-it("weights say nothing where one endpoint is left", async () => {
+it("weights are no change where one endpoint is left", async () => {
   const { declared } = await simulate(await sideOf(peers([9, 1])), await sideOf(peers([1, 9])));
   for (const { base } of declared.groups) expect(base.plan.length).toBeGreaterThan(1);
 });

@@ -212,7 +212,7 @@ describe("an added provider and `no_new_access`", () => {
     expect(await statusOf(["p", "q", "s"])).toEqual(["FAIL"]);
   });
 
-  it("passes where only a caller's own order keeps to an endpoint that can do what it needs, on both sides", async () => {
+  it("passes where only a caller's own order selects a capable endpoint, on both sides", async () => {
     const unchanged = await sideOf(
       table({
         endpoints: [

@@ -172,13 +172,13 @@ describe("the mode of a policy that a store knows", () => {
     expect(report.head.policies).toEqual([rules(digestOf(head), "candidate", "head")]);
   });
 
-  it("a new policy starts as initial_mode says", async () => {
+  it("a new policy starts in its initial_mode", async () => {
     const report = await simulate(await sideOf(alone), await sideOf(alone, [night]));
     expect(report.declared.access).toBe("less_permissive");
   });
 });
 
-describe("what stands in two contents under one name", () => {
+describe("a policy with two contents under one name", () => {
   const gates = (first: string, second: string) =>
     policySource(
       "hours",
@@ -208,7 +208,7 @@ describe("what stands in two contents under one name", () => {
     expect(named).toMatchObject({ covered: 1, of: 2, missing: ["hours/added/NEVER"] });
   });
 
-  it("what the old rules do is no merit of the new ones", async () => {
+  it("an effect of the old rules is not credited to the new ones", async () => {
     // The old content denies at night; the new one never does.
     const idle = policySource(
       "hours",
@@ -269,7 +269,7 @@ it("an assertion that only the promoted content violates fails where promotion i
   ]);
 });
 
-it("threads say the same of kept contents", async () => {
+it("threads agree on kept contents", async () => {
   const [base, head] = [await sideOf(alone, [night]), await sideOf(wide, [morning])];
   const alike = formatJson(await simulate(base, head));
   expect(formatJson(await simulate(base, head, { workers: 3, threadsAfter: 0 }))).toBe(alike);

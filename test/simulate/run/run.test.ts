@@ -40,7 +40,7 @@ describe("small changes", () => {
     expect(pathLines(back.declared.lost_data_paths)).toEqual(pathLines(declared.new_data_paths));
   });
 
-  it("two routes at once: each group names the endpoints of its own route", async () => {
+  it("two changed routes: each group names the endpoints of its own route", async () => {
     const rows = {
       models: [model("m"), model("n")],
       endpoints: [endpoint("a"), endpoint("b", { model: "n" })],
@@ -61,7 +61,7 @@ describe("small changes", () => {
     );
   });
 
-  it("a policy in shadow changes nothing as declared, and what it denies as if promoted", async () => {
+  it("a policy in shadow changes nothing as declared, and adds its denials as if promoted", async () => {
     const [base, head] = [await sideOf(alone), await sideOf(alone, [sleeps], ["hours"])];
     const report = await simulate(base, head);
     expect(report.declared).toMatchObject({ access: "equivalent", groups: [] });
@@ -80,7 +80,7 @@ describe("small changes", () => {
 });
 
 describe("a simulation that is not done in time", () => {
-  it("says so, and what it has decided", async () => {
+  it("is incomplete, and lists the cut dimensions", async () => {
     const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
     const { complete, cut, findings } = await simulate(base, head, { timeLimit: 0 });
     expect({ complete, findings }).toEqual({ complete: false, findings: [] });

@@ -154,7 +154,7 @@ describe("a changed setting", () => {
     expect(changes(from, to).map((item) => item.gate)).toEqual([gate]);
   });
 
-  it("of a row that a policy has of its own meets the gate of what held before", () => {
+  it("of a policy's own row meets the gate of the setting that it replaces", () => {
     const own = 'promotion:\n    gate: { approvals: 1 }\n    "*":';
     expect(changes('promotion:\n    "*":', own)).toMatchObject([
       {

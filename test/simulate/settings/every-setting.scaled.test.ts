@@ -124,7 +124,7 @@ test.each(
     return leaf === undefined ? [] : [[leaf.pattern.join("."), leaf] as const];
   }),
 )(
-  "requests are decided differently over a changed %s only location it is said to decide",
+  "a changed %s changes decisions only where its declaration places them",
   { timeout: 60_000 },
   async (_, leaf) => {
     const { path, after } = changeOf(leaf);

@@ -21,7 +21,7 @@ const onlyTwo: RequirementAspects = (steps) => [
 ];
 
 describe("names that assertions have seen", () => {
-  it("are one set where they mean the same, whatever follows", () => {
+  it("are one set where they are equivalent, for all later names", () => {
     const names = new AssertedNames([tools, logprobs, search, reasoning], [[]], onlyTwo);
     const one = names.with(names.none, tools);
     expect(one).toBe(names.none);

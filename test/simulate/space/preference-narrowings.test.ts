@@ -28,7 +28,7 @@ function sideOf(providers: number): OpenedSide {
   return { table: rows, opened: { workspace: tenant, route: wide } };
 }
 
-describe("what remains of a route's candidates for callers", () => {
+describe("the remaining candidates of a route for callers", () => {
   test("counts every list of names to keep to with every list of names to exclude", () => {
     const side = sideOf(4);
     const found = narrowings(UNIVERSE, [side]);

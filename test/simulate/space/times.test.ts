@@ -52,7 +52,7 @@ describe("classes of times", () => {
     ]);
   });
 
-  it("are as many as the numbers of a policy make, with what it names of the week", async () => {
+  it("are split by the hours and weekdays of a policy", async () => {
     const policy = await compiled(
       `pass.open if {\n\t${BERLIN}.hour >= 6\n\t${BERLIN}.hour < 22\n\t${BERLIN}.weekday != "sunday"\n}`,
     );

@@ -67,7 +67,7 @@ describe("which database a command uses", () => {
     expect(stderr).not.toContain("a-secret");
   });
 
-  it("says what is wrong with a server that is not there, without its URL", async () => {
+  it("reports the failure of an unreachable server, without its URL", async () => {
     const listener = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
     onTestFinished(() => void listener.close());
     await once(listener, "listening");

@@ -82,7 +82,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL 
       expect(await readVerifiedLog(example.evidence)).toHaveLength(1);
     });
 
-    it("a silent network refuses in bounded time, then at once, and heals by itself", async () => {
+    it("a silent network refuses in bounded time, then at once, and recovers without a restart", async () => {
       const [store, example, proxy] = await behindProxy();
       await recordDecision(store.evidence, decisionRecord("before"));
       proxy.set("stalled");

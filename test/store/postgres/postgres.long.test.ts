@@ -317,7 +317,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
         )[0]?.rows,
       );
 
-    it("gets nothing while it ends too early, and goes on once it is whole", async () => {
+    it("gets no rows while it ends too early, and continues once it is whole", async () => {
       const url = await server.database();
       const store = await open(url);
       const bringBack = await fallBack(url, store, ["r1", "r2"]);
@@ -630,7 +630,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       ]);
     });
 
-    it("prune at once, to other ends: each row goes once, and the rest verifies", async () => {
+    it("prune concurrently to different ends: each row is removed once, and the rest verifies", async () => {
       const [left, right] = await pair();
       for (const index of numbers(400)) {
         const at = 1_000 + index;

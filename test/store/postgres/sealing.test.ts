@@ -110,7 +110,7 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     expect(requestIds(await readVerifiedLog(store.evidence), "decision")).toEqual(["r1", "r4"]);
   });
 
-  it("are named too where the newest of a process are gone, once that has said what it wrote", async () => {
+  it("are reported as missing too where the newest of a process are gone, once it has reported them", async () => {
     const url = await server.database();
     const [store, other] = [await open(url), await open(url)];
     await withoutSealing(url, async (sql) => {
