@@ -130,7 +130,7 @@ describe("the shape of the house", () => {
     expect(notTypes.map(shown)).toEqual([]);
   });
 
-  it("the console's page takes types of src, and to draw a report what prints it: nothing of the server is sent to browsers", () => {
+  it("the console's page imports only types of src and the report printer: no server code reaches browsers", () => {
     const notTypes = ofConsole.filter((path) =>
       /^(?:import|export) (?!type )(?:[^;"]*)"(?:\.\.\/)+src\//m.test(textOf(path)),
     );
@@ -153,7 +153,7 @@ describe("the shape of the house", () => {
     expect(importers.filter((path) => loaded.test(textOf(path))).map(shown)).toEqual([]);
   });
 
-  it("JSON with names from outside is read by parseJson, which knows of the engine's fault (nodejs/node#63785)", () => {
+  it("JSON with names from outside is read by parseJson, which avoids the engine's fault (nodejs/node#63785)", () => {
     const ownTexts = [
       "src/canon/json.ts",
       // A script of the page; objects whose names are ours; a string; numbers.
@@ -202,7 +202,7 @@ describe("the shape of the house", () => {
   });
 });
 
-describe("tests of what only some machines have", () => {
+describe("tests that require optional programs", () => {
   const AT_HAND = join(ROOT, "test/support/at-hand.ts");
   /** In every POSIX system, and so on every machine that Node runs on. */
   const EVERYWHERE = new Set(["sh", "sed", "mkfifo"]);

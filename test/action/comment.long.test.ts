@@ -118,7 +118,7 @@ describe("the comment on the pull request", () => {
     expect([code, bodies]).toEqual([0, [other.body, NEW]]);
   });
 
-  it("is the person's whose token was given, and not the bot's", async () => {
+  it("is updated under the account of the token, and not the bot's", async () => {
     const login = "release-team";
     const mine = comment(2, `${MARKER}\nold`, { login, type: "User" });
     const { bodies } = await kept({ login, comments: [comment(1, `${MARKER}\nbot`), mine] });
@@ -199,7 +199,7 @@ describe("the comment on the pull request", () => {
     ["65,536 characters", 65_536, true],
     ["one more", 65_537, false],
     ["a million", 1_000_000, false],
-  ])("of %s fits into what GitHub takes", async (_name, length, whole) => {
+  ])("of %s fits into GitHub's limit", async (_name, length, whole) => {
     const line = "a line of the report, as long as lines are\n";
     const body = `${NEW}${line.repeat(Math.ceil(length / line.length))}`.slice(0, length);
     const { code, bodies } = await kept({}, { body });

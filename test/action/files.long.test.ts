@@ -47,7 +47,7 @@ const job = objectOf(objectOf(workflow.jobs).simulate);
 describe.each([...texts.keys()])("%s", (path) => {
   const mappings = mappingsIn(read(path));
 
-  it("has no expression inside a script: what stands there would be run", () => {
+  it("has no expression inside a script, where it would be run", () => {
     const scripts = mappings.flatMap(({ run }) => (typeof run === "string" ? [run] : []));
     expect(scripts.filter((script) => script.includes("${{"))).toEqual([]);
     for (const script of scripts)

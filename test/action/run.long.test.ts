@@ -274,7 +274,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     }
   });
 
-  it("takes no report for one where simulate had an error, and lets no error end its block", async () => {
+  it("reports nothing where simulate had an error, and no error ends its log group", async () => {
     const { runner, comment } = await reported({
       simulate: 1,
       stderr: "bad\n```\n# owned\n````x\n\u001b[31mred\u0007\n",
@@ -283,7 +283,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(comment).toContain("`````text\nbad\n```\n# owned\n````x\nred�\n`````\n");
   });
 
-  it("takes no file of the branch for a report", async () => {
+  it("ignores files of the branch with the name of a report", async () => {
     const { runner, comment } = await reported(
       { simulate: 1, stderr: "no" },
       { files: { "signalbox-simulation/simulation.md": FAILED, "simulation.md": FAILED } },
@@ -343,7 +343,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(comment).toContain("The input detailed-exitcode must be true or false");
   });
 
-  it("fetches what a shallow checkout omits", async () => {
+  it("fetches the commits that a shallow checkout omits", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     for (let count = 0; count < 80; count += 1)
       git(folder, "commit", "--quiet", "--allow-empty", "--message", "more");
@@ -375,7 +375,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     expect(callsOf(runner)).toEqual([]);
   });
 
-  it("takes nothing for a commit that is none", async () => {
+  it("refuses names that are no commit", async () => {
     const { folder, commits } = branched({ "routes.yaml": routes(true) });
     const runner = makeRunner(
       { ...commits, head: "--upload-pack=touch owned" },

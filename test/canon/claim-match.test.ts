@@ -72,7 +72,7 @@ test("a rule that covers a narrower one matches every token that the narrower on
   );
 });
 
-test("a pattern with many stars takes no longer for a long text that it nearly matches", () => {
+test("a pattern with many stars is matched in linear time against a long near miss", () => {
   const time = cpuTimeOf(() => {
     expect(matchesPattern("a".repeat(2_048), `${"a*".repeat(200)}b`)).toBe(false);
   });

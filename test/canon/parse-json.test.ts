@@ -104,7 +104,7 @@ describe("reading JSON", () => {
     expect(seen.slice(-4)).toEqual(['"h" 1.0', '"\\n" 2.50', '"\\\\" "x"', '"" -']);
   });
 
-  it("reads what is nested deeply, and refuses what is no JSON", () => {
+  it("reads deep nesting, and refuses invalid JSON", () => {
     const deep = `${'{"\\\\":'.repeat(50_000)}0${"}".repeat(50_000)}`;
     expect(isJsonObject(parseJson(deep))).toBe(true);
     for (const text of ["", "{", '{"\\":1}', '{"a":1,}'])

@@ -158,7 +158,7 @@ describe("all of them together", () => {
     }
   });
 
-  it("keep no connection open whose answer was not complete", async () => {
+  it("leave no connection with an incomplete answer open", async () => {
     expect(raw.connections()).toBeGreaterThan(WAYS.length);
     const end = performance.now() + 2_000;
     while (raw.busy().length > 0 && performance.now() < end) {

@@ -205,7 +205,7 @@ describe("signalbox check", () => {
       expect((await run(CLEAN)).stdout).toContain("there is no policy `nobody`");
     });
 
-    test("stand in the folder that routes.yaml names", async () => {
+    test("are read from the folder in routes.yaml", async () => {
       mkdirSync(join(folder, "rules"));
       writeFileSync(join(folder, "rules/assertions.yaml"), row("nobody"));
       expect((await run(CLEAN)).code).toBe(0);

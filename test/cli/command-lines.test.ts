@@ -110,7 +110,7 @@ describe.each(ENDS)("signalbox %s", (line, help) => {
   });
 });
 
-describe("a value that is none of a flag's", () => {
+describe("a value that a flag does not have", () => {
   const rows: readonly (readonly [string, readonly string[], string])[] = [
     [
       "check",

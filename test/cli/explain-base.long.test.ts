@@ -135,7 +135,7 @@ describe.skipIf(NO_GIT !== null)("the command of an example", { timeout: 120_000
     },
   );
 
-  it("names base's line where base's rule acts, and head's where head's does", async () => {
+  it("names base's line where base's rule decides, and head's where head's does", async () => {
     const folder = branched((there) =>
       edit(
         there,

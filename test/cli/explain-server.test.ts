@@ -172,7 +172,7 @@ describe("signalbox explain, against a server", () => {
       '{"error":{"code":"x","message":"a\\u001b[2Jb"}}',
       "400 x: a\uFFFD[2Jb",
     ],
-  ])("does not take %s for an answer", async (_, status, body, message) => {
+  ])("reports %s as no answer", async (_, status, body, message) => {
     const server = createServer((_incoming, response) => {
       response.writeHead(status, status === 302 ? { location: "http://127.0.0.1:1/" } : {});
       response.end(body);
@@ -196,7 +196,7 @@ describe("signalbox explain, against a server", () => {
   });
 
   it.each(["ftp://x", "127.0.0.1:8080", "http://user:pass@127.0.0.1"])(
-    "takes no address such as %s",
+    "refuses an address such as %s",
     async (url) => {
       const { code, stderr } = await explain([
         ...point({ operation: "rerank", model: "r" }),

@@ -78,7 +78,7 @@ describe("signalbox policy fmt", () => {
   );
   const TIDY = gatePolicy("untidy");
 
-  test("formats in place, prints what changed, and finds nothing the second time", async () => {
+  test("formats in place, prints the changed files, and changes nothing the second time", async () => {
     const { path, run } = workplace({
       "policies/tidy.rego": gatePolicy("tidy"),
       "policies/untidy.rego": UNTIDY,
@@ -142,7 +142,7 @@ describe("signalbox policy fmt", () => {
     expect(readFileSync(join(path, "policies/..data/real.rego"), "utf8")).toBe(TIDY);
   });
 
-  test("takes no arguments, only flags", async () => {
+  test("refuses arguments beside flags", async () => {
     const { code, stderr } = await workplace().run(["fmt", "x.rego"]);
     expect(code).toBe(2);
     expect(stderr).toContain("name the folder with --dir");

@@ -97,7 +97,7 @@ interface Document {
 }
 
 describe("coverage by constraint", () => {
-  test("counts the tests that have seen each verdict and each reason, and names what none has seen", async () => {
+  test("counts the tests of each verdict and each reason, and names untested ones", async () => {
     const { run } = workplace({
       "policies/all-sorts.rego": ALL_SORTS,
       "policies/all-sorts_test.rego": testsOf("all-sorts", ASKING),
@@ -287,7 +287,7 @@ describe("the text of a sighting", () => {
     expect(figures(constraint, ...tests)).toBe(expected);
   });
 
-  test("sightings are distinguished from what a test prints", () => {
+  test("is distinguished from a test's own output", () => {
     const sighting = seen("gate", [true]);
     const lines = ["hello", `mark ${JSON.stringify(sighting)}`, "mark", "marked {}", " mark {}"];
     expect(readSightings(lines, "mark")).toEqual([sighting]);

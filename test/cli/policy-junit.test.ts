@@ -36,7 +36,7 @@ function runOf(...tests: readonly PolicyTest[]): TestRun {
 }
 
 describe("JUnit XML", () => {
-  test("a suite for each policy with tests, with what happened to each", () => {
+  test("has a suite for each policy with tests, with the result of each", () => {
     const run = runOf(
       outcome(),
       outcome({
@@ -106,7 +106,7 @@ describe("JUnit XML", () => {
     });
   });
 
-  test("the report is valid XML and keeps the output of a policy that prints any characters", () => {
+  test("is valid and keeps the output of a policy that prints any characters", () => {
     const line = fc.string({
       unit: fc.oneof(
         fc.constantFrom(

@@ -58,7 +58,7 @@ describe("an answer that is read by its schema", () => {
     ).toEqual(NOTHING);
   });
 
-  test("a value that this version does not know is kept, and characters that act on a terminal are replaced", () => {
+  test("keeps a value unknown to this version, and replaces control characters", () => {
     expect(readAnswer(SCHEMA, { state: "paused" }).state).toBe("paused");
     expect(readAnswer(SCHEMA, { name: "\u001b[31mred" }).name).not.toContain("\u001b");
   });

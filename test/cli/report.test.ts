@@ -32,7 +32,7 @@ async function monthOfChanges(): Promise<string> {
 }
 
 describe("signalbox report of policies", () => {
-  it("has who enforced what from when to when, with titles, owners and exceptions", async () => {
+  it("lists who enforced which revision from when to when, with titles, owners and exceptions", async () => {
     const cwd = await monthOfChanges();
     const { code, stdout } = await runCommand(report, ["--period", "2026-11"], { cwd });
     expect(code).toBe(0);

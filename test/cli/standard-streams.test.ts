@@ -21,7 +21,7 @@ function start(argv: readonly string[]) {
   return child;
 }
 
-describe("a command whose output is not read", () => {
+describe("a command with a reader that does not read", () => {
   it("serves on when it serves", async () => {
     const child = start(["mock", "--port", "0"]);
     const [said]: readonly unknown[] = await once(child.stdout, "data");

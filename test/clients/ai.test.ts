@@ -128,7 +128,7 @@ describe.concurrent.each(AI_PROVIDERS)("ai with $name", ({ model, surface }) => 
       expect(session.sent).toHaveLength(1);
     });
 
-    it("reasons, and takes the reasoning through the steps of a loop", async () => {
+    it("reasons, and returns the reasoning in the steps of a loop", async () => {
       const session = openSession(fixture);
       const failures: unknown[] = [];
       const streamed = streamText({

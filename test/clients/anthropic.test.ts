@@ -169,7 +169,7 @@ describe("the protocol's own operations and headers", () => {
     }
   });
 
-  it("takes betas: those that the provider's row lists, and one that it does not", async () => {
+  it("accepts betas that the provider's row lists, and refuses another", async () => {
     const session = openSession(fixture);
     const client = anthropicClient(session);
     for (const route of CONVERSING) {

@@ -129,7 +129,7 @@ describe.each(LANGCHAIN_PROVIDERS)("$name", ({ model, surface }) => {
     });
   });
 
-  it("speaks to the surface that it should", async () => {
+  it("calls the expected surface", async () => {
     const session = openSession(fixture);
     await model(session, "chat").invoke("Hello");
     const paths = {

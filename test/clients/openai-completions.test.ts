@@ -43,7 +43,7 @@ describe.concurrent.each(ROUTES)("openai completions over the route %s", (route)
     ]);
   });
 
-  it.each(NATIVE)("takes or refuses %s by name: %j", async (param, requested, refusing) => {
+  it.each(NATIVE)("accepts or refuses %s by name: %j", async (param, requested, refusing) => {
     const session = openSession(fixture);
     const request = openaiClient(session).completions.create({
       model: route,

@@ -174,7 +174,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
     expect(streamed.output_parsed).toEqual(whole.output_parsed);
   });
 
-  it("takes response_format for text.format, and refuses two that differ", async () => {
+  it("accepts response_format for text.format, and refuses two that differ", async () => {
     const client = openaiClient(openSession(fixture));
     const schema = {
       type: "object",
@@ -215,7 +215,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
     }
   });
 
-  it("is refused what would have to be kept, with the member's name", async () => {
+  it("refuses members that require stored state, by name", async () => {
     const session = openSession(fixture);
     const client = openaiClient(session);
     const kept: readonly (readonly [string, Partial<ResponseCreateParamsNonStreaming>])[] = [

@@ -10,7 +10,7 @@ const PROGRAMS = ["README.md", "docs/calling.md"].flatMap((page) =>
   fencesOf(page, textOf(page)).filter(({ language }) => language === "python"),
 );
 
-it("the documents have a program in Python, and one that streams", () => {
+it("the documents contain a program in Python, and one that streams", () => {
   expect(PROGRAMS.length).toBeGreaterThan(1);
   expect(PROGRAMS.some(({ text }) => text.includes("stream=True"))).toBe(true);
   expect(PROGRAMS.filter(({ text }) => !text.includes(`${ADDRESS}/v1`))).toEqual([]);

@@ -109,7 +109,7 @@ describe("vectors", () => {
     });
   });
 
-  it("come in order from a provider that permutes them, and not at all from one that loses some", async () => {
+  it("arrive in order from a provider that permutes them, and are refused from one that loses some", async () => {
     const expected = await expectedVectors();
     const permuted = await openai().embeddings.create({
       model: "openai.permuted",

@@ -11,7 +11,7 @@ const FLAG = "max_completion_tokens_field";
 const SHIPPED = ["routes.yaml", "deploy/configuration/routes.yaml"];
 
 describe("models that refuse max_tokens", () => {
-  it.each(SHIPPED)("stand at providers that rename it, in %s", (path) => {
+  it.each(SHIPPED)("are served by providers with the renaming flag, in %s", (path) => {
     const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
     const { table } = compileTable({ path, text });
     const endpoints = Object.values(table?.endpoints ?? {}).filter(
@@ -22,7 +22,7 @@ describe("models that refuse max_tokens", () => {
       expect(table?.providers[provider]?.flags, id).toContain(FLAG);
   });
 
-  it("stand at providers that rename it, in every preset whose sample is one", () => {
+  it("are served by providers with the renaming flag, in every preset with such a sample", () => {
     const samples = Object.entries(PRESETS).filter(
       ([, { provider, sample }]) =>
         provider.dialect === "openai-chat" &&

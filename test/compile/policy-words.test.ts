@@ -129,7 +129,7 @@ describe("values that policies compare with names of routes.yaml", () => {
     expect(await findings(rules)).toEqual(["error POLICY_WORD_UNKNOWN strings.rego `eu-west`"]);
   });
 
-  it("are not judged for what a change is compared with", async () => {
+  it("are not checked in the base of a comparison", async () => {
     const rules =
       'pass.fine if not "senstive" in input.workspace.labels\n\npass.fine if "toools" in input.request.needs';
     expect(await findings(rules, { acceptUnknownValues: true })).toEqual([]);

@@ -209,7 +209,7 @@ describe("over mutated files", () => {
     },
   );
 
-  test("no finding repeats a credential that stands as a name everywhere", () => {
+  test("no finding repeats a credential that is used as a name everywhere", () => {
     const key = "sk-zm9vymfyymf6cxv4mtizndu2";
     for (const name of ["alpha-eu", "large", "large-eu", "chat", "acme", "eu", "eu-west"]) {
       const all = CLEAN.replaceAll(new RegExp(`\\b${name}\\b`, "g"), key);

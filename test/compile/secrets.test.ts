@@ -42,7 +42,7 @@ describe("resolveSecrets", () => {
     ["unset and unreadable", {}, absent],
     ["empty", { ALPHA_KEY: "" }, () => "\n"],
     ["inherited", Object.create({ ALPHA_KEY: "x" }) as Record<string, string>, absent],
-  ])("%s is missing, with what to do about it", (_, environment, readFile) => {
+  ])("%s is reported as missing, with the fix", (_, environment, readFile) => {
     const { secrets, missing } = resolveSecrets(table, environment, readFile);
     expect(secrets.size).toBe(0);
     expect(missing).toEqual([

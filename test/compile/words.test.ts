@@ -32,7 +32,7 @@ describe("suggest", () => {
     expect(suggest("x", [])).toBe("");
   });
 
-  test("never suggests what looks like a credential", () => {
+  test("never suggests a name that looks like a credential", () => {
     expect(suggest("sk-abcdefghijklmnop0124", ["sk-abcdefghijklmnop0123"])).toBe("");
   });
 

@@ -39,7 +39,7 @@ async function refusedCalls(): Promise<ModuleFacts> {
   return facts;
 }
 
-test("OPA knows every refused built-in, and policies have none of them", async () => {
+test("OPA has every refused built-in, and policies have none of them", async () => {
   expect(new Set(refused).size).toBe(refused.length);
   // OPA's own test suite registers test.sleep; OPA itself does not have it.
   const known = refused.filter((name) => name !== "test.sleep");
@@ -66,7 +66,7 @@ test("every refused built-in has its own hint, which calls no refused built-in",
   expect(called.filter((name) => !allowed().includes(name))).toEqual([]);
 });
 
-test("docs/builtins.md lists what there is and what there is not", () => {
+test("docs/builtins.md lists allowed and refused built-ins", () => {
   expect(allowed().length).toBeGreaterThan(50);
   expect(namesUnder("Built-ins that policies have").toSorted()).toEqual(allowed().toSorted());
   expect(namesUnder("Built-ins that policies do not have").toSorted()).toEqual(
@@ -75,7 +75,7 @@ test("docs/builtins.md lists what there is and what there is not", () => {
   for (const { why } of REFUSED_GROUPS) expect(builtins).toContain(why);
 });
 
-test("docs/how-we-know.md names the version that was run and every known difference with its reason", async () => {
+test("docs/how-we-know.md names the tested version and every known difference with its reason", async () => {
   const { opa } = await readManifest(ARTEFACT_DIRECTORY);
   expect(conformance).toContain(opa);
   for (const [note, reason] of Object.entries(KNOWN_DIFFERENCES)) {

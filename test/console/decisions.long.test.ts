@@ -253,7 +253,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.complaints).toEqual([]);
     });
 
-    test("a request that a limit refused shows whose limit, its size, what was used, and its renewal", async () => {
+    test("a request that a limit refused shows the limit's subject, size, usage and renewal", async () => {
       const page = await stage.open("#/decisions/req_refused", {
         "GET /v1/decisions/*": { body: REFUSED },
       });

@@ -50,7 +50,7 @@ describe.skipIf(CHROMIUM === null)(
       await page.getByRole("heading", { name: "Overview" }).waitFor();
     }
 
-    test("of two approvers who promote at once the second sees what the first changed, and overwrites nothing", async () => {
+    test("of two approvers who promote at once the second sees the first one's change, and overwrites nothing", async () => {
       const fixture = writeFixture("http://127.0.0.1:9", (value) => ({
         ...value,
         policies: { managed_by: ["large"] },
@@ -130,7 +130,7 @@ describe.skipIf(CHROMIUM === null)(
       await expect.poll(() => replicas.getByText("lost").count()).toBe(1);
     });
 
-    test("a store that takes no records is named while it lasts, and no longer", async () => {
+    test("a store that accepts no records is reported only while it does not", async () => {
       const { fixture, server, origin } = await startConsole();
       const page = await person(server, origin);
       const attention = page.getByRole("region", { name: "Needs attention" });

@@ -40,7 +40,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
   }, 120_000);
   afterAll(() => stage.close(), 120_000);
 
-  test("the overview names first what needs attention, then the totals, and draws their course", async () => {
+  test("the overview lists problems first, then the totals, and draws their course", async () => {
     const page = await stage.open("#/", READS);
     const attention = page.getByRole("region", { name: "Needs attention" });
     await expect.poll(() => attention.getByRole("listitem").count()).toBe(4);
@@ -214,7 +214,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     await expect.poll(() => Date.parse(startOf()) - first).toBeGreaterThanOrEqual(3_000_000);
   });
 
-  test("a degraded store comes first and a lost replica after what is red, also where the store answers nothing", async () => {
+  test("a degraded store is listed first and a lost replica after errors, also where the store does not answer", async () => {
     const lost = {
       started_at: "2026-11-21T22:00:00.000Z",
       seen_at: "2026-11-24T01:40:00.000Z",
@@ -330,7 +330,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(stage.complaints).toEqual([]);
   });
 
-  test("a workspace that reaches no endpoint is not well, and no text for it to copy lacks a route", async () => {
+  test("a workspace that reaches no endpoint is shown as unhealthy, and every text to copy has a route", async () => {
     const overview = await stage.open("#/", EMPTY);
     const attention = overview.getByRole("region", { name: "Needs attention" });
     await attention.getByText("no route yet").waitFor();
@@ -533,7 +533,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       expect(stage.complaints).toEqual([]);
     });
 
-    test("a workspace's budget that lasts is not shown as well beside its own refusals", async () => {
+    test("a workspace's lasting budget is not shown as healthy beside refusals", async () => {
       const page = await stage.open("#/spend?window=24h", refusedBy("workspace"), { now });
       const row = page.getByRole("region", { name: "Budgets" }).locator("tbody tr").nth(2);
       await expect.poll(() => row.textContent()).toMatch(/^lasts.*11 refused since/);

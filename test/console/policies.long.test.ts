@@ -23,7 +23,7 @@ describe.skipIf(CHROMIUM === null)(
     }, 120_000);
     afterAll(() => stage.close(), 120_000);
 
-    test("the list begins with what waits for a person", async () => {
+    test("the list begins with policies that wait for a person", async () => {
       const page = await stage.open("#/policies", READS);
       await page.getByRole("table").waitFor();
       const ids = await page.locator("tbody tr td:first-child a").allTextContents();
@@ -111,7 +111,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(sent[0]?.headers["x-signalbox-csrf"]).toBe(SIGNED_IN.csrf);
     });
 
-    test("a promotion that somebody else was faster than shows what has changed and changes nothing", async () => {
+    test("a promotion after another person's change shows that change and does nothing", async () => {
       let raced = false;
       const page = await stage.open("#/policies/tool-approval", {
         ...READS,

@@ -64,7 +64,7 @@ describe.skipIf(CHROMIUM === null)(
       ["another version", { format: "signalbox.simulation.v2" }, "another version"],
       ["another file", { hello: 1 }, "no simulation report"],
       ["a damaged report", { format: "signalbox.simulation.v4" }, "damaged"],
-    ])("%s is refused with what to do", async (_, content, message) => {
+    ])("%s is refused with the fix", async (_, content, message) => {
       const page = await stage.open("#/report", {});
       await page.getByLabel("report.json").setInputFiles(fileOf(content));
       await page.getByRole("alert").waitFor();

@@ -86,7 +86,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(stage.complaints).toEqual([]);
   });
 
-  test("a form simulates a request, and shows what denies it", async () => {
+  test("a form simulates a request, and shows the denying constraint", async () => {
     const page = await stage.open("#/routes?workspace=search", READS);
     await page.getByLabel("Model").selectOption("claude");
     await page.getByRole("checkbox", { name: "tools" }).check();

@@ -114,7 +114,7 @@ const REFUSED: readonly (readonly [string, JsonObject, string, string])[] = [
   ),
 ];
 
-describe("the contract's schema refuses what the server always refuses, and the server's answer stays its own:", () => {
+describe("the contract's schema refuses bodies that the server always refuses, and the server's answer is unchanged:", () => {
   it.each(REFUSED)("%s %o: %s", (id, members, code, param) => {
     const endpoint = ENDPOINTS.find((row) => row.id === id);
     const [example = {}] = Object.values(

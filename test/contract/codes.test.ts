@@ -41,7 +41,7 @@ describe("the codes of errors", () => {
   const codes = new Set(files.flatMap((path) => codesOf(readFileSync(path, "utf8"))));
   const described = new Set(DESCRIBED_ERRORS.map(({ code }) => code));
 
-  it("that the sources give stand in the contract, each", () => {
+  it("in the sources are all in the contract", () => {
     expect(codes.size).toBeGreaterThan(60);
     expect([...codes].filter((code) => !described.has(code) && !ELSEWHERE.has(code))).toEqual([]);
   });

@@ -40,7 +40,7 @@ it(
   },
 );
 
-it("the linter sees what is wrong: an operation without an error, a parameter without a description", async () => {
+it("the linter reports an operation without an error and a parameter without a description", async () => {
   const [first] = ENDPOINTS;
   if (first === undefined) throw new Error("no endpoint");
   const broken = openApiDocument([

@@ -104,7 +104,7 @@ describe("the table of answers", () => {
     }
   });
 
-  it("has no wait that is longer than clients wait, and none for what never passes", () => {
+  it("has no wait beyond the clients' maximum, and none for permanent errors", () => {
     for (const [code, { retryable, retryAfter }] of ERROR_ANSWERS) {
       expect(retryAfter ?? 0, code).toBeLessThanOrEqual(retryable ? LONGEST_WAIT : 0);
     }

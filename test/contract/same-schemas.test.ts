@@ -26,7 +26,7 @@ function isRead(endpoint: (typeof ENDPOINTS)[number], body: JsonValue): boolean 
   return endpoint.id !== "rotateKey" || !("code" in refusedOr(() => readRotation(body, "k", 0)));
 }
 
-describe("a body is right by the document exactly when the server takes it:", () => {
+describe("a body is valid by the document exactly when the server accepts it:", () => {
   const withBody = ENDPOINTS.flatMap((endpoint) =>
     endpoint.body === null ? [] : [{ endpoint, body: endpoint.body }],
   );

@@ -164,13 +164,13 @@ describe("ceilings of the workspace", () => {
     },
   );
 
-  it("need no approval of provider and region for what they exclude", () => {
+  it("require no approval of excluded providers and regions", () => {
     const of = rows({ dataCollection: "deny", providers: ["q", "s"] });
     expect(plan(decided(of, preferring({ data_collection: "allow" })))).toEqual(["b", "c"]);
   });
 });
 
-describe("features that the wire protocol of an endpoint can express", () => {
+describe("limits of an endpoint's wire protocol", () => {
   const features = ["conversation", "logit_bias"] as const;
   const mixed = (onGap: "deny" | "narrow") =>
     table({
@@ -178,7 +178,7 @@ describe("features that the wire protocol of an endpoint can express", () => {
       routes: [route("r", "a", ["b"], { onGap })],
     });
 
-  it("refuses what one fallback cannot express, and names the feature and the fallback", () => {
+  it("deny a request that one fallback cannot express, and name the feature and the fallback", () => {
     const decision = decide(
       mixed("deny"),
       fakePolicies(),
@@ -201,7 +201,7 @@ describe("features that the wire protocol of an endpoint can express", () => {
   });
 
   it.each(["seed", "stop_sequences", "stop_sequences_blank"] as const)(
-    "routes %s everywhere",
+    "admit %s everywhere",
     (feature) => {
       const decision = decide(
         mixed("deny"),
@@ -214,7 +214,7 @@ describe("features that the wire protocol of an endpoint can express", () => {
     },
   );
 
-  it("excludes such a fallback where the route narrows, and records it", () => {
+  it("exclude such a fallback where the route has on_gap: narrow, and record it", () => {
     const decision = decide(
       mixed("narrow"),
       fakePolicies(),
@@ -233,7 +233,7 @@ describe("features that the wire protocol of an endpoint can express", () => {
     );
   });
 
-  it("leaves it to a provider what only some of its models take, where the caller speaks its protocol", () => {
+  it("leave features of only some models to the provider, for a caller of its protocol", () => {
     const rows = table({
       endpoints: [endpoint("a", { dialect: "anthropic-messages" })],
       routes: [route("r", "a", [])],
@@ -283,7 +283,7 @@ describe("approvals of the table", () => {
   });
 
   it.each(["nowhere", "constructor", "__proto__", "toString"])(
-    "does not know the route %s",
+    "denies the unknown route %s",
     (name) => {
       expect(
         reason(decide(table(), fakePolicies(), identity, question({ model: name }), NOW)),
@@ -561,7 +561,7 @@ describe("preferences", () => {
   });
 
   it.each(["only", "ignore", "order", "region"] as const)(
-    "in %s gives the same answer for what only another workspace has as for what does not exist",
+    "in %s answer for names of another workspace as for names that do not exist",
     (member) => {
       const base = table();
       const rows = table({
@@ -660,7 +660,7 @@ describe("policies", () => {
     });
   });
 
-  it("sees what is left of the budget where one of them reads it, and nothing left where the input has none", () => {
+  it("read the remaining budget where one of them uses it, and none where the input has none", () => {
     for (const [readsBudget, budget, seen] of [
       [true, "below_half", "below_half"],
       [true, undefined, "exhausted"],

@@ -32,7 +32,7 @@ const sensitive = () =>
   ]);
 
 describe("the memo", () => {
-  it("answers what the pure function answers, in any order of questions", () => {
+  it("gives the pure function's decisions, in any order of requests", () => {
     fc.assert(
       fc.property(fc.array(questions, { maxLength: 20 }), (requested) => {
         const rows = table();
@@ -56,7 +56,7 @@ describe("the memo", () => {
     expect(policies.requested).toHaveLength(1);
   });
 
-  it("distinguishes identities by what policies may see of them, and by nothing else", () => {
+  it("distinguishes identities only by attributes that policies may read", () => {
     const policies = fakePolicies();
     const decider = createDecider(table(), policies, () => 0);
     const question = { model: "r", shape: shape(), preferences: null };
@@ -87,7 +87,7 @@ describe("the memo", () => {
   const question = { model: "r", shape: shape(), preferences: null };
   const HOUR = 3_600_000;
 
-  it("knows no hour where no policy reads the time, and does not ask the clock", () => {
+  it("ignores the hour where no policy reads the time, and does not read the clock", () => {
     const policies = fakePolicies();
     const decider = createDecider(table(), policies, () => {
       throw new Error("requested");
@@ -132,7 +132,7 @@ describe("the memo", () => {
     ]);
   });
 
-  it("keeps nothing of a question that names what the table does not have", () => {
+  it("stores no request with names that the table does not have", () => {
     let evaluations = 0;
     const policies = fakePolicies(() => {
       evaluations += 1;

@@ -109,7 +109,7 @@ describe("narrow", () => {
     );
   });
 
-  it("gives something to a request for what is granted", () => {
+  it("grants every request within the grant", () => {
     fc.assert(
       fc.property(grants, (grant) => {
         const requested = {

@@ -162,7 +162,7 @@ describe("obligations", () => {
     );
   });
 
-  it("nothing acts on a request that the approvals deny", () => {
+  it("no obligation applies to a request that the approvals deny", () => {
     const none = { ...rows, workspaces: { w: workspace("w", { providers: [] }) } };
     const set = policies([{ id: "p", obligation: cap(5) }]);
     const decision = decide(
@@ -176,7 +176,7 @@ describe("obligations", () => {
     expect(effects(decision)).toEqual(["p@r4.cap 5 none"]);
   });
 
-  it("nothing acts on a denied request", () => {
+  it("no obligation applies to a denied request", () => {
     const decision = decided(
       policies([{ id: "p", obligation: cap(5) }], () => [
         { id: "g", effect: "gate", verdict: "fail" },

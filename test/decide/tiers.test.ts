@@ -110,7 +110,7 @@ describe("tiers of a plan", () => {
     expect(layout(decided(SHARED, preferences, policies(regions)))).toBe(expected);
   });
 
-  it("are numbered anew where a policy excludes a whole one", () => {
+  it("are renumbered where a policy excludes a whole one", () => {
     expect(layout(decided(SHARED, null, policies([], ["a", "b"])))).toBe("least_in_flight:c,d");
   });
 
@@ -122,7 +122,7 @@ describe("tiers of a plan", () => {
     expect(Object.fromEntries(shares)).toEqual({ a: 3, b: 1, c: 1, d: 1 });
   });
 
-  it("hold peers to what fallbacks are held to", () => {
+  it("apply the rules of fallbacks to load-balanced peers", () => {
     const ask = (onGap: "deny" | "narrow") => {
       const rows = fixture([tier(["a", "b"], "weighted")], onGap);
       const question = { model: "r", shape: shape({ needs: ["tools"] }), preferences: null };

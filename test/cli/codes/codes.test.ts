@@ -180,7 +180,7 @@ describe("signalbox check --explain", () => {
       expect(stdout).toContain(part);
   });
 
-  test("takes a code in any case", async () => {
+  test("accepts a code in any case", async () => {
     expect((await explain("unknown_region")).stdout).toContain(
       "UNKNOWN_REGION in routes.yaml (error)",
     );

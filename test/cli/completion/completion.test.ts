@@ -32,7 +32,7 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
     },
   );
 
-  test("fish has a line for each command, and zsh begins as zsh wants it", async () => {
+  test("fish gets a line for each command, and zsh its #compdef header", async () => {
     const fish = await script("fish");
     for (const [name, { summary }] of Object.entries(COMMANDS))
       expect(fish).toContain(`-a ${name} -d '${summary}'`);
@@ -48,7 +48,7 @@ describe("signalbox completion", { timeout: 30_000 }, () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });
 
-  test("another shell: exit 2; the command stands in the help", async () => {
+  test("another shell: exit 2; the help lists the command", async () => {
     const { code, stderr } = await runCommand(completion, ["tcsh"], {
       cwd: ".",
       environment: {},

@@ -45,7 +45,7 @@ describe.each(Object.entries(SOURCES))("import %s", (source, file) => {
     : [];
 
   test.each(folders)(
-    "%s: what is written compiles without an error and is as expected",
+    "%s: the written files compile without an error and are as expected",
     async (name) => {
       const folder = join(CASES, source, name);
       const result = await imported(source, folder, file);

@@ -86,7 +86,7 @@ describe("signalbox import", () => {
       `{ "virtual_key": "openai-main", "override_params": { "model": "gpt-5" } }`,
     ],
     ["openrouter", "models.txt", "openai/gpt-5\n"],
-  ])("import %s %s --out signalbox writes what passes check", async (name, file, text) => {
+  ])("import %s %s --out signalbox writes files that pass check", async (name, file, text) => {
     source(text, file);
     const flags = name === "portkey" ? ["--provider", "openai-main=openai"] : [];
     expect(await run(name, file, "--out", "signalbox", ...flags)).toMatchObject({
@@ -183,7 +183,7 @@ describe("signalbox import", () => {
     },
   );
 
-  test("the first request of models without chat is one that their routes serve", async () => {
+  test("the printed first request of models without chat fits their routes", async () => {
     source(ONE.replace("gpt-5", "text-embedding-3-small"));
     const { stdout } = await run("litellm", "config.yaml", "--format", "json");
     expect(JSON.parse(stdout).firstRequest).toEqual({

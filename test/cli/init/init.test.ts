@@ -60,7 +60,7 @@ describe("signalbox init", () => {
   });
 
   test(
-    "with every preset: check, policy test --strict and serve take it",
+    "with every preset: the files pass check and policy test --strict, and serve starts",
     { timeout: 120_000 },
     async () => {
       const made = await run(init, [
@@ -141,7 +141,7 @@ describe("signalbox init", () => {
     expect(readFileSync(join(folder, ".gitignore"), "utf8")).toBe("dist/\n");
   });
 
-  test("prompts on a terminal for what no flag gives, and nowhere else", async () => {
+  test("prompts on a terminal for missing flags, and nowhere else", async () => {
     const requested: string[] = [];
     const ask = async (question: string) => {
       requested.push(question);

@@ -79,7 +79,7 @@ describe("signalbox policy approve", () => {
     );
   });
 
-  it("takes a digest by its first digits, wherever the content stands", async () => {
+  it("accepts the first digits of a digest, for content in every slot", async () => {
     const server = await changing(
       view({ held: [{ revision: "r3", digest: DIGESTS.r3 }] }),
       "approvals",
@@ -294,7 +294,7 @@ describe("signalbox policy approve --report", () => {
     expect(stderr).toContain(reported);
   });
 
-  it("takes content that the files enforce as it is declared", async () => {
+  it("accepts content that the files enforce as declared", async () => {
     const first = report({
       head: head([{ ...candidate, slot: "enforced" }]),
       promoted_policies: [],
@@ -412,7 +412,7 @@ describe("signalbox policy rollback", () => {
 describe("signalbox policy withdraw and release", () => {
   const none = view({ state: "enforced", candidate: null, missing: null });
 
-  it("takes an approval back", async () => {
+  it("withdraws an approval", async () => {
     const server = await changing(view({ approvals: [approval("k1")] }), "withdrawals", view());
     const said = await done(server, ["withdraw", "eu-residency"]);
     expect(said).toContain("withdrew the approval of r2 (2b2b2b2b)\n");
@@ -423,7 +423,7 @@ describe("signalbox policy withdraw and release", () => {
     });
   });
 
-  it("takes the candidate out, with the tag of what was seen", async () => {
+  it("withdraws the candidate, with the tag of the state that it read", async () => {
     const server = await changing(view(), "withdrawals", none);
     expect(await done(server, ["withdraw", "eu-residency", "--candidate"])).toBe(
       [

@@ -33,7 +33,7 @@ describe("signalbox policy promote", () => {
     });
   });
 
-  it("takes the tag of the body: a proxy that compresses makes the header's weak", async () => {
+  it("uses the tag of the body: a compressing proxy weakens the header's", async () => {
     const headers = { etag: 'W/"v1-0123456789abcdef"' };
     const server = await fakeServer({
       [GET]: { body: view(), headers },
@@ -79,7 +79,7 @@ describe("signalbox policy promote", () => {
     [["--expect-candidate", "none"], "--expect-candidate: it is r2 now"],
     [["--expect-enforced", "none"], "--expect-enforced: it is r1 now"],
     [["--expect-candidate", "r2", "--expect-enforced", "r2"], "--expect-enforced: it is r1 now"],
-  ])("does not promote what a pipeline did not mean: %j", async (flags, reported) => {
+  ])("refuses revisions other than the ones of the flags: %j", async (flags, reported) => {
     const server = await fakeServer({ [GET]: { body: view() }, [POST]: { body: PROMOTED } });
     const { code, stdout, stderr } = await server.run(["promote", "eu-residency", ...flags]);
     expect([code, stdout]).toEqual([3, ""]);
@@ -94,7 +94,7 @@ describe("signalbox policy promote", () => {
     expect(stderr).toContain("there is no candidate");
   });
 
-  it("prints the server's sentences of what is missing, before and after the server refuses", async () => {
+  it("prints the server's sentences on missing requirements, before and after the refusal", async () => {
     const error = {
       code: "approvals_required",
       message: "The promotion still needs 2 approvals.",

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DIGESTS, fakeServer, KEY, lacking, shadow, slot, STRICT, view } from "./fake-server.ts";
 
 describe("signalbox policy list", () => {
-  it("prints what acts, what is watched and what is missing", async () => {
+  it("prints enforced, shadow and missing columns", async () => {
     const server = await fakeServer({
       "GET /v1/policies": {
         body: {
@@ -76,7 +76,7 @@ describe("signalbox policy show", () => {
     "GET /v1/policies/eu-residency/shadow?examples=20": { body: said },
   });
 
-  it("shows slots, approvals, requirements, drift, the shadow report with commands, and what to type next", async () => {
+  it("prints slots, approvals, requirements, drift, the shadow report with commands, and the next command", async () => {
     const server = await fakeServer(
       paths(
         view({

@@ -217,7 +217,7 @@ describe("a command line that cannot be used", () => {
   });
 
   it.each(commands.filter((command) => command !== "list"))(
-    "%s wants one policy's name",
+    "%s requires exactly one policy name",
     async (command) => {
       const server = await fakeServer({});
       for (const argv of [

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Replica, type Answered } from "./fixture.ts";
 
 test(
-  "promotions and rollbacks under load: every answer is of one set, the one that its decision names, and none fails",
+  "promotions and rollbacks under load: every answer follows the policy set of its decision, and none fails",
   { timeout: 180_000 },
   async () => {
     const replica = await Replica.start("everything");

@@ -8,7 +8,7 @@ import { Replica } from "./fixture.ts";
 const LONG = { timeout: 180_000 };
 
 describe("an enforced policy stays enforced until another revision is promoted", LONG, () => {
-  test("changed files are watched, over reloads and restarts; a promotion makes them act, a rollback takes it back", async () => {
+  test("changed files stay in shadow over reloads and restarts; a promotion enforces them, a rollback reverts it", async () => {
     let replica = await Replica.start("everything");
     expect(await replica.slots()).toEqual({ enforced: "r1" });
     expect((await replica.ask()).status).toBe(200);
@@ -65,7 +65,7 @@ describe("an enforced policy stays enforced until another revision is promoted",
     expect([refused.decision.outcome, refused.decision.policySet]).toEqual(["refuse", set]);
   });
 
-  test("a policy that has gone from the files acts until its removal is promoted", async () => {
+  test("a policy deleted from the files is enforced until its removal is promoted", async () => {
     let replica = await Replica.start("nothing");
     expect((await replica.ask()).status).toBe(403);
     replica.write(null);
@@ -83,7 +83,7 @@ describe("an enforced policy stays enforced until another revision is promoted",
     expect((await replica.ask()).status).toBe(403);
   });
 
-  test("a reload with errors in it leaves slots alone", async () => {
+  test("a reload with errors leaves slots unchanged", async () => {
     const replica = await Replica.start("everything");
     const before = await replica.status();
     writeFileSync(join(replica.folder, "policies", "gate.rego"), "package nonsense");

@@ -19,7 +19,7 @@ describe("an address that other machines reach", () => {
     "localhost.example",
     "::ffff:10.0.0.5",
     "1270.0.0.1",
-  ])("%s is refused without TLS, and the message names both flags and what they mean", (host) => {
+  ])("%s is refused without TLS, and the message explains both flags", (host) => {
     const refused = (): unknown => exposureOf("--host", host);
     for (const part of [
       "--insecure-http",
@@ -44,7 +44,7 @@ describe("an address that other machines reach", () => {
     },
   );
 
-  it("takes one reason, and none beside TLS that contradicts it", () => {
+  it("accepts one reason, and none that contradicts TLS", () => {
     expect(() => exposureOf("--insecure-http", "--behind-proxy")).toThrow(
       "leave one of the two out",
     );

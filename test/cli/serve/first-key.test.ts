@@ -31,7 +31,7 @@ describe("the file of the first key", () => {
     ["a link to nowhere", (file) => symlinkSync(`${file}-elsewhere`, file)],
     ["a folder", (file) => mkdirSync(file)],
   ])(
-    "is not written over %s: no key is made, and the message names it and what to do",
+    "is not written over %s: no key is created, and the message names the file and the fix",
     async (_, make) => {
       const { folder, store } = await emptyStore();
       const file = join(folder, "first-key");
@@ -52,7 +52,7 @@ describe("the file of the first key", () => {
     expect(await store.keys.list()).toEqual([]);
   });
 
-  it("goes again where the store does not take the key", async () => {
+  it("is removed again where the store refuses the key", async () => {
     const { folder, store } = await emptyStore();
     const file = join(folder, "first-key");
     const keys = {
@@ -69,7 +69,7 @@ describe("the file of the first key", () => {
     [["--database", "data/router.db"], "/srv/data/first-key"],
     [["--database", "postgres://host/name"], "/srv/.signalbox/first-key"],
     [["--first-key-file", "keys/one"], "/srv/keys/one"],
-  ])("stands beside the database unless it is named: %j", (argv, file) => {
+  ])("is written beside the database by default: %j", (argv, file) => {
     const io = { stdout: () => {}, stderr: () => {}, environment: {}, cwd: "/srv" };
     expect(parseServeOptions(argv, io).firstKeyFile).toBe(file);
   });

@@ -82,7 +82,7 @@ describe("signalbox serve in a separate process", () => {
     expect(running.printed.all).not.toMatch(/\n\s+at /);
   });
 
-  it("SIGTERM lets a request in flight end and takes no new one; SIGHUP during the drain does not end it", async () => {
+  it("SIGTERM finishes a request in flight and accepts no new one; SIGHUP during the drain does not end it", async () => {
     const inFlight = server.chat({ stream: true });
     // The provider's first byte takes half a second.
     await delay(150);
@@ -114,7 +114,7 @@ describe("SIGTERM", () => {
       /worker [12]: stopped, but not closed: .*the evidence store has not been able to write/,
     ],
   ])(
-    "of %s whose database was removed ends with code 1, names what was lost, and prints no stack",
+    "of %s whose database was removed exits with 1, names the lost records, and prints no stack",
     async (_, workers, named) => {
       const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" }, ["--workers", workers]);
       rmSync(dirname(server.database), { recursive: true });

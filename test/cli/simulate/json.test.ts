@@ -43,7 +43,7 @@ test("schemas/simulation.schema.json is the schema of the report, with definitio
   expect(JSON.parse(readFileSync(FILE, "utf8"))).toEqual(JSON.parse(own));
 });
 
-test("every definition of the schema stands for the part that it replaces", () => {
+test("every definition of the schema equals the part that it replaces", () => {
   const read: unknown = JSON.parse(readFileSync(FILE, "utf8"));
   expect(expanded(read, read)).toEqual(JSON.parse(JSON.stringify(REPORT_SCHEMA)));
 });

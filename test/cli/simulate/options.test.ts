@@ -242,7 +242,7 @@ describe("options of simulate", () => {
     expect(problemOf(...argv)).toBe(expected);
   });
 
-  test("no message repeats what was typed", () => {
+  test("no message repeats a typed value", () => {
     const flags = [
       "base",
       "head",

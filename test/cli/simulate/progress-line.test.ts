@@ -56,7 +56,7 @@ test.for([
   },
 );
 
-test("nothing to take away where nothing was shown", () => {
+test("clears nothing where nothing was shown", () => {
   const { shown, written } = line(true);
   shown.clear();
   expect(written).toEqual([]);

@@ -48,7 +48,7 @@ describe.skipIf(NO_GIT !== null)(
   "simulation of several files from git",
   { timeout: 60_000 },
   () => {
-    test("both sides are read with what they include, from commits", async () => {
+    test("both sides are read from commits with their included files", async () => {
       const cwd = repository(SPLIT);
       writeTo(cwd, {
         "providers.yaml": (SPLIT["providers.yaml"] ?? "").replace("alpha.example", "other.example"),

@@ -161,7 +161,7 @@ describe("signalbox simulate over folders", () => {
     ]);
   });
 
-  test("a side with errors: exit 1, the findings, and whose they are", async () => {
+  test("a side with errors: exit 1, with the findings and the side", async () => {
     const cwd = folders({ "routes.yaml": BROKEN });
     const { code, stdout, stderr, call } = await run(cwd, [...BOTH, "--detailed-exitcode"]);
     expect({ code, stdout, call }).toEqual({ code: 1, stdout: "", call: null });
@@ -220,7 +220,7 @@ describe("signalbox simulate over folders", () => {
     expect(call?.base.files.policies.map(({ path }) => path)).toEqual(["infra/policies/gate.rego"]);
   });
 
-  test("assertions stand beside the policies, wherever those are", async () => {
+  test("reads assertions beside the policies, in any folder", async () => {
     const beside = await run(folders({ "policies/assertions.yaml": assertionsOf("one") }), BOTH);
     expect(beside.call?.request.assertions).toMatchObject({
       file: "policies/assertions.yaml",
@@ -302,7 +302,7 @@ describe("signalbox simulate over folders", () => {
     expect((await held())?.changes).toEqual([]);
   });
 
-  test("--promote names what head has", async () => {
+  test("--promote accepts only candidates of head", async () => {
     const cwd = folders(GATE);
     const digest = (await run(cwd, BOTH)).call?.head.policies.policies[0]?.digest ?? "";
     const plain = await run(cwd, [...BOTH, "--promote", "gate"]);
@@ -320,7 +320,7 @@ describe("signalbox simulate over folders", () => {
     expect(unknown.stderr).toContain("--promote: head has no policy with this id");
   });
 
-  test("--promote names the removal of what acts in base, and not what acts there already", async () => {
+  test("--promote accepts the removal of a policy enforced in base, and no policy enforced there already", async () => {
     const cwd = folders();
     const enforcing = `${CLEAN}\npolicies: { initial_mode: { gate: enforce } }\n`;
     writeTo(join(cwd, "before"), { ...GATE, "routes.yaml": enforcing });
@@ -363,7 +363,7 @@ describe("signalbox simulate over folders", () => {
     expect(found.call?.request.evidence).toBe(join(cwd, "here.jsonl"));
   });
 
-  test("files are written beside what is printed, over what was there", async () => {
+  test("writes files beside the printed report, over existing ones", async () => {
     const cwd = folders();
     writeTo(cwd, { "out/report.json": "x".repeat(100_000) });
     const { code, stdout } = await run(cwd, [
@@ -425,7 +425,7 @@ describe("signalbox simulate over folders", () => {
   });
 });
 
-describe("who waits for a simulation", () => {
+describe("a running simulation", () => {
   test("sees a line of progress where stderr is a terminal, and it is gone before the report", async () => {
     const order: string[] = [];
     const engine: RunSimulation = async (_base, _head, _request, { onProgress }) => {
@@ -485,7 +485,7 @@ describe("who waits for a simulation", () => {
     expect(listeners()).toBe(before);
   });
 
-  test("Ctrl-C stops it as well, and a run that ends leaves no listener", async () => {
+  test("is stopped by Ctrl-C too, and leaves no listener behind", async () => {
     const before = process.listenerCount("SIGINT");
     const engine: RunSimulation = (_base, _head, _request, { signal }) =>
       new Promise((_resolve, reject) => {
@@ -512,7 +512,7 @@ describe("who waits for a simulation", () => {
 });
 
 describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () => {
-  test("main against what stands there, from a subfolder, with its own path", async () => {
+  test("compares main with the working tree, from a subfolder, with its own path", async () => {
     const folder = repository({
       "infra/routes.yaml": CLEAN,
       "infra/policies/gate.rego": gatePolicy("gate"),
@@ -547,7 +547,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect(call?.base.files.policies.map(({ path }) => path)).toEqual(["../../policies/gate.rego"]);
   });
 
-  test("origin/main by default, and what to fetch where it is not there", async () => {
+  test("compares with origin/main by default, and names the ref to fetch where it is absent", async () => {
     const folder = repository({ "routes.yaml": CLEAN });
     const missing = await run(folder, []);
     expect(missing).toMatchObject({ code: 1, call: null });
@@ -560,7 +560,7 @@ describe.skipIf(NO_GIT !== null)("signalbox simulate over refs (needs git)", () 
     expect(head.stderr).toContain("--head: this repository has no commit of that name");
   });
 
-  test("--merge-base excludes what main has got since", async () => {
+  test("--merge-base excludes later commits of main", async () => {
     const folder = repository({ "routes.yaml": CLEAN });
     const fork = git(folder, "rev-parse", "HEAD");
     git(folder, "checkout", "--quiet", "-b", "change");

@@ -542,7 +542,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
   });
 });
 
-test("without git: what to install, or to give instead", async () => {
+test("without git: the message names the program to install, or folders instead", async () => {
   const empty = temporaryFolder();
   await expect(open(empty, { PATH: empty })).rejects.toThrow(
     "--base: git cannot be run; install it, or give two folders, such as --base ./before",

@@ -30,7 +30,7 @@ describe("included files", () => {
     expect(changed.table?.revision).not.toBe(whole.table?.revision);
   });
 
-  test("a finding names the file, line and column where the mistake stands", async () => {
+  test("a finding names the file, line and column of the mistake", async () => {
     const text = SPLIT["providers.yaml"] ?? "";
     const broken = await compileFiles({
       ...SPLIT,
@@ -82,7 +82,7 @@ describe("included files", () => {
     ]);
   });
 
-  test("two files may speak of different policies", async () => {
+  test("two files may configure different policies", async () => {
     const { diagnostics } = await compileFiles({
       ...SPLIT,
       "teams/a.yaml": "policies: { initial_mode: { a: enforce } }\n",

@@ -19,7 +19,7 @@ describe("reading cases", () => {
   };
   const published = { note: "n", query: " data.t.p = x ", want_result: [{ x: 1 }] };
 
-  test("a YAML file as OPA publishes it, numbers exact in what is wanted only", async () => {
+  test("reads a YAML file as OPA publishes it, with exact numbers in wanted results only", async () => {
     const text = [
       "cases:",
       "  - note: n",
@@ -51,7 +51,7 @@ describe("reading cases", () => {
     );
   });
 
-  test("a folder is read whole, and what is no case is refused with its location", async () => {
+  test("reads a whole folder, and refuses an invalid case with its location", async () => {
     await expect(readCases(join(folder, "absent"))).rejects.toThrow("does not exist");
     const refusals: readonly (readonly [string, string, string])[] = [
       ["c.jsonl", "{", "case 1 is not JSON"],

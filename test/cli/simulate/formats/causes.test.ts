@@ -173,7 +173,7 @@ describe("a rename", () => {
 });
 
 describe("the first screen", () => {
-  test("reports what breaks before what widens, by plain requests, and counts the others", () => {
+  test("lists breaking changes before widening ones, by plain requests, and counts the others", () => {
     expect(firstScreen(withCauses(cause()))).toMatchInlineSnapshot(`
       "REVIEW  chat-eu may fall back to openai-us-gpt5: openai in us-east, kept 30 days, trains on data;
         clinic refused   routes.yaml:41
@@ -259,7 +259,7 @@ describe("the first screen", () => {
     );
   });
 
-  test("gates that fail and pass stand beside the exit code", () => {
+  test("lists failing and passing gates beside the exit code", () => {
     const verdict = {
       promoting: false,
       exitCode: 3,

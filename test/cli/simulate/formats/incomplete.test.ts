@@ -96,7 +96,7 @@ test("the page of an incomplete run promises nothing of the classes that were om
   );
 });
 
-test("the verdict of an incomplete run does not run into what changes", () => {
+test("the verdict of an incomplete run is separated from the changes", () => {
   expect(shown("terminal", report({ complete: false }))).toMatch(/^(?:INCOMPLETE|FAIL) {2,}\S/);
 });
 

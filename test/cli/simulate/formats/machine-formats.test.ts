@@ -308,7 +308,7 @@ describe("SARIF", () => {
     for (const text of texts) expect(text).not.toMatch(/(?<!\\)\[[^\]]*\]\(/);
   });
 
-  test("only what is not suppressed has no suppressions, and nothing gives no results", () => {
+  test("only results that are not suppressed lack suppressions, and an empty report has none", () => {
     expect(readLog(FORMATS.sarif(report(), CONTEXT)).results).toEqual([]);
     for (const { suppressions } of readLog(FORMATS.sarif(withCauses(usFallback()), CONTEXT))
       .results)

@@ -84,7 +84,7 @@ function brokenRows(markup: string): readonly string[] {
   });
 }
 
-test("policies that differ stand in the comment, also where no class changes", () => {
+test("the comment lists changed policies, also where no class changes", () => {
   const policy = (
     id: string,
     slot: "enforced" | "candidate",
@@ -137,7 +137,7 @@ describe("the comment", () => {
     expect(text).toContain("+ openai-us-gpt5: gpt-5 at openai in us-east\n");
   });
 
-  test("ends with both revisions and what an approver signs", () => {
+  test("ends with both revisions and the digest that an approver signs", () => {
     expect(shown(report())).toMatch(
       new RegExp(
         `\\n---\\n.* Table \`3b1c9a0e77d21f00aa\` → \`88f0aa12c3d4ee0011\`\\. Report, which an approver signs: \`sha256:${DIGEST}\`\\.\\n$`,
@@ -160,7 +160,7 @@ describe("the comment", () => {
     expect(text).toContain("1 line is not evidence and not counted\n");
   });
 
-  test("assertions and coverage are listed, what failed first", () => {
+  test("lists assertions and coverage, failed ones first", () => {
     const rows = shown(everything()).match(/^- (❌|⚠️|✅) .*(?:classes|%.*)$/gmu) ?? [];
     expect(rows.map((row) => row.slice(0, 40))).toMatchInlineSnapshot(`
       [
@@ -181,7 +181,7 @@ describe("the comment", () => {
 });
 
 describe("its length", () => {
-  test("a huge report is cut, names what is omitted, and stays whole", () => {
+  test("cuts a huge report between elements, and names the omitted sections", () => {
     const text = shown(huge());
     expect(text.length).toBeLessThanOrEqual(60_000);
     const { markup } = readMarkdown(text);

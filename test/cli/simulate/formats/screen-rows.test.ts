@@ -94,7 +94,7 @@ describe("the first screen", () => {
     expect(await screen([], US_FALLBACK, ...SEVERAL)).toMatch(/… \d+ more below: [A-Z, ]+/);
   });
 
-  it("always has a new data path, which a promotion may add to what others reach already", async () => {
+  it("always lists a new data path, also one that a promotion adds to reachable ones", async () => {
     const text = await screen([], US_FALLBACK, ...SEVERAL);
     expect(text).toContain("more below");
     expect(text.replaceAll(/\s+/g, " ")).toMatch(
@@ -185,7 +185,7 @@ describe("the headline", () => {
 });
 
 describe("a refusal", () => {
-  it("that only callers with preferences meet has a line, after what narrows for all", async () => {
+  it("of callers with preferences has a line, after the rows for all callers", async () => {
     const text = await screen([], ["routes.yaml", "eu: [eu, eu-west]", "eu: [eu]"]);
     // No workspace without the route is the same: those are refused too.
     expect(text).not.toMatch(/^SAME/m);

@@ -184,7 +184,7 @@ describe("the whole", () => {
 });
 
 describe("the first lines", () => {
-  test("newly indeterminate is loud", () => {
+  test("print newly indeterminate classes in capitals", () => {
     const compared = comparison("less_permissive", [
       group({ kinds: ["newly_denied", "indeterminate_new"], classes: 3 }),
     ]);
@@ -195,7 +195,7 @@ describe("the first lines", () => {
     expect(text).toContain("  ! chat-eu  newly indeterminate, newly denied  ");
   });
 
-  test("the verdict, then new data paths, then groups", () => {
+  test("are the verdict, then new data paths, then groups", () => {
     const text = shown(everything());
     const order = [
       "INCOMPLETE",
@@ -209,7 +209,7 @@ describe("the first lines", () => {
     expect(positions).toEqual(positions.toSorted((left, right) => left - right));
   });
 
-  test("an incomplete report without a change does not claim that nothing changes", () => {
+  test("do not claim that nothing changes for an incomplete report without a change", () => {
     const text = shown(report({ complete: false }));
     expect(text).toContain("No changes among the classes that were decided.");
     expect(text).not.toContain("exactly");
@@ -295,7 +295,7 @@ describe("plans", () => {
     expect(results(base, head).toSorted()).toEqual(expected.toSorted());
   });
 
-  test("every candidate of both sides stands there once, in head's order, marked by where it is", () => {
+  test("list every candidate of both sides once, in head's order, marked by its side", () => {
     const plans = fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 7 });
     fc.assert(
       fc.property(plans, plans, (before, after) => {

@@ -69,7 +69,7 @@ describe("markup", () => {
     );
   });
 
-  test("escapes what ends a text or an attribute of either kind", () => {
+  test("escapes every character that ends a text or an attribute", () => {
     expect(escapeText(`<>&"'`)).toBe("&lt;&gt;&amp;&quot;&#39;");
   });
 

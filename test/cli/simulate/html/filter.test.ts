@@ -91,7 +91,7 @@ describe("the filter of the page", () => {
       .split(" ")
       .every((term) => each.text().includes(term));
 
-  test("shows what matches everything, and counts what each other choice would leave", () => {
+  test("shows rows that match every choice, and counts the rows of each other choice", () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 12 }), state, (rows, value) => {
         const { shown, counts } = script.tally(rows, value);
@@ -115,7 +115,7 @@ describe("the filter of the page", () => {
     );
   });
 
-  test("is a script that parses, and stands in a page as it is", () => {
+  test("is a valid script, included in the page unchanged", () => {
     expect(() => new Script(PAGE_SCRIPT)).not.toThrow();
     expect(PAGE_SCRIPT).not.toMatch(
       /<\/|<!--|innerHTML|outerHTML|insertAdjacent|eval\(|new Function/,
