@@ -64,7 +64,7 @@ describe("the chart, as it was rendered", () => {
     expect(own).toEqual(theirs);
   });
 
-  it("starts the server with flags that it takes", () => {
+  it("starts the server with flags that it has", () => {
     const [container] = named(rendered, "Deployment").spec.template.spec.containers;
     expect(serveOptions(container.args)).toMatchObject({
       port: 8080,
@@ -86,7 +86,7 @@ describe("the chart, as it was rendered", () => {
     });
   });
 
-  it("is what Helm makes of it today", (context) => {
+  it("matches Helm's rendering", (context) => {
     const made = template();
     if (made === null) return context.skip("helm is not here");
     expect(made).toEqual({ status: 0, output: text(RENDERED) });
@@ -161,7 +161,7 @@ describe("the chart, as it was rendered", () => {
     expect(stdout).not.toContain("[WARNING]");
   });
 
-  it("takes the flags and variables of a forward proxy, and lets calls out to it", (context) => {
+  it("accepts the flags and variables of a forward proxy, and admits calls to it", (context) => {
     const way = {
       to: [{ ipBlock: { cidr: "10.0.0.9/32" } }],
       ports: [{ port: 3128, protocol: "TCP" }],

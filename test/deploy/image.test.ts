@@ -92,7 +92,7 @@ describe("the Dockerfile", () => {
     expect(order.at(-1)).toMatch(/^CMD /);
   });
 
-  it("starts the server with flags that it takes, on the ports that it names", () => {
+  it("starts the server with existing flags, on its exposed ports", () => {
     const options = serveOptions(command ?? []);
     expect(rests(final, "EXPOSE")).toEqual([`${options.port} ${options.adminPort}`]);
     expect(rests(final, "ENTRYPOINT")).toEqual(['["node", "/opt/signalbox/dist/main.js"]']);
@@ -112,7 +112,7 @@ describe("the Dockerfile", () => {
     expect(installs.at(-1)).toMatch(/--omit=dev --workspaces=false/);
   });
 
-  it("copies what exists and what .dockerignore lets through, and all of what the package holds", () => {
+  it("copies only existing files that .dockerignore admits, and every file of the package", () => {
     const copied = built.flatMap((stage) => rests(stage, "COPY"));
     const sources = copied
       .filter((rest) => !rest.startsWith("--from"))
@@ -215,7 +215,7 @@ describe("compose.yaml", () => {
     expect(compose.networks.store.internal).toBe(true);
   });
 
-  it("waits for a database that is well, and gives the drain its time", () => {
+  it("waits for a healthy database, and leaves time for the drain", () => {
     expect(postgres.image).toMatch(/^postgres:\d+\.\d+-\w+$/);
     expect(postgres.healthcheck.test.slice(0, 2)).toEqual(["CMD", "pg_isready"]);
     expect(signalbox.depends_on).toEqual({ postgres: { condition: "service_healthy" } });
@@ -224,7 +224,7 @@ describe("compose.yaml", () => {
     );
   });
 
-  it("takes every secret from a file that git does not know", () => {
+  it("reads every secret from a file that git ignores", () => {
     const used = [...signalbox.secrets.map(({ source }: Document) => source), ...postgres.secrets];
     expect(new Set(used)).toEqual(new Set(Object.keys(compose.secrets)));
     for (const { file } of Object.values<Document>(compose.secrets))
@@ -252,7 +252,7 @@ describe("compose.production.yaml", () => {
   const [base] = documents("deploy/compose/compose.yaml") as [Document];
   const [overlay] = documents("deploy/compose/compose.production.yaml") as [Document];
 
-  it("adds an environment whose overlay is there, files to read, and a network, to the service alone", () => {
+  it("adds an environment with an existing overlay, files to read, and a network, to the service alone", () => {
     expect(Object.keys(overlay.services)).toEqual(["signalbox"]);
     const { environment, volumes, networks, ...others } = overlay.services.signalbox;
     expect(Object.keys(others)).toEqual(["env_file"]);

@@ -42,7 +42,7 @@ function built(folder: string = FOLDER): string | null {
 }
 
 describe("the pods", () => {
-  it("start the server with flags that it takes, on the ports that they name", () => {
+  it("start the server with existing flags, on their named ports", () => {
     expect(Object.fromEntries(ports)).toEqual({ public: options.port, admin: options.adminPort });
     expect([options.host, options.adminHost, options.log?.format]).toEqual([
       "0.0.0.0",
@@ -57,7 +57,7 @@ describe("the pods", () => {
     ]);
   });
 
-  it("take the flags and variables that the comment of the patch adds", () => {
+  it("accept the flags and variables in the comment of the patch", () => {
     const [, commented = ""] = text(`${FOLDER}/kustomization.yaml`).split("# patches:\n");
     const operations: readonly Document[] = parse(
       parse(commented.replaceAll(/^# /gm, ""))[0].patch,
@@ -132,7 +132,7 @@ describe("the pods", () => {
     expect(named.map(([, folder]) => folder)).toEqual([keys, keys]);
   });
 
-  it("take secrets by reference only", () => {
+  it("reference every secret", () => {
     for (const variable of container.env)
       expect([variable.name, Object.keys(variable.valueFrom)]).toEqual([
         variable.name,
@@ -141,7 +141,7 @@ describe("the pods", () => {
     expect(manifests.filter(({ kind }) => kind === "Secret")).toEqual([]);
   });
 
-  it("request what they need, are spread, and are more than a disruption may take", () => {
+  it("request resources, are spread, and outnumber the allowed disruption", () => {
     expect(Object.keys(container.resources.requests)).toEqual(["cpu", "memory"]);
     expect(container.resources.limits.memory).toBeDefined();
     const keys = pod.topologySpreadConstraints.map(({ topologyKey }: Document) => topologyKey);
@@ -237,7 +237,7 @@ describe("kustomize", () => {
     );
   });
 
-  it("makes of the overlay what the chart makes of its values", (context) => {
+  it("renders the overlay as the chart renders its values", (context) => {
     const output = built(OVERLAY);
     if (output === null) return context.skip("kubectl is not here");
     const made: readonly Document[] = parseAllDocuments(output).map((document) => document.toJS());
@@ -273,7 +273,7 @@ describe("kustomize", () => {
   });
 
   it.for([FOLDER, OVERLAY])(
-    "makes of %s what the schemas of Kubernetes take",
+    "renders %s to manifests that the schemas of Kubernetes accept",
     (folder, context) => {
       const output = built(folder);
       const program = process.env.KUBERNETES_VALIDATE ?? programAtHand("kubernetes-validate");

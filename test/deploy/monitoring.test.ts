@@ -154,7 +154,7 @@ describe("the alert rules", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("have a name, a severity and a sentence each, and nothing that Prometheus does not know", () => {
+  it("have a name, a severity and a sentence each, and no member unknown to Prometheus", () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const rule of rules) {
       expect(
@@ -183,7 +183,7 @@ describe("the alert rules, evaluated by Prometheus", () => {
   });
 });
 
-describe("the eye for faults in expressions", () => {
+describe("the check of expressions", () => {
   it.each([
     ["sum(signalbox_request_total)", "series signalbox_request_total"],
     ["sum by (model) (signalbox_requests_total)", "label model"],
@@ -195,7 +195,7 @@ describe("the eye for faults in expressions", () => {
     ],
     ['signalbox_requests_total{terminal="broken"}', "terminal broken"],
     ["total(signalbox_requests_total)", "series total"],
-  ])("sees what is wrong with %s", (expression, fault) => {
+  ])("reports the fault of %s", (expression, fault) => {
     expect(faults(expression)).toContain(fault);
   });
 });

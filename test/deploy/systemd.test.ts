@@ -20,7 +20,7 @@ const commandLine = (flags = ""): readonly string[] =>
   (only("ExecStart") ?? "").replace("$SERVE_FLAGS", flags).trim().split(" ");
 
 describe("the systemd unit", () => {
-  it("takes further flags from its environment", () => {
+  it("reads further flags from its environment", () => {
     const flags = "--egress-proxy --keep-alive 620 --max-answer-bytes 9";
     expect(serveOptions(commandLine(flags).slice(2))).toMatchObject({
       egressProxy: true,
@@ -29,7 +29,7 @@ describe("the systemd unit", () => {
     });
   });
 
-  it("starts the server with flags that it takes, in the folder that is its own", () => {
+  it("starts the server with existing flags, in its own folder", () => {
     const [program, command, ...argv] = commandLine();
     expect([program, command]).toEqual(["/usr/bin/env", "signalbox"]);
     const options = serveOptions(argv);
@@ -74,7 +74,7 @@ describe("the systemd unit", () => {
     expect(service.has("MemoryDenyWriteExecute")).toBe(false);
   });
 
-  it("takes secrets from a file, and names variables that exist", () => {
+  it("reads secrets from a file, and names variables that exist", () => {
     expect(only("EnvironmentFile")).toBe("-/etc/signalbox/environment");
     expect(service.get("Environment")).toEqual([
       `XDG_CACHE_HOME=/var/cache/${only("CacheDirectory")}`,
@@ -84,7 +84,7 @@ describe("the systemd unit", () => {
     expect(named.filter((name) => !knownVariables().has(name))).toEqual([]);
   });
 
-  it("is what systemd understands, and little exposed", (context) => {
+  it("is valid for systemd, and little exposed", (context) => {
     if (programAtHand("systemd-analyze") === null)
       return context.skip("systemd-analyze is not here");
     const verified = spawnSync("systemd-analyze", ["verify", join(ROOT, UNIT)], {

@@ -56,7 +56,7 @@ describe("numbers of a body", () => {
     );
   });
 
-  it("gives undefined for what is not JSON or not UTF-8, and survives any depth", () => {
+  it("parsing returns undefined for invalid JSON or UTF-8, and survives any depth", () => {
     expect(parse('{"a":1e999')).toBeUndefined();
     expect(parseJsonBytes(new Uint8Array([34, 0xff, 34]))).toBeUndefined();
     const depth = 100_000;

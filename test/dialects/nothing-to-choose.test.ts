@@ -132,7 +132,7 @@ describe("members without effect", () => {
     },
   );
 
-  it("do not make a request unknown, and are taken out of what a provider gets", () => {
+  it("do not make a request unknown, and are removed from the upstream request", () => {
     const request = read(chatSurface, { model: "r", ...chat({}), extra: null, more: empty });
     expect(chatSurface.refuseUnknown(request.body, "reject")).toBeNull();
     const target = targetOf("openai-chat");
@@ -151,7 +151,7 @@ describe("members without effect", () => {
   });
 });
 
-describe("the sentence of what cannot be translated", () => {
+describe("the message of a member that cannot be translated", () => {
   it("is true of nested members and of values too", () => {
     for (const name of [
       "native_chat",

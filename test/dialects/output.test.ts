@@ -379,7 +379,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
     expect(stream.hasOutput).toBe(true);
   });
 
-  it("knows it after the same bytes, however they are cut", () => {
+  it("reports output after the same bytes, for every cut", () => {
     fc.assert(
       fc.property(fc.nat(telling.length - 1), fc.integer({ min: 1, max: 60 }), (which, size) => {
         const event = telling[which]?.[1] ?? new Uint8Array();

@@ -25,7 +25,7 @@ const responsesUpstream = upstreamFor("generate", "openai-responses");
 
 const encoder = new TextEncoder();
 
-describe("a responses stream whose last event and its resource disagree", () => {
+describe("a responses stream with a last event that contradicts its resource", () => {
   const ended = (type: string, status: string | null): Uint8Array => {
     const response = { model: "m", output: [], ...(status === null ? {} : { status }) };
     return formatSseEvent(JSON.stringify({ type, response }), type);

@@ -68,7 +68,7 @@ const call = (id: string, name = "f") => ({
 const result = (id: string) => ({ role: "tool", tool_call_id: id, content: "r" });
 
 describe("a request is fitted to a provider's rules on record", () => {
-  it("text before a tool result in one message stands after it", () => {
+  it("text before a tool result in one message is moved after it", () => {
     const content = [
       { type: "text", text: "note" },
       { type: "tool_result", tool_use_id: "t", content: "one" },
@@ -84,7 +84,7 @@ describe("a request is fitted to a provider's rules on record", () => {
     expect(made.dropped).toEqual(["results_moved"]);
   });
 
-  it("messages between a call and its output stand after it, in their order", () => {
+  it("messages between a call and its output are moved after it, in their order", () => {
     const message = (role: string, text: string) => ({
       type: "message",
       role,
@@ -128,7 +128,7 @@ describe("a request is fitted to a provider's rules on record", () => {
     }
   });
 
-  it("an image in a chat's tool message reaches a protocol that takes it there", () => {
+  it("an image in a chat's tool message reaches a protocol that allows it there", () => {
     const part = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0K" } };
     const messages = [user, call("c"), { ...result("c"), content: [part] }];
     const { body } = bodySent(chatSurface, { messages }, "anthropic-messages");
@@ -273,7 +273,7 @@ describe("a request that cannot be fitted is refused by name", () => {
     expect(refused(responsesSurface, { input })).toEqual(["unknown_tool_call", "input[0].call_id"]);
   });
 
-  it("a response schema with objects whose members it does not name, for Anthropic", () => {
+  it("a response schema with objects of unnamed members, for Anthropic", () => {
     const value = {
       type: "object",
       properties: { a: { type: "object", additionalProperties: { type: "string" } } },

@@ -28,7 +28,7 @@ describe("a budget as an effort", () => {
     [99_999, ["low", "max"], "max"],
     [5_000, ["medium"], null],
     [5_000, [], null],
-  ])("%i tokens, where the model takes %j, is %s", (budget, efforts, effort) => {
+  ])("%i tokens, where the model has the levels %j, is %s", (budget, efforts, effort) => {
     expect(effortOfBudget(budget, { efforts, budgets: BUDGETS }, LEVELS)).toBe(effort);
   });
 
@@ -70,7 +70,7 @@ function flagged(target: Target): Target {
 }
 
 describe("an effort as a budget", () => {
-  it("is the table's where the model does not take the level", () => {
+  it("is the table's where the model lacks the level", () => {
     const table: ModelReasoning = { efforts: ["high"], budgets: BUDGETS };
     expect(budgetOfEffort("low", table, LEVELS)).toBe(1_024);
     expect(budgetOfEffort("high", table, LEVELS)).toBeNull();

@@ -581,7 +581,7 @@ describe("a refused member", () => {
     expect(error.message).not.toContain("secret");
   });
 
-  it("that the router added names the flag, and other endpoints may take the request", () => {
+  it("that the router added names the flag, and other endpoints may serve the request", () => {
     const body = chat(
       "litellm.UnsupportedParamsError: anthropic does not support parameters: ['store'], for model=m",
     );

@@ -134,7 +134,7 @@ function turnsOf(name: string, more: JsonObject): GenerateRequest["turns"] {
   return canonical.request.turns;
 }
 
-describe("lists whose length is somebody else's", () => {
+describe("lists of a foreign length", () => {
   const blocks = Array.from({ length: MANY }, () => ({ type: "text", text: "a" }));
   const parts = Array.from({ length: MANY }, () => text("a"));
 
@@ -165,7 +165,7 @@ describe("lists whose length is somebody else's", () => {
     expect(turnsOf("openai-responses", { input })[1]?.role).toBe("assistant");
   });
 
-  it("100,000 results of tools take no time", () => {
+  it("100,000 tool results are read in bounded time", () => {
     const ids = Array.from({ length: 100_000 }, (_, index) => `c${index}`);
     const calls = ids.map((id) => ({
       id,

@@ -38,7 +38,7 @@ const event = fc
   .map(([lines, eol]) => lines.join(eol) + eol + eol);
 
 describe("framing", () => {
-  it("takes a chunk of a million small events, and does not search it to its end for each", () => {
+  it("splits a chunk of a million small events in linear time", () => {
     for (const [text, size] of [
       ["data: x\n\n", 9],
       ["data: x\r\r", 9],
@@ -50,7 +50,7 @@ describe("framing", () => {
     }
   });
 
-  it("takes one event in thousands of pieces, each looked at and copied about once", () => {
+  it("joins one event of thousands of pieces, each read and copied about once", () => {
     // Eight megabytes in network-sized pieces: joining all that is pending with each of them would
     // take a quarter of a minute.
     const framer = new SseFramer();
@@ -60,7 +60,7 @@ describe("framing", () => {
     expect(whole).toHaveLength(1_400 * 6_000 + 2);
   });
 
-  it("gives the same events however the bytes are cut, and changes none of them", () => {
+  it("gives the same unchanged events for every cut of the bytes", () => {
     fc.assert(
       fc.property(
         fc.array(event, { maxLength: 6 }),
@@ -89,7 +89,7 @@ describe("framing", () => {
     }
   });
 
-  it("waits for the second half of a line end that the last byte may be the first of", () => {
+  it("waits after a CR for a possible LF", () => {
     const framer = new SseFramer();
     expect(framer.push(encoder.encode("data: 1\n\r"))).toEqual([]);
     expect(framer.push(encoder.encode("\n")).map((one) => decoder.decode(one))).toEqual([
@@ -98,7 +98,7 @@ describe("framing", () => {
     expect(framer.lastEvent()).toHaveLength(0);
   });
 
-  it("cut at every single byte", () => {
+  it("gives the same events for a cut at every byte", () => {
     const text = "data: a\r\n\r\n: keep-alive\n\nevent: e\ndata: ü\ndata: 2\n\n";
     const whole = frame([encoder.encode(text)]).events.map(parseSseEvent);
     const bytes = encoder.encode(text);
@@ -112,7 +112,7 @@ describe("framing", () => {
     ]);
   });
 
-  it("keeps an unfinished event back", () => {
+  it("holds an unfinished event", () => {
     const framer = new SseFramer();
     expect(framer.push(encoder.encode("data: half"))).toEqual([]);
     expect(framer.pendingBytes).toBe(10);

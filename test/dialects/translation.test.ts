@@ -104,7 +104,7 @@ describe("a translated stream", () => {
     expect(stream).toMatchObject({ hasOutput: false, failure: { kind: "malformed" } });
   });
 
-  it("is done at its finish, reports dropped fields of both sides, and takes nothing after it", () => {
+  it("is done at its finish, reports dropped fields of both sides, and ignores later events", () => {
     const stream = new TranslatedStream(
       parserOf([[start, droppedField, { type: "usage", usage }, finish, open], [open]], []),
       renderer,
@@ -127,7 +127,7 @@ describe("a translated stream", () => {
     ["length", null],
     ["tool_calls", { kind: "malformed", code: "malformed_tool_use" }],
   ] as const)(
-    "whose arguments are no object fails where its end is a success: %s",
+    "with arguments that are no object fails where its end is a success: %s",
     (reason, failed) => {
       const events = [...call(0, "f", '{"a":'), { ...finish, reason }] as const;
       const last = endCheck({ parsesArguments: true })(events).at(-1);
@@ -305,7 +305,7 @@ describe("stop sequences that the router honours", () => {
       ["a", "b", "c", "d", "\n"],
       [],
     ],
-  ])("an endpoint with %j gets the sequences that it takes", (features, stop, sent, stops) => {
+  ])("an endpoint with %j gets the sequences that it supports", (features, stop, sent, stops) => {
     const target = {
       ...targetOf("openai-chat"),
       endpoint: { ...targetOf("openai-chat").endpoint, features },
@@ -389,7 +389,7 @@ describe("a response schema requested as a tool", () => {
     });
   });
 
-  it("takes the text of a model that ignores the tool and answers in JSON", () => {
+  it("accepts the text of a model that ignores the tool and answers in JSON", () => {
     const { unfold } = emulateFormat({ ...request, format: { kind: "json_object" } }, ENDPOINT);
     const said = spoken.map((event) =>
       event.type === "text" ? { ...event, text: '{"a":1}' } : event,

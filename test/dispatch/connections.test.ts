@@ -14,7 +14,7 @@ const acquire = (rows: Parameters<typeof provider>[1][]) =>
   }));
 
 describe("the gate of a provider", () => {
-  it("is its own, also where two providers stand at one origin", () => {
+  it("is separate, also where two providers have one origin", () => {
     const baseUrl = "https://same.example/v1";
     const { connections } = acquire([{ baseUrl }, { baseUrl }]);
     const [first, second] = [connections.get("p0"), connections.get("p1")];

@@ -151,7 +151,7 @@ describe.concurrent("the deadline for the first output", () => {
     ["the first output", { idle: 20_000, firstToken: 60 }, 30_000, "timeout_first_token"],
     ["the provider's whole time", { firstToken: 20_000, total: 60 }, 30_000, "timeout_attempt"],
     ["the request's whole time", { firstToken: 20_000 }, 60, "timeout_total"],
-  ])("names what was due first: %s", async (_, timeouts, deadline, kind) => {
+  ])("names the first missed step: %s", async (_, timeouts, deadline, kind) => {
     const { listener, took } = ask(await silent(), { timeouts, deadline });
     await until(() => listener.failure !== null);
     expect(listener.failure?.kind).toBe(kind);

@@ -89,7 +89,7 @@ describe("the way through a plan", () => {
     expect(way(candidates, maxAttempts, failures)).toEqual(expected);
   });
 
-  it("waits before a candidate that has failed, and never before one that is fresh", () => {
+  it("waits before a candidate that has failed, and never before a new one", () => {
     const itinerary = new Itinerary(2, 10, FAR);
     expect(itinerary.next(again, 1_000, 0.5)).toEqual({ destination: 1, pause: 0 });
     // Half of 250 ms after the first failure, of which none has passed.
@@ -108,7 +108,7 @@ describe("the way through a plan", () => {
     expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);
   });
 
-  it("keeps to what the provider requested, within the deadline and half a minute", () => {
+  it("waits as the provider requested, within the deadline and half a minute", () => {
     const requested = (retryAfter: number, deadline = FAR): Step | null =>
       new Itinerary(1, 10, deadline).next(failure("rate_limited", { retryAfter }), 0, 0.5);
     expect(requested(700)).toEqual({ destination: 0, pause: 700 });

@@ -95,7 +95,7 @@ describe("the memory of an answer", () => {
     expect((await answerOf(client)).isOwned).toBe(true);
   });
 
-  it("is not its own over HTTP/2, where calls share what is read", async () => {
+  it("is shared over HTTP/2, where calls share a read buffer", async () => {
     const server = createHttp2Server((_request, response) => response.end(MEGABYTE));
     const client = clientOf(await listening(server), (socket) =>
       Object.assign(socket, { alpnProtocol: "h2" }),

@@ -121,7 +121,7 @@ describe("the walk over a plan", () => {
     expect(reported).toEqual(["a server_error"]);
   });
 
-  it("takes a stopped walk out of a queue without a slot and without a line of the evidence", async () => {
+  it("leaves a queue when it is stopped, without a slot and without a recorded attempt", async () => {
     const { walk, calls, reported, gates } = walkOf(1);
     for (const gate of gates) gate.setLimits(1, { size: 1, wait: 5_000 });
     const releases = gates.map((gate) => gate.tryEnter());

@@ -6,7 +6,7 @@ import { messagesUpstream } from "../../tools/pictures/streamed.ts";
 import { ROOT } from "./commands/blocks.ts";
 
 it.each(Object.entries(DRAWINGS))(
-  "docs/images/%s is what npm run tool -- pictures draws",
+  "docs/images/%s matches the output of npm run tool -- pictures",
   (name, draw) => {
     expect(readFileSync(join(ROOT, "docs/images", name), "utf8")).toBe(draw());
   },

@@ -33,7 +33,7 @@ function wrongIn(text: string): readonly string[] | null {
     .map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
-it("pieces of routes.yaml that pages show have keys and values that the schema takes", () => {
+it("pieces of routes.yaml on pages have keys and values that the schema accepts", () => {
   const pieces = pages().flatMap((page) =>
     fencesOf(page)
       .filter(({ language }) => language === "yaml")

@@ -152,7 +152,7 @@ describe("docs/providers.md", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("knows the regions that its rows name", () => {
+  it("describes every region of its rows", () => {
     expect(regions).toContain("regions:");
   });
 
@@ -215,7 +215,7 @@ describe("docs/providers.md", () => {
     },
   );
 
-  it("sends endpoints that embed what their vendors know, and nothing else", () => {
+  it("lists for endpoints that embed only members of their vendors", () => {
     const sent = embedTargets().map((target) => {
       const { id, features } = target.endpoint;
       const sentBody = JSON.parse(JSON.stringify(PRINTERS.embed(target).body)) as object;
@@ -252,7 +252,7 @@ describe("docs/providers.md", () => {
     expect(described.size).toBeGreaterThan(10);
   });
 
-  it("maps the categories of a vendor whose moderations are its own", () => {
+  it("maps the categories of a vendor with its own moderations", () => {
     const section = sections.find(({ heading }) => heading === "Mistral");
     const mapping =
       section === undefined

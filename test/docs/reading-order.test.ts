@@ -45,7 +45,7 @@ describe("the order of the pages", () => {
     );
   });
 
-  it("is what each page ends with: the next page (npm run generate writes it)", () => {
+  it("is followed by the link at the end of each page (npm run generate writes it)", () => {
     const wrong: string[] = [];
     for (const [index, { page }] of order.entries()) {
       if (!existsSync(join(ROOT, page))) continue;

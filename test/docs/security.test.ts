@@ -10,7 +10,7 @@ const PAGES = ["docs/security.md", "SECURITY.md"];
 const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8");
 
 describe("the documentation of security", () => {
-  it.each(PAGES)("%s links only to what is there", (page) => {
+  it.each(PAGES)("%s links only to existing files", (page) => {
     const links = [...textOf(page).matchAll(/\]\((?!https:)([^)#]+)/g)].map(
       ([, link = ""]) => link,
     );

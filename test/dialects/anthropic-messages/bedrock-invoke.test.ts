@@ -304,7 +304,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     });
   });
 
-  it("counts what was reported before the end that never came", () => {
+  it("counts the usage reported before it broke off", () => {
     expect(play(streaming, chunks(start, open, close, change))).toMatchObject({
       text: sseOf(start, open, close, change),
       failure: { kind: "truncated" },

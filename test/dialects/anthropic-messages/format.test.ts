@@ -77,7 +77,7 @@ describe("a request as messages", () => {
     });
   });
 
-  it("joins leading system text, and leaves later system text where it stands", () => {
+  it("joins leading system text, and keeps later system text in place", () => {
     const system = (authority: "system" | "developer", value: string): Turn => ({
       role: "system",
       authority,
@@ -137,7 +137,7 @@ describe("a request as messages", () => {
     expect(JSON.stringify(formatted)).toContain('"input":{"n":9007199254740993}');
   });
 
-  it("rewrites ids that the protocol does not take, the same one to the same one, and none onto another", () => {
+  it("rewrites ids that the protocol refuses, equal ones alike, and none onto another", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -156,7 +156,7 @@ describe("a request as messages", () => {
     expect(dropped).toEqual(["call_ids_rewritten"]);
   });
 
-  it("omits what the provider would refuse: blank texts, and messages that have nothing else", () => {
+  it("omits blank texts, and messages without anything else", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),

@@ -713,7 +713,7 @@ describe("refused bodies", () => {
     expect(read(empty).shape.features).toEqual([]);
   });
 
-  it("both versions speak", () => {
+  it("both versions are accepted", () => {
     expect(read(hello, { version: "2023-06-01", betas: [] }).shape).toEqual(
       read(hello, NEWEST).shape,
     );

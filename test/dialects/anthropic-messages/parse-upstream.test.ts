@@ -323,7 +323,7 @@ describe("a whole message", () => {
       targetWith(),
     );
 
-  it("reports what the stream of it reports", () => {
+  it("reports the same as its stream", () => {
     const content = [
       { type: "thinking", thinking: "hm", signature: "EqoB" },
       { type: "text", text: "see", citations: [{ url: "https://a.example" }] },

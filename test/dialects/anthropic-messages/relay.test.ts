@@ -84,7 +84,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     ]);
   });
 
-  it("policies take members out and lower the limit, and the budget for thinking with it", () => {
+  it("loses members of policies, and has a lower limit and thinking budget", () => {
     const thinking = { type: "enabled", budget_tokens: 5_000 };
     const value = body({ max_tokens: 8_000, thinking, service_tier: "auto" });
     const { body: sent, stripped } = edit(value, {
@@ -123,7 +123,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     expect(Object.keys(sent).toSorted()).toEqual(["messages", "model"]);
   });
 
-  it("speaks the caller's version, or the older one where the provider knows no other", () => {
+  it("has the caller's version, or the older one where the provider has no other", () => {
     const newest = { version: "2026-10-21", betas: [] };
     expect(edit(hello).headers).toEqual(["anthropic-version", "2023-06-01"]);
     expect(edit(hello, {}, {}, newest).headers).toEqual(["anthropic-version", "2026-10-21"]);
@@ -142,7 +142,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     expect(edit(hello, {}, {}, headers).headers).toEqual(["anthropic-version", "2023-06-01"]);
   });
 
-  it("takes the tags off signatures, and omits unsigned reasoning", () => {
+  it("has signatures without our tags, and no unsigned reasoning", () => {
     const text = { type: "text", text: "x" };
     const value = answered(
       { type: "thinking", thinking: "a", signature: "sbx1.anthropic.EqoB" },

@@ -453,7 +453,7 @@ describe("an object of a type that the protocol does not have", () => {
     });
   });
 
-  it("is the caller's own where it stands in a schema, in arguments or in a call's input", () => {
+  it("is the caller's own in a schema, in arguments or in a call's input", () => {
     const own = {
       type: "hologram",
       file_id: "a",

@@ -62,7 +62,7 @@ describe("frames of an event stream", () => {
     );
   });
 
-  it("are what the maintained codec wrote, wherever the bytes are cut", () => {
+  it("equal those of the maintained codec, for every cut of the bytes", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 4 }), someCuts, (messages, cuts) => {
         const reader = new FrameReader(LIMIT);
@@ -116,7 +116,7 @@ describe("frames of an event stream", () => {
     expect(reader.fault).toBe("malformed");
   });
 
-  it("one that is too long is not kept", () => {
+  it("are not kept where they are too long", () => {
     const frame = codec.encode({ headers: {}, body: new Uint8Array(LIMIT) });
     const reader = new FrameReader(LIMIT);
     expect(reader.push(frame.subarray(0, 12))).toEqual([]);

@@ -158,7 +158,7 @@ describe("a request for Converse", () => {
     expect(printed).toContain('{\\"const\\":9007199254740993}');
   });
 
-  it("rewrites ids that the protocol does not take, the same one to the same one, and none onto another", () => {
+  it("rewrites ids that the protocol refuses, equal ones alike, and none onto another", () => {
     const long = "x".repeat(65);
     const ids = ["a:b", "a.b", "call_a_b", "", long, `${long}y`];
     const { body, dropped } = format({
@@ -182,7 +182,7 @@ describe("a request for Converse", () => {
     expect(dropped).toEqual(["call_ids_rewritten"]);
   });
 
-  it("omits what the provider would refuse: blank texts with their marks, and messages of nothing else", () => {
+  it("omits blank texts with their marks, and messages without anything else", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),

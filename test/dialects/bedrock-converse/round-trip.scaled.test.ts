@@ -54,7 +54,7 @@ function withoutNames(turn: Turn): Turn {
 }
 
 describe("a request as the provider reads it", () => {
-  it("is what was meant, but for dropped fields", () => {
+  it("is unchanged, except for dropped fields", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { formatted, dropped } = print(request);

@@ -295,7 +295,7 @@ describe("a stream", () => {
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
-  it("passes over events and comments that it does not know", () => {
+  it("skips unknown events and comments", () => {
     const events = reported(
       encoder.encode(": keep-alive\n\n"),
       start,
@@ -441,7 +441,7 @@ describe("citations", () => {
     ]);
   });
 
-  it("are the same in a whole answer, and count from the part that they stand in", () => {
+  it("are the same in a whole answer, and count from the start of their part", () => {
     const citation = cited({}, source("https://a.example"));
     const content = [
       { type: "thinking", thinking: "hm" },
@@ -494,7 +494,7 @@ describe("log probabilities", () => {
     expect(answerOf(reported(...bytes)).blocks).toMatchObject([{ logprobs: [] }]);
   });
 
-  it("of a whole answer are those of its text, not those of what was thought before", () => {
+  it("of a whole answer belong to its text, and not to its reasoning", () => {
     const content = [
       { type: "thinking", thinking: "hm" },
       { type: "text", text: "ab" },

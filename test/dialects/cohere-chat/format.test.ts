@@ -95,7 +95,7 @@ describe("a request", () => {
     ["presence_penalty", { presencePenalty: 1.1 }],
     ["stop", { stop: ["a", "b", "c", "d", "e", "f"] }],
   ])(
-    "is refused with a %s that the protocol does not take, and the value is never moved",
+    "is refused with a %s outside the protocol's range, and the value is never clamped",
     (param, more) => {
       expect(cohereChatUpstream.format(asking(more), target)).toMatchObject({
         status: 400,
@@ -139,7 +139,7 @@ describe("a request", () => {
 });
 
 describe("messages", () => {
-  it("keep system text where it stands; developers are systems here", () => {
+  it("keep system text in place; developer messages are system messages", () => {
     const turns: Turn[] = [
       { role: "system", authority: "system", content: [say("one"), say("two")] },
       user,
@@ -432,7 +432,7 @@ describe("reasoning", () => {
     expect(dropped).toEqual(lost);
   });
 
-  it("has no levels: an effort without a budget is refused, and the decision knows it", () => {
+  it("has no levels: an effort without a budget is refused, already by the decision", () => {
     const reasoning = { ...nothing, effort: "medium" } as const;
     expect(cohereChatUpstream.format(asking({ reasoning }), tabled)).toMatchObject({
       code: "feature_not_supported",

@@ -97,7 +97,7 @@ describe("cohere-chat as a language for requests", () => {
     );
   });
 
-  it("takes everything that its row promises, and refuses everything else by name", () => {
+  it("every feature in its row is accepted, and every other one is refused by name", () => {
     const withoutBudgets = targetWith({ reasoning: { efforts: ["low"], budgets: null } });
     for (const more of [
       { purpose: "count" },

@@ -85,7 +85,7 @@ describe("a request", () => {
     expect(dropped).toEqual(["system_joined", "developer_as_system"]);
   });
 
-  it("leaves turns of the user apart, joins those of the model, and drops what is empty", () => {
+  it("separates turns of the user, joins those of the model, and drops empty ones", () => {
     const { body, dropped } = format({
       turns: [
         user(text("a")),
@@ -165,7 +165,7 @@ describe("calls and results", () => {
   ];
   const unsigning = targetWith({ signatureFamily: null });
 
-  it("stand in one content each; results have the names of their calls", () => {
+  it("are in one content each; results have the names of their calls", () => {
     const { body } = format({ turns }, unsigning);
     expect(body.contents.map(({ role }: { role: string }) => role)).toEqual([
       "user",
@@ -274,7 +274,7 @@ describe("signatures", () => {
     ]);
   });
 
-  it("whose part is gone stand on an empty text; those without a part on what follows", () => {
+  it("of a dropped part are sent on an empty text; those without a part on the next one", () => {
     expect(partsOf(signed("call.AA"), text("a")).body.contents[1].parts).toEqual([
       { text: "a" },
       { text: "", thoughtSignature: "AA" },

@@ -234,7 +234,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("that ends without a reason is cut off; what is not JSON, or too large, is no answer", () => {
+  it("without a finish reason is truncated; data that is too large or no JSON is malformed", () => {
     const failureOf = (pieces: readonly (JsonObject | Uint8Array)[]) =>
       collectAnswer(stream(pieces)).failure;
     expect(failureOf([])).toMatchObject({ kind: "truncated" });

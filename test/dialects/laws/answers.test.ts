@@ -108,7 +108,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     );
   });
 
-  it("nothing that a reader must overlook changes what is read", () => {
+  it("no detail that a reader must ignore changes the events", () => {
     fc.assert(
       fc.property(arbitrary, someCuts, (events, cuts) => {
         const { body, ending } = print(protocol, events);
@@ -209,7 +209,7 @@ const LOGPROBS_BODIES: Readonly<Record<string, JsonObject>> = {
 };
 
 describe("probabilities of tokens", () => {
-  it("are reported by every protocol whose dialect has them", () => {
+  it("are reported by every protocol that has them", () => {
     const names = PROTOCOLS.filter(({ target }) =>
       target.endpoint.features.includes("token_logprobs"),
     ).map(({ name }) => name);

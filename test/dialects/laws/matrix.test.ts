@@ -52,7 +52,7 @@ test("every dropped field has a sentence, and every sentence ends without a full
   for (const sentence of Object.values(DROPPED_FIELDS)) expect(sentence).toMatch(/^[A-Z].*[^.]$/);
 });
 
-test("every dropped field is one that a protocol drops, or stands in records of earlier builds", () => {
+test("every dropped field is dropped by a protocol, or is in records of earlier builds", () => {
   const dialects = filesBelow(join(SOURCE, "dialects")).map(textOf).join("");
   const unused = Object.keys(DROPPED_FIELDS).filter((field) => !dialects.includes(`"${field}"`));
   expect(unused).toEqual(["finish_synthesised"]);

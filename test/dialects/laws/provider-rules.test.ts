@@ -293,7 +293,7 @@ describe.each(DIALECTS)("a request for %s, for every conversation,", (dialect) =
     );
   }
 
-  it("has names that the protocol takes, which lead back to the caller's", () => {
+  it("has names valid for the protocol, which map back to the caller's", () => {
     holds(({ names, formatted }, { tools }) => {
       expect(names.filter((one) => !rules.toolName.test(one))).toEqual([]);
       const back = names.map((one) => formatted.names?.get(one) ?? one);
@@ -326,7 +326,7 @@ describe.each(DIALECTS)("a request for %s, for every conversation,", (dialect) =
     });
   });
 
-  it("begins, ends and speaks as the protocol demands", () => {
+  it("begins, ends and alternates by the protocol's rules", () => {
     holds(({ messages }) => {
       if (rules.opensWithUser) expect(messages[0]?.role).toBe("user");
       const refused = messages
@@ -350,7 +350,7 @@ describe.each(DIALECTS)("a request for %s, for every conversation,", (dialect) =
     }
   });
 
-  it("has schemas, media types and base64 as providers take them", () => {
+  it("has schemas, media types and base64 valid for providers", () => {
     holds(({ schemas, body }) => {
       expect(schemas.flatMap((schema) => incomplete(schema))).toEqual([]);
       for (const schema of schemas) expect(schema).toMatchObject({ type: "object" });

@@ -187,7 +187,7 @@ describe.each(CARRIERS)("an answer of a native relay with $name", (carrier) => {
     );
   });
 
-  it("whose signatures are of the protocol's own family passes byte for byte", () => {
+  it("with signatures of the protocol's own family is relayed byte for byte", () => {
     const native = { "anthropic-messages": "anthropic", "openai-responses": "openai" } as const;
     const family =
       carrier.surface.dialect in native

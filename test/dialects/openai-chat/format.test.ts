@@ -57,7 +57,7 @@ describe("a request for a chat provider", () => {
     });
   });
 
-  it("omits what a provider's flags name", () => {
+  it("omits members that a provider's flags name", () => {
     expect(format({ stream: true }, ["no_store_field", "no_stream_options"]).body).toEqual({
       ...minimal,
       stream: true,
@@ -361,7 +361,7 @@ describe("turns as messages", () => {
     expect(formatted.dropped).toEqual(dropped);
   });
 
-  it("records what the protocol cannot express", () => {
+  it("record parts that the protocol cannot express", () => {
     const cache = { ttl: null };
     const file = { kind: "base64", mediaType: "text/plain", data: "QQ==" } as const;
     const marked = { ...text("a"), cache };

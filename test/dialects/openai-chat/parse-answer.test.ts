@@ -419,7 +419,7 @@ describe("a stream of a chat provider", () => {
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
-  it("reports nothing of a chunk after what made it fail", () => {
+  it("reports no event of a chunk after its failure", () => {
     const call = { index: 0, id: "c", function: { name: "f", arguments: "{}" } };
     const events = stream([
       chunk({ content: [{ type: "text", text: "a" }, { type: "image_url" }], tool_calls: [call] }),
@@ -644,7 +644,7 @@ describe("signed reasoning", () => {
     done,
   ];
 
-  it("that is hidden stands for itself after unsigned text", () => {
+  it("that is hidden is a separate block after unsigned text", () => {
     const hidden = [
       ...detailed(
         { type: "reasoning.text", text: "a" },
@@ -678,7 +678,7 @@ describe("signed reasoning", () => {
     expect(JSON.stringify(events)).not.toContain('"signature":');
   });
 
-  it("is not reported twice where its text stands beside the details", () => {
+  it("is reported once where its text is sent beside the details", () => {
     const both = chunk({
       reasoning: "a",
       reasoning_details: [{ type: "reasoning.text", text: "a", signature: "one" }],
@@ -722,7 +722,7 @@ describe("a whole answer of a chat provider", () => {
     });
   });
 
-  it("reads the message where an empty delta stands beside it", () => {
+  it("reads the message beside an empty delta", () => {
     const body = {
       choices: [{ index: 0, delta: {}, message: { content: "a" }, finish_reason: "stop" }],
     };

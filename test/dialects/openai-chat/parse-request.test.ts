@@ -420,13 +420,13 @@ describe("signed reasoning in the history", () => {
     [{ type: "reasoning.encrypted", data: "c2ln" }],
     [{ type: "reasoning.encrypted", data: "c2ln", format: "vendor-v1" }],
     [{ type: "reasoning.other", signature: "c2ln" }],
-  ])("leaves %j to endpoints of its protocol whose models name no family", (detail) => {
+  ])("admits %j at endpoints of its protocol with models without a family", (detail) => {
     const { shape, paths } = signed(detail);
     expect(shape.signatureFamilies).toEqual(["none"]);
     expect(paths.get("native_chat")).toBe("messages[1].reasoning_details");
   });
 
-  it("names the family of a signature that stands beside members of a vendor", () => {
+  it("names the family of a signature beside a vendor's members", () => {
     const data = tagSignature("a", "c2ln");
     const { shape, paths } = signed({ type: "reasoning.encrypted", data, format: "vendor-v1" });
     expect(shape.signatureFamilies).toEqual(["a"]);
@@ -434,7 +434,7 @@ describe("signed reasoning in the history", () => {
   });
 
   it.each(["skip_thought_signature_validator", "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="])(
-    "takes %s in a call for no signature",
+    "reads %s in a call as no signature",
     (signature) => {
       const tool_calls = [{ ...call, extra_content: { vendor: { thought_signature: signature } } }];
       expect(parse(assistant({ content: null, tool_calls })).shape.signatureFamilies).toEqual([]);

@@ -232,7 +232,7 @@ describe("a relayed stream", () => {
   });
 
   it.each([undefined, ""])(
-    "passes on an answer whose provider gives %j for a reason, and is not completed",
+    "relays an answer with the finish reason %j, and is not completed",
     (given) => {
       const silent = chunk({
         choices: [{ index: 0, delta: { content: "a" }, finish_reason: given }],
@@ -376,7 +376,7 @@ describe("a relayed stream", () => {
     expect(observe([groq]).usage).toMatchObject({ input: 1, output: 2 });
   });
 
-  it("completes a last event whose blank line is missing", () => {
+  it("completes a last event without its blank line", () => {
     const seen = observe([delta("a", "stop").subarray(0, -1)]);
     expect(seen.failure).toBeNull();
     expect(seen.closing).toMatch(/\n\ndata: \[DONE\]\n\n$/);
@@ -416,7 +416,7 @@ describe("a whole answer", () => {
   });
 
   it.each([undefined, ""])(
-    "whose provider gives %j for a reason is passed on, and is not completed",
+    "with the finish reason %j is relayed, and is not completed",
     (given) => {
       const answer = { choices: [{ message: { content: "a" }, finish_reason: given }] };
       expect(read(answer)).toMatchObject({ failure: null, finish: "other" });

@@ -328,7 +328,7 @@ describe("a whole answer", () => {
     expect(answer.dropped).toEqual(dropped);
   });
 
-  it("counts what is known, and nothing else", () => {
+  it("has the known counts only", () => {
     const some: InferenceEvent = {
       type: "usage",
       usage: { input: 3, output: null, cacheRead: null, cacheWrite: 1, reasoning: null },

@@ -84,7 +84,7 @@ const TWO = [
   { index: 1, function: { arguments: '{"b":2}' } },
 ];
 
-describe("a server whose answers are written anew", () => {
+describe("a server with rewritten answers", () => {
   it.each<[string, readonly JsonObject[], string]>([
     [
       "calls without an index",
@@ -163,7 +163,7 @@ describe("a server whose answers are written anew", () => {
     });
   });
 
-  it("is recorded, and its request is relayed with what only the server knows", () => {
+  it("is recorded, and its request is relayed with members that only the server has", () => {
     const exchange = plan({ ...question, messages: [{ role: "user", content: "hi", vendor: 1 }] });
     expect(editsIn(exchange.edits)).toContain("answer_rewritten");
     expect(exchange.translated).toBe(false);

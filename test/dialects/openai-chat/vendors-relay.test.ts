@@ -40,7 +40,7 @@ describe("a relayed body", () => {
     });
   });
 
-  it("gets a policy's limit in the member that the provider knows", () => {
+  it("gets a policy's limit in the member of the provider", () => {
     const edits = { ...NO_EDITS, maxOutputTokens: 3 };
     for (const sent of [{}, { max_tokens: 9 }, { max_completion_tokens: 9 }]) {
       const { body } = relayed(sent, ["max_tokens_field"], edits);
@@ -49,7 +49,7 @@ describe("a relayed body", () => {
     }
   });
 
-  it("keeps what a caller wrote for the provider itself", () => {
+  it("keeps members that the caller wrote for the provider", () => {
     const own = relayed({ reasoning: { max_tokens: 5 }, reasoning_effort: "low" }, [
       "reasoning_object",
     ]);
@@ -137,7 +137,7 @@ describe("a provider with a reasoning object", () => {
     display: null,
   } as const;
 
-  it("takes budgets, and leaves the amount to the model", () => {
+  it("gets budgets, and leaves the amount to the model", () => {
     const flags = ["reasoning_object"];
     expect(formatted({ reasoning: { ...reasoning, budget: 2_000 } }, flags)).toMatchObject({
       body: { reasoning: { max_tokens: 2_000 } },
@@ -175,7 +175,7 @@ describe("reasoning of another protocol's history", () => {
     },
   ] as const;
 
-  it("goes back unsigned only where the provider wants it", () => {
+  it("is returned unsigned only where the provider requires it", () => {
     expect(formatted({ turns }, ["replays_reasoning"])).toMatchObject({
       body: {
         messages: [

@@ -216,7 +216,7 @@ describe("the relay's request", () => {
     flags: readonly string[] = [],
   ) => completionsSurface.relay.edit(parse(more), endpoint, { ...provider, flags }, mode, edits);
 
-  it("differs from the caller's in what the router owns, and in nothing else", () => {
+  it("differs from the caller's only in the router's members", () => {
     const more = {
       suffix: "s",
       echo: true,
@@ -323,7 +323,7 @@ describe("a request for another protocol", () => {
     });
   });
 
-  it("takes a list of one text for the text", () => {
+  it("reads a list of one text as the text", () => {
     expect(translate({ prompt: ["only"] })).toMatchObject({
       request: { turns: [{ content: [{ text: "only" }] }] },
     });

@@ -56,7 +56,7 @@ describe("vendors of legacy completions", () => {
     expect(body(["no_logit_bias"])).not.toHaveProperty("logit_bias");
   });
 
-  it("refuse what they do not have by name", () => {
+  it("refuse missing features by name", () => {
     const { native, translated } = endpointFeatures(
       DIALECTS["openai-completions"],
       target.model,

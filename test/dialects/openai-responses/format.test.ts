@@ -26,7 +26,7 @@ const assistant = (...content: readonly AssistantPart[]): Turn => ({
 });
 const call = { kind: "tool_call", id: "c", name: "f", arguments: "{}", cache: null } as const;
 
-describe("a request as a provider takes it", () => {
+describe("a request to a provider", () => {
   it("is small for a small request", () => {
     expect(format()).toEqual({
       path: "/responses",
@@ -184,7 +184,7 @@ describe("a request as a provider takes it", () => {
     ]);
   });
 
-  it("rewrites ids that the protocol does not take, the same everywhere", () => {
+  it("rewrites ids that the protocol refuses, equal ones alike", () => {
     const id = "x".repeat(65);
     const sent = `${"x".repeat(31)}_1dznfyf`;
     const { body, dropped } = format({

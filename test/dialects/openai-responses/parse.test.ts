@@ -419,7 +419,7 @@ describe("capabilities and features of a request", () => {
     ]);
   });
 
-  it("knows whose reasoning stands in the history", () => {
+  it("names the family of the reasoning in the history", () => {
     const reasoning = (encrypted_content: string): JsonObject => ({
       type: "reasoning",
       summary: [],
@@ -437,7 +437,7 @@ describe("capabilities and features of a request", () => {
     ).toEqual(["openai"]);
   });
 
-  it("takes what a coding agent sends", () => {
+  it("accept a coding agent's request", () => {
     const { shape } = parse({
       instructions: "You are an agent.",
       input: [

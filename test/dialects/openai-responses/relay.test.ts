@@ -73,7 +73,7 @@ describe("the request on its way upstream", () => {
     expect(edit({ zzz: 1 }, {}, "forward").body).toHaveProperty("zzz", 1);
   });
 
-  it("takes out what a policy requests", () => {
+  it("omits a policy's members", () => {
     const present = Object.fromEntries(
       STRIPPABLE_FIELDS.map((name) => [name, name === "metadata" ? {} : "x"]),
     );
@@ -122,7 +122,7 @@ describe("the request on its way upstream", () => {
     expect(input[0]).toEqual(item("sbx1.openai.abc"));
   });
 
-  it("sends the text that was sealed with a signature where the provider of its family speaks this protocol", () => {
+  it("has the text sealed with a signature where the provider of its family has this protocol", () => {
     const sealed = sealReasoning("openai", "abc", "why");
     const item = { type: "reasoning", summary: [], encrypted_content: sealed };
     const content = [{ type: "reasoning_text", text: "why" }];
@@ -130,7 +130,7 @@ describe("the request on its way upstream", () => {
     expect(edit({ input: [item, { ...item, content }] }).body.input).toEqual([bare, bare]);
   });
 
-  it("does not take a member for a prototype", () => {
+  it("keeps a member named __proto__ as a member", () => {
     const body = edit(JSON.parse('{"__proto__": {"a": 1}}'), {}, "forward").body;
     expect(JSON.stringify(body)).toContain('"__proto__":{"a":1}');
   });
@@ -207,7 +207,7 @@ describe("a relayed stream", () => {
     }
   });
 
-  it("passes what our own printer prints, however it is cut", () => {
+  it("relays the output of our own printer, for every cut", () => {
     fc.assert(
       fc.property(lawfulEvents, fc.integer({ min: 1, max: 40 }), (events, size) => {
         const stream = render(events);
@@ -291,7 +291,7 @@ describe("a relayed stream", () => {
     });
   });
 
-  it("knows calls and refusals", () => {
+  it("reads calls and refusals", () => {
     const call = { type: "function_call", id: "fc_u", call_id: "c", name: "f", arguments: "" };
     expect(observe(wire(created, added(call), terminal("completed"))).ending.finish).toBe(
       "tool_calls",

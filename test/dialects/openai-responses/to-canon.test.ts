@@ -325,7 +325,7 @@ describe("the other members in canon", () => {
     expect(toCanon(more).request).toMatchObject(expected);
   });
 
-  it("records what canon does not take in", () => {
+  it("are recorded where canon drops them", () => {
     expect(toCanon({ prompt_cache_options: { mode: "explicit" } }).dropped).toEqual([
       "cache_hint_dropped",
     ]);
@@ -350,7 +350,7 @@ describe("the other members in canon", () => {
     ).toMatchObject({ request: { maxOutputTokens: expected } });
   });
 
-  it("takes out what a policy requests", () => {
+  it("are omitted where a policy names them", () => {
     const request = parse({
       service_tier: "flex",
       prompt_cache_key: "k",

@@ -35,7 +35,7 @@ describe("an answer", () => {
     );
   });
 
-  it("has more where one has, wherever the object stands and however its names are escaped", () => {
+  it("has more than one where an object has a name twice, at every depth and in every escaping", () => {
     const object = fc.dictionary(names, value, { minKeys: 1, maxKeys: 4 });
     fc.assert(
       fc.property(

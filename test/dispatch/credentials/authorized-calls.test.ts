@@ -144,7 +144,7 @@ function authorizeOf(
 }
 
 describe("a call with separate credentials", () => {
-  it("carries the signature of exactly what is sent", async () => {
+  it("has a signature over exactly the sent bytes", async () => {
     const upstream = await answering();
     const row = provider("p", { baseUrl: `${upstream.url}/base`, auth: SIGNED });
     const seen: Parameters<Authorize>[0][] = [];
@@ -398,7 +398,7 @@ describe("the content type of a stream", () => {
     },
   );
 
-  it("is that of a whole answer where the provider does not stream", async () => {
+  it("is a whole answer's where the provider does not stream", async () => {
     const upstream = await answering();
     const streamOfAnswer = (bytes: Uint8Array): AnswerStream => {
       const ending = { failure: null, finish: "stop", usage: null, dropped: [] } as const;

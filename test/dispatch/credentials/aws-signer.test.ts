@@ -96,7 +96,7 @@ describe("a signed call", () => {
     );
   });
 
-  it("signs what AWS will see: the path encoded twice, the query sorted, the host with its port, the session token", async () => {
+  it("covers the path encoded twice, the sorted query, the host with its port and the session token", async () => {
     const keys = { ...KEYS, sessionToken: "session+token==" };
     const host = "bedrock-runtime.eu-west-1.amazonaws.com:8443";
     const body = '{"messages":[{"role":"user","content":[{"text":"Grüße"}]}]}';

@@ -47,7 +47,7 @@ const token = (text: string) => ({
 });
 
 describe("headers with a Google token", () => {
-  it("of a file beside routes.yaml: requested anew each time, with the scopes", async () => {
+  it("of a file beside routes.yaml are requested each time, with the scopes", async () => {
     let requested = 0;
     const server = await startTokenServer(() => token(`token-${(requested += 1)}`));
     const file = write("federated.json", federated(server.url));
@@ -135,7 +135,7 @@ describe("headers with a Google token", () => {
       },
       "no account to impersonate",
     ],
-  ])("cannot be had of a file that %s", async (_, value, why) => {
+  ])("are refused for a file that %s", async (_, value, why) => {
     const file = value === null ? "absent.json" : write("wrong.json", value);
     await expect(googleHeadersFrom(oauth({ file }), {}, folder)()).rejects.toThrow(why);
   });

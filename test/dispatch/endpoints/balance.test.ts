@@ -123,7 +123,7 @@ describe("latency", () => {
     d: { firstToken: 200 },
   };
 
-  it("takes the quicker of two at random, then the quickest of the rest", () => {
+  it("chooses the quicker of two at random, then the quickest of the rest", () => {
     const random = seeded(3);
     const counts = firsts(four, 12_000, () => circumstances(known, { random }));
     // Of the six pairs the quickest wins three, the slowest none.
@@ -164,7 +164,7 @@ describe("latency", () => {
     expect(idsOf(orderTier(tier(["a", "b"], { balance: "latency" }), faded))).toEqual(["b", "a"]);
   });
 
-  it("takes an endpoint without measurements for as good as the best, and spreads it", () => {
+  it("treats an endpoint without measurements like the best, and spreads the requests", () => {
     const at = { a: { firstToken: 500 }, b: { firstToken: 200, inFlight: 1 } };
     const random = seeded(5);
     const mixed = firsts(tier(["a", "b", "new"], { balance: "latency" }), 3_000, () =>

@@ -126,7 +126,7 @@ describe("an endpoint that fails", () => {
     expect(only.out).toEqual([]);
   });
 
-  it("never takes the whole route out, and no more than the route's share", () => {
+  it("never ejects the whole route, and no more than the route's share", () => {
     const tracker = new EndpointTracker(() => SETTINGS);
     for (const id of ["a", "b", "c"])
       for (let time = 0; time < 3; time += 1) call(tracker, id, ILL, 0);
@@ -159,7 +159,7 @@ describe("the status of an endpoint", () => {
     in_flight: 0,
   };
 
-  it("is reported of one that has not been called yet", () => {
+  it("is reported before the first call too", () => {
     expect(new EndpointTracker(() => SETTINGS).status("a", 0)).toEqual(unknown);
   });
 
@@ -230,7 +230,7 @@ describe("the health of one kind of calls", () => {
     expect(orderOf(counts, UNSUPPORTED_TIME)).toBe("abc");
   });
 
-  it("ejects an endpoint whose model is not found where it generates", () => {
+  it("ejects an endpoint for a model that is not found, for generation only", () => {
     const tracker = new EndpointTracker(() => SETTINGS);
     for (let time = 0; time < 3; time += 1)
       call(tracker, "a", { ...ILL, failure: failure("not_found") }, 0);
@@ -249,7 +249,7 @@ describe("the health of one kind of calls", () => {
 });
 
 describe("a reload", () => {
-  it("keeps what stays and forgets what goes", () => {
+  it("keeps the state of remaining endpoints, and drops that of removed ones", () => {
     const tracker = withoutA();
     for (let time = 0; time < 3; time += 1) call(tracker, "b", ILL, 0);
     tracker.retain(["a"]);

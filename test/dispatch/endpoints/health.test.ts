@@ -196,7 +196,7 @@ describe("a trial", () => {
     expect(health.healthState(SETTINGS, 9_999_999)).toEqual({ state: "healthy" });
   });
 
-  it("that succeeds clears what the window held before", () => {
+  it("that succeeds clears the window", () => {
     const settings = { ...SETTINGS, consecutiveFailures: 0 };
     const health = new Health();
     fail(health, 10, 0, settings);
@@ -293,7 +293,7 @@ describe("a rate limit", () => {
     ["as long as the provider says", 2_000, 2_000],
     ["a while where it says nothing", null, DEFAULT_RATE_LIMIT],
     ["no longer than the longest ejection", 3_600_000, 60_000],
-  ])("takes the endpoint out %s, and then it is healthy", (_, retryAfter, time) => {
+  ])("ejects the endpoint %s, and then it is healthy", (_, retryAfter, time) => {
     const health = new Health();
     health.endCall(failure("rate_limited", retryAfter), SETTINGS, 100);
     expect(health.healthState(SETTINGS, 100)).toEqual({ state: "rate_limited", until: 100 + time });
@@ -311,7 +311,7 @@ describe("a rate limit", () => {
 });
 
 describe("the window", () => {
-  it("holds what lies inside it, within one of its tenths", () => {
+  it("counts results inside it, to a tenth of its length", () => {
     const call = fc.record({ pause: fc.nat({ max: 700 }), isFailure: fc.boolean() });
     fc.assert(
       fc.property(

@@ -90,7 +90,7 @@ describe("percentiles", () => {
     );
   });
 
-  it("of a throughput are the lower the higher they are: what most calls have reached", () => {
+  it("of a throughput fall: they are the rates that most calls have reached", () => {
     const measures = new Measures();
     for (let rate = 1; rate <= 100; rate += 1)
       measures.endCall({ firstToken: rate, tokensPerSecond: rate }, 0);

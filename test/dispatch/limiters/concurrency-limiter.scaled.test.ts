@@ -163,7 +163,7 @@ describe("the time in a limiter's queue", () => {
     expect([gate.waiting, vi.getTimerCount()]).toEqual([0, 0]);
   });
 
-  it("takes no slot when a waiter in the middle has waited too long", async () => {
+  it("ends for a waiter in the middle without using a slot", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     const release = admitted(gate.tryEnter());
     const names: string[] = [];
@@ -397,7 +397,7 @@ describe("any schedule", () => {
     expect(waited).toBeGreaterThan(2);
   });
 
-  it("lets calls in by their order of coming and never too many, however long each takes", () =>
+  it("admits calls in order of arrival and never too many, for all durations", () =>
     fc.assert(
       fc.asyncProperty(
         fc.scheduler(),

@@ -168,7 +168,7 @@ describe("gathering parts", () => {
     },
   );
 
-  it("gives what there is where the caller takes gaps, and an error where there is nothing", async () => {
+  it("answers with the finished parts where the caller accepts gaps, and an error where there are none", async () => {
     const log = emptyCallLog();
     const task = echoTask(TEXTS, 2, true);
     const some = [{ id: "a", reply: failing(9, broken, (inputs) => inputs.includes("t4")) }];
@@ -226,7 +226,7 @@ describe("gathering parts", () => {
     expect(log.running).toBe(0);
   });
 
-  it("calls a second candidate too where the first is slow, and takes the first answer", async () => {
+  it("calls a second candidate too where the first is slow, and uses the first answer", async () => {
     const log = emptyCallLog();
     const stubs = [
       {

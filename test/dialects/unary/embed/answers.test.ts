@@ -414,7 +414,7 @@ describe("answers with embeddings", () => {
     ["gemini", predicted],
     ["bedrock-titan-embed", {}],
     ["bedrock-nova-embed", {}],
-  ])("that are none of %s are faults", (dialect, options) => {
+  ])("that are no answers of %s are malformed", (dialect, options) => {
     for (const answer of ["", "[1,2]", "null", "{", "\u0000"]) {
       expect(read(dialect, answer, ONE, options)).toMatchObject({
         kind: "malformed",

@@ -51,7 +51,7 @@ function digitsOf(value: number): number {
 const LONGER: readonly number[] = [-96, 87, 90];
 
 describe("vectors in base64", () => {
-  it("are what they were, number by number, after they were printed as numbers and back", () => {
+  it("are unchanged, number by number, after printing as numbers and back", () => {
     fc.assert(
       fc.property(singles, (numbers) => {
         const text = base64Of(numbers);

@@ -97,7 +97,7 @@ describe("arrays of numbers in an answer", () => {
     expect(new NumberArrays(bytes).at(0)).toEqual({ count: 200_001, end: bytes.length });
   });
 
-  it("are counted by what was assembled of the source", () => {
+  it("are counted by the assembled module", () => {
     const source = readFileSync(
       new URL("../../../../tools/vectors/count-numbers.wat", import.meta.url),
     );

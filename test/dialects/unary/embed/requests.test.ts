@@ -370,7 +370,7 @@ describe("requests for embeddings", () => {
     ["voyage", {}],
     ["bedrock-titan-embed", {}],
     ["bedrock-nova-embed", {}],
-  ])("with tokens are refused by name at %s where it takes text only", (dialect, options) => {
+  ])("with tokens are refused by name at %s where it accepts text only", (dialect, options) => {
     for (const inputs of [[[1, 2]], ["text", [3]]]) {
       const refused = formatted(dialect, { inputs }, options);
       expect(refused).toMatchObject({ status: 400, code: "feature_not_supported", param: "input" });

@@ -51,7 +51,7 @@ describe("an answer in OpenAI's shape", () => {
     ],
     ["two verdicts of a category", '"hate":false', '"hate":true,"hate":false'],
     ["two lists of results", '"results":', '"results":[],"results":'],
-  ])("with a repeated name, %s, is printed anew as we read it", (_what, from, to) => {
+  ])("with a repeated name, %s, is printed from the values as read", (_what, from, to) => {
     const text = JSON.stringify(ownAnswer(ownResult()));
     expect(text).toContain(from);
     expect(textOf(answered(one, text.replace(from, to)))).toBe(text);
@@ -130,7 +130,7 @@ describe("an answer in OpenAI's shape", () => {
     expect(read(one, answer)).toBe(failure);
   });
 
-  it("without a category, or with null for one that every model judges, is refused", () => {
+  it("is refused without a category, or with null for one that every model judges", () => {
     fc.assert(
       fc.property(required, fc.constantFrom<unknown>(undefined, null), (name, value) => {
         const answer = ownAnswer(
@@ -166,7 +166,7 @@ describe("an answer in OpenAI's shape", () => {
     );
   });
 
-  it("takes scores of 0 and 1", () => {
+  it("accepts scores of 0 and 1", () => {
     const answer = ownAnswer(
       ownResult(
         (result) =>
@@ -192,7 +192,7 @@ describe("an answer in OpenAI's shape", () => {
     );
   });
 
-  it("with types of input that callers do not know is refused", () => {
+  it("is refused with unknown types of input", () => {
     for (const value of ["text", ["audio"], [1]]) {
       const change = (result: Record<string, Record<string, unknown>>): void => {
         result.category_applied_input_types = {
@@ -231,7 +231,7 @@ describe("a category that OpenAI adds", () => {
     expect(read(one, answer)).toMatchObject({ isVerbatim: true });
   });
 
-  it("is not lost where the answer would have to be printed anew: the answer is refused", () => {
+  it("is not lost where the answer has to be printed: the answer is refused", () => {
     expect(read(one, { ...ownAnswer(novel), id: null })).toBe("malformed category_unknown");
   });
 });
@@ -345,7 +345,7 @@ describe("an answer in a model's own categories", () => {
       result.category_scores[name] = score;
     });
 
-  it("is reported in those of callers: flagged where one that counts is, with the largest score", () => {
+  it("is mapped to the callers' categories: flagged where a mapped one is, with the largest score", () => {
     const printed = jsonOf(answered(one, mapped(flag("violence_and_threats", 0.75)), mappedTarget));
     expect(printed).toMatchObject({ id: "mod-7", model: "mistral-moderation" });
     expect(printed.results).toEqual([
@@ -461,7 +461,7 @@ describe("an answer in a model's own categories", () => {
     );
   });
 
-  it("with a category that is not declared is refused, wherever it stands", () => {
+  it("is refused with an undeclared category, at every position", () => {
     for (const member of ["categories", "category_scores"] as const) {
       for (const name of ["jailbreaking", "constructor", "__proto__"]) {
         const text = JSON.stringify(mapped(mappedResult())).replace(
@@ -512,7 +512,7 @@ describe("an answer in a model's own categories", () => {
     expect(read(one, mapped(result), declared)).toBe("malformed category_missing");
   });
 
-  it("is refused where routes.yaml does not declare what the categories mean", () => {
+  it("is refused where routes.yaml does not map the categories", () => {
     expect(read(one, mapped({ flagged: false, ...mappedResult() }))).toBe(
       "malformed category_missing",
     );

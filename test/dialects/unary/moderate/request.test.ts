@@ -18,7 +18,7 @@ describe("the schema of moderations", () => {
     ["texts", { input: ["a", "b"], model: "r" }],
     ["parts", { input: [text, image] }],
     ["null for a model", { input: "a", model: null, user: null }],
-  ])("takes %s", (_name, body) => {
+  ])("accepts %s", (_name, body) => {
     expect(validate(body)).toBeNull();
   });
 
@@ -165,7 +165,7 @@ describe("the upstream request", () => {
     expect(sent(task).body).toEqual({ model: "upstream-model", input: "a" });
   });
 
-  it("omits what a policy takes out", () => {
+  it("omits a policy's members", () => {
     const options = {
       unknownFields: "forward",
       edits: { ...NO_EDITS, stripFields: ["metadata"] },

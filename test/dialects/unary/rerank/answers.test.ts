@@ -44,7 +44,7 @@ describe.each(TARGET_NAMES)("answers of %s", (name) => {
     ["as many as there are, when more were wanted", "0:3 1:2 2:1", 9, "0:3 1:2 2:1"],
     ["scores below zero and above one", "0:-4.5 1:12 2:0", null, "1:12 2:0 0:-4.5"],
   ];
-  it.each(right)("takes %s", (_what, ranked, topN, wanted) => {
+  it.each(right)("accept %s", (_what, ranked, topN, wanted) => {
     expect(outcome(name, ranking(ranked), topN)).toEqual(ranking(wanted));
   });
 
@@ -86,7 +86,7 @@ describe.each(TARGET_NAMES)("answers of %s", (name) => {
     [{ results: { 0: 1 }, data: "x" }, "missing_results"],
     [{ results: [1, 2, 3], data: [null, null, null] }, "index_invalid"],
   ];
-  it.each(foreign)("%#: refuses what is no answer", (answer, code) => {
+  it.each(foreign)("%#: are refused where they are malformed", (answer, code) => {
     expect(parsed(name, answer, canon())).toMatchObject({ kind: "malformed", status: null, code });
   });
 

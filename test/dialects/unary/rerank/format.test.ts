@@ -123,7 +123,7 @@ describe("the requests of each protocol", () => {
     },
   );
 
-  it("Jina's shape excludes documents from the answer, where the provider knows the member", () => {
+  it("Jina's shape excludes documents from the answer, where the provider has the member", () => {
     expect(formatted("jina", canon()).body).toMatchObject({ return_documents: false });
     const formattedForOther = rerankerOf("jina").format(
       canon(),

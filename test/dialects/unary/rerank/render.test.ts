@@ -13,7 +13,7 @@ const RANKED = [
 const LIST = RANKED.map(([index, score]) => ({ index, relevance_score: score }));
 
 describe("the answer", () => {
-  it("is Cohere's, with what is known and nothing that is not", () => {
+  it("is Cohere's, with the known members only", () => {
     const { answer, body } = answered(
       { ...BODY, top_n: 3 },
       "bedrock",

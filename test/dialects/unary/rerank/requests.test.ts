@@ -73,7 +73,7 @@ describe("bodies that rerank accepts", () => {
     { priority: 0 },
     { relevant_spans: { mode: "disabled" } },
   ];
-  it.each(good)("%#: takes it", (more) => expect(refusal(more)).toBeNull());
+  it.each(good)("%#: it is accepted", (more) => expect(refusal(more)).toBeNull());
 
   const bad: readonly (readonly [object, string, string])[] = [
     [{ query: "" }, "empty_input", "query"],
@@ -188,7 +188,7 @@ describe("unknown members", () => {
 });
 
 describe("the upstream request", () => {
-  it("takes identity members and those of a policy out, and records them", () => {
+  it("omits and records identity members and those of a policy", () => {
     const made = task({ ...BODY, user: "someone" }, TARGET_NAMES, "reject", {
       maxOutputTokens: null,
       stripFields: ["metadata", "user"],
@@ -241,7 +241,7 @@ describe("the upstream request", () => {
     ["top_k", { top_k: 2 }],
     ["both", { top_n: 2, top_k: 2 }],
     ["one of them null", { top_n: null, top_k: 2 }],
-  ])("takes the limit from %s", (_name, more) => {
+  ])("has the limit of %s", (_name, more) => {
     expect(sent(task({ ...BODY, ...more }, ["cohere"]), "cohere").body).toMatchObject({ top_n: 2 });
   });
 
