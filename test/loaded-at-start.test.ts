@@ -34,7 +34,7 @@ function loadedWith(path: string): {
 }
 
 describe("the modules loaded before a server has read its configuration", () => {
-  it("is none of what only some need: PostgreSQL, exporters, credentials of clouds, ajv", () => {
+  it("exclude optional ones: PostgreSQL, exporters, cloud credentials, ajv", () => {
     const { files, packages } = loadedWith("src/cli/serve/serve.ts");
     expect(files.size).toBeGreaterThan(300);
     expect([...packages].toSorted()).toEqual(["h3", "jose", "undici", "yaml"]);
@@ -44,13 +44,13 @@ describe("the modules loaded before a server has read its configuration", () => 
   });
 
   it.each(["src/store/sqlite/worker.ts", "src/policy/toolchain/worker.ts"])(
-    "%s loads no package",
+    "include no package for %s",
     (path) => {
       expect([...loadedWith(path).packages]).toEqual([]);
     },
   );
 
-  it("is of the command line a handful of files until the command is known", () => {
+  it("are a handful of files on the command line until the command is known", () => {
     const { files, packages } = loadedWith("src/main.ts");
     expect([...packages]).toEqual([]);
     expect(files.size).toBeLessThan(20);

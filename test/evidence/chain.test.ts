@@ -114,14 +114,14 @@ describe("a chain", () => {
     }
   });
 
-  it("that was written anew from some row on is found by what was remembered", () => {
+  it("that was rewritten from a row on is found by a remembered head", () => {
     const forged = [...whole.slice(0, 2), ...chain(["o1", "o2", "d3"], at(whole, 1))];
     expect(verify(forged)).toBeNull();
     expect(verify(forged, GENESIS, [at(whole, 1)])).toBeNull();
     expect(verify(forged, GENESIS, [at(whole, 1), at(whole, 3)])).toBe("4 anchor");
   });
 
-  it("that was cut off is found by what was remembered", () => {
+  it("that was cut off is found by a remembered head", () => {
     expect(verify(whole.slice(0, 3))).toBeNull();
     expect(verify(whole.slice(0, 3), GENESIS, [at(whole, 4)])).toBe("4 end");
     expect(verify([], GENESIS, [at(whole, 0)])).toBe("1 end");

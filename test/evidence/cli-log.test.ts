@@ -164,7 +164,7 @@ describe("evidence verify", () => {
     expect((await run("verify")).stderr).toContain("the log does not verify at position 3: ");
   });
 
-  it("checks what was noted elsewhere", async () => {
+  it("checks a head noted elsewhere", async () => {
     await fill();
     const noted = (await run("anchor")).stdout.trim();
     expect(noted).toMatch(/^5:[0-9a-f]{64}$/);
@@ -199,7 +199,7 @@ describe("evidence verify", () => {
     expect((await run("verify", "--expect-head", noted)).code).toBe(1);
   });
 
-  it("takes anchors from a file, and reports up to where they prove the end", async () => {
+  it("reads anchors from a file, and reports the position up to which they prove the end", async () => {
     await fill();
     const noted = (await run("anchor")).stdout;
     writeFileSync(join(cwd, "noted"), `\n${noted}`);
@@ -312,7 +312,7 @@ describe("evidence verify", () => {
     expect((await run("verify")).code).toBe(0);
   });
 
-  it("verifies what a prune left, from its anchor", async () => {
+  it("verifies the rows after a prune, from its anchor", async () => {
     await fill(1_000);
     const whole = await store.evidence.log({ after: 0, limit: 9 });
     const [first, second] = whole.map(({ position, hash }) => `${position}:${hash}`);
@@ -490,7 +490,7 @@ describe("evidence export", () => {
     );
   });
 
-  it("joins with what a prune left", async () => {
+  it("joins with the rows after a prune", async () => {
     await fill(1_000);
     await run("export", "--until", "4", "--output", "old.jsonl");
     await store.evidence.prune(2_000, 3_000);

@@ -126,7 +126,7 @@ describe("evidence verify of the policy log", () => {
     expect(DOCUMENT).toContain(`$ signalbox evidence verify\n${stderr}`);
   });
 
-  it("checks what was noted elsewhere", async () => {
+  it("checks a head noted elsewhere", async () => {
     expect(
       (await run("verify", "--policy-head", head, "--policy-head", `2:${rows[1]?.hash}`)).code,
     ).toBe(0);

@@ -250,7 +250,7 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     expect([decisions.length, outcomes.length]).toEqual([500, 500]);
   });
 
-  it("do not take the room of others in the queue", async () => {
+  it("do not displace other records in the queue", async () => {
     const queue = new EvidenceQueue(() => new Promise(() => {}), {
       gathering: 0,
       delay: 0,

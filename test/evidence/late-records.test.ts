@@ -101,7 +101,7 @@ const KINDS = [
 
 describe("a request that reached a provider before its decision could be recorded", () => {
   it.each(KINDS)(
-    "%s: is in the log late, with what the provider answered",
+    "%s: is recorded late, with the provider's answer",
     async (_, kind, path, body) => {
       const { upstream, router, queue, log, landing } = await start(kind, "at_once");
       const requested = ask(router, path, body);

@@ -119,7 +119,7 @@ describe("a store that fails slowly", () => {
 });
 
 describe("a disk that is full", () => {
-  it("refuses what cannot be recorded, keeps the records, and serves again when there is room", async () => {
+  it("refuses requests that cannot be recorded, keeps the records, and serves again when there is room", async () => {
     const database = openDatabase(join(temporaryFolder(), "full.db"), 50);
     const engine = new StoreEngine(database, () => {});
     const failures = new Set<string>();
@@ -177,7 +177,7 @@ function askChat(server: RunningServer, text: string): Promise<Response> {
   });
 }
 
-describe("a whole server whose database another process holds", () => {
+describe("a whole server with a database that another process locks", () => {
   const held: DatabaseSync[] = [];
   afterAll(() => held.forEach((database) => database.close()));
 
@@ -221,7 +221,7 @@ describe("a whole server whose database another process holds", () => {
   });
 });
 
-describe("a whole server whose write-ahead log is taken away", () => {
+describe("a whole server without its write-ahead log", () => {
   it("refuses, is not ready and names the file, until the file is back", async () => {
     const whole = await startTestServer(withoutLimits);
     const { server, folder } = whole;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { TARGETS } from "./targets.ts";
 
 /** A bounded slice of `npm run tool -- fuzz`, with a new seed each time; a failure prints it. */
-describe("parsers bear what they are given", () => {
+describe("parsers hold their laws on random inputs", () => {
   it.each(TARGETS.map((target) => [target.name, target] as const))(
     "%s",
     async (_, { property }) => {

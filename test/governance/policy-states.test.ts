@@ -134,7 +134,7 @@ describe("how a process differs from the policy log", () => {
   });
 });
 
-describe("where policies stand by their log", () => {
+describe("the status of policies by their log", () => {
   it("follows promotions, ends and rollbacks", async () => {
     const context = await LifecycleContext.open();
     const shown = () =>

@@ -51,17 +51,17 @@ describe("a quantile sketch", () => {
     );
   });
 
-  it("has no quantile when it is empty, and takes no room", () => {
+  it("has no quantile when it is empty, and no bytes", () => {
     expect(new QuantileSketch().quantile(0.5)).toBeNull();
     expect(new QuantileSketch().encode()).toHaveLength(0);
   });
 
-  it("is small: ten thousand answers between 200 ms and 20 s take less than 700 bytes", () => {
+  it("is small: ten thousand answers between 200 ms and 20 s fit into 700 bytes", () => {
     const all = Array.from({ length: 10_000 }, (_, index) => 200 * 100 ** (index / 10_000));
     expect(sketchOf(all).encode().length).toBeLessThan(700);
   });
 
-  it("counts what is beyond its range as its ends, and is bounded", () => {
+  it("counts values beyond its range at its ends, and is bounded", () => {
     const sketch = sketchOf([1e300, Number.MAX_VALUE, 1e9, -5, Number.NaN, 1e-9]);
     expect(sketch.count).toBe(6);
     expect(sketch.quantile(0)).toBe(0);

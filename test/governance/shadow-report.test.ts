@@ -44,7 +44,7 @@ const sortedLines = (report: ShadowCountReport) =>
   );
 
 describe("the report of a revision in shadow", () => {
-  it("is what counting the records one by one gives, by constraint, route and workspace", async () => {
+  it("equals a count of the records, by constraint, route and workspace", async () => {
     let judged = 0;
     let folded = 0;
     await fc.assert(
@@ -123,7 +123,7 @@ describe("the report of a revision in shadow", () => {
     expect(hours).toEqual(["shadow 499-702", "shadow 0-2", "shadow 6-11", "shadow_route 6-11"]);
   });
 
-  it("keeps apart revisions and policies whose names begin alike", async () => {
+  it("separates revisions and policies with names that begin alike", async () => {
     const names = ["p", "p1", 'p","r1', "p\\", "constructor"];
     const requests = names.flatMap((policy) =>
       [1, 11, 2].map((revision) => ({ decision: judgedBy(policy, `r${revision}`, "route") })),
@@ -160,7 +160,7 @@ describe("the report of a revision in shadow", () => {
     });
   });
 
-  it("begins every list with what would be denied anew, and adds up under null what is too much to list", async () => {
+  it("begins every list with new denials, and adds up the rest of a long one under null", async () => {
     const rows = rowsOf(
       Array.from({ length: MAXIMUM_LINES + 7 }, (_, route) => [
         { decision: judgedBy("p", "r1", `route-${route}`) },

@@ -110,7 +110,7 @@ describe("a budget's projection", () => {
     return budgetLines([{ id: "w", limits }], [], { counters: [counter], slots: [] }, now);
   }
 
-  it("is what is spent by the share of the window that is over", () => {
+  it("is the spend divided by the elapsed share of the window", () => {
     expect(lines({ usd: 50, per: "day" }, 3_000_000, at)).toEqual([
       {
         name: "usd/day",
@@ -166,7 +166,7 @@ describe("budgets of keys", () => {
     expect(named([{ id: "a", workspace: "w" }], [used("a", 2)], budget)).toEqual(["a 2/10"]);
   });
 
-  it("count what the keys before a rotation used", () => {
+  it("count the usage of the keys before a rotation", () => {
     const rotated = { id: "new", lineage: "old", workspace: "w", limits: budget };
     expect(named([rotated], [used("old", 3), used("new", 1)])).toEqual(["new 3/10"]);
   });

@@ -67,7 +67,7 @@ describe("a summary", () => {
     );
   });
 
-  it("lists why requests were denied and refused, and what each revision in shadow judged", async () => {
+  it("lists reasons of denials and refusals, and verdicts of each revision in shadow", async () => {
     await fc.assert(
       fc.asyncProperty(recordedRequests(40), async (requests) => {
         const window = { from: 0, until: 1_000_000 };

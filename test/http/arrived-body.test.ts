@@ -59,7 +59,7 @@ describe("a body that is whole before it is read", () => {
     expect(await readLate(chunks)).toMatchObject(expected);
   });
 
-  it("whose client has left meanwhile, is aborted at once", async () => {
+  it("is aborted at once where its client has left meanwhile", async () => {
     const startedAt = performance.now();
     expect(await readLate(['{"a":1}'], true)).toBe("aborted");
     expect(performance.now() - startedAt).toBeLessThan(LIMITS.bodyTime);

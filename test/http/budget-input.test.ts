@@ -54,7 +54,7 @@ afterEach(() => {
 });
 
 describe("input.budget of a request", () => {
-  it("is what is left of the caller's budget, and is in the evidence", async () => {
+  it("is the caller's remaining budget, and is in the evidence", async () => {
     reading = () => usedOfDay(950_000_000);
     const { router, policies, later } = await routerWith(true);
     expect((await post(router, hello)).status).toBe(200);

@@ -118,7 +118,7 @@ describe("a provider's 404 that names a member of the request", () => {
     expect(router.outcomes[0]?.attempts.map(({ failure }) => failure)).toEqual(["rejected"]);
   });
 
-  it("is the operator's where it names the model, or nothing, or what was not sent", async () => {
+  it("is the operator's where it names the model, nothing, or a member that was not sent", async () => {
     for (const param of ["model", null, "deployment"]) {
       const first = await startUpstream((response) =>
         answerJson(response, { error: { message: "no", param } }, 404),
@@ -269,7 +269,7 @@ const CASES: Readonly<Record<GenerateDialect, readonly Case[]>> = {
   ],
 };
 
-describe("whose fault an error status is", () => {
+describe("the attribution of an error status", () => {
   const rows = Object.entries(CASES).flatMap(([dialect, cases]) =>
     cases.map((one) => [dialect, ...one] as const),
   );
@@ -310,7 +310,7 @@ describe("whose fault an error status is", () => {
   });
 });
 
-describe("native Responses whose storing is turned off by the router", () => {
+describe("native Responses with storing turned off by the router", () => {
   const sentBy = async (
     capabilities: readonly ["reasoning"] | readonly [],
     more: object,

@@ -110,7 +110,7 @@ describe("the catalogue of a workspace", () => {
     ["provider", { providers: ["p"] }],
     ["region", { regions: ["eu-west"] }],
   ])(
-    "excludes a fallback whose %s is not approved where the route narrows, and lists no route where it denies",
+    "excludes a fallback with an unapproved %s where the route narrows, and lists no route where it denies",
     (_name, approve) => {
       const rows = (onGap: "deny" | "narrow"): Rows => ({
         models: [model("m"), model("n", { contextWindow: 10, maxOutputTokens: 5 })],
@@ -134,7 +134,7 @@ describe("the catalogue of a workspace", () => {
   );
 
   it.each(["deny", "narrow"] as const)(
-    "lists no route whose primary is not approved (on_gap: %s)",
+    "lists no route with an unapproved primary (on_gap: %s)",
     (onGap) => {
       expect(
         only(
@@ -168,7 +168,7 @@ describe("the catalogue of a workspace", () => {
     ).toEqual(["tools"]);
   });
 
-  it("knows no limit where one endpoint declares none", () => {
+  it("has no limit where one endpoint declares none", () => {
     const made = table({
       models: [model("m"), model("n", { contextWindow: null })],
       endpoints: [endpoint("a"), endpoint("b", { provider: "q", region: "us-east", model: "n" })],
@@ -226,7 +226,7 @@ describe("routes that embed, rerank and moderate", () => {
       { dimensions: [256, 512, 1024], contextWindow: 100_000 },
       [256, 1024],
     ],
-  ])("embeds with what is approved: %s", (_name, approve, dimensions) => {
+  ])("embeds with approved endpoints only: %s", (_name, approve, dimensions) => {
     expect(
       only(tableOf({}, { ...rows("embed"), workspaces: [workspace("w", approve)] })),
     ).toMatchObject({
@@ -259,7 +259,7 @@ describe("routes that embed, rerank and moderate", () => {
     expect(only(table(rows(operation)))?.operations).toEqual([listed]);
   });
 
-  it("lists what the server has no endpoint for nowhere", () => {
+  it("omits operations without an endpoint of the server", () => {
     const made = table(rows("rerank"));
     expect(usableRoutes(made, identity, EVERYTHING)).toHaveLength(1);
     expect(usableRoutes(made, identity, GENERATION)).toEqual([]);
@@ -382,7 +382,7 @@ describe("the catalogue and the decision", () => {
 });
 
 describe("GET /v1/models", () => {
-  it("lists what a plain request of the key gets through with, and with all=true the others with the reason", async () => {
+  it("lists routes open to a plain request of the key, and with all=true the others with the reason", async () => {
     const policies = fakePolicies(({ candidates }) => {
       const abroad = candidates.filter(({ region }) => region !== "eu-west").map(({ id }) => id);
       const verdict = abroad.length > 0 ? "fail" : "pass";
@@ -588,7 +588,7 @@ describe("GET /api/v1/models", () => {
     expect(body).not.toContain("secret");
   });
 
-  it("throws what the client throws for Anthropic", async () => {
+  it("makes the client throw the error that it throws for Anthropic", async () => {
     const router = await startRouter({ table: threeRoutes() });
     await expect(anthropic(router).models.retrieve("theirs")).rejects.toBeInstanceOf(
       AnthropicNotFound,
@@ -602,7 +602,7 @@ describe("GET /api/v1/models", () => {
     );
   });
 
-  it("finds a route whose name has to be escaped in a path", async () => {
+  it("finds a route with a name that is escaped in a path", async () => {
     const named = table({
       routes: [route("vendor/large:1", "a", [])],
       workspaces: [workspace("w", { routes: ["vendor/large:1"] })],
@@ -682,7 +682,7 @@ describe("capabilities in the format of the messages protocol", () => {
     expect(capabilities).not.toHaveProperty("tools");
   });
 
-  it("promise of another protocol's endpoint only what can be translated", async () => {
+  it("include for another protocol's endpoint only translatable ones", async () => {
     const capabilities = await read(rows("openai-chat"));
     expect(capabilities).toMatchObject({
       server_tools: { ...NO, web_search: NO, code_execution: NO },
@@ -730,7 +730,7 @@ describe("the catalogue's doors", () => {
     await expect(anthropic(router).models.list()).rejects.toBeInstanceOf(PermissionDeniedError);
   });
 
-  it("take x-api-key below /api/v1/ only", async () => {
+  it("accept x-api-key below /api/v1/ only", async () => {
     const router = await startRouter({ table: threeRoutes() });
     const statuses = await Promise.all(
       ["/api/v1/models", "/v1/models"].map(async (path) => {

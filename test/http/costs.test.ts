@@ -116,7 +116,7 @@ describe("the cost of a request in the evidence", () => {
     });
   });
 
-  it("is that of the counts which the provider reported, with the cache's at their own rates, and of one call", async () => {
+  it("is computed from the provider's counts, with cache rates and the price of one call", async () => {
     const router = await chatting((response) => answerJson(response, COUNTED), {
       ...PRICE,
       request: 0.5,
@@ -171,7 +171,7 @@ describe("the cost of a request in the evidence", () => {
     expect((await onlyOutcome(router)).costNanoUsd).toBe(cost);
   });
 
-  it("is what the budget is charged", async () => {
+  it("is the amount charged to the budget", async () => {
     const upstream = await startUpstream((response) => answerJson(response, COUNTED));
     const base = priced(tableOver([upstream], { timeouts: PATIENT }), { a: PRICE });
     const settle = vi.spyOn(Quotas.prototype, "settle");
@@ -234,7 +234,7 @@ describe("the cost of a request in the evidence", () => {
     });
   });
 
-  it("of a rerank is that of the searches which the provider counted", async () => {
+  it("of a rerank is computed from the provider's count of searches", async () => {
     const upstream = await startUpstream((response) =>
       answerJson(response, {
         id: "1",

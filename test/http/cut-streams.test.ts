@@ -147,7 +147,7 @@ async function beginStream(url: string, body: object): Promise<() => void> {
 
 describe("a client that closes a stream", () => {
   test.for(CASES)(
-    "after the text and before the usage is charged what the provider counts: %s over %s",
+    "after the text and before the usage is charged the provider's count: %s over %s",
     async ([path, dialect, body, { begin, piece, rest }]) => {
       const left = Promise.withResolvers<void>();
       const upstream = await startUpstream(async (stream) => {
@@ -233,7 +233,7 @@ describe("a client that closes a stream of which nothing counts tokens", () => {
   );
 });
 
-describe("a request whose deadline passes while its body is read", () => {
+describe("a request with a deadline that passes while its body is read", () => {
   test("is answered with 504, and no provider is called", async () => {
     const upstream = await startUpstream((stream) => answerJson(stream));
     const { router } = await limited(tableOver([upstream]), { tokensPerMinute: 100_000 });
@@ -328,7 +328,7 @@ describe("a stream with sound or pictures in base64", () => {
 
 describe("a whole stream", () => {
   test.for(CASES)(
-    "whose count is of its beginning, or of nothing, is charged by its characters: %s over %s",
+    "with a count of its beginning only, or of nothing, is charged by its characters: %s over %s",
     async ([path, dialect, body, { begin, piece, rest }]) => {
       for (const [input, output] of [
         [11, 12],

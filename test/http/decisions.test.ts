@@ -80,7 +80,7 @@ describe("GET /v1/decisions", () => {
     return { status: response.status, text, body };
   }
 
-  it("lists what was decided, newest first, without any text of the requests", async () => {
+  it("lists decisions, newest first, without any text of the requests", async () => {
     const { status, body, text } = await get("/v1/decisions?operation=chat.completions");
     expect(status).toBe(200);
     expect(isList(body), JSON.stringify(isList.errors)).toBe(true);

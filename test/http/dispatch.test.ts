@@ -271,7 +271,7 @@ describe("the commit point", () => {
 });
 
 describe("health", () => {
-  it("ejects an endpoint after failures in a row, tries it once when its time has passed, and takes it back", async () => {
+  it("ejects an endpoint after failures in a row, tries it once after its time, and restores it", async () => {
     let isIll = true;
     const ill = await startUpstream((response) =>
       isIll ? failing(500)(response) : answerJson(response),
@@ -351,7 +351,7 @@ describe("health", () => {
     expect(limited.calls).toHaveLength(2);
   });
 
-  it("is believed of the last healthy one once its calls go well, before its time is over", async () => {
+  it("restores the last endpoint of a route once its calls succeed, before its time is over", async () => {
     let isIll = true;
     const upstream = await startUpstream((response) =>
       isIll ? failing(500)(response) : answerJson(response),
@@ -391,7 +391,7 @@ describe("health", () => {
     ]);
   });
 
-  it("is not touched by what callers do wrong", async () => {
+  it("is not changed by callers' errors", async () => {
     const strict = await startUpstream(failing(400));
     const router = await startRouter({ table: tableOver([strict], { health: HEALTH }) });
     for (let count = 0; count < 4; count += 1) await post(router, hello);
@@ -585,7 +585,7 @@ describe("balance", () => {
   });
 });
 
-describe("a provider whose calls are all taken", () => {
+describe("a provider with every slot in use", () => {
   const held = async () => {
     const waiting: (() => void)[] = [];
     const upstream = await startUpstream(async (response) => {

@@ -442,7 +442,7 @@ describe("paths", () => {
     expect(await (await fetch(`${router.adminUrl}/readyz`)).json()).toEqual({ status: "ready" });
   });
 
-  it("livez and readyz stand on the admin listener; readyz follows the truth", async () => {
+  it("livez and readyz are served on the admin listener; readyz follows the server's state", async () => {
     let accepting = true;
     const { router } = await plainRouter({ runtime: { accepting: () => accepting } });
     expect((await fetch(`${router.adminUrl}/livez`)).status).toBe(200);

@@ -204,7 +204,7 @@ async function requested(
   return { response, text, outcome: router.outcomes[0], sent: upstream.calls[0]?.headers };
 }
 
-describe("x-signalbox-edits names what was changed on the way:", () => {
+describe("x-signalbox-edits names the edits of a request:", () => {
   it.each(CASES)("$title", async (one) => {
     const { response, text, outcome } = await requested(one);
     expect(response.status, text).toBe(200);
@@ -246,7 +246,7 @@ describe("x-signalbox-edits names what was changed on the way:", () => {
     expect(outcome?.stripped).toContain("anthropic-beta");
   });
 
-  it("is absent where the provider was sent what the caller wrote", async () => {
+  it("is absent where the provider gets the caller's bytes", async () => {
     const one: Case = {
       title: "",
       path: "/v1/chat/completions",

@@ -123,7 +123,7 @@ async function listOf(response: Response): Promise<EmbeddingList> {
 const TEXTS = Array.from({ length: 25 }, (_, index) => `text ${index}`);
 
 describe("embeddings", () => {
-  it("whose provider refuses a member name it, where the caller has sent it", async () => {
+  it("name the member that the provider refuses, where the caller has sent it", async () => {
     const refusing = (param: string): Promise<Upstream> =>
       startUpstream((response) =>
         answerJson(response, { error: { code: "unsupported_parameter", param } }, 400),
@@ -246,7 +246,7 @@ describe("embeddings", () => {
     expect(data.map(({ embedding }) => embedding)).toEqual(["a", "b", "c"].map(vectorOf));
   });
 
-  it("fall back as parts: what the first endpoint has answered is kept", async () => {
+  it("fall back as parts: answers of the first endpoint are kept", async () => {
     const first = await startUpstream((response, call) => {
       if (inputsOf(call).includes("text 9"))
         answerJson(response, { error: { message: "down" } }, 500);
@@ -407,7 +407,7 @@ describe("embeddings", () => {
     expect(router.outcomes[0]).toMatchObject({ terminal: "failed", inputTokens: 40 });
   });
 
-  it("whose turn never came are no calls", async () => {
+  it("that were never started are no calls", async () => {
     const upstream = await startUpstream(() => {});
     const router = await startRouter({ table: vectorTable([upstream], 1) });
     const body = { input: TEXTS, on_partial: "report" };

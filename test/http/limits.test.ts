@@ -42,7 +42,7 @@ function limitsOf(response: Response): Record<string, string> {
 const small = { ...hello, max_tokens: 100 };
 
 describe("requests per minute", () => {
-  it("are refused beyond the limit, with what clients need to wait, and no provider hears of them", async () => {
+  it("are refused beyond the limit with a retry-after, and no provider is called", async () => {
     const upstream = await answering();
     const { router } = await limited(tableOver([upstream]), { requestsPerMinute: 2 });
     const first = await post(router, small);

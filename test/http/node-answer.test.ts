@@ -56,7 +56,7 @@ describe("an answer over a node response", () => {
     );
   });
 
-  test("sends what was written when the turn ends, before the answer does", async () => {
+  test("sends written bytes at the end of the turn, before the answer ends", async () => {
     const { raw } = await startAnswering((client) => {
       client.start(200, TYPE);
       client.write(bytesOf("one "));

@@ -55,7 +55,7 @@ describe("interim answers that were not requested", () => {
     }
   });
 
-  it("do not change an answer whose text looks like one", async () => {
+  it("do not change an answer with a similar text", async () => {
     const text = "\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
     const body = JSON.stringify({
       ...ANSWER,

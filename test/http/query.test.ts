@@ -89,7 +89,7 @@ describe("the query of a control endpoint", () => {
     ["getGovernanceSummary", "group_by=route&group_by=day"],
     ["listModels", "limit=1"],
     ["listPolicies", "ended=true"],
-  ])("%s takes %j", (id, query) => {
+  ])("%s accepts %j", (id, query) => {
     expect(() => checkQuery(new URLSearchParams(query), endpoint(id))).not.toThrow();
   });
 });

@@ -65,7 +65,7 @@ describe("a whole answer", () => {
     });
   });
 
-  it("forwards none of the client's headers", async () => {
+  it("is requested without the client's headers", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([upstream]) });
     await post(router, hello, {
@@ -109,7 +109,7 @@ describe("a whole answer", () => {
   );
 
   it.each(["seed", "temperature", "stream_options"])(
-    "a number that cannot be held is refused by name in a member that we know: %s",
+    "a number beyond a double is refused by name in a known member: %s",
     async (name) => {
       const upstream = await startUpstream((response) => answerJson(response));
       const base = tableOver([upstream]);
@@ -605,7 +605,7 @@ describe("streams", () => {
     expect(other.calls).toHaveLength(0);
   });
 
-  it("stops reading an upstream whose client does not read, and loses nothing", async () => {
+  it("stop reading an upstream while the client does not read, and lose nothing", async () => {
     const total = 400;
     const block = "x".repeat(64_000);
     let written = 0;

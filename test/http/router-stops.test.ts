@@ -34,7 +34,7 @@ async function completion(more: object): Promise<Completion> {
   return JSON.parse(await (await send(more)).text());
 }
 
-describe("a stop sequence on a route whose protocol has none", () => {
+describe("a stop sequence on a route of a protocol without them", () => {
   it("ends the answer before it, whole and streamed, on record", async () => {
     const full = (await completion({})).choices[0]?.message?.content ?? "";
     // From the middle of the text, across a space.

@@ -40,7 +40,7 @@ function heard(socket: Socket): Promise<string> {
   });
 }
 
-describe("answers to what never becomes a request", () => {
+describe("answers to bytes that never become a request", () => {
   it.each(["/v1/models/%zz", "/api/v1/%zz", "/%c0%af"])(
     "a path with a broken escape: %s",
     async (path) => {
@@ -95,7 +95,7 @@ describe("answers to what never becomes a request", () => {
     expect(router.decisions).toEqual([]);
   });
 
-  it("puts no second answer into one that has begun", async () => {
+  it("send no second answer into one that has begun", async () => {
     const upstream = await startUpstream((response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write('data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n');

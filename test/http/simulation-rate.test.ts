@@ -4,7 +4,7 @@ import { startTestServer } from "../support/server.ts";
 import { refusedOr } from "../support/refusals.ts";
 
 describe("simulations of a minute", () => {
-  it("are counted by workspace, and anew each minute", () => {
+  it("are counted by workspace and minute", () => {
     const rate = new SimulationRate();
     const now = Date.UTC(2026, 0, 1, 12, 0, 50);
     const take = (workspace: string, at: number): number | null =>

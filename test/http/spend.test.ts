@@ -108,7 +108,7 @@ describe("GET /v1/spend", () => {
     });
   });
 
-  it("needs its own scope, and is not grouped by what costs nothing", async () => {
+  it("requires its own scope, and refuses to group by items without a cost", async () => {
     const test = await startTestServer();
     for (const scope of ["inference", "governance:read", "operations:manage"] as const) {
       expect((await get(test, await test.key("acme-prod", [scope]), "")).status).toBe(403);
@@ -138,7 +138,7 @@ describe("GET /v1/spend", () => {
     expect(head).toMatch(/^workspace,key,route,model,day,requests,/);
   });
 
-  it("has the workspace's budget in money with what limits have counted", async () => {
+  it("has the workspace's budget in money with the usage that limits have counted", async () => {
     const budget = { usd: 50, per: "month" } as const;
     const base = table({});
     const { w } = base.workspaces;
@@ -202,7 +202,7 @@ describe("GET /v1/spend", () => {
     }
   });
 
-  it("stands in the contract with its own scope", () => {
+  it("is in the contract with its own scope", () => {
     const endpoint = ENDPOINTS.find(({ path }) => path === "/v1/spend");
     expect(endpoint).toMatchObject({ scopes: ["spend:read"], answer: SPEND });
   });

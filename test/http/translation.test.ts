@@ -106,7 +106,7 @@ function messagesStream(
   );
 }
 
-describe("a request whose endpoint speaks another protocol", () => {
+describe("a request to an endpoint of another protocol", () => {
   it("is translated there and back, and the record has both protocols", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({
@@ -332,7 +332,7 @@ it("ends a failed stream in the caller's grammar, without the provider's text", 
 });
 
 it.each([null, undefined])(
-  "never makes up an end for an answer whose finish reason is %j",
+  "never invents an end for an answer with the finish reason %j",
   async (reason) => {
     const said = {
       index: 0,
@@ -397,7 +397,7 @@ it("ends an answer of an unknown reason as cut short, streamed and whole, after 
   expect(upstream.calls).toHaveLength(6);
 });
 
-it("names the failure of a call whose arguments are no object, on messages, streamed and whole", async () => {
+it("names the failure of a call with arguments that are no object, on messages, streamed and whole", async () => {
   const called = { name: "f", arguments: '{"a":1}{"a":1}' };
   const message = { tool_calls: [{ index: 0, id: "c", type: "function", function: called }] };
   const said = { index: 0, delta: message, message, finish_reason: "tool_calls" };

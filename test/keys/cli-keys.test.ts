@@ -75,7 +75,7 @@ describe("keys create", () => {
     });
   });
 
-  it("takes limits and the permission to be exchanged, shows them, and rotation keeps them", async () => {
+  it("accepts limits and a permission to exchange, shows them, and rotation keeps them", async () => {
     const grants = [
       ..."--exchange 10m --exchange-operations embeddings,chat.completions --exchange-origins https://app.example.com".split(
         " ",
@@ -140,7 +140,7 @@ describe("keys create", () => {
     expect(stderr).toContain(message);
   });
 
-  it("takes durations and times", async () => {
+  it("accepts durations and times", async () => {
     const before = Date.now();
     await run(...CREATE, "--expires", "90d");
     const at = new Date(before + 30 * DAY).toISOString();
@@ -349,7 +349,7 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     });
   });
 
-  it("refuses an environment outside a declared list, and takes any workload where there is no list", async () => {
+  it("refuses an environment outside a declared list, and accepts any workload without a list", async () => {
     const refused = await create("search", "--create", "--key-environment", "prodution");
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain(
@@ -372,7 +372,7 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     expect(await create("search", "--create", "--owner", "group:pay")).toMatchObject({ code: 0 });
   });
 
-  it("takes any names for a database that is named, unless a configuration is too", async () => {
+  it("accepts any names for a named database, unless a configuration is named too", async () => {
     const named = ["--database", join(cwd, "other.db")];
     expect(await create("serach", ...named)).toMatchObject({ code: 0 });
     expect(await create("serach", ...named, "--config", "routes.yaml")).toMatchObject({ code: 2 });

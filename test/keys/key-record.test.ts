@@ -107,12 +107,12 @@ describe("createKey", () => {
     expect(String(error)).not.toContain("canary");
   });
 
-  it("takes as many labels as are allowed", () => {
+  it("accepts the maximum number of labels", () => {
     const labels = Array.from({ length: 32 }, (_, index) => `l${10 + index}`);
     expect(createKey({ ...OPTIONS, labels }, () => NOW, randomBytes).record.labels).toEqual(labels);
   });
 
-  it("takes an expiry at the very ceiling", () => {
+  it("accepts an expiry at exactly the ceiling", () => {
     const options = { ...OPTIONS, expiresAt: NOW + 400 * DAY };
     expect(createKey(options, () => NOW, randomBytes).record.expiresAt).toBe(NOW + 400 * DAY);
   });
@@ -124,7 +124,7 @@ describe("importKey", () => {
     expect(importKey(text, OPTIONS, () => NOW)).toEqual(record);
   });
 
-  it("takes the environment from the text, and keeps the other rules", () => {
+  it("reads the environment from the text, and keeps the other rules", () => {
     const { text } = createKey(OPTIONS, () => NOW, randomBytes);
     expect(importKey(text, { ...OPTIONS, workload: "" }, () => NOW).environment).toBe("staging");
     expect(() => importKey(text, { ...OPTIONS, scopes: [] }, () => NOW)).toThrow("scopes: ");
@@ -145,7 +145,7 @@ describe("rotateKey", () => {
   const rotate = (id: string, options: Partial<Rotation>, now = NOW + DAY) =>
     rotateKey(store.keys, id, { createdBy: "k1", ...options }, () => now, randomBytes);
 
-  it("keeps the grants, leaves a day of overlap and gives the same lifetime anew", async () => {
+  it("keeps the grants and the lifetime, with a day of overlap", async () => {
     const { text, record } = createKey(OPTIONS, () => NOW, randomBytes);
     await store.keys.create(record);
     const rotated = await rotate(record.id, {});

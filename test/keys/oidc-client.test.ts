@@ -120,7 +120,7 @@ describe("an ID token", () => {
     ["an object", { sre: true }, []],
     ["a list of texts and others", ["sre", 7, null, "web"], ["sre", "web"]],
     ["absent", undefined, []],
-  ])("whose groups are %s signs in with the texts among them", async (_, groups, expected) => {
+  ])("with groups that are %s signs in with the texts among them", async (_, groups, expected) => {
     expect(await finishAt({ claims: { groups } })).toMatchObject({
       subject: "ada",
       groups: expected,

@@ -252,7 +252,7 @@ describe("secrets", () => {
     expect(Object.fromEntries(found)).toEqual({});
   });
 
-  it("stand in no log, metric, trace, status, record or file", () => {
+  it("are in no log, metric, trace, status, record or file", () => {
     const found = [...sinks].flatMap(([sink, text]) =>
       scan(text, canaries.all).map(({ location, form }) => `${sink}: ${location} (${form})`),
     );

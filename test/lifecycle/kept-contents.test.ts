@@ -25,7 +25,7 @@ const kept = { policy: "eu-residency", digest: named.digest, description, module
 const digestOf = (content: StoredContent): string | null =>
   content.description === "" ? null : sha256(content.description);
 
-describe("a content that the log speaks of", () => {
+describe("a content in the log", () => {
   it("is there, whole", () => {
     expect(keptContentCause(named, kept, digestOf)).toBeNull();
   });

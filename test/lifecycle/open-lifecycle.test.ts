@@ -148,7 +148,7 @@ describe("the states", () => {
     await expect(context.lifecycle.refresh()).rejects.toThrow(PolicyLogError);
   });
 
-  it("follows no log whose chain does not hold, or that a newer version has written", async () => {
+  it("refuse a log with a broken chain, or of a newer version", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a"), file("q", "b")]);
     const [first, second] = context.log.rows;

@@ -32,7 +32,7 @@ const REPORT: ReportReference = {
 };
 
 describe("promotion and rollback", () => {
-  it("moves the candidate, keeps what acted, and goes back to it", async () => {
+  it("move the candidate, keep the former revision, and return to it", async () => {
     const context = await changing();
     const promoted = await context.promote("p");
     expect(promoted).toMatchObject({
@@ -50,7 +50,7 @@ describe("promotion and rollback", () => {
     expect(context.slots("p")).toBe("r1 r2");
   });
 
-  it("holds what was rolled back until it is released", async () => {
+  it("hold a rolled back revision until it is released", async () => {
     const context = await changing();
     await context.promote("p");
     await context.rollBack("p");
@@ -76,7 +76,7 @@ describe("promotion and rollback", () => {
     expect(context.slots("p")).toBe("- r1");
   });
 
-  it("goes back as far as requested, and never to what did not act", async () => {
+  it("roll back as far as requested, and never to a revision that was not enforced", async () => {
     const context = await changing();
     await context.promote("p");
     await context.observe([file("p", "c")]);
@@ -140,7 +140,7 @@ describe("promotion and rollback", () => {
     ).toHaveProperty("record");
   });
 
-  it("does not take there and back for no change", async () => {
+  it("refuse a state that was seen before a change and its reversal", async () => {
     const context = await changing();
     await context.promote("p");
     const seen = context.expected("p");
@@ -156,7 +156,7 @@ describe("promotion and rollback", () => {
     expect(await context.rollBack("p", undefined, seen)).toMatchObject({ fault: "changed" });
   });
 
-  it("does not know policies that are not there", async () => {
+  it("refuse unknown policies", async () => {
     const context = await changing();
     expect(
       await context.lifecycle.approve({
@@ -213,7 +213,7 @@ describe("requirements", () => {
     expect(context.slots("p")).toBe("r1 r2");
   });
 
-  it("keeps the approvals, the figures and what was required in the transition", async () => {
+  it("keep the approvals, the figures and the requirements in the transition", async () => {
     const context = await changing();
     context.figures = { ...context.figures, judged: 4 };
     await approve(context, actor("bert", { roles: ["privacy"] }), REPORT);
@@ -330,7 +330,7 @@ describe("requirements", () => {
     ["an incomplete one", { ...REPORT, complete: false }],
     ["one whose assertions failed", { ...REPORT, assertions: { passed: 3, failed: 1, waived: 0 } }],
     ["one without assertions", { ...REPORT, assertions: { passed: 0, failed: 0, waived: 0 } }],
-  ])("takes no report for assertions that passed when it is %s", async (_, report) => {
+  ])("do not count a report as passed assertions when it is %s", async (_, report) => {
     const context = await changing();
     await approve(context, actor("bert"), report);
     expect(await context.promote("p", actor("alice"), { assertions: true })).toMatchObject({

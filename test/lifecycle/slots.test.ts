@@ -65,7 +65,7 @@ describe("contents and slots", () => {
     expect(context.slots("p")).toBe("r1 r2");
   });
 
-  it("takes a reload over another file for no change of the policy", async () => {
+  it("treat a reload over another file as no change of the policy", async () => {
     const context = await LifecycleContext.open();
     const older = await context.another();
     await older.observe([file("p", "a", "enforce")]);
@@ -113,7 +113,7 @@ describe("a policy that is no longer in the files", () => {
     expect(context.slots("p")).toBe("- r1");
   });
 
-  it("keeps acting when its file comes back", async () => {
+  it("stays enforced when its file returns", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([], "reload");
@@ -163,7 +163,7 @@ describe("candidates taken out by hand", () => {
   });
 });
 
-describe("a replica whose files come late", () => {
+describe("a replica with late files", () => {
   it.each([
     ["through what acts by now", ["a", "b", "c"], ["r3 r4", "r3 r4"]],
     ["through what is known and stands in no slot", ["a", "x", "c"], ["r3 r4", "r3 r4"]],
@@ -191,7 +191,7 @@ describe("a replica whose files come late", () => {
 });
 
 describe("the end of a policy", () => {
-  it("is nothing to bring back where nothing of it acts", async () => {
+  it("cannot be rolled back where no revision was enforced", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a")]);
     await context.observe([], "reload");

@@ -101,7 +101,7 @@ describe("a policy log", () => {
     ).toBeNull();
   });
 
-  it("is found to be another one, or shorter, by what was remembered", () => {
+  it("is found to be another one, or shorter, by a remembered head", () => {
     const { rows } = whole();
     const forged = new Story().observed(a).rows;
     expect(faultIn(forged)).toBeNull();
@@ -116,7 +116,7 @@ describe("a change of a log", () => {
   const { rows } = whole();
   const head = at(rows, rows.length - 1);
 
-  it("a bit that was changed is found where it is", () => {
+  it("a changed bit is found in its row", () => {
     const members = ["position", "previous", "hash", "record"] as const;
     fc.assert(
       fc.property(
@@ -143,7 +143,7 @@ describe("a change of a log", () => {
     }
   });
 
-  it("rows taken out, swapped, repeated, put in or cut off are found, numbered anew or not", () => {
+  it("rows removed, swapped, repeated, inserted or cut off are found, renumbered or not", () => {
     const edits = fc.record({
       what: fc.constantFrom("remove" as const, "swap" as const, "repeat" as const, "cut" as const),
       one: fc.nat(rows.length - 1),
@@ -165,7 +165,7 @@ describe("a change of a log", () => {
     );
   });
 
-  it("a row that could be true and is chained to the one before it is found by the one after it", () => {
+  it("a plausible row chained to the one before it is found by the one after it", () => {
     const record = canonicalJson({
       ...new Story().approved(b, person("zoe")).records[0],
       policy: "eu-residency",

@@ -48,7 +48,7 @@ function storeOf(counters: LimitUsage["counters"]) {
 }
 
 describe("use of budgets for metrics", () => {
-  it("is empty before the first reading, then what all replicas used, and empty again after a minute of failures", async () => {
+  it("is empty before the first reading, then the usage of all replicas, and empty again after a minute of failures", async () => {
     let now = NOW;
     const store = storeOf([ofDay(250)]);
     const levels = new BudgetLevels(store, () => now);
@@ -79,7 +79,7 @@ describe("the remaining budget", () => {
     expect(await levels.stepOf([WORKSPACE])).toBe(step);
   });
 
-  it("is that of the tightest budget", async () => {
+  it("is the tightest budget's", async () => {
     const levels = new BudgetLevels(storeOf([ofDay(600), ofMonth(1_900_000)]), () => NOW);
     expect(await levels.stepOf([WORKSPACE, KEY])).toBe("below_tenth");
     expect(levels.stepOf([WORKSPACE])).toBe("below_half");

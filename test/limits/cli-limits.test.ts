@@ -67,7 +67,7 @@ beforeEach(async () => {
 const run = (...argv: string[]) => runCommand(limits, argv, { cwd });
 
 describe("signalbox limits", () => {
-  it("prints what is used of what, for workspaces and living keys", async () => {
+  it("prints usage and limit, for workspaces and active keys", async () => {
     const { code, stdout, stderr } = await run();
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout.replaceAll(/until \S+/g, "until T").split("\n")).toEqual([

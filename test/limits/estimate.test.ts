@@ -126,7 +126,7 @@ describe("the most that a request may use", () => {
     expect(tokensOf(request)).toBe(tokens);
   });
 
-  it("has an allowance for what has no bytes in the body", () => {
+  it("has an allowance for content without bytes in the body", () => {
     const body = {
       max_tokens: 1,
       messages: [
@@ -197,7 +197,7 @@ describe("the most that a request may use", () => {
     ["answers beyond number", { body: { n: 1e300 } }, large, [8_000, 2 ** 40, 2 ** 40, 2 ** 41]],
     ["no output", { operation: "messages.count_tokens" }, large, [131_072, 0, 0, 2 ** 41]],
   ] as const)(
-    "bounds what a provider can have counted, by %s",
+    "bounds the count of a provider, by %s",
     (_, more, row, [input, output, reasonedOutput, sum]) => {
       const { bounds } = estimateRequest(requested(more), [
         { endpoint: cheap, model: row },
@@ -207,7 +207,7 @@ describe("the most that a request may use", () => {
     },
   );
 
-  it("costs what the dearest endpoint costs, wherever it stands in the plan", () => {
+  it("costs the price of the dearest endpoint, at every position in the plan", () => {
     const endpoints = [dear, cheap].map((each) => ({ endpoint: each, model: large }));
     const request = requested({ body: { max_tokens: 100 }, calls: 2 });
     const micro = 1_064 * 3 + 100 * 15 + 20_000;
@@ -427,7 +427,7 @@ describe("the usage of a request", () => {
     },
   );
 
-  it("of a cut stream is near that of the whole answer, not a token a byte", () => {
+  it("for a cut stream is near the whole answer's, not a token a byte", () => {
     const text = "The quick brown fox jumps over the lazy dog. ".repeat(4_500);
     const body = { messages: [{ role: "user", content: text }] };
     const real = estimateRequest(requested({ body, bytes: JSON.stringify(body).length }), [
@@ -639,7 +639,7 @@ describe("the usage of a request", () => {
   });
 });
 
-describe("the time until a limit begins anew", () => {
+describe("the time until a limit renews", () => {
   it.each([
     [0, "0s"],
     [1, "1s"],

@@ -85,7 +85,7 @@ describe("requests at once", () => {
     first.releaseReservation(running);
   });
 
-  it("are not given out by a process whose own lease is over", async () => {
+  it("are not admitted by a process with an expired lease", async () => {
     const store = new MemoryLimitStore();
     const [asleep, awake] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });

@@ -167,7 +167,7 @@ describe("a store that does not answer", () => {
       (quotas: Quotas) => reserved(quotas, { ...workspace({ concurrency: 1 }), id: "b" }),
     ],
   ])(
-    "refuses at once where it fails, and counts what is owed once, with %s",
+    "refuses at once where it fails, and counts the owed usage once, with %s",
     async (_, nextCall) => {
       const store = new MemoryLimitStore();
       const quotas = quotasOver(store);

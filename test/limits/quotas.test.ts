@@ -104,7 +104,7 @@ describe("counting", () => {
     });
   });
 
-  it("requires a short wait only, where what is under way may come back", async () => {
+  it("requires a short wait only, where running requests may return amounts", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ budget: { tokens: 1_000, per: "month" } });
     const first = await reserved(quotas, acme, tokens(600));
@@ -130,7 +130,7 @@ describe("counting", () => {
     expect((await refused(quotas, acme, tokens(500))).retryAfter).toBe(Date.UTC(2026, 11, 1) - TEN);
   });
 
-  it("does not take what is under way since another window for something that may come back", async () => {
+  it("does not expect amounts back from requests of another window", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     const acme = workspace({ tokensPerMinute: 1_000 });
     const old = await reserved(quotas, acme, tokens(900));
@@ -251,7 +251,7 @@ describe("the lease of one process", () => {
     [...store.slots.values()].reduce((sum, slot) => sum + slot.held, 0);
 
   it.each([{ budget: { tokens: 1_000, per: "day" } }, { concurrency: 100 }] as const)(
-    "goes back when it was idle, also after it was forgotten: %j",
+    "is returned when idle, also after it was forgotten: %j",
     async (limits) => {
       const store = new MemoryLimitStore();
       const quotas = quotasOver(store);
@@ -285,7 +285,7 @@ describe("the lease of one process", () => {
   });
 
   it.each(["sweep", "close"] as const)(
-    "goes back by a %s that begins during another call",
+    "is returned by a %s that begins during another call",
     async (end) => {
       const store = new MemoryLimitStore();
       const quotas = quotasOver(store);
@@ -300,7 +300,7 @@ describe("the lease of one process", () => {
     },
   );
 
-  it("goes back at once when the process closes, which refuses from then on", async () => {
+  it("is returned at once when the process closes, which refuses from then on", async () => {
     const store = new MemoryLimitStore();
     const quotas = quotasOver(store);
     const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 100 });
@@ -315,7 +315,7 @@ describe("the lease of one process", () => {
 });
 
 describe("another ceiling", () => {
-  it("holds at once, and what was used stays used", async () => {
+  it("applies at once, and usage stays counted", async () => {
     const quotas = quotasOver(new MemoryLimitStore());
     for (let count = 0; count < 50; count += 1)
       await reserved(quotas, workspace({ requestsPerMinute: 1_000 }));

@@ -17,7 +17,7 @@ const withBudget = (tokens: number) => (routes: string) =>
   );
 
 describe("a whole server", () => {
-  it("counts in its store, shows it, and takes another ceiling at once", async () => {
+  it("counts in its store, shows usage, and applies another ceiling at once", async () => {
     const test = await startTestServer(withBudget(2_000_000));
     const key = await test.key("demo", ["inference"]);
     const ask = (): Promise<Response> =>

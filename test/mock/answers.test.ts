@@ -337,7 +337,7 @@ function withoutSignatures(answer: Answer): Answer {
   return { ...answer, blocks };
 }
 
-describe.each(DIALECT_NAMES)("the simulated provider speaks %s:", (dialect) => {
+describe.each(DIALECT_NAMES)("the simulated provider with %s:", (dialect) => {
   test.each(rows)("$title", async ({ request = {}, settings = "", expected, but }) => {
     const own = but?.[dialect];
     const whole = await ask(dialect, { ...hello, ...request }, settings);
@@ -377,7 +377,7 @@ const THINKING: readonly (readonly [GenerateDialect, ReasoningRequest])[] = DIAL
 ]);
 
 test.each(THINKING)(
-  "the simulated %s takes its own reasoning and calls back, and answers their results",
+  "the simulated %s accepts its own reasoning and calls, and answers their results",
   async (dialect, thinking) => {
     for (const stream of [false, true]) {
       const request = { ...hello, tools, reasoning: thinking, stream };

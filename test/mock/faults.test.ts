@@ -173,7 +173,7 @@ describe.each(Object.entries(PROTOCOLS))("a stream of %s", (_, protocol) => {
     expect(await count("no-finish")).toBe(protocol.unfinished);
   });
 
-  test("carries an event that no parser takes, or one twice", async () => {
+  test("has an event that no parser accepts, or one twice", async () => {
     const broken = await eventsWith(protocol, "malformed=after-2");
     expect(broken).toHaveLength(names.length + 1);
     expect(broken.slice(0, 3).map(({ data }) => isJson(data))).toEqual([true, true, false]);

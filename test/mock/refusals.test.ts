@@ -177,7 +177,7 @@ test("a signature of Gemini is worth nothing on another part than its own", asyn
   expect(await again({ thoughtSignature: "AAAA" })).toBe(400);
 });
 
-test("404 and 405 with what would be right", async () => {
+test("404 and 405 name the right path or method", async () => {
   const server = await mockForTest();
   const nowhere = await fetch(`${server.url}/v1/nowhere`);
   expect(nowhere.status).toBe(404);

@@ -31,11 +31,11 @@ interface Component {
 }
 
 describe("the packages of an installation", () => {
-  it("has licences that are allowed, every one", () => {
+  it("have allowed licences only", () => {
     expect(tree.packages.filter(({ licence }) => !ALLOWED.includes(licence))).toEqual([]);
   });
 
-  it("has no script that runs at installation", () => {
+  it("have no script that runs at installation", () => {
     const scripted = tree.packages.filter(({ path, hasInstallScript }) => {
       const { scripts = {} }: { scripts?: Record<string, string> } = JSON.parse(
         text(`${path}/package.json`),
@@ -48,7 +48,7 @@ describe("the packages of an installation", () => {
     expect(scripted.map(({ name }) => name)).toEqual([]);
   });
 
-  it("has every package in the notices and in the bill of materials", () => {
+  it("are all in the notices and in the bill of materials", () => {
     const notices = formatNotices(ROOT, tree).split("\n");
     const bill = formatBillOfMaterials(ROOT, tree);
     expect(tree.packages.length).toBeGreaterThan(80);
@@ -58,7 +58,7 @@ describe("the packages of an installation", () => {
     }
   });
 
-  it("lists what the build inlines, which package.json has among the packages of development", () => {
+  it("include the ones that the build inlines, which package.json has as development packages", () => {
     const {
       dependencies,
       devDependencies,
@@ -80,7 +80,7 @@ describe("the packages of an installation", () => {
     ]);
   });
 
-  it("names what is linked into the Rego toolchain, and refers to nothing that it does not list", () => {
+  it("include the ones linked into the Rego toolchain, and refer to none that is not listed", () => {
     const bill: {
       components: readonly Component[];
       dependencies: readonly { ref: string; dependsOn: readonly string[] }[];

@@ -66,7 +66,7 @@ function below(root: string): readonly string[] {
 }
 
 describe("the tarball", () => {
-  it("holds nothing but what is listed here: no tests, no recordings, nothing of this machine", () => {
+  it("contains only the listed files: no tests, no recordings, nothing of this machine", () => {
     expect(packed.files.filter((path) => !ALLOWED.some((rule) => rule.test(path)))).toEqual([]);
     expect([...packed.files].toSorted()).toEqual([...below(unpacked)].toSorted());
   });
@@ -110,7 +110,7 @@ describe("the tarball", () => {
     expect(wanted.filter((path) => !packed.files.includes(path))).toEqual([]);
   });
 
-  it("holds each source once, and nothing of an older build, whose sources are gone", () => {
+  it("contains each source once, and no file of an older build", () => {
     const programs = packed.files.filter((path) => path.startsWith("dist/"));
     const bundled = programs.flatMap((path) =>
       [...text(path).matchAll(/^\/\/ ((?:src|mock)\/\S+\.(?:ts|json))$/gm)].map(
@@ -131,7 +131,7 @@ describe("the tarball", () => {
     expect(lost).toEqual([]);
   });
 
-  it("has compiled every check of the sources, and knows their contract", () => {
+  it("has every check of the sources compiled, and their contract", () => {
     const checks = [...Object.values(BODY_CHECKS), ...Object.values(FILE_CHECKS)].map(checkName);
     const held = packed.files.filter((path) => path.startsWith("dist/validation/checks/"));
     expect(held.toSorted()).toEqual(
@@ -183,7 +183,7 @@ describe("the tarball", () => {
 });
 
 describe("the size of its files", () => {
-  it("is what docs/deployment.md states, within a tenth", () => {
+  it("matches docs/deployment.md within a tenth", () => {
     const [, megabytes] =
       /its own files are ([\d.]+)\s+MB/.exec(
         readFileSync(join(ROOT, "docs/deployment.md"), "utf8"),

@@ -52,7 +52,7 @@ describe(".github/workflows/release.yml", () => {
     for (const job of Object.values(parsed.jobs)) expect(job).toHaveProperty("permissions");
   });
 
-  it("runs what runs here too", () => {
+  it("runs the scripts that run here too", () => {
     for (const command of [".ci/run", "npm run -s tool -- release", "deploy/image/build.sh"])
       expect(workflow).toContain(command);
   });

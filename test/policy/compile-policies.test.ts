@@ -260,7 +260,7 @@ describe("compilePolicies", () => {
     ]);
   });
 
-  test("two contents of one policy, each with its own library, stand side by side in one module", async () => {
+  test("compiles two contents of one policy, each with its own library, into one module", async () => {
     const old = await compile([a, first, second]);
     const changed = {
       ...second,

@@ -203,7 +203,7 @@ describe("the input of policies", () => {
     expect(isInput({ ...input, prompt: "text" })).toBe(false);
   });
 
-  test("without a table the schema knows the members and the enums, not the values of a table", () => {
+  test("without a table the schema has the members and the enums, but no values of a table", () => {
     const isInput = ajv.compile(POLICY_INPUT_SCHEMA);
     const input = example();
     expect(isInput({ ...input, workspace: { ...input.workspace, id: "any" } })).toBe(true);

@@ -91,7 +91,7 @@ describe("metered modules", { timeout: 120_000 }, () => {
     metered = await Evaluator.load(module.bytes, sampleData, entrypoints());
   });
 
-  test("answer what the modules answer that they were made from", () => {
+  test("give the same answers as their original modules", () => {
     const plain = sdk.loadPolicySync(Uint8Array.from(module.bytes).buffer, {
       initial: 5,
       maximum: 1024,
@@ -110,7 +110,7 @@ describe("metered modules", { timeout: 120_000 }, () => {
     );
   });
 
-  test("the policies that come with Signalbox take less than a twentieth of what they may", () => {
+  test("the policies shipped with Signalbox use less than a twentieth of the bound", () => {
     let most = 0;
     fc.assert(
       fc.property(inputs, (input) => {

@@ -48,7 +48,7 @@ function obliging(): PolicySet {
 }
 
 describe("obligations on the wire", () => {
-  test("act on every candidate that is tried, and stand in the evidence by name", async () => {
+  test("apply to every candidate that is tried, and are in the evidence by name", async () => {
     const broken = await startUpstream((response) =>
       answerJson(response, { error: { message: "no" } }, 500),
     );
@@ -81,7 +81,7 @@ describe("obligations on the wire", () => {
   });
 
   test(
-    "a policy that would take all memory is stopped: its request is denied, and the next one is served",
+    "a policy that exhausts memory is stopped: its request is denied, and the next one is served",
     { timeout: 60_000 },
     async () => {
       const upstream = await startUpstream((response) => answerJson(response));

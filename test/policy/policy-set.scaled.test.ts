@@ -351,7 +351,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
     ).toEqual(said);
   });
 
-  test("a content stands in one slot, and under its own policy", () => {
+  test("a content is in one slot, and under its own policy", () => {
     const [first] = enforced();
     if (first === undefined) throw new Error("nothing is enforced");
     expect(() => assemblePolicySet(loaded, [first, { ...first, slot: "candidate" }])).toThrow(
@@ -362,7 +362,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
     );
   });
 
-  test("only what stands in a slot makes it read the time", async () => {
+  test("only a content in a slot makes it read the time", async () => {
     const timed = await only([
       policySource("timed", gate, 'pass.gate if input.time.day == "weekday"'),
     ]);

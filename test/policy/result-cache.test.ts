@@ -81,7 +81,7 @@ describe("result cache", () => {
     }
   });
 
-  test("keeps what is used, and drops the oldest of the rest; files of others stay", async () => {
+  test("keeps used entries, and drops the oldest of the rest; other files stay", async () => {
     const cache = new ResultCache(cacheIn(folder));
     const keys = Array.from({ length: 262 }, (_, index) => ResultCache.key([String(index)]));
     const entries = join(folder, "cache");

@@ -167,7 +167,7 @@ test("simulation distinguishes the slots of one policy in constraints, trace and
   });
 });
 
-test("and the other way round: what is denied now would be routed", async () => {
+test("simulation predicts that a denied request would be routed after promotion", async () => {
   const said = await explained([candidate, enforced], FRIDAY + 24 * 3_600_000);
   expect(said).toMatchObject({
     outcome: "deny",

@@ -254,7 +254,7 @@ async function factsOf(modules: readonly Source[]): Promise<readonly ModuleFacts
   return response.modules;
 }
 
-describe("by what a module distinguishes strings", () => {
+describe("string operations of a module", () => {
   let inspects: readonly (readonly string[] | undefined)[];
 
   beforeAll(async () => {
@@ -364,7 +364,7 @@ describe("compiled policies", () => {
     expect(strings).toEqual(expect.arrayContaining(["eu", "labels", "REGION_NOT_IN_EU"]));
   });
 
-  test("name what their libraries inspect, near and far", async () => {
+  test("include the inspections of their libraries, direct and indirect", async () => {
     const sources = [
       policySource(
         "a",

@@ -41,7 +41,7 @@ describe("toolchain", () => {
     );
   });
 
-  test("refuses to build what checking would have refused", async () => {
+  test("refuses to build modules that fail the check", async () => {
     const text = "package signalbox.decide\n\nu0 := time.now_ns()\n";
     const { errors, wasm } = await toolchain.build({
       units: [],
@@ -94,7 +94,7 @@ describe("toolchain", () => {
     expect(kept).toHaveLength(1);
   });
 
-  test("reads through imports to what a module refers to", async () => {
+  test("resolves references of a module through imports", async () => {
     const text =
       "package a\n\nimport data.approved\nimport input.workspace as space\n\np if space.id in approved.regions[input.operation]\n";
     const { modules } = await toolchain.check({
@@ -201,7 +201,7 @@ describe("artefact", () => {
       modules: [{ path: "a", text: "package a" }],
     });
 
-  test("runs from wherever it stands", async () => {
+  test("runs from any folder", async () => {
     expect((await formatIn(await copyOfArtefact())).modules).toHaveLength(1);
   });
 

@@ -273,7 +273,7 @@ describe.skipIf(recordings === null)(
       print(`cohere-chat streams (${cuts} cuts)`, streams.length, tally);
     });
 
-    it("every citation stands where its text stands", () => {
+    it("every citation has the position of its text", () => {
       let positions = 0;
       for (const { response } of recordings ?? []) {
         const content = listAt(response.body, "message", "content");

@@ -33,7 +33,7 @@ describe("a heartbeat", () => {
     expect(seen).toEqual({ questions: 3, lost: [15_000] });
   });
 
-  it("takes a late answer for an answer, and counts anew", () => {
+  it("accepts a late answer, and restarts its count", () => {
     const { heartbeat, seen } = watch(() => false);
     for (let round = 0; round < 5; round += 1) {
       vi.advanceTimersByTime(15_000);

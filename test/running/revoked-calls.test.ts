@@ -152,7 +152,7 @@ describe("a batch of a key that is revoked", () => {
     });
   });
 
-  it("with on_revoke: finish keeps what is under way, begins no further part, and names the inputs without a result", async () => {
+  it("with on_revoke: finish completes running parts, begins no further part, and names the inputs without a result", async () => {
     const finish = Promise.withResolvers<void>();
     const upstream = await startUpstream(async (response) => {
       await finish.promise;

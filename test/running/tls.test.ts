@@ -88,7 +88,7 @@ describe.skipIf(NO_OPENSSL !== null)(`TLS ${NO_OPENSSL ?? ""}`, () => {
     expect(await shownBy(server.url)).toBe("second TLSv1.3");
   });
 
-  it("refuses at the start what clients would refuse later, naming the flag and quoting nothing", async () => {
+  it("refuses at the start a certificate that clients would refuse later, naming the flag and quoting nothing", async () => {
     const folder = temporaryFolder();
     const [one, two] = [makeCertificate(folder, "one"), makeCertificate(folder, "two")];
     const strange = join(folder, "strange.pem");

@@ -34,7 +34,7 @@ describe.skipIf(MISSING !== null)(
     afterAll(() => postgres.close());
 
     it(
-      "lose only what a killed one had, and keep one chain and one log",
+      "lose only a killed one's requests, and keep one chain and one log",
       { timeout: 240_000 },
       async () => {
         const provider = await startProvider();

@@ -46,7 +46,7 @@ describe.skipIf(process.platform !== "linux")(
   "two workers (needs /proc of Linux to find them)",
   () => {
     it(
-      "share the requests; one that is killed loses its own only, and comes back",
+      "share the requests; a killed one loses only its own, and is restarted",
       { timeout: 240_000 },
       async () => {
         const provider = await startProvider();

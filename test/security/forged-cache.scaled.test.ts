@@ -167,7 +167,7 @@ function swap(directory: string, other: string): ReadonlyMap<string, string> {
   return new Map(modules(directory).map(([name]) => [name, theirs?.[1] ?? ""]));
 }
 
-describe("a cache folder that somebody else could have made", () => {
+describe("a cache folder that another user could have created", () => {
   test("as a link of the checkout is refused, with one line", async () => {
     const cwd = temporaryFolder();
     writeTo(cwd, { "routes.yaml": CLEAN, "policies/gate.rego": WEAK });

@@ -104,7 +104,7 @@ describe("a module in the store that its sources do not compile to", { timeout: 
     },
   );
 
-  test("a promotion is simulated with what the sources compile to, and rolled back to it", async () => {
+  test("a promotion is simulated with the compiled sources, and rolled back to them", async () => {
     const [honest, weak] = [await compiled("nothing"), await compiled("everything")];
     const first = await poisoned(forged(honest, weak, await buildOf(honest)), "nothing");
     first.write("everything");

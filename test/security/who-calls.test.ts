@@ -39,7 +39,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/telemetry/open-otlp.ts": "the collector, by the environment",
 };
 
-it("nothing calls anybody but what is known to, so a caller's URL is never fetched", () => {
+it("only listed modules make calls, so that a caller's URL is never fetched", () => {
   const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter(
     (name) => name.endsWith(".ts"),
   );

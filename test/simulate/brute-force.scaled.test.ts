@@ -7,7 +7,7 @@ import { decideBothWays } from "./every-request.ts";
 import { randomAssertions } from "./random-assertions.ts";
 import { narrowings, policyPool, relations, twoSides } from "./random-sides.ts";
 
-describe("classes stand for every request of the product", () => {
+describe("classes cover every request of the product", () => {
   let pool: readonly CompiledPolicies[];
   beforeAll(async () => {
     pool = await policyPool();

@@ -179,7 +179,7 @@ describe("workspaces and routes that look alike", () => {
     workspaces: [workspace("w", { routes: ["r", "t", "u"] }), workspace("v", { routes: ["r"] })],
   };
 
-  it("are distinguished by a policy that counts what the workspace approves", async () => {
+  it("are distinguished by a policy that counts the workspace's approvals", async () => {
     const base = await sideOf(tableWith(rows));
     const head = await sideOf(tableWith(rows), [
       gate("many", "pass.is_so if count(data.approved.routes[input.workspace.id]) > 2"),
@@ -231,7 +231,7 @@ describe("workspaces and routes that look alike", () => {
   });
 });
 
-describe("assertions that look at what no side looks at", () => {
+describe("assertions about attributes that no side reads", () => {
   const rows = {
     routes: [route("r", "a", ["b"]), route("t", "b", [])],
     workspaces: [

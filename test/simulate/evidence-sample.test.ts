@@ -121,7 +121,7 @@ describe("the record of a decision", () => {
     });
   });
 
-  it("of a later version with a preference that this one does not know is not decided without it", () => {
+  it("of a later version with an unknown preference is not decided without it", () => {
     const record = readBack(recordOf({ ...PLAIN_SAMPLE, workspace: "w", model: "r" }));
     const later = { ...Object(record), preferences: { only: ["a"], colour: "blue" } };
     expect(readEvidenceSample(later)).toMatchObject({ unsupportedSetting: "preference" });

@@ -23,7 +23,7 @@ function textAt(
 describe("locations in the repository's own files", () => {
   const locations = locationsOf(files);
 
-  it("every row of the table is found where its name stands", async () => {
+  it("every row of the table is found at its name", async () => {
     const { table, policies } = await compileConfiguration(files, {
       cache: TEST_CACHE,
     });

@@ -138,7 +138,7 @@ describe("the contents of slots", () => {
     );
   });
 
-  it("after every promotion, what acts is what head's files have", async () => {
+  it("match head's files after every promotion", async () => {
     await fc.assert(
       fc.asyncProperty(tree, tree, async (base, head) => {
         const context = await LifecycleContext.open();
@@ -157,7 +157,7 @@ describe("the contents of slots", () => {
     );
   });
 
-  it("head has base's modules only where it keeps something of them", () => {
+  it("include base's modules in head only where head keeps some of them", () => {
     fc.assert(
       fc.property(tree, tree, fc.boolean(), (base, head, fresh) => {
         const { contents, modules } = compiledSides(base, head, fresh).head;

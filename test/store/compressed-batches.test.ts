@@ -88,7 +88,7 @@ describe("the records of a batch", () => {
     expect(decompressedRecords(random)).toBe(random);
   });
 
-  it("stay as they are where they are larger than what is ever decompressed", () => {
+  it("stay uncompressed where they exceed the limit of decompression", () => {
     const largest = new Uint8Array(MOST_DECOMPRESSED);
     expect(decompressedRecords(new Uint8Array(compressedRecords(largest))).length).toBe(
       MOST_DECOMPRESSED,
@@ -97,7 +97,7 @@ describe("the records of a batch", () => {
     expect(compressedRecords(large)).toBe(large);
   });
 
-  it("are none where the bytes were cut or stand for too much, however few they are", () => {
+  it("are refused where the bytes were cut or decompress beyond the limit", () => {
     const stored = compressedRecords(bytes);
     for (let length = ZSTANDARD.length; length < stored.length; length += 7) {
       expect(decompressedRecords(new Uint8Array(stored.subarray(0, length)))).toHaveLength(0);

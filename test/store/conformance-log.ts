@@ -66,7 +66,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(entries.map(({ sequence }) => sequence)).toEqual([1, 3]);
   });
 
-  it("gives no position to what is dropped", async () => {
+  it("gives no position to dropped records", async () => {
     await request(store(), "r1");
     await Promise.allSettled(
       ["r1", "r2"].map((id) => recordDecision(store().evidence, decisionRecord(id))),
@@ -118,7 +118,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect((await store().evidence.anchors()).map((anchor) => anchor.position)).toEqual([2, 4]);
   });
 
-  it("prunes what is older, and the rest verifies from the anchor", async () => {
+  it("prunes older rows, and the rest verifies from the anchor", async () => {
     for (let number = 1; number <= 5; number += 1)
       await request(store(), `r${number}`, number * 1_000);
     const whole = await store().evidence.log({ after: 0, limit: 10 });
@@ -152,7 +152,7 @@ export function evidenceLogLaws(store: () => Store): void {
     expect(await fault(store())).toBeNull();
   });
 
-  it("never parts a decision from its outcome, and keeps what still runs with all that follows", async () => {
+  it("never separates a decision from its outcome, and keeps running requests with all later rows", async () => {
     await request(store(), "r1", 1_000);
     await recordDecision(store().evidence, decisionRecord("r2", { at: 1_100 }));
     await request(store(), "r3", 1_200);

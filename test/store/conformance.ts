@@ -75,7 +75,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.get("constructor")).toBeNull();
   });
 
-  it("keeps what a key may be exchanged for, and its own limits", async () => {
+  it("keeps the exchange grant of a key, and its own limits", async () => {
     const exchange = {
       maximumLifetime: 600,
       operations: ["embeddings" as const],
@@ -275,7 +275,7 @@ function keyLaws(store: () => Store): void {
     await expect(store().keys.rotate("a", second, 1_170_000)).rejects.toThrow(KeyNotActiveError);
   });
 
-  it("rotates a key once when several ask at the same time", async () => {
+  it("rotates a key once under concurrent rotations", async () => {
     await store().keys.create(keyRecord("a"));
     const rotations = await Promise.allSettled(
       ["b", "c", "d", "e"].map((id) =>
@@ -531,7 +531,7 @@ function evidenceLaws(store: () => Store): void {
     });
   });
 
-  it("takes fractions of a millisecond", async () => {
+  it("accepts fractions of a millisecond", async () => {
     await recordDecision(store().evidence, decisionRecord("r1", { at: 1_795_000_000_000.25 }));
     expect((await store().evidence.read({ after: 0, limit: 1 }))[0]?.decision.at).toBe(
       1_795_000_000_000.25,

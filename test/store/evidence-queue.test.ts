@@ -56,7 +56,7 @@ const nextWrite = async (writes: readonly Write[], number: number): Promise<Writ
 };
 
 describe("group commit", () => {
-  it("writes what one turn brings in one batch, and what arrives meanwhile in the next", async () => {
+  it("writes the records of one turn in one batch, and those that arrive meanwhile in the next", async () => {
     const { queue, writes } = makeQueue();
     const first = [
       recordDecision(queue, decisionRecord("a")),
@@ -288,7 +288,7 @@ describe("a decision that no answer needs yet", () => {
 });
 
 describe("a store that does not keep up", () => {
-  it("refuses more decisions than may wait, and takes them again afterwards", async () => {
+  it("refuses decisions beyond its maximum, and accepts them again afterwards", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 3 });
     const accepted = ["a", "b"].map((id) => recordDecision(queue, decisionRecord(id)));
     const write = await nextWrite(writes, 1);
@@ -375,7 +375,7 @@ describe("a store that does not keep up", () => {
       .toMatchObject({ state: "ok", waiting: 0, refused: 1, lost: 0 });
   });
 
-  it("does not call an outcome lost whose decision was not taken", async () => {
+  it("does not count an outcome as lost where its decision was refused", async () => {
     const { queue, writes } = makeQueue({ maxWaiting: 1 });
     const decided = recordDecision(queue, decisionRecord("a"));
     await expect(recordDecision(queue, decisionRecord("b"))).rejects.toMatchObject({
@@ -466,7 +466,7 @@ describe("a store that does not keep up", () => {
 });
 
 describe("flush", () => {
-  it("waits for what flies and for what gathers", async () => {
+  it("waits for the batch in flight and for the one that gathers", async () => {
     const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
     const decided = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);

@@ -265,7 +265,7 @@ describe("bytes that are no request", () => {
     expect(await store.keys.get("k")).toBe(null);
   });
 
-  it("are not taken from a thread that does not know its secret", async () => {
+  it("are refused from a thread without the secret", async () => {
     const { lent } = await lending();
     const door = { ...doorOf(lent), threadSecret: newDoor().threadSecret };
     const opening = openSqliteStore({

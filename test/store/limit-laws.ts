@@ -45,7 +45,7 @@ export function limitLaws(store: () => Store): void {
     return [leased?.held ?? -1, leased?.others ?? -1];
   };
 
-  it("grants what fits, as much as is needed or nothing, and counts it as used", async () => {
+  it("grants the fitting amount, at least the needed one or nothing, and counts it as used", async () => {
     expect(await take(counter({ need: 10, want: 60 }))).toEqual([[60, 60]]);
     expect(await take(counter({ need: 10, want: 60 }))).toEqual([[40, 100]]);
     expect(await take(counter({ need: 1, want: 1 }))).toEqual([[0, 100]]);
@@ -108,7 +108,7 @@ export function limitLaws(store: () => Store): void {
     expect(await take(counter({ need: 5, want: 5 }))).toEqual([[5, 5]]);
   });
 
-  it("grants no more than the ceiling to many who ask at once", async () => {
+  it("grants no more than the ceiling to concurrent requests", async () => {
     const requested = await Promise.all(
       Array.from({ length: 50 }, () => take(counter({ need: 1, want: 7 }))),
     );
@@ -155,7 +155,7 @@ export function limitLaws(store: () => Store): void {
     month: MINUTE - (31 * 24 + 2) * hour,
   } as const;
 
-  it("reports how the windows of the moment and the slots stand, nothing of others", async () => {
+  it("reports the usage of current windows and slots only", async () => {
     for (const [index, window] of LIMIT_WINDOWS.entries()) {
       const row = { window, need: index + 1, want: index + 1 };
       await take(
@@ -182,7 +182,7 @@ export function limitLaws(store: () => Store): void {
     expect((await limits.read(MINUTE + 20_000)).slots).toEqual([]);
   });
 
-  it("forgets what is over for long, each window in its time, so many at a time", async () => {
+  it("deletes long expired windows, each in its time, in batches", async () => {
     const { limits } = store();
     for (const window of LIMIT_WINDOWS)
       await take(counter({ window, start: MINUTE, overdraft: 1 }));

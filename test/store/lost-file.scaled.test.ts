@@ -131,7 +131,7 @@ describe("the database file under an open store", () => {
   ];
 
   it.each(faults)(
-    "is missed without a request where there is %s, and stays so",
+    "is reported as missing without a request where there is %s, permanently",
     async (_, damage, fault) => {
       const { store, path } = await opened();
       // A log that was copied is written again from its beginning: what lies behind its frames may
@@ -196,7 +196,7 @@ describe("the database file under an open store", () => {
     },
   );
 
-  it("gets what a removed log held before the process can die", async () => {
+  it("gets the rows of a removed log before the process can die", async () => {
     const { store, path } = await opened();
     for (let number = 0; number < 50; number += 1)
       await recordDecision(store.evidence, decisionRecord(`r-${number}`));
@@ -213,7 +213,7 @@ describe("the database file under an open store", () => {
 });
 
 /** The bytes of the main file are exchanged while its name, its inode and its size stay. */
-describe("a log on disk that is not what the process wrote", () => {
+describe("a log on disk that differs from the process's own writes", () => {
   async function overwritten(bytesOf: (path: string) => Buffer): Promise<Store> {
     const { store, path } = await opened();
     const bytes = bytesOf(path);

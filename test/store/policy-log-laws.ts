@@ -25,7 +25,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().content("a".repeat(64))).toBeNull();
   });
 
-  it("gives rows back to the letter, in order, and knows its head", async () => {
+  it("returns unchanged rows, in order, and its head", async () => {
     const first = rowsAfter(GENESIS, ['{"a":"ü ‮ \\u0000 🦊 \\\\ \\""}', '{"b":1}']);
     expect(await log().append(GENESIS, first)).toBe(true);
     const second = rowsAfter(await log().head(), ["{}"]);
@@ -36,7 +36,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await readVerifiedPolicyLog(log())).toHaveLength(3);
   });
 
-  it("adds nothing where somebody was quicker, or where the expected row is another one", async () => {
+  it("adds nothing where another process was quicker, or where the expected row differs", async () => {
     const rows = rowsAfter(GENESIS, [recordText("p")]);
     expect(await log().append(GENESIS, rows)).toBe(true);
     expect(await log().append(GENESIS, rows)).toBe(false);
@@ -50,7 +50,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await readVerifiedPolicyLog(log())).toEqual(rows);
   });
 
-  it("refuses rows that do not follow, and then adds none of them", async () => {
+  it("refuses a batch with rows out of sequence as a whole", async () => {
     const [one, two] = rowsAfter(GENESIS, [recordText("p"), recordText("q")]);
     if (one === undefined || two === undefined) throw new Error("two rows");
     const wrong: readonly (readonly PolicyLogRow[])[] = [
@@ -98,7 +98,7 @@ export function policyLogLaws(store: () => Store): void {
     }
   });
 
-  it("takes 10,000 rows at once and not one more", { timeout: 60_000 }, async () => {
+  it("accepts 10,000 rows at once and no more", { timeout: 60_000 }, async () => {
     const rows = rowsAfter(
       GENESIS,
       Array.from({ length: 10_001 }, () => "{}"),
@@ -140,7 +140,7 @@ export function policyLogLaws(store: () => Store): void {
     expect(await log().content(first.digest)).toEqual(first);
   });
 
-  it("gives contents that are its own: changing what was read changes nothing", async () => {
+  it("returns copies of contents: a changed copy changes nothing", async () => {
     const content = contentOf("a".repeat(64));
     await log().keep(content);
     (await log().content(content.digest))?.module.fill(7);
@@ -230,7 +230,7 @@ export function sharedPolicyLogLaws(open: (count: number) => Promise<readonly St
       for (const log of all) expect(await readVerifiedPolicyLog(log)).toHaveLength(30);
     });
 
-    it("has every row once when all add as often as it takes", async () => {
+    it("has every row once when all processes retry until they succeed", async () => {
       const all = await logs(3);
       const records = all.map((_, index) =>
         Array.from({ length: 20 }, (__, row) => recordText(`p${index}-${row}`)),

@@ -21,7 +21,7 @@ export function sessionRecord(digest: string, members: Partial<SessionRecord> = 
 }
 
 export function sessionLaws(store: () => Store): void {
-  it("finds what was created, of a key and of a person, and nothing else", async () => {
+  it("finds created sessions, of a key and of a person, and no others", async () => {
     const [ofKey, ofPerson] = [sessionRecord("a"), sessionRecord("b", { holder: PERSON })];
     const named = sessionRecord("c", { holder: { ...PERSON, name: "Ada", groups: [] } });
     for (const record of [ofKey, ofPerson, named]) await store().sessions.create(record);
@@ -49,7 +49,7 @@ export function sessionLaws(store: () => Store): void {
     expect(await store().sessions.find("b")).toEqual(sessionRecord("b"));
   });
 
-  it("prunes what has ended or was not used for too long, and nothing else", async () => {
+  it("prunes ended and long unused sessions, and no others", async () => {
     await store().sessions.create(sessionRecord("ended", { endsAt: 5_000, seenAt: 4_000 }));
     await store().sessions.create(sessionRecord("idle", { seenAt: 2_000 }));
     await store().sessions.create(sessionRecord("good", { seenAt: 4_000 }));

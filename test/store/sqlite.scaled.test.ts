@@ -66,7 +66,7 @@ describe("the file", () => {
     await store.close();
   });
 
-  it("is closed to others again when somebody had opened it to them", async () => {
+  it("is closed to other users again when its mode had been opened", async () => {
     const path = databaseFile();
     await (await openSqliteStore({ path })).close();
     chmodSync(path, 0o644);
@@ -74,7 +74,7 @@ describe("the file", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it("is refused where it is a folder or another program's file, whose mode stays as it was", async () => {
+  it("is refused where it is a folder or another program's file, and its mode is unchanged", async () => {
     const folder = join(databaseFile(), "..", "folder");
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     chmodSync(folder, 0o755);
@@ -341,7 +341,7 @@ describe("two stores on one file, as two processes have them", () => {
     await Promise.all([server.close(), other.close()]);
   });
 
-  it("count an outcome whose decision the other one wrote", async () => {
+  it("count an outcome of a decision that the other one wrote", async () => {
     const path = databaseFile();
     const [one, other] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
     await recordDecision(one.evidence, decisionRecord("r1"));
@@ -374,7 +374,7 @@ describe("two stores on one file, as two processes have them", () => {
     await Promise.all([left.close(), right.close()]);
   });
 
-  it("distinguish a running decision from one whose process is gone", async () => {
+  it("distinguish a running decision from one of a dead process", async () => {
     const path = databaseFile();
     const [gone, reader] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
     await recordDecision(gone.evidence, decisionRecord("r1"));

@@ -32,7 +32,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
   ): Promise<Summary> =>
     summarise((facet) => store().summary.read({ workspace, facet, ...window }), groupingOf(names));
 
-  it("counts every record that is on disk, once: what counting them one by one gives", async () => {
+  it("counts every record on disk once, equal to a count one by one", async () => {
     await fc.assert(
       fc.asyncProperty(
         recordedRequests(40),
@@ -87,7 +87,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     expect(groups).toHaveLength(1);
   });
 
-  it("does not count what was not written: doubles, and outcomes without a decision", async () => {
+  it("does not count refused records: duplicates, and outcomes without a decision", async () => {
     await recordDecision(store().evidence, decisionRecord("r1", { at: NOON }));
     await expect(
       recordDecision(store().evidence, decisionRecord("r1", { at: NOON })),
@@ -166,7 +166,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     expect(totals.requests).toBe(54);
   });
 
-  it("keeps minutes for three hours, and the hours of what is gone", async () => {
+  it("keeps minutes for three hours, and the hours of pruned minutes", async () => {
     const { evidence } = store();
     await recordDecision(evidence, decisionRecord("old", { at: NOON }));
     await evidence.flush();
@@ -182,7 +182,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     expect((await summaryOf("acme-prod")).totals.requests).toBe(3);
   });
 
-  it("counts what the router answers itself by its operation only", async () => {
+  it("counts the router's own answers by operation only", async () => {
     const { evidence } = store();
     await recordDecision(evidence, decisionRecord("chat", { at: NOON }));
     const control = { at: NOON, operation: "control", outcome: "refuse", route: null } as const;

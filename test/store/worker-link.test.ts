@@ -51,7 +51,7 @@ describe("the death of the store's thread", () => {
     await link.close();
   });
 
-  it("fails what is under way instead of leaving it to wait for ever", async () => {
+  it("fails pending calls instead of leaving them to wait forever", async () => {
     const path = join(temporaryFolder(), "a.db");
     const { link, threads } = await openLink(path);
     // While another connection holds the write lock, the thread cannot have answered when it dies.

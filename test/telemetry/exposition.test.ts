@@ -21,14 +21,14 @@ describe("families", () => {
     expect([...things.samples()].map(({ value }) => value)).toEqual([3, 1]);
   });
 
-  it("distinguish labels whose texts run together", () => {
+  it("distinguish labels that are equal when joined", () => {
     const things = counter();
     things.add(1, "ab", "c");
     things.add(1, "a", "bc");
     expect([...things.samples()]).toHaveLength(2);
   });
 
-  it("hold a bounded number of series, and count what they omit", () => {
+  it("hold a bounded number of series, and count omitted ones", () => {
     const things = counter(2);
     for (const name of ["a", "b", "c", "d", "a"]) things.add(1, name, "");
     expect([...things.samples()]).toHaveLength(2);
@@ -39,7 +39,7 @@ describe("families", () => {
     expect(times.leftOut).toBe(1);
   });
 
-  it("put an observation into the first bucket whose bound is not below it", () => {
+  it("put an observation into the first bucket with a bound not below it", () => {
     const times = new Histogram("t_seconds", "T.", [], [0.5, 1, 2]);
     for (const value of [0.5, 0.6, 1, 3, Number.NaN]) times.observe(value);
     const page = parseExposition(formatExposition([times], undefined).text);
@@ -50,7 +50,7 @@ describe("families", () => {
 });
 
 describe("the page", () => {
-  it("escapes what would break a line or a label, in both formats", () => {
+  it("escapes characters that would break a line or a label, in both formats", () => {
     const wild = 'back\\slash "quotes"\nline';
     const things = new Counter("things", wild, ["a"]);
     things.add(1, wild);
@@ -101,7 +101,7 @@ describe("the page", () => {
     }
   });
 
-  it("reads what is known elsewhere when it is scraped", () => {
+  it("reads gauges of other parts when it is scraped", () => {
     let value = 1;
     const now = reading("gauge", "now", "Now.", [], () => [[value] as const]);
     value = 7;

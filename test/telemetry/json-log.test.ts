@@ -98,7 +98,7 @@ describe("a log of JSON lines", () => {
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
-  it("keeps no process alive whose lines are not read", async () => {
+  it("does not keep a process alive when its lines are not read", async () => {
     const fifo = join(temporaryFolder(), "fifo");
     execFileSync("mkfifo", [fifo]);
     const script = `

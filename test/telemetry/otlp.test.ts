@@ -89,7 +89,7 @@ function ask(
 const FAST = { OTEL_BSP_SCHEDULE_DELAY: "50", OTEL_METRIC_EXPORT_INTERVAL: "200" };
 
 describe("OTLP", () => {
-  it("continues the client's trace through us to providers that may know, and exports to the collector", async () => {
+  it("continues the client's trace to providers that may get it, and exports to the collector", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const ill = await startUpstream((response) => answerJson(response, { error: {} }, 503));
     const theirs = await startUpstream((response) => answerJson(response));
@@ -176,7 +176,7 @@ describe("OTLP", () => {
       expect(everything).not.toContain(secret);
   });
 
-  it("costs no request and a bounded memory where the collector is away, and counts what is lost", async () => {
+  it("fails no request and uses bounded memory while the collector is down, and counts lost spans", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const server = await spawnServer(
       routesTo({ ill: well.url, well: well.url, theirs: well.url }),

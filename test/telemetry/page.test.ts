@@ -68,7 +68,7 @@ describe("endpoints", () => {
 });
 
 describe("GET /metrics", () => {
-  it("stands on the admin listener only, parses in both formats, and shows what the server knows", async () => {
+  it("is served on the admin listener only, parses in both formats, and has the server's metrics", async () => {
     const running = await startTestServer();
     const { server } = running;
     const text = await running.key("demo", ["inference"]);

@@ -140,7 +140,7 @@ describe("metrics of requests", () => {
     expect(sumOf(page, "signalbox_request_duration_seconds_sum")).toBeCloseTo(total, 6);
   });
 
-  it("add up known costs where they were answered, and count requests whose cost is unknown", () => {
+  it("add up known costs where they were answered, and count requests of unknown cost", () => {
     const metrics = new RequestMetrics();
     const attempt = outcomeRecord("r").attempts.at(-1);
     if (attempt === undefined) throw new Error("no attempt");
@@ -182,7 +182,7 @@ describe("metrics of requests", () => {
     await until(() => router.snapshots.users === 0);
   });
 
-  it("make no series of what anonymous callers name", async () => {
+  it("create no series from names of anonymous callers", async () => {
     const upstream = await startUpstream((response) => answerJson(response));
     const metrics = new RequestMetrics();
     const router = await startRouter({

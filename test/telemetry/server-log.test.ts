@@ -113,7 +113,7 @@ describe("a server's log", () => {
 });
 
 describe("the log of requests", () => {
-  it("names the missing flag of each attempt whose provider refused a member of the router", () => {
+  it("names the missing flag of each attempt where a provider refused a member of the router", () => {
     const { log, lines } = recordingLog();
     const outcome = outcomeRecord("r1");
     const attempts = outcome.attempts.flatMap((attempt) => [

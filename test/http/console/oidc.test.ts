@@ -243,7 +243,7 @@ describe("signing in at an identity provider", () => {
     expect([both.status, both.json.error.param]).toEqual([400, "workspaces"]);
   });
 
-  it("shows budgets of keys only of workspaces whose keys the person manages", async () => {
+  it("shows budgets of keys only of workspaces where the person manages keys", async () => {
     const own = await startOidc((settings) => ({
       ...settings,
       roles: [...ROLES, { group: "one", role: "operator", workspaces: ["large"] }],
@@ -278,7 +278,7 @@ describe("signing in at an identity provider", () => {
     });
   });
 
-  it("loses a role with the reload that takes it away, and the last one ends the session", async () => {
+  it("loses a role with the reload that removes it, and the last one ends the session", async () => {
     const own = await startOidc();
     own.idp.account = { subject: "b", groups: ["sre", "readers"], name: "B" };
     const { get, post } = await signIn(own);
@@ -301,7 +301,7 @@ describe("signing in at an identity provider", () => {
     expect((await get("/console/session")).json.signed_in).toBe(false);
   });
 
-  it("takes no address to go to from the request, and never leads elsewhere", async () => {
+  it("reads no return address from the request, and never redirects elsewhere", async () => {
     const own = await startOidc();
     const jar: Jar = new Map();
     const query =

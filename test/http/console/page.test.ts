@@ -69,7 +69,7 @@ describe("the console's page", () => {
     }
   });
 
-  it("answers /favicon.ico with an icon that browsers ask for again after a day", async () => {
+  it("answers /favicon.ico with an icon that browsers cache for a day", async () => {
     const bundle = await built();
     const url = await startPage(() => Promise.resolve(bundle));
     const answer = await ask(`${url}/favicon.ico`);
@@ -80,7 +80,7 @@ describe("the console's page", () => {
     });
   });
 
-  it("has parts that browsers keep, compressed where they take it", async () => {
+  it("has parts that browsers cache, compressed where they accept it", async () => {
     const bundle = await built();
     const url = await startPage(() => Promise.resolve(bundle));
     const plain = await ask(`${url}${ASSET}`, { headers: { "accept-encoding": "identity" } });
@@ -121,7 +121,7 @@ describe("the console's page", () => {
     expect((await ask(`${url}/console/`)).status).toBe(200);
   });
 
-  it("is what GET / leads to, on the listener that has it", async () => {
+  it("is the redirect target of GET /, on its listener", async () => {
     const { server } = await startConsole();
     const answer = await ask(`${server.adminUrl}/`);
     expect([answer.status, answer.headers.get("location")]).toEqual([302, "/console/"]);

@@ -6,7 +6,7 @@ import { ask, browserOf, cookieOf, READING, signIn, signInAt, startConsole } fro
 const SUMMARY = "/v1/governance/summary";
 
 describe("signing in with a key", () => {
-  it("gives a cookie that no script reads and no other site sends, and what the session may do", async () => {
+  it("sets a cookie that no script reads and no other site sends, and lists the session's scopes", async () => {
     const { server, origin } = await startConsole();
     const { id, text } = await addKey(server.store, "large", READING);
     const answer = await signInAt(origin, { key: text });
@@ -99,7 +99,7 @@ describe("signing in with a key", () => {
     expect([answer.status, answer.json.error.code]).toEqual([403, "insufficient_scope"]);
   });
 
-  it("refuses a page of another site, which would sign its visitors in as somebody else", async () => {
+  it("refuses a page of another site, which would sign its visitors in under another account", async () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     for (const headers of [{ origin: "https://evil.example" }, { "sec-fetch-site": "same-site" }]) {
@@ -152,7 +152,7 @@ describe("a session", () => {
     expect([keys.status, keys.json.error.code]).toEqual([403, "insufficient_scope"]);
   });
 
-  it("counts on the listener of the console alone, where keys count as well", async () => {
+  it("is valid on the listener of the console alone, beside keys", async () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const { cookie } = await signIn(origin, text);

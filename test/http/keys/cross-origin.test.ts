@@ -52,7 +52,7 @@ const corsHeaders = ({ headers }: Response): string[] =>
   [...headers.keys()].filter((name) => name.startsWith("access-control-"));
 
 describe("a preflight", () => {
-  it("is answered for origins that a good key's grant names, for what the official clients send", async () => {
+  it("is answered for origins in a valid key's grant, with the headers of the official clients", async () => {
     const requested =
       "authorization,content-type,x-stainless-lang,x-stainless-retry-count,anthropic-version,cookie,x-evil";
     const response = await preflight("/v1/chat/completions", ORIGIN, requested);
@@ -164,7 +164,7 @@ describe("an answer", () => {
     }
   });
 
-  it("has none of it for other origins, for no origin, and where pages have no business", async () => {
+  it("has no CORS header for other origins, without an origin, and on other paths", async () => {
     for (const [path, headers] of [
       ["/v1/models", { origin: "https://evil.example" }],
       ["/v1/models", {}],

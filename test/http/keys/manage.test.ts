@@ -468,7 +468,7 @@ it.each([
   expect([status, json.error.code]).toEqual([400, "invalid_json"]);
 });
 
-it("does not take names in a text for names of the body", async () => {
+it("ignores names of members inside of a text", async () => {
   const twice = { maximum_lifetime: 60, routes: ['"owner":{"owner":', "owner"] };
   const { json } = await create({
     exchange: twice,

@@ -75,7 +75,7 @@ describe("a key with platform:manage", () => {
     }
   });
 
-  it("comes from a terminal: no key gives it over HTTP, not even one that has it", async () => {
+  it("is created on a terminal only: no key grants it over HTTP, not even one that has it", async () => {
     for (const key of [platform, manager]) {
       const { status, json } = await call(server, key, "POST", "/v1/keys", {
         ...PLAIN,
@@ -183,7 +183,7 @@ describe("a key by name", () => {
     },
   );
 
-  it("may do at once what a PUT gives it, and nothing more once a PUT takes it away", async () => {
+  it("has the scopes of a PUT at once, and loses them with a PUT that removes them", async () => {
     const { json: made } = await put("scoped");
     const models = async (): Promise<number> =>
       (await call(server, made.key, "GET", "/v1/models")).status;

@@ -72,7 +72,7 @@ describe("a token on several servers of one database", () => {
     expect(await use(server, await tokenFrom(elsewhere, key))).toBe(200);
   });
 
-  it("outlives the process that signed it, whose private key is gone", async () => {
+  it("outlives the process that signed it and its private key", async () => {
     const short = await another();
     const { key } = await makeKey();
     const token = await tokenFrom(short, key);

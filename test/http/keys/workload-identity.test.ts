@@ -169,13 +169,13 @@ describe("a workload without a key", () => {
     }
   });
 
-  it("gets no token that outlives its JWT by more than what clocks may differ", async () => {
+  it("gets no token that outlives its JWT by more than the allowed clock skew", async () => {
     const { json } = await exchange(await jwtOf({ expires: 90 }));
     expect(json.expires_in).toBeGreaterThan(80);
     expect(json.expires_in).toBeLessThanOrEqual(120);
   });
 
-  it("gets a token for one that the issuer itself has made", async () => {
+  it("gets a token for a JWT of the issuer itself", async () => {
     const issued = await fetch(`${idp.issuer}/token`, {
       method: "POST",
       headers: {
@@ -302,7 +302,7 @@ describe("the token endpoint refuses a JWT", () => {
     });
   });
 
-  it("whose body is larger than any, before it is read whole", async () => {
+  it("with a body above the limit, before it is read whole", async () => {
     const refused = await exchange("x".repeat(40_000));
     expect([refused.status, refused.json.error]).toEqual([413, "invalid_request"]);
   });
@@ -368,7 +368,7 @@ describe("a rule", () => {
     expect((await server.reload()).ok).toBe(true);
   });
 
-  it("takes the keys of its issuer from a file beside routes.yaml", async () => {
+  it("reads the keys of its issuer from a file beside routes.yaml", async () => {
     const path = join(folder, "routes.yaml");
     const before = readFileSync(path, "utf8");
     writeFileSync(join(folder, "cluster.jwks.json"), JSON.stringify({ keys: [key.publicJwk] }));

@@ -46,7 +46,7 @@ async function open(
   return { fixture, alice: await fixture.key("acme", ["operations:manage"], ["dpo", "x"]) };
 }
 
-describe("a key that somebody makes over HTTP", () => {
+describe("a key that is created over HTTP", () => {
   it("is the maker: it approves nothing for them", async () => {
     const { fixture, alice } = await open({ approvals: 1 });
     const second = await makeWith(fixture, alice);
@@ -186,7 +186,7 @@ describe("the way from a key to its origin", () => {
     );
   });
 
-  it("takes a key that is gone for a person without roles", async () => {
+  it("treats a deleted key as a person without roles", async () => {
     expect(await from(0, [{ createdBy: "goneKey00000", labels: ["a"] }])).toMatchObject({
       origin: "goneKey00000",
       roles: [],

@@ -210,7 +210,7 @@ function blurred(missing: readonly object[]): unknown {
   );
 }
 
-describe("with what is required", () => {
+describe("with the requirements met", () => {
   it("a promotion is made, and its record has it", async () => {
     const required = {
       approvals: 2,
@@ -315,7 +315,7 @@ describe("409 without requirements", () => {
     expect(fixture.router.decisions.filter(({ change }) => change !== undefined)).toEqual([]);
   });
 
-  it("a content whose bytes are gone is neither promoted nor rolled back to", async () => {
+  it("a content without stored bytes is neither promoted nor rolled back to", async () => {
     const fixture = await Fixture.open();
     const key = await fixture.key();
     await fixture.observe({ a: "first" });
@@ -357,7 +357,7 @@ describe("the missing requirements", () => {
     { requirement: "assertions", have: 1 },
   ];
 
-  it("is named by the first of the order, wherever it stands", () => {
+  it("name the first one of a fixed order", () => {
     const codes = all.map((_, index) => missingCode(all.slice(index).toReversed()));
     expect(codes).toEqual([
       "approvals_required",
@@ -370,7 +370,7 @@ describe("the missing requirements", () => {
     ]);
   });
 
-  it("is one sentence with all numbers", () => {
+  it("are one sentence with all numbers", () => {
     expect(describeMissing(all)).toBe(
       "The promotion still needs 1 approval of this content (0 count); an approver with the role a, and one with b; 1d 1h in shadow (1s so far); 1 decision in shadow (0 so far); a verdict for every request in shadow (2 requests had none); an approval with the complete simulation report that this server makes itself (1 only claimed, 0 outdated); and an approval whose verified report has no failed assertions (1 failed).",
     );

@@ -147,7 +147,7 @@ describe("a person who is signed in", () => {
     expect((await approve(fixture, "second")).json.approvals).toHaveLength(2);
   });
 
-  it("may promote what others approved, and the record names both", async () => {
+  it("may promote a candidate that others approved, and the record names both", async () => {
     const fixture = await open();
     await approve(fixture, "approver");
     expect((await promote(fixture, "operator")).status).toBe(200);
@@ -157,7 +157,7 @@ describe("a person who is signed in", () => {
     expect(approvals[0].by.person).toEqual({ issuer: ISSUER, subject: "approver" });
   });
 
-  it("does not approve what they promote, nor by a key that they make", async () => {
+  it("does not approve their own promotion, nor by a key that they create", async () => {
     const fixture = await open();
     const body = { scopes: ["operations:manage"], owner: "x", expires_in: 600, labels: ["risk"] };
     const made = await ask(fixture, "operator", "/v1/keys", body);
@@ -211,7 +211,7 @@ describe("a person who is signed in", () => {
     ).toBe(200);
   });
 
-  it("takes an approval back", async () => {
+  it("withdraws an approval", async () => {
     const fixture = await open();
     await approve(fixture, "approver");
     const body = { what: "approval", digest: digestOf("first") };

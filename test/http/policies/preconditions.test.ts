@@ -67,7 +67,7 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))(
       ["an empty one", ""],
       ["any", "*"],
       ["any, with spaces", "  * "],
-    ])("requires what was seen: %s", async (_, ifMatch) => {
+    ])("requires the tag of the state that was read: %s", async (_, ifMatch) => {
       const answer = await post(ifMatch);
       expect(answer).toMatchObject({
         status: 428,
@@ -125,7 +125,7 @@ describe.each(GUARDED.map((guarded) => [guarded.path, guarded] as const))(
       },
     );
 
-    it("looks at the policy first: one that there is not needs no tag", async () => {
+    it("answers 404 for an unknown policy before it requires a tag", async () => {
       const answer = await fixture.post(key, `/v1/policies/nobody/${path}`, { body });
       expect(answer).toMatchObject({ status: 404, json: { error: { code: "policy_not_found" } } });
     });
@@ -137,7 +137,7 @@ beforeAll(async () => {
   otherTag = (await fixture.get(key, "/v1/policies/b")).json.etag;
 });
 
-it("none of this has changed anything, or is on record as a change", async () => {
+it("no refused request has changed anything, or is recorded as a change", async () => {
   expect((await fixture.get(key, "/v1/policies/a")).json.etag).toBe(etag);
   expect(fixture.log.rows.length).toBe(rows);
   expect(fixture.steps).toEqual([]);
@@ -147,7 +147,7 @@ it("none of this has changed anything, or is on record as a change", async () =>
   ).toBeGreaterThan(10);
 });
 
-it("takes the right tag in a list of others", async () => {
+it("accepts the right tag in a list of others", async () => {
   const other = await Fixture.open();
   const manager = await other.key();
   await other.observe({ a: "first" });

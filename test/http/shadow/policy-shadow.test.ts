@@ -85,7 +85,7 @@ describe("the report of a revision in shadow", () => {
     return () => store.close();
   });
 
-  it("is reported with requests to try, of every workspace to who manages policies", async () => {
+  it("contains requests to try, of every workspace for managers of policies", async () => {
     await write([
       judged("r1", "acme", "fast"),
       judged("r2", "beta", "large", { at: NOW - 3_600_000 }),
@@ -126,7 +126,7 @@ describe("the report of a revision in shadow", () => {
     );
   });
 
-  it("names no other workspace, none of its routes and no request of it to anybody else", async () => {
+  it("names no other workspace, and none of its routes and requests, to other readers", async () => {
     await write([judged("r1", "acme", "fast"), judged("hidden", "beta", "secret-route")]);
     const answer = await ask({ reader: { workspace: "acme", seesAll: false } });
     expect(answer).toMatchObject({ judged: 2, looked_at: { decisions: 1 } });
@@ -172,7 +172,7 @@ describe("the report of a revision in shadow", () => {
     );
   });
 
-  it("looks for no examples where none are requested, and gives as many classes as are", async () => {
+  it("has no examples where none are requested, and as many classes as there are", async () => {
     await write(
       Array.from({ length: 5 }, (_, index) => judged(`r${index}`, "acme", `route-${index}`)),
     );
@@ -214,7 +214,7 @@ describe("the report of a revision in shadow", () => {
     }
   });
 
-  it("is made one at a time for a workspace, and refuses callers that request many at once", async () => {
+  it("is made one at a time for a workspace, and refused to callers that request many at once", async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     let [running, most] = [0, 0];
     const workspaces = async (): Promise<[]> => {

@@ -31,7 +31,7 @@ it("finds an issuer that was published a moment ago, also just after anonymous c
   expect(await ring.find("new")).not.toBeNull();
 });
 
-it("reads the store at most five times a second, however many anonymous callers come, and never for one it knows", async () => {
+it("reads the store at most five times a second for anonymous callers, and never for a known one", async () => {
   const { store, reads } = silentStore();
   await store.publish({ kid: "known", publicKey: x, expiresAt: Date.now() + 60_000 });
   const ring = new IssuerRing(store, Date.now);
@@ -47,7 +47,7 @@ it("reads the store at most five times a second, however many anonymous callers 
   expect(reads() - before).toBeLessThanOrEqual(7);
 });
 
-it("a key pair that could not be published is made anew by the next call, and kept once it is published", async () => {
+it("a key pair that could not be published is replaced by the next call, and kept once it is published", async () => {
   const { store } = silentStore();
   let failures = 1;
   const published: string[] = [];

@@ -74,7 +74,7 @@ it("reports a reached ceiling without counting", () => {
   expect(counters.reached(token)).toBe("requests");
 });
 
-it("a full workspace's new tokens are refused rather than forgetting what others have used; other workspaces' are not", () => {
+it("a full workspace's new tokens are refused, so that no usage is forgotten; other workspaces' are admitted", () => {
   const counters = new TokenCounters();
   for (let count = 0; count < 20_000; count += 1)
     counters.take(counted(`t${count}`, { requests: 1 }), 0);

@@ -361,7 +361,7 @@ describe("a JWT", () => {
     expect(await admit(await jwt(), rules)).toEqual({ fault: "invalid" });
   });
 
-  it("whose signature is an HMAC with the public key as its secret is invalid", async () => {
+  it("with an HMAC over the public key as its signature is invalid", async () => {
     const key = await importJWK(first.publicJwk, "ES256", { extractable: true });
     if (key instanceof Uint8Array) throw new Error("no public key");
     const secret = await exportSPKI(key);
@@ -370,7 +370,7 @@ describe("a JWT", () => {
     expect(await admit(`${unsigned}.${signature}`, rules)).toEqual({ fault: "invalid" });
   });
 
-  it("of a clock that is 30 seconds ahead is good, and one that is over never is", async () => {
+  it("of a clock that is 30 seconds ahead is valid, and an expired one never is", async () => {
     const at = (parts: object) =>
       workloadJwt("edge", first, parts).then((jwt) => admit(jwt, rules));
     expect(await at({ expires: -1, notBefore: -600 })).toEqual({ fault: "expired" });

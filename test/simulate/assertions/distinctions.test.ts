@@ -142,7 +142,7 @@ describe("distinctions that assertions require", () => {
     expect(new Set(paths.flat()).size).toBe(Object.keys(selector).length);
   });
 
-  test("two requests that differ in nothing distinguished are meant alike", () => {
+  test("two requests without a distinguished difference match the same selectors", () => {
     const needs = ["tools", "mcp", "reasoning", "prefill"] as const;
     const least = fc.uniqueArray(fc.constantFrom(...needs), { minLength: 1 });
     const some = fc.uniqueArray(fc.constantFrom(...needs));

@@ -285,7 +285,7 @@ describe("views", () => {
   });
 });
 
-describe("an assertion that meets nothing", () => {
+describe("an assertion without matches", () => {
   test("fails, and names its selectors", () => {
     const result = resultOf("kind: always_routable\nfor: { workspaces: [acme-prod] }", [
       comparisonOf(same(US)),
@@ -301,7 +301,7 @@ describe("an assertion that meets nothing", () => {
     expect(resultOf(lines, [comparisonOf(same(US))]).status).toBe("PASS");
   });
 
-  test("an implication whose condition never holds meets nothing", () => {
+  test("an implication with a condition that never holds matches nothing", () => {
     const lines =
       "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
     expect(resultOf(lines, [comparisonOf(same(US))]).status).toBe("FAIL");
@@ -321,7 +321,7 @@ describe("workspaces that change with the tree", () => {
   const wider = comparisonOf(pairOf(EU, BOTH, "fallbacks_widened"), acme);
 
   test.for(["for: { tiers: [regulated] }", "for: { labels: [eu] }"])(
-    "a comparison keeps guarding a workspace that head takes out of %s",
+    "a comparison still covers a workspace that head removes from %s",
     (selector) => {
       expect(resultOf(`kind: no_new_access\n${selector}`, [wider], TABLE, relaxed).status).toBe(
         "FAIL",

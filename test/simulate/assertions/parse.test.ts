@@ -465,7 +465,7 @@ describe("findings of an assertions file", () => {
     expect(findings(text)).toEqual(expected);
   });
 
-  test("every code but that of the reader of files and the largest text has a row above", () => {
+  test("every code but those of file reading and of the largest text has a row above", () => {
     const seen = new Set<string>(
       rows.flatMap(([, text]) => parse(text).diagnostics.map(({ code }) => code)),
     );
@@ -507,7 +507,7 @@ coverage: { routes: 200 }
     ]);
   });
 
-  test("aliases are read, byte order marks and line ends of other systems too", () => {
+  test("aliases, byte order marks and line ends of other systems are read", () => {
     const text = fileWith("kind: no_new_access\nfor: &who { tiers: [regulated] }\nexcept: *who");
     const plain = parse(text);
     expect(plain.assertions?.assertions[0]).toMatchObject({
@@ -584,7 +584,7 @@ describe("names of one side", () => {
 
 describe("the schema", () => {
   // When this fails: `npm run generate`.
-  test("schemas/assertions.schema.json is what is checked", () => {
+  test("schemas/assertions.schema.json is the schema of the check", () => {
     const file = readFileSync(
       new URL("../../../schemas/assertions.schema.json", import.meta.url),
       "utf8",

@@ -168,7 +168,7 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
     return assertionResults(file.assertions, run.snapshot(), cases, NOW);
   }
 
-  test("holds for the repository as it stands, and every assertion meets requests", () => {
+  test("holds for this repository, and every assertion matches requests", () => {
     const results = resultsOf(side, side);
     expect(results.length).toBeGreaterThan(5);
     for (const { id, status, message, classes, example } of results) {

@@ -83,7 +83,7 @@ describe("tallies", () => {
     );
   });
 
-  test("count what brute force counts", () => {
+  test("equal a brute-force count", () => {
     fc.assert(
       fc.property(fc.array(comparison, { maxLength: 20 }), (comparisons) => {
         const [fresh] = tallyOf(comparisons);
@@ -168,7 +168,7 @@ describe("waivers", () => {
     ).toBe("WAIVED");
   });
 
-  test("the report counts what became of assertions", () => {
+  test("the report counts results of assertions", () => {
     const results = (["2026-12-31", "2020-01-01"] as const).flatMap((until) => {
       const failed = result(until, NOW.toISOString(), false);
       return failed === undefined ? [] : [failed];

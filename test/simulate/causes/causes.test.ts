@@ -106,7 +106,7 @@ describe("causes", () => {
     expect(policy?.promoted_groups.length).toBeGreaterThan(0);
   });
 
-  it("a changed price is the cause of what callers meet who name a price or sort by it", async () => {
+  it("a changed price is the cause of changes for callers who name a price or sort by it", async () => {
     const report = await simulated(PRICE);
     checkGroups(report);
     expect(report.causes.map(pathsOf)).toEqual([["endpoints.mistral-large-eu.price"]]);

@@ -163,7 +163,7 @@ describe("examples", () => {
     );
   });
 
-  it("keep apart what only one dimension distinguishes", async () => {
+  it("are separate where they differ in one dimension only", async () => {
     const others: Partial<DecisionRecord>[] = [
       {},
       { workspace: asIdentifier("other") },
@@ -189,7 +189,7 @@ describe("examples", () => {
     expect(examples.map(({ requests }) => requests)).toEqual(others.map(() => 2));
   });
 
-  it("join what differs only in members that the revision does not read, with the number of requests", async () => {
+  it("are joined where they differ only in members that the revision does not read, with the number of requests", async () => {
     const others: Partial<DecisionRecord>[] = [
       {},
       { environment: asIdentifier("test") },
@@ -246,7 +246,7 @@ describe("examples", () => {
     ]);
   });
 
-  it("quote for a shell what is not plain", async () => {
+  it("quote special characters for a shell", async () => {
     const route = asIdentifier("it's; $(reboot)");
     const { examples } = await findExamples(
       memoryEvidence([said("r1", { route })]),
@@ -281,7 +281,7 @@ describe("examples", () => {
   });
 });
 
-describe("how far examples are looked for", () => {
+describe("the search depth for examples", () => {
   const many = (
     count: number,
     more: (index: number) => Partial<DecisionRecord>,

@@ -183,7 +183,7 @@ describe("latent changes", () => {
     expect(report.future_rows?.changes).toEqual([]);
   });
 
-  it("an endpoint that no workspace may use yet counts as one that is not there", async () => {
+  it("an endpoint that no workspace may use yet counts as absent", async () => {
     const [change] =
       (await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_LESS)]))?.changes ??
       [];
@@ -208,7 +208,7 @@ describe("latent changes", () => {
     ]);
   });
 
-  it("a row that head no longer approves was there for what becomes stricter", async () => {
+  it("a row that head no longer approves counts as existing for stricter rules", async () => {
     const rule = [policy("near", passes("candidate.region in data.regions.eu"))];
     const approving = (regions: readonly string[]): RoutingTable => ({
       ...table({

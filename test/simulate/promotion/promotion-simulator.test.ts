@@ -33,7 +33,7 @@ function held() {
 }
 
 describe("a simulator of promotions", () => {
-  it("ends a simulation that takes longer than its time, and takes the next one", async () => {
+  it("ends a simulation after its time limit, and accepts the next one", async () => {
     // A thread needs more than a millisecond to load its modules.
     const simulator = new PromotionSimulator({ time: 1 });
     expect(await simulator.simulate("a", input)).toBe("too_large");

@@ -263,7 +263,7 @@ describe("a rename that hides something", () => {
     expect(reversed.declared.new_route_paths.map(({ route }) => route)).toContain("fast");
   });
 
-  it("a provider that is renamed and changes is one change, with what differs", async () => {
+  it("a provider that is renamed and changed is one change, with its differences", async () => {
     const { causes } = await simulated(...PROVIDER, [
       "routes.yaml",
       "region: eu-west",

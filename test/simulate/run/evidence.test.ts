@@ -54,7 +54,7 @@ const same = (fallbacks: readonly string[], workspaces = ["v", "w"]) =>
     workspaces: workspaces.map((id) => workspace(id, { routes: ["r", "t"] })),
   });
 
-describe("weighing changes by recorded requests", () => {
+describe("the weight of changes by recorded requests", () => {
   let folder = "";
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "signalbox-evidence-"));
@@ -271,7 +271,7 @@ describe("weighing changes by recorded requests", () => {
       expect(found.rows).toEqual(rows);
     });
 
-    it("an endpoint without a price in head is a row whose cost after is not known", async () => {
+    it("an endpoint without a price in head is a row with an unknown cost after", async () => {
       const prices = [
         [[], {}],
         [[], { a: null }],
@@ -280,7 +280,7 @@ describe("weighing changes by recorded requests", () => {
     });
   });
 
-  it("a record has an endpoint by the name that it had in base, and is reproduced where head has renamed it", async () => {
+  it("a record has the endpoint's name in base, and is reproduced where head has renamed it", async () => {
     const named = (text: string): string => text.replaceAll('"a"', '"first"');
     const renamed = (fallbacks: readonly string[]): ReturnType<typeof same> =>
       JSON.parse(named(JSON.stringify(same(fallbacks))));

@@ -27,8 +27,8 @@ const rules = (digest: string, slot: string, from: string) => ({
 const digestOf = ({ policies }: Awaited<ReturnType<typeof sideOf>>): string =>
   policies.policies[0]?.digest ?? "";
 
-describe("a policy that acts, and is changed", () => {
-  it("acts as before as declared, and as changed if promoted", async () => {
+describe("an enforced policy that is changed", () => {
+  it("decides as before as declared, and as changed if promoted", async () => {
     const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
     const report = await simulate(base, head);
     expect(report.declared).toMatchObject({ access: "equivalent", changed_classes: 0 });
@@ -48,7 +48,7 @@ describe("a policy that acts, and is changed", () => {
     expect(other.promoted).toEqual(report.declared);
   });
 
-  it("acts as changed where no server has seen either", async () => {
+  it("decides as changed where no server has seen either", async () => {
     const [base, head] = [await sideOf(alone, [night]), await sideOf(alone, [morning])];
     const [fresh, following] = [
       await simulate(base, head, { fresh: true }),
@@ -94,7 +94,7 @@ describe("a policy that acts, and is changed", () => {
     expect([...reasons]).toEqual(["region unknown_preference"]);
   });
 
-  it("that could not be evaluated any more is found before it acts", async () => {
+  it("is reported before its promotion where it could not be evaluated any more", async () => {
     const broken = policySource(
       "hours",
       { awake: "{effect: gate, reasons: [ASLEEP]}" },
@@ -111,8 +111,8 @@ describe("a policy that acts, and is changed", () => {
   });
 });
 
-describe("a policy that acts, and is gone", () => {
-  it("acts until its removal is promoted", async () => {
+describe("an enforced policy that is deleted", () => {
+  it("is enforced until its removal is promoted", async () => {
     const [base, head] = [await sideOf(alone, [night]), await sideOf(alone)];
     const report = await simulate(base, head);
     expect(report.declared).toMatchObject({ access: "equivalent", changed_classes: 0 });
@@ -149,7 +149,7 @@ describe("a policy that acts, and is gone", () => {
   });
 });
 
-describe("the mode of a policy that a store knows", () => {
+describe("the mode of a policy in a store", () => {
   it.each([
     ["enforced", ["hours"], []],
     ["candidate", [], ["hours"]],
@@ -189,7 +189,7 @@ describe("a policy with two contents under one name", () => {
       `pass.awake if input.time.hour != "night"\n\npass.${second} := true`,
     );
 
-  it("findings and coverage speak of head's files", async () => {
+  it("findings and coverage refer to head's files", async () => {
     const coverage = { gates: [], except: [] };
     const held = {
       file: "policies/assertions.yaml",
@@ -275,7 +275,7 @@ it("threads agree on kept contents", async () => {
   expect(formatJson(await simulate(base, head, { workers: 3, threadsAfter: 0 }))).toBe(alike);
 });
 
-it("a pair of sides whose policies are the same has no class more than one of fresh servers", async () => {
+it("a pair of sides with equal policies has no more classes than one of fresh servers", async () => {
   const [base, head] = [await sideOf(alone, [night]), await sideOf(wide, [night])];
   expect((await simulate(base, head)).space).toEqual(
     (await simulate(base, head, { fresh: true })).space,

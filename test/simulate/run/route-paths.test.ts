@@ -79,7 +79,7 @@ it("another host of a provider is a new data path, and both hosts are shown", as
 });
 
 it.each(Object.keys(FORMATS).filter(isFormat))(
-  "both hosts of a provider stand in %s",
+  "%s has both hosts of a provider",
   async (format) => {
     const report = await simulate(
       await sideOf(fixture([])),

@@ -109,7 +109,7 @@ describe("threads", () => {
     }
   });
 
-  it("end when somebody stops the run", async () => {
+  it("end when the run is stopped", async () => {
     const stopped = new AbortController();
     const [base, head] = [await sideOf(alone, [sleeps]), await sideOf(wide, [sleeps])];
     const onProgress = (): void => stopped.abort(new Error("enough"));

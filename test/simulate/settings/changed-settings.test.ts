@@ -166,7 +166,7 @@ describe("a changed setting", () => {
     ]);
   });
 
-  it("that is gone stands location base has it, one that is added location head has it", () => {
+  it("has base's location where it was removed, and head's where it was added", () => {
     const [gone] = changes(
       "  - { id: spare, model: large, provider: beta, upstream_model: large-2 }\n",
       "",
@@ -216,7 +216,7 @@ describe("a changed setting", () => {
     expect(changes(from, to)).toMatchObject([{ effect: "decides" }]);
   });
 
-  it("of an included file or an overlay stands in that file", () => {
+  it("of an included file or an overlay has its location in that file", () => {
     const facts = { newPolicies: null, samePolicies: true };
     const host = INCLUDED.text.replace("more.example", "else.example");
     const parts = (text: string) => side(WHOLE_FILE, { parts: [{ ...INCLUDED, text }] });
@@ -303,7 +303,7 @@ describe("a changed assertion", () => {
     ]);
   });
 
-  it("that follows a new name demands the same, and one that also selects less does not", () => {
+  it("that follows a new name is equally strict, and one that also selects less is not", () => {
     const text = GUARD.replace("    to: ", "    for: { routes: [chat] }\n    to: ").replace(
       "coverage: { routes: 50 }",
       'coverage: { routes: 50, except: ["chat"] }',

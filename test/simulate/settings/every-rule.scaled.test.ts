@@ -61,7 +61,7 @@ describe("a changed policy", { timeout: 60_000 }, () => {
     expect(digests[0]).not.toBe(digests[1]);
   });
 
-  it("a test of policies is named as what no server loads", async () => {
+  it("in a test file is reported as not loaded by servers", async () => {
     const tests = {
       path: "policies/eu-residency_test.rego",
       text: "package signalbox.policy.eu_residency_test\n",

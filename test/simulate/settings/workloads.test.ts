@@ -216,7 +216,7 @@ describe("a changed rule for workloads", () => {
     expect(members.filter((member) => member !== undefined && !tried.has(member))).toEqual([]);
   });
 
-  it("that is new gives somebody a token, and one that is removed does not", () => {
+  it("that is new grants a token, and one that is removed does not", () => {
     const cut = WHOLE_FILE.indexOf("    ci:\n      issued_by");
     const without = WHOLE_FILE.slice(0, cut);
     const facts = { newPolicies: null, samePolicies: true };
@@ -227,7 +227,7 @@ describe("a changed rule for workloads", () => {
     expect(removed.every(({ gate }) => gate === null)).toBe(true);
   });
 
-  it("has new keys in a file: digests stand for their texts", () => {
+  it("with new keys in a file is reported with digests instead of the keys", () => {
     const facts = { newPolicies: null, samePolicies: true };
     const items = changedSettings(side(WHOLE_FILE), side(WHOLE_FILE, keys("a", "b")), facts);
     expect(items).toMatchObject([

@@ -29,7 +29,7 @@ function sideOf(providers: number): OpenedSide {
 }
 
 describe("the remaining candidates of a route for callers", () => {
-  test("counts every list of names to keep to with every list of names to exclude", () => {
+  test("are counted for every list of only with every list of ignore", () => {
     const side = sideOf(4);
     const found = narrowings(UNIVERSE, [side]);
     expect(found.reduce((sum, { size }) => sum + size, 0n)).toBe(2n ** 4n * 2n ** 4n);
@@ -42,7 +42,7 @@ describe("the remaining candidates of a route for callers", () => {
     });
   });
 
-  test("of twelve providers, in the time of a test", () => {
+  test("are counted for twelve providers in the time of a test", () => {
     const found = narrowings(UNIVERSE, [sideOf(12)]);
     // Every set but the empty one, the whole also without a preference; and nothing, by either
     // member.
@@ -50,7 +50,7 @@ describe("the remaining candidates of a route for callers", () => {
     expect(found.reduce((sum, { size }) => sum + size, 0n)).toBe(2n ** 24n);
   });
 
-  test("ends when what is called again and again throws", () => {
+  test("are abandoned when the periodic callback throws", () => {
     const check = (): void => {
       throw new Error("enough");
     };

@@ -89,7 +89,7 @@ function instants(): readonly number[] {
   );
 }
 
-describe("one time of a class stands for all its times", () => {
+describe("one time of a class represents all its times", () => {
   const rules = [
     `pass.open if {\n\t${BERLIN}.hour >= 6\n\t${BERLIN}.hour < 22\n}`,
     `pass.open if {\n\t${BERLIN}.weekday in {"saturday", "sunday"}\n\t${NEW_YORK}.hour > 9.5\n}`,

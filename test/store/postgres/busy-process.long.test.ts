@@ -10,7 +10,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a process that is busy ${NO_POSTGRES ?? "
   }, 60_000);
   afterAll(() => server.close());
 
-  it("does not take its own silence for the server's: what was answered meanwhile is an answer", async () => {
+  it("does not mistake its own silence for the server's: answers that arrived meanwhile count", async () => {
     const store = await openPostgresStore({
       url: await server.database(),
       bounds: { statementTimeout: 1_000 },

@@ -58,7 +58,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL 
       await expect.poll(() => works(store.keys.list()), { timeout: 20_000 }).toBe(true);
     };
 
-    it("a batch whose answer is lost is written once, and acknowledged", async () => {
+    it("a batch with a lost answer is written once, and acknowledged", async () => {
       const [store, example, proxy] = await behindProxy({ evidence: { maxWait: 15_000 } });
       await recordDecision(store.evidence, decisionRecord("before"));
       proxy.set("answer_lost");
@@ -121,7 +121,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL 
       expect(store.evidence.health()).toMatchObject({ state: "ok", lost: 0, waiting: 0 });
     });
 
-    it("a cut network is noticed at once, and watchers hear afterwards what they missed", async () => {
+    it("a cut network is noticed at once, and watchers get missed changes afterwards", async () => {
       const [store, example, proxy] = await behindProxy();
       const seen: KeyRecord[] = [];
       await store.keys.watch((records) => seen.push(...records));
@@ -138,7 +138,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL 
       await expect.poll(() => seen.map(({ id }) => id), { timeout: 10_000 }).toEqual(["a"]);
     });
 
-    it("an append of policies whose answer is lost is not known to be done, and is there once", async () => {
+    it("an append of policies with a lost answer is reported as uncertain, and is written once", async () => {
       const [store, example, proxy] = await behindProxy();
       const first = rowsAfter(await store.policyLog.head(), [recordText("p")]);
       proxy.set("answer_lost");
@@ -155,7 +155,7 @@ describe.skipIf(NO_POSTGRES !== null || process.env.SIGNALBOX_TEST_POSTGRES_URL 
       expect(await readVerifiedPolicyLog(example.policyLog)).toEqual(first);
     });
 
-    it("a listener of the policy log hears after an outage of what was added during it", async () => {
+    it("a listener of the policy log gets the rows of an outage after it", async () => {
       const [store, example, proxy] = await behindProxy();
       let heard = 0;
       const end = await store.policyLog.watch(() => (heard += 1));

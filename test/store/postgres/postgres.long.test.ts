@@ -266,7 +266,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
     });
   });
 
-  describe("a log that is not what this process wrote, as after a failover to a replica that lags", () => {
+  describe("a log that differs from this process's own writes, as after a failover to a replica that lags", () => {
     const TABLES = ["batches", "head", "written", "requests", "processes"];
     /** Writes decisions, each a batch of its own. */
     async function decide(store: PostgresStore, ids: readonly string[]): Promise<void> {
@@ -358,7 +358,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await rowsOf(url)).toBe(4);
     });
 
-    it("is not what a prune leaves, nor what another replica adds", async () => {
+    it("is not reported after a prune, nor after rows of another replica", async () => {
       const url = await server.database();
       const store = await open(url);
       await recordDecision(store.evidence, decisionRecord("r1"));
@@ -470,7 +470,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(calls).toEqual([[], ["a"], ["a"]]);
     });
 
-    it("add to the policy log one after the other: what is read after waiting is the newest row", async () => {
+    it("add to the policy log one after the other: a read after waiting returns the newest row", async () => {
       const [store, , url] = await pair();
       await store.policyLog.append(GENESIS, TWO_ROWS);
       const head = await store.policyLog.head();
@@ -486,7 +486,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await readVerifiedPolicyLog(store.policyLog)).toHaveLength(4);
     });
 
-    it("take a position that somebody took by hand for a conflict", async () => {
+    it("report a position that was inserted by hand as a conflict", async () => {
       const [store, , url] = await pair();
       await store.policyLog.append(GENESIS, TWO_ROWS);
       const head = await store.policyLog.head();
@@ -597,7 +597,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(rest.slots.map(({ held, others }) => held + others)).toEqual(subjects.map(() => 9));
     });
 
-    it("lease slots one after the other: the sum of what others hold is not read before they have them", async () => {
+    it("lease slots one after the other: the sum of other leases is read after they are granted", async () => {
       const [store, , url] = await pair();
       const slot = { subject: "key:a", ceiling: 3, inUse: 0, want: 2 };
       const lease = { now: 1_000, until: 30_000, counters: [], slots: [slot] };
@@ -611,7 +611,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await leased).toMatchObject({ slots: [{ held: 1, others: 2 }] });
     });
 
-    it("take one first key from the environment when they start at the same first moment", async () => {
+    it("create one first key from the environment when they start at the same moment", async () => {
       const [left, right] = await pair();
       const given = await bootstrapKey(
         await open(await server.database()),
@@ -667,7 +667,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(await readVerifiedLog(left.evidence)).toHaveLength(2);
     });
 
-    it("distinguish a running decision from one whose process is gone, and end it in the log", async () => {
+    it("distinguish a running decision from one of a dead process, and end it in the log", async () => {
       const [gone, left, url] = await pair();
       const right = await open(url);
       await recordDecision(gone.evidence, decisionRecord("r1"));
@@ -697,7 +697,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(left.evidence.health().lost + right.evidence.health().lost).toBe(0);
     });
 
-    it("end what a process left whose lease ran out, and its late outcome is lost", async () => {
+    it("end the requests of a process with an expired lease, and its late outcome is lost", async () => {
       const [paused, living, url] = await pair();
       await recordDecision(paused.evidence, decisionRecord("r1"));
       await recordDecision(living.evidence, decisionRecord("r2"));
