@@ -45,7 +45,7 @@ async function kept(
 }
 
 describe("the comment on the pull request", () => {
-  it("is made where there is none", async () => {
+  it("is created where there is none", async () => {
     const { code, stdout, stderr, github, bodies } = await kept({
       comments: [comment(1, "nice work", { login: "ana", type: "User" })],
     });

@@ -31,7 +31,7 @@ describe("a long comment", () => {
 });
 
 describe("the first screen of a comment", () => {
-  it("is not cut, however many facts it has", () => {
+  it("is not cut for any number of facts", () => {
     const screen = `before\n\n| a |\n| --- |\n${lines(70, "|")}\n\nDecide: a?\n`;
     const fold = `<details>\n<summary>b</summary>\n\n${lines(60)}\n\n</details>`;
     const cut = shortened(`${screen}\n${fold}\n\nafter`);

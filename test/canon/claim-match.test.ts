@@ -109,7 +109,7 @@ test.each<[string, string, readonly (string | number | boolean)[], boolean]>([
   expect(matchesClaims(TOKEN, [{ claim, values }])).toBe(matches);
 });
 
-test("all rules have to match, and none match nothing", () => {
+test("all rules have to match, and an empty set matches nothing", () => {
   const sub = { claim: "sub", values: ["a"] };
   expect(matchesClaims(TOKEN, [sub, { claim: "groups", values: ["ops"] }])).toBe(true);
   expect(matchesClaims(TOKEN, [sub, { claim: "groups", values: ["other"] }])).toBe(false);

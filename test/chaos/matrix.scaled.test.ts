@@ -99,7 +99,7 @@ const named = ({ cell }: Played): string =>
   `${cell.column.id}: ${cell.fault.name}${cell.hasFallback ? ", with a fallback" : ""} (${cell.fault.settings.join("+")})`;
 
 describe.each(COLUMNS)("$id", (column: Column) => {
-  it("answers where nothing is wrong", () => {
+  it("answers without a fault", () => {
     const { own, spare } = undamaged.get(column.id) ?? {};
     for (const answer of [own, spare]) {
       expect(answer).toMatchObject({
@@ -149,7 +149,7 @@ describe("all of them together", () => {
     });
   });
 
-  it("leave no call under way: not at the upstream, and not in a gate", async () => {
+  it("leave no running call: neither at the upstream nor in a limiter", async () => {
     expect(await underWay()).toBe(0);
     for (const { limiter, provider } of server.server.built.snapshot.connections.values()) {
       expect(limiter.inFlight, provider.id).toBe(0);
@@ -160,7 +160,7 @@ describe("all of them together", () => {
     expect(strays).toEqual([]);
   });
 
-  it("leave no rejection and no exception unhandled", () => {
+  it("leave no unhandled rejection or exception", () => {
     expect(unhandled).toEqual([]);
   });
 

@@ -151,7 +151,7 @@ describe.each(NAMES)("a provider: %s", (name) => {
 });
 
 describe("all of them together", () => {
-  it("answer where nothing is wrong", () => {
+  it("answer without a fault", () => {
     for (const { own, spare } of undamaged.values()) {
       expect(own).toMatchObject({ status: 200, seen: { end: "whole", problems: [] } });
       expect(spare).toMatchObject({ status: 200, seen: { end: "whole", problems: [] } });
@@ -172,7 +172,7 @@ describe("all of them together", () => {
     }
   });
 
-  it("leave no rejection and no exception unhandled", () => {
+  it("leave no unhandled rejection or exception", () => {
     expect(unhandled).toEqual([]);
   });
 });

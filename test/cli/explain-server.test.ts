@@ -7,7 +7,7 @@ import { startTestServer } from "../support/server.ts";
 import { explain, explained, point } from "./explain-command.ts";
 
 describe("signalbox explain, against a server", () => {
-  it("gives the server's own answer", async () => {
+  it("prints the server's own answer", async () => {
     const test = await startTestServer();
     const key = await test.key("demo", ["route:simulate"]);
     const environment = { SIGNALBOX_KEY: key };

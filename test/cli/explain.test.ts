@@ -47,7 +47,7 @@ describe("signalbox explain, against files", () => {
     expect(stdout).toMatch(/✓ {2}approvals\/provider_approved {2}routes\.yaml:\d+:\d+/);
   });
 
-  it("gives policies no revision that no store has numbered", async () => {
+  it("shows policies without revision where no store has numbered them", async () => {
     const said = await explained(point({ workspace: "acme-prod", model: "chat-large-eu" }));
     const { table_revision: table, constraints } = said;
     const shown = (constraints as { policy: string; revision: unknown }[]).map(
@@ -224,7 +224,7 @@ describe("signalbox explain, against files", () => {
     expect(gone).toMatchObject({ denial: { reason_code: "model_not_found" } });
   });
 
-  it("files with errors give their diagnostics and no answer", async () => {
+  it("prints the diagnostics of files with errors, and no answer", async () => {
     const { path, write } = workplace();
     write("routes.yaml", "version: 1\nroutes: 3\n");
     const { code, stdout, stderr } = await explain(point({ workspace: "w", model: "r" }), {

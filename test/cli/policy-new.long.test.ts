@@ -87,7 +87,7 @@ describe("signalbox policy new", () => {
   });
 
   test.for(["eu-only.rego", "eu-only_test.rego"])(
-    "an existing %s is left alone, and nothing is written",
+    "an existing %s is kept, and nothing is written",
     async (name) => {
       const { path, write, run } = workplace();
       write(`policies/${name}`, "mine");

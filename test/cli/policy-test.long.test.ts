@@ -208,7 +208,7 @@ test_endless if {
   });
 });
 
-describe("the policies that come with Signalbox", () => {
+describe("the policies shipped with Signalbox", () => {
   const cwd = new URL("../../", import.meta.url).pathname;
   const repository = async (...argv: readonly string[]): Promise<Ran> =>
     await workplace().run(argv, { cwd, environment: {} });

@@ -26,7 +26,7 @@ const SCHEMA = {
 const NOTHING = { name: "", amount: 0, held: false, items: [], slot: null, state: null, value: "" };
 
 describe("an answer that is read by its schema", () => {
-  test("an answer as the schema describes it comes through, without unknown members", () => {
+  test("accepts an answer that matches the schema, without unknown members", () => {
     const answer = {
       ...NOTHING,
       name: "a",

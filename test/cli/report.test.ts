@@ -51,7 +51,7 @@ describe("signalbox report of policies", () => {
     expect(stdout).not.toContain("by somebody else");
   });
 
-  it("shows nothing of a later month, and less of an earlier one", async () => {
+  it("omits later months, and shows less of an earlier one", async () => {
     const cwd = await monthOfChanges();
     const { stdout } = await runCommand(report, ["--period", "2026-10"], { cwd });
     expect(stdout.match(/Version A/g)).toHaveLength(1);

@@ -18,7 +18,7 @@ describe("thinking", () => {
       const how = `${streamed ? "streamed" : "whole"}, version ${version ?? "of the library"}`;
 
       it.each(["messages", "responses"] as const)(
-        `is given back with its signature over the route %s, ${how}`,
+        `is returned with its signature over the route %s, ${how}`,
         async (route) => {
           const ask = asker(anthropicClient(openSession(fixture), version), streamed);
           const more: Omit<Anthropic.MessageCreateParamsNonStreaming, "messages"> = {

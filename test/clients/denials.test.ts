@@ -26,7 +26,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     },
   );
 
-  it("hears of a route that does not exist once", async () => {
+  it("gets one error for a route that does not exist", async () => {
     for (const ask of [caller.whole, caller.stream]) {
       const session = openSession(fixture);
       const error = await thrownBy(ask(session, "no-such-route"));
@@ -36,7 +36,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     }
   });
 
-  it("hears of a key that does not exist once", async () => {
+  it("gets one error for a key that does not exist", async () => {
     for (const ask of [caller.whole, caller.stream]) {
       const session = openSession(fixture, { key: "sbx_production_nobody_nothing" });
       const error = await thrownBy(ask(session, "chat"));

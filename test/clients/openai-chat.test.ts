@@ -167,7 +167,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
     expect(streamed.choices[0]?.message.parsed).toEqual(whole.choices[0]?.message.parsed);
   });
 
-  it("sees pictures and reasons on request", async () => {
+  it("accepts images, and reasons on request", async () => {
     const client = openaiClient(openSession(fixture));
     const made = await client.chat.completions.create({
       model: route,
@@ -186,7 +186,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
     expect(made.usage?.completion_tokens_details?.reasoning_tokens ?? 0).toBeGreaterThan(0);
   });
 
-  it("hears a refusal as one", async () => {
+  it("receives a refusal as a refusal", async () => {
     const client = openaiClient(openSession(fixture));
     const body = { model: variantOf(route, "refusing"), messages: question };
     const whole = await client.chat.completions.create(body);

@@ -201,7 +201,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
     expect(error).toMatchObject({ status: 400, param: "response_format" });
   });
 
-  it("hears a refusal as one", async () => {
+  it("receives a refusal as a refusal", async () => {
     const client = openaiClient(openSession(fixture));
     const body = { model: variantOf(route, "refusing"), input: question };
     for (const { output, status, incomplete_details: incomplete } of [

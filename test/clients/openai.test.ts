@@ -65,7 +65,7 @@ describe("the official openai client", () => {
     expect((await stream.totalUsage()).total_tokens).toBeGreaterThan(0);
   });
 
-  it("never sees a chunk without choices when it did not request usage", async () => {
+  it("gets no chunk without choices when it did not request usage", async () => {
     const { openai } = client(inference);
     const stream = await openai.chat.completions.create({
       model: "chat-small",

@@ -123,7 +123,7 @@ describe("values that policies compare with names of routes.yaml", () => {
     expect(await findings(rules)).toEqual([]);
   });
 
-  it("a comment lets a value come later, and only that one", async () => {
+  it("a comment allows a value to be declared later, and only that one", async () => {
     const rules =
       '# signalbox: later eu-north\npass.fine if input.candidates[_].region in {"eu-north", "eu-wst"}';
     expect(await findings(rules)).toEqual(["error POLICY_WORD_UNKNOWN strings.rego `eu-west`"]);

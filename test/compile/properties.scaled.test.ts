@@ -194,7 +194,7 @@ describe("over mutated files", () => {
   });
 
   test.each(["sk-Zm9vYmFyYmF6cXV4MTIzNDU2", "sk-zm9vymfyymf6cxv4mtizndu2"])(
-    "no finding repeats %s, wherever it was pasted",
+    "no finding repeats %s, pasted at any position",
     (key) => {
       const all = positions(parse(CLEAN) as Tree);
       for (const position of all.filter((_, index) => index % fewOrMany(10, 1) === 0)) {

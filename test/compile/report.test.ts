@@ -113,7 +113,7 @@ describe("terminal", () => {
   });
 });
 
-test("json has a version, the counts and the findings as they are", () => {
+test("json has a version, the counts and the unchanged findings", () => {
   expect(JSON.parse(formatDiagnostics("json", [finding, warning], { revision: "abc" }))).toEqual({
     version: 1,
     revision: "abc",

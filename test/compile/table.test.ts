@@ -93,7 +93,7 @@ describe("the table is a function of the file's meaning", () => {
     expect(compiled(`${CLEAN}\npolicies: { ${member} }`).revision !== table.revision).toBe(isOther);
   });
 
-  test("a soak has one revision, however it is written, and none is none", () => {
+  test("a soak has one revision in every notation, and an absent one is null", () => {
     const revisions = ["2d", "48h", "2880m", "172800s"].map(
       (soak) => compiled(`${CLEAN}\npolicies: { promotion: { a: { soak: ${soak} } } }`).revision,
     );

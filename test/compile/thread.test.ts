@@ -28,7 +28,7 @@ function comparable({ policies, ...rest }: CompiledConfiguration): object {
 }
 
 describe("compiling on a separate thread", () => {
-  test("gives the table, policies and findings that compiling here gives", async () => {
+  test("returns the same table, policies and findings as on the main thread", async () => {
     const files = await loadConfiguration(join(ROOT, "routes.yaml"), "routes.yaml", null);
     const cache = compileCacheAt(join(ROOT, ".signalbox/test-cache"), ROOT, process.env);
     const here = await compileConfiguration(files, { cache });
@@ -38,7 +38,7 @@ describe("compiling on a separate thread", () => {
     expect(shapes(there.table)).toEqual(shapes(here.table));
   });
 
-  test("gives the findings of files with errors", async () => {
+  test("returns the findings of files with errors", async () => {
     const files = {
       routes: { path: "routes.yaml", text: "version: 1\nroutes: 7\n" },
       policies: [],

@@ -343,7 +343,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(stage.complaints).toEqual([]);
   });
 
-  test("spend of nothing leads to 30 days, and from there to a first request", async () => {
+  test("an empty spend page links to 30 days, and from there to a first request", async () => {
     const page = await stage.open("#/spend?window=7d", EMPTY);
     await page.getByRole("link", { name: "Show the last 30 days" }).click();
     await page.getByText("Nothing was spent in this time span").waitFor();

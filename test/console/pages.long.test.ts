@@ -65,7 +65,7 @@ describe.skipIf(CHROMIUM === null)(
     afterAll(() => stage.close(), 120_000);
 
     test.each(PAGES)(
-      "%s has nothing that axe calls serious, in light and in dark",
+      "%s has no serious finding of axe, in light and in dark",
       async (_, hash, text) => {
         for (const dark of [false, true]) {
           const page = await stage.open(hash, ALL, { dark });
@@ -76,7 +76,7 @@ describe.skipIf(CHROMIUM === null)(
       },
     );
 
-    test("the sign-in has nothing that axe calls serious", async () => {
+    test("the sign-in has no serious finding of axe", async () => {
       const session = {
         signed_in: false,
         sign_in: { key: true, oidc: { name: "Example SSO", url: "/console/oidc/start" } },
@@ -123,7 +123,7 @@ describe.skipIf(CHROMIUM === null)(
     });
 
     test.each(PAGES)(
-      "%s runs nothing of a hostile name, and lets none turn the text around or widen the page",
+      "%s executes no hostile name, and none reverses the text or widens the page",
       async (_, hash) => {
         const hostile: Answers = Object.fromEntries(
           Object.entries(ALL).map(([path, answer]) => [
@@ -169,7 +169,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(reached.size).toBe(wanted);
     });
 
-    test("nothing moves where motion is not wanted", async () => {
+    test("no element moves with prefers-reduced-motion", async () => {
       const page = await stage.open("#/decisions", {
         ...ALL,
         "GET /v1/decisions": { body: {}, status: 503 },

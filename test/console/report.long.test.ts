@@ -36,7 +36,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.server.requests).toEqual([]);
     });
 
-    test("hostile names in a report run nothing and add no element", async () => {
+    test("hostile names in a report execute no script and add no element", async () => {
       const page = await stage.open("#/report", {});
       await page
         .getByLabel("report.json")

@@ -19,7 +19,7 @@ function program(name: string, files: Readonly<Record<string, string>>): string 
 const FILES = { "main.js": "main", "http/send.js": "send", "http/send.js.map": "a map" };
 
 describe("build_id", () => {
-  it("is the version and a digest of the program's files, wherever they are", () => {
+  it("is the version and a digest of the program's files, in any folder", () => {
     const first = buildId(undefined, "1.2.3", program("first", FILES));
     expect(first).toMatch(/^1\.2\.3\+[0-9a-f]{12}$/);
     cpSync(join(folder, "first"), join(folder, "moved"), { recursive: true });

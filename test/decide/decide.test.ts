@@ -152,7 +152,7 @@ describe("ceilings of the workspace", () => {
     [{ dataCollection: "deny" }, "data_collection_approved", "DATA_COLLECTION_NOT_APPROVED"],
     [{ retention: "days_30" }, "retention_approved", "RETENTION_NOT_APPROVED"],
   ] as const)(
-    "deny with a reason of their own where they leave nothing: %j",
+    "deny with their own reason where no candidate is left: %j",
     (approve, constraint, code) => {
       for (const preferences of [null, { data_collection: "allow" }, { only: ["p"] }] as const) {
         const decision = decided(rows(approve, { only: true }), question({ preferences }));
@@ -523,7 +523,7 @@ describe("preferences", () => {
     );
   });
 
-  it("makes an excluded endpoint no fallback, so that nothing needs to approve it", () => {
+  it("exclude an endpoint from the fallbacks, so that it requires no approval", () => {
     const rows = table({ workspaces: [workspace("w", { providers: ["p"] })] });
     expect(reason(decide(rows, fakePolicies(), identity, question(), NOW))).toBe(
       "PROVIDER_NOT_APPROVED",
@@ -672,7 +672,7 @@ describe("policies", () => {
     }
   });
 
-  it("sees an owner that the vocabulary declares, and no other", () => {
+  it("read an owner that the vocabulary declares, and no other", () => {
     const policies = fakePolicies();
     const rows = table();
     const declared = { ...rows, vocabulary: { ...rows.vocabulary, owners: ["group:payments"] } };
@@ -744,7 +744,7 @@ describe("policies", () => {
     expect(reason(decide(table(), all, identity, question(), NOW))).toBe("NOT_OK");
   });
 
-  it("require_all looks at what the filters have left, whichever comes first", () => {
+  it("require_all applies to the candidates left by the filters, in either order", () => {
     const filter = { id: "f", effect: "filter", verdict: "fail", failing: ["b"] } as const;
     const all = { id: "a", effect: "require_all", verdict: "fail", failing: ["b"] } as const;
     for (const verdicts of [
@@ -826,7 +826,7 @@ describe("policies", () => {
     });
   });
 
-  it("gives a frozen decision: one caller cannot change another's", () => {
+  it("return a frozen decision: one caller cannot change another's", () => {
     const decision = decide(table(), fakePolicies(), identity, question(), NOW);
     expect(Object.isFrozen(decision)).toBe(true);
     expect(Object.isFrozen(decision.trace)).toBe(true);

@@ -211,7 +211,7 @@ describe("the holder of a token", () => {
     expect(usableRoutes(TABLE, identity, OPERATIONS).length).toBe(3);
   });
 
-  it("must come from its origin, to the letter", () => {
+  it("must send exactly its origin", () => {
     const bound = {
       ...identity,
       narrowed: {

@@ -155,7 +155,7 @@ describe("over random routes and preferences", () => {
     );
   });
 
-  it("an order adds and removes no endpoint, whichever caller requests it", () => {
+  it("an order adds and removes no endpoint, for every caller", () => {
     fc.assert(
       fc.property(
         fixtures,

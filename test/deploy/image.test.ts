@@ -140,7 +140,7 @@ describe("the Dockerfile", () => {
     ).toEqual([]);
   });
 
-  it("sends Docker nothing of tests, recordings, stores, environments and git", () => {
+  it("excludes tests, recordings, stores, environments and git from the build context", () => {
     const unsent = [
       ".git/config",
       ".env",

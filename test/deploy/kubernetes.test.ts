@@ -87,14 +87,14 @@ describe("the pods", () => {
     expect(container.livenessProbe.httpGet.path).not.toBe("/readyz");
   });
 
-  it("have time for the balancers to hear of their end, and then for the drain", () => {
+  it("have time for the balancers to deregister them, and then for the drain", () => {
     const reported = container.lifecycle.preStop.sleep.seconds;
     const { periodSeconds, failureThreshold } = container.readinessProbe;
     expect(reported).toBeGreaterThanOrEqual(periodSeconds * failureThreshold);
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(reported + options.drain / 1_000);
   });
 
-  it("run as an unprivileged user, with nothing that they need not have", () => {
+  it("run as an unprivileged user, without unused rights", () => {
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       enableServiceLinks: false,

@@ -136,7 +136,7 @@ describe("explanations of codes", () => {
     expect([...found].filter((code) => explainCode(code).length === 0)).toEqual([]);
   });
 
-  test("every code that an answer of the API can give is explained", () => {
+  test("every code of the API's answers is explained", () => {
     const codes = [...codesOfSources()].filter(
       (code) => !ERROR_KINDS.some((kind) => kind === code),
     );

@@ -99,7 +99,7 @@ describe("signalbox import", () => {
     expect(checked).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("overwrites nothing, and names every file that is there", async () => {
+  test("overwrites nothing, and names every existing file", async () => {
     source(ONE);
     source("mine\n", "routes.yaml");
     source("mine\n", "IMPORT.md");
@@ -168,20 +168,17 @@ describe("signalbox import", () => {
       "unstated",
     ],
     ["litellm", litellm("litellm_proxy/m-1", "http://gateway.internal/v1"), "unstated"],
-  ])(
-    "%s %s: a server of which only the address is known makes no promises",
-    async (name, text, region) => {
-      source(text);
-      expect((await run(name, "config.yaml")).code).toBe(0);
-      const [, provider = ""] = readFileSync(join(folder, "routes.yaml"), "utf8").split(
-        /^(?:providers|models):$/m,
-      );
-      expect(provider).toContain(`region: ${region}\n`);
-      expect(provider).toContain("trains_on_data: true\n");
-      expect(provider).not.toMatch(/preset: openai|retention|OPENAI_API_KEY/);
-      expect(provider).not.toMatch(/max_completion_tokens_field/);
-    },
-  );
+  ])("%s %s: a server with only an address gets no contract terms", async (name, text, region) => {
+    source(text);
+    expect((await run(name, "config.yaml")).code).toBe(0);
+    const [, provider = ""] = readFileSync(join(folder, "routes.yaml"), "utf8").split(
+      /^(?:providers|models):$/m,
+    );
+    expect(provider).toContain(`region: ${region}\n`);
+    expect(provider).toContain("trains_on_data: true\n");
+    expect(provider).not.toMatch(/preset: openai|retention|OPENAI_API_KEY/);
+    expect(provider).not.toMatch(/max_completion_tokens_field/);
+  });
 
   test("the printed first request of models without chat fits their routes", async () => {
     source(ONE.replace("gpt-5", "text-embedding-3-small"));

@@ -124,7 +124,7 @@ describe("signalbox init", () => {
     expect(existsSync(join(folder, "routes.yaml"))).toBe(false);
   });
 
-  test("overwrites nothing: one file that is there keeps all from being written", async () => {
+  test("overwrites nothing: with one existing file no file is written", async () => {
     writeFileSync(join(folder, "routes.yaml"), "mine\n");
     const { code, stderr } = await run(init, ["--providers", "openai", "--yes"]);
     expect(code).toBe(1);

@@ -117,7 +117,7 @@ describe("signalbox policy approve", () => {
     expect(server.requested.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
   });
 
-  it("has nothing to approve without a candidate", async () => {
+  it("is refused without a candidate", async () => {
     const server = await changing(view({ candidate: null }), "approvals", after);
     const { code, stderr } = await server.run(["approve", "eu-residency"]);
     expect(code).toBe(3);
@@ -235,7 +235,7 @@ describe("signalbox policy approve --report", () => {
       expect(stderr).toContain("is not the simulation of this promotion as the server computes it");
     });
 
-    it("approves nothing where the server cannot make one and it is required", async () => {
+    it("approves nothing where a report is required and the server cannot make one", async () => {
       const own = { status: 409, body: { error: { code: "assertions_invalid", message: "No." } } };
       const { code, stderr, sent } = await approveWith(seen, requiring, own);
       expect([code, sent]).toEqual([3, null]);
@@ -302,7 +302,7 @@ describe("signalbox policy approve --report", () => {
     expect((await approveWith(JSON.stringify(first))).code).toBe(0);
   });
 
-  it("finds a policy's end by the digest that a store gives it", async () => {
+  it("accepts the digest of a policy's removal", async () => {
     const ending = view({ candidate: slot(3, DIGESTS.end, { content: "removal" }) });
     const end = { ...candidate, digest: DIGESTS.end, content: "removal" };
     expect(

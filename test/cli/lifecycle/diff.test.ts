@@ -121,7 +121,7 @@ describe("signalbox policy diff", () => {
     expect((await server.run(["diff", "eu-residency", "--to", "3"])).code).toBe(2);
   });
 
-  it("gives both contents, the changes and a patch as JSON", async () => {
+  it("prints both contents, the changes and a patch as JSON", async () => {
     const from = content(1, DIGESTS.r1);
     const server = await fakeServer({
       [GET]: { body: view() },
@@ -141,7 +141,7 @@ describe("signalbox policy diff", () => {
     expect(said.patch).toContain('-regions := {"eu"}\n+regions := {"eu", "eu-west"}\n');
   });
 
-  it("lets no source move the cursor or give orders to a workflow", async () => {
+  it("escapes sources, so that none moves the cursor or commands a workflow", async () => {
     const evil = content(2, DIGESTS.r2, {
       sources: [{ package: "a\u001b[2J", source: '::error::x\n\u001b[2J\u202e"\n' }],
     });

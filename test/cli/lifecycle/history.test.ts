@@ -101,7 +101,7 @@ describe("signalbox policy history", () => {
     `);
   });
 
-  it("reads all pages, and prints the rows as they are", async () => {
+  it("reads all pages, and prints the rows unchanged", async () => {
     const [first, second] = [row(3, PROMOTED), row(9, PROMOTED)];
     const server = await fakeServer({
       [ROWS(0)]: { body: { object: "list", data: [first], has_more: true } },

@@ -6,7 +6,7 @@ import { shellLine } from "../../../src/simulate/explain/explain-arguments.ts";
 describe("commands of a server", () => {
   const word = fc.stringMatching(/^[\w@%+:,./ {}"$;&|<>()*?~#!=-]{0,20}$/);
 
-  it("come through as they were where they are explanations", () => {
+  it("are unchanged where they are explanations", () => {
     fc.assert(
       fc.property(fc.array(word, { maxLength: 8 }), (words) => {
         const line = shellLine(["explain", ...words]);

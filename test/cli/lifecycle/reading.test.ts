@@ -259,7 +259,7 @@ describe("signalbox policy show", () => {
     expect(stdout).toContain(`--expect-enforced r1 --server ${server.url}\n`);
   });
 
-  it("gives both answers as JSON", async () => {
+  it("prints both answers as JSON", async () => {
     const server = await fakeServer(paths(view()));
     const { stdout } = await server.run(["show", "eu-residency", "--format", "json"]);
     expect(JSON.parse(stdout)).toEqual({ policy: view(), shadow: shadow() });

@@ -151,7 +151,7 @@ describe("a server that refuses", () => {
     expect(stderr.length).toBeLessThan(800);
   });
 
-  it("that hangs up in the middle of a change leaves it open whether it was made", async () => {
+  it("that hangs up during a change is reported as uncertain", async () => {
     const server = await fakeServer({
       [GET]: { body: view() },
       [POST]: { body: "x", headers: { "transfer-encoding": "chunked", "content-length": "1" } },

@@ -42,7 +42,7 @@ const REPAIR =
 const REWRITE =
   "UPDATE policy_contents SET description = replace(description, 'GATE_CLOSED', 'GATE_OPENED') WHERE digest = ?";
 
-describe("bytes that cannot be had", LONG, () => {
+describe("contents that cannot be loaded", LONG, () => {
   test("a server with lost, damaged or rewritten enforced content does not start, and names the content and the fix", async () => {
     const replica = await Replica.start("streams");
     replica.write("everything");

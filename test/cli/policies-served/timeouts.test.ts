@@ -4,7 +4,7 @@ import { Replica } from "./fixture.ts";
 /** What differs from request to request and reaches the policy, so that nothing is remembered. */
 const SIZES = [1, 2_000, 10_000].map((max_completion_tokens) => ({ max_completion_tokens }));
 
-test("a candidate without an end holds no request, and is given up after three evaluations", async () => {
+test("a candidate that never ends delays no request, and is suspended after three evaluations", async () => {
   const replica = await Replica.start("everything");
   const suspended: unknown[] = [];
   replica.server.watchPolicies({

@@ -15,7 +15,7 @@ async function emptyStore(): Promise<{ readonly folder: string; readonly store: 
 }
 
 describe("the file of the first key", () => {
-  it("is made for its owner only, has the key and nothing else, and is written once", async () => {
+  it("is readable by its owner only, contains only the key, and is written once", async () => {
     const { folder, store } = await emptyStore();
     const file = join(folder, "new", "first-key");
     const text = await bootstrapKey(store, "w", undefined, file);
@@ -44,7 +44,7 @@ describe("the file of the first key", () => {
     },
   );
 
-  it("in a location that cannot be written makes no key either", async () => {
+  it("at an unwritable path prevents the key too", async () => {
     const { folder, store } = await emptyStore();
     writeFileSync(join(folder, "no-folder"), "");
     const made = bootstrapKey(store, "w", undefined, join(folder, "no-folder", "first-key"));

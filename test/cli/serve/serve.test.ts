@@ -216,7 +216,7 @@ describe("signalbox serve", () => {
     );
   });
 
-  it("a bootstrap key that is none is one line, before anything is opened", async () => {
+  it("an invalid bootstrap key is a one-line error, before anything is opened", async () => {
     const folder = folderOfTest();
     const secret = "sbx_production_not-a-key";
     const running = run(folder, ["serve", "--port", "0"], { SIGNALBOX_BOOTSTRAP_KEY: secret });
@@ -226,7 +226,7 @@ describe("signalbox serve", () => {
     expect(existsSync(join(folder, ".signalbox"))).toBe(false);
   });
 
-  it("a first boot puts one management key, which cannot infer, into a file and into no log; a second makes none", async () => {
+  it("a first boot writes one management key without inference into a file and no log; a second writes none", async () => {
     const folder = folderOfTest();
     const first = await demo(folder, ["--log-format", "json"]);
     const [, file = ""] = /first key \(operations:manage.*in (\S+);/.exec(first.printed.all) ?? [];

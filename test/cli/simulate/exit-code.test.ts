@@ -120,7 +120,7 @@ describe("exit codes of simulate", () => {
     expect(exitCodeOf(reportOf(changes), flags)).toBe(expected);
   });
 
-  test("an error goes before everything", () => {
+  test("an error has precedence over every gate", () => {
     expect(exitCodeOf(null, DETAILED)).toBe(1);
   });
 

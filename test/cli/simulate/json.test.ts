@@ -16,7 +16,7 @@ function shuffled(value: unknown): unknown {
 
 const text = formatJson(FULL);
 
-test("loses nothing and adds nothing", () => {
+test("the JSON report has every member of the report and no other", () => {
   expect(JSON.parse(text)).toEqual(FULL);
 });
 

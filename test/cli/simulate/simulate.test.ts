@@ -408,7 +408,7 @@ describe("signalbox simulate over folders", () => {
     },
   );
 
-  test("no file where nothing was compared", async () => {
+  test("writes no file where nothing was compared", async () => {
     const cwd = folders({ "routes.yaml": BROKEN });
     await run(cwd, [...BOTH, "--format", "json=report.json"]);
     expect(existsSync(join(cwd, "report.json"))).toBe(false);
@@ -426,7 +426,7 @@ describe("signalbox simulate over folders", () => {
 });
 
 describe("a running simulation", () => {
-  test("sees a line of progress where stderr is a terminal, and it is gone before the report", async () => {
+  test("shows a progress line where stderr is a terminal, and clears it before the report", async () => {
     const order: string[] = [];
     const engine: RunSimulation = async (_base, _head, _request, { onProgress }) => {
       onProgress({ done: 1, of: 2 });
@@ -461,7 +461,7 @@ describe("a running simulation", () => {
     }
   });
 
-  test("can stop it: the engine is stopped, the line goes, exit 1, and no listener stays", async () => {
+  test("ends on a signal: the engine stops, the line is cleared, exit 1, and no listener stays", async () => {
     const stop = new AbortController();
     const listeners = () => process.listenerCount("SIGINT") + process.listenerCount("SIGTERM");
     const before = listeners();

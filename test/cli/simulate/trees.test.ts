@@ -56,7 +56,7 @@ const IMPLEMENTATIONS: readonly (readonly [
 describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
   const skip = missing !== null;
 
-  test.skipIf(skip)("reads files as they are", async () => {
+  test.skipIf(skip)("reads files unchanged", async () => {
     const cases: readonly (readonly [string, string | Uint8Array, string | null])[] = [
       ["plain", "a: 1\n", "a: 1\n"],
       ["empty", "", ""],
@@ -142,7 +142,7 @@ describe.for(IMPLEMENTATIONS)("%s as a tree", ([, make, missing]) => {
     }
   });
 
-  test.skipIf(skip)("gives the compiler the same files", async () => {
+  test.skipIf(skip)("has the same files for the compiler", async () => {
     const tree = await make({
       "infra/routes.yaml": "version: 1\npolicies: { dir: rules }\n",
       "infra/rules/b.rego": "b",
@@ -210,7 +210,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     }
   });
 
-  test("a subfolder sees the whole tree, and its own path in it", async () => {
+  test("a subfolder reads the whole tree, by its own path in it", async () => {
     const folder = repository(ROUTES);
     const opened = await open(join(folder, "infra"));
     expect(opened.pathFromRoot("routes.yaml", "--config")).toBe("infra/routes.yaml");
@@ -245,7 +245,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     expect(worktree.pathFromRoot("routes.yaml", "--config")).toBe("infra/routes.yaml");
   });
 
-  test("the better name of objects (SHA-256) changes nothing", async ({ skip }) => {
+  test("a repository with SHA-256 objects is read the same", async ({ skip }) => {
     const folder = temporaryFolder();
     try {
       git(folder, "init", "--quiet", "--initial-branch", "main", "--object-format=sha256");
@@ -471,7 +471,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
     expect(await textAt(await open(folder), first, "infra/routes.yaml")).toBe("one");
   });
 
-  test("nothing that the repository names is run", async () => {
+  test("runs no program that the repository configures", async () => {
     const folder = repository({
       ...ROUTES,
       ".gitattributes": "* filter=evil diff=evil text eol=crlf\n",

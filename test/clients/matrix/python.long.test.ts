@@ -71,7 +71,7 @@ describe.skipIf(INTERPRETER === null)(
 
     describe.each(CASES)("%s", (name, statuses, sentence) => {
       it.each(PROTOCOLS)(
-        "is called as often as it may help, and reports why it failed, on the surface %s",
+        "retries where a retry may help, and reports the failure, on the surface %s",
         (surface) => {
           const result = results.find((row) => row.case === name && row.surface === surface);
           expect(result).toMatchObject({ statuses, message: expect.stringMatching(sentence) });

@@ -118,7 +118,7 @@ describe.concurrent.each(CALLERS)("$name", (caller) => {
     expect(reported.text).toContain("Everything has been written.");
   });
 
-  it.each(MODES)("meets three answers of a provider that is not available (%s)", async (mode) => {
+  it.each(MODES)("reports an unavailable provider after three answers (%s)", async (mode) => {
     const route = routeOf("unavailable", caller, mode);
     const { session, statuses } = openCounted(await fixture.key("everything"));
     fixture.provider.play(route, "unavailable", { isOver: () => statuses.length >= 3 });

@@ -141,7 +141,7 @@ describe("signalbox check over several files", () => {
 });
 
 test(
-  "the watcher sees included files, new ones among them, the overlay and the price list",
+  "watches included files, new ones too, the overlay and the price list",
   { timeout: 30_000 },
   async () => {
     write({ ...SPLIT, "routes.eu.yaml": "{}\n" });

@@ -15,7 +15,7 @@ test("every code of files has a sample that raises it", async () => {
 });
 
 describe("included files", () => {
-  test("the same rows in three files make the same table", async () => {
+  test("the same rows in three files compile to the same table", async () => {
     const split = await compileFiles(SPLIT);
     expect(split.diagnostics).toEqual([]);
     expect(whole.table).not.toBeNull();

@@ -241,7 +241,7 @@ describe("a mounted ConfigMap", () => {
     return cwd;
   }
 
-  test("is read as it is, by every command", async () => {
+  test("is read by every command", async () => {
     const cwd = mounted();
     expect(await checked(cwd)).toMatchObject({ code: 0, stderr: "" });
     expect(await runCommand(policy, ["test", ...CACHE], { cwd })).toMatchObject({ code: 0 });

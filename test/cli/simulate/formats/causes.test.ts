@@ -359,7 +359,7 @@ describe("formats that machines read", () => {
   });
 });
 
-test("a setting of a workspace that goes is named, and not taken for the workspace", () => {
+test("a removed setting of a workspace is named, instead of the workspace", () => {
   const entry = {
     path: "workspaces.acme-dev.approve.data_collection",
     kind: "workspace",

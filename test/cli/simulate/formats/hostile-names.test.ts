@@ -66,7 +66,7 @@ function markupOf(text: string): readonly string[] {
 const UNSEEN = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 
 describe("a hostile name from the repository", () => {
-  it.each(NAMES)("has no character in any format that is not seen: %j", (name) => {
+  it.each(NAMES)("has no invisible character in any format: %j", (name) => {
     for (const format of ["terminal", "markdown", "html", "github", "junit"] as const) {
       expect([format, UNSEEN.exec(printed(format, name))]).toEqual([format, null]);
     }
@@ -93,7 +93,7 @@ describe("a hostile name from the repository", () => {
     expect(outside).not.toMatch(/^\s*\d+[.)]\s/m);
   });
 
-  it.each(NAMES)("makes no link in SARIF: %j", (name) => {
+  it.each(NAMES)("creates no link in SARIF: %j", (name) => {
     for (const text of textsOf(parsed("sarif", name))) expect(text).not.toMatch(/(?<!\\)\]\(/);
   });
 });
@@ -111,7 +111,7 @@ describe("a hostile name in a finding of check", () => {
     },
   ];
 
-  it.each(NAMES)("is seen whole in every format for people: %j", (name) => {
+  it.each(NAMES)("is shown whole in every format for people: %j", (name) => {
     expect(UNSEEN.exec(formatDiagnostics("terminal", finding(name)))).toBeNull();
     const annotation = formatDiagnostics("github", finding(name));
     expect(UNSEEN.exec(annotation)).toBeNull();

@@ -146,15 +146,12 @@ test("where callers' preferences took the time or the memory, the route with mos
   );
 });
 
-test.each(["github", "sarif", "junit"] as const)(
-  "%s holds no character that is not seen",
-  (format) => {
-    for (const name of HOSTILE) {
-      for (const complete of [true, false]) {
-        const text = shown(format, { ...named(name), complete });
-        const strings = format === "sarif" ? JSON.stringify(JSON.parse(text)) : text;
-        expect(strings.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
-      }
+test.each(["github", "sarif", "junit"] as const)("%s has no invisible character", (format) => {
+  for (const name of HOSTILE) {
+    for (const complete of [true, false]) {
+      const text = shown(format, { ...named(name), complete });
+      const strings = format === "sarif" ? JSON.stringify(JSON.parse(text)) : text;
+      expect(strings.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
     }
-  },
-);
+  }
+});

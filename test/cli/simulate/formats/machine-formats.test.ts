@@ -300,7 +300,7 @@ describe("SARIF", () => {
     });
   });
 
-  test("brackets of names make no links", () => {
+  test("creates no links from brackets in names", () => {
     const link = "[Fixed in release 2](https://elsewhere.example)";
     const { results } = readLog(FORMATS.sarif(withCauses(named(link)), CONTEXT));
     const texts = results.map(({ message }) => message.text);

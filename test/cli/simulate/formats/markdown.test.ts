@@ -194,7 +194,7 @@ describe("its length", () => {
     expect(text).toContain(DIGEST);
   });
 
-  test("neither long names, many values nor both make it longer", () => {
+  test("is bounded for long names and many values", () => {
     const name = fc.constantFrom("x", "`", "|", "\\|", "&", "\u{1F600}", "` ", "é");
     fc.assert(
       fc.property(
@@ -271,13 +271,13 @@ describe("names from files", () => {
     expect(markup).not.toContain("\u0345");
   });
 
-  test.each(HOSTILE)("%j does nothing", (text) => {
+  test.each(HOSTILE)("%j has no effect", (text) => {
     const { markup } = readMarkdown(shown(named(text)));
     expect(markup).not.toMatch(/@|https?:|\]\(|script|owned|#12/);
     expect(markup.match(/<!--/g)).toHaveLength(1);
   });
 
-  test("nothing unseen gets into the comment", () => {
+  test("put no invisible character into the comment", () => {
     for (const text of HOSTILE)
       expect(shown(named(text))).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
   });

@@ -125,7 +125,7 @@ describe("the first screen", () => {
     expect(text).not.toContain('"preferences"');
   });
 
-  it("begins with the fact that meets a failing gate, and with its cause as headline", async () => {
+  it("begins with the fact of a failing gate, with its cause as headline", async () => {
     const text = await screen(["new_destination", "higher_ceiling"], PRICE, VERSION, NEW_WORKSPACE);
     const [headline = ""] = text.split("\n");
     const [first = ""] = text.split("\n\n")[1]?.split("\n") ?? [];
@@ -210,7 +210,7 @@ describe("a refusal", () => {
     );
   });
 
-  it("that plain requests meet has no second line for those with preferences", async () => {
+  it("of plain requests has no second line for those with preferences", async () => {
     const rows = rowsOf(await screen([], US_FALLBACK));
     expect(rows.filter((row) => /^BREAKS +clinic/.test(row))).toHaveLength(1);
     expect(rows.slice(0, 3)).toEqual([
@@ -222,7 +222,7 @@ describe("a refusal", () => {
     ]);
   });
 
-  it("has a line, however many other facts there are", async () => {
+  it("has a line beside any number of other facts", async () => {
     const text = await screen([], US_FALLBACK, ...SEVERAL);
     expect(text).toMatch(/^BREAKS +clinic +chat-eu refused/m);
     expect(text).toMatch(/^BREAKS +legal +chat-eu refused/m);

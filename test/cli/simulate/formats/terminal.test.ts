@@ -348,7 +348,7 @@ describe("lists", () => {
 
 describe("a terminal", () => {
   test.each([usFallback(), everything(), huge(60), named("name")])(
-    "colour changes nothing but colour (%#)",
+    "colour adds only colour codes (%#)",
     (one) => {
       const coloured = shown(one, { colour: true });
       expect(coloured).toContain("\u001b[");
@@ -357,7 +357,7 @@ describe("a terminal", () => {
     },
   );
 
-  test("no row is wider than requested, but for commands; nothing is lost where rows turn", () => {
+  test("no row but a command is wider than requested; wrapped rows lose nothing", () => {
     const withoutSpaces = (text: string): string => text.replaceAll(/\s/g, "");
     const reports = [usFallback(), everything(), named("a b".repeat(40)), named("x".repeat(500))];
     fc.assert(

@@ -43,7 +43,7 @@ describe("amounts", () => {
     expect(shapesText(digits)).toBe(text);
   });
 
-  test("whole numbers read back as they were", () => {
+  test("whole numbers are read back unchanged", () => {
     fc.assert(
       fc.property(fc.nat(), (amount) => {
         expect(numberText(amount)).toBe(amount.toLocaleString("en-US"));
@@ -75,7 +75,7 @@ describe("kinds of changes", () => {
     expect(titleOf(["fallbacks_widened", "newly_denied"])).toBe("newly denied, fallbacks widened");
   });
 
-  test("evidence that is as it should be is nothing to warn of", () => {
+  test("evidence without a problem has no warning", () => {
     const { evidence } = everything();
     if (evidence === null) throw new Error("no evidence");
     expect(evidenceCautions({ ...evidence, not_reproduced: 0, unreadable: 0 })).toEqual([]);
@@ -149,7 +149,7 @@ describe("commands", () => {
   });
   const argument = part.map((parts) => parts.join("").toWellFormed().replaceAll("\0", ""));
 
-  test("nothing in them moves a cursor", () => {
+  test("no character in them moves a cursor", () => {
     fc.assert(
       fc.property(fc.array(argument, { maxLength: 4 }), (args) => {
         const command = explainCommand(args);
@@ -160,7 +160,7 @@ describe("commands", () => {
 
   const bash = programAtHand("bash");
 
-  test.skipIf(bash === null)("a shell reads the arguments as they were (needs bash)", () => {
+  test.skipIf(bash === null)("a shell reads the arguments unchanged (needs bash)", () => {
     fc.assert(
       fc.property(fc.array(argument, { minLength: 1, maxLength: 20 }), (args) => {
         const script = `printf '%s\\0' ${args.map(shellArgument).join(" ")}`;

@@ -127,7 +127,7 @@ describe.skipIf(executable === null)(`the page in Chromium${reason}`, { timeout:
     expect(new URL(page.url()).hash).toBe("#tab=promoted");
   });
 
-  test("runs nothing that a name brings along, and filters by such names", async () => {
+  test("executes no script of a hostile name, and filters by such names", async () => {
     const page = await open(tainted(report(), HOSTILE.join("")));
     page.on("dialog", (dialog) => {
       complaints.push(`dialog ${dialog.message()}`);

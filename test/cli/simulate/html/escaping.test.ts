@@ -37,7 +37,7 @@ describe("names of the report", () => {
     );
   });
 
-  test("reach the filter as a reader sees them", () => {
+  test("reach the filter in the form that the page shows", () => {
     for (const taint of HOSTILE) {
       const page = FORMATS.html(tainted(report(), taint), CONTEXT);
       const facets = tokenize(page).flatMap(
@@ -48,7 +48,7 @@ describe("names of the report", () => {
     }
   });
 
-  test("hold no character that is not seen", () => {
+  test("have no invisible character", () => {
     const page = FORMATS.html(tainted(report(), HOSTILE.join("")), CONTEXT);
     expect(page.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
@@ -73,7 +73,7 @@ describe("markup", () => {
     expect(escapeText(`<>&"'`)).toBe("&lt;&gt;&amp;&quot;&#39;");
   });
 
-  test("nests without escaping twice, and writes nothing for null", () => {
+  test("nests without escaping twice, and is empty for null", () => {
     expect(html`<p>${[html`<b>${"a&b"}</b>`, " ", 3, null]}</p>`.toString()).toBe(
       "<p><b>a&amp;b</b> 3</p>",
     );

@@ -68,7 +68,7 @@ describe("the filter of the page", () => {
   });
 
   test.each(["", "#", "#assertions", "#declared-0a1b2c3d4e5f"])(
-    "leaves the anchor %j alone",
+    "ignores the anchor %j",
     (fragment) => {
       expect(script.parseState(fragment)).toBeNull();
     },

@@ -93,7 +93,7 @@ describe.each(Object.entries(REPORTS))("the page of a report, %s", (_name, value
     expect(bad).toEqual([]);
   });
 
-  test("gives every table a caption and every heading of one a scope", () => {
+  test("has a caption for every table and a scope for every heading of one", () => {
     const all = opened(text);
     expect(all.filter((token) => token.value === "th" && !token.attributes.has("scope"))).toEqual(
       [],

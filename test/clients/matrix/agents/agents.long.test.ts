@@ -181,7 +181,7 @@ for (const agent of AGENTS) {
         expect(statuses.slice(0, 4)).toEqual([503, 503, 503, 200]);
       });
 
-      it("sees a stream that is cut once", async () => {
+      it("recovers from a stream that is cut once", async () => {
         const { exit, seen } = await run({ agent, name: "a stream cut once", script: "cut-once" });
         expect(exit, seen).not.toBeNull();
         if (survivesCut) expect(seen).toContain(LAST_TEXT);
