@@ -117,7 +117,7 @@ describe("Azure's addresses", () => {
     expect(exchange(surface, body, dialect, more).path).toBe(path);
   });
 
-  it("change nothing but the path", () => {
+  it("change only the path", () => {
     const {
       path: _,
       body,

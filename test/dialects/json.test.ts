@@ -36,12 +36,12 @@ describe("numbers of a body", () => {
     expect(parse(source)).toBe(number);
   });
 
-  it("leaves text that looks like a number alone", () => {
+  it("text that looks like a number is unchanged", () => {
     const value = { text: ": 12345678901234567890 1e999", list: ["[1e999]"] };
     expect(parse(JSON.stringify(value))).toEqual(value);
   });
 
-  it("prints every whole number as it came, and every value that JSON.stringify made", () => {
+  it("every whole number is printed unchanged, and every value of JSON.stringify", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 69n), max: 2n ** 69n }), (whole) => {
         const printed = JSON.stringify(parse(`{"a":${whole}}`));

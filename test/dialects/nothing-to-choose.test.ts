@@ -59,7 +59,7 @@ describe("a choice of a tool that the request does not bring", () => {
   });
 });
 
-describe("messages that hold nothing", () => {
+describe("empty messages", () => {
   const canonOf = (messages: readonly JsonObject[], more: JsonObject = {}) =>
     messagesSurface.translation.toCanon(
       read(messagesSurface, { model: "r", max_tokens: 9, messages, ...more }),
@@ -79,7 +79,7 @@ describe("messages that hold nothing", () => {
   });
 
   it.each<[JsonObject]>([[{}], [{ system: "be brief" }]])(
-    "are refused where nothing is, %j",
+    "are refused as the only ones, %j",
     (more) => {
       expect(canonOf([{ role: "user", content: [] }], more)).toMatchObject({
         status: 400,

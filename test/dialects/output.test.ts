@@ -358,7 +358,7 @@ describe.each(SURFACE_DIALECTS)("a relayed stream of %s", (dialect) => {
     expect(stream.hasOutput).toBe(true);
   });
 
-  it.each(failures)("fails wherever it is cut before output, and has none: %s", (_, failure) => {
+  it.each(failures)("fails for every cut before output, and has none: %s", (_, failure) => {
     for (let count = 0; count <= all.length; count += 1) {
       for (const broken of [[failure], []]) {
         const stream = after(dialect, [...prelude, ...all.slice(0, count), ...broken]);

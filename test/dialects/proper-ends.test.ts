@@ -85,7 +85,7 @@ describe("a relayed messages stream that stops without a reason", () => {
     expect(ending({}, beginning, changed, stop)).toMatchObject({ failure: null, finish: "stop" });
   });
 
-  it("has answered where nothing was requested", () => {
+  it("is a complete answer where nothing was requested", () => {
     expect(ending({ max_tokens: 0 }, beginning, stop)).toMatchObject({
       failure: null,
       finish: null,

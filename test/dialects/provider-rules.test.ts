@@ -305,7 +305,7 @@ describe("the caller's names of tools", () => {
     tool_choice: { type: "tool", name: long },
   };
 
-  it("are sent in the protocol's form everywhere, and come back in whole answers and streams", () => {
+  it("are sent in the protocol's form everywhere, and are restored in whole answers and streams", () => {
     const { request, target, prepared } = sent(messagesSurface, body, "openai-chat");
     if (prepared === null) throw new Error("refused");
     const [name = ""] = prepared.formatted.names?.keys() ?? [];

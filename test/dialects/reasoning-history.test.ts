@@ -178,7 +178,7 @@ const HISTORIES: readonly (readonly [string, readonly Reasoning[]])[] = [
   ],
 ];
 
-describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
+describe.each(MEMORIES)("reasoning that is returned through $name", (memory) => {
   it.each(HISTORIES)("is unchanged, from a whole answer: %s", (_name, blocks) => {
     const context = contextOf(read(memory.surface, memory.first));
     const { body } = memory.surface.translation.renderAnswer(
@@ -199,7 +199,7 @@ describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
     expect(remembered(memory, memory.joined(events))).toEqual(kept);
   });
 
-  it("goes to the provider that signed it as it came from there", () => {
+  it("is sent unchanged to the provider that signed it", () => {
     const context = contextOf(read(memory.surface, memory.first));
     const { body } = memory.surface.translation.renderAnswer(
       collectAnswer(eventsOf([piece("sum", true, "ENC1"), piece("", false, "ENC2")])),
@@ -228,7 +228,7 @@ describe.each(MEMORIES)("reasoning that comes back through $name", (memory) => {
 });
 
 describe("a marked signature on a relay", () => {
-  it("is bare where the provider gets it, and a provider's own stays as it is", () => {
+  it("is untagged for the provider, and a provider's own is unchanged", () => {
     const { endpoint, provider } = targetOf("anthropic-messages");
     const content = [
       { type: "thinking", thinking: "a", signature: "sbx1.gpt.summary:ENC1" },

@@ -199,7 +199,7 @@ describe("members of a history that repeat another one or have no effect", () =>
     }
   });
 
-  it("leaves the caller's body as it is, numbers beyond a double included", () => {
+  it("leave the caller's body unchanged, with numbers beyond a double", () => {
     const exact = JSON.rawJSON("9007199254740993");
     const body: JsonObject = {
       ...chat({ content: [{ ...text, role: "assistant" }] }),

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readSignature, tagSignature } from "../../src/canon/generate/signature.ts";
 
 describe("signatures of reasoning", () => {
-  it("come back with their family", () => {
+  it("are returned with their family", () => {
     const families = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,20}$/);
     fc.assert(
       fc.property(families, fc.string(), (family, signature) => {

@@ -232,7 +232,7 @@ describe("a request with one tool", () => {
     expect(firstCall()(one)).toEqual(one);
   });
 
-  it("gets the same of a stream, however it is cut", () => {
+  it("gets the same from a stream, for every cut", () => {
     const parser = filtered(
       parserOf(
         several.map((event) => [event]),
@@ -425,7 +425,7 @@ describe("a response schema requested as a tool", () => {
     expect(stream.hasOutput).toBe(true);
   });
 
-  it("streams as it answers", () => {
+  it("is streamed as it is answered", () => {
     const parser = filtered(parserOf([call(0, "json_response", "{}")], [calls]), [
       emulateFormat(request, ENDPOINT).unfold(),
     ]);

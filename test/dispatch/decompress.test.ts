@@ -25,7 +25,7 @@ function listen(encoding: string): {
 const settled = () => new Promise((resolve) => setTimeout(resolve, 30));
 const text = (heard: Heard) => Buffer.concat(heard.chunks).toString();
 
-describe("answers that come compressed", () => {
+describe("compressed answers", () => {
   it.each([
     ["gzip", gzipSync],
     ["x-gzip", gzipSync],
@@ -40,7 +40,7 @@ describe("answers that come compressed", () => {
     expect(heard).toMatchObject({ ended: 1, broken: 0 });
   });
 
-  it("come out event by event, not when the whole stream is in", async () => {
+  it("are decompressed event by event, before the stream ends", async () => {
     const { heard, machine } = listen("gzip");
     const sender = createGzip();
     sender.on("data", (chunk: Uint8Array) => machine?.write(chunk));

@@ -253,7 +253,7 @@ it("a proxy that is no http URL is an error that does not quote it", () => {
 });
 
 it.each(["HTTP_PROXY", "HTTPS_PROXY"])(
-  "%s alone carries calls of both schemes: none goes out directly",
+  "%s alone carries calls of both schemes: none is made directly",
   (name) => {
     const find = proxyFromEnvironment({ [name]: "http://127.0.0.1:1" });
     expect(find?.({ protocol: "https:", hostname: "a.example", port: "" })?.port).toBe("1");

@@ -203,7 +203,7 @@ describe.concurrent("the deadline for the first output", () => {
     expect(took()).toBeGreaterThanOrEqual(499 + paused);
   });
 
-  it("does not come back with a pause", async () => {
+  it("is not restarted by a pause", async () => {
     const { exchange, listener } = ask(await chattering());
     await until(() => listener.bytes > 0);
     exchange.outputBegan();
@@ -215,7 +215,7 @@ describe.concurrent("the deadline for the first output", () => {
     exchange.cancel();
   });
 
-  it("reports nothing when the call was given up, or when its rest is read away", async () => {
+  it("reports nothing after the call was abandoned, or while its rest is drained", async () => {
     for (const end of ["cancel", "drain"] as const) {
       const { exchange, listener } = ask(await chattering());
       await until(() => listener.bytes > 0);

@@ -22,7 +22,7 @@ describe("the error for a plan that failed", () => {
   });
 });
 
-describe("an answer that makes no sense", () => {
+describe("a malformed answer", () => {
   it("is reported with the parser's code, where it has one", () => {
     const failure = {
       kind: "malformed",

@@ -118,7 +118,7 @@ describe("the way through a plan", () => {
     expect(requested(30_001)).toBeNull();
   });
 
-  it("goes first to the candidate that is ready first", () => {
+  it("begins with the candidate that is ready first", () => {
     const itinerary = new Itinerary(2, 10, FAR);
     itinerary.next(failure("rate_limited", { retryAfter: 5_000 }), 0, 0);
     expect(itinerary.next(failure("overloaded", { retryAfter: 1_000 }), 0, 0)).toEqual({

@@ -10,7 +10,7 @@ import { freePort } from "../support/ports.ts";
 
 const PAGE = readFileSync(resolve(import.meta.dirname, "../../docs/keys.md"), "utf8");
 
-it("the backend in docs/keys.md gives a page a token that works", async () => {
+it("the backend in docs/keys.md issues a valid token to a page", async () => {
   const code = /```js\n(\/\/ backend\.mjs[\s\S]*?)```/.exec(PAGE)?.[1];
   if (code === undefined) throw new Error("docs/keys.md has no backend");
   const { server, ...running } = await startTestServer();

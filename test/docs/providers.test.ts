@@ -225,7 +225,7 @@ describe("docs/providers.md", () => {
     expect(Object.fromEntries(sent)).toEqual(EMBED_MEMBERS);
   });
 
-  it("documents the purpose of vectors only where the model makes others for it", () => {
+  it("documents the purpose of vectors only where it changes them", () => {
     const reported = embedTargets().filter(({ endpoint }) =>
       endpoint.features.includes("input_purpose"),
     );

@@ -39,7 +39,7 @@ describe("the site", () => {
     expect(links.length).toBeGreaterThan(20);
   });
 
-  it("gives every page one address, and every heading the anchor that it has on GitHub", () => {
+  it("has one address for every page, and GitHub's anchor for every heading", () => {
     expect(
       ["docs/keys.md", "docs/README.md", "docs/decisions/README.md", "README.md"].map(addressOf),
     ).toEqual(["keys.md", "index.md", "decisions/index.md", "readme.md"]);

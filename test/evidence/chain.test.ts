@@ -105,7 +105,7 @@ describe("a chain", () => {
     expect(verify(chain(plan))).toBe(fault);
   });
 
-  it("with a record that is none is found", () => {
+  it("with an invalid record is found", () => {
     for (const record of ["", "no JSON", "null", "{}", '{"requestId":1}']) {
       const hash = chainHash(GENESIS.hash, 1, "decision", record);
       expect(verify([{ position: 1, kind: "decision", record, hash }]), record).toBe(
@@ -181,7 +181,7 @@ describe("a change of a chain", () => {
     );
   });
 
-  it("is not found where nothing was done, from any anchor on", () => {
+  it("is not reported for an unchanged chain, from any anchor on", () => {
     fc.assert(
       fc.property(plans, fc.nat(), (plan, one) => {
         const rows = chain(plan);

@@ -265,7 +265,7 @@ describe("evidence verify", () => {
     ]);
   });
 
-  it("changes nothing of the file, nor do tail and export, and needs no right to write", async () => {
+  it("changes no byte of the file, nor do tail and export, and requires no write permission", async () => {
     await fill();
     await store.close();
     const path = join(cwd, ".signalbox", "signalbox.db");
@@ -347,7 +347,7 @@ describe("evidence prune", () => {
     expect(await store.evidence.log({ after: 0, limit: 9 })).toHaveLength(1);
   });
 
-  it("does nothing without --yes", async () => {
+  it("changes nothing without --yes", async () => {
     await fill(1_000);
     expect((await run("prune", "--before", "2026-10-01")).code).toBe(2);
     expect(await store.evidence.log({ after: 0, limit: 9 })).toHaveLength(5);

@@ -287,7 +287,7 @@ describe("evidence export --policies", () => {
     expect(() => statSync(exported())).toThrow("ENOENT");
   });
 
-  it("is not mistaken for one of requests, nor the other way round", async () => {
+  it("is not mistaken for one of requests, nor vice versa", async () => {
     await run("export", "--policies", "--output", "policies.jsonl");
     await run("export", "--output", "evidence.jsonl");
     expect(

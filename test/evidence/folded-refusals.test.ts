@@ -237,7 +237,7 @@ describe("refusals of anonymous callers and of exhausted limits", () => {
     ]);
   });
 
-  it("leave the requests of those who have keys alone", async () => {
+  it("do not affect requests with keys", async () => {
     const { refusals, decisions, outcomes } = memory();
     for (let number = 0; number < 500; number++) {
       const refused = number % 2 === 0;

@@ -135,7 +135,7 @@ describe("a request that reached a provider before its decision could be recorde
   );
 
   it.each(KINDS)(
-    "%s: is given up where the provider has not answered",
+    "%s: is aborted where the provider has not answered",
     async (_, kind, path, body) => {
       const { upstream, router, log, landing } = await start(kind, "never");
       const requested = ask(router, path, body, { "x-request-timeout-ms": "600" });

@@ -24,7 +24,7 @@ function* damaged(value: unknown): Generator {
 }
 
 describe("readEntry", () => {
-  it("gives whole records back", () => {
+  it("returns whole records", () => {
     expect(readEntry(7, DECISION, OUTCOME, null)).toEqual({
       sequence: 7,
       decision: decisionRecord("r1"),
@@ -43,7 +43,7 @@ describe("readEntry", () => {
   });
 
   it.each(["decision", "outcome"])(
-    "refuses a %s with any member missing or of another type, quoting nothing",
+    "refuses a %s with any member missing or of another type, without quoting it",
     (part) => {
       const whole: unknown = part === "decision" ? decisionRecord("r1") : outcomeRecord("r1");
       let count = 0;

@@ -25,7 +25,7 @@ const merged = (...parts: readonly Uint8Array[]): Uint8Array => {
 };
 
 describe("a quantile sketch", () => {
-  it("gives every quantile within its error", () => {
+  it("has every quantile within its error", () => {
     fc.assert(
       fc.property(values, fc.double({ min: 0, max: 1, noNaN: true }), (all, share) => {
         const exact = exactQuantile(all, share);

@@ -197,7 +197,7 @@ function judgedBy(policy: string, revision: string, route: string) {
   });
 }
 
-describe("who sees whom", () => {
+describe("the visibility of workspaces", () => {
   it.each<[string, readonly string[], readonly string[] | null, boolean]>([
     ["the only workspace", ["acme"], null, true],
     ["one of several, none named", ["acme", "beta"], null, false],

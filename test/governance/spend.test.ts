@@ -162,7 +162,7 @@ describe("budgets of keys", () => {
     expect(named(keys, counters)).toEqual(["b 9/10", "a 1/10"]);
   });
 
-  it("are also those that the workspace gives each key", () => {
+  it("include those that the workspace sets for each key", () => {
     expect(named([{ id: "a", workspace: "w" }], [used("a", 2)], budget)).toEqual(["a 2/10"]);
   });
 

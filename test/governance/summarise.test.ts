@@ -123,7 +123,7 @@ describe("a summary", () => {
     );
   });
 
-  it("has the spend of several workspaces by key, route, model and day as counting one by one gives it", async () => {
+  it("has the spend of several workspaces by key, route, model and day, equal to a count one by one", async () => {
     const workspaces = WORKSPACES.slice(0, 2);
     await fc.assert(
       fc.asyncProperty(
@@ -187,7 +187,7 @@ describe("a summary", () => {
     expect(summary.totals.requests).toBe(2 * MAXIMUM_GROUPS + 1);
   });
 
-  it("reads groups twice where there are too many of them, keeps no more than it gives, and finds the largest", async () => {
+  it("reads groups twice where there are too many, holds no more than it returns, and finds the largest", async () => {
     const increments = new Increments();
     const sizes: { readonly name: string; readonly size: number }[] = [];
     for (let hour = 0; hour < 50; hour++) {

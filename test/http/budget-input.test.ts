@@ -68,7 +68,7 @@ describe("input.budget of a request", () => {
     expect(router.decisions.map(({ budget }) => budget)).toEqual(["below_tenth", "exhausted"]);
   });
 
-  it("is unlimited, in the evidence too, where nothing counts", async () => {
+  it("is unlimited, in the evidence too, without limits", async () => {
     const policies = { ...fakePolicies(), readsBudget: true };
     const router = await startRouter({
       table: tableOver([await startUpstream((response) => answerJson(response))]),
@@ -98,7 +98,7 @@ describe("input.budget of a request", () => {
     expect(upstream.calls).toEqual([]);
   });
 
-  it("is unknown without the counters: no policy is evaluated, and nothing is sent", async () => {
+  it("is unknown without the counters: no policy is evaluated, and no provider is called", async () => {
     reading = () => Promise.reject(new Error("no disk"));
     const { router, policies, upstream } = await routerWith(true);
     const refused = await post(router, hello);

@@ -72,7 +72,7 @@ function ask(router: Router, more: object = {}): Promise<Response> {
 
 describe("a whole Response that failed because of the request", () => {
   it.each(["invalid_prompt", "failed_to_download_image"])(
-    "with %s is the caller's 400 and goes to no other provider",
+    "with %s is the caller's 400 and reaches no other provider",
     async (code) => {
       const failed = {
         ...RESPONSE,
@@ -91,7 +91,7 @@ describe("a whole Response that failed because of the request", () => {
 });
 
 describe("a provider's 404 that names a member of the request", () => {
-  it("is the caller's 400, goes to no other provider, and ejects nothing however often it comes", async () => {
+  it("is the caller's 400, reaches no other provider, and never ejects an endpoint", async () => {
     let mistakes = 8;
     const first = await startUpstream((response) => {
       if (mistakes > 0) answerJson(response, NOT_FOUND, 404);
@@ -337,7 +337,7 @@ describe("native Responses with storing turned off by the router", () => {
     expect(await sentBy(["reasoning"], {})).toEqual([["reasoning.encrypted_content"], true]);
   });
 
-  it("leave the caller's own wishes as they are", async () => {
+  it("keep the caller's other settings", async () => {
     expect(await sentBy(["reasoning"], { store: false })).toEqual([undefined, false]);
     expect(await sentBy([], {})).toEqual([undefined, false]);
     const include = ["reasoning.encrypted_content"];

@@ -176,7 +176,7 @@ describe("the catalogue of a workspace", () => {
     expect(only(made)).toMatchObject({ contextWindow: null, maxOutputTokens: 8_000 });
   });
 
-  it("excludes providers that may train, unless there is nothing else", () => {
+  it("excludes providers that may train, unless there are no others", () => {
     const training = (...ids: readonly string[]): RoutingTable =>
       table({
         providers: ["p", "q"].map((id) =>
@@ -265,7 +265,7 @@ describe("routes that embed, rerank and moderate", () => {
     expect(usableRoutes(made, identity, GENERATION)).toEqual([]);
   });
 
-  it("promises nothing of an operation that the server has no endpoint for", () => {
+  it("offers no operation without an endpoint of the server", () => {
     const usable = usableRoute(table(), identity, ["chat.completions"], "r");
     expect(usable?.serves("chat.completions", ["tools"], [])).toBe(true);
     expect(usable?.serves("messages", ["tools"], [])).toBe(false);
@@ -557,7 +557,7 @@ describe("GET /api/v1/models", () => {
     ["?lifecycle[]=active&lifecycle[]=retired", ["first", "second", "third"], false],
     ["?lifecycle[]=retired", [], false],
     ["?beta=true", ["first", "second", "third"], false],
-  ])("gives the page %s", async (query, ids, more) => {
+  ])("returns the page %s", async (query, ids, more) => {
     const router = await startRouter({ table: threeRoutes() });
     const body: unknown = await (await get(router, `/api/v1/models${query}`)).json();
     expect(body).toMatchObject({
@@ -741,7 +741,7 @@ describe("the catalogue's doors", () => {
     expect(statuses).toEqual([200, 401]);
   });
 
-  it("list nothing for a workspace that the table does not have", async () => {
+  it("list no route for a workspace that the table does not have", async () => {
     const router = await startRouter({
       table: threeRoutes(),
       identity: { ...reader, workspace: "constructor" },

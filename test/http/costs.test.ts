@@ -130,7 +130,7 @@ describe("the cost of a request in the evidence", () => {
     });
   });
 
-  it("is read from the store as it was written, and is unknown in an older record", async () => {
+  it("is read from the store unchanged, and is unknown in an older record", async () => {
     const router = await chatting((response) => answerJson(response, COUNTED), PRICE);
     await (await post(router, hello)).text();
     const outcome = await onlyOutcome(router);

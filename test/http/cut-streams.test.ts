@@ -198,13 +198,13 @@ describe("a client that closes a stream", () => {
   );
 });
 
-describe("a client that closes a stream of which nothing counts tokens", () => {
+describe("a client that closes a stream without counted tokens", () => {
   const LIMITS: readonly Partial<WorkspaceLimits>[] = [
     {},
     { concurrency: 1, requestsPerMinute: 100 },
   ];
   test.for(LIMITS)(
-    "gives its slot back at once, and the provider is not read on: %j",
+    "frees its slot at once, and the provider is not read further: %j",
     async (limits) => {
       const left = Promise.withResolvers<void>();
       const upstream = await startUpstream(async (stream) => {

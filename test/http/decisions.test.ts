@@ -184,7 +184,7 @@ describe("GET /v1/decisions", () => {
     }
   });
 
-  it("explains nothing where no route was decided about, and nothing of another workspace", async () => {
+  it("explains no request without a decision on a route, and none of another workspace", async () => {
     expect((await get(`/v1/decisions/${denied}/explanation`)).body).toMatchObject({
       same_table: true,
       same_result: null,
@@ -210,7 +210,7 @@ describe("GET /v1/decisions", () => {
     });
   });
 
-  it("shows nothing of another workspace, and needs the scope", async () => {
+  it("shows no decision of another workspace, and requires the scope", async () => {
     const foreign = await test.key(other, READ);
     expect((await get("/v1/decisions?operation=chat.completions", foreign)).body.data).toEqual([]);
     expect(await get(`/v1/decisions/${routed}`, foreign)).toMatchObject({

@@ -132,7 +132,7 @@ describe("a failure that may pass", () => {
     }
   });
 
-  it("is not waited for beyond the deadline: the caller hears at once when to come back", async () => {
+  it("is not waited for beyond the deadline: the caller gets a retry-after at once", async () => {
     const upstream = await startUpstream(failing(429, { "retry-after": "20" }));
     const router = await startRouter({ table: routed([upstream], { maxAttempts: 4 }) });
     const startedAt = performance.now();
@@ -160,7 +160,7 @@ describe("a failure that may pass", () => {
     expect(unhealthy(router)).toEqual({});
   });
 
-  it("is not waited for because of a date that is none", async () => {
+  it("is not waited for with an invalid date", async () => {
     for (const value of ["-1", "+5", "1,2", "foo 5", "tomorrow"]) {
       const limited = await startUpstream(failing(429, { "retry-after": value }));
       const well = await startUpstream((response) => answerJson(response));
@@ -172,7 +172,7 @@ describe("a failure that may pass", () => {
     }
   });
 
-  it("is never the caller's own: 400 goes nowhere else and not again", async () => {
+  it("is never the caller's own: a 400 is neither retried nor sent to another endpoint", async () => {
     const upstreams = [
       await startUpstream(failing(400)),
       await startUpstream((response) => answerJson(response)),
@@ -483,7 +483,7 @@ describe("balance", () => {
     expect(second).toBeGreaterThan(10);
   });
 
-  it("keeps a conversation at one endpoint, whichever header names it", async () => {
+  it("keeps a conversation at one endpoint, by every header that names it", async () => {
     const upstreams = [await answering(), await answering(), await answering()];
     const router = await startRouter({ table: routed(upstreams, tier(3, "sticky", [1, 1, 1])) });
     const requested = async (body: object, headers: Record<string, string> = {}): Promise<string> =>
@@ -502,7 +502,7 @@ describe("balance", () => {
     expect(tracker.size).toBe(3);
   });
 
-  it("goes where fewer calls are under way", async () => {
+  it("prefers the endpoint with fewer running calls", async () => {
     const waiting: (() => void)[] = [];
     const slow = (): Promise<Upstream> =>
       startUpstream(async (response) => {
@@ -573,7 +573,7 @@ describe("balance", () => {
     }
   });
 
-  it("with allow_fallbacks: false tries one endpoint, whichever is first now", async () => {
+  it("with allow_fallbacks: false tries only the endpoint that is first now", async () => {
     const ill = await startUpstream(failing(500));
     const well = await answering();
     const more = { ...tier(2, "order", [1, 1]), maxAttempts: 4 };

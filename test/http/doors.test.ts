@@ -180,7 +180,7 @@ describe("bodies", () => {
     expect((await errorOf(response)).code).toBe("invalid_json");
   });
 
-  it("a body that never comes is given up, and the socket with it", async () => {
+  it("a body that never arrives is abandoned, with its socket", async () => {
     const { router } = await plainRouter();
     const { port } = new URL(router.url);
     const text = await new Promise<string>((resolve) => {
@@ -230,7 +230,7 @@ describe("bodies", () => {
     socket.destroy();
   });
 
-  it("a client that goes away while it sends leaves a record and no noise", async () => {
+  it("a client that disconnects while it sends is recorded, and not logged as an error", async () => {
     const { router } = await plainRouter();
     const socket = connect(Number(new URL(router.url).port), "127.0.0.1");
     socket.write(
@@ -249,7 +249,7 @@ describe("credentials", () => {
     ["another scheme", { authorization: "Basic Z29vZA==" }, "invalid_api_key"],
     ["an empty one", { authorization: "Bearer " }, "invalid_api_key"],
     ["x-api-key where it does not count", { "x-api-key": "good" }, "invalid_api_key"],
-  ])("%s → 401 that repeats nothing", async (_, headers, code) => {
+  ])("%s → 401 that repeats no value", async (_, headers, code) => {
     const { upstream, router } = await plainRouter();
     const response = await fetch(`${router.url}/v1/chat/completions`, {
       method: "POST",
@@ -356,7 +356,7 @@ describe("denials", () => {
     expect(router.outcomes[0]).toMatchObject({ terminal: "denied", status: 403 });
   });
 
-  it("an unknown model is 404 and names nothing", async () => {
+  it("an unknown model is 404 and names no route", async () => {
     const { router } = await plainRouter();
     const response = await post(router, { ...hello, model: SECRET });
     const text = await response.text();

@@ -161,7 +161,7 @@ describe("embeddings", () => {
       return [...answers].map(({ pieces }) => pieces.every(({ length }) => length === 0));
     }
 
-    it("give its memory back", async () => {
+    it("free its memory", async () => {
       expect(await freed(await startUpstream(answerVectors), [{}])).toEqual([true]);
     });
 
@@ -205,7 +205,7 @@ describe("embeddings", () => {
     expect(JSON.stringify([router.decisions, router.outcomes])).not.toContain("somebody");
   });
 
-  it("of a batch that is sent in parts come back whole, in order, in both encodings", async () => {
+  it("of a batch that is sent in parts are returned whole, in order, in both encodings", async () => {
     const upstream = await startUpstream(async (response, call) => {
       // Later parts answer first.
       await new Promise((resolve) => {
@@ -283,7 +283,7 @@ describe("embeddings", () => {
       (data: object[]) => data.map((item) => ({ ...item, embedding: [1, 2] })),
       "dimension_wrong",
     ],
-  ])("never come from an answer that is %s", async (_name, damage, code) => {
+  ])("are never read from an answer that is %s", async (_name, damage, code) => {
     const upstream = await startUpstream((response, call) => {
       const list = JSON.parse(JSON.stringify(embedded(call)));
       answerJson(response, { ...list, data: damage(list.data) });
@@ -313,7 +313,7 @@ describe("embeddings", () => {
     expect(error.message).not.toContain("text 9");
   });
 
-  it("with on_partial: report come with gaps that are named", async () => {
+  it("with on_partial: report are returned with named gaps", async () => {
     const upstream = await startUpstream((response, call) => {
       if (inputsOf(call).includes("text 9"))
         answerJson(response, { error: { message: "text 9 is bad" } }, 500);
@@ -362,7 +362,7 @@ describe("embeddings", () => {
     ]);
   });
 
-  it("are not given where the decision cannot be recorded", async () => {
+  it("are withheld where the decision cannot be recorded", async () => {
     const upstream = await startUpstream(answerVectors);
     const router = await startRouter({
       table: vectorTable([upstream]),
@@ -394,7 +394,7 @@ describe("embeddings", () => {
     expect((await response).status).toBe(200);
   });
 
-  it("that were paid for and not given are counted", async () => {
+  it("that were paid for and withheld are counted", async () => {
     const upstream = await startUpstream((response, call) => {
       if (inputsOf(call).includes("text 24")) answerJson(response, {}, 400);
       else answerVectors(response, call);
@@ -417,7 +417,7 @@ describe("embeddings", () => {
     expect(router.outcomes[0]?.attempts).toMatchObject([{ failure: "timeout_total", calls: 4 }]);
   });
 
-  it("are given up when the client leaves: the provider's connection closes", async () => {
+  it("are aborted when the client disconnects: the provider's connection closes", async () => {
     const upstream = await startUpstream(() => {});
     const router = await startRouter({ table: vectorTable([upstream], 1) });
     const abandoned = new AbortController();

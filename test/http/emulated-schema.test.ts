@@ -62,7 +62,7 @@ interface Choice {
 }
 
 describe("a response schema on a route that emulates it", () => {
-  it("comes back as the answer's text, whole and streamed, and as no tool call", async () => {
+  it("is answered as text, whole and streamed, and as no tool call", async () => {
     const whole: { readonly choices: readonly Choice[] } = JSON.parse(await (await ask({})).text());
     expect(JSON.parse(whole.choices[0]?.message?.content ?? "")).toEqual({
       answer: expect.any(Number),

@@ -38,7 +38,7 @@ describe("a request for chat completions", () => {
     ["GET", "/v1/chat/completions", 404, 1],
     ["HEAD", "/v1/chat/completions", 404, 1],
     ["PUT", "/v1/chat/completions", 404, 1],
-  ])("%s %s is answered with %i; h3 sees %i requests", async (method, target, status, seen) => {
+  ])("%s %s is answered with %i; h3 handles %i requests", async (method, target, status, seen) => {
     const framework = vi.spyOn(H3.prototype, "fetch");
     const upstream = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([upstream]) });

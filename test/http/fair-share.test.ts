@@ -14,7 +14,7 @@ describe("an amount that workspaces share", () => {
     return count;
   };
 
-  it("gives half to one workspace, a third to one key, and always something to the next", () => {
+  it("grants half to one workspace, a third to one key, and always some to the next", () => {
     expect(takeAll(new FairShare(1_200), "a", null)).toBe(600);
     const share = new FairShare(1_200);
     expect(takeAll(share, "a", "a1")).toBe(400);
@@ -24,7 +24,7 @@ describe("an amount that workspaces share", () => {
     expect(takeAll(share, "c", null)).toBe(167);
   });
 
-  it("gives everything to the only workspace, and half of it to one of its keys", () => {
+  it("grants everything to the only workspace, and half of it to one of its keys", () => {
     const share = new FairShare(1_000);
     expect(takeAll(share, "a", "a1", true)).toBe(500);
     expect(takeAll(share, "a", null, true)).toBe(500);
@@ -37,7 +37,7 @@ describe("an amount that workspaces share", () => {
     expect(share.take("d", null, 1, false)).toBe("full");
   });
 
-  it("counts no workspace that has given everything back", () => {
+  it("counts no workspace that has returned everything", () => {
     const refusals = (share: FairShare): (string | null)[] =>
       ["a", "a", "a", "a", "a", "b", "b", "b", "c", "c", "d"].map((name) =>
         share.take(name, null, 1, false),

@@ -41,12 +41,12 @@ async function turnsOf(size: number): Promise<readonly number[]> {
   return turns;
 }
 
-test("between large bodies that come at once the event loop handles everything else", async () => {
+test("between concurrent large bodies the event loop handles other requests", async () => {
   const turns = (await turnsOf(3_000_000)).toSorted((left, right) => left - right);
   expect(new Set(turns).size).toBe(4);
 });
 
-test("small bodies wait for nothing", async () => {
+test("small bodies do not wait", async () => {
   await turnsOf(3_000_000);
   expect(new Set(await turnsOf(3_000)).size).toBe(1);
 });

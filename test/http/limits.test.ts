@@ -125,7 +125,7 @@ describe("requests per minute", () => {
     },
   );
 
-  it("of the key count beside those of the workspace; its own and those of per_key, whichever is less", async () => {
+  it("of the key count beside those of the workspace; the lower of its own and per_key applies", async () => {
     const upstream = await answering();
     const one = { ...NO_LIMITS, requestsPerMinute: 1 };
     const own = await limited(
@@ -215,7 +215,7 @@ describe("tokens", () => {
     expect(error.message).toContain("the whole limit of tokens per minute. Lower max_tokens");
   });
 
-  it("come back whole where no provider was reached, and the request too", async () => {
+  it("are returned whole where no provider was reached, and the request too", async () => {
     const gone = { url: "http://127.0.0.1:9", calls: [] };
     const { router, store } = await limited(tableOver([gone]), {
       tokensPerMinute: 1_000,
@@ -240,7 +240,7 @@ describe("tokens", () => {
     await until(() => store.used("workspace:w", "tokens") <= 62);
   });
 
-  it("of an answer that the client left are those that were seen", async () => {
+  it("of an answer that the client left are the relayed ones", async () => {
     const upstream = await startUpstream((response) => {
       startSse(response);
       response.write(sse(delta("hello ".repeat(100))));
@@ -283,7 +283,7 @@ describe("a decision that cannot be recorded", () => {
     expect((await post(router, small)).status).toBe(429);
   });
 
-  it("costs nothing, not even the request, where nothing was sent", async () => {
+  it("costs nothing, not even the request, where no provider was called", async () => {
     const upstream = await answering();
     const { router } = await limited(
       tableOver([upstream]),
@@ -318,7 +318,7 @@ describe("money", () => {
 });
 
 describe("requests at once", () => {
-  it("are bounded, and one that ends makes room for the next", async () => {
+  it("are bounded, and one that ends frees its slot for the next", async () => {
     const releases: (() => void)[] = [];
     const upstream = await startUpstream(async (response) => {
       await new Promise<void>((resolve) => releases.push(resolve));
@@ -369,7 +369,7 @@ describe("limits that cannot be counted", () => {
 });
 
 describe("a request that no limit counts", () => {
-  it("is a simulation, however often", async () => {
+  it("is a simulation, any number of times", async () => {
     const upstream = await answering();
     const { router, store } = await limited(tableOver([upstream]), {
       requestsPerMinute: 1,
@@ -487,7 +487,7 @@ describe("official clients", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(990);
   });
 
-  it("of anthropic see a RateLimitError and their own headers", async () => {
+  it("of anthropic get a RateLimitError and their own headers", async () => {
     const upstream = await startUpstream((response) =>
       answerJson(response, {
         id: "msg_1",

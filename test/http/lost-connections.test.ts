@@ -75,7 +75,7 @@ describe("a provider that reads a request and resets its connection", () => {
     },
   );
 
-  it("is not sent it again where a byte of an answer had come over a connection that had been idle", async () => {
+  it("does not get it again where a byte of an answer had arrived over a connection that had been idle", async () => {
     const upstream = await startRawProvider((socket, number) => {
       if (number === 1) answers(socket);
       else socket.write("HTTP/1.1 20", () => socket.resetAndDestroy());

@@ -235,7 +235,7 @@ describe("a stream of Bedrock's InvokeModel", () => {
     });
   });
 
-  it("reads the same wherever it is cut", () => {
+  it("reads the same for every cut", () => {
     const bytes = joined(chunks(...ANSWER));
     const whole = play(streaming, [bytes]);
     fc.assert(
@@ -422,7 +422,7 @@ describe("an answer that a guardrail has replaced", () => {
     expect(text).toBe(sseOf(start, open, close, change, stop));
   });
 
-  it("is none that ended normally when it comes whole", () => {
+  it("is a refusal when it arrives whole", () => {
     const answer = {
       type: "message",
       content: [{ type: "text", text: "n" }],
@@ -458,7 +458,7 @@ describe("a whole answer of Bedrock's InvokeModel", () => {
     expect(decoder.decode(bytes)).toBe(`${answer.slice(0, -1)}}`);
   });
 
-  it("is malformed where it is none", () => {
+  it("is malformed where it is no message", () => {
     for (const text of ["", "[]", '{"message":"x"}', '{"amazon-bedrock-trace":']) {
       expect(relayed().answer(encoder.encode(text)).ending.failure?.kind, text).toBe("malformed");
     }

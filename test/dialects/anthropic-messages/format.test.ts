@@ -52,7 +52,7 @@ function refusal(more: Partial<GenerateRequest>, model: Partial<ModelRow> = {}) 
 }
 
 describe("a request as messages", () => {
-  it("has nothing that was not requested", () => {
+  it("has only requested members", () => {
     expect(format({})).toEqual({
       path: "/v1/messages",
       body: {
@@ -184,7 +184,7 @@ describe("a request as messages", () => {
     ]);
   });
 
-  it("reasoning goes back as its provider wrote it, or not at all", () => {
+  it("reasoning is returned as its provider wrote it, or not at all", () => {
     const reasoning = (value: string, signature: string | null): AssistantPart => ({
       kind: "reasoning",
       text: value,
@@ -485,7 +485,7 @@ describe("how much to think", () => {
     });
   });
 
-  it("a limit that was not requested makes room, as far as the model goes", () => {
+  it("a limit that was not requested is raised for the thinking budget, up to the model's", () => {
     const roomy = format(
       { reasoning: requested({ budget: 9_000 }), maxOutputTokens: null },
       { maxOutputTokens: 64_000 },

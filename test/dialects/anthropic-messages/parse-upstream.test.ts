@@ -296,7 +296,7 @@ describe("a stream of messages", () => {
     ).toHaveLength(1);
   });
 
-  it("a message that comes whole in its beginning is reported", () => {
+  it("a message that is complete in message_start is reported", () => {
     const message = {
       model: "m",
       content: [{ type: "text", text: "hi" }],
@@ -357,7 +357,7 @@ describe("a whole message", () => {
     expect(read(value)).toEqual([{ type: "failure", failure: expect.objectContaining({ kind }) }]);
   });
 
-  it("nothing follows a block that no request can require", () => {
+  it("no block follows an unexpected one", () => {
     const reported = read({
       content: [{ type: "novelty" }, { type: "text", text: "x" }],
       stop_reason: "end_turn",

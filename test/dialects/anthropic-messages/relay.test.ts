@@ -38,7 +38,7 @@ describe("the request on its way to a provider of the same protocol", () => {
     ["{ ", "{"],
     [[{ type: "text", text: "{\n" }], [{ type: "text", text: "{" }]],
   ])(
-    "a given beginning of the answer that ends in white space, %j, is sent without it, on record",
+    "has a prefilled answer that ends in white space, %j, without the space, on record",
     (content, sent) => {
       const said = { role: "user", content: "a" };
       const edited = edit(body({ messages: [said, { role: "assistant", content }] }));

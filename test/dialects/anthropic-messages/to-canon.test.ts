@@ -96,7 +96,7 @@ const text = (value: string) => ({ kind: "text", text: value, cache: null });
 const cache = { ttl: "1h" };
 
 describe("a body in canon", () => {
-  it("has everything that the body had", () => {
+  it("has every member of the body", () => {
     const made = toCanon(read(rich), "reject", NO_EDITS);
     if ("code" in made) throw new Error(made.message);
     expect(made.stripped).toEqual(["metadata"]);
@@ -335,7 +335,7 @@ describe("a body in canon", () => {
     ).toEqual([["a", "b"], "user", ["c"]]);
   });
 
-  it("signatures come bare, with their family; reasoning without a signature has none", () => {
+  it("signatures are untagged, with their family; reasoning without a signature has none", () => {
     const { turns } = canon(
       answered(
         { type: "thinking", thinking: "", signature: "sbx1.gpt.gAAA" },

@@ -164,7 +164,7 @@ describe("an answer in frames", () => {
     );
   });
 
-  it("with one damaged bit is malformed, wherever the bit is", () => {
+  it("with one damaged bit is malformed, at every position", () => {
     fc.assert(
       fc.property(
         arbitrary,

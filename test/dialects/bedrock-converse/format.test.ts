@@ -53,7 +53,7 @@ function refusal(
 }
 
 describe("a request for Converse", () => {
-  it("has nothing that was not requested, and names the model in its path", () => {
+  it("has only requested members, and names the model in its path", () => {
     expect(format({})).toEqual({
       path: "/model/eu.vendor.model-v1%3A0/converse",
       body: { messages: [{ role: "user", content: [{ text: "hello" }] }] },
@@ -66,7 +66,7 @@ describe("a request for Converse", () => {
     );
   });
 
-  it("joins leading system text, and refuses system text that comes later", () => {
+  it("joins leading system text, and refuses later system text", () => {
     const system = (authority: "system" | "developer", value: string): Turn => ({
       role: "system",
       authority,
@@ -204,7 +204,7 @@ describe("a request for Converse", () => {
     ]);
   });
 
-  it("reasoning goes back as its provider wrote it, or not at all", () => {
+  it("reasoning is returned as its provider wrote it, or not at all", () => {
     const reasoning = (value: string, signature: string | null): AssistantPart => ({
       kind: "reasoning",
       text: value,

@@ -103,7 +103,7 @@ describe("a request as the provider reads it", () => {
     );
   });
 
-  it("a count calls another path, with the same conversation, and for nothing to be made", () => {
+  it("is counted at another path, with the same conversation, without generation", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { formatted: generate } = print(request);

@@ -239,7 +239,7 @@ describe("a stream", () => {
     },
   );
 
-  it("records a piece of an unknown kind as dropped, and is no answer where nothing else came", () => {
+  it("records a piece of an unknown kind as dropped, and is malformed where it has no other", () => {
     const novel = event("novel-delta", { index: 0, ...inMessage({ novel: "a" }) });
     const events = reported(start, novel, open(0, "text"), text(0, "a"), end("COMPLETE"), done);
     expect(events).toContainEqual({ type: "dropped", field: "unknown_content_dropped" });
@@ -308,7 +308,7 @@ describe("a stream", () => {
     expect(answerOf(events)).toMatchObject({ blocks: [{ text: "a" }], finish: { reason: "stop" } });
   });
 
-  it("ends at its end: nothing follows", () => {
+  it("has no event after its end", () => {
     const parser = cohereChatUpstream.parseStream(request, target);
     parser.push(start);
     expect(parser.push(end("COMPLETE")).at(-1)).toMatchObject({ type: "finish" });
@@ -325,7 +325,7 @@ describe("a stream", () => {
     expect(failureOf(events)?.kind).toBe("too_large");
   });
 
-  it("gives no counts that the provider did not give", () => {
+  it("has only the provider's counts", () => {
     for (const nothing of [
       undefined,
       {},

@@ -188,7 +188,7 @@ describe("messages", () => {
     ]);
   });
 
-  it("give the model its plan back: the last text before its calls", () => {
+  it("return the model's plan: the last text before its calls", () => {
     expect(messagesOf(answered(say("I will look it up."), call))).toMatchObject([
       {
         role: "assistant",
@@ -217,7 +217,7 @@ describe("messages", () => {
     expect(printed(answered(call, say("after"))).dropped).toEqual(["parts_reordered"]);
   });
 
-  it("give unsigned thoughts back to models that think, and record it where they do not", () => {
+  it("return unsigned reasoning to reasoning models, and record it as dropped for others", () => {
     const thought: AssistantPart = {
       kind: "reasoning",
       text: "hm",

@@ -39,7 +39,7 @@ const system = (authority: "system" | "developer", value: string): Turn => ({
 });
 
 describe("a request", () => {
-  it("has nothing that was not requested", () => {
+  it("has only requested members", () => {
     expect(format({})).toEqual({
       path: "/models/gemini-x:generateContent",
       body: { contents: [{ role: "user", parts: [{ text: "hello" }] }] },
@@ -49,7 +49,7 @@ describe("a request", () => {
     expect(format({ stream: true }).path).toBe("/models/gemini-x:streamGenerateContent?alt=sse");
   });
 
-  it("names models as they are, and other resources by their names", () => {
+  it("names models unchanged, and other resources by their names", () => {
     const pathOf = (upstreamModel: string): string =>
       format({}, targetWith({}, {}, { upstreamModel })).path;
     expect(pathOf("gemini-x+cut=after-2")).toBe("/models/gemini-x%2Bcut%3Dafter-2:generateContent");
@@ -201,7 +201,7 @@ describe("calls and results", () => {
     ).toBe("h");
   });
 
-  it("that answer nothing are refused", () => {
+  it("that answer no call are refused", () => {
     expect(refusal({ turns: [user(text("x")), answered(result("7"))] })).toMatchObject({
       status: 400,
       code: "unknown_tool_call",
@@ -240,7 +240,7 @@ describe("signatures", () => {
   const partsOf = (...parts: Parameters<typeof assistant>) =>
     format({ turns: [user(text("x")), assistant(...parts), user(text("y"))] });
 
-  it("go back to the part that they were taken from, wherever a surface has put them", () => {
+  it("are returned on their original part, from every position in a surface", () => {
     const kept = partsOf(signed(null, "hm"), text("a"), signed("call.AA"), call("1"), call("2"));
     const moved = partsOf(signed("call.AA", "hm"), text("a"), call("1"), call("2"));
     const expected = [
@@ -288,7 +288,7 @@ describe("signatures", () => {
     );
   });
 
-  it("that were not given are marked so, on the first of several calls, for models that sign", () => {
+  it("that are missing are marked as such, on the first of several calls, for models that sign", () => {
     const turns = [
       user(text("x")),
       assistant(call("1"), call("2")),

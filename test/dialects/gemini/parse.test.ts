@@ -121,7 +121,7 @@ describe("a stream", () => {
     expect(answer.usage).toMatchObject({ input: 5, output: 3 });
   });
 
-  it("reads a call once that comes again with the same id, name and arguments", () => {
+  it("reads a repeated call with the same id, name and arguments once", () => {
     const call = { functionCall: { id: "1", name: "f", args: { a: 1 } } };
     const other = { functionCall: { id: "1", name: "f", args: { a: 2 } } };
     const { blocks } = collectAnswer(stream([piece([call]), piece([call, other], STOP)]));
@@ -248,7 +248,7 @@ describe("a stream", () => {
     expect(collectAnswer(stream([cut])).finish?.reason).toBe("stop");
   });
 
-  it("that fails in the middle reports our code and nothing of the provider's", () => {
+  it("that fails in the middle reports our code without the provider's text", () => {
     const error = { error: { code: 503, status: "UNAVAILABLE", message: "canary" } };
     for (const item of [error, encoder.encode(`data: ${JSON.stringify([error])}\n\n`)]) {
       const events = stream([piece([{ text: "a" }]), item]);
@@ -338,14 +338,14 @@ describe("an answer", () => {
     [piece([{ functionCall: { name: "f", args: [] } }], STOP), null],
     [{ candidates: [{ ...STOP }, { ...STOP, index: 1 }] }, "unexpected_output_item"],
     [{ candidates: [{ ...STOP, index: 1 }] }, "unexpected_output_item"],
-  ])("that is none is a failure: %j", (answer, code) => {
+  ])("that is invalid is a failure: %j", (answer, code) => {
     expect(whole(answer).at(-1)).toMatchObject({
       type: "failure",
       failure: { kind: "malformed", code },
     });
   });
 
-  it("of nothing is one, too", () => {
+  it("that is empty is a failure, too", () => {
     expect(collectAnswer(whole({ candidates: [{ content: {}, ...STOP }] }))).toMatchObject({
       blocks: [],
       finish: { reason: "stop" },

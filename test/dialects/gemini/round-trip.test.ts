@@ -93,7 +93,7 @@ function ownTurn(turn: Turn, dropped: ReadonlySet<DroppedField>): Turn {
 describe.each(Object.entries(TARGETS))("a request for %s", (_name, target) => {
   const arbitrary = requestFor(allowedAt(target)).filter(({ stop }) => stop.length <= 5);
 
-  it("comes back as it was meant, but for dropped fields", () => {
+  it("is read back unchanged, except for dropped fields", () => {
     const seen = new Set<DroppedField>();
     fc.assert(
       fc.property(arbitrary, (request) => {
@@ -120,7 +120,7 @@ describe.each(Object.entries(TARGETS))("a request for %s", (_name, target) => {
     );
   });
 
-  it("is counted with the same conversation, and nothing is made", () => {
+  it("is counted with the same conversation, without generation", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const generate = geminiUpstream.format(request, target);

@@ -174,7 +174,7 @@ describe.each(PROTOCOLS)("$name as a language for answers", (protocol) => {
     );
   });
 
-  it("a failure with our error is never read as a proper end, wherever it comes", () => {
+  it("a failure with our error is never read as a proper end, at every position", () => {
     const error = {
       status: 502,
       kind: "upstream",
@@ -240,7 +240,7 @@ describe("probabilities of tokens", () => {
     ]);
 
   it.each(PROTOCOLS.filter(({ name }) => Object.hasOwn(LOGPROBS_BODIES, name)))(
-    "come back whole through $name, streamed and not",
+    "pass through $name unchanged, streamed and not",
     (protocol) => {
       const withLogprobs = LOGPROBS_BODIES[protocol.name] ?? {};
       const { translation } = protocol.spoken.surface;

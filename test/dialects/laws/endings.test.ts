@@ -276,7 +276,7 @@ describe.each(PAIRS)("endings of $names", ({ from, to }) => {
   const { surface } = to.spoken;
   const wires = WIRES[from];
 
-  it("an answer of which nothing is left is a failure", () => {
+  it("an answer without remaining output is a failure", () => {
     for (const [said, wire] of [
       ["f", wires.call],
       ["hm", wires.thought],

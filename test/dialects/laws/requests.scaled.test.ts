@@ -77,7 +77,7 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
     );
   });
 
-  it("a printed request requires nothing that its target does not have", () => {
+  it("a printed request requires only features of its target", () => {
     fc.assert(
       fc.property(arbitrary, (request) => {
         const { shape } = there(protocol, request).read;
@@ -98,7 +98,7 @@ describe.each(PROTOCOLS)("$name as a language for requests", (protocol) => {
 describe.each(PROTOCOLS.filter(({ target }) => target.endpoint.features.includes("count_tokens")))(
   "counting in $name",
   ({ upstream, target }) => {
-    it("calls another path, with the same conversation, and for nothing to be made", () => {
+    it("calls another path, with the same conversation, without generation", () => {
       fc.assert(
         fc.property(requestFor(allowedAt(target)), (request) => {
           const generate = upstream.format(request, target);

@@ -64,7 +64,7 @@ describe("a request for a chat provider", () => {
     });
   });
 
-  it("gives signatures of calls and texts back where the provider had them", () => {
+  it("returns signatures of calls and texts in the provider's members", () => {
     const signed = (signature: string) =>
       ({ kind: "reasoning", text: "", summary: false, signature, family: "family" }) as const;
     const second = { ...call, id: "d" };

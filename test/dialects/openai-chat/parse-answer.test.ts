@@ -78,7 +78,7 @@ const finishOf = (events: readonly InferenceEvent[]) => collectAnswer(events).fi
 const failureOf = (events: readonly InferenceEvent[]) => collectAnswer(events).failure;
 
 describe("a stream of a chat provider", () => {
-  it("is reported as it comes", () => {
+  it("is reported event by event", () => {
     expect(
       stream([
         chunk({ role: "assistant", content: "" }),

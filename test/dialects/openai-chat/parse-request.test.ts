@@ -88,7 +88,7 @@ describe("capabilities that a request requires", () => {
     expect(refusal(more)).toMatchObject({ status: 400, code, param });
   });
 
-  it("lets members pass that request no memory", () => {
+  it("admits members that request no stored state", () => {
     const nothing = {
       store: false,
       background: false,
@@ -101,7 +101,7 @@ describe("capabilities that a request requires", () => {
     ).toBe("r");
   });
 
-  it("sees sizes as buckets", () => {
+  it("reads sizes as buckets", () => {
     expect(parse({ max_completion_tokens: 5_000 }).shape).toMatchObject({
       context: "to_1k",
       maxOutput: "to_16k",
@@ -448,7 +448,7 @@ describe("signed reasoning in the history", () => {
     [{ type: "reasoning.text", text: "t", format: "vendor-v1" }],
     [{ type: "reasoning.text", text: 5 }],
     [{ type: "reasoning.other" }],
-  ])("leaves %j to the provider that made it", (detail) => {
+  ])("admits %j only at the provider that signed it", (detail) => {
     const { shape, paths } = signed(detail);
     expect(shape.signatureFamilies).toEqual([]);
     expect(paths.get("native_chat")).toMatch(/^messages\[1\]\.reasoning_details\[0\](\.format)?$/);

@@ -22,7 +22,7 @@ describe("the request on its way upstream", () => {
     edits: RequestEdits = NO_EDITS,
   ) => chatSurface.relay.edit(parse(more), endpoint("a"), provider("p", { flags }), mode, edits);
 
-  it("changes the model, forbids storing, and keeps everything else as it came", () => {
+  it("changes the model, forbids storing, and is otherwise unchanged", () => {
     const messages = [{ role: "user", content: "hi", unknown_member: { deep: [1] } }];
     const { body, stripped } = edit({ messages, temperature: 0, seed: 1 });
     expect(body).toEqual({ model: "upstream-a", messages, temperature: 0, seed: 1, store: false });
@@ -92,7 +92,7 @@ describe("the request on its way upstream", () => {
     expect(Object.fromEntries(limits)).toEqual(sent);
   });
 
-  it("gives signatures back as their provider made them, and touches nothing else", () => {
+  it("has signatures as their provider made them, and is otherwise unchanged", () => {
     const tagged = tagSignature("f", "c2ln");
     const details = [
       { type: "reasoning.text", text: "t", signature: tagged },
@@ -259,7 +259,7 @@ describe("a relayed stream", () => {
     });
   });
 
-  it("never relays a [DONE] that ends nothing", () => {
+  it("never relays a [DONE] without an answer before it", () => {
     expect(observe([done]).relayed).toBe("");
   });
 
@@ -291,7 +291,7 @@ describe("a relayed stream", () => {
     ["MAX_TOKENS", '"length"'],
     ["sensitive", '"content_filter"'],
     ["a_new_one", '"a_new_one"'],
-  ])("gives the finish reason %s as %s, streamed and whole", (given, printed) => {
+  ])("relays the finish reason %s as %s, streamed and whole", (given, printed) => {
     const seen = observe([delta("a", given), done]);
     expect(seen.relayed).toContain(`"finish_reason":${printed}`);
     const isMapped = !printed.includes(given);
@@ -323,7 +323,7 @@ describe("a relayed stream", () => {
     expect(observe([hidden, done]).failure).toMatchObject({ kind: "error_frame" });
   });
 
-  it("ends a stream that is given up with the error, then [DONE], before any event and after some", () => {
+  it("is ended with the error, then [DONE], before any event and after some", () => {
     const error = { ...refusal({ store: true }), message: "ours" };
     for (const before of [[], [delta("a")]]) {
       const stream = chatSurface.relay.observe(contextOf(parse({ stream: true })));
@@ -426,7 +426,7 @@ describe("a whole answer", () => {
     },
   );
 
-  it("is malformed when it is not JSON, and quotes nothing", () => {
+  it("is malformed when it is not JSON, and is not quoted", () => {
     const ending = chatSurface.relay.readAnswer(
       new TextEncoder().encode("a secret sentence"),
       contextOf(parse()),
@@ -456,7 +456,7 @@ describe("an error answer", () => {
     expect(chatUpstream.readError(status, new Uint8Array())).toMatchObject({ kind, status });
   });
 
-  it("keeps a machine code from the closed list and nothing else", () => {
+  it("keeps only a machine code from the closed list", () => {
     const body = (error: unknown) => new TextEncoder().encode(JSON.stringify({ error }));
     expect(
       chatUpstream.readError(400, body({ code: "context_length_exceeded", message: "m" })).code,

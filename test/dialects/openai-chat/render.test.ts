@@ -238,7 +238,7 @@ describe("reasoning on the way out", () => {
     finish("stop"),
   ];
 
-  it("carries tagged signatures beside the text, whole and streamed, and comes back as it was", () => {
+  it("has tagged signatures beside the text, whole and streamed, and is read back unchanged", () => {
     const message = choiceOf(answerOf(events).body).message as JsonObject;
     const details = message.reasoning_details as readonly JsonObject[];
     expect(message).toMatchObject({ content: "x", reasoning_content: "abs" });
@@ -285,7 +285,7 @@ describe("reasoning on the way out", () => {
 });
 
 describe("a whole answer", () => {
-  it("is one completion, without counts where none were given", () => {
+  it("is one completion, without counts where the provider has none", () => {
     expect(answerOf([...story([text, "a"]), finish("stop")]).body).toEqual({
       id: "chatcmpl-law",
       object: "chat.completion",

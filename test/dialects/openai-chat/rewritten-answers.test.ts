@@ -120,7 +120,7 @@ describe("a server with rewritten answers", () => {
     expect({ calls, done, finish }).toEqual({ calls: TWO, done: true, finish: "tool_calls" });
   });
 
-  it("gives every chunk one id, and records members that only the server has", () => {
+  it("has one id in every chunk, and records members that only the server has", () => {
     const first = chunk(null, { id: "", model: "", prompt_filter_results: [{ prompt_index: 0 }] });
     const chunks = [
       first,

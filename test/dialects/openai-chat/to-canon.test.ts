@@ -106,7 +106,7 @@ describe("a body in canon", () => {
     );
   });
 
-  it("a choice without tools is none; asking for it explicitly is recorded", () => {
+  it("omits a tool choice without tools, and records an explicit one", () => {
     expect(toCanon({ tool_choice: "none" })).toMatchObject({
       request: { toolChoice: null },
       dropped: [],
@@ -132,7 +132,7 @@ describe("a body in canon", () => {
     expect(JSON.stringify(request.tools[0]?.parameters)).toBe('{"maximum":12345678901234567890}');
   });
 
-  it("caps the output: the smaller of requested and allowed, or the cap where nothing was requested", () => {
+  it("caps the output: the smaller of requested and allowed, or the cap without a request", () => {
     const capped = (body: JsonObject) =>
       toCanon(body, { ...NO_EDITS, maxOutputTokens: 10 }).request.maxOutputTokens;
     expect([capped({}), capped({ max_tokens: 5 }), capped({ max_completion_tokens: 50 })]).toEqual([

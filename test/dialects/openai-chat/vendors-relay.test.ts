@@ -113,7 +113,7 @@ describe("a relayed body", () => {
     });
   });
 
-  it("leaves a choice of tools that are not there to the provider", () => {
+  it("keeps a choice of missing tools for the provider", () => {
     const sent = { tools: [tool], tool_choice: choice("required", "f", "missing") };
     expect(relayed(sent, ["no_allowed_tools"])).toMatchObject({ body: sent, dropped: [] });
   });
@@ -216,7 +216,7 @@ describe("ids of nine letters and digits", () => {
     ];
   }
 
-  it("are given to all calls: equal where they were equal, other where they were other, the same again for a longer history", () => {
+  it("are given to all calls: equal for equal ids, different for different ones, the same for a longer history", () => {
     const check = (list: readonly string[], more: readonly string[]): void => {
       const short = idsOf(relayed({ messages: historyOf(list) }, ["short_call_ids"]).body.messages);
       for (const id of short) expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);

@@ -175,7 +175,7 @@ describe("a provider's stream", () => {
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
-  it("with an event of more than sixteen mebibytes is given up", () => {
+  it("with an event of more than sixteen mebibytes is ended", () => {
     const parser = completionsUpstream.parseStream(request, target);
     const piece = encoder.encode(`data: ${"x".repeat(1024 * 1024)}`);
     const events = Array.from({ length: 17 }, () => parser.push(piece)).flat();

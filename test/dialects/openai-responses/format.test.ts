@@ -357,7 +357,7 @@ describe("a request to a provider", () => {
     [{ seed: 1 }, "seed"],
     [{ topK: 1 }, "top_k"],
     [{ logitBias: {} }, "logit_bias"],
-  ])("drops nothing in silence: %j", (more, param) => {
+  ])("records every dropped member: %j", (more, param) => {
     expect(responsesUpstream.format(generate(more), TARGET)).toMatchObject({ status: 400, param });
   });
 

@@ -46,7 +46,7 @@ function edit(
 }
 
 describe("the request on its way upstream", () => {
-  it("changes the model, forbids storing, and keeps everything else as it came", () => {
+  it("changes the model, forbids storing, and is otherwise unchanged", () => {
     const input = [
       { role: "user", content: [{ type: "input_text", text: "hi", shade: { deep: [1] } }] },
     ];
@@ -110,7 +110,7 @@ describe("the request on its way upstream", () => {
     expect(edit({ response_format: format, text: { format } }).body.text).toEqual({ format });
   });
 
-  it("bares our signatures and leaves the provider's alone", () => {
+  it("has our signatures untagged and the provider's unchanged", () => {
     const item = (encrypted_content: string): JsonObject => ({
       type: "reasoning",
       summary: [],
@@ -243,7 +243,7 @@ describe("a relayed stream", () => {
     expect(observer.hasOutput).toBe(true);
   });
 
-  it("fills resources and nothing else, exactly", () => {
+  it("changes resources only, exactly", () => {
     const bare = { id: "resp_u", status: "in_progress", seed: "SEED", temperature: null };
     const text = wire({ ...created, response: bare }, delta("hi"), {
       ...terminal("completed"),
@@ -358,7 +358,7 @@ describe("a relayed stream", () => {
     expect(read(closing).done).toBe(true);
   });
 
-  it("gives up on an event without an end", () => {
+  it("ends at an event beyond the size limit", () => {
     const observer = relay.observe(context);
     observer.push(new Uint8Array(17 * 1024 * 1024).fill(97));
     expect(observer.failure).toMatchObject({ kind: "too_large" });
@@ -458,7 +458,7 @@ describe("a relayed stream", () => {
 describe("a whole answer", () => {
   const ask = contextOf(parse({ temperature: 0.3 }));
 
-  it("gets the request id and is otherwise as it came where it is full, on record", () => {
+  it("gets the request id and is otherwise unchanged where it is complete, on record", () => {
     const bytes = bytesOf(resource("completed"));
     const answer = relay.readAnswer(bytes, ask);
     expect(textOf([answer.bytes]).replace('"request_id":"req_1",', "")).toBe(textOf([bytes]));

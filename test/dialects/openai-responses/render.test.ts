@@ -357,7 +357,7 @@ describe("a printed stream", () => {
 });
 
 describe("a stream that fails", () => {
-  it("ends with response.failed, the partial items and [DONE], wherever it breaks", () => {
+  it("ends with response.failed, the partial items and [DONE], for a failure at every event", () => {
     fc.assert(
       fc.property(lawfulEvents, fc.nat(), (events, at) => {
         const renderer = renderStream(contextOf(parse(FULL)));
@@ -412,7 +412,7 @@ describe("a stream that fails", () => {
     ],
     [{ ...FAILURE, code: "context_length_exceeded" }, "context_length_exceeded"],
     [{ ...FAILURE, code: "upstream_exhausted" }, "server_error"],
-  ])("%#: gives the protocol's code", (error, code) => {
+  ])("%#: has the protocol's code", (error, code) => {
     const { events } = read(textOf([renderStream(contextOf(parse())).fail(error)]));
     expect(events[0]?.code).toBe(code);
   });

@@ -368,7 +368,7 @@ describe("the other members in canon", () => {
     });
   });
 
-  it("are refused by name where canon has no place for them", () => {
+  it("are refused by name where canon has no member for them", () => {
     const unknown = parse({ zzz: 1 });
     const { toCanon: translate } = responsesSurface.translation;
     expect(translate(unknown, "forward", NO_EDITS)).toMatchObject({

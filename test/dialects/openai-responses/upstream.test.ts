@@ -488,7 +488,7 @@ describe("a provider's stream", () => {
     expect(parser.endAnswer()).toEqual([]);
   });
 
-  it("gives up on an event without an end", () => {
+  it("ends at an event beyond the size limit", () => {
     const parser = responsesUpstream.parseStream(generate(), TARGET);
     expect(parser.push(new Uint8Array(17 * 1024 * 1024).fill(97)).at(-1)).toMatchObject({
       failure: { kind: "too_large" },

@@ -8,7 +8,7 @@ function pieces(): readonly [Uint8Array, Uint8Array] {
 }
 
 describe("an answer that has been sent", () => {
-  it("gives its own memory back, once, and cannot be looked at again", () => {
+  it("frees its own memory once, and cannot be read again", () => {
     const own = pieces();
     const answer = new AnswerBytes(own, true);
     answer.free();
@@ -18,7 +18,7 @@ describe("an answer that has been sent", () => {
     expect(() => answer.whole).toThrow("given back");
   });
 
-  it("leaves memory alone that others use", () => {
+  it("does not free shared memory", () => {
     const shared = pieces();
     const answer = new AnswerBytes(shared);
     answer.free();

@@ -26,7 +26,7 @@ function escaped(quoted: string): string {
 }
 
 describe("an answer", () => {
-  it("has one meaning where no object has a name twice, however it is printed", () => {
+  it("has one meaning where no object has a name twice, in every notation", () => {
     fc.assert(
       fc.property(value, spaces, (document, space) => {
         expect(hasOneMeaning(JSON.stringify(document, null, space))).toBe(true);

@@ -166,7 +166,7 @@ describe("a call with separate credentials", () => {
     );
   });
 
-  it("fails as auth where none can be had, never reaches the provider, and the next one answers", async () => {
+  it("fails as auth where none are available, never reaches the provider, and the next one answers", async () => {
     const [first, second] = [await answering(), await answering()];
     const row = provider("p0", { auth: SIGNED });
     const outcome = await ask([
@@ -252,7 +252,7 @@ describe("a call with separate credentials", () => {
     expect(tokens.calls).toHaveLength(1);
   });
 
-  it("gives the provider its whole time to answer, however long the credentials took", async () => {
+  it("gives the provider its whole time to answer, after credentials of any delay", async () => {
     const upstream = await startUpstream((response) => {
       setTimeout(() => {
         response.writeHead(200, { "content-type": "application/json" });

@@ -121,7 +121,7 @@ describe("keys of a container", () => {
     Expiration: EXPIRY,
   });
 
-  it("are requested with the token of the file, and with nothing of the process's environment", async () => {
+  it("are requested with the token of the file, without the process's environment", async () => {
     vi.stubEnv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/of-the-process");
     vi.stubEnv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "of-the-process");
     const warned = vi.spyOn(console, "warn").mockImplementation(() => {});

@@ -75,7 +75,7 @@ describe("the reference by hand", () => {
   it.each([
     ["GET", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"],
     ["POST", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"],
-  ])("makes the published signature of %s", (method, signature) => {
+  ])("gives the published signature of %s", (method, signature) => {
     const canonical = `${method}\n/\n\nhost:example.amazonaws.com\nx-amz-date:20150830T123600Z\n\nhost;x-amz-date\n${sha256("")}`;
     expect(signatureOf(canonical, "us-east-1", "service", KEYS)).toBe(signature);
   });
@@ -143,7 +143,7 @@ describe("a signed call", () => {
     expect(parts(plain.authorization).signature).not.toBe(parts(changed.authorization).signature);
   });
 
-  it("is refused where no keys can be had", async () => {
+  it("fails without keys", async () => {
     const keys = new Renewed<AwsKeys>({
       fetch: () => Promise.reject(new Error("no")),
       patience: 1_000,

@@ -80,7 +80,7 @@ describe("a value that is renewed", () => {
     expect(renewed.get()).toBe("new");
   });
 
-  it("is not requested at every call where the source still gives the old one", async () => {
+  it("is not requested at every call while the source returns the old one", async () => {
     const { requested, renewed, answer } = await filled();
     vi.setSystemTime(START + 57 * MINUTE);
     void renewed.get();
@@ -93,7 +93,7 @@ describe("a value that is renewed", () => {
     expect(requested).toHaveLength(3);
   });
 
-  it("serves the old value through failures until just before its end, and then nothing", async () => {
+  it("is served through failures until just before its end, and then fails", async () => {
     const { requested, renewed, refuse } = await filled();
     vi.setSystemTime(START + 57 * MINUTE);
     expect(renewed.get()).toBe("old");
@@ -138,7 +138,7 @@ describe("a value that is renewed", () => {
     expect(requested).toHaveLength(1);
   });
 
-  it("gives a call up that is never answered, and calls again", async () => {
+  it("abandons a call that is never answered, and calls again", async () => {
     const { requested, renewed } = source();
     const outcome = failureOf(renewed.get());
     await vi.advanceTimersByTimeAsync(30_000);

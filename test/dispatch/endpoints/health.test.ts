@@ -158,7 +158,7 @@ describe("an ejection", () => {
     expect(ejection(never, 630_000)).toBe(10_000);
   });
 
-  it("bears settings of nothing", () => {
+  it("accepts settings of zero", () => {
     const settings = { ...SETTINGS, ejection: 0, longestEjection: 0, window: 0, minimumCalls: 1 };
     const health = new Health();
     for (let now = 0; now < 100; now += 1) {
@@ -206,7 +206,7 @@ describe("a trial", () => {
     expect(health.healthState(settings, 10_001)).toEqual({ state: "healthy" });
   });
 
-  it("goes back where the request never begins it", () => {
+  it("is released where the request never begins it", () => {
     const health = ejected();
     health.claimTrial(10_000);
     expect(health.healthState(SETTINGS, 10_000 + TRIAL_CLAIM - 1)).toMatchObject({ isTaken: true });
@@ -214,7 +214,7 @@ describe("a trial", () => {
   });
 
   it.each(FAILURE_KINDS.filter((kind) => effectOf(kind) === "nothing"))(
-    "goes back after %s",
+    "is released after %s",
     (kind) => {
       const health = ejected();
       health.claimTrial(10_000);
@@ -228,7 +228,7 @@ describe("a trial", () => {
     },
   );
 
-  it("goes back after a rate limit, when that is over", () => {
+  it("is released after the end of a rate limit", () => {
     const health = ejected();
     health.claimTrial(10_000);
     health.begin(10_000);

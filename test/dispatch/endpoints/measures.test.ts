@@ -16,7 +16,7 @@ function measured(...samples: readonly (readonly [firstToken: number, now: numbe
 }
 
 describe("the time to the first token", () => {
-  it("is nothing where nothing has been measured", () => {
+  it("is null without measurements", () => {
     const measures = new Measures();
     measures.endCall({ firstToken: null, tokensPerSecond: null }, 0);
     for (const value of [Number.NaN, Infinity, -1])
@@ -37,7 +37,7 @@ describe("the time to the first token", () => {
     );
   });
 
-  it("fades while no sample comes", () => {
+  it("fades without new samples", () => {
     const measures = measured([1_000, 0]);
     expect(measures.firstToken.recent(FADE)).toBeCloseTo(1_000 / Math.E);
     expect(measures.firstToken.recent(100 * FADE)).toBeLessThan(1e-9);
@@ -51,7 +51,7 @@ describe("the time to the first token", () => {
     expect(measures.firstToken.recent(20 * FADE)).toBeLessThan(310);
   });
 
-  it("lies between nothing and the greatest sample", () => {
+  it("is between zero and the greatest sample", () => {
     const sample = fc.tuple(fc.integer({ min: 0, max: 100_000 }), fc.nat({ max: 200_000 }));
     fc.assert(
       fc.property(fc.array(sample, { minLength: 1, maxLength: 50 }), (samples) => {

@@ -34,7 +34,7 @@ const user = (content: JsonValue, more: JsonObject = {}): JsonObject => ({
 const said = (content: JsonValue): JsonObject => ({ role: "assistant", content });
 const system = (content: JsonValue): JsonObject => ({ role: "system", content });
 
-describe("where the key comes from", () => {
+describe("the source of the key", () => {
   it("the caller's key, then the session, then how the conversation begins", () => {
     const body = { messages: [user("hello")] };
     const byCallerKey = keyOf({ ...body, prompt_cache_key: "w" }, "s");
@@ -139,7 +139,7 @@ describe("a conversation", () => {
 });
 
 describe("a key", () => {
-  it("is as long as any other and means nothing under another secret", () => {
+  it("has a fixed length and is different under another secret", () => {
     const body = { messages: [user("a secret of the caller")] };
     const other = stickyKeys()(request(body), null);
     expect(keyOf(body, null)).toMatch(/^[\w-]{43}$/);
@@ -148,7 +148,7 @@ describe("a key", () => {
     expect(other).not.toBe(stickyKeys()(request(body), null));
   });
 
-  it("is the same each time, for any JSON, however deep", () => {
+  it("is the same each time, for JSON of any depth", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify({ messages: [{ role: "user", content: value }] });

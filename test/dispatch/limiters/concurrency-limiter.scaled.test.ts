@@ -19,7 +19,7 @@ describe("a limiter", () => {
     expect(gate.tryEnter()).toBeNull();
   });
 
-  it("counts a release once, however often it is called", () => {
+  it("counts repeated releases once", () => {
     const gate = new ConcurrencyLimiter(2, queue());
     const release = admitted(gate.tryEnter());
     admitted(gate.tryEnter());
@@ -53,7 +53,7 @@ describe("a limiter", () => {
     expect(await gate.enter(NEVER)).toBeNull();
   });
 
-  it("lets no request overtake: a slot goes to who waits before anybody can request it", async () => {
+  it("lets no request overtake: a free slot is granted to a waiting request first", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     const release = admitted(gate.tryEnter());
     const waiting = gate.enter(NEVER);
@@ -86,7 +86,7 @@ describe("a limiter", () => {
     expect(gate.inFlight).toBe(0);
   });
 
-  it("keeps a slot with the request that was given it, though the signal is aborted before they hear of it", async () => {
+  it("leaves a granted slot with its request, though the signal is aborted before the grant resolves", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     const release = admitted(gate.tryEnter());
     const controller = new AbortController();
@@ -123,7 +123,7 @@ describe("a reload of a limiter's limits", () => {
     expect(gate.inFlight).toBe(0);
   });
 
-  it("changes the queue for those who come from now on, and rejects no waiting request", async () => {
+  it("changes the queue for later requests, and rejects no waiting one", async () => {
     const gate = new ConcurrencyLimiter(1, queue({ size: 2 }));
     const release = admitted(gate.tryEnter());
     const waiting = [gate.enter(NEVER), gate.enter(NEVER)];
@@ -183,7 +183,7 @@ describe("the time in a limiter's queue", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("keeps no timer and no listener, however a wait ends", async () => {
+  it("leaves no timer and no listener at every end of a wait", async () => {
     const ends: Record<string, (release: Release, controller: AbortController) => void> = {
       slot: (release) => release(),
       abort: (_, controller) => controller.abort(),
@@ -434,7 +434,7 @@ function ascending(left: number, right: number): number {
 }
 
 describe("hundreds of thousands of calls", () => {
-  it("keep nothing behind", async () => {
+  it("leave no memory behind", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const gate = new ConcurrencyLimiter(2, queue({ size: 4 }));

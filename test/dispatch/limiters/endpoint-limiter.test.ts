@@ -42,7 +42,7 @@ describe("the limiter of a slot", () => {
     ["the endpoint's", 5, 1],
     ["the provider's", 1, 5],
   ])(
-    "is shut where %s limit is reached, and keeps nothing of the other",
+    "is closed where %s limit is reached, and holds no slot of the other",
     async (_, providerLimit, endpointLimit) => {
       const none = queue({ size: 0 });
       const [provider, endpoint] = [
@@ -76,7 +76,7 @@ describe("the limiter of a slot", () => {
     admitted(endpointLimiter(provider, null).tryEnter());
   });
 
-  it("gives the endpoint's slot to the next in line where there is none at the provider", async () => {
+  it("grants the endpoint's slot to the next request where the provider has none", async () => {
     const provider = new ConcurrencyLimiter(1, queue({ size: 1 }));
     const endpoint = new ConcurrencyLimiter(1, queue());
     const releaseProvider = admitted(provider.tryEnter());

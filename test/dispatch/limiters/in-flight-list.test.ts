@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { InFlightList } from "../../../src/dispatch/concurrency-limiter.ts";
 
-describe("a in-flight list", () => {
+describe("an in-flight list", () => {
   it("has those who came and have not left, in their order, even if one is released twice", () => {
     const steps = fc.array(fc.oneof(fc.constant(null), fc.nat(30)), { maxLength: 200 });
     fc.assert(
@@ -27,7 +27,7 @@ describe("a in-flight list", () => {
     );
   });
 
-  it("does not call who has left meanwhile, nor who has come", () => {
+  it("calls no entry that was removed or added meanwhile", () => {
     const list = new InFlightList<() => void>();
     const called: string[] = [];
     const releaseFirst = list.enter(() => {

@@ -211,7 +211,7 @@ describe("gathering parts", () => {
     expect(log.running).toBe(0);
   });
 
-  it("gives everything up when no caller waits", async () => {
+  it("aborts all calls when no caller waits", async () => {
     const log = emptyCallLog();
     const gathering = new Gathering(jobOf([{ id: "a", reply: () => ({ kind: "never" }) }], log));
     const ended = gathering.run();
@@ -366,7 +366,7 @@ describe("under any faults", () => {
     ),
   );
 
-  it("every part comes back as it was requested, or the request fails; nothing is left running", () =>
+  it("every part is answered as requested, or the request fails; no call keeps running", () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 12 }),

@@ -143,7 +143,7 @@ describe.skipIf(MISSING !== null)("the harness", () => {
     expect(await wrong(page)).toEqual([]);
   });
 
-  it("finds a command that fails, another output, another code and a key that is not given", async () => {
+  it("reports a failing command, another output, another code and a missing key", async () => {
     expect(await wrong("```sh\ntrue\nfalse\ntrue\n```\n")).toEqual([
       expect.stringContaining("a page:1: true\nended with 1"),
     ]);

@@ -99,7 +99,7 @@ describe("signing in at an identity provider", () => {
     });
   });
 
-  it("gives a session of the person, in every workspace that a group has a role in", async () => {
+  it("opens a session of the person, in every workspace with a role for a group", async () => {
     const own = await startOidc();
     const { callback, answer } = await signIn(own);
     expect([callback.status, callback.headers.get("location")]).toEqual([302, "/console/"]);
@@ -148,7 +148,7 @@ describe("signing in at an identity provider", () => {
       roles: ["approver"],
       without: ["operations:manage"],
     },
-  ])("gives $groups the roles $roles", async ({ groups, workspaces, roles, without }) => {
+  ])("grants $groups the roles $roles", async ({ groups, workspaces, roles, without }) => {
     const own = await startOidc();
     own.idp.account = { subject: "b", groups, name: "B" };
     const { answer, get, post } = await signIn(own);
@@ -337,7 +337,7 @@ describe("signing in at an identity provider", () => {
   it.each([
     { groups: [], says: "lists no groups" },
     { groups: ["SRE", "sre ", "readers,sre"], says: "none of your groups has a role" },
-  ])("gives no role for $groups", async ({ groups, says }) => {
+  ])("grants no role for $groups", async ({ groups, says }) => {
     const own = await startOidc();
     own.idp.account = { subject: "b", groups, name: "B" };
     const { callback, answer } = await signIn(own);
@@ -450,7 +450,7 @@ describe("signing in at an identity provider", () => {
     expect(JSON.stringify(read)).not.toContain("248289");
   });
 
-  it("makes keys in the person's name", async () => {
+  it("allows keys to be created in the person's name", async () => {
     const own = await startOidc();
     const { post } = await signIn(own);
     const made = await post("/v1/keys", { scopes: ["inference"], owner: "a", expires_in: 600 });
@@ -458,7 +458,7 @@ describe("signing in at an identity provider", () => {
     expect((await own.server.store.keys.get(made.json.id))?.createdBy).toMatch(/^person_/);
   });
 
-  it("leaves the sign-in with a key as it is", async () => {
+  it("does not change the sign-in with a key", async () => {
     const own = await startOidc();
     const { text } = await addKey(own.server.store, "large", ["governance:read"]);
     const answer = await ask(`${own.origin}/console/session`, {

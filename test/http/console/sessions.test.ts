@@ -114,7 +114,7 @@ describe("signing in with a key", () => {
     expect(form.status).toBe(415);
   });
 
-  it("ends the session that the browser had", async () => {
+  it("ends the former session of the browser", async () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const first = await signIn(origin, text);
@@ -170,7 +170,7 @@ describe("a session", () => {
     expect([chat.status, chat.json.error.code]).toEqual([404, "unknown_path"]);
   });
 
-  it("gives way to a key in the same request", async () => {
+  it("is ignored beside a key in the same request", async () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const { cookie } = await signIn(origin, text);
@@ -192,7 +192,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("sees its own workspace only", async () => {
+  it("reads its own workspace only", async () => {
     const { server, origin } = await startConsole();
     const { text } = await addKey(server.store, "large", READING);
     const browser = await signIn(origin, text);

@@ -160,7 +160,7 @@ describe("POST /v1/credentials/exchange", () => {
     expect(json.error_description).toContain("(invalid_json, ");
   });
 
-  it("gives nothing beyond the grant", async () => {
+  it("grants nothing beyond the parent's grant", async () => {
     const { key } = await makeKey(
       { maximum_lifetime: 120, operations: ["embeddings"], routes: [model], origins: [ORIGIN] },
       { scopes: ["inference"] },
@@ -227,7 +227,7 @@ describe("a token", () => {
     expect(finish).toBe("stop");
   });
 
-  it("sees its routes and no others", async () => {
+  it("lists its routes and no others", async () => {
     const token = await tokenOf(parent.key, { routes: model, scope: "inference catalogue:read" });
     expect(models.length).toBeGreaterThan(1);
     expect(await modelsOf(token)).toEqual([model]);
@@ -313,7 +313,7 @@ describe("a token", () => {
     }
   });
 
-  it("starts as many requests as it was made for, however many come at once", async () => {
+  it("starts as many requests as its ceiling, under any concurrency", async () => {
     const token = await tokenOf(parent.key, { max_requests: 3 });
     const answers = await Promise.all(Array.from({ length: 10 }, () => chat(token, model)));
     expect(answers.map(({ status }) => status).toSorted((left, right) => left - right)).toEqual([
@@ -332,7 +332,7 @@ describe("a token", () => {
     expect((await chat(await tokenOf(parent.key, { max_requests: 1 }), model)).status).toBe(200);
   });
 
-  it("starts as many calls of batches as it was made for", async () => {
+  it("starts as many calls of batches as its ceiling", async () => {
     const embedder = models.find((id) => id.startsWith("embed")) ?? "";
     const embed = async (token: string, inputs: number): Promise<number> => {
       const answer = await fetch(`${server.url}/v1/embeddings`, {
@@ -356,7 +356,7 @@ describe("a token", () => {
     expect(await embed(token, 1)).toBe(402);
   });
 
-  it("counts no request that is none", async () => {
+  it("counts no invalid request", async () => {
     const token = await tokenOf(parent.key, { max_requests: 1 });
     const path = "/v1/chat/completions";
     for (const body of ["{", {}, { model, messages: "none" }]) {
@@ -373,7 +373,7 @@ describe("a token", () => {
     await expect.poll(async () => (await chat(token, model)).status).toBe(402);
   });
 
-  it("goes in x-api-key under /api/v1, where that protocol has it", async () => {
+  it("is accepted in x-api-key under /api/v1, where that protocol has it", async () => {
     const token = await tokenOf(parent.key, { scope: "catalogue:read" });
     const show = (path: string): Promise<Response> =>
       fetch(`${server.url}${path}`, { headers: { "x-api-key": token } });

@@ -145,7 +145,7 @@ describe("a token", () => {
     expect(corsHeaders(await of("https://evil.example"))).toEqual([]);
   });
 
-  it("gets its errors readable too, also those of a request that no endpoint has seen", async () => {
+  it("gets readable errors too, also for a request that reached no endpoint", async () => {
     const headers = {
       ...PAGE,
       authorization: `Bearer ${token}`,

@@ -26,7 +26,7 @@ const create = (body: object = {}) =>
 const CANARY = "sbx_production_canary";
 
 describe("POST /v1/keys", () => {
-  it("makes a key that works at once, shows it once, and keeps no secret", async () => {
+  it("creates a key that works at once, shows it once, and stores no secret", async () => {
     const made = await create({
       name: "checkout-eu",
       scopes: ["catalogue:read", "inference"],
@@ -246,7 +246,7 @@ describe("POST /v1/keys", () => {
 });
 
 describe("GET /v1/keys", () => {
-  it("gives the workspace's keys newest first, page by page", async () => {
+  it("lists the workspace's keys newest first, page by page", async () => {
     const own = await key("paged", ["operations:manage"]);
     const made: string[] = [];
     for (let count = 0; count < 5; count += 1) {
@@ -266,7 +266,7 @@ describe("GET /v1/keys", () => {
     expect(pages.flat().slice(0, 5)).toEqual(made);
   });
 
-  it("gives only keys that expire before a time, the soonest first", async () => {
+  it("lists only keys that expire before a time, the soonest first", async () => {
     const own = await key("expiring", ["operations:manage"]);
     const made: string[] = [];
     for (const expires_in of [30 * 86_400, 2 * 86_400, 9 * 86_400]) {
@@ -363,7 +363,7 @@ describe("POST /v1/keys/{id}/rotate", () => {
     expect(again).toMatchObject({ status: 400, json: { error: { code: "key_not_active" } } });
   });
 
-  it("refuses a second rotation in the overlap, names the key that replaced it, and leaves both as they are", async () => {
+  it("refuses a second rotation in the overlap, names the replacement, and changes neither", async () => {
     const old = (await create({ expires_in: 30 * 86_400 })).json;
     const path = `/v1/keys/${old.id}/rotate`;
     const answers = await Promise.all([1, 2, 3, 4].map(() => call(server, manager, "POST", path)));
@@ -477,7 +477,7 @@ it("ignores names of members inside of a text", async () => {
   expect(json.error).toMatchObject({ code: "invalid_value", param: "exchange.routes" });
 });
 
-it("has nothing at paths with a slash at their end", async () => {
+it("answers 404 at paths with a slash at their end", async () => {
   for (const { path, method, listener } of ENDPOINTS) {
     if (listener !== "public") continue;
     const body = method === "POST" || method === "PUT" ? "{}" : undefined;

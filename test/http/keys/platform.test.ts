@@ -20,7 +20,7 @@ const put = (name: string, body: object = PLAIN, key = platform, workspace = "de
   call(server, key, "PUT", at(name, workspace), body);
 
 describe("a key with platform:manage", () => {
-  it("makes, lists, reads, rotates and revokes keys of every workspace", async () => {
+  it("creates, lists, reads, rotates and revokes keys of every workspace", async () => {
     const made = await call(server, platform, "POST", "/v1/keys", { ...PLAIN, workspace: "demo" });
     expect(made.json).toMatchObject({
       workspace: "demo",
@@ -63,7 +63,7 @@ describe("a key with platform:manage", () => {
     );
   });
 
-  it("may do nothing but manage keys", async () => {
+  it("may only manage keys", async () => {
     for (const path of [
       "/v1/models",
       "/v1/decisions",
@@ -139,7 +139,7 @@ describe("a key by name", () => {
     ["environment", { environment: "staging" }],
     ["exchange", { exchange: { maximum_lifetime: 60 } }],
     ["expires_at", { expires_at: new Date(Date.parse(EXPIRY) + 60_000).toISOString() }],
-  ])("conflicts by %s, which is named, and stays as it was", async (field, change) => {
+  ])("conflicts by %s, which is named, and stays unchanged", async (field, change) => {
     const { json: made } = await put("kept");
     const { status, json } = await put("kept", { ...PLAIN, owner: "group:else", ...change });
     expect([status, json.error.code, json.error.param]).toEqual([409, "key_differs", field]);
@@ -227,14 +227,14 @@ describe("a key by name", () => {
       expect((await call(server, key, "GET", "/v1/models")).status).toBe(403);
   });
 
-  it("is one key where two requests make it at once, and one answer has the secret", async () => {
+  it("is one key where two requests create it at once, and one answer has the secret", async () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => put("at-once")));
     expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
     expect(new Set(answers.map(({ json }) => json.id)).size).toBe(1);
     expect(answers.filter(({ json }) => json.key !== undefined)).toHaveLength(1);
   });
 
-  it("is deleted as often as wanted, and its name makes another key then", async () => {
+  it("may be deleted repeatedly, and its name then creates another key", async () => {
     const { json: first } = await put("again");
     for (let count = 0; count < 2; count += 1) {
       const deleted = await call(server, platform, "DELETE", at("again"));
@@ -260,7 +260,7 @@ describe("a key by name", () => {
       expect((await call(server, key, "GET", "/v1/models")).status).toBe(401);
   });
 
-  it("belongs to its workspace: the same name elsewhere is another key, and managers see their own", async () => {
+  it("belongs to its workspace: the same name elsewhere is another key, and managers read their own", async () => {
     const { json: theirs } = await put("shared", PLAIN, neighbour);
     const { json: ours } = await put("shared", PLAIN, manager, "acme-prod");
     expect(ours.id).not.toBe(theirs.id);
@@ -299,7 +299,7 @@ describe("a key by name", () => {
     expect([status, json.error.param]).toEqual([400, param]);
   });
 
-  it("has an id that follows from workspace and name, and from nothing that can be mixed up", () => {
+  it("has an id derived unambiguously from workspace and name", () => {
     const ids = [
       publicIdFor(["named key", "a", "b", 0]),
       publicIdFor(["named key", "a", "b", 1]),

@@ -94,7 +94,7 @@ describe("a token on several servers of one database", () => {
     expect(await use(await another(), token)).toBe(401);
   });
 
-  it("one process has one issuer, however many tokens are requested of it at once", async () => {
+  it("one process has one issuer, for any number of concurrent token requests", async () => {
     const fresh = await another();
     const before = (await server.store.issuers.list(Date.now())).length;
     const { key } = await makeKey();
@@ -119,7 +119,7 @@ describe("a key that is changed by its name, on several servers of one database"
     await expect.poll(() => use(elsewhere, key), { timeout: 1_000, interval: 20 }).toBe(200);
   });
 
-  it("gives a token of it no more than the key has now", async () => {
+  it("limits a token of it to the key's present grants", async () => {
     const plain = { owner: "test", expires_at: new Date(Date.now() + 3_600_000).toISOString() };
     const body = {
       ...plain,

@@ -191,7 +191,7 @@ describe("a workload without a key", () => {
     expect((await chat(json.access_token)).status).toBe(200);
   });
 
-  it("is on record by its rule and a digest of issuer and subject; nothing of the JWT is", async () => {
+  it("is recorded by its rule and a digest of issuer and subject, without the JWT", async () => {
     const jwt = await jwtOf();
     const { json } = await exchange(jwt);
     const [issued] = await decisions(server, 1);

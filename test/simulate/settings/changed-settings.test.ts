@@ -98,7 +98,7 @@ describe("a changed setting", () => {
     ],
     ["      concurrency: 20\n", "", "limits.concurrency", "20", null, "higher_ceiling"],
   ])(
-    "of a limit meets higher_ceiling location it allows more: %s, %s",
+    "of a limit meets higher_ceiling where it allows more: %s, %s",
     (from, to, path, before, after, gate) => {
       expect(changes(from, to)).toMatchObject([
         { path: `workspaces.acme.${path}`, before, after, effect: "limit", gate },
@@ -113,7 +113,7 @@ describe("a changed setting", () => {
     ["retention: days_30", "retention: unlimited", "weaker_obligation"],
     ["      retention: transient\n", "", "weaker_obligation"],
   ])(
-    "of a workspace's ceiling meets weaker_obligation location it approves more: %s, %s",
+    "of a workspace's ceiling meets weaker_obligation where it approves more: %s, %s",
     (from, to, gate) => {
       const name = from.trim().split(":")[0] ?? "";
       const strict = WHOLE_FILE.replace(
@@ -150,7 +150,7 @@ describe("a changed setting", () => {
     ["workspaces: [acme]", "workspaces: [acme, retail]", "weaker_obligation"],
     ["workspaces: all", "workspaces: [acme]", null],
     ["idle: 30m", "idle: 1h", null],
-  ])("meets weaker_obligation location somebody has to do less: %s, %s", (from, to, gate) => {
+  ])("meets weaker_obligation where it requires less: %s, %s", (from, to, gate) => {
     expect(changes(from, to).map((item) => item.gate)).toEqual([gate]);
   });
 
@@ -199,7 +199,7 @@ describe("a changed setting", () => {
     expect(changes(from, to)).toMatchObject([{ effect: "equivalent", gate: null }]);
   });
 
-  it("that only moved is none", () => {
+  it("that only moved is not reported", () => {
     const row =
       "  - { id: judge-a, model: judge, provider: alpha, upstream_model: j-1, price: { input: 0, output: 0 } }\n";
     const moved = WHOLE_FILE.replace(row, "").replace("endpoints:\n", `endpoints:\n${row}`);
@@ -290,7 +290,7 @@ describe("a changed assertion", () => {
     ]);
   });
 
-  it("that is gone meets the gate, as does a file that is gone", () => {
+  it("that was removed meets the gate, as does a removed file", () => {
     const empty = "version: 1\nassertions: []\ncoverage: { routes: 50 }\n";
     expect(changedAssertions(read(GUARD), read(empty))).toMatchObject([
       { path: "assertions.guard", after: null, gate: "assertions" },
@@ -339,7 +339,7 @@ describe("a changed assertion", () => {
     );
   });
 
-  it("is none location the file expresses the same in another way", () => {
+  it("is not reported where the file expresses the same in another way", () => {
     expect(changedAssertions(read(GUARD), read(`# moved\n${GUARD}`))).toEqual([]);
   });
 });

@@ -124,7 +124,7 @@ test.each(
     return leaf === undefined ? [] : [[leaf.pattern.join("."), leaf] as const];
   }),
 )(
-  "a changed %s changes decisions only where its declaration places them",
+  "a changed %s changes decisions only in its declared scope",
   { timeout: 60_000 },
   async (_, leaf) => {
     const { path, after } = changeOf(leaf);

@@ -178,7 +178,7 @@ function played(
 describe.each(Object.entries(SHAPES))(
   "an adversary that speaks %s",
   (_name, { dialect, options, isIndexed, answer }) => {
-    it("gets each input its own vector through, or nothing", () => {
+    it("delivers to each input its own vector, or none", () => {
       const faults = new Set<string>();
       let whole = 0;
       fc.assert(
@@ -238,7 +238,7 @@ describe.each<[DialectName, (embedding: unknown) => unknown]>([
   ["bedrock-titan-embed", (embedding) => ({ embedding, inputTextTokenCount: 1 })],
   ["bedrock-nova-embed", (embedding) => ({ embeddings: [{ embedding, embeddingType: "TEXT" }] })],
 ])("an adversary that speaks %s", (dialect, answer) => {
-  it("gets one right vector through, or nothing", () => {
+  it("delivers one right vector, or none", () => {
     const request = asking({ inputs: ["one"] });
     expect(read(dialect, answer(vectorOf(0)), request, known)).toMatchObject({
       vectors: [{ text: "[0,0.5,-1]" }],

@@ -51,7 +51,7 @@ const documents = fc.letrec<{ value: JsonValue }>((tie) => ({
 const spaces = fc.constantFrom<number | string>(0, 1, 2, "\t", " \n");
 
 describe("vectors cut out of an answer", () => {
-  it("give the answer again when they are put back, however it is printed", () => {
+  it("restore the answer when they are inserted again, in every notation", () => {
     fc.assert(
       fc.property(documents, spaces, (document, space) => {
         const printed = JSON.stringify(document, null, space);
@@ -61,7 +61,7 @@ describe("vectors cut out of an answer", () => {
     );
   });
 
-  it("are refused exactly where the engine's parser refuses the answer, wherever its bytes are damaged", () => {
+  it("are refused exactly where the engine's parser refuses the answer, for damage at every byte", () => {
     const damage = fc.array(
       fc.tuple(fc.nat(), fc.constantFrom(...wire('"[]{},:-+.eE019\\ n\u0000'), 0xc3, 0xff)),
       {
@@ -154,11 +154,11 @@ describe("vectors cut out of an answer", () => {
     "[0x1]",
     "[1",
     "{",
-  ])("make %s no JSON", (array) => {
+  ])("do not turn %s into valid JSON", (array) => {
     expect(cutVectors(inPieces(wire(array)))).toBeNull();
   });
 
-  it("are not to be had by a provider that writes their mark", () => {
+  it("are not confused by a provider that writes their placeholder", () => {
     const answer = cut('{"secret":[7,8],"forged":[0],"text":"[0]","list":[[0]]}');
     const body = isJsonObject(answer.body) ? answer.body : {};
     expect(answer.vectorAt(body.forged)).toMatchObject({ text: "[0]" });
@@ -167,7 +167,7 @@ describe("vectors cut out of an answer", () => {
     expect(putBack(answer)).toEqual({ secret: [7, 8], forged: [0], text: "[0]", list: [[0]] });
   });
 
-  it("make no JSON of bytes that are no UTF-8, in and beside vectors", () => {
+  it("do not turn invalid UTF-8 into valid JSON, in and beside vectors", () => {
     const bytes = wire('{"a":"x","b":[1,2]}');
     for (const position of bytes.keys()) {
       const damaged = Uint8Array.from(bytes);

@@ -129,7 +129,7 @@ describe("vectors in base64", () => {
 });
 
 describe("vectors as numbers", () => {
-  it("stay as they were written", () => {
+  it("stay unchanged", () => {
     const vector = floats("[ 1.50, 2E0 ]");
     expect(asFloatText(vector)).toBe(vector);
   });

@@ -204,7 +204,7 @@ describe("an answer in OpenAI's shape", () => {
     }
   });
 
-  it("quotes nothing of the answer's text in a failure", () => {
+  it("is not quoted in a failure", () => {
     const call = opened(one).parts[0]?.callTo(plainTarget);
     const failure = call?.readError(
       400,
@@ -391,7 +391,7 @@ describe("an answer in a model's own categories", () => {
     ]);
   });
 
-  it("records that categories which nothing maps to read as not flagged", () => {
+  it("records that unmapped categories read as not flagged", () => {
     expect(answered(one, mapped(mappedResult()), mappedTarget).dropped).toEqual([
       "categories_unjudged",
     ]);
@@ -404,7 +404,7 @@ describe("an answer in a model's own categories", () => {
     expect(answered(one, answer, whole).dropped).toEqual([]);
   });
 
-  it("reports nothing to callers of categories that count for nothing", () => {
+  it("hides categories that are mapped to none", () => {
     const printed = jsonOf(answered(one, mapped(flag("pii", 1)), mappedTarget));
     expect(printed).toMatchObject({ results: [{ flagged: false }] });
     expect(JSON.stringify(printed)).not.toMatch(/pii|true/);

@@ -115,7 +115,7 @@ describe("requirements of a request", () => {
     ]);
   });
 
-  it("leaves the model to the workspace where none is given", () => {
+  it("leave the model to the workspace where none is given", () => {
     expect(parsed({ input: "a" }).model).toBe("");
     expect(parsed({ input: "a", model: null }).model).toBe("");
     expect(parsed({ input: "a", model: "r" }).model).toBe("r");
@@ -149,7 +149,7 @@ describe("the upstream request", () => {
     ["a list of one text", { input: ["a"] }, 1],
     ["texts", { input: ["a", "b", ""] }, 3],
     ["parts", { input: [text, image, data] }, 1],
-  ])("%s, as it was written", (_name, body, count) => {
+  ])("has %s unchanged", (_name, body, count) => {
     const task = opened(body);
     expect(task.parts).toMatchObject([{ first: 0, count }]);
     expect(task.takesGaps).toBe(false);
@@ -213,7 +213,7 @@ describe("unknown members", () => {
     expect(JSON.stringify(sent(task).body)).not.toMatch(/novel|detail/);
   });
 
-  it("of the body are forwarded as they came", () => {
+  it("of the body are forwarded unchanged", () => {
     const bytes = bytesOf('{"input":"a","novel":{"count":9007199254740993},"__proto__":{"x":1}}');
     const requested = parseJsonBytes(bytes);
     if (!isJsonObject(requested)) throw new Error("no object");
@@ -223,7 +223,7 @@ describe("unknown members", () => {
     );
   });
 
-  it.each<JsonObject>([deep, deeper])("of parts are forwarded as they came: %j", (requested) => {
+  it.each<JsonObject>([deep, deeper])("of parts are forwarded unchanged: %j", (requested) => {
     expect(moderationsSurface.refuseUnknown(requested, "forward")).toBeNull();
     const task = opened(requested, plainTarget, "forward");
     expect(task).toMatchObject({ stripped: [], dropped: [] });

@@ -133,7 +133,7 @@ describe("the requests of each protocol", () => {
     expect(formattedForOther.body).not.toHaveProperty("return_documents");
   });
 
-  it("Jina's shape goes to a deployment where the provider has them, with the version of the interface", () => {
+  it("Jina's shape is sent to a deployment where the provider has them, with the API version", () => {
     const deployed = targetOf("jina", "2026-01-01", ["deployment_paths"]);
     expect(rerankerOf("jina").format(canon(), deployed)).toMatchObject({
       path: "/deployments/jina-reranker-v3/rerank?api-version=2026-01-01",

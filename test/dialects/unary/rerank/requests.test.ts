@@ -125,7 +125,7 @@ describe("bodies that rerank accepts", () => {
     expect(refusal(more)).toEqual({ code, param }),
   );
 
-  it("quotes nothing of a document in a refusal", () => {
+  it("a refusal quotes no document", () => {
     const secret = "s3cret-canary";
     for (const documents of [
       [{ text: 1, title: secret }],
@@ -141,7 +141,7 @@ describe("bodies that rerank accepts", () => {
 describe("unknown members", () => {
   const body = { ...BODY, return_document: true };
 
-  it("are refused with the name that was meant", () => {
+  it("are refused with the nearest known name", () => {
     expect(rerankSurface.refuseUnknown(body, "reject")).toMatchObject({
       code: "unknown_field",
       param: "return_document",
