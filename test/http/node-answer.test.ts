@@ -65,7 +65,7 @@ describe("an answer over a node response", () => {
     expect(await raw("1.1", (text) => text.endsWith("two\r\n"))).toBe("7\r\none two\r\n");
   });
 
-  test("frames nothing for a client of HTTP/1.0", async () => {
+  test("is not chunked for a client of HTTP/1.0", async () => {
     const { raw } = await startAnswering((client) => {
       client.start(200, TYPE);
       client.write(bytesOf("one "));
@@ -75,7 +75,7 @@ describe("an answer over a node response", () => {
   });
 
   test.each([0, 5, 20_000])(
-    "an answer of %i bytes with a length arrives as it was given",
+    "an answer of %i bytes with a length arrives unchanged",
     async (length) => {
       const body = Buffer.alloc(length, Buffer.from([0, 10, 128, 255, 65]));
       const { url } = await startAnswering((client) => {
@@ -92,7 +92,7 @@ describe("an answer over a node response", () => {
     },
   );
 
-  test("any writes, in any ticks, arrive as they were given", async () => {
+  test("any writes, in any ticks, arrive unchanged", async () => {
     let steps: readonly (readonly Uint8Array[])[] = [];
     const { url } = await startAnswering(async (client) => {
       client.start(200, TYPE);
@@ -197,7 +197,7 @@ describe("an answer over a node response", () => {
     await drained.promise;
   });
 
-  test("a client that leaves ends the writes without an error", async () => {
+  test("a client that disconnects ends the writes without an error", async () => {
     const left = Promise.withResolvers<void>();
     const { port } = await startAnswering((client) => {
       client.onClose(() => {

@@ -115,7 +115,7 @@ function forbidden({
   return typeof maxLength === "number" ? ["", "x".repeat(maxLength + 1)] : [];
 }
 
-it("a query value that the contract does not allow is refused by name, whichever endpoint has the parameter", async () => {
+it("a query value that the contract does not allow is refused by name, at every endpoint with the parameter", async () => {
   const tested = await startTestServer();
   const token = await tested.key("demo", SCOPES);
   const answered: unknown[] = [];

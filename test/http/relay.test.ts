@@ -93,7 +93,7 @@ describe("a whole answer", () => {
     ],
     ["forward", '"__proto__":{"a":1}'],
   ] as const)(
-    "with unknown members to %s, %s travels as it was written",
+    "with unknown members to %s, %s is sent unchanged",
     async (unknownFields, members) => {
       const upstream = await startUpstream((response) => answerJson(response));
       const base = tableOver([upstream]);
@@ -137,7 +137,7 @@ describe("a whole answer", () => {
     expect(router.outcomes[0]).toMatchObject({ terminal: "incomplete", finish: "length" });
   });
 
-  it("goes through as it came from a provider that never gives a finish reason, recorded as incomplete", async () => {
+  it("is relayed unchanged from a provider without finish reasons, and recorded as incomplete", async () => {
     const silent = {
       index: 0,
       delta: { content: "a" },
@@ -425,7 +425,7 @@ describe("fallback before the first byte", () => {
 });
 
 describe("streams", () => {
-  it("arrive event by event, as they are", async () => {
+  it("arrive event by event, unchanged", async () => {
     const events = [
       sse(delta("a")),
       ": keep-alive\n\n",
@@ -469,7 +469,7 @@ describe("streams", () => {
     await until(() => upstream.calls[0]?.lostAt !== null);
   });
 
-  it("leave a connection behind that the next request uses", async () => {
+  it("leave a connection that the next request uses", async () => {
     const ports: (number | undefined)[] = [];
     const upstream = await startUpstream(async (response) => {
       ports.push(response.socket?.remotePort);
@@ -585,7 +585,7 @@ describe("streams", () => {
     });
   });
 
-  it("closes the upstream too when the client leaves before the first byte, and calls no other endpoint", async () => {
+  it("close the upstream too when the client disconnects before the first byte, and call no other endpoint", async () => {
     const upstream = await startUpstream(() => {});
     const other = await startUpstream((response) => answerJson(response));
     const router = await startRouter({ table: tableOver([upstream, other]) });

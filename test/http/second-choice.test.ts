@@ -66,7 +66,7 @@ describe("a request that the first choice did not answer", () => {
     expect(await lastOutcome(router, 1)).toEqual({ calls: "a,b", secondChoice: "failed" });
   });
 
-  it("is recorded although nothing failed in it: the primary was ejected before", async () => {
+  it("is recorded without a failure of its own: the primary was ejected before", async () => {
     const router = await startRouter({ table: tableOf([await failing(500), await good()]) });
     expect(await lastOutcome(router, 3)).toEqual({
       calls: "b",

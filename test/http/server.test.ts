@@ -141,7 +141,7 @@ describe.concurrent("bodies that are not read", () => {
       404,
     ],
   ])(
-    "%s: answered at once, and the connection closed though the body never comes",
+    "%s: answered at once, and the connection closed though the body never arrives",
     async (_, bytes, status) => {
       const router = await plainRouter({ runtime: { limits: LONG_BODIES } });
       const socket = open(router.url);

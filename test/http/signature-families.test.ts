@@ -143,7 +143,7 @@ test.each([false, true])(
   },
 );
 
-test("thinking that a fallback signed goes back to the fallback and not to the primary", async () => {
+test("thinking that a fallback signed is returned to the fallback and not to the primary", async () => {
   const mock = await mockForTest();
   const fallback: Candidate = {
     dialect: MESSAGES,

@@ -137,7 +137,7 @@ const BODIES: readonly object[] = [
 ];
 
 describe("a simulation", () => {
-  it("opens no connection, reads no credential, reserves nothing, and leaves evidence of itself", async () => {
+  it("opens no connection, reads no credential, reserves nothing, and is recorded", async () => {
     const key = await keyWith(["route:simulate", "inference"]);
     expect(touched.sockets).toBe(0);
     touched.credentials = 0;

@@ -146,7 +146,7 @@ describe("simulation", () => {
     expect(said["plan"]).toMatchObject([{ endpoint: "b" }, { endpoint: "a" }]);
   });
 
-  it("by its shape gives exactly the same explanation as by the request itself", async () => {
+  it("by its shape has exactly the same explanation as by the request itself", async () => {
     const upstreams = await twoUpstreams();
     const router = await startRouter({ table: tableOver(upstreams) });
     for (const needs of [[], ["tools"], ["image_input"]]) {
@@ -164,7 +164,7 @@ describe("simulation", () => {
     }
   });
 
-  it("calls no provider, and gives every candidate every constraint's verdict", async () => {
+  it("calls no provider, and lists every constraint's verdict for every candidate", async () => {
     const upstreams = await twoUpstreams();
     const policies = fakePolicies(() => [
       { id: "residency", constraint: "region", effect: "filter", verdict: "fail", failing: ["b"] },
@@ -277,7 +277,7 @@ describe("a simulated moderation", () => {
   };
   const path = "/v1/route/simulate?operation=moderations";
 
-  it("may leave the route to the workspace, as a real one may", async () => {
+  it("may omit the route for the workspace's, as a real one may", async () => {
     const router = await startRouter({ table: moderating("r") });
     for (const body of [{ request: { input: "a" } }, {}]) {
       const response = await simulate(router, body, path);

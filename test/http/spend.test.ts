@@ -95,7 +95,7 @@ describe("GET /v1/spend", () => {
     expect(line).toMatch(/^2026-11-23,3,.*,1\.5,1$/);
   });
 
-  it("shows another workspace nothing of it", async () => {
+  it("is hidden from another workspace", async () => {
     const test = await spent();
     const other = Object.keys(test.server.built.snapshot.decider.table.workspaces).find(
       (id) => id !== "acme-prod",

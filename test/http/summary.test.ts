@@ -260,7 +260,7 @@ describe("GET /v1/governance/summary", () => {
     expect(Date.parse(body.window.complete_until)).toBeLessThanOrEqual(Date.now() - 120_000);
   });
 
-  it("makes one summary of a workspace at a time, and refuses callers that request many at once", async () => {
+  it("computes one summary of a workspace at a time, and refuses callers that request many at once", async () => {
     let running = 0;
     let most = 0;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();

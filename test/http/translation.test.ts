@@ -131,7 +131,7 @@ describe("a request to an endpoint of another protocol", () => {
     expect(router.decisions[0]).toMatchObject({ operation: "messages", features: [] });
   });
 
-  it("reads answers that come compressed, whole and streamed", async () => {
+  it("reads compressed answers, whole and streamed", async () => {
     const upstream = await startUpstream((response, { body }) => {
       const streams = JSON.parse(body).stream === true;
       const type = streams ? "text/event-stream" : "application/json";
@@ -240,7 +240,7 @@ describe("a mistake that only an endpoint's printer finds", () => {
   const body = { messages: ask.messages, reasoning_effort: "high", max_completion_tokens: 3_000 };
 
   it.each(["deny", "narrow"] as const)(
-    "is seen before anything is sent, by a call and by simulation alike (%s)",
+    "is reported before a provider is called, by a call and by simulation alike (%s)",
     async (onGap) => {
       const upstreams = [
         await startUpstream((response) => answerJson(response)),

@@ -241,7 +241,7 @@ describe("keys list, revoke and rotate", () => {
     expect(await listed()).toHaveLength(3);
   });
 
-  it("fails with exit 1 for an unknown key and a missing database, and makes none", async () => {
+  it("fail with exit 1 for an unknown key and a missing database, and create none", async () => {
     const missing = await run("list");
     expect(missing.code).toBe(1);
     expect(missing.stderr).toContain("there is no database at");
@@ -381,7 +381,7 @@ workspaces: { search: { tier: standard, approve: { routes: [r], regions: [eu], p
     expect(overlay.stderr).toContain("is set with --key-environment");
   });
 
-  it("makes no database in a folder without one unless --create is given", async () => {
+  it("creates no database in a folder without one unless --create is given", async () => {
     const refused = await create("search");
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toContain(

@@ -88,7 +88,7 @@ describe("limits of a key", () => {
     expect(() => checkLimits({ ...LIMITS, ...limits })).toThrow(expect.objectContaining({ field }));
   });
 
-  it("that limit nothing are none", () => {
+  it("without a value are null", () => {
     expect(checkLimits(LIMITS)).toBeNull();
   });
 });

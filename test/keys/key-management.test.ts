@@ -31,7 +31,7 @@ function storeOf(record: KeyRecord, active: number): KeyStore {
   };
 }
 
-it("makes no more good keys of a workspace than all processes can have in memory", async () => {
+it("creates no more active keys of a workspace than all processes can hold in memory", async () => {
   const { record } = createKey(options, Date.now, randomBytes);
   const full = manageKeys(storeOf(record, MAXIMUM_ACTIVE_KEYS), Date.now, randomBytes);
   await expect(full.create(options)).rejects.toMatchObject({ fault: { fault: "too_many" } });
@@ -76,7 +76,7 @@ describe("a named key", () => {
   };
 
   // The ids of stored keys depend on it: with other numbers each name would get a second key.
-  it("has an id of workspace, name and the number of keys that the name had before", async () => {
+  it("has an id derived from workspace, name and the number of former keys of the name", async () => {
     expect(await makeNamed()).toBe(publicIdFor(["named key", "w", "n", 0]));
     await store.keys.revoke(publicIdFor(["named key", "w", "n", 0]), Date.now());
     expect(await makeNamed()).toBe(publicIdFor(["named key", "w", "n", 1]));

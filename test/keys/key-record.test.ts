@@ -119,7 +119,7 @@ describe("createKey", () => {
 });
 
 describe("importKey", () => {
-  it("makes the record that createKey made for the same text", () => {
+  it("returns the record that createKey returned for the same text", () => {
     const { text, record } = createKey(OPTIONS, () => NOW, randomBytes);
     expect(importKey(text, OPTIONS, () => NOW)).toEqual(record);
   });
@@ -200,7 +200,7 @@ describe("rotateKey", () => {
     ]);
   });
 
-  it("revives nothing: unknown is null, revoked and expired are refused", async () => {
+  it("revives no key: unknown is null, revoked and expired are refused", async () => {
     const { record } = createKey(OPTIONS, () => NOW, randomBytes);
     await store.keys.create(record);
     expect(await rotate("unknown", {})).toBeNull();

@@ -27,7 +27,7 @@ const make = (options: Partial<KeyOptions> = {}) =>
 const INVALID = { ok: false, code: "invalid_api_key" };
 
 describe("KeyRing.verify", () => {
-  it("gives the identity of a key, the same object every time", () => {
+  it("returns the identity of a key, the same object every time", () => {
     const ring = new KeyRing();
     const { text, record } = make({
       scopes: ["route:simulate", "inference"],
@@ -129,7 +129,7 @@ it("KeyRing.allowsOrigin: a web origin is allowed while a key that lists it is n
 });
 
 describe("KeyRing, late records", () => {
-  it("do not give a rotated key its old expiry again", () => {
+  it("do not restore the old expiry of a rotated key", () => {
     const ring = new KeyRing();
     const { text, record } = make();
     ring.apply([record]);
@@ -217,7 +217,7 @@ describe("openKeyRing, lookUp", () => {
     }
   });
 
-  it("reads the store at most twenty times in any second, however many anonymous callers come", async () => {
+  it("reads the store at most twenty times in any second, for any number of anonymous callers", async () => {
     vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] });
     try {
       const requested: string[] = [];
@@ -320,7 +320,7 @@ describe("openKeyRing", () => {
     await store.close();
   });
 
-  it("writes a busy key's use once in five minutes, however many requests there are", async () => {
+  it("writes a busy key's use once in five minutes, for any number of requests", async () => {
     vi.useFakeTimers();
     try {
       const keys = [make(), make()];

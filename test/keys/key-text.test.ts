@@ -69,7 +69,7 @@ describe("makeKeyText and parseKeyText", () => {
     },
   );
 
-  it("pass over the bytes that would make some characters likelier than others", () => {
+  it("skip the bytes that would make some characters likelier than others", () => {
     const { text } = makeKeyText(from(Uint8Array.of(248, 255, 61, 250, 0)), "e");
     expect(text.slice(6, 18)).toBe("z0z0z0z0z0z0");
     expect(text.slice(19, 52)).toMatch(/^[z0]{33}$/);

@@ -46,7 +46,7 @@ describe("sessions", () => {
     expect(store.rows.size).toBe(0);
   });
 
-  it("end after the absolute time however much they are used, and with their key", async () => {
+  it("end after the absolute time despite use, and with their key", async () => {
     const sessions = new Sessions(memory(), randomBytes);
     const [long, short] = [
       await sessions.start(HOLDER, 0, TIMES),
@@ -97,7 +97,7 @@ describe("sessions", () => {
 });
 
 describe("made-up session cookies from one address", () => {
-  it("leave sessions that start here, and callers at other addresses, undisturbed", async () => {
+  it("do not affect sessions that start here, nor callers at other addresses", async () => {
     const store = memory();
     const [sessions, other] = [new Sessions(store, randomBytes), new Sessions(store, randomBytes)];
     const made = (): string => randomBytes(32).toString("base64url");

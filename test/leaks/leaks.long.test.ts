@@ -292,7 +292,7 @@ describe("secrets", () => {
     }
   });
 
-  it("are recognised however they are written", () => {
+  it("are recognised in every encoding", () => {
     const secret = new Canaries().create("w");
     const canary = [{ location: "w", secret }];
     for (const text of [

@@ -103,7 +103,7 @@ describe("promotion and rollback", () => {
     expect(await context.rollBack("p")).toEqual({ fault: "no_bytes", revision: 1 });
   });
 
-  it("refuses who has seen another state, and reports the present one", async () => {
+  it("refuse a caller with another expected state, and report the present one", async () => {
     const context = await changing();
     const seen = context.expected("p");
     await context.observe([file("p", "c")]);
@@ -338,7 +338,7 @@ describe("requirements", () => {
     });
   });
 
-  it("requires nothing of the verdicts of a removal", async () => {
+  it("require no verdicts of a removal", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([], "reload");

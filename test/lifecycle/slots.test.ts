@@ -22,7 +22,7 @@ describe("contents and slots", () => {
     expect(context.slots("p")).toBe("r1 r3");
   });
 
-  it("writes nothing for files that are as they were", async () => {
+  it("write no row for unchanged files", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a"), file("q", "x", "enforce")]);
     const rows = context.log.rows.length;
@@ -101,7 +101,7 @@ describe("a policy that is no longer in the files", () => {
     expect([context.slots("p"), context.slots("q")]).toEqual(["r1 end2", "r1 r2"]);
   });
 
-  it("is not watched any more where it was only watched, when a running server sees it go", async () => {
+  it("leaves shadow where it was not enforced, when a running server reloads without it", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a")]);
     await (await context.another()).observe([]);
@@ -123,7 +123,7 @@ describe("a policy that is no longer in the files", () => {
 });
 
 describe("candidates taken out by hand", () => {
-  it("do not come back by a start, but by files that change or by a release", async () => {
+  it("are not restored by a start, but by changed files or by a release", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b")]);

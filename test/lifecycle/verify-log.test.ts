@@ -255,11 +255,11 @@ describe("a record", () => {
     [` ${canonicalJson(observed)}`, "unreadable"],
     [canonicalJson(observed).replace("{", '{"at":1,'), "unreadable"],
     [`{"a":${"[".repeat(200_000)}${"]".repeat(200_000)}}`, "unreadable"],
-  ])("that is none is found: %.40s", (text, cause) => {
+  ])("that is invalid is found: %.40s", (text, cause) => {
     expect(faultIn(chainTexts([text]))).toBe(`1 ${cause}`);
   });
 
-  it("of every kind is none without any of its members", () => {
+  it("of every kind is invalid without any of its members", () => {
     for (const [index, record] of whole().records.entries()) {
       // Settings may be added: rows without a new one have to stay readable.
       for (const member of membersOf(record).filter(

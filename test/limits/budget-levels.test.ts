@@ -85,7 +85,7 @@ describe("the remaining budget", () => {
     expect(levels.stepOf([WORKSPACE])).toBe("below_half");
   });
 
-  it("is unlimited without a budget, and nothing is read for that", () => {
+  it("is unlimited without a budget, without a read", () => {
     const store = storeOf([]);
     const levels = new BudgetLevels(store, () => NOW);
     expect([levels.stepOf([]), levels.stepOf([subject("key", null)])]).toEqual([

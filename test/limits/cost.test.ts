@@ -201,7 +201,7 @@ describe("the cost of a request", () => {
     ["refused", [attempt("rejected", 400)]],
     ["not reached", [attempt("connect", null)]],
     ["never called", []],
-  ])("is none where providers were %s", (_, attempts) => {
+  ])("is zero where providers were %s", (_, attempts) => {
     expect(reportedCost({ ...ENDED, usage: null, attempts })).toBeUndefined();
     expect(reportedCostOfParts(attempts, [])).toBeUndefined();
   });
@@ -303,7 +303,7 @@ describe("the cost of a request", () => {
     expect(reportedCostOfParts(attempts, parts)).toBe((1_250 + 30 + 5 * 2_000 + 10_000) * 1_000);
   });
 
-  it("of parts is unknown where one was lost, thrown away or not counted, unless it costs nothing", () => {
+  it("of parts is unknown where one was lost, discarded or not counted, unless it costs nothing", () => {
     const part = { endpoint: plain, inputTokens: 1_000, searches: 0 };
     expect(reportedCostOfParts([attempt(null, 200, plain, 2)], [part, part])).toBe(2_500_000);
     expect(reportedCostOfParts([attempt(null, 200, plain, 2)], [part])).toBeNull();

@@ -24,7 +24,7 @@ describe("a key's own limits beside those of per_key", () => {
     expect(effectiveLimits(perKey, own)).toEqual(expected);
   });
 
-  it("are one object as long as they come from the same two", () => {
+  it("are one object for the same two sources", () => {
     const [own, perKey] = [{ ...NONE }, { ...NONE }];
     expect(effectiveLimits(own, perKey)).toBe(effectiveLimits(own, perKey));
     expect(effectiveLimits(own, perKey)).not.toBe(effectiveLimits(own, { ...perKey }));

@@ -514,7 +514,7 @@ describe("the usage of a request", () => {
       [2_500, 3_000],
     ],
   ] as const)(
-    "for an answer in one piece that did not come is %s",
+    "for a whole answer that did not arrive is %s",
     (_, attempts, counted, [tokens, microUsd]) => {
       const ended = {
         whole: false,
@@ -551,7 +551,7 @@ describe("the usage of a request", () => {
     expect(usedByParts(estimate, [attempt(failure)], null)).toBeNull();
   });
 
-  it("counts every part of a batch that reached a provider once, however often it was tried", () => {
+  it("counts every part of a batch that reached a provider once, after any number of attempts", () => {
     const parts = { ...estimate, amounts: { ...estimate.amounts, requests: 4 } };
     const calls = (failure: null | "server_error" | "connect", count: number): EndedAttempt => ({
       ...attempt(failure, failure === null ? 200 : null),

@@ -37,7 +37,7 @@ describe("requests at once", () => {
     expect((await refused(first, acme)).refused).toBe("concurrency");
   });
 
-  it("are not given to others while one process still hands them out", async () => {
+  it("are not leased to others while one process still grants them", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 10 });
@@ -62,7 +62,7 @@ describe("requests at once", () => {
     expect(running).toHaveLength(10);
   });
 
-  it("come free with the lease of a process that died, not before", async () => {
+  it("are freed with the lease of a process that died, not before", async () => {
     const store = new MemoryLimitStore();
     const [dead, alive] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });
@@ -95,7 +95,7 @@ describe("requests at once", () => {
     expect((await refused(asleep, acme)).refused).toBe("concurrency");
   });
 
-  it("are not forgotten while one waits for them, however long nothing is requested", async () => {
+  it("are not forgotten while a request waits for them, for any time without requests", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ concurrency: 1 });

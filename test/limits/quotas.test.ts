@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 describe("counting", () => {
-  it("reserves nothing where nothing is limited", () => {
+  it("reserves nothing without a limit", () => {
     const store = new MemoryLimitStore();
     expect(quotasOver(store).reserve([workspace({})], one, 1_000)).toBeNull();
     expect(store.calls).toBe(0);
@@ -155,7 +155,7 @@ describe("counting", () => {
   });
 
   it.each(["workspace", "key"] as const)(
-    "names the longest wait, of whichever limit: the %s's month",
+    "names the longest wait of all limits: the %s's month",
     async (kind) => {
       const quotas = quotasOver(new MemoryLimitStore());
       const month: Partial<KeyLimits> = { budget: { tokens: 10, per: "month" } };

@@ -156,7 +156,7 @@ test("a stream of Gemini is refused unless it is requested as events", async () 
   expect((await postTo(await mockForTest(), path, { contents })).status).toBe(400);
 });
 
-test("a signature of Gemini is worth nothing on another part than its own", async () => {
+test("a signature of Gemini is invalid on another part than its own", async () => {
   const server = await mockForTest();
   const tools = [{ functionDeclarations: [{ name: "f" }, { name: "g" }] }];
   const path = "/v1beta/models/gemini-3-x:generateContent";

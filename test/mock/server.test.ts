@@ -49,7 +49,7 @@ test("distinguishes two credentials, and none from one", async () => {
   expect(third).toBeNull();
 });
 
-test("notes a client that goes before the end, and when", async () => {
+test("records a client that disconnects before the end, and the time", async () => {
   const server = await mockForTest();
   const abort = new AbortController();
   const response = await fetch(`${server.url}/v1/chat/completions`, {

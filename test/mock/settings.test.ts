@@ -57,7 +57,7 @@ test.each(understood)("understands %s", (text, expected) => {
   expect(parseBehaviour(headerSettings(text))).toEqual({ behaviour: { ...PLAIN, ...expected } });
 });
 
-test("the same settings mean the same after a model's name", () => {
+test("settings have the same meaning after a model's name", () => {
   const { base, settings } = modelSettings("gpt-5+cut=after-2+delay=50ms");
   expect(base).toBe("gpt-5");
   expect(parseBehaviour(settings)).toEqual(

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { awkwardCuts, evenCuts } from "../../mock/split.ts";
 
-test("nothing is lost or reordered, wherever it is cut", () => {
+test("no byte is lost or reordered, for every cut", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 9 }), (text, size) => {
       const bytes = Buffer.from(text);
@@ -14,7 +14,7 @@ test("nothing is lost or reordered, wherever it is cut", () => {
   );
 });
 
-test("awkward cuts come within characters, within CRLF and blank lines, within field names", () => {
+test("awkward cuts are within characters, within CRLF and blank lines, within field names", () => {
   const pieces = awkwardCuts(Buffer.from('event: a\r\ndata: {"x":"é🚦:"}\r\n\r\n'));
   expect(pieces.map((piece) => piece.toString("latin1"))).toEqual([
     "e",

@@ -211,7 +211,7 @@ describe("installed in an empty project", () => {
     if (why !== null) missing = `the registry cannot be reached (${why})`;
   }, 180_000);
 
-  it("brings no script that runs at installation, and nothing that only development needs", (context) => {
+  it("has no script that runs at installation, and no development dependency", (context) => {
     if (missing !== null) return context.skip(missing);
     const installed = below(join(project, "node_modules")).filter((path) =>
       path.endsWith("package.json"),
@@ -311,7 +311,7 @@ describe("installed in an empty project", () => {
   }
 
   it(
-    "runs as its image runs it: as another user, where nothing can be written but one folder",
+    "runs as in its image: under another user, with one writable folder",
     { timeout: 120_000 },
     async (context) => {
       if (missing !== null) return context.skip(missing);

@@ -15,7 +15,7 @@ const FILES = {
 };
 
 describe("a release", () => {
-  it("has the section of its version as notes, and nothing of another", () => {
+  it("has only the section of its version as notes", () => {
     expect(releaseNotes(CHANGELOG, "0.3.0")).toBe("- one\n- two\n");
     expect(releaseNotes(CHANGELOG, "0.3")).toBeNull();
   });
@@ -42,7 +42,7 @@ describe("a release", () => {
 describe(".github/workflows/release.yml", () => {
   const workflow = read(".github/workflows/release.yml");
 
-  it("pins every action to a commit, and gives each job only the rights that it needs", () => {
+  it("pins every action to a commit, and grants each job only the permissions that it uses", () => {
     const used = [...workflow.matchAll(/uses: (\S+)/g)].map(([, action = ""]) => action);
     expect(used.length).toBeGreaterThan(0);
     expect(used.filter((action) => !/@[0-9a-f]{40}$/.test(action))).toEqual([]);

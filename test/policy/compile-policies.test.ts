@@ -51,7 +51,7 @@ function editing(path: string, edit: (text: string) => string): readonly Source[
 }
 
 describe("compilePolicies", () => {
-  test("gives contracts, digests and one module, sorted by id", async () => {
+  test("returns contracts, digests and one module, sorted by id", async () => {
     const { policies, modules } = await compile([b, second, first, a]);
     expect(policies.map(({ contract }) => contract)).toEqual(
       ["a", "b"].map((id) => ({
@@ -193,7 +193,7 @@ describe("compilePolicies", () => {
     expect(policies.map((policy) => policy.reads)).toEqual([reads]);
   });
 
-  test("compiles nothing to nothing, without a toolchain", async () => {
+  test("returns an empty result for no policies, without a toolchain", async () => {
     const broken = new Proxy(toolchain, { get: () => () => Promise.reject(new Error("used")) });
     const compiled = await compilePolicies([], { cache: null, toolchain: broken });
     expect(compiled).toEqual({ policies: [], modules: [], compared: [], diagnostics: [] });
@@ -211,7 +211,7 @@ describe("compilePolicies", () => {
     expect(policies[0]?.digest).toBe(createHash("sha256").update(form).digest("hex"));
   });
 
-  test("the same bytes come out on another path, with other line endings, in another order", async () => {
+  test("returns the same bytes on another path, with other line endings, in another order", async () => {
     const reference = await compile(everything);
     const elsewhere = everything
       .map(({ path, text }) => ({

@@ -69,7 +69,7 @@ describe("a kept content", { timeout: 120_000 }, () => {
     return readStoredContent(content, sha256(content.module));
   };
 
-  test("comes back as it was, and answers as it did, for every operation", async () => {
+  test("is restored unchanged, with the same answers, for every operation", async () => {
     const kept = readStoredContent(stored, sha256(stored.module));
     expect(kept.policy).toEqual({ ...policy, path: "kept.rego", locations: {} });
     expect(kept.moduleSha256).toBe(sha256(stored.module));

@@ -63,7 +63,7 @@ describe("obligations in force", () => {
     ]);
   });
 
-  test("make another digest, and none at all leaves the digest as it was before there were any", async () => {
+  test("change the digest, and an empty list leaves it unchanged", async () => {
     const edited = sources.map(({ path, text }) => ({ path, text: text.replace("4096", "4095") }));
     const { policies: other } = await compilePolicies(edited, { cache: null, toolchain });
     expect(other.map(({ digest }) => digest)).not.toContain(policies[0]?.digest);
@@ -137,7 +137,7 @@ describe("obligations in force", () => {
     expect(await unchecked(rules, streamed)).toEqual([]);
   });
 
-  test("an input that is no JSON leaves every obligation in force and every constraint indeterminate", () => {
+  test("stay in force for an input that is no JSON, with every constraint indeterminate", () => {
     const workspace = { ...labelled.workspace };
     Object.defineProperty(workspace, "toJSON", {
       enumerable: true,

@@ -111,7 +111,7 @@ describe("policy set", () => {
     );
   });
 
-  test("revision and mode come from the states, by digest; the enforced slot comes first", async () => {
+  test("revision and mode are read from the states, by digest; the enforced slot is first", async () => {
     const digestOf = (id: string) =>
       modules[0]?.units.find(({ policy }) => policy.contract.id === id)?.policy.digest ?? "";
     const states = [
@@ -130,7 +130,7 @@ describe("policy set", () => {
     expect(set.policies.every(({ identity }) => identity.slot === "candidate")).toBe(true);
   });
 
-  test("data is read as it was when the set was made", async () => {
+  test("data is a snapshot from the creation of the set", async () => {
     const moved = { ...sampleData, regions: { eu: ["us-east", "eu-west"] } };
     const other = await createPolicySet({ modules }, [], moved);
     expect(summary(other.evaluate(ordinaryInput()))).toContain("in-europe.listed pass - -");
@@ -216,7 +216,7 @@ describe("policies of one module and each in its own", { timeout: 120_000 }, () 
       };
     });
 
-  test("a shadow policy that fails changes no other verdict, however often", async () => {
+  test("a shadow policy that fails repeatedly changes no other verdict", async () => {
     const quiet = await createPolicySet({ modules: await modulesOf(ordinary) }, [], sampleData);
     const disturbed = await createPolicySet(
       { modules: await modulesOf([...ordinary, conflicting]) },
@@ -371,7 +371,7 @@ describe("a set of slots", { timeout: 180_000 }, () => {
     expect(assemblePolicySet(modules, placed(timed, "candidate", 1)).readsTime).toBe(true);
   });
 
-  test("its id names contents and slots, not the order that they are given in nor their revisions", () => {
+  test("its id depends on contents and slots, but not on their order or revisions", () => {
     const slots = [...enforced(), ...candidates()];
     const { id } = assemblePolicySet(loaded, slots);
     expect(id).toMatch(/^[0-9a-f]{16}$/);

@@ -20,7 +20,7 @@ const sources: readonly Source[] = ["policies", "policies/lib"].flatMap((folder)
     .map((name) => ({ path: `${folder}/${name}`, text: read(`${folder}/${name}`) })),
 );
 
-describe("the policies that come with Signalbox", () => {
+describe("the policies shipped with Signalbox", () => {
   let compiled: CompiledPolicies;
   let set: PolicySet;
 

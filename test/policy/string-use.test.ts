@@ -339,7 +339,7 @@ describe("compiled policies", () => {
     compiled = await compilePolicies(sources, { cache: null, toolchain });
   }, 60_000);
 
-  test("that come with Signalbox distinguish strings only by equality", () => {
+  test("shipped with Signalbox distinguish strings only by equality", () => {
     expect(
       compiled.policies.map(({ contract, stringUse }) => [contract.id, stringUse.inspects]),
     ).toEqual(
@@ -397,7 +397,7 @@ describe("compiled policies", () => {
     expect(a?.locations).toEqual({ c: { line: 13, column: 1 } });
   });
 
-  test("keep their digest wherever they lay", async () => {
+  test("keep their digest in any folder", async () => {
     const source = policySource(
       "a",
       { c: "{effect: gate, reasons: [NO]}" },

@@ -209,7 +209,7 @@ describe.skipIf(recordings === null)(
   "recorded messages (skipped where ../shared/recordings is absent)",
   () => {
     it(
-      "every request goes upstream as it was, is refused by name, or survives the way through canon",
+      "every request goes upstream unchanged, is refused by name, or survives canon",
       { timeout: 60_000 },
       () => {
         const seen = tally();

@@ -302,7 +302,7 @@ describe.skipIf(answers === null)(
       },
     );
 
-    it("every count is requested as it was, and answered", () => {
+    it("every count is requested unchanged, and answered", () => {
       const tally = new Tally();
       for (const { id, request: sent, response, status } of counts ?? []) {
         const bytes = encoder.encode(JSON.stringify(response.body));

@@ -264,7 +264,7 @@ describe.skipIf(!present)(
   "recorded traffic crossed (skipped where ../shared/recordings is absent)",
   () => {
     it(
-      "every request at every other protocol: mapped, lossy on record, or refused by name; nothing disappears",
+      "every request at every other protocol is mapped, lossy on record, or refused by name; no leaf disappears",
       { timeout: 300_000 },
       () => {
         const table: string[] = [];
@@ -301,7 +301,7 @@ describe.skipIf(!present)(
     );
 
     it(
-      "every stream on every other surface: the same answer, and a failure wherever it is cut",
+      "every stream on every other surface gives the same answer, and is a failure for every cut",
       { timeout: 300_000 },
       () => {
         const table: string[] = [];

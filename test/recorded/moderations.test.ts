@@ -50,7 +50,7 @@ function refusalOf({ id, request, response }: Recording): string | null {
 describe.skipIf(recordings === null)(
   "recorded moderations (needs ../shared/recordings beside the project)",
   () => {
-    it("every exchange goes through as it is, or is refused by name", () => {
+    it("every exchange is relayed unchanged, or is refused by name", () => {
       const all = recordings ?? [];
       const refused = all.flatMap((recording) => {
         const reason = refusalOf(recording);

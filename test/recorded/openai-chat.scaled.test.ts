@@ -132,7 +132,7 @@ describe.skipIf(recordings === null)(
   "recorded chat completions (skipped where ../shared/recordings is absent)",
   () => {
     it(
-      "every exchange: the request goes upstream as it was, the answer arrives as it was",
+      "every exchange is relayed with unchanged request and answer",
       { timeout: 120_000 },
       async () => {
         const { router, upstream, play } = await replayer();

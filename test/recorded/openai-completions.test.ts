@@ -59,7 +59,7 @@ function parsed(body: JsonObject): InferenceRequest {
 describe.skipIf(recordings === null)(
   "recorded completions (needs ../shared/recordings beside the project)",
   () => {
-    it("every request goes upstream as it came, and in canon as one text, or is refused by name", () => {
+    it("every request goes upstream unchanged, and is one text in canon, or is refused by name", () => {
       const refused: string[] = [];
       let passed = 0;
       for (const recording of recordings ?? []) {
@@ -110,7 +110,7 @@ describe.skipIf(recordings === null)(
       expect(refused.map((text) => text.split(" ").slice(-2).join(" "))).toEqual(["schema prompt"]);
     });
 
-    it("every answer of the protocol is relayed as it is and read as one text; every other is a failure", () => {
+    it("every answer of the protocol is relayed unchanged and read as one text; every other is a failure", () => {
       let passed = 0;
       let failed = 0;
       for (const recording of recordings ?? []) {

@@ -129,7 +129,7 @@ function compareCounts(
 describe.skipIf(recordings === null)(
   "recorded rerank (needs ../shared/recordings beside the project)",
   () => {
-    it("every request goes out as it was, every answer comes back with the same order and counts", () => {
+    it("every request is sent unchanged, every answer is relayed with the same order and counts", () => {
       const refused: string[] = [];
       let passed = 0;
       for (const recording of recordings ?? []) {

@@ -240,7 +240,7 @@ async function raceAndKill(
   return { wins: winners.length, fault: verifier.end() };
 }
 
-describe("a hundred promotions and rollbacks with one precondition: exactly one wins, whichever process is killed", () => {
+describe("exactly one of a hundred promotions and rollbacks with one precondition wins, though any process is killed", () => {
   it("on one SQLite file", { timeout: 120_000 }, async () => {
     expect(await raceAndKill(join(temporaryFolder(), "signalbox.db"))).toEqual({
       wins: ROUNDS,

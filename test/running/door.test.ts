@@ -17,7 +17,7 @@ function open(url: string): Socket {
 }
 
 describe("the two listeners", () => {
-  it("have nothing of each other", async () => {
+  it("serve no path of each other", async () => {
     const server = await startRunning(writeFixture("http://127.0.0.1:9"));
     const urls = { public: server.url, admin: server.adminUrl };
     for (const { listener, method, path } of ENDPOINTS) {
@@ -33,7 +33,7 @@ describe("the two listeners", () => {
 });
 
 describe("too much at once", () => {
-  it("of one workspace is refused with the time of another try; a request that ends makes room", async () => {
+  it("of one workspace is refused with a retry-after; a request that ends frees its slot", async () => {
     const upstream = await startUpstream((response, { body }) => {
       if (!body.includes('"stream":true')) return answerJson(response);
       startSse(response);
@@ -65,7 +65,7 @@ describe("too much at once", () => {
     await expect.poll(async () => (await ask(false)).status, { timeout: 20_000 }).toBe(200);
   });
 
-  it("closes connections beyond the bound as they come", async () => {
+  it("closes connections beyond the bound on arrival", async () => {
     const server = await startRunning(writeFixture("http://127.0.0.1:9"), { maxConnections: 2 });
     const [first, second] = [open(server.url), open(server.url)];
     await Promise.all(

@@ -43,7 +43,7 @@ describe("a heartbeat", () => {
     expect(seen.questions).toBe(5);
   });
 
-  it("misses once only, however long this process was stopped itself", () => {
+  it("counts one miss only after a pause of this process itself", () => {
     const { seen } = watch(() => false);
     vi.advanceTimersByTime(2_500);
     // Timers that were due many times while a process stood still fire once.

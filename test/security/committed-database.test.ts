@@ -21,7 +21,7 @@ async function folderWithDatabase(): Promise<string> {
 }
 
 describe("the database of the working directory", () => {
-  test("is used where Signalbox made it, and where there is none yet", async () => {
+  test("is used where Signalbox created it, and where there is none yet", async () => {
     const folder = await folderWithDatabase();
     expect(databasePath(undefined, io(folder))).toBe(join(folder, ".signalbox/signalbox.db"));
     const empty = temporaryFolder();

@@ -80,7 +80,7 @@ describe("Google credentials", () => {
       { type: "service_account", client_email: "a@b.example", private_key: privateKey },
     ],
     ["a user", { type: "authorized_user", client_id: "i", client_secret: "s", refresh_token: "r" }],
-  ])("of %s: nothing goes out without the order not to follow", async (_, file) => {
+  ])("of %s: no request is sent that would follow a redirect", async (_, file) => {
     const { JWT, UserRefreshClient } = await import("google-auth-library");
     const { prototype } = file.type === "service_account" ? JWT : UserRefreshClient;
     const requested: unknown[] = [];
@@ -153,7 +153,7 @@ describe("a command's key", () => {
     "http://here.example//evil.example",
     "http://here.example/\\evil.example",
     "http://here.example//evil.example/..",
-  ])("goes to the host that --server names: %s", (server) => {
+  ])("is sent to the host of --server: %s", (server) => {
     let host = "refused";
     try {
       ({ host } = serverUrl(server, "/v1/policies"));

@@ -144,7 +144,7 @@ describe("a header", () => {
     expect(statusesOf(denied)).toEqual([401]);
   });
 
-  it("with a key that comes twice counts once, and the values are not joined", async () => {
+  it("with a repeated key is read once, and the values are not joined", async () => {
     const twice = (first: string, second: string): string =>
       `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${first}\r\nauthorization: Bearer ${second}\r\n\r\n`;
     expect(statusesOf(await sendRaw(router.url, twice("bad", "good")))).toEqual([401]);
@@ -152,7 +152,7 @@ describe("a header", () => {
     expect(statusesOf(await sendRaw(router.url, twice("good", "bad")))).toEqual([200]);
   });
 
-  it("of an upgrade changes nothing", async () => {
+  it("of an upgrade has no effect", async () => {
     const more =
       "connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n";
     const said = await sendRaw(router.url, kept("/status", more));
@@ -212,7 +212,7 @@ describe("a target", () => {
   });
 
   it.each(["http://evil.example/status", "http://evil.example:1/status", "HTTP://x/status"])(
-    "in absolute form is the same path of ours, or nothing: %s",
+    "in absolute form is the same path of ours, or none: %s",
     async (target) => {
       const said = await sendRaw(router.url, get(target));
       expect([200, 400, 404]).toContain(statusesOf(said)[0]);
@@ -221,7 +221,7 @@ describe("a target", () => {
   );
 
   it.each(["evil.example:443", "*", "", "/a b", "\\status", "/sta\0tus"])(
-    "that is none is refused: %j",
+    "that is invalid is refused: %j",
     async (target) => {
       const said = await sendRaw(router.url, get(target));
       expect(statusesOf(said)).toHaveLength(1);

@@ -304,7 +304,7 @@ describe("the content-length of a provider", () => {
   );
 
   it.each(DOORS.map((door) => [door.name, door] as const))(
-    "an answer that was not requested is given to no caller: %s",
+    "an answer without a request reaches no caller: %s",
     async (_, door) => {
       // Behind the answer to the first caller lies another, for the next caller on the connection.
       const poison = good(door).replaceAll("hi", "PO").replace(/0\.1/, "9.9");
@@ -320,7 +320,7 @@ describe("the content-length of a provider", () => {
   );
 });
 
-it("answers come one a request, also where a caller sends its next one early", async () => {
+it("each request gets one answer, also where a caller sends its next one early", async () => {
   const upstream = await startUpstream((response) => answerJson(response));
   const router = await startRouter({ table: tableOver([upstream]) });
   const body = JSON.stringify(hello);

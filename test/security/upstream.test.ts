@@ -198,7 +198,7 @@ describe("headers of an answer", () => {
   });
 });
 
-describe("an answer that comes byte by byte", () => {
+describe("an answer that arrives byte by byte", () => {
   const timeouts = { connect: 1_000, firstByte: 200, idle: 200, firstToken: 500, total: 500 };
   const beginnings: readonly (readonly [string, (door: Door) => string])[] = [
     ["in its status line", () => ""],
@@ -239,7 +239,7 @@ describe("an answer that comes byte by byte", () => {
 });
 
 /** Readers want to know that the trap would have been seen. */
-it("a server of these tests sees who calls it", async () => {
+it("a server of these tests detects its callers", async () => {
   const seen: RawServer = await startRaw((socket) =>
     socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
   );

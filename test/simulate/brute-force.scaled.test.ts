@@ -13,7 +13,7 @@ describe("classes cover every request of the product", () => {
     pool = await policyPool();
   }, 120_000);
 
-  it("gives the same changes, violations and verdicts, for as many requests, as deciding each of them on both sides", async () => {
+  it("have the same changes, violations and verdicts, for as many requests, as deciding each of them on both sides", async () => {
     const sums = { changed: 0, collapsed: 0, violating: 0, kept: 0, ending: 0 };
     await fc.assert(
       fc.asyncProperty(

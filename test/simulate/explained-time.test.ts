@@ -3,7 +3,7 @@ import { fakePolicies, identity, shape, table } from "../support/table.ts";
 import { decide } from "../../src/decide/decide.ts";
 import { explain } from "../../src/simulate/explain/explanation.ts";
 
-it("an explanation shows the clocks of the zones that policies name, given or worked out", () => {
+it("an explanation shows the clocks of the zones that policies name, given or computed", () => {
   const policies = { ...fakePolicies(), readsTime: true, zones: ["Europe/Berlin"] };
   const timeOf = (time: Parameters<typeof explain>[0]["time"]) => {
     const requested = { model: "r", preferences: null, shape: shape() };

@@ -80,7 +80,7 @@ describe("locations in the repository's own files", () => {
     expect(broken.endpoint("a")).toBeNull();
   });
 
-  it("line ends and a byte order mark move nothing", () => {
+  it("line ends and a byte order mark shift no location", () => {
     const text = `\uFEFF${files.routes.text.replaceAll("\n", "\r\n")}`;
     const others = locationsOf({ ...files, routes: { ...files.routes, text } });
     expect(others.route("chat-large")).toEqual(locations.route("chat-large"));

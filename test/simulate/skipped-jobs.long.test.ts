@@ -45,7 +45,7 @@ function withRoute(table: RoutingTable, other: RoutingTable): RoutingTable {
   return { ...table, routes: { ...table.routes, ...(t === undefined ? {} : { t }) } };
 }
 
-describe("jobs that nothing changes", () => {
+describe("unchanged jobs", () => {
   let pool: readonly CompiledPolicies[];
   beforeAll(async () => {
     pool = await policyPool();

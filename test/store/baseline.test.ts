@@ -171,7 +171,7 @@ describe("SQLite: a file of commit a0f1d9ef", () => {
       database.close();
     });
 
-    it("stays as it was when the step fails", () => {
+    it("stays unchanged when the step fails", () => {
       withNext("CREATE TABLE next (a); CREATE TABLE keys (a)");
       const path = formerFile();
       expect(() => openDatabase(path, 0)).toThrow("table keys already exists");

@@ -80,7 +80,7 @@ describe("the records of a batch", () => {
     expect(read.buffer.byteLength).toBe(bytes.length);
   });
 
-  it("stay as they are where there is little to save", () => {
+  it("stay uncompressed where there is little to save", () => {
     const small = bytes.subarray(0, 1_500);
     expect(compressedRecords(small)).toBe(small);
     const random = crypto.getRandomValues(new Uint8Array(20_000));

@@ -68,7 +68,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
 }
 
 function keyLaws(store: () => Store): void {
-  it("gives a key back as it was created, and null for an unknown one", async () => {
+  it("returns a key as it was created, and null for an unknown one", async () => {
     const record = keyRecord("a", { labels: [], workload: "", rotatedFrom: null });
     await store().keys.create(record);
     expect(await store().keys.get("a")).toEqual(record);
@@ -124,7 +124,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.list({ workspace: "none" })).toEqual([]);
   });
 
-  it("gives the keys of a workspace page by page in the order of the list, each once, also those of one moment", async () => {
+  it("lists the keys of a workspace page by page in order, each once, also those of one moment", async () => {
     for (const [index, createdAt] of [5, 3, 3, 9, 3, 1, 3].entries()) {
       await store().keys.create(keyRecord(`k${index}`, { createdAt }));
       await store().keys.create(keyRecord(`o${index}`, { createdAt, workspace: "beta" }));
@@ -145,7 +145,7 @@ function keyLaws(store: () => Store): void {
     );
   });
 
-  it("gives the active keys that expire before a time, the soonest first, without replaced ones, page by page", async () => {
+  it("lists the active keys that expire before a time, the soonest first, without replaced ones, page by page", async () => {
     for (const [index, expiresAt] of [500, 300, 900, 300, 100, 700, 301].entries()) {
       await store().keys.create(keyRecord(`k${index}`, { createdAt: index, expiresAt }));
     }
@@ -190,7 +190,7 @@ function keyLaws(store: () => Store): void {
     expect(await store().keys.revoke("b", 60)).toBeNull();
   });
 
-  it("gives a key other grants and leaves the rest of it", async () => {
+  it("changes the grants of a key and no other member", async () => {
     const record = keyRecord("a", { limits: null });
     await store().keys.create(record);
     const grants = {
@@ -419,7 +419,7 @@ function watchLaws(store: () => Store): void {
 }
 
 function evidenceLaws(store: () => Store): void {
-  it("gives decisions back in order, each with its outcome", async () => {
+  it("returns decisions in order, each with its outcome", async () => {
     const denied: DecisionRecord = decisionRecord("r2", {
       outcome: "deny",
       route: null,
@@ -514,7 +514,7 @@ function evidenceLaws(store: () => Store): void {
     expect(await store().evidence.read({ after: 0, limit: 10 })).toHaveLength(3);
   });
 
-  it("keeps the first outcome and counts those that belong to nothing", async () => {
+  it("keeps the first outcome and counts those without a decision", async () => {
     await recordDecision(store().evidence, decisionRecord("r1"));
     store().evidence.settle(outcomeRecord("r1", "failed"));
     store().evidence.settle(outcomeRecord("r1", "completed"));

@@ -5,7 +5,7 @@ import { GENESIS } from "../../src/evidence/chain.ts";
 import { DiskHead } from "../../src/store/sqlite/log-end.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-describe("the end of the log as it is on disk", () => {
+describe("the end of the log on disk", () => {
   test("is unreadable where the file opens and is no database, at the second look", () => {
     const path = join(temporaryFolder(), "signalbox.db");
     writeFileSync(path, "no database ".repeat(1_000));

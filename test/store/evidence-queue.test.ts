@@ -122,7 +122,7 @@ describe("how long decisions gather", () => {
     return new Promise((resolve) => setImmediate(resolve));
   };
 
-  it("is until a turn of the event loop has nothing else to do", async () => {
+  it("is until a turn of the event loop is idle", async () => {
     const { queue, writes } = makeQueue({ gathering: 60_000 });
     const decided: Promise<void>[] = [];
     for (let number = 0; number < 20; number += 1) {
@@ -170,7 +170,7 @@ describe("a decision that no answer needs yet", () => {
   };
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-  it("gathers for its delay, and shares one commit with those that come meanwhile", async () => {
+  it("gathers for its delay, and shares one commit with those that arrive meanwhile", async () => {
     const { queue, writes } = makeQueue({ delay: 30 });
     const began = performance.now();
     for (const id of ["a", "b", "c"]) {
@@ -201,7 +201,7 @@ describe("a decision that no answer needs yet", () => {
     expect(writes).toHaveLength(1);
   });
 
-  it("sends nothing further where its batch is being written already when it is needed", async () => {
+  it("sends no second write where its batch is being written when it is needed", async () => {
     const { queue, writes } = makeQueue({ delay: 60_000 });
     const first = begin(queue, "a");
     const urgent = begin(queue, "b");
@@ -274,7 +274,7 @@ describe("a decision that no answer needs yet", () => {
       .toEqual([[null], [expect.stringContaining("already")]]);
   });
 
-  it("is not refused for a process that stood still while the confirmation had come", async () => {
+  it("is not refused after a pause of the process in which the confirmation arrived", async () => {
     const { queue, writes } = makeQueue({ delay: 1, maxWait: 30 });
     const answer = begin(queue, "a");
     answer.needed();
@@ -488,7 +488,7 @@ describe("flush", () => {
     expect(writes).toHaveLength(1);
   });
 
-  it("waits for the batch that flies when nothing gathers", async () => {
+  it("waits for the batch in flight when none gathers", async () => {
     const { queue, writes } = makeQueue();
     const decided = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);
@@ -510,7 +510,7 @@ describe("flush", () => {
     write.succeed();
   });
 
-  it("has nothing to do for an idle queue, and still works on a closed one", async () => {
+  it("resolves at once for an idle queue, and still works on a closed one", async () => {
     const { queue, writes } = makeQueue();
     await queue.flush();
     expect(writes).toHaveLength(0);

@@ -61,7 +61,7 @@ export function evidenceSearchLaws(store: () => Store): void {
     const idsOf = (entries: readonly EvidenceEntry[]): readonly string[] =>
       entries.map(({ decision }) => decision.requestId);
 
-    it("gives a workspace's entries newest first, with their outcomes, the same in pages of any size", async () => {
+    it("returns a workspace's entries newest first, with their outcomes, the same in pages of any size", async () => {
       await fill(40);
       const own = Array.from({ length: 20 }, (_, index) => idAt(38 - 2 * index));
       const whole = await all({});

@@ -279,7 +279,7 @@ describe("bytes that are no request", () => {
 describe("messages over a socket", () => {
   const isMessage = (value: unknown): value is FromWorker => typeof value === "object";
 
-  it("arrive whole and in order however their bytes are cut", () => {
+  it("arrive whole and in order for every cut of their bytes", () => {
     const secret = Buffer.alloc(32, 7);
     const messages = [
       { type: "opened" },

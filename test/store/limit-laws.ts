@@ -91,7 +91,7 @@ export function limitLaws(store: () => Store): void {
     ]);
   });
 
-  it("stays at the largest figure that is exact, however much is added", async () => {
+  it("stays at the largest exact integer, for any added amount", async () => {
     const largest = Number.MAX_SAFE_INTEGER;
     expect(await take(counter({ overdraft: largest }))).toEqual([[0, largest]]);
     expect(await take(counter({ overdraft: largest }))).toEqual([[0, largest]]);
@@ -115,7 +115,7 @@ export function limitLaws(store: () => Store): void {
     expect(requested.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
   });
 
-  it("holds slots as far as others leave them, renews them and gives them back", async () => {
+  it("leases the slots that others leave, renews them and returns them", async () => {
     expect(await hold({ want: 3 })).toEqual([3, 0]);
     expect(await hold({ want: 3 }, { holder: "b" })).toEqual([1, 3]);
     expect(await hold({ want: 1, inUse: 1 })).toEqual([1, 1]);
@@ -130,7 +130,7 @@ export function limitLaws(store: () => Store): void {
     expect(await hold({ want: 1, ceiling: 1 }, { holder: "b" })).toEqual([0, 4]);
   });
 
-  it("gives slots of a process that is gone to others when its lease is over, not before", async () => {
+  it("leases slots of a dead process to others when its lease is over, not before", async () => {
     await hold({ want: 4, inUse: 4 });
     const later = { holder: "b", until: MINUTE + 60_000 };
     expect(await hold({ want: 1 }, { ...later, now: MINUTE + 19_999 })).toEqual([0, 4]);

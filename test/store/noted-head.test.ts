@@ -65,7 +65,7 @@ describe("a note that is removed while the store is open", () => {
 });
 
 describe("a process that was killed", () => {
-  it("leaves a note of the newest row, for its owner only, which the next start finds true", async () => {
+  it("leaves a note of the newest row, for its owner only, which the next start verifies", async () => {
     const { path, cwd } = await killed();
     expect(readFileSync(`${path}-head`, "utf8")).toMatch(/^\d{15}:[0-9a-f]{64}\n$/);
     expect(statSync(`${path}-head`).mode & 0o777).toBe(0o600);

@@ -56,7 +56,7 @@ describe("where a prune ends", () => {
     expect(through(rowsOf([null, 3, null]), 100 * HOUR, ["r0"])).toBe(0);
   });
 
-  it("is at a moment when nothing ran", () => {
+  it("is at a moment without running requests", () => {
     expect(through(rowsOf([2, null, 5, 6, null, null]), 4 * HOUR)).toBe(2);
     expect(through(rowsOf([2, null, 5, 6, null, null]), 5 * HOUR)).toBe(2);
     expect(through(rowsOf([2, null, 5, 6, null, null]), 6 * HOUR)).toBe(6);

@@ -128,7 +128,7 @@ describe("the file", () => {
     await second.close();
   });
 
-  it("refuses a decision that comes again after a restart, although its request has ended", async () => {
+  it("refuses a repeated decision after a restart, although its request has ended", async () => {
     const path = databaseFile();
     const first = await openSqliteStore({ path });
     const decided = recordDecision(first.evidence, decisionRecord("r1"));
@@ -290,7 +290,7 @@ it("the first content stays, even if it is written again", async () => {
   await store.close();
 });
 
-it("a reader of the policy log hears of appends, and cannot add", async () => {
+it("a reader of the policy log is notified of appends, and cannot add", async () => {
   const path = databaseFile();
   const writer = await openSqliteStore({ path });
   const reader = await openSqliteStore({ path, readOnly: true });
@@ -309,7 +309,7 @@ it("a reader of the policy log hears of appends, and cannot add", async () => {
 });
 
 describe("two stores on one file, as two processes have them", () => {
-  it("see each other's key changes within a second, and are not woken by evidence", async () => {
+  it("get each other's key changes within a second, and are not notified of evidence", async () => {
     const path = databaseFile();
     const [server, command] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
     const seen: (readonly KeyRecord[])[] = [];
@@ -331,7 +331,7 @@ describe("two stores on one file, as two processes have them", () => {
     await Promise.all([server.close(), command.close()]);
   });
 
-  it("see each other's issuers within a second", async () => {
+  it("get each other's issuers within a second", async () => {
     const path = databaseFile();
     const [server, other] = [await openSqliteStore({ path }), await openSqliteStore({ path })];
     const seen: string[] = [];
@@ -391,7 +391,7 @@ describe("two stores on one file, as two processes have them", () => {
 });
 
 describe("another process that holds the write lock", () => {
-  it("makes decisions fail in bounded time; they are written afterwards, and work again", async () => {
+  it("makes decisions fail in bounded time; later ones are written again", async () => {
     const path = databaseFile();
     const store = await openSqliteStore({ path, busyTimeout: 50 });
     await recordDecision(store.evidence, decisionRecord("before"));
@@ -427,7 +427,7 @@ describe("another process that holds the write lock", () => {
     await store.close();
   });
 });
-it("SQLite's worker refuses rows that do not follow itself, whichever program sends them", () => {
+it("SQLite's worker itself refuses rows out of sequence, from every program", () => {
   const engine = new StoreEngine(openDatabase(IN_MEMORY, 0), () => undefined);
   const [row] = rowsAfter(GENESIS, [recordText("p")]);
   if (row === undefined) throw new Error("no row");

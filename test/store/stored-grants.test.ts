@@ -17,7 +17,7 @@ const LIMITS = {
 const NOTHING = { requestsPerMinute: 0, tokensPerMinute: 0, concurrency: 0, budget: null };
 
 describe("stored grants", () => {
-  it("come back as they were written", () => {
+  it("are read back unchanged", () => {
     expect(parseExchange(JSON.stringify(EXCHANGE))).toEqual(EXCHANGE);
     const weekly = { tokens: 9, per: "week", timeZone: "Europe/Berlin" };
     for (const limits of [LIMITS, { ...LIMITS, budget: weekly }])
@@ -25,7 +25,7 @@ describe("stored grants", () => {
     expect([parseExchange(null), parseLimits(null)]).toEqual([null, null]);
   });
 
-  it("give nothing for an operation that no longer exists", () => {
+  it("grant nothing for an operation that no longer exists", () => {
     expect(
       parseExchange(JSON.stringify({ ...EXCHANGE, operations: ["embeddings", "images"] }))
         ?.operations,

@@ -197,7 +197,7 @@ export function summaryLaws(store: () => Store, open: () => Promise<Store>): voi
     );
   });
 
-  it("gives each cell once, the oldest hour first, however many there are", async () => {
+  it("returns each cell once, the oldest hour first, for any number of cells", async () => {
     const decisions = Array.from({ length: 1_500 }, (_, index) =>
       recordDecision(
         store().evidence,

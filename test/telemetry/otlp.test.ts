@@ -221,7 +221,7 @@ describe("OTLP", () => {
     expect(well.calls[0]?.headers.traceparent).toMatch(/-00$/);
   });
 
-  it("without a collector, gives the client's trace on as it came", async () => {
+  it("without a collector, forwards the client's trace unchanged", async () => {
     const well = await startUpstream((response) => answerJson(response));
     const server = await spawnServer(routesTo({ ill: well.url, well: well.url, theirs: well.url }));
     const traceparent = `00-${TRACE}-${SPAN}-01`;

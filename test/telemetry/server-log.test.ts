@@ -84,7 +84,7 @@ describe("a server's log", () => {
     ]);
   });
 
-  it("logs sets of policies and contents that cannot be had, and of files that differ", () => {
+  it("logs policy sets and contents that cannot be loaded, and files that differ", () => {
     const { log, lines } = recordingLog();
     const { policies } = new ServerLog(log);
     const identity = {

@@ -26,7 +26,7 @@ describe("W3C trace context", () => {
     [`00-${TRACE}-${"0".repeat(16)}-01`],
     [`00-${TRACE}-${SPAN}`],
     [`cc-${TRACE}-${SPAN}-01-${"x".repeat(600)}`],
-  ])("is none where the header is %j", (header) => {
+  ])("is null where the header is %j", (header) => {
     expect(parse(header)).toBeNull();
   });
 
@@ -44,7 +44,7 @@ describe("W3C trace context", () => {
     expect(parse(GOOD, state)?.state).toBe(kept);
   });
 
-  it("comes back as it was, and gives on no more than it may", () => {
+  it("is printed unchanged, and forwards no more than allowed", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (parent, state) => {
         const context = parse(fc.sample(fc.constantFrom(parent, GOOD), 1)[0], state);

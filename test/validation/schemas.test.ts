@@ -118,7 +118,7 @@ describe("a check that is compiled ahead, for the package", () => {
   }
 
   it.each([...bodies, ...others])(
-    "%s gives the same result for every value, with the same messages",
+    "%s has the same result for every value, with the same messages",
     (_, check) => {
       const path = join(folder, checkName(check));
       writeFileSync(path, codeOf(check));

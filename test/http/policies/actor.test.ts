@@ -47,7 +47,7 @@ async function open(
 }
 
 describe("a key that is created over HTTP", () => {
-  it("is the maker: it approves nothing for them", async () => {
+  it("acts as its maker: it gives no second approval", async () => {
     const { fixture, alice } = await open({ approvals: 1 });
     const second = await makeWith(fixture, alice);
     const third = await makeWith(fixture, second);

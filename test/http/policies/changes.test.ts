@@ -120,7 +120,7 @@ describe("a policy from shadow to enforced and back", () => {
     });
   });
 
-  it("goes back to a revision that is named, or to nothing", async () => {
+  it("is rolled back to a named revision, or to none", async () => {
     const { fixture, key } = await open();
     await fixture.observe({ a: "first" }, "start");
     for (const name of ["first", "second", "third"]) {
@@ -173,7 +173,7 @@ describe("a policy from shadow to enforced and back", () => {
     ]);
   });
 
-  it("approving twice changes nothing and is no change on record", async () => {
+  it("a second approval changes nothing and is not recorded as a change", async () => {
     const { fixture, key } = await open();
     await fixture.observe({ a: "first" });
     const body = { digest: digestOf("first"), report: REPORT };

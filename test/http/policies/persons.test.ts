@@ -140,7 +140,7 @@ describe("a person who is signed in", () => {
     ]);
   });
 
-  it("is one approver, however often they sign in", async () => {
+  it("is one approver, over any number of sign-ins", async () => {
     const fixture = await open();
     await approve(fixture, "approver");
     expect((await approve(fixture, "approver")).json.approvals).toHaveLength(1);

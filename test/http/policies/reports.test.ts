@@ -116,7 +116,7 @@ function referenceOf(text: string) {
 }
 
 describe("an approval with a simulation report", () => {
-  it("does not satisfy a promotion where the server does not make the same report", async () => {
+  it("does not satisfy a promotion where the server computes another report", async () => {
     const approved = await approve(FORGED);
     expect(approved.status).toBe(200);
     expectDeclared("POST", "/v1/policies/{id}/approvals", approved.json);

@@ -17,7 +17,7 @@ async function open(
 }
 
 describe("GET /v1/policies/{id}", () => {
-  it("shows a new policy in shadow, its rules, and that nothing is missing", async () => {
+  it("has a new policy in shadow, its rules, and no missing requirement", async () => {
     const { fixture, reader } = await open();
     await fixture.observe({ a: "first" });
     const { status, json, headers } = await fixture.get(reader, "/v1/policies/a");
@@ -223,7 +223,7 @@ describe("GET /v1/policies", () => {
 });
 
 describe("GET /v1/policies/{id}/content", () => {
-  it("gives the rules of a slot, of a digest or of its beginning", async () => {
+  it("returns the rules of a slot, of a digest or of its first digits", async () => {
     const { fixture, reader } = await open();
     await fixture.observe({ a: "first" }, "start", "enforce");
     await fixture.observe({ a: "second" });
@@ -294,7 +294,7 @@ describe("GET /v1/policies/{id}/content", () => {
     expect(answer.text).not.toContain("..");
   });
 
-  it("does not give another policy's content", async () => {
+  it("does not return another policy's content", async () => {
     const { fixture, reader } = await open();
     await fixture.observe({ a: "first", b: "other" });
     const answer = await fixture.get(reader, `/v1/policies/a/content?digest=${digestOf("other")}`);
@@ -306,7 +306,7 @@ describe("GET /v1/policies/{id}/content", () => {
 });
 
 describe("GET /v1/policies/{id}/shadow", () => {
-  it("gives the candidate's numbers, of workspaces that the caller sees by name", async () => {
+  it("returns the candidate's numbers, by name for workspaces that the caller may read", async () => {
     const { fixture, reader } = await open({ managedBy: ["acme"] });
     await fixture.observe({ a: "first" });
     fixture.counts.set("a r1", {
@@ -349,7 +349,7 @@ describe("GET /v1/policies/{id}/shadow", () => {
 });
 
 describe("GET /v1/policies/{id}/transitions", () => {
-  it("gives the policy's rows of the log as they were hashed, in pages", async () => {
+  it("returns the policy's rows of the log as they were hashed, in pages", async () => {
     const { fixture, reader, manager } = await open();
     await fixture.observe({ a: "a1", b: "b1" });
     await fixture.change(manager, "a", "promotions");

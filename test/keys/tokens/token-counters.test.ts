@@ -58,7 +58,7 @@ it("counts a batch once for each of its calls, or not at all", () => {
   expect(counters.take(token, 0)).toBe("requests");
 });
 
-it("keeps tokens apart, and counts nothing for those without ceilings", () => {
+it("counts tokens separately, and none without ceilings", () => {
   const counters = new TokenCounters();
   expect(counters.take(counted("a", { requests: 1 }), 0)).toBeNull();
   expect(counters.take(counted("b", { requests: 1 }), 0)).toBeNull();

@@ -69,7 +69,7 @@ const discovered = (issuer: string): WorkloadIssuer => ({
   network: "private",
 });
 
-describe("the holder of a caller's id", () => {
+describe("the owner of a caller's id", () => {
   const issuer: WorkloadIssuer = { issuer: "edge", keys: { kind: "file", file: "e", keys: [] } };
   const rules = rulesOf(
     issuer,
@@ -308,7 +308,7 @@ describe("a JWT", () => {
   };
   const { admit } = judge();
 
-  it("of a rule gives its identity, and the digest of issuer and subject", async () => {
+  it("of a rule has its identity, and the digest of issuer and subject", async () => {
     const admitted = await admit(await workloadJwt("edge", first), rules);
     expect(admitted).toMatchObject({ identity: { workspace: "shop", keyId: "workload_checkout" } });
     expect(admitted).toHaveProperty("subject", expect.stringMatching(/^[0-9a-f]{64}$/));
@@ -400,7 +400,7 @@ describe("a JWT", () => {
     });
   });
 
-  it("that two rules match gets nothing, and they are named", async () => {
+  it("that two rules match is refused, and the rules are named", async () => {
     const two = rulesOf(
       { issuer: "edge", keys: { kind: "file", file: "e", keys: [{ ...first.publicJwk }] } },
       {},

@@ -167,7 +167,7 @@ describe("the policy library", () => {
     expect((await toolchain.format({ modules: library })).modules).toEqual(library);
   });
 
-  test("passes its tests, which see every line, every verdict and every reason", async () => {
+  test("passes its tests, which cover every line, every verdict and every reason", async () => {
     const argv = ["test", "--dir", "policy-library", "--strict", "--threshold", "100"];
     const { code, stdout, stderr } = await runCommand(policy, argv, { cwd: fileURLToPath(root) });
     expect(`${stdout}${stderr}`).toContain(" passed");
@@ -227,7 +227,7 @@ describe("the policy library", () => {
   );
 });
 
-test("docs/policy-reference.md has a row for every policy that comes with Signalbox", () => {
+test("docs/policy-reference.md has a row for every policy shipped with Signalbox", () => {
   const rows = [
     ...readText("docs/policy-reference.md").matchAll(/^\| `([a-z-]+)` \|(?: [^|]{20,} \|){3}$/gm),
   ];

@@ -277,7 +277,7 @@ describe("views", () => {
     expect([result.classes, result.violations]).toEqual([1, 1]);
   });
 
-  test("an implication counts the classes that its condition meets from a view that it looks at", () => {
+  test("an implication counts the classes that match its condition in one of its views", () => {
     const lines =
       "kind: implies\nif: { outcome: deny }\nthen: { denied_by: { policy: approvals } }";
     expect(resultOf(lines, [comparison]).classes).toBe(1);
@@ -365,7 +365,7 @@ describe("workspaces that change with the tree", () => {
     expect(resultOf(lines, [wider], relaxed, TABLE)).toMatchObject({ status: "FAIL", classes: 1 });
   });
 
-  test("a workspace that head does not have makes no requests there", () => {
+  test("a workspace that head does not have sends no requests there", () => {
     const gone = comparisonOf(pairOf(EU, NONE, "newly_denied"), acme);
     const lines = "kind: always_routable\nmay_be_empty: true";
     expect(resultOf(lines, [gone], TABLE, without)).toMatchObject({ status: "PASS", classes: 0 });

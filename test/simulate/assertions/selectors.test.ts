@@ -101,7 +101,7 @@ const rows: readonly (readonly [string, Partial<SampleRequest>, boolean])[] = [
   ["{ hours: [night] }", {}, false],
 ];
 
-describe("which requests are meant", () => {
+describe("the selected requests", () => {
   test.for(rows.map((row) => [`${row[0]} of ${JSON.stringify(row[1])}`, row] as const))(
     "%s",
     ([, [selector, point, expected]]) => {

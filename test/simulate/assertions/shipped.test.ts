@@ -182,7 +182,7 @@ describe("policies/assertions.yaml", { timeout: 120_000 }, () => {
     }
   });
 
-  test("stops a change that lets a regulated workspace leave the EU", async () => {
+  test("fails for a change that lets a regulated workspace leave the EU", async () => {
     const head = await sideOf(
       tableWith([
         `    tier: regulated

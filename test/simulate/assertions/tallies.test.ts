@@ -58,7 +58,7 @@ function tallyOf(comparisons: readonly ClassComparison[]): AssertionTally {
 }
 
 describe("tallies", () => {
-  test("are the same however the classes are shared out", () => {
+  test("are the same for every distribution of the classes", () => {
     fc.assert(
       fc.property(
         fc.array(comparison, { maxLength: 30 }),

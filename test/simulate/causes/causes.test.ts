@@ -85,7 +85,7 @@ describe("causes", () => {
     expect(exceptions.every(({ group }) => refused.some(({ id }) => id === group))).toBe(true);
   });
 
-  it("changes that have nothing to do with one another are causes apart, each with its own groups", async () => {
+  it("unrelated changes are separate causes, each with its own groups", async () => {
     const report = await simulated(FALLBACK, VERSION, TIGHTER);
     checkGroups(report);
     expect(report.causes.map(pathsOf)).toEqual([

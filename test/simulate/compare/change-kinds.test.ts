@@ -160,7 +160,7 @@ describe("destinations", () => {
     }
   });
 
-  it("kinds are in their order, however many there are", () => {
+  it("any number of kinds is in their fixed order", () => {
     const sides = { base: rows({}), head: rows({ trainsOnData: true }) };
     const head = to("cda", { edits: { maxOutputTokens: 1, stripFields: [] }, indeterminate: true });
     const found = changeKinds(to("ab"), head, sides);

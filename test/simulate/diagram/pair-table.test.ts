@@ -12,7 +12,7 @@ const PAIRS = Array.from(
   (_, index) => [(index % 141) - 70, Math.floor(index / 141) - 70] as const,
 );
 
-it("a table of pairs gives every pair the number that it was given, however often it grows", () => {
+it("a table of pairs keeps the number of every pair through any growth", () => {
   const table = new PairTable();
   expect(table.get(0, 0)).toBeUndefined();
   for (const [index, [left, right]] of PAIRS.entries()) table.set(left, right, -index);
@@ -22,7 +22,7 @@ it("a table of pairs gives every pair the number that it was given, however ofte
   expect(table.get(1_000, 0)).toBeUndefined();
 });
 
-it("equal nodes of a diagram have one number, however many there are", () => {
+it("equal nodes of a diagram have one number, for any number of nodes", () => {
   const diagrams = new Diagrams();
   const made = PAIRS.map(([left, right]) =>
     diagrams.branch(1, [leafOf(left + 70), leafOf(right + 70), leafOf(500)]),

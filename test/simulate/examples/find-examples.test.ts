@@ -45,7 +45,7 @@ const silent = (id: string, more: Partial<DecisionRecord> = {}): DecisionRecord 
   said(id, { wouldDeny: [], ...more });
 
 describe("examples", () => {
-  it("are the records that a revision spoke against, each in one class, whosever may be seen", async () => {
+  it("are the visible records that a revision would deny or narrow, each in one class", async () => {
     let found = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -123,7 +123,7 @@ describe("examples", () => {
     expect(found).toBeGreaterThan(50);
   });
 
-  it("give the classes with the most requests that promoting would deny, the newest request of each", async () => {
+  it("are the classes with the most requests that promoting would deny, the newest request of each", async () => {
     const decisions = [
       said("a1"),
       said("b1", { stream: false, at: NOW + 1 }),
@@ -306,7 +306,7 @@ describe("the search depth for examples", () => {
     ]);
   });
 
-  it("not before the revision was first seen", async () => {
+  it("ends where the revision was first seen", async () => {
     const decisions = many(5_000, (index) => ({ at: NOW + index * 1_000 }));
     const log = memoryEvidence(decisions);
     const { lookedAt } = await findExamples(log, questionWith({ firstSeen: NOW + 4_500_000 }));

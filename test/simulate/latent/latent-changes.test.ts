@@ -165,7 +165,7 @@ describe("latent changes", () => {
     ).toEqual([]);
   });
 
-  it("sides with the same policies have nothing to look at", async () => {
+  it("sides with the same policies have no latent changes", async () => {
     expect(
       await latentOf([policy("kept", KEEPS_NOTHING)], [policy("kept", KEEPS_NOTHING)]),
     ).toBeUndefined();
@@ -222,7 +222,7 @@ describe("latent changes", () => {
     expect(await lines(rule, rule, both)).toEqual([]);
   });
 
-  it("a removed policy refuses nothing", async () => {
+  it("a removed policy denies nothing", async () => {
     const other = policy("other", passes("candidate.id != candidate.model"));
     expect(await lines([policy("kept", KEEPS_NOTHING), other], [other])).toEqual([
       "kept/ok weaker promoted: candidates.retention transient days_30 unlimited",

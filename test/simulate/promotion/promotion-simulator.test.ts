@@ -45,7 +45,7 @@ describe("a simulator of promotions", () => {
     expect(await simulator.simulate("a", input)).toBe("too_large");
   });
 
-  it("runs one simulation at a time, keeps as many waiting as it may, and refuses more", async () => {
+  it("runs one simulation at a time, queues up to its maximum, and refuses more", async () => {
     const simulator = new PromotionSimulator({ waiting: 1 });
     const [first, second] = [held(), held()];
     let starts = 0;
@@ -64,7 +64,7 @@ describe("a simulator of promotions", () => {
     expect(await simulator.simulate("c", input)).toMatchObject({ complete: true });
   });
 
-  it("makes equal inputs once, also while as many wait as may, and makes the same bytes again", async () => {
+  it("simulates equal inputs once, also with a full queue, and returns the same bytes again", async () => {
     const simulator = new PromotionSimulator({ waiting: 0 });
     let reads = 0;
     const read = () => {

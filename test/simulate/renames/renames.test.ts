@@ -87,7 +87,7 @@ describe("a row with another name and the same content", () => {
     },
   );
 
-  it("all of them at once are six renames and nothing else", async () => {
+  it("all of them at once are exactly six renames", async () => {
     const report = await simulated(
       ENDPOINT,
       MODEL,

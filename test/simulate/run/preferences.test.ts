@@ -139,7 +139,7 @@ const HIDDEN: readonly Hidden[] = [
   },
 ];
 
-describe("a change that only callers with preferences meet is reported", () => {
+describe("a change that affects only callers with preferences is reported", () => {
   it.for(HIDDEN)("$title", async ({ base, head, preferences, kind: expected, path }) => {
     const [before, after] = [await sideOf(...base), await sideOf(...head)];
     const { fresh } = { fresh: true };

@@ -101,7 +101,7 @@ describe("threads", () => {
     ).rejects.toThrow("enough");
   });
 
-  it("give the same bytes, however many there are", async () => {
+  it("give the same bytes for any number of them", async () => {
     const [base, head] = [await sideOf(alone, [sleeps], ["hours"]), await sideOf(wide, [sleeps])];
     const alike = formatJson(await simulate(base, head));
     for (const workers of [2, 3]) {

@@ -200,7 +200,7 @@ describe("a changed rule for workloads", () => {
     ],
   ];
 
-  it.each(MEMBERS)("%s is seen with both values: %s → %s", (path, from, to, before, after) => {
+  it.each(MEMBERS)("%s is reported with both values: %s → %s", (path, from, to, before, after) => {
     const found = changes(from, to);
     expect(found).toMatchObject([{ path, before, after, effect: "workloads" }]);
     // Only a further claim admits fewer.

@@ -20,7 +20,7 @@ const onlyTwo: RequirementAspects = (steps) => [
   steps.every(({ need }) => need === "tools" || need === "logprobs") ? "meant" : "not meant",
 ];
 
-describe("names that assertions have seen", () => {
+describe("names in assertions", () => {
   it("are one set where they are equivalent, for all later names", () => {
     const names = new AssertedNames([tools, logprobs, search, reasoning], [[]], onlyTwo);
     const one = names.with(names.none, tools);

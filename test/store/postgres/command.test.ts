@@ -94,7 +94,7 @@ describe.skipIf(NO_POSTGRES !== null)(`commands over PostgreSQL ${NO_POSTGRES ??
   }, 60_000);
   afterAll(() => server.close());
 
-  it("make, list and revoke keys, and read evidence; no file appears", async () => {
+  it("create, list and revoke keys, and read evidence; no file is created", async () => {
     const url = await server.database();
     const io = { cwd: temporaryFolder(), environment: { SIGNALBOX_DATABASE_URL: url } };
     expect(await runCommand(keys, ["list"], io)).toMatchObject({ code: 1 });

@@ -391,7 +391,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       return [await open(url), await open(url), url];
     };
 
-    it("see each other's key changes within a second, with the notifications and without", async () => {
+    it("get each other's key changes within a second, with the notifications and without", async () => {
       const [watching, changing, url] = await pair();
       const sql = operator(url);
       const seen: (readonly KeyRecord[])[] = [];
@@ -460,7 +460,7 @@ describe.skipIf(NO_POSTGRES !== null)(`a real PostgreSQL ${NO_POSTGRES ?? ""}`, 
       expect(performance.now() - startedAt).toBeLessThan(2_500);
     });
 
-    it("hear of their own changes once", async () => {
+    it("get their own changes once", async () => {
       const [store] = await pair();
       const calls: (readonly string[])[] = [];
       await store.keys.watch((records) => calls.push(records.map(({ id }) => id)));

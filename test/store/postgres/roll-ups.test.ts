@@ -37,7 +37,7 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
     await evidence.flush();
   };
 
-  it("have each record once, whichever answer is lost", async () => {
+  it("have each record once, though any answer is lost", async () => {
     const url = await server.database();
     const proxy = await startFaultProxy(url);
     onTestFinished(() => proxy.close());
@@ -57,7 +57,7 @@ describe.skipIf(NO_POSTGRES !== null)(`counts over PostgreSQL ${NO_POSTGRES ?? "
     expect(await counted(example)).toMatchObject({ ended: { terminals: { completed: written } } });
   });
 
-  it("have each record once, whichever process counts and reads meanwhile", async () => {
+  it("have each record once, though any process counts and reads meanwhile", async () => {
     const url = await server.database();
     const stores = [await open(url), await open(url), await open(url)];
     const writing = stores.map((store, writer) =>

@@ -79,7 +79,7 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     expect(await verify(url)).toMatchObject({ code: 0 });
   });
 
-  it("stay as they are where their sealing was cut off, and the next one seals them", async () => {
+  it("stay unsealed where their sealing was interrupted, and the next run seals them", async () => {
     const url = await server.database();
     const store = await open(url);
     await recordDecision(store.evidence, decisionRecord("r1"));
@@ -126,7 +126,7 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     expect(await other.evidence.missing()).toEqual([{ process: 1, first: 2, last: 3 }]);
   });
 
-  it("of a process are not taken for those of another with the same number, as a standby that lagged can give it", async () => {
+  it("of a process are not confused with another's of the same number, as after a failover to a lagging standby", async () => {
     const url = await server.database();
     const store = await open(url);
     await recordDecision(store.evidence, decisionRecord("r1"));
@@ -137,7 +137,7 @@ describe.skipIf(NO_POSTGRES !== null)(`written batches in PostgreSQL ${NO_POSTGR
     expect(store.evidence.health().fault).toEqual({ cause: "log_behind", file: null });
   });
 
-  it("leave request ids for a minute after the end of the request, by which a repetition is refused", async () => {
+  it("keep request ids for a minute after the end of the request, so that a repetition is refused", async () => {
     const url = await server.database();
     const [store, other] = [await open(url), await open(url)];
     await recordDecision(store.evidence, decisionRecord("r1"));

@@ -17,7 +17,7 @@ describe("the URL of a PostgreSQL", () => {
     ).toEqual([false, false, false, false]);
   });
 
-  it("gives its parts, percent-decoded", () => {
+  it("is split into its parts, percent-decoded", () => {
     expect(
       parsePostgresUrl("postgres://us%40er:p%2Fw%3A@db.example:6432/my%20base?sslmode=disable"),
     ).toEqual({
