@@ -113,7 +113,7 @@ describe("the comment on the pull request", () => {
     ["an unknown user", comment(1, `${MARKER}\nmine`, null)],
     ["the bot, quoting the marker", comment(1, `> ${MARKER}\nquoted`)],
     ["the bot, with another marker", comment(1, "<!-- signalbox-simulation-of-another -->")],
-  ])("is not what %s wrote", async (_who, other) => {
+  ])("is not mistaken for one of %s", async (_who, other) => {
     const { code, bodies } = await kept({ comments: [{ ...other }] });
     expect([code, bodies]).toEqual([0, [other.body, NEW]]);
   });
@@ -135,7 +135,7 @@ describe("the comment on the pull request", () => {
     expect(github.requests).not.toContain("GET /user");
   });
 
-  it.each([99, 100, 101, 250])("is found behind %i others", async (count) => {
+  it.each([99, 100, 101, 250])("is found after %i others", async (count) => {
     const others = Array.from({ length: count }, (_, index) =>
       comment(index + 1, "talk", { login: "ana", type: "User" }),
     );

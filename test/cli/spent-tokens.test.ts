@@ -34,7 +34,7 @@ const cut = {
   attempts: [{ ...attempt, failure: "client_closed" as const }],
 };
 
-describe("the amount that a request counts against a token's ceiling", () => {
+describe("a request's count against a token's ceiling", () => {
   it.each<[string, Partial<OutcomeRecord>, number]>([
     ["a whole answer: what the provider counted", { inputTokens: 7, outputTokens: 9 }, 16],
     ["a whole answer without counts: its bytes", {}, 120],
@@ -72,7 +72,7 @@ describe("the amount that a request counts against a token's ceiling", () => {
     expect(spentTokens("chat.completions", ended(members), sizes)).toBe(tokens);
   });
 
-  it("counts no output of embeddings, and nothing of counting", () => {
+  it("has no output of embeddings, and nothing for token counting", () => {
     expect(spentTokens("embeddings", ended({ inputTokens: 5 }), sizes)).toBe(5);
     expect(spentTokens("embeddings", ended({}), sizes)).toBe(100);
     expect(
@@ -85,7 +85,7 @@ describe("the amount that a request counts against a token's ceiling", () => {
     expect(spentTokens("messages.count_tokens", ended({}), sizes)).toBe(0);
   });
 
-  it("counts tokens and requests that may go to a provider, and of no others", () => {
+  it("has tokens and requests that may reach a provider, and no others", () => {
     const spent: (string | number)[] = [];
     const evidence = meteredEvidence(
       evidenceOf(() => Promise.resolve()),
@@ -106,7 +106,7 @@ describe("the amount that a request counts against a token's ceiling", () => {
   });
 });
 
-it("a stream that its reader leaves early costs its input and what was sent", async () => {
+it("a stream that its client closes early costs its input and the sent output", async () => {
   const upstream = await startUpstream((response) => {
     startSse(response);
     for (let piece = 0; piece < 40; piece += 1) response.write(sse(delta("text ")));

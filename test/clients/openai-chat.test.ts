@@ -107,7 +107,7 @@ describe.concurrent.each(CONVERSING)("openai chat completions over the route %s"
     });
   }
 
-  it("calls the one tool that is named, and one at a time where it should", async () => {
+  it("calls the named tool, and one at a time where it is required", async () => {
     const client = openaiClient(openSession(fixture));
     const made = await client.chat.completions.create({
       model: variantOf(route, "parallel"),

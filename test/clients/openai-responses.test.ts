@@ -132,7 +132,7 @@ describe.concurrent.each(CONVERSING)("openai responses over the route %s", (rout
       expect(last.output_text).toMatch(/Simulated answer/);
     });
 
-    it(`reasons, and takes the reasoning back in the next turn, ${how}`, async () => {
+    it(`reasons, and accepts the reasoning in the next turn, ${how}`, async () => {
       const ask = asker(openaiClient(openSession(fixture)), streamed);
       const input = [...question];
       const more = {

@@ -95,7 +95,7 @@ describe("vectors", () => {
     },
   );
 
-  it("are made for their purpose where the protocol knows it, and refused by name where it does not", async () => {
+  it("are computed for their purpose where the protocol has it, and refused by name otherwise", async () => {
     const client = new VoyageAIClient({ apiKey: fixture.key, environment: `${fixture.url}/v1` });
     for (const route of ["voyage", "cohere", "gemini"]) {
       const { data } = await client.embed({ model: route, input: ["a"], inputType: "query" });

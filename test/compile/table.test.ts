@@ -139,7 +139,7 @@ describe("the table cannot be changed or fooled", () => {
     expect(Object.getPrototypeOf(table.policies.initialMode)).toBeNull();
   });
 
-  test("nor has what promotions require", () => {
+  test("nor have promotion requirements", () => {
     const { policies } = compiled(`${CLEAN}\npolicies: { promotion: { "*": { approvals: 1 } } }`);
     expect(Object.getPrototypeOf(policies.promotion)).toBeNull();
     expect(Object.isFrozen(policies.promotion?.["*"]?.roles)).toBe(true);

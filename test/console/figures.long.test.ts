@@ -541,7 +541,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       expect(stage.complaints).toEqual([]);
     });
 
-    test("the overview has one line for them, and one for models that were not found", async () => {
+    test("the overview has one line for them, and one for unknown models", async () => {
       const page = await stage.open("#/", refusedBy("key"), { now });
       const attention = page.getByRole("region", { name: "Needs attention" });
       const all = () => attention.getByRole("listitem").allTextContents();

@@ -28,7 +28,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     await page.getByText("k00000000000").waitFor();
   });
 
-  test("a key that has a name is listed by it, with its owner, and found by it", async () => {
+  test("a named key is listed and searched by its name, with its owner", async () => {
     const page = await stage.open("#/keys", {
       "GET /v1/keys": { body: keyPage(KEYS.slice(0, 2), null, 50) },
     });

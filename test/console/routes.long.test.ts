@@ -41,7 +41,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(stage.complaints).toEqual([]);
   });
 
-  test("answers who may reach a region, in the address too", async () => {
+  test("shows which workspaces may reach a region, with the filter in the URL", async () => {
     const page = await stage.open("#/routes?workspace=search", READS);
     await expect.poll(() => page.locator(".drawing .node").count()).toBe(8);
     await page.getByRole("combobox", { name: "Region", exact: true }).selectOption("us");
@@ -49,7 +49,7 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(page.url()).toContain("region=us");
   });
 
-  test("all workspaces together show who reaches which region", async () => {
+  test("all workspaces together show which workspace reaches which region", async () => {
     const page = await stage.open("#/routes?workspace=search", {
       ...READS,
       "GET /console/session": ({ headers }) => ({

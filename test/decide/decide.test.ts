@@ -477,7 +477,7 @@ describe("approvals of the table", () => {
     expect(decision.outcome === "deny" ? reason(decision) : null).toBe(expected);
   });
 
-  it("takes the workspace's moderation route where the request names none", () => {
+  it("uses the workspace's moderation route where the request names none", () => {
     const rows = (defaultModerationRoute: string | null) =>
       table({
         models: [model("m", { operations: ["moderate"] })],

@@ -79,7 +79,7 @@ describe("the Dockerfile", () => {
     ]);
   });
 
-  it("runs as a user by number who owns nothing but the state", () => {
+  it("runs as a numeric user who owns only the state", () => {
     expect(rests(final, "USER")).toEqual(["10001:10001"]);
     expect(rests(final, "VOLUME")).toEqual(["/var/lib/signalbox"]);
     expect(rests(final, "RUN")).toEqual([
@@ -266,7 +266,7 @@ describe("compose.production.yaml", () => {
 });
 
 describe("all files of deploy/", () => {
-  it("name variables that exist, and hold no key", () => {
+  it("name existing variables, and contain no key", () => {
     const known = knownVariables();
     for (const path of deployedFiles()) {
       const named = text(path).match(/\bSIGNALBOX_[A-Z_]+\b/g) ?? [];

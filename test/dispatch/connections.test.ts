@@ -70,7 +70,7 @@ describe("the gates of a table's endpoints", () => {
     return releases;
   };
 
-  it("hold both limits: each endpoint's own, and the provider's over all of its endpoints", () => {
+  it("apply both limits: each endpoint's own, and the provider's over all of its endpoints", () => {
     const rows = [
       endpoint("a", { maxConcurrency: 2 }),
       endpoint("b", { maxConcurrency: 4 }),

@@ -119,7 +119,7 @@ describe.concurrent("the deadline for the first output", () => {
     await until(() => upstream.calls[0]?.lostAt !== null);
   });
 
-  it("does not hold once the output has begun", async () => {
+  it("does not apply once the output has begun", async () => {
     const { exchange, listener } = ask(await chattering());
     await until(() => listener.bytes > 0);
     exchange.outputBegan();
@@ -128,7 +128,7 @@ describe.concurrent("the deadline for the first output", () => {
     exchange.cancel();
   });
 
-  it("does not hold for answers that are no streams", async () => {
+  it("does not apply to whole answers", async () => {
     const { exchange, listener } = ask(await chattering(), { awaitsOutput: false });
     await pause(1_000);
     expect(listener.failure).toBeNull();

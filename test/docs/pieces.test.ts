@@ -48,7 +48,7 @@ it("pieces of routes.yaml on pages have keys and values that the schema accepts"
   expect(pieces.flat()).toEqual([]);
 });
 
-it("a piece with an unknown key is found", () => {
+it("a piece with an unknown key is reported", () => {
   expect(wrongIn("routes: { a: { primary: b, fallback: [c] } }\n")).toHaveLength(1);
   expect(wrongIn("services: {}\n")).toBeNull();
 });

@@ -110,7 +110,7 @@ describe("the check of a built site", () => {
   });
 });
 
-it("a page of the site has tabs by language, and no sentence for those who edit the file", () => {
+it("a page of the site has tabs by language, and no note for editors of the file", () => {
   const page =
     "# A\n\nWritten by `npm run generate` from `src/a/b.ts`; do not edit. Editors read it.\n\n" +
     "<!-- tabs -->\n```python\nx\n```\n\n```ts\ny\n```\n<!-- end of tabs -->\n\n```sh\nz\n```\n";

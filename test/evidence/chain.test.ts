@@ -92,7 +92,7 @@ describe("a chain", () => {
     ["a row put in", whole.toSpliced(2, 0, at(chain(["d9"], at(whole, 1)), 0)), "4 gap"],
     ["a row put in twice", whole.toSpliced(2, 0, at(whole, 1)), "3 gap"],
     ["a beginning that is missing", whole.slice(2), "1 gap"],
-  ])("%s is found", (_, rows, fault) => {
+  ])("with %s is found", (_, rows, fault) => {
     expect(verify(rows)).toBe(fault);
   });
 
@@ -101,7 +101,7 @@ describe("a chain", () => {
     ["a decision again after its end", ["d1", "o1", "d1"], "3 duplicate"],
     ["an outcome twice", ["d1", "o1", "d2", "o1"], "4 duplicate"],
     ["an outcome before its decision", ["d1", "o2", "d2"], "2 outcome_before_decision"],
-  ])("%s is found though the hashes hold", (_, plan, fault) => {
+  ])("with %s is found though the hashes match", (_, plan, fault) => {
     expect(verify(chain(plan))).toBe(fault);
   });
 

@@ -228,7 +228,7 @@ describe("the commit point", () => {
     expect(whole.calls).toHaveLength(0);
   });
 
-  it("does not wait for ever: beyond 64 KiB without output the answer has begun", async () => {
+  it("is reached at 64 KiB without output too", async () => {
     const empty = sse({
       id: "c",
       choices: [{ index: 0, delta: { content: "" }, finish_reason: null }],
@@ -597,7 +597,7 @@ describe("a provider with every slot in use", () => {
     return { upstream, waiting };
   };
 
-  it("has a queue: the next call waits its turn, the one after that is refused at once", async () => {
+  it("has a queue: the next call waits, the one after that is refused at once", async () => {
     const { upstream, waiting } = await held();
     const router = await startRouter({
       table: tableOver([upstream], { maxConcurrency: 1, queue: { size: 1, wait: 5_000 } }),

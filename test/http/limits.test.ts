@@ -297,7 +297,7 @@ describe("a decision that cannot be recorded", () => {
 });
 
 describe("money", () => {
-  it("is counted with the price of who answered, and the budget's refusal is not repeated by clients", async () => {
+  it("is counted with the price of the endpoint that answered, and clients do not retry the budget's refusal", async () => {
     const usage = { prompt_tokens: 5, completion_tokens: 106, total_tokens: 111 };
     const upstream = await startUpstream((response) => answerJson(response, { ...ANSWER, usage }));
     // The answer: 5 tokens at 1 and 106 at 2 millionths.

@@ -187,7 +187,7 @@ describe("a simulation", () => {
     await ended;
   });
 
-  it.each(SCOPES)("with the scope %s alone is allowed if it is the one for it", async (scope) => {
+  it.each(SCOPES)("with the scope %s alone is allowed only if that is its scope", async (scope) => {
     const { status, json } = await call(server, await keyWith([scope]), "POST", PATH, {
       model: "r",
     });

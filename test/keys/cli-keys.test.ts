@@ -269,7 +269,7 @@ describe("keys list, revoke and rotate", () => {
     expect(stderr).toContain(complaint);
   });
 
-  it("opens the database of --database, else of SIGNALBOX_DATABASE", async () => {
+  it("open the database of --database, else of SIGNALBOX_DATABASE", async () => {
     const io = { cwd, environment: { SIGNALBOX_DATABASE: "by-environment.db" } };
     await runCommand(keys, [...CREATE, "--expires", "1d"], io);
     await runCommand(keys, [...CREATE, "--expires", "1d", "--database", "by-flag.db"], io);

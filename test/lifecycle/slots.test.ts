@@ -122,7 +122,7 @@ describe("a policy that is no longer in the files", () => {
   });
 });
 
-describe("candidates taken out by hand", () => {
+describe("withdrawn candidates", () => {
   it("are not restored by a start, but by changed files or by a release", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
@@ -144,7 +144,7 @@ describe("candidates taken out by hand", () => {
     expect(context.slots("p")).toBe("r1 r2");
   });
 
-  it("cannot be taken out twice, nor by who saw another state", async () => {
+  it("cannot be withdrawn twice, nor with another expected state", async () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a")]);
     const seen = context.expected("p");

@@ -230,7 +230,7 @@ function renumbered(rows: readonly PolicyLogRow[], again: string): readonly Poli
   });
 }
 
-it("a row that no server could follow is found, in a chain that holds", () => {
+it("a row that no server could apply is found, in a valid chain", () => {
   const { rows } = new Story().observed(a, { slot: "enforced" }).approved(b, bob);
   expect(faultIn(rows)).toBe("2 impossible");
 });

@@ -10,7 +10,7 @@ const NONE: KeyLimits = {
 };
 
 describe("a key's own limits beside those of per_key", () => {
-  it("hold alone where there are no others", () => {
+  it("apply alone where there are no others", () => {
     const some = { ...NONE, concurrency: 1 };
     expect([effectiveLimits(some, null), effectiveLimits(null, some)]).toEqual([some, some]);
     expect(effectiveLimits(null, null)).toBeNull();

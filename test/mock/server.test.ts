@@ -40,7 +40,7 @@ test("remembers requests, and no credential", async () => {
   expect(requests[0]?.credential).toMatch(/^[0-9a-f]{16}$/);
 });
 
-test("distinguishes two credentials, and none from one", async () => {
+test("distinguishes two credentials, and a missing one", async () => {
   const server = await mockForTest();
   for (const headers of [{ authorization: "Bearer a" }, { authorization: "Bearer b" }, {}])
     await (await post(server, hello, { ...headers })).text();

@@ -76,7 +76,7 @@ describe("the end of a drain's time", () => {
     },
   );
 
-  it("an answer that has not begun is a 503 with retry-after, for chats and for bodies that are being sent", async () => {
+  it("a request without an answer gets a 503 with retry-after, for chats and for bodies in transfer", async () => {
     const fixture = writeFixture((await endless()).url);
     const server = await startRunning(fixture, { drain: 200 });
     const { text: key } = await addKey(server.store);

@@ -52,7 +52,7 @@ describe("a heartbeat", () => {
     expect(seen.lost).toEqual([]);
   });
 
-  it("ends with who is watched", () => {
+  it("sends no more after it was stopped", () => {
     const { heartbeat, seen } = watch(() => false);
     vi.advanceTimersByTime(2_500);
     heartbeat.stop();

@@ -135,7 +135,7 @@ function embed(router: Router, inputs: number, more: object = {}): Promise<Respo
 }
 
 describe("a batch of a key that is revoked", () => {
-  it("ends with the calls that are under way; no further part is begun", async () => {
+  it("ends after its running calls; no further part is begun", async () => {
     const silent = await startUpstream(() => {});
     const { router, revoke } = await revocable({ table: batchTable([silent], null) }, "end");
     const requested = embed(router, 20);

@@ -104,7 +104,7 @@ describe("group commit", () => {
     }
   });
 
-  it("does not let a waiting outcome hold a decision up", async () => {
+  it("does not delay a decision for a waiting outcome", async () => {
     const { queue, writes } = makeQueue({ outcomeDelay: 60_000 });
     queue.settle(outcomeRecord("a"));
     const decided = recordDecision(queue, decisionRecord("b"));
@@ -146,7 +146,7 @@ describe("how long decisions gather", () => {
     await decided;
   });
 
-  it("is not for who flushes", async () => {
+  it("does not delay a flush", async () => {
     const { queue, writes } = makeQueue({ gathering: 60_000 });
     const decided = recordDecision(queue, decisionRecord("a"));
     const flushed = queue.flush();
@@ -316,7 +316,7 @@ describe("a store that does not keep up", () => {
     expect(queue.health().state).toBe("unavailable");
   });
 
-  it("refuses everybody who waits once a commit is late, new ones at once, until it lands", async () => {
+  it("refuses waiting decisions once a commit is late, and new ones at once, until it completes", async () => {
     const { queue, writes } = makeQueue({ maxWait: 200 });
     const flying = recordDecision(queue, decisionRecord("a"));
     const write = await nextWrite(writes, 1);

@@ -208,7 +208,7 @@ describe("bytes that are no request", () => {
       bytesOf({ id: 1, request: { operation: "evidence.append", parameters: [] } }),
       "a message could not be handled",
     ],
-  ])("end the one connection: %s", async (_name, bytes, reason) => {
+  ])("end only their connection: %s", async (_name, bytes, reason) => {
     const { lent, own, borrow, said } = await lending();
     const other = await borrow();
     const socket = await rawConnection(doorOf(lent));

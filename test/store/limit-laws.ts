@@ -115,7 +115,7 @@ export function limitLaws(store: () => Store): void {
     expect(requested.reduce((sum, [row]) => sum + (row?.[0] ?? 0), 0)).toBe(100);
   });
 
-  it("leases the slots that others leave, renews them and returns them", async () => {
+  it("leases free slots, renews them and returns them", async () => {
     expect(await hold({ want: 3 })).toEqual([3, 0]);
     expect(await hold({ want: 3 }, { holder: "b" })).toEqual([1, 3]);
     expect(await hold({ want: 1, inUse: 1 })).toEqual([1, 1]);

@@ -80,7 +80,7 @@ describe("the database file under an open store", () => {
     await store.close().catch(() => undefined);
   });
 
-  it("is missed without a request, and found again when it is put back", async () => {
+  it("is reported as missing without a request, and is used again when it is restored", async () => {
     const { store, path } = await opened();
     renameSync(path, `${path}.away`);
     await vi.waitFor(() => expect(stateOf(store)).toBe("unavailable"), 10_000);

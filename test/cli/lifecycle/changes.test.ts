@@ -462,7 +462,7 @@ describe("signalbox policy withdraw and release", () => {
       DIGESTS.r3,
     ],
     [{ withdrawn: [{ revision: "r2", digest: DIGESTS.r2 }] }, DIGESTS.r2],
-  ])("releases the one content that it can be about: %j", async (more, digest) => {
+  ])("releases the only matching content: %j", async (more, digest) => {
     const server = await changing(
       { ...none, ...more },
       "releases",

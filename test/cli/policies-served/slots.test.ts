@@ -50,7 +50,7 @@ describe("an enforced policy stays enforced until another revision is promoted",
     expect((await replica.ask(true)).status).toBe(200);
   });
 
-  test("simulations and refusals name the set too", async () => {
+  test("simulations and refusals name the policy set too", async () => {
     const replica = await Replica.start("streams");
     const { policy_set: set } = await replica.status();
     expect((await replica.simulate()).policy_set).toBe(set);

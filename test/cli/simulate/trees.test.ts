@@ -345,7 +345,7 @@ describe.skipIf(NO_GIT !== null)("a commit as a tree, only (needs git)", () => {
       expect(await (await open(folder)).commitOf(change)).toBe(change);
     });
 
-    test("does not keep HEAD or a full name from being read, and the warning of git is printed", async () => {
+    test("does not prevent reading HEAD or a full name, and git's warning is printed", async () => {
       const { folder, change } = hidden();
       git(folder, "tag", "HEAD", "main");
       git(folder, "tag", "refs/heads/evil", "main");

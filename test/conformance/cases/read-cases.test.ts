@@ -39,7 +39,7 @@ describe("reading cases", () => {
     });
   });
 
-  test("JSON and JSON lines hold the same", async () => {
+  test("JSON and JSON lines have the same cases", async () => {
     const text = JSON.stringify(published).replace('"x":1', '"x":18446744073709551614');
     const fromJson = await readCases(await write("b.json", `{"cases": [${text}]}`));
     const fromLines = await readCases(await write("b.jsonl", `${text}\n\n`));

@@ -81,7 +81,7 @@ describe("requests made of the contract", () => {
   });
 
   it(
-    "as the contract shows them, with another method or at another path, are not found in the shape of their family",
+    "with another method or at another path get a 404 or 405 in the shape of their family",
     { timeout: TIMEOUT },
     async () => {
       const rows = ENDPOINTS.filter(({ listener }) => listener === "public");

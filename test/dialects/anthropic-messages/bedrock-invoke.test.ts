@@ -55,7 +55,7 @@ describe("a request to Bedrock's InvokeModel", () => {
     ]);
   });
 
-  it("keeps the slashes of an ARN inside the one segment", () => {
+  it("keeps the slashes of an ARN in one segment", () => {
     const upstreamModel = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x";
     expect(sentBy(relayed(hello, { upstreamModel })).path).toBe(
       "/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Aapplication-inference-profile%2Fx/invoke",
@@ -89,7 +89,7 @@ describe("a request to Bedrock's InvokeModel", () => {
     expect(stripped).toEqual(["unknown_field", "unknown_field"]);
   });
 
-  it("keeps numbers that a double cannot hold", () => {
+  it("keeps numbers beyond a double", () => {
     const tool =
       '{"name":"f","input_schema":{"type":"object","properties":{"n":{"maximum":9007199254740993}}}}';
     const value = parseJsonBytes(

@@ -428,7 +428,7 @@ const ASKING: readonly (readonly [string, JsonObject, readonly string[], readonl
   ],
 ];
 
-describe("requirements of a body", () => {
+describe("a requirement of a body", () => {
   it.each(ASKING)("%s", (_name, value, needs, features) => {
     expect(validate(value)).toBeNull();
     const { shape, paths } = read(value);
@@ -439,7 +439,7 @@ describe("requirements of a body", () => {
       expect(paths.get(name as never), name).toBeDefined();
   });
 
-  it("is something that an endpoint of the same protocol has", () => {
+  it("is met by an endpoint of the same protocol", () => {
     const facts = DIALECTS["anthropic-messages"];
     const features: ReadonlySet<string> = new Set([...facts.features, ...facts.optional]);
     const capabilities: ReadonlySet<string> = new Set(facts.expresses);
@@ -701,7 +701,7 @@ describe("refused bodies", () => {
       expect(error).toMatchObject({ message: expect.stringContaining("2026-10-21") });
   });
 
-  it("members that hold nothing are no state", () => {
+  it("members without a value are no stored state", () => {
     const empty = body({
       container: { id: null, skills: [] },
       thread: null,
@@ -722,7 +722,7 @@ describe("refused bodies", () => {
     ).toEqual([]);
   });
 
-  it("a number that a double cannot hold is no object", () => {
+  it("a number beyond a double is no object", () => {
     const value = parseJsonBytes(
       encoder.encode(`{"model":"r","max_tokens":1,"messages":[],"metadata":1e999}`),
     );

@@ -86,7 +86,7 @@ describe("frames of an event stream", () => {
     expect([...(frame?.payload ?? [])]).toEqual([1, 2, 3]);
   });
 
-  it("one damaged bit is found before anything of its frame is believed", () => {
+  it("one damaged bit is found before its frame is used", () => {
     fc.assert(
       fc.property(
         message,

@@ -359,7 +359,7 @@ describe("tools", () => {
     expect(dropped).toEqual(lost);
   });
 
-  it("cannot be named, nor kept from being called side by side", () => {
+  it("cannot be forced by name, nor called one at a time", () => {
     for (const more of [
       { toolChoice: { mode: "named", name: "send" } as const },
       { parallelToolCalls: false },

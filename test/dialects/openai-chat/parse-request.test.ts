@@ -4,7 +4,7 @@ import { tagSignature } from "../../../src/canon/generate/signature.ts";
 import { chatSurface } from "../../../src/dialects/openai-chat/dialect.ts";
 import { content, parse, refusal, user } from "./bodies.ts";
 
-describe("capabilities that a request requires", () => {
+describe("the parser of a request", () => {
   it.each<[string, JsonObject, readonly string[]]>([
     ["plain text", {}, []],
     [

@@ -368,7 +368,7 @@ describe("a relayed stream", () => {
     expect(observe([new TextEncoder().encode(`data: ${both}\n\n`), done]).relayed).toContain(said);
   });
 
-  it("reads usage where other vendors put it", () => {
+  it("reads usage from other vendors' members", () => {
     const groq = chunk({
       choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
       x_groq: { usage: { prompt_tokens: 1, completion_tokens: 2 } },

@@ -123,7 +123,7 @@ describe("a body in canon", () => {
     expect([padded(true), padded(false)]).toEqual([["hint_dropped"], []]);
   });
 
-  it("keeps numbers that a double cannot hold where JSON travels whole", () => {
+  it("keeps numbers beyond a double where JSON is passed whole", () => {
     const bytes = new TextEncoder().encode(
       `{"tools":[{"type":"function","function":{"name":"f","parameters":{"maximum":12345678901234567890}}}]}`,
     );

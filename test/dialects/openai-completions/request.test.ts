@@ -65,7 +65,7 @@ describe("the schema", () => {
         provider: null,
       },
     ],
-  ])("takes %s", (_name, more) => {
+  ])("accepts %s", (_name, more) => {
     expect(validate({ model: "r", ...more }), JSON.stringify(validate.errors)).toBe(true);
   });
 
@@ -90,7 +90,7 @@ describe("the schema", () => {
   });
 });
 
-describe("requirements of a body", () => {
+describe("the parser of a body", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a plain text nothing", {}, [], []],
     ["a list of one text nothing", { prompt: ["a"] }, [], []],

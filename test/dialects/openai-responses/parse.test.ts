@@ -17,7 +17,7 @@ const output = (value: JsonValue): JsonObject => ({
   output: value,
 });
 
-describe("capabilities and features of a request", () => {
+describe("the parser of a request", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a prompt", {}, [], []],
     [
@@ -437,7 +437,7 @@ describe("capabilities and features of a request", () => {
     ).toEqual(["openai"]);
   });
 
-  it("accept a coding agent's request", () => {
+  it("accepts a coding agent's request", () => {
     const { shape } = parse({
       instructions: "You are an agent.",
       input: [

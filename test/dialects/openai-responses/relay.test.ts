@@ -443,7 +443,7 @@ describe("a relayed stream", () => {
     }
   });
 
-  it("fails the answer that has only begun", () => {
+  it("fails an answer without output", () => {
     const { observer } = observe(wire(created));
     expect(read(textOf([observer.fail(FAILURE)])).events).toMatchObject([
       {

@@ -85,7 +85,7 @@ describe("reasoning of another protocol", () => {
     });
   });
 
-  it("of earlier versions, without text, is read as before, and so is unsealed reasoning", () => {
+  it("of earlier versions, without text, is still read, and so is unsealed reasoning", () => {
     expect(
       said({ type: "reasoning", summary: [], encrypted_content: "sbx1.anthropic.c2ln+/=" }),
     ).toMatchObject(reasoning(""));

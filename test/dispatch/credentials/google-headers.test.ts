@@ -65,7 +65,7 @@ describe("headers with a Google token", () => {
     expect(warned).not.toHaveBeenCalled();
   });
 
-  it("of application default credentials: the named file, with who pays", async () => {
+  it("of application default credentials use the named file and its quota project", async () => {
     const server = await startTokenServer(() => token("adc"));
     const name = write("adc.json", federated(server.url, { quota_project_id: "payer" }));
     const fetch = googleHeadersFrom(

@@ -57,7 +57,7 @@ async function filled() {
 }
 
 describe("a value that is renewed", () => {
-  it("is requested at the first call, and once for all who wait", async () => {
+  it("is requested at the first call, and once for all waiting calls", async () => {
     const { requested, renewed, answer } = source();
     expect(requested).toHaveLength(0);
     const calls = Array.from({ length: 50 }, () => Promise.resolve(renewed.get()));

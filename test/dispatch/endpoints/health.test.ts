@@ -142,7 +142,7 @@ describe("an ejection", () => {
     expect(new Set(times.slice(4))).toEqual(new Set([60_000]));
   });
 
-  it("is longer for who falls ill again soon, and the first again after a long healthy time", () => {
+  it("is longer after a soon relapse, and the first length again after a long healthy time", () => {
     const [soon, later, never] = [ejected(), ejected(), ejected()];
     for (const health of [soon, later, never]) {
       fail(health, 1, 10_000);

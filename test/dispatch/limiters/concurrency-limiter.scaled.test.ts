@@ -63,7 +63,7 @@ describe("a limiter", () => {
     admitted(await waiting);
   });
 
-  it("does not even begin to wait for a caller who is gone", async () => {
+  it("does not queue a request of a disconnected caller", async () => {
     const gate = new ConcurrencyLimiter(1, queue());
     expect(await gate.enter(NEVER, AbortSignal.abort())).toBeNull();
     expect([gate.inFlight, gate.waiting]).toEqual([0, 0]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { InFlightList } from "../../../src/dispatch/concurrency-limiter.ts";
 
 describe("an in-flight list", () => {
-  it("has those who came and have not left, in their order, even if one is released twice", () => {
+  it("has the entries that were not released, in order, even if one is released twice", () => {
     const steps = fc.array(fc.oneof(fc.constant(null), fc.nat(30)), { maxLength: 200 });
     fc.assert(
       fc.property(steps, (moves) => {

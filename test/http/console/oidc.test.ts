@@ -439,7 +439,7 @@ describe("signing in at an identity provider", () => {
     ]);
   });
 
-  it("is on record as the person's, by a digest of who they are", async () => {
+  it("is recorded as the person's, by a digest of their identity", async () => {
     const own = await startOidc();
     const { get } = await signIn(own);
     await get("/v1/governance/summary");

@@ -105,7 +105,7 @@ describe("POST /v1/credentials/exchange", () => {
     expect(form.access_token).not.toBe(json.json.access_token);
   });
 
-  it("is on record, and so is every use, without the token", async () => {
+  it("is recorded, and so is every use, without the token", async () => {
     const answer = await ask(parent.key);
     expect((await decisions(server, 1))[0]).toMatchObject({
       operation: "control",

@@ -78,7 +78,7 @@ describe("POST /v1/keys", () => {
     expect(made.text).not.toContain(digestKeyText(text));
   });
 
-  it("is on record before it exists: who made which key", async () => {
+  it("is recorded before it exists, with maker and key", async () => {
     const { json } = await create({ name: "nightly" });
     expect((await decisions(server, 1))[0]).toMatchObject({
       operation: "control",
@@ -431,7 +431,7 @@ describe("POST /v1/keys/{id}/revoke", () => {
   });
 });
 
-it("a rotated key and the one that replaces it have one limit together", async () => {
+it("a rotated key and its replacement share one limit", async () => {
   const manager2 = await key("demo", ["operations:manage"]);
   const made = await call(server, manager2, "POST", "/v1/keys", {
     ...PLAIN,

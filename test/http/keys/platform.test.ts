@@ -112,7 +112,7 @@ describe("a key with platform:manage", () => {
 });
 
 describe("a key by name", () => {
-  it("is made by the first PUT, and by every other one only described", async () => {
+  it("is created by the first PUT, and only described by later ones", async () => {
     const made = await put("terraform-1");
     expect(made.status).toBe(200);
     expect(bodyValidator(PUT_KEY)(made.json)).toBeNull();

@@ -101,7 +101,7 @@ describe("a key that is created over HTTP", () => {
 });
 
 describe("a rotated key", () => {
-  it("is who it was: its origin and its roles stay", async () => {
+  it("keeps its origin and its roles", async () => {
     const { fixture, alice } = await open({ approvals: 1 });
     const rotated = await rotateWith(fixture, alice, alice);
     const again = await rotateWith(fixture, rotated, rotated);
@@ -111,7 +111,7 @@ describe("a rotated key", () => {
     expect((await fixture.change(alice, "a", "promotions")).status).toBe(409);
   });
 
-  it("is the one who rotated it, where that is another key: they have been shown it", async () => {
+  it("is attributed to the key that rotated it, where that is another one: its owner has seen the text", async () => {
     const { fixture, alice } = await open({ approvals: 1 });
     const bob = await fixture.key("acme", ["operations:manage"], ["dpo"]);
     const stolen = await rotateWith(fixture, bob, alice);

@@ -43,7 +43,7 @@ describe("coverage gates", () => {
     ]);
   });
 
-  test("gates hold at their border", () => {
+  test("a gate passes at exactly its threshold", () => {
     expect(
       statuses("coverage: { constraints: 33, reasons: 50, routes: 100, fallback_edges: 67 }"),
     ).toEqual([

@@ -338,7 +338,7 @@ describe("workspaces that change with the tree", () => {
     },
   );
 
-  test("an exception must hold on every side that means the request", () => {
+  test("an exception must match on every side that selects the request", () => {
     const lines = "kind: no_new_access\nexcept: { tiers: [standard] }";
     expect(resultOf(lines, [wider], TABLE, relaxed).status).toBe("FAIL");
     expect(resultOf(`${lines}\nmay_be_empty: true`, [wider], relaxed, relaxed)).toMatchObject({

@@ -166,7 +166,7 @@ describe("a rename", () => {
       ),
     );
 
-  test("changes nothing else only where no promotion does", () => {
+  test("is reported as the only change only where no promotion changes more", () => {
     expect(rename([WIDER.id, BROKEN.id])).toContain("which changes nothing else");
     expect(rename([WIDER.id])).toContain("requests that name old are refused from now on");
   });

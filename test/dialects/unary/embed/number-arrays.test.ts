@@ -80,7 +80,7 @@ describe("arrays of numbers in an answer", () => {
     }
   });
 
-  it("are found across the ends of windows, in answers of many", () => {
+  it("are found across the borders of windows", () => {
     const numbers = Array.from({ length: 1_536 }, (_, index) => (index - 700) / 7_919);
     const vector = JSON.stringify(numbers);
     const bytes = wire(`{"data":[${Array.from({ length: 40 }, () => vector).join(",")}]}`);

@@ -81,13 +81,13 @@ describe("the schema of moderations", () => {
     expect(error?.param).toBe(message.split(" ")[0]);
   });
 
-  it("refuses a number that a double cannot hold where text is wanted", () => {
+  it("refuses a number beyond a double where text is expected", () => {
     const body = parseJsonBytes(new TextEncoder().encode('{"input":9007199254740993}'));
     expect(validate(body ?? null)).toMatchObject({ code: "invalid_type", param: "input" });
   });
 });
 
-describe("requirements of a request", () => {
+describe("the parser of a request", () => {
   it.each<[string, JsonObject, readonly string[], readonly string[]]>([
     ["a text", { input: "a" }, [], []],
     ["parts of text", { input: [text] }, [], []],
@@ -108,14 +108,14 @@ describe("requirements of a request", () => {
     });
   });
 
-  it("names the member that requires it", () => {
+  it("names the member of each requirement", () => {
     expect([...parsed({ input: [text, image] }).paths]).toEqual([
       ["image_input", "input[1]"],
       ["image_url", "input[1].image_url.url"],
     ]);
   });
 
-  it("leave the model to the workspace where none is given", () => {
+  it("leaves the model to the workspace where none is given", () => {
     expect(parsed({ input: "a" }).model).toBe("");
     expect(parsed({ input: "a", model: null }).model).toBe("");
     expect(parsed({ input: "a", model: "r" }).model).toBe("r");
@@ -159,7 +159,7 @@ describe("the upstream request", () => {
     });
   });
 
-  it("omits and records who the user is", () => {
+  it("omits and records the user's identity", () => {
     const task = opened({ input: "a", user: "u-1", provider: { only: ["p"] }, model: "r" });
     expect(task.stripped).toEqual(["user"]);
     expect(sent(task).body).toEqual({ model: "upstream-model", input: "a" });

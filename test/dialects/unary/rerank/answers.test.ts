@@ -33,7 +33,7 @@ function odd(index: unknown, score: unknown = 1): Ranked {
   ];
 }
 
-describe.each(TARGET_NAMES)("answers of %s", (name) => {
+describe.each(TARGET_NAMES)("the parser of %s answers", (name) => {
   const right: readonly (readonly [string, string, number | null, string])[] = [
     ["all, in order", "1:0.9 0:0.5 2:0.1", null, "1:0.9 0:0.5 2:0.1"],
     ["all, permuted", "2:0.1 0:0.5 1:0.9", null, "1:0.9 0:0.5 2:0.1"],
@@ -44,7 +44,7 @@ describe.each(TARGET_NAMES)("answers of %s", (name) => {
     ["as many as there are, when more were wanted", "0:3 1:2 2:1", 9, "0:3 1:2 2:1"],
     ["scores below zero and above one", "0:-4.5 1:12 2:0", null, "1:12 2:0 0:-4.5"],
   ];
-  it.each(right)("accept %s", (_what, ranked, topN, wanted) => {
+  it.each(right)("accepts %s", (_what, ranked, topN, wanted) => {
     expect(outcome(name, ranking(ranked), topN)).toEqual(ranking(wanted));
   });
 
@@ -86,11 +86,11 @@ describe.each(TARGET_NAMES)("answers of %s", (name) => {
     [{ results: { 0: 1 }, data: "x" }, "missing_results"],
     [{ results: [1, 2, 3], data: [null, null, null] }, "index_invalid"],
   ];
-  it.each(foreign)("%#: are refused where they are malformed", (answer, code) => {
+  it.each(foreign)("%#: refuses a malformed answer", (answer, code) => {
     expect(parsed(name, answer, canon())).toMatchObject({ kind: "malformed", status: null, code });
   });
 
-  it("refuses bytes that are no text", () => {
+  it("refuses invalid UTF-8", () => {
     const result = rerankerOf(name).parseAnswer(
       new AnswerBytes([Uint8Array.of(0x22, 0xff, 0x22)]),
       canon(),
@@ -99,7 +99,7 @@ describe.each(TARGET_NAMES)("answers of %s", (name) => {
     expect(result).toMatchObject({ kind: "malformed", code: "not_json" });
   });
 
-  it("have null for a missing count or model", () => {
+  it("reports null for a missing count or model", () => {
     expect(parsed(name, answerOf(name, ranking("0:1 1:1 2:1")), canon())).toMatchObject({
       inputTokens: null,
       searchUnits: null,

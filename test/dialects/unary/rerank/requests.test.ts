@@ -18,7 +18,7 @@ function refusal(more: object): { readonly code: string; readonly param: string 
   return "code" in outcome ? { code: outcome.code, param: outcome.param } : null;
 }
 
-describe("bodies that rerank accepts", () => {
+describe("the parser of rerank bodies", () => {
   it("reads the shape of a request", () => {
     const request = accepted({ ...BODY, provider: { only: ["p"] } });
     expect(request).toMatchObject({
@@ -73,7 +73,7 @@ describe("bodies that rerank accepts", () => {
     { priority: 0 },
     { relevant_spans: { mode: "disabled" } },
   ];
-  it.each(good)("%#: it is accepted", (more) => expect(refusal(more)).toBeNull());
+  it.each(good)("%#: accepts it", (more) => expect(refusal(more)).toBeNull());
 
   const bad: readonly (readonly [object, string, string])[] = [
     [{ query: "" }, "empty_input", "query"],
@@ -125,7 +125,7 @@ describe("bodies that rerank accepts", () => {
     expect(refusal(more)).toEqual({ code, param }),
   );
 
-  it("a refusal quotes no document", () => {
+  it("quotes no document in a refusal", () => {
     const secret = "s3cret-canary";
     for (const documents of [
       [{ text: 1, title: secret }],
