@@ -82,7 +82,7 @@ describe("the action", () => {
     }
   });
 
-  it("describes every input and gives it a default, and uses each of them", () => {
+  it("describes every input with a default, and uses each of them", () => {
     const inputs = objectOf(action.inputs);
     const text = texts.get(".github/actions/simulate/action.yml") ?? "";
     expect(Object.keys(inputs)).toEqual(
@@ -106,7 +106,7 @@ describe("the action", () => {
     expect(used.filter((name) => name === undefined || !Object.hasOwn(inputs, name))).toEqual([]);
   });
 
-  it("gives scripts the variables that they read, and no others", () => {
+  it("passes to scripts the variables that they read, and no others", () => {
     for (const name of ["run.mjs", "comment.mjs", "install.sh"]) {
       const step = steps.find(({ run }) => typeof run === "string" && run.includes(name));
       const given = Object.keys(objectOf(step?.env)).filter(
@@ -124,7 +124,7 @@ describe("the action", () => {
     }
   });
 
-  it("gives the token to the comment alone", () => {
+  it("passes the token to the comment step alone", () => {
     const holders = steps.filter((step) => JSON.stringify(step).includes("token"));
     expect(holders.map(({ name }) => name)).toEqual(["Comment"]);
   });

@@ -200,7 +200,7 @@ describe.skipIf(NO_GIT !== null)(`the run of the action ${NO_GIT ?? ""}`, () => 
     [0, { test: 1 }, "1", "`signalbox policy test` failed"],
     [3, { test: 1 }, "3", "`signalbox policy test` failed"],
   ] as const)(
-    "ends with the exit code and verdict of simulate %i and %o: %s",
+    "combines exit code %i of simulate with %o to exit code %s",
     async (simulate, others, expected, said) => {
       const files = { "policies/x.rego": "", "policies/x_test.rego": "" };
       const { code, runner, comment } = await reported(

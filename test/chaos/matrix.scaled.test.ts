@@ -129,7 +129,7 @@ describe.each([...STREAMED])("$name, streamed", (surface: Surface) => {
       .filter(({ cell }) => moment.test(cell.fault.name))
       .map(({ answer }) => answer.seen?.text ?? "");
 
-  it("has each fault at the moment that its name gives", () => {
+  it("has each fault at the moment in its name", () => {
     const early = saidAt(/^(cut|close|stall), .* the (first output|headers)$/);
     expect(early.length).toBeGreaterThan(fewOrMany(2, 10));
     expect(early.filter((text) => text !== "")).toEqual([]);

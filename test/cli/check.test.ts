@@ -228,7 +228,7 @@ describe("signalbox check", () => {
       expect(stdout).toContain("--> policies/assertions.yaml:1:1");
     });
 
-    test("have rules of their own in SARIF", async () => {
+    test("have their own rules in SARIF", async () => {
       write(row("nobody"));
       const { stdout } = await run(CLEAN, "--format", "sarif");
       expect(JSON.parse(stdout).runs[0].tool.driver.rules[0]).toMatchObject({

@@ -101,7 +101,7 @@ describe("signalbox policy new", () => {
     },
   );
 
-  test("a folder that cannot be made is named", async () => {
+  test("a folder that cannot be created is named", async () => {
     const { write, run } = workplace();
     write("policies", "a file");
     const { code, stderr } = await run(["new", "eu-only"]);

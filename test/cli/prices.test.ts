@@ -56,7 +56,7 @@ describe("signalbox prices", () => {
     expect(stdout).toContain(`LIST ${PRICE_LIST.date}`);
   });
 
-  test("marks a price that comes from the list", async () => {
+  test("marks a price from the list", async () => {
     const { stdout } = await run(prices, withPrice(""));
     expect(stdout).toMatch(/^listed +gpt-5 +1\.25\/10 +1\.25\/10 +from the list /m);
   });

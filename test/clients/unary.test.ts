@@ -196,7 +196,7 @@ describe.each(RERANK_ROUTES)("ranks over %s", (route) => {
 });
 
 describe("verdicts", () => {
-  it("come from the workspace's own route where the request names none", async () => {
+  it("are given by the workspace's own route where the request names none", async () => {
     const { results } = await openai().moderations.create({
       input: ["a kind text", "simulated-violence"],
     });

@@ -141,7 +141,7 @@ const text = fc.oneof(mutated, torn, fc.string());
 
 // Hundreds of compilations each: on a busy machine more than the usual five seconds.
 describe("over mutated files", () => {
-  test("compiling never throws, and gives a table exactly when there is no error", () => {
+  test("compiling never throws, and returns a table exactly when there is no error", () => {
     fc.assert(
       fc.property(text, (source) => {
         const { table, diagnostics } = compileTable({ path: "routes.yaml", text: source });

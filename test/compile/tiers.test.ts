@@ -78,7 +78,7 @@ function reached(routes: readonly Authored[], row: Authored): readonly string[] 
   return [...new Set([row.primary, ...row.peers, ...all])];
 }
 
-test("over random routes: each endpoint in one tier, where it comes up first, with its route's balance and share", () => {
+test("over random routes: each endpoint is in one tier, its first one, with its route's balance and share", () => {
   fc.assert(
     fc.property(fc.tuple(authored(0), authored(1), authored(2)), (routes) => {
       const rows = compiled(routes);

@@ -178,7 +178,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(await page.getByText("would newly deny").count()).toBe(0);
   });
 
-  test("a reading that is answered 429 is made again, and no error is shown meanwhile", async () => {
+  test("a request that is answered 429 is repeated, and no error is shown meanwhile", async () => {
     let refused = 0;
     const page = await stage.open("#/", {
       ...READS,

@@ -144,7 +144,7 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.server.requests.filter(({ method }) => method === "POST")).toHaveLength(1);
     });
 
-    test("rolling back gives its reason; withdrawing an approval names the content", async () => {
+    test("a rollback is sent with its reason; a withdrawal names the content", async () => {
       const sent: unknown[] = [];
       const page = await stage.open("#/policies/tool-approval", {
         ...READS,
@@ -166,7 +166,7 @@ describe.skipIf(CHROMIUM === null)(
       ]);
     });
 
-    test("an approval carries the digest of the report that the server made", async () => {
+    test("an approval has the digest of the server's report", async () => {
       const sent: unknown[] = [];
       const report = {
         format: "signalbox.simulation.v4",

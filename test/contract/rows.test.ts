@@ -84,7 +84,7 @@ const hashOf = (...rows: readonly Endpoint[]): string => contractSha256(openApiD
 /** Of each row as it is, which every change is held against. */
 const AS_IT_IS = new Map(ENDPOINTS.map((row) => [row, hashOf(row)] as const));
 
-describe("a row of the endpoint table that changes makes another contract:", () => {
+describe("a changed row of the endpoint table changes the contract:", () => {
   const fields = Object.entries(CHANGES).flatMap(([field, change]) =>
     change === "internal" ? [] : [{ field, change }],
   );
@@ -99,7 +99,7 @@ describe("a row of the endpoint table that changes makes another contract:", () 
     expect(changes).toBeGreaterThan(0);
   });
 
-  it("or one that goes", () => {
+  it("a removed row", () => {
     const whole = hashOf(...ENDPOINTS);
     for (const [index, { id }] of ENDPOINTS.entries()) {
       expect(hashOf(...ENDPOINTS.toSpliced(index, 1)), id).not.toBe(whole);

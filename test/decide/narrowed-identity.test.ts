@@ -187,7 +187,7 @@ describe("the holder of a token", () => {
     );
   });
 
-  it("sees the key's catalogue without the routes and operations beyond the token's grant", () => {
+  it("gets the key's catalogue without the routes and operations beyond the token's grant", () => {
     fc.assert(
       fc.property(fitting, ([grant, requested]) => {
         const given = narrow(identity, grant, requested);

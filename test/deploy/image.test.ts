@@ -196,7 +196,7 @@ describe("compose.yaml", () => {
     expect(signalbox.command).toEqual(command);
   });
 
-  it("lets the server write to its volume only, and gives it no privilege", () => {
+  it("lets the server write to its volume only, without privileges", () => {
     expect(signalbox).toMatchObject({
       user: "10001:10001",
       read_only: true,

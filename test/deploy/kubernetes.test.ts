@@ -209,7 +209,7 @@ describe("services and network policies of the pods", () => {
 });
 
 describe("kustomize", () => {
-  it("makes the manifests, and a new name for other files", (context) => {
+  it("renders the manifests, with a new name for changed files", (context) => {
     const output = built();
     if (output === null) return context.skip("kubectl is not here");
     const made: readonly Document[] = parseAllDocuments(output).map((document) => document.toJS());

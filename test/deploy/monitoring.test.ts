@@ -121,7 +121,7 @@ describe("the Grafana dashboard", () => {
     }
   });
 
-  it("has panels with a title and a position of their own, from the data source that is chosen", () => {
+  it("has panels with unique titles and positions, from the chosen data source", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     expect(new Set(shown.map(({ title }) => title)).size).toBe(shown.length);
     const taken = new Set<string>();

@@ -44,7 +44,7 @@ describe("the systemd unit", () => {
     expect(argv.filter((flag) => ["--database", "--cache"].includes(flag))).toEqual([]);
   });
 
-  it("reloads on SIGHUP, and gives the drain its time", () => {
+  it("reloads on SIGHUP, and leaves time for the drain", () => {
     const drain = serveOptions(commandLine().slice(2)).drain / 1_000;
     expect(only("ExecReload")).toBe("/bin/kill -HUP $MAINPID");
     expect(only("KillSignal")).toBe("SIGTERM");

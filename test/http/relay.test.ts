@@ -252,7 +252,7 @@ describe("fallback before the first byte", () => {
   });
 
   it.each([400, 413, 422])(
-    "the caller's own mistake (%i) stops, and no other endpoint is called",
+    "ends at the caller's own mistake (%i), and no other endpoint is called",
     async (status) => {
       const bad = await startUpstream((response) =>
         answerJson(

@@ -84,7 +84,7 @@ function identityOf(id: string): PolicySet["policies"][number] {
   return { identity: { id, revision: 1, digest: "d".repeat(64), slot: "candidate" }, contract };
 }
 
-describe("a simulation that cannot be made", () => {
+describe("a simulation that is refused", () => {
   it.each<readonly [string, object, string, string | null]>([
     ["no operation", { model: "r" }, "/v1/route/simulate", "operation"],
     ["an unknown operation", { model: "r" }, "/v1/route/simulate?operation=fly", "operation"],

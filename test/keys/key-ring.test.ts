@@ -180,7 +180,7 @@ function silentStore(records: Map<string, KeyRecord>, requested: string[] = []):
 }
 
 describe("openKeyRing, lookUp", () => {
-  it("finds a key that another process has just made", async () => {
+  it("finds a key that another process has just created", async () => {
     const { text, record } = make();
     const ring = await openKeyRing(silentStore(new Map([[record.id, record]])));
     expect(ring.verify(text, NOW)).toEqual(INVALID);

@@ -168,7 +168,7 @@ describe("an ID token", () => {
 });
 
 describe("the token endpoint", () => {
-  it("that refuses the code makes the sign-in invalid", async () => {
+  it("that refuses the code invalidates the sign-in", async () => {
     const tokenEndpoint = (response: ServerResponse): void => {
       response
         .writeHead(400, { "content-type": "application/json" })

@@ -96,7 +96,7 @@ describe("sessions", () => {
   });
 });
 
-describe("made-up session cookies from one address", () => {
+describe("forged session cookies from one address", () => {
   it("do not affect sessions that start here, nor callers at other addresses", async () => {
     const store = memory();
     const [sessions, other] = [new Sessions(store, randomBytes), new Sessions(store, randomBytes)];

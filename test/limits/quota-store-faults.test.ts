@@ -60,7 +60,7 @@ describe("a store that does not answer", () => {
     },
   );
 
-  it("that is locked during a return gets the amount when it is free again", async () => {
+  it("gets a returned amount after a lock, when it is free again", async () => {
     const store = new MemoryLimitStore();
     const [first, second] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ budget: { tokens: 1_000, per: "day" }, concurrency: 2 });
@@ -78,7 +78,7 @@ describe("a store that does not answer", () => {
     expect((await refused(first, acme, tokens(1))).refused).toBe("budget_exhausted");
   });
 
-  it("that was locked in the window before gets no return in this one", async () => {
+  it("gets no return of an earlier window after a lock", async () => {
     const store = new MemoryLimitStore();
     const [quotas, other] = [quotasOver(store), quotasOver(store)];
     const acme = workspace({ tokensPerMinute: 1_000 });

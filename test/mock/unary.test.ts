@@ -56,7 +56,7 @@ test.each(EMBED_WAYS.map((way) => [way.name, way] as const))(
   },
 );
 
-test("token numbers have vectors of their own, one for each list", async () => {
+test("token numbers have distinct vectors, one for each list", async () => {
   const server = await mockForTest();
   const embed = async (input: unknown): Promise<unknown> => {
     const body = { model: "m", input, dimensions: 4 };

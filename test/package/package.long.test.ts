@@ -147,7 +147,7 @@ describe("the tarball", () => {
     expect(packed.files).toContain(path);
   });
 
-  it("names no folder, host or registry of the machine that made it", () => {
+  it("names no folder, host or registry of its build machine", () => {
     const secrets = [ROOT, homedir(), hostname(), process.env.npm_config_registry ?? ""]
       .map((secret) => secret.replace(/^https?:\/\//, "").replace(/\/$/, ""))
       .filter((secret) => secret.length > 5 && secret.split(".")[1] !== "npmjs");

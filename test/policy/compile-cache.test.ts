@@ -78,7 +78,7 @@ test("where the user's folder cannot be made, commands work without a cache and 
 });
 
 describe("the folders and the secret", () => {
-  test("are made for the user alone", async () => {
+  test("are created for the user alone", async () => {
     const cache = cacheIn(join(temporaryFolder(), "made"));
     const opened = await openCompileCache(cache);
     const modes = [

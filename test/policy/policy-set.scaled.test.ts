@@ -143,7 +143,7 @@ describe("policy set", () => {
     expect(empty.readsTime).toBe(false);
   });
 
-  test("several modules make one set", async () => {
+  test("several modules form one set", async () => {
     const apart = (
       await Promise.all(ordinary.toReversed().map(async (source) => await modulesOf([source])))
     ).flat();

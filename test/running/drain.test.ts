@@ -151,7 +151,7 @@ describe("a stop while a stream is read for its usage", () => {
 
 describe("a server that is stopped under load", () => {
   it(
-    "drops no request: not ready first, still serving, then connections closed with connection: close",
+    "drops no request: is not ready first, still serves, and then closes connections",
     { timeout: 60_000 },
     async () => {
       const upstream = await startUpstream(async (response, { body }) => {

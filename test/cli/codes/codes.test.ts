@@ -112,7 +112,7 @@ describe("explanations of codes", () => {
     }
   });
 
-  test("every code of a finding that is made outside of the tables is explained", () => {
+  test("every code of a finding outside of the tables is explained", () => {
     const folder = new URL("src/", ROOT);
     const found = new Set<string>();
     for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((one) =>

@@ -52,7 +52,7 @@ describe("a server that watches its files", () => {
   });
   afterAll(() => end(server));
 
-  it("a key made, used and revoked by the command line; its evidence read there, without any content", async () => {
+  it("serves a key that the command line creates and revokes; its evidence is read there, without any content", async () => {
     const { folder } = server;
     const grant = [
       "--workspace",
@@ -120,7 +120,7 @@ describe("a server that watches its files", () => {
     expect(await status()).not.toMatchObject({ table_sha256: before.table_sha256 });
   });
 
-  it("keeps seeing changes after the policy folder was removed and made again", async () => {
+  it("detects changes after the policy folder was removed and created again", async () => {
     const policies = join(server.folder, "policies");
     rmSync(policies, { recursive: true });
     await server.printed.next(/reload failed/);

@@ -230,7 +230,7 @@ describe("exit codes of simulate", () => {
       },
       ["any"],
     ],
-  ])("%s meets the gates that are named after it", ([, report, holding]) => {
+  ])("%s triggers the gates named after it", ([, report, holding]) => {
     const failing = FAIL_ON_VALUES.filter(
       (value) => exitCodeOf(reportOf(report), failOn(value)) === 3,
     );

@@ -66,7 +66,7 @@ async function problemsOf({ endpoint, caller, asking }: FuzzedRequest): Promise<
   return deviations(endpoint, answered);
 }
 
-describe("requests made of the contract", () => {
+describe("requests generated from the contract", () => {
   it("get an answer that the contract declares", { timeout: TIMEOUT }, async () => {
     const requests = fc.constantFrom(...ENDPOINTS).chain(requestsOf);
     await fc.assert(
@@ -81,7 +81,7 @@ describe("requests made of the contract", () => {
   });
 
   it(
-    "with another method or at another path get a 404 or 405 in the shape of their family",
+    "with another method or at another path are refused in the shape of their family",
     { timeout: TIMEOUT },
     async () => {
       const rows = ENDPOINTS.filter(({ listener }) => listener === "public");

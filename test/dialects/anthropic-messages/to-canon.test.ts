@@ -352,7 +352,7 @@ describe("a body in canon", () => {
     });
   });
 
-  it("numbers of a call's input arrive as they were written", () => {
+  it("numbers of a call's input are unchanged", () => {
     const bytes = encoder.encode(
       JSON.stringify(answered({ type: "tool_use", id: "t", name: "f", input: { n: 0 } })).replace(
         '"n":0',

@@ -114,7 +114,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("is whole where it ends after the stop, without counts; and counts may come first", () => {
+  it("is whole where it ends after the stop, without counts or with earlier ones", () => {
     const uncounted = said(delta(0, { text: "a" }), close(0), stop("end_turn"));
     expect(uncounted.at(-1)).toEqual({ type: "finish", reason: "stop", stopSequence: null });
     expect(collectAnswer(uncounted).usage).toBeNull();

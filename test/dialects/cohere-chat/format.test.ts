@@ -48,7 +48,7 @@ function messagesOf(more: Partial<GenerateRequest>, to: Target = target): unknow
 }
 
 describe("a request", () => {
-  it("goes to one path, with the members that were requested and no others", () => {
+  it("is sent to one path, with only the requested members", () => {
     expect(printed({})).toEqual({
       path: "/v2/chat",
       headers: [],

@@ -169,7 +169,7 @@ describe("a stream", () => {
     ]);
   });
 
-  it("keeps the provider's ids, makes none twice, and keeps the digits of numbers", () => {
+  it("keeps the provider's ids, generates unique ones, and keeps the digits of numbers", () => {
     const raw = encoder.encode(
       'data: {"candidates":[{"content":{"parts":[{"functionCall":{"id":"x","name":"f","args":{"n":9007199254740993}}},{"functionCall":{"id":"x","name":"f"}}]},"finishReason":"STOP"}]}\n\n',
     );

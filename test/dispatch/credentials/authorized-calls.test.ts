@@ -252,7 +252,7 @@ describe("a call with separate credentials", () => {
     expect(tokens.calls).toHaveLength(1);
   });
 
-  it("gives the provider its whole time to answer, after credentials of any delay", async () => {
+  it("leaves the provider its whole time to answer, after credentials of any delay", async () => {
     const upstream = await startUpstream((response) => {
       setTimeout(() => {
         response.writeHead(200, { "content-type": "application/json" });

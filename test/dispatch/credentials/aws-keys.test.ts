@@ -150,7 +150,7 @@ describe("keys of a container", () => {
 });
 
 describe("keys of a machine", () => {
-  it("come from version 2 of its metadata service", async () => {
+  it("are read from version 2 of its metadata service", async () => {
     const server = await startTokenServer(({ method, path, headers }) => {
       if (method === "PUT" && path === "/latest/api/token")
         return { type: "text/plain", body: "metadata-token" };

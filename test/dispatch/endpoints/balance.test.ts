@@ -67,7 +67,7 @@ describe("order and price", () => {
 });
 
 describe("weighted", () => {
-  it("gives each its share", () => {
+  it("sends each endpoint its share", () => {
     const random = seeded(1);
     const counts = firsts(weighted({ a: 1, b: 2, c: 5 }), 20_000, () =>
       circumstances({}, { random }),
@@ -82,7 +82,7 @@ describe("weighted", () => {
     }
   });
 
-  it("gives the rest its share too, where the first is out", () => {
+  it("sends the others their shares too, where the first is unhealthy", () => {
     const random = seeded(2);
     let b = 0;
     let total = 0;

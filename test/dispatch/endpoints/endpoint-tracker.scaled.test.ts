@@ -136,7 +136,7 @@ describe("an endpoint that fails", () => {
   });
 });
 
-describe("a plan that is foreseen for a request that is not made", () => {
+describe("a predicted plan of a request that is not sent", () => {
   it("claims no trial: the next request still has it", () => {
     const tracker = withoutA();
     const foreseen = (): string =>

@@ -36,7 +36,7 @@ const CHANGES = [
 ] as const;
 
 describe("a change of keys", () => {
-  it.each(CHANGES)("that cannot be recorded is not made: %s", async (path, body) => {
+  it.each(CHANGES)("that cannot be recorded is not applied: %s", async (path, body) => {
     const evidence = evidenceOf(() => Promise.reject(new Error("the disk is full")));
     const { store, post } = await start({ evidence });
     const before = await store.keys.list();

@@ -202,7 +202,7 @@ describe("the way from a key to its origin", () => {
     }
   });
 
-  it("is refused where it is too long, rather than ended somewhere: two people would be made of one", async () => {
+  it("is refused where it is too long, so that one person never counts as two", async () => {
     const chain = (length: number) =>
       Array.from({ length }, (_, index) => ({
         createdBy: index === 0 ? "cli" : id(index - 1),

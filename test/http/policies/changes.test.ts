@@ -194,7 +194,7 @@ describe("a policy from shadow to enforced and back", () => {
 });
 
 describe("the order of a change", () => {
-  it("is on record, made, in effect here, answered", async () => {
+  it("is recorded, applied, in effect here, answered", async () => {
     const seen: string[] = [];
     const fixture = await Fixture.open({
       runtime: {
@@ -215,7 +215,7 @@ describe("the order of a change", () => {
     expect(fixture.steps).toEqual(["applied"]);
   });
 
-  it("is not made where it cannot be recorded", async () => {
+  it("is not applied where it cannot be recorded", async () => {
     let isFull = false;
     const decide = () =>
       isFull ? Promise.reject(new Error("the disk is full")) : Promise.resolve();
@@ -307,7 +307,7 @@ describe("where the store is away", () => {
 });
 
 describe("at the same time", () => {
-  it.each([2, 12])("%i promotions with one precondition: exactly one is made", async (count) => {
+  it.each([2, 12])("exactly one of %i promotions with one precondition succeeds", async (count) => {
     const { fixture, key } = await open();
     await fixture.observe({ a: "first" });
     const { etag } = (await fixture.get(key, "/v1/policies/a")).json;

@@ -65,7 +65,7 @@ describe("amounts", () => {
 });
 
 describe("kinds of changes", () => {
-  test("every kind has its own title, and the worst gives the symbol", () => {
+  test("every kind has its own title, and the worst sets the symbol", () => {
     expect(new Set(CHANGE_KINDS.map((kind) => changeWording(kind).title)).size).toBe(
       CHANGE_KINDS.length,
     );

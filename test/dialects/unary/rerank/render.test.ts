@@ -93,7 +93,7 @@ describe("the answer", () => {
     expect(answer.dropped).toEqual(["usage_unknown"]);
   });
 
-  it("cannot be made without a result", () => {
+  it("cannot be rendered without a result", () => {
     const made = task(BODY, ["cohere"]);
     expect(() => made.answer([], contextOf(accepted(BODY)))).toThrow("without a result");
   });
