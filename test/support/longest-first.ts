@@ -10,6 +10,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
  */
 const LONGEST: readonly string[] = [
   "test/simulate/brute-force.scaled.test.ts",
+  "test/simulate/styles/brute-force.long.test.ts",
   "test/evidence/kill.scaled.test.ts",
   "test/simulate/skipped-jobs.long.test.ts",
   "test/console/pages.long.test.ts",
