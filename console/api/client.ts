@@ -40,26 +40,19 @@ interface Options {
  * shows the sign-in again.
  */
 export async function call<Value>(path: string, options: Options = {}): Promise<Result<Value>> {
-  const response = await send(path, options);
-  if ("failure" in response) return { ok: false, failure: response.failure };
-  const requestId = response.headers.get("x-request-id");
-  const answer: unknown = await response.json().catch(() => null);
-  if (!response.ok) return { ok: false, failure: failureOf(path, response, answer, requestId) };
+  const result = await callText(path, options);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server's contract says what the path answers
-  return { ok: true, value: answer as Value, etag: response.headers.get("etag") };
+  return result.ok ? { ...result, value: parsed(result.value) as Value } : result;
 }
 
 /** The same for an answer that is text, such as CSV. */
-export async function callText(path: string, accept: string): Promise<Result<string>> {
-  const response = await send(path, { accept });
+export async function callText(path: string, options: Options): Promise<Result<string>> {
+  const response = await send(path, options);
   if ("failure" in response) return { ok: false, failure: response.failure };
-  const text = await response.text();
-  if (response.ok) return { ok: true, value: text, etag: null };
-  const answer = parsed(text);
-  return {
-    ok: false,
-    failure: failureOf(path, response, answer, response.headers.get("x-request-id")),
-  };
+  const text = await response.text().catch(() => "");
+  return response.ok
+    ? { ok: true, value: text, etag: response.headers.get("etag") }
+    : { ok: false, failure: failureOf(path, response, parsed(text)) };
 }
 
 async function send(
@@ -110,12 +103,7 @@ async function send(
   }
 }
 
-function failureOf(
-  path: string,
-  response: Response,
-  answer: unknown,
-  requestId: string | null,
-): Failure {
+function failureOf(path: string, response: Response, answer: unknown): Failure {
   const error = member(answer, "error") ?? {};
   const code = member(error, "code");
   const message = member(error, "message");
@@ -125,7 +113,7 @@ function failureOf(
     code: typeof code === "string" ? code : `http_${response.status}`,
     message:
       typeof message === "string" ? withoutId(message) : `The server answered ${response.status}.`,
-    requestId,
+    requestId: response.headers.get("x-request-id"),
     retryAfter: Number.isFinite(retryAfter) ? retryAfter : null,
     facts: isObject(error) ? error : {},
   };

@@ -37,7 +37,6 @@ export function ConfirmDialog<Value>(props: {
   readonly title: string;
   readonly verb: string;
   readonly danger?: boolean;
-  readonly ready?: boolean;
   readonly action: Pick<Action<Value>, "busy" | "failure">;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
@@ -52,7 +51,7 @@ export function ConfirmDialog<Value>(props: {
         <button
           type="button"
           class={props.danger === true ? "danger" : "primary"}
-          disabled={busy || props.ready === false}
+          disabled={busy}
           onClick={props.onConfirm}
         >
           {props.verb}

@@ -8,8 +8,8 @@ export interface FigureData {
   /** Value in the window, and in the same span before it. */
   readonly now?: number | null | undefined;
   readonly before?: number | null | undefined;
-  /** Which direction deserves a colour; neither where more is neither good nor bad. */
-  readonly bad?: "more" | "less";
+  /** More is bad, and gets a colour. */
+  readonly bad?: boolean | undefined;
   readonly note?: ComponentChildren;
   readonly href?: string;
 }
@@ -42,18 +42,14 @@ const PER_CENT = new Intl.NumberFormat("en", { style: "percent", maximumFraction
 export function Change({
   now,
   before,
-  bad,
-}: {
-  readonly now: number | null | undefined;
-  readonly before: number | null;
-  readonly bad?: FigureData["bad"] | undefined;
-}) {
+  bad = false,
+}: Pick<FigureData, "now" | "bad"> & { readonly before: number | null }) {
   if (now === null || now === undefined) return null;
   if (before === null || before === 0)
     return now === before ? null : <span title="None in the same span before">new</span>;
   const share = now / before - 1;
   if (Math.abs(share) < NOISE) return <span>unchanged</span>;
-  const tone = (share > 0 ? "more" : "less") === bad ? "stop" : "";
+  const tone = share > 0 && bad ? "stop" : "";
   const text = share > 9 ? `${Math.round(share + 1)} times` : PER_CENT.format(Math.abs(share));
   return (
     <span class={tone} title="Compared with the same span before">

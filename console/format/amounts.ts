@@ -9,6 +9,9 @@ const THREE_DIGITS = new Intl.NumberFormat("en", {
 });
 const PER_CENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 
+/** The smallest that {@link PER_CENT} has digits for. */
+const SMALLEST_SHARE = 0.001;
+
 /** Shown where the server has no number; it is not 0. */
 export const ABSENT = "–";
 
@@ -25,8 +28,9 @@ export function compact(value: number | null | undefined): string {
       : THREE_DIGITS.format(value);
 }
 
-/** A part of a whole; {@link ABSENT} of nothing. */
+/** A part of a whole; {@link ABSENT} of nothing. A part above zero is never shown as none. */
 export function share(part: number, of: number): string {
+  if (part > 0 && part < SMALLEST_SHARE * of) return `<${PER_CENT.format(SMALLEST_SHARE)}`;
   return of === 0 ? ABSENT : PER_CENT.format(part / of);
 }
 
@@ -114,7 +118,7 @@ export function counted(amount: number, singular: string, plural = `${singular}s
   return `${whole(amount)} ${amount === 1 ? singular : plural}`;
 }
 
-/** An enum value for readers: `client_closed` → `client closed`. */
+/** An enum value for readers: `client_closed` → `client closed`, `usd/day` → `$ per day`. */
 export function humanise(value: string): string {
-  return printable(value.replaceAll("_", " "));
+  return printable(value.replaceAll("_", " ").replace(/^usd\//, "$$ per "));
 }

@@ -21,18 +21,16 @@ export const dayOfUtc = (day: string | number): string =>
  * A time on the reader's clock, with UTC on hover: `24 Nov, 02:58`, and the year unless it is this
  * one.
  *
- * @param at RFC 3339, or milliseconds since the epoch. @param day without the clock. @param short
- * today without the day. @param zone names the reader's time zone.
+ * @param at RFC 3339, or milliseconds since the epoch. @param short today without
+ * the day. @param zone names the reader's time zone.
  */
 export function Time({
   at,
-  day = false,
   short = false,
   seconds = false,
   zone = false,
 }: {
   readonly at: string | number | null | undefined;
-  readonly day?: boolean;
   readonly short?: boolean;
   readonly seconds?: boolean;
   readonly zone?: boolean;
@@ -46,7 +44,7 @@ export function Time({
   const text = formatTime(time, {
     ...(!(short && isToday) && DATE),
     ...(time.getFullYear() !== now.getFullYear() && { year: "numeric" }),
-    ...(!day && CLOCK),
+    ...CLOCK,
     ...(seconds && { second: "2-digit" }),
     ...(zone && { timeZoneName: "short" }),
   });

@@ -5,31 +5,33 @@ import type { Summary } from "../api/types.ts";
 import { useResource } from "../api/use-resource.ts";
 import { groupLabel } from "./group-label.ts";
 
-/** The time spans that figures are shown for. */
-export const WINDOWS = [
-  ["1h", "1 h"],
-  ["3h", "3 h"],
-  ["24h", "24 h"],
-  ["7d", "7 d"],
-  ["30d", "30 d"],
-] as const;
-
 type Unit = "minute" | "hour" | "day";
 
-/** Seconds of each span, and how finely the API counts it: minutes are kept for three hours. */
-const SPANS: Readonly<Record<string, readonly [seconds: number, unit: Unit]>> = {
-  "1h": [3_600, "minute"],
-  "3h": [10_800, "minute"],
-  "24h": [86_400, "hour"],
-  "7d": [604_800, "hour"],
-  "30d": [2_592_000, "day"],
+/**
+ * A time span that figures are shown for, how finely the API counts it (minutes are kept for three
+ * hours), and the filter of the list of decisions that covers it.
+ */
+type Span = readonly [title: string, seconds: number, unit: Unit, hours: string];
+
+const DAY: Span = ["24 h", 86_400, "hour", "24"];
+const SPANS: Readonly<Record<string, Span>> = {
+  "1h": ["1 h", 3_600, "minute", "1"],
+  "3h": ["3 h", 10_800, "minute", "24"],
+  "24h": DAY,
+  "7d": ["7 d", 604_800, "hour", "168"],
+  "30d": ["30 d", 2_592_000, "day", "720"],
 };
+
+export const WINDOWS = Object.entries(SPANS).map(([name, [title]]) => [name, title] as const);
 
 /** Seconds. */
 export const STEPS: Readonly<Record<Unit, number>> = { minute: 60, hour: 3_600, day: 86_400 };
 
 export interface Window {
   readonly name: string;
+  readonly title: string;
+  /** Hours of the filter of the list of decisions. */
+  readonly since: string;
   /** RFC 3339. */
   readonly start: string;
   /** The same span before it; `null` where its minutes are gone. */
@@ -40,10 +42,12 @@ export interface Window {
 /** @param name of {@link WINDOWS}; anything else is a day. @param now milliseconds. */
 export function windowOf(name: string | null, now: number): Window {
   const known = name !== null && Object.hasOwn(SPANS, name) ? name : "24h";
-  const [seconds, unit] = SPANS[known] ?? [86_400, "hour"];
+  const [title, seconds, unit, since] = SPANS[known] ?? DAY;
   const at = (ago: number): string => new Date(now - ago * 1_000).toISOString();
   return {
     name: known,
+    title,
+    since,
     start: at(seconds),
     before: known === "3h" ? null : { start: at(2 * seconds), end: at(seconds) },
     unit,
@@ -153,7 +157,3 @@ export function timesOf(start: string, end: string, unit: Unit): readonly number
 /** True while the step lasts: its counts are not those of a whole one. */
 export const isRunning = (time: number, unit: Unit): boolean =>
   time + STEPS[unit] > Date.now() / 1_000;
-
-/** Hours of the filter of the list of decisions that covers the window. */
-export const sinceOf = ({ name }: Window): string =>
-  ({ "1h": "1", "3h": "24", "24h": "24", "7d": "168", "30d": "720" })[name] ?? "";

@@ -38,11 +38,11 @@ export function ConnectPage() {
         <Facts
           wide
           rows={[
-            ["Base URL for OpenAI’s protocols", <Code key="openai" of={`${base}/v1`} />],
-            ["Base URL for Anthropic’s", <Code key="anthropic" of={`${base}/api`} />],
+            ["Base URL for OpenAI’s protocols", <Code of={`${base}/v1`} />],
+            ["Base URL for Anthropic’s", <Code of={`${base}/api`} />],
             [
               "Key, in the environment",
-              <span key="key">
+              <span>
                 <Code of={KEY} />{" "}
                 {hasScope("operations:manage") ? <a href={link(["keys"])}>create one</a> : null}
               </span>,
@@ -84,7 +84,7 @@ export function ConnectPage() {
 
 /** A copied example without a route cannot work, so it is not offered for copying. */
 const NO_ROUTE =
-  "This workspace has no route for chats yet. Approve one for it in routes.yaml; it then stands here instead of ROUTE.";
+  "There is no route for chats yet. Approve one for it in routes.yaml; it then stands here instead of ROUTE.";
 
 /** Routes of the workspace that answer chats; `null` until they are known. */
 function useChatRoutes(): readonly string[] | null {

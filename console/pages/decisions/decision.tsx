@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Decision, DecisionExplanation } from "../../api/types.ts";
 import { withQuery } from "../../api/client.ts";
@@ -40,7 +39,7 @@ export function DecisionPage({ id }: { readonly id: string }) {
       {failure?.status === 404 && !isUnavailable(failure) ? (
         <>
           <ErrorBox failure={failure} />
-          <Empty title="This workspace has no such decision">
+          <Empty title="There is no such decision here">
             Check the id, or choose the workspace whose key sent the request. Evidence older than
             the retention is deleted.
           </Empty>
@@ -71,25 +70,25 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
     <>
       <Panel title="What happened" aside={<Badge tone={toneOf(result)}>{result}</Badge>}>
         <p>
-          <Sentence of={sentenceOf(decision)} />
+          <Sentence of={sentenceOf(decision, retryAfterOf(decision))} />
         </p>
         <Facts
           rows={[
-            ["Arrived", <Time key="at" at={decision.at} seconds />],
+            ["Arrived", <Time at={decision.at} seconds />],
             ["Status", whole(decision.status)],
             ["Operation", decision.stream ? `${decision.operation}, streamed` : decision.operation],
-            ["Route", <Name key="route" of={decision.route} />],
+            ["Route", <Name of={decision.route} />],
             [
               decision.terminal === "failed" ? "Last call" : "Answered by",
-              <Name key="endpoint" of={decision.endpoint} />,
+              <Name of={decision.endpoint} />,
             ],
-            ...(second === null ? [] : [["Second choice, because", humanise(second)] as const]),
-            ["Workspace", <Name key="workspace" of={decision.workspace} />],
-            ["Key", <KeyName key="key" of={decision.key} names={names} />],
-            ["Environment", <Name key="environment" of={decision.environment} />],
-            ["Finish reason", decision.finish === null ? null : humanise(decision.finish)],
-            ["Routing table", <Code key="table" of={decision.table_revision} short={12} />],
-            ["Policy set", <Code key="set" of={decision.policy_set} />],
+            ["Second choice, because", second && humanise(second)],
+            ["Workspace", <Name of={decision.workspace} />],
+            ["Key", <KeyName of={decision.key} names={names} />],
+            ["Environment", <Name of={decision.environment} />],
+            ["Finish reason", decision.finish && humanise(decision.finish)],
+            ["Routing table", <Code of={decision.table_revision} short={12} />],
+            ["Policy set", <Code of={decision.policy_set} />],
           ]}
         />
       </Panel>
@@ -102,7 +101,7 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
         <Facts
           rows={[
             ["Total", milliseconds(decision.total_ms)],
-            ["First byte", milliseconds(decision.first_byte_ms)],
+            ["First byte, from arrival", milliseconds(decision.first_byte_ms)],
             ["Router itself", milliseconds(decision.router_ms)],
             ["Input tokens", whole(decision.input_tokens)],
             ["Output tokens", whole(decision.output_tokens)],
@@ -123,17 +122,17 @@ function DecisionDetails({ decision }: { readonly decision: Decision }) {
         <p class="hint">What the decision looked at. Content is never recorded.</p>
         <Facts
           rows={[
-            ["Capabilities", <List key="needs" of={decision.needs} />],
-            ["Features", <List key="features" of={decision.features} />],
+            ["Capabilities", <List of={decision.needs} />],
+            ["Features", <List of={decision.features} />],
             ["Context", humanise(decision.context)],
             ["Longest output", humanise(decision.max_output)],
             ["Reasoning effort", humanise(decision.reasoning_effort)],
             ["Vector length", whole(decision.dimensions)],
-            ["Workload", <Name key="workload" of={decision.workload} />],
-            ["Owner", <Name key="owner" of={decision.owner} />],
-            ["Key labels", <List key="labels" of={decision.labels} />],
+            ["Workload", <Name of={decision.workload} />],
+            ["Owner", <Name of={decision.owner} />],
+            ["Key labels", <List of={decision.labels} />],
             ["Client retries", whole(decision.retries)],
-            ["Token", <Code key="token" of={decision.token} />],
+            ["Token", <Code of={decision.token} />],
           ]}
         />
         {decision.preferences === null ? null : (
@@ -213,7 +212,7 @@ function partsOf({ calls, router_ms: router }: Decision, total: number): readonl
     const start = start_ms ?? end;
     waitUntil(start, (pause) =>
       pause > OWN_PAUSE
-        ? `retry-after of ${endpoint}`
+        ? `${RETRY_AFTER} of ${endpoint}`
         : isRetry
           ? "pause before a retry"
           : "waiting",
@@ -231,20 +230,29 @@ function partsOf({ calls, router_ms: router }: Decision, total: number): readonl
   return parts;
 }
 
+const RETRY_AFTER = "retry-after";
+
+/** Waits for providers, milliseconds in all. */
+const retryAfterOf = (decision: Decision): number =>
+  partsOf(decision, decision.total_ms ?? 0)
+    .filter(({ title }) => title.startsWith(RETRY_AFTER))
+    .reduce((sum, { ms }) => sum + ms, 0);
+
 function ChangesPanel({ decision }: { readonly decision: Decision }) {
   const { edits, stripped, dropped, change, ended } = decision;
-  const rows: (readonly [string, ComponentChildren])[] = [];
-  if (edits.length > 0) rows.push(["Edited", <List key="edits" of={edits} />]);
-  if (stripped.length > 0)
-    rows.push(["Taken out of the request", <List key="stripped" of={stripped} />]);
-  if (dropped.length > 0)
-    rows.push(["Left out by translation", <List key="dropped" of={dropped} />]);
-  if (ended !== null) rows.push(["Ended by the router", humanise(ended)]);
-  if (change !== null) rows.push([humanise(change.what), <Code key="change" of={change.id} />]);
-  if (rows.length === 0) return null;
+  if ([edits, stripped, dropped].flat().length === 0 && ended === null && change === null)
+    return null;
   return (
     <Panel title="What was changed">
-      <Facts rows={rows} />
+      <Facts
+        rows={[
+          ["Edited", <List of={edits} />],
+          ["Taken out of the request", <List of={stripped} />],
+          ["Left out by translation", <List of={dropped} />],
+          ["Ended by the router", ended && humanise(ended)],
+          [humanise(change?.what ?? ""), <Code of={change?.id} />],
+        ]}
+      />
     </Panel>
   );
 }

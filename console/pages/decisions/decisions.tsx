@@ -96,20 +96,15 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
         aria-label="Filter the decisions"
         onSubmit={(event) => event.preventDefault()}
       >
-        <Choice label="Time" value={filters.since} options={SPANS} onChange={set("since")} />
-        <Choice label="Requests" value={filters.kind} options={KINDS} onChange={set("kind")} />
-        <Choice
-          label="Outcome"
-          value={filters.outcome}
-          options={OUTCOMES}
-          onChange={set("outcome")}
-        />
-        <Choice
-          label="Ended"
-          value={filters.terminal}
-          options={TERMINALS}
-          onChange={set("terminal")}
-        />
+        {CHOICES.map(([name, label, options]) => (
+          <Choice
+            key={name}
+            label={label}
+            value={filters[name]}
+            options={options}
+            onChange={set(name)}
+          />
+        ))}
         {PICKERS.map(([name, label]) => (
           <Picker
             key={name}
@@ -127,6 +122,13 @@ function FilterForm({ filters }: { readonly filters: Filters }) {
     </Fold>
   );
 }
+
+const CHOICES = [
+  ["since", "Time", SPANS],
+  ["kind", "Requests", KINDS],
+  ["outcome", "Outcome", OUTCOMES],
+  ["terminal", "Ended", TERMINALS],
+] as const;
 
 const PICKERS = [
   ["route", "Route"],
@@ -215,24 +217,26 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
               filtered={isFiltered}
             />
           )}
-          <Pager
-            label="Pages of decisions"
-            names={[
-              "Newer",
-              data.length < PAGE_SIZE && nextCursor !== null ? "Search on" : "Older",
-            ]}
-            pages={cursors}
-            next={resource.loading ? null : nextCursor}
-            onChange={setCursors}
-          >
-            {counted(data.length, "decision")}, page {whole(cursors.length)}
-            {nextCursor !== null && data.length < PAGE_SIZE ? (
-              <>
-                , {resource.loading ? "searching; so far" : "searched"} back to{" "}
-                <Time at={searchedTo} />
-              </>
-            ) : null}
-          </Pager>
+          {data.length === 0 && cursors.length < 2 && nextCursor === null ? null : (
+            <Pager
+              label="Pages of decisions"
+              names={[
+                "Newer",
+                data.length < PAGE_SIZE && nextCursor !== null ? "Search on" : "Older",
+              ]}
+              pages={cursors}
+              next={resource.loading ? null : nextCursor}
+              onChange={setCursors}
+            >
+              {counted(data.length, "decision")}, page {whole(cursors.length)}
+              {nextCursor !== null && data.length < PAGE_SIZE ? (
+                <>
+                  , {resource.loading ? "searching; so far" : "searched"} back to{" "}
+                  <Time at={searchedTo} />
+                </>
+              ) : null}
+            </Pager>
+          )}
         </>
       )}
     </Loaded>

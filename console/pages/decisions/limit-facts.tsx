@@ -48,7 +48,7 @@ export function LimitFacts({
       </p>
       <Facts
         rows={[
-          ["Limit of", <Subject key="subject" subject={subject} decision={decision} />],
+          ["Limit of", <Subject subject={subject} decision={decision} />],
           ["Size", `${amount(size)}${per === null ? "" : ` a ${humanise(per)}`}`],
           ["Used", used === null ? null : amount(used)],
           [
@@ -57,7 +57,7 @@ export function LimitFacts({
           ],
           ["Left", used === null ? null : amount(Math.max(0, size - used))],
           ["This request, at most", amount(requested)],
-          ["Renewed", renews_at === null ? null : <Time key="renewed" at={renews_at} />],
+          ["Renews", renews_at === null ? null : <Time at={renews_at} />],
         ]}
       />
     </>

@@ -1,8 +1,8 @@
 import type { Decision } from "../../api/types.ts";
-import { counted, humanise } from "../../format/amounts.ts";
+import { counted, humanise, milliseconds } from "../../format/amounts.ts";
 
-/** The result of a request, in a sentence. */
-export function sentenceOf(decision: Decision): string {
+/** The result of a request, in a sentence. @param waited for `retry-after`, milliseconds. */
+export function sentenceOf(decision: Decision, waited: number): string {
   const { outcome, terminal, reason, calls, endpoint, finish } = decision;
   const failed = calls.filter(({ failure }) => failure !== null);
   const failures = [
@@ -29,7 +29,7 @@ export function sentenceOf(decision: Decision): string {
     case "completed":
       return failed.length === 0
         ? `${endpoint ?? "An endpoint"} answered.`
-        : `${endpoint ?? "An endpoint"} answered after ${counted(failed.length, "failed call")} (${failures}).`;
+        : `${endpoint ?? "An endpoint"} answered after ${counted(failed.length, "failed call")} (${failures})${waited === 0 ? "" : ` and ${milliseconds(waited)} of waiting for retry-after`}.`;
     default:
       return humanise(terminal);
   }

@@ -43,13 +43,9 @@ export function VerdictPanel({
       <Facts
         wide
         rows={[
-          ["Reason", <Code key="reason" of={reason} />],
-          ...(policy === null
-            ? []
-            : [["Decided by", <Decider key="policy" of={policy} at={policy_revision} />] as const]),
-          ...(constraint === null
-            ? []
-            : [["Constraint", <Code key="constraint" of={constraint} />] as const]),
+          ["Reason", <Code of={reason} />],
+          ["Decided by", <Decider of={policy} at={policy_revision} />],
+          ["Constraint", <Code of={constraint} />],
         ]}
       />
       {decision.limit === null ? null : <LimitFacts decision={decision} limit={decision.limit} />}
@@ -66,7 +62,8 @@ export function VerdictPanel({
 }
 
 /** The table's own approvals and the caller's preferences have no page of a policy. */
-function Decider({ of, at }: { readonly of: string; readonly at: string | null }) {
+function Decider({ of, at }: { readonly of: string | null; readonly at: string | null }) {
+  if (of === null) return null;
   if (of === "approvals") return <>approvals of the workspace, in routes.yaml</>;
   if (isOfTable(of)) return <>preferences of the caller</>;
   return (

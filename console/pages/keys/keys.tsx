@@ -91,21 +91,27 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
                   Replaced keys are not shown here.
                 </Empty>
               ) : data.length === 0 ? (
-                <Empty title="This workspace has no keys">
-                  Create one; its text is shown once.
-                </Empty>
+                <Empty title="There are no keys yet">Create one; its text is shown once.</Empty>
               ) : (
-                <Table label="Keys" cards columns={columns} rows={data} keyOf={({ id }) => id} />
+                <Table
+                  label="Keys"
+                  cards
+                  columns={columns}
+                  rows={data.toSorted((left, right) => endsSoon(right) - endsSoon(left))}
+                  keyOf={({ id }) => id}
+                />
               )}
-              <Pager
-                label="Pages of keys"
-                names={isExpiring ? ["Sooner", "Later"] : ["Newer", "Older"]}
-                pages={pages}
-                next={has_more && !resource.loading ? last_id : null}
-                onChange={setPages}
-              >
-                {counted(data.length, "key")}, page {whole(pages.length)}
-              </Pager>
+              {data.length === 0 && pages.length < 2 ? null : (
+                <Pager
+                  label="Pages of keys"
+                  names={isExpiring ? ["Sooner", "Later"] : ["Newer", "Older"]}
+                  pages={pages}
+                  next={has_more && !resource.loading ? last_id : null}
+                  onChange={setPages}
+                >
+                  {counted(data.length, "key")}, page {whole(pages.length)}
+                </Pager>
+              )}
             </>
           )}
         </Loaded>
@@ -188,6 +194,21 @@ function StatusBadge({ of }: { readonly of: ServiceKey }) {
   return expiresSoon(of, Date.now()) ? <Badge tone="widen">expires soon</Badge> : null;
 }
 
+/** For the order of a page: keys that need a person come first. */
+const endsSoon = (key: ServiceKey): number => Number(expiresSoon(key, Date.now()));
+
+/** Hours that are counted instead of a date. */
+const COUNTED_HOURS = 48;
+
+function Expiry({ of: { status, expires_at } }: { readonly of: ServiceKey }) {
+  const hours = (Date.parse(expires_at) - Date.now()) / 3_600_000;
+  return status !== "active" || hours < 0 || hours > COUNTED_HOURS ? (
+    <Time at={expires_at} />
+  ) : (
+    <span title={expires_at}>in {hours < 1 ? "<1" : Math.floor(hours)} h</span>
+  );
+}
+
 const COLUMNS: readonly Column<ServiceKey>[] = [
   {
     head: "Key",
@@ -234,7 +255,7 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
     cell: (key) => (
       <div class="lines">
         <span>
-          <Time at={key.expires_at} day /> <StatusBadge of={key} />
+          <StatusBadge of={key} /> <Expiry of={key} />
         </span>
         <small>
           made by <Name of={key.created_by} />
@@ -258,6 +279,8 @@ const COLUMNS: readonly Column<ServiceKey>[] = [
   },
 ];
 
+const VERBS = { rotate: "Rotate", revoke: "Revoke" };
+
 function actions(ask: (requested: Requested) => void): Column<ServiceKey> {
   return {
     head: "Change",
@@ -265,23 +288,18 @@ function actions(ask: (requested: Requested) => void): Column<ServiceKey> {
     cell: (key) =>
       key.status === "active" ? (
         <div class="actions tight">
-          <button
-            type="button"
-            class="small"
-            aria-label={printable(`Rotate ${key.id} (${titleOf(key)})`)}
-            disabled={key.replaced_by !== null}
-            onClick={() => ask({ what: "rotate", key })}
-          >
-            Rotate
-          </button>
-          <button
-            type="button"
-            class="small danger"
-            aria-label={printable(`Revoke ${key.id} (${titleOf(key)})`)}
-            onClick={() => ask({ what: "revoke", key })}
-          >
-            Revoke
-          </button>
+          {(["rotate", "revoke"] as const).map((what) => (
+            <button
+              key={what}
+              type="button"
+              class={what === "revoke" ? "small danger" : "small"}
+              aria-label={printable(`${VERBS[what]} ${key.id} (${titleOf(key)})`)}
+              disabled={what === "rotate" && key.replaced_by !== null}
+              onClick={() => ask({ what, key })}
+            >
+              {VERBS[what]}
+            </button>
+          ))}
         </div>
       ) : null,
   };

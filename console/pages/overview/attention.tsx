@@ -14,7 +14,7 @@ import { counted, dollars, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
-import { isWell, troubleOf } from "./health.tsx";
+import { stateTone, type useHealth } from "../endpoint-state.ts";
 import { expiresSoon } from "../keys/expiry.ts";
 import { secondChoices, ServedInstead } from "../second-choice.tsx";
 import { startOf, STEPS } from "../window.ts";
@@ -47,7 +47,7 @@ const isMany = (count: number, requests: number): boolean =>
 /** Answers that have come so far; the others are `null`. */
 interface Known {
   readonly status: ServerStatus | null;
-  readonly health: Health | null;
+  readonly health: ReturnType<typeof useHealth>["value"];
   readonly summary: Summary | null;
   /** By minute and route. */
   readonly lastHour: Summary | null;
@@ -126,24 +126,24 @@ function ofReplica({ seen_at }: NonNullable<Health["replicas"]>[number]): Concer
 
 const NO_ENDPOINT: Concern = {
   key: "no endpoint",
-  tone: "widen",
+  tone: "stop",
   kind: "no route yet",
   text: "No endpoint can be reached, so no request can be served. Approve a route for the workspace in routes.yaml.",
 };
 
-function ofHealth({ endpoints, replicas }: Health): readonly Concern[] {
+function ofHealth({ endpoints, replicas }: NonNullable<Known["health"]>): readonly Concern[] {
   return [
     ...(endpoints.length === 0 ? [NO_ENDPOINT] : []),
     ...(replicas ?? []).filter(({ state }) => state === "lost").map(ofReplica),
     ...endpoints
-      .filter((each) => !isWell(each))
-      .map((each) => ({
-        key: each.id,
+      .filter(({ state }) => stateTone(state) === "stop")
+      .map(({ id, state, trouble }) => ({
+        key: id,
         tone: "stop" as const,
-        kind: humanise(each.state),
+        kind: humanise(state),
         text: (
           <>
-            <Name of={each.id} />: {troubleOf(each)}
+            <Name of={id} />: {trouble}
           </>
         ),
       })),
@@ -244,7 +244,7 @@ function ofBudget(budget: Budget, refused: readonly DecisionLine[], names: KeyNa
             , key <KeyName of={key} names={names} />
           </>
         )}{" "}
-        <Name of={name} />: {dollars(spent_usd)} of {dollars(limit_usd)}
+        <Name of={humanise(name)} />: {dollars(spent_usd)} of {dollars(limit_usd)}
         {refuses ? (
           <>
             , <RefusedTimes of={refused} />
@@ -253,7 +253,7 @@ function ofBudget(budget: Budget, refused: readonly DecisionLine[], names: KeyNa
         {end !== null
           ? ", will be spent about "
           : refuses || lasts(budget)
-            ? ", renewed "
+            ? ", renews "
             : ", will not last until "}
         <Time at={end ?? window_end} short />
       </a>
@@ -354,7 +354,9 @@ export function AttentionPanel({ of }: { readonly of: Known }) {
   const concerns = concernsOf(of, refusedBy, useKeyNames());
   if (concerns.length === 0) {
     const checks = [
-      health === null ? null : `${counted(health.endpoints.length, "endpoint")} healthy`,
+      health === null
+        ? null
+        : `${counted(health.endpoints.filter(({ state }) => state === "healthy").length, "endpoint")} healthy`,
       spend === null ? null : "no budget near its end",
       keys === null ? null : "no key about to expire",
     ];

@@ -1,42 +1,43 @@
-import type { EndpointHealth, Health, ServerStatus } from "../../api/types.ts";
+import type { Health, ServerStatus } from "../../api/types.ts";
 import type { Resource } from "../../api/use-resource.ts";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { numbers, Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name } from "../../components/text.tsx";
 import { counted, milliseconds, span, whole, humanise } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
+import { stateTone, type EndpointState, type useHealth } from "../endpoint-state.ts";
 
-export const isWell = ({ state }: Pick<EndpointHealth, "state">): boolean => state === "healthy";
-
-/** The fault of an endpoint, and when it gets calls again. */
-export function troubleOf({
+/** State and trouble of an endpoint, for a cell. */
+export function StateCell({
   state,
-  failure,
-  consecutive_failures,
-  retry_in_ms,
-}: EndpointHealth): string {
-  const times = consecutive_failures > 1 ? ` ${whole(consecutive_failures)} times in a row` : "";
-  const parts = [
-    ...(failure === null ? [] : [`${humanise(failure)}${times}`]),
-    ...(retry_in_ms !== null && retry_in_ms > 0
-      ? [`tried again in ${milliseconds(retry_in_ms)}`]
-      : []),
-    ...(state === "half_open" ? ["the next call tries it again"] : []),
-  ];
-  return parts.join(", ");
+  trouble,
+}: {
+  readonly state: string | null;
+  readonly trouble: string;
+}) {
+  if (state === null) return <Name of={null} />;
+  return state === "healthy" ? (
+    <>healthy</>
+  ) : (
+    <>
+      <Badge tone={stateTone(state)}>{humanise(state)}</Badge> <span class="prose">{trouble}</span>
+    </>
+  );
 }
 
-/** Endpoints as this process sees them: those that are out, and the others on demand. */
-export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
+type Endpoints = readonly EndpointState[];
+
+/** Those that are out or failing, and the others on demand. */
+export function HealthPanel({ health }: { readonly health: ReturnType<typeof useHealth> }) {
   return (
     <Panel title="Endpoints">
       <Loaded of={health} lines={3}>
         {({ endpoints }) => {
-          const out = endpoints.filter((each) => !isWell(each));
-          const well = endpoints.filter(isWell);
+          const out = endpoints.filter(({ state }) => state !== "healthy");
+          const well = endpoints.filter(({ state }) => state === "healthy");
           if (endpoints.length === 0) {
             return (
-              <Empty title="This workspace reaches no endpoint">
+              <Empty title="No endpoint can be reached">
                 Approve a route for it in routes.yaml.
               </Empty>
             );
@@ -44,12 +45,14 @@ export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
           return (
             <>
               {out.length === 0 ? null : (
-                <EndpointTable label="Endpoints that are out" endpoints={out} />
+                <EndpointTable label="Endpoints that are out or failing" endpoints={out} />
               )}
               <details>
                 <summary>
                   {counted(well.length, "healthy endpoint")}
-                  {well.length === 0 ? "" : `, ${whole(sumOf(well))} requests in flight`}
+                  {well.length === 0
+                    ? ""
+                    : `, ${whole(well.reduce((sum, each) => sum + each.in_flight, 0))} requests in flight`}
                 </summary>
                 <EndpointTable label="Healthy endpoints" endpoints={well} />
               </details>
@@ -61,15 +64,12 @@ export function HealthPanel({ health }: { readonly health: Resource<Health> }) {
   );
 }
 
-const sumOf = (endpoints: readonly EndpointHealth[]): number =>
-  endpoints.reduce((sum, { in_flight }) => sum + in_flight, 0);
-
 function EndpointTable({
   label,
   endpoints,
 }: {
   readonly label: string;
-  readonly endpoints: readonly EndpointHealth[];
+  readonly endpoints: Endpoints;
 }) {
   return (
     <Table
@@ -79,20 +79,9 @@ function EndpointTable({
       keyOf={({ id }) => id}
       columns={[
         { head: "Endpoint", cell: ({ id }) => <Name of={id} /> },
-        {
-          head: "State",
-          cell: (each) =>
-            isWell(each) ? (
-              humanise(each.state)
-            ) : (
-              <>
-                <Badge tone="stop">{humanise(each.state)}</Badge>{" "}
-                <span class="prose">{troubleOf(each)}</span>
-              </>
-            ),
-        },
-        numbers("In flight", ({ in_flight }: EndpointHealth) => whole(in_flight)),
-        numbers("First token", ({ latency_ms }: EndpointHealth) => milliseconds(latency_ms.p50)),
+        { head: "State", cell: StateCell },
+        numbers("In flight", ({ in_flight }: EndpointState) => whole(in_flight)),
+        numbers("First token", ({ latency_ms }: EndpointState) => milliseconds(latency_ms.p50)),
         { head: "Region", cell: ({ region }) => <Name of={region} /> },
         { head: "Provider", cell: ({ provider }) => <Name of={provider} /> },
         { head: "Routes", cell: ({ routes }) => <Name of={routes.join(", ")} /> },
@@ -116,9 +105,9 @@ export function ServerPanel({
           <>
             <Facts
               rows={[
-                ["Build", <Code key="build" of={build_id} />],
-                ["Routing table", <Code key="table" of={table_sha256} short={12} />],
-                ["Policy set", <Code key="policies" of={policy_set} />],
+                ["Build", <Code of={build_id} />],
+                ["Routing table", <Code of={table_sha256} short={12} />],
+                ["Policy set", <Code of={policy_set} />],
                 ["Running for", span(uptime_seconds)],
                 [
                   "Workers",
@@ -131,9 +120,7 @@ export function ServerPanel({
                   evidence.state === "ok" ? (
                     "ok"
                   ) : (
-                    <Badge key="evidence" tone="stop">
-                      {humanise(evidence.cause ?? evidence.state)}
-                    </Badge>
+                    <Badge tone="stop">{humanise(evidence.cause ?? evidence.state)}</Badge>
                   ),
                 ],
                 ["Degraded", degraded.length === 0 ? "nothing" : degraded.map(humanise).join(", ")],

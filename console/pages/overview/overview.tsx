@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
-import type { Health, KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
+import type { KeyList, ServerStatus, Spend, Summary } from "../../api/types.ts";
 import { hasScope, inWorkspaces } from "../../api/session-state.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Figures, type FigureData } from "../../components/figure.tsx";
@@ -10,10 +10,10 @@ import { compact, dollars, milliseconds, share, whole } from "../../format/amoun
 import { AsOf, Time } from "../../format/time.tsx";
 import { address, link, replaceQuery } from "../../router.ts";
 import { FirstRequest } from "../connect/connect.tsx";
+import { useHealth } from "../endpoint-state.ts";
 import { soonEnd } from "../keys/expiry.ts";
 import {
   courseOf,
-  sinceOf,
   useNow,
   useSpanWithTraffic,
   useWindow,
@@ -35,7 +35,7 @@ export function OverviewPage() {
   const span = useSpanWithTraffic(named === null);
   const window = useWindow(named ?? span?.name ?? null);
   const now = useNow();
-  const health = useResource<Health>(withQuery("/v1/health", inWorkspaces()), 5_000);
+  const health = useHealth(5_000);
   const summary = useResource<Summary>(
     span === null ? null : summaryPath({ start: window.start, group_by: window.unit }),
     15_000,
@@ -110,7 +110,7 @@ export function OverviewPage() {
                 costBefore={spendBefore.value?.total.cost_usd}
               />
               <TrafficCharts summary={current} window={window} />
-              <VerdictsPanel summary={current} since={sinceOf(window)} />
+              <VerdictsPanel summary={current} since={window.since} />
               <TrafficTable window={window} />
             </>
           )
@@ -124,8 +124,7 @@ export function OverviewPage() {
 
 /** Shown for a span without requests, whether or not other spans have some. */
 function NoTraffic() {
-  const month = windowOf("30d", useNow()).start;
-  const [start] = useState(month);
+  const [start] = useState(() => windowOf("30d", Date.now()).start);
   const all = useResource<Summary>(summaryPath({ start }));
   if (all.value === null) return null;
   if (all.value.totals.requests === 0) return <FirstRequest />;
@@ -154,10 +153,27 @@ function Totals({
   // Without the step that is not over.
   const trend = (pick: (each: Summary["groups"][number]) => number | null) =>
     valuesOf(pick, 0).slice(0, -1);
-  const failed = failedOf(totals);
   const latency = totals.ended?.latency_ms.total;
   const tokens = totals.ended?.tokens;
-  const since = sinceOf(window);
+  const { since } = window;
+  // A share, also over time: with more requests more of them fail.
+  const shareOf = (
+    title: string,
+    pick: (each: Summary["totals"]) => number,
+    filter: Readonly<Record<string, string>>,
+  ): FigureData => {
+    const ofOne = (each: Summary["totals"]): number => pick(each) / Math.max(1, each.requests);
+    return {
+      title,
+      value: share(pick(totals), totals.requests),
+      now: ofOne(totals),
+      before: before === null ? undefined : ofOne(before.totals),
+      bad: true,
+      trend: trend(ofOne),
+      note: pick(totals) === 0 ? null : `${whole(pick(totals))} of ${compact(totals.requests)}`,
+      href: link(["decisions"], { ...filter, since }),
+    };
+  };
   const figures: readonly FigureData[] = [
     {
       title: "Requests",
@@ -169,36 +185,16 @@ function Totals({
         totals.running === null || totals.running === 0 ? null : `${whole(totals.running)} running`,
       href: link(["decisions"], { since }),
     },
-    {
-      title: "Failed",
-      value: share(failed, totals.requests),
-      now: failed / Math.max(1, totals.requests),
-      before:
-        before === null ? undefined : failedOf(before.totals) / Math.max(1, before.totals.requests),
-      bad: "more",
-      trend: trend(failedOf),
-      note: failed === 0 ? null : `${whole(failed)} of ${compact(totals.requests)}`,
-      href: link(["decisions"], { terminal: "failed", since }),
-    },
-    {
-      title: "Denied or refused",
-      value: whole(stoppedOf(totals)),
-      now: stoppedOf(totals),
-      before: before === null ? undefined : stoppedOf(before.totals),
-      bad: "more",
-      trend: trend(stoppedOf),
-      note: share(stoppedOf(totals), totals.requests),
-      href: link(["decisions"], {
-        outcome: totals.denied >= totals.refused ? "deny" : "refuse",
-        since,
-      }),
-    },
+    shareOf("Failed", failedOf, { terminal: "failed" }),
+    shareOf("Denied or refused", stoppedOf, {
+      outcome: totals.denied >= totals.refused ? "deny" : "refuse",
+    }),
     {
       title: "Latency, p95",
       value: milliseconds(latency?.p95),
       now: latency?.p95,
       before: before?.totals.ended?.latency_ms.total.p95,
-      bad: "more",
+      bad: true,
       trend: trend(({ ended }) => ended?.latency_ms.total.p95 ?? null),
       note: `median ${milliseconds(latency?.p50)}`,
     },
@@ -212,5 +208,14 @@ function Totals({
       ...(cost !== undefined && { href: link(["spend"]) }),
     },
   ];
-  return <Figures of={figures} />;
+  return (
+    <>
+      <Figures of={figures} />
+      {before === null ? null : (
+        <p class="hint">
+          {"\u25B2 \u25BC"} against the {window.title} before
+        </p>
+      )}
+    </>
+  );
 }

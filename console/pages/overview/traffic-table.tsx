@@ -7,12 +7,12 @@ import { Segments } from "../../components/form.tsx";
 import { Empty, Loaded, Panel } from "../../components/panel.tsx";
 import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
-import { compact, milliseconds, whole } from "../../format/amounts.ts";
+import { compact, milliseconds, share, whole } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { groupLabel } from "../group-label.ts";
 import { secondChoices } from "../second-choice.tsx";
-import { stoppedOf } from "./traffic-charts.tsx";
+import { failedOf, stoppedOf } from "./traffic-charts.tsx";
 import type { Window } from "../window.ts";
 
 const DIMENSIONS = [
@@ -50,7 +50,8 @@ export function TrafficTable({ window }: { readonly window: Window }) {
 const MEASURED: readonly Column<Measures>[] = [
   numbers("Requests", ({ requests }) => whole(requests)),
   numbers("Denied or refused", (each) => whole(stoppedOf(each))),
-  numbers("Failed", ({ ended }) => whole(ended?.terminals.failed)),
+  numbers("Failed", (each) => whole(failedOf(each))),
+  numbers("Failed, %", (each) => share(failedOf(each), each.requests)),
   numbers("Second choice", (each) => whole(secondChoices(each))),
   numbers("Fallbacks", ({ ended }) => whole(ended?.fallbacks)),
   numbers("Attempts", ({ ended }) => whole(ended?.attempts.total)),

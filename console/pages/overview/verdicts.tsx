@@ -1,6 +1,6 @@
 import type { Summary } from "../../api/types.ts";
 import { Panel } from "../../components/panel.tsx";
-import { Table } from "../../components/table.tsx";
+import { numbers, Table } from "../../components/table.tsx";
 import { Code, Name } from "../../components/text.tsx";
 import { whole } from "../../format/amounts.ts";
 import { link } from "../../router.ts";
@@ -26,6 +26,12 @@ export function VerdictsPanel({
 }) {
   const verdicts = summary.verdicts;
   if (verdicts.length === 0) return null;
+  const counts = (measure: "denied" | "refused") => (verdict: Verdict) =>
+    verdict[measure] === 0 ? (
+      "0"
+    ) : (
+      <a href={linkToVerdict(verdict, since)}>{whole(verdict[measure])}</a>
+    );
   return (
     <Panel title="Denied and refused, by reason">
       <Table
@@ -44,21 +50,8 @@ export function VerdictsPanel({
           },
           { head: "Policy", cell: ({ policy }) => <Name of={policy} /> },
           { head: "Constraint", cell: ({ constraint }) => <Code of={constraint} /> },
-          ...(
-            [
-              ["Denied", "denied"],
-              ["Refused", "refused"],
-            ] as const
-          ).map(([head, measure]) => ({
-            head,
-            number: true,
-            cell: (verdict: Verdict) =>
-              verdict[measure] === 0 ? (
-                "0"
-              ) : (
-                <a href={linkToVerdict(verdict, since)}>{whole(verdict[measure])}</a>
-              ),
-          })),
+          numbers("Denied", counts("denied")),
+          numbers("Refused", counts("refused")),
         ]}
       />
     </Panel>

@@ -85,7 +85,7 @@ function ReportReader({
             "Assertions",
             `${whole(passed)} passed, ${whole(failed)} failed, ${whole(waived)} waived`,
           ],
-          ["Report", <Code key="report" of={read.facts.sha256} short={12} />],
+          ["Report", <Code of={read.facts.sha256} short={12} />],
         ]}
       />
     );
@@ -93,11 +93,7 @@ function ReportReader({
   return (
     <>
       <ErrorBox failure={failure} />
-      <button
-        type="button"
-        disabled={busy}
-        onClick={() => void run(() => callText(path, "application/json"))}
-      >
+      <button type="button" disabled={busy} onClick={() => void run(() => callText(path, {}))}>
         {busy ? "The server simulates…" : "Attach the server’s simulation report"}
       </button>
     </>

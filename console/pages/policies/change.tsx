@@ -48,7 +48,6 @@ export function ChangeDialog(props: {
   readonly danger?: boolean;
   /** Without If-Match, for changes that name their content by its digest. */
   readonly unconditional?: boolean;
-  readonly ready?: boolean;
   readonly children: ComponentChildren;
 }) {
   const { policy, etag, onClose, onChanged } = props.change;

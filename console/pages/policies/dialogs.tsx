@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
+import type { Policy } from "../../api/types.ts";
 import { Choice } from "../../components/form.tsx";
 import { Code, Name } from "../../components/text.tsx";
 import { counted } from "../../format/amounts.ts";
-import { ChangeDialog, MissingList, type ChangeProps } from "./change.tsx";
+import { ChangeDialog, type ChangeProps } from "./change.tsx";
 import { ROLLBACK_REASONS } from "./wording.ts";
 
 export function PromoteDialog({
@@ -12,7 +13,7 @@ export function PromoteDialog({
   /** Requests that the candidate would have denied; `null` where that is not loaded. */
   readonly newlyDenied: number | null;
 }) {
-  const { candidate, enforced, missing, id } = change.policy;
+  const { candidate, enforced, id } = change.policy;
   if (candidate === null) return null;
   const expected = {
     candidate_revision: candidate.revision,
@@ -35,12 +36,6 @@ export function PromoteDialog({
           ? ". Nothing was enforced before."
           : `, instead of ${enforced.revision}.`}
       </p>
-      {missing === null || missing.length === 0 ? null : (
-        <div class="notice widen">
-          <p>The server will refuse: the promotion still needs</p>
-          <MissingList of={missing} />
-        </div>
-      )}
       {newlyDenied === 0 ? null : (
         <p class="notice widen">
           {newlyDenied === null
@@ -51,6 +46,9 @@ export function PromoteDialog({
     </ChangeDialog>
   );
 }
+
+export const rollBackTitle = ({ rollback_to }: Policy): string =>
+  rollback_to === null ? "Roll back" : `Roll back to ${rollback_to.revision}`;
 
 export function RollBackDialog(change: ChangeProps) {
   const [reason, setReason] = useState<string>("wrong_denials");
@@ -63,7 +61,7 @@ export function RollBackDialog(change: ChangeProps) {
       title={`Roll back ${enforced.revision}`}
       path="rollbacks"
       body={body}
-      verb="Roll back"
+      verb={rollBackTitle(change.policy)}
       danger
     >
       <p>

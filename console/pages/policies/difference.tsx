@@ -14,18 +14,18 @@ export function DifferencePanel({
 }: {
   readonly policy: Policy;
 }) {
-  if (candidate !== null && enforced !== null) {
-    return (
-      <Panel title={`What ${candidate.revision} changes of ${enforced.revision}`}>
-        <Difference id={id} from={enforced.digest} to={candidate.digest} />
-      </Panel>
-    );
-  }
   const slot = candidate ?? enforced;
   if (slot === null) return null;
+  const before = candidate === null ? null : enforced;
   return (
-    <Panel title={`The text of ${slot.revision}`}>
-      <Difference id={id} from={null} to={slot.digest} />
+    <Panel
+      title={
+        before === null
+          ? `The text of ${slot.revision}`
+          : `What ${slot.revision} changes of ${before.revision}`
+      }
+    >
+      <Difference id={id} from={before?.digest ?? null} to={slot.digest} />
     </Panel>
   );
 }

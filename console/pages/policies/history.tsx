@@ -52,14 +52,7 @@ function Rows({
               cards
               rows={data.toReversed()}
               keyOf={({ hash }) => hash}
-              columns={[
-                ...COLUMNS.slice(0, 3),
-                {
-                  head: "Who",
-                  cell: ({ record: { by } }) => <Who of={by} names={names} />,
-                },
-                ...COLUMNS.slice(3),
-              ]}
+              columns={columnsOf(names)}
             />
             {has_more || after.length > 1 ? (
               <Pager
@@ -82,7 +75,7 @@ const textOf = ({ record }: Row, name: string): string | null => {
   return typeof value === "string" ? value : null;
 };
 
-const COLUMNS: readonly Column<Row>[] = [
+const columnsOf = (names: KeyNames): readonly Column<Row>[] => [
   {
     head: "When",
     cell: ({ record: { at } }) => <Time at={typeof at === "number" ? at : null} />,
@@ -99,6 +92,7 @@ const COLUMNS: readonly Column<Row>[] = [
     cell: ({ record: { revision } }) =>
       typeof revision === "number" ? `r${whole(revision)}` : <Name of={null} />,
   },
+  { head: "Who", cell: ({ record: { by } }) => <Who of={by} names={names} /> },
   {
     head: "Why",
     cell: (row) => {

@@ -36,13 +36,7 @@ export function PoliciesPage() {
               label="Policies"
               rows={data.toSorted((left, right) => rankOf(left) - rankOf(right))}
               keyOf={({ id }) => id}
-              columns={[
-                ...COLUMNS.filter(
-                  ({ head }) => head !== DRIFT || data.some(({ drift }) => drift.length > 0),
-                ),
-                denialColumn(summary.value),
-                shadowColumn(shadows),
-              ]}
+              columns={[...COLUMNS, denialColumn(summary.value), shadowColumn(shadows)]}
               cards
             />
           )
@@ -63,9 +57,6 @@ const rankOf = ({ state }: PolicyLine): number => {
   return rank < 0 ? ORDER.length : rank;
 };
 
-/** Shown where the files differ from the policy log somewhere. */
-const DRIFT = "Drift";
-
 const COLUMNS: readonly Column<PolicyLine>[] = [
   {
     head: "Policy",
@@ -80,7 +71,16 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
       </div>
     ),
   },
-  { head: "State", cell: ({ state }) => <Badge tone={stateTone(state)}>{humanise(state)}</Badge> },
+  {
+    head: "State",
+    cell: ({ state, drift }) => (
+      <>
+        <Badge tone={stateTone(state)}>{humanise(state)}</Badge>{" "}
+        {/* Where the files differ from the policy log. */}
+        {drift.length === 0 ? null : <Badge tone="widen">{drift.map(humanise).join(", ")}</Badge>}
+      </>
+    ),
+  },
   { head: "Enforced", cell: ({ enforced }) => <Name of={enforced?.revision ?? null} /> },
   { head: "Candidate", cell: ({ candidate }) => <Name of={candidate?.revision ?? null} /> },
   { head: "In shadow since", cell: ({ candidate }) => <Time at={candidate?.since} /> },
@@ -91,15 +91,6 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
         ? "none needed"
         : `${whole(approvals.length)} of ${whole(requirements.approvals)}`,
   ),
-  {
-    head: DRIFT,
-    cell: ({ drift }) =>
-      drift.length === 0 ? (
-        <Name of={null} />
-      ) : (
-        <Badge tone="widen">{drift.map(humanise).join(", ")}</Badge>
-      ),
-  },
 ];
 
 /** Denials by the enforced revision, with a link to the requests. */

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { withQuery } from "../../api/client.ts";
 import type { Policy, PolicyShadow, Summary } from "../../api/types.ts";
@@ -12,6 +13,7 @@ import { Loaded, Panel } from "../../components/panel.tsx";
 import { numbers, Facts, Table } from "../../components/table.tsx";
 import { Badge, Code, Name, Sentence } from "../../components/text.tsx";
 import { counted, humanise, whole } from "../../format/amounts.ts";
+import { printable } from "../../format/printable.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { KeyName, useKeyNames, type KeyNames } from "../keys/key-names.tsx";
@@ -22,6 +24,7 @@ import { DifferencePanel } from "./difference.tsx";
 import {
   PromoteDialog,
   ReleaseDialog,
+  rollBackTitle,
   RollBackDialog,
   WithdrawApprovalDialog,
   WithdrawCandidateDialog,
@@ -51,12 +54,8 @@ export function PolicyPage({ id }: { readonly id: string }) {
   );
 }
 
-type Question =
-  | {
-      readonly what: "approve" | "roll back" | "withdraw approval" | "withdraw candidate";
-    }
-  | { readonly what: "promote"; readonly newlyDenied: number | null }
-  | { readonly what: "release"; readonly digest: string; readonly revision: string };
+/** A question about the policy, which may become a change of it. */
+type Question = (change: ChangeProps) => ComponentChildren;
 
 interface DetailProps {
   readonly policy: Policy;
@@ -68,12 +67,12 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
   // The state that the reader saw when the question opened: a poll must not change what is
   // answered.
   const [requested, setRequested] = useState<{
-    readonly question: Question;
+    readonly Question: Question;
     readonly change: ChangeProps;
   } | null>(null);
   const ask = (question: Question): void => {
     const onClose = (): void => setRequested(null);
-    setRequested({ question, change: { policy, etag, onClose, onChanged } });
+    setRequested({ Question: question, change: { policy, etag, onClose, onChanged } });
   };
   const { id, candidate, title, owners } = policy;
   const shadow = useResource<PolicyShadow>(
@@ -107,7 +106,7 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
       <DifferencePanel policy={policy} />
       <SlotsPanel policy={policy} />
       <HistoryPanel id={id} etag={etag} />
-      {requested === null ? null : <Requested {...requested} />}
+      {requested === null ? null : <requested.Question {...requested.change} />}
     </>
   );
 }
@@ -121,29 +120,6 @@ function NotManagedHere() {
       routes.yaml): you see what concerns them, and change nothing here.
     </p>
   );
-}
-
-function Requested({
-  question,
-  change,
-}: {
-  readonly question: Question;
-  readonly change: ChangeProps;
-}) {
-  switch (question.what) {
-    case "approve":
-      return <ApproveDialog {...change} />;
-    case "promote":
-      return <PromoteDialog {...change} newlyDenied={question.newlyDenied} />;
-    case "roll back":
-      return <RollBackDialog {...change} />;
-    case "withdraw approval":
-      return <WithdrawApprovalDialog {...change} />;
-    case "withdraw candidate":
-      return <WithdrawCandidateDialog {...change} />;
-    case "release":
-      return <ReleaseDialog {...change} digest={question.digest} revision={question.revision} />;
-  }
 }
 
 /** @param newlyDenied `null` until the effect of the candidate is loaded. */
@@ -173,7 +149,7 @@ function Actions({
             class={isReady || isOwn ? undefined : "primary"}
             disabled={needsOther}
             aria-describedby={needsOther ? reason : undefined}
-            onClick={() => ask({ what: "approve" })}
+            onClick={() => ask(ApproveDialog)}
           >
             Approve
           </button>
@@ -181,7 +157,7 @@ function Actions({
             <small id={reason}>you have approved it; another person has to, too</small>
           ) : null}
           {!isOwn ? null : (
-            <button type="button" onClick={() => ask({ what: "withdraw approval" })}>
+            <button type="button" onClick={() => ask(WithdrawApprovalDialog)}>
               Withdraw my approval
             </button>
           )}
@@ -192,18 +168,20 @@ function Actions({
           <button
             type="button"
             class={isReady && newlyDenied === 0 ? "primary" : undefined}
-            onClick={() => ask({ what: "promote", newlyDenied })}
+            disabled={!isReady}
+            title={printable((missing ?? []).map(({ message }) => message).join(" "))}
+            onClick={() => ask((change) => <PromoteDialog {...change} newlyDenied={newlyDenied} />)}
           >
             Promote
           </button>
-          <button type="button" onClick={() => ask({ what: "withdraw candidate" })}>
+          <button type="button" onClick={() => ask(WithdrawCandidateDialog)}>
             Withdraw candidate
           </button>
         </>
       ) : null}
       {mayManagePolicies() && can_roll_back ? (
-        <button type="button" class="danger" onClick={() => ask({ what: "roll back" })}>
-          Roll back
+        <button type="button" class="danger" onClick={() => ask(RollBackDialog)}>
+          {rollBackTitle(policy)}
         </button>
       ) : null}
     </div>
@@ -270,15 +248,15 @@ function PromotionPanel({
     <Panel
       title={`Promotion of ${candidate?.revision ?? ""}`}
       aside={
-        !ready ? (
-          <Badge tone="widen">requirements missing</Badge>
-        ) : newlyDenied === null ? (
-          <Badge>no requirement missing</Badge>
-        ) : isHarmless ? (
-          <Badge tone="good">ready</Badge>
-        ) : (
-          <Badge tone="widen">would deny requests</Badge>
-        )
+        <Badge tone={ready && isHarmless ? (newlyDenied === null ? "quiet" : "good") : "widen"}>
+          {!ready
+            ? "requirements missing"
+            : newlyDenied === null
+              ? "no requirement missing"
+              : isHarmless
+                ? "ready"
+                : "would deny requests"}
+        </Badge>
       }
     >
       {missing === null || ready ? (
@@ -353,7 +331,7 @@ function HeldPanel({
           <Facts
             rows={[
               ["Revision", revision],
-              ["Content", <Code key="digest" of={digest} short={12} />],
+              ["Content", <Code of={digest} short={12} />],
               ["Why", why],
             ]}
           />
@@ -361,7 +339,9 @@ function HeldPanel({
             <button
               type="button"
               class="small"
-              onClick={() => ask({ what: "release", digest, revision })}
+              onClick={() =>
+                ask((change) => <ReleaseDialog {...change} {...{ digest, revision }} />)
+              }
             >
               Release {revision}
             </button>

@@ -44,20 +44,20 @@ function ShadowFigures({ shadow }: { readonly shadow: PolicyShadow }) {
   return (
     <>
       <ul class="tiles">
-        <Tile
-          title="Newly denied"
-          amount={newly_denied}
-          of={judged}
-          tone={newly_denied > 0 ? "stop" : "good"}
-        />
-        <Tile title="Denied in all" amount={would_deny} of={judged} />
-        <Tile title="With fewer candidates" amount={would_narrow} of={judged} />
-        <Tile
-          title="Not judged"
-          amount={indeterminate}
-          of={judged}
-          tone={indeterminate > 0 ? "widen" : undefined}
-        />
+        {(
+          [
+            ["Newly denied", newly_denied, newly_denied > 0 ? "stop" : "good"],
+            ["Denied in all", would_deny, ""],
+            ["With fewer candidates", would_narrow, ""],
+            ["Not judged", indeterminate, indeterminate > 0 ? "widen" : ""],
+          ] as const
+        ).map(([title, amount, tone]) => (
+          <li key={title} class={`tile ${tone}`}>
+            <span>{title}</span>
+            <strong>{whole(amount)}</strong>
+            <small>{share(amount, judged)}</small>
+          </li>
+        ))}
       </ul>
       <p class="hint">
         Of {counted(judged, "request")}, all that it has judged; in shadow since <Time at={since} />
@@ -136,26 +136,6 @@ function LookedAt({
         ? ": all evidence of its time in shadow."
         : ". Older evidence was not searched; the numbers above count it."}
     </p>
-  );
-}
-
-function Tile({
-  title,
-  amount,
-  of,
-  tone,
-}: {
-  readonly title: string;
-  readonly amount: number;
-  readonly of: number;
-  readonly tone?: "stop" | "good" | "widen" | undefined;
-}) {
-  return (
-    <li class={tone === undefined ? "tile" : `tile ${tone}`}>
-      <span>{title}</span>
-      <strong>{whole(amount)}</strong>
-      <small>{share(amount, of)}</small>
-    </li>
   );
 }
 

@@ -62,9 +62,9 @@ function Slot({
       <Facts
         rows={[
           ["Revision", revision],
-          ["Content", <Code key="digest" of={digest} short={12} />],
-          ["Since", <Time key="since" at={since} />],
-          ["First seen", <Time key="seen" at={first_seen} />],
+          ["Content", <Code of={digest} short={12} />],
+          ["Since", <Time at={since} />],
+          ["First seen", <Time at={first_seen} />],
         ]}
       />
       <ul class="bullets">

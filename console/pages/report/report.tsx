@@ -35,19 +35,22 @@ export function ReportPage() {
         <h1>Simulation report</h1>
       </div>
       <Panel title="Open a report">
-        <Field
-          label="report.json"
-          hint="Choose the file or drop it here. It stays in this browser; nothing is sent."
-        >
-          <input
-            type="file"
-            accept=".json,application/json"
-            onChange={(event) => {
-              const file = event.currentTarget.files?.[0];
-              if (file !== undefined) void open(file);
-            }}
-          />
-        </Field>
+        <details open={name === null}>
+          <summary>{name === null ? "From a file" : "Another file"}</summary>
+          <Field
+            label="report.json"
+            hint="Choose the file or drop it here. It stays in this browser; nothing is sent."
+          >
+            <input
+              type="file"
+              accept=".json,application/json"
+              onChange={(event) => {
+                const file = event.currentTarget.files?.[0];
+                if (file !== undefined) void open(file);
+              }}
+            />
+          </Field>
+        </details>
         {problem === null ? null : (
           <p class="notice stop" role="alert">
             {problem}

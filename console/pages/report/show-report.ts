@@ -37,6 +37,8 @@ export function showReport(text: string, container: HTMLElement): string | null 
     part.append(...main.childNodes);
     main.replaceWith(part);
   }
+  for (const title of page.querySelectorAll("h2"))
+    title.classList.toggle("fail", title.textContent?.startsWith("FAIL "));
   root.append(page);
   root.addEventListener("click", followLink);
   return null;
@@ -66,6 +68,8 @@ h1, h2, .verdict strong { font-family: inherit }
 h1 { font-size: 1.4rem }
 h2 { font-size: 1.2rem }
 code { font-family: var(--mono) }
+.fail { color: var(--stop) }
+tbody :is(th, td) { overflow-wrap: break-word }
 tbody :is(th, td):first-child { min-width: 6rem }`;
 
 /** The style of a page of its own, for a part of this one. The palette is this page's. */

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Tone } from "../../components/text.tsx";
 import { compact } from "../../format/amounts.ts";
 import { printable } from "../../format/printable.ts";
 
@@ -8,16 +9,19 @@ interface DrawnNode {
   readonly detail: string;
   /** Of the last 24 hours; absent where they are not known. */
   readonly requests?: number;
-  /** Health of an endpoint; absent for other nodes, `null` where it is not known. */
-  readonly isWell?: boolean | null;
-  readonly isFaint?: boolean;
+  /**
+   * Of the state of an endpoint; `quiet` where it is not known, and for other nodes; `faint` where
+   * no request gets.
+   */
+  readonly tone?: Tone | "faint";
 }
 
 /** A line to a node of the next column. */
 interface DrawnEdge {
   readonly from: string;
   readonly to: string;
-  readonly look: "open" | "shut" | "faint";
+  /** Of the state of the endpoint that it leads to, where requests may go. */
+  readonly look: Tone | "shut" | "faint";
   readonly requests: number;
 }
 
@@ -90,7 +94,9 @@ export function Drawing({ of: { columns, edges } }: { readonly of: Graph }) {
           const [x, y] = [left.x + left.width, middles.get(from) ?? 0];
           const half = (x + right.x) / 2;
           const goal = middles.get(to) ?? 0;
-          const thickness = (THICKEST - THINNEST) * Math.sqrt(requests / most);
+          // An endpoint that is out gets no call now, whatever it had.
+          const thickness =
+            look === "stop" ? 0 : (THICKEST - THINNEST) * Math.sqrt(requests / most);
           return (
             <path
               key={`${from} ${to}`}
@@ -117,6 +123,17 @@ export function Drawing({ of: { columns, edges } }: { readonly of: Graph }) {
         )}
       </svg>
     </div>
+  );
+}
+
+/** The meaning of lines and dots. */
+export function LineHint() {
+  return (
+    <p class="hint">
+      A line is where a plain request of this session may go, as thick as the requests of the last
+      24 hours (to endpoints an estimate); a dashed one is shut by an approval or a policy, and a
+      red one leads to an endpoint that is out. The dot is the health of an endpoint now.
+    </p>
   );
 }
 
@@ -152,7 +169,7 @@ function useWidth(element: { readonly current: HTMLElement | null }): number {
 }
 
 function Node({
-  node: { id, detail, requests = 0, isWell = null, isFaint = false },
+  node: { id, detail, requests = 0, tone = "quiet" },
   x,
   width,
   top,
@@ -168,18 +185,17 @@ function Node({
 }) {
   const count = requests === 0 ? "" : compact(requests);
   const room = width - 26;
+  const hasDot = tone !== "quiet" && tone !== "faint";
   return (
     <g
-      class={`node${isFaint ? " faint" : isWell === false ? " mark" : ""}${look}`}
+      class={`node ${tone}${look}`}
       onMouseEnter={() => onHover(true)}
       onMouseLeave={() => onHover(false)}
     >
       <title>{printable(`${id}: ${detail}${count === "" ? "" : `, ${count} requests`}`)}</title>
       <rect x={x + 0.5} y={top + 0.5} width={width - 1} height={NODE.height - 1} rx={6} />
-      {isWell === null || isFaint ? null : (
-        <circle class={isWell ? "well" : "out"} cx={x + 14} cy={top + 15} r={3.5} />
-      )}
-      <text x={x + (isWell === null || isFaint ? 12 : 24)} y={top + 19} class="strong">
+      {hasDot ? <circle class={tone} cx={x + 14} cy={top + 15} r={3.5} /> : null}
+      <text x={x + (hasDot ? 24 : 12)} y={top + 19} class="strong">
         {fitting(id, (room - 8 * count.length) / CHARACTER.title)}
       </text>
       <text x={x + width - 12} y={top + 19} class="count">

@@ -1,15 +1,15 @@
-import { useEffect, useState } from "preact/hooks";
-import { call, withQuery, type Failure } from "../../api/client.ts";
-import { hasScope, inWorkspaces, signedIn } from "../../api/session-state.ts";
-import type { EndpointHealth, Health, Model, ModelList } from "../../api/types.ts";
-import { useResource } from "../../api/use-resource.ts";
+import { call, type Failure } from "../../api/client.ts";
+import { signedIn } from "../../api/session-state.ts";
+import type { Model, ModelList } from "../../api/types.ts";
 import { ErrorBox, Panel } from "../../components/panel.tsx";
 import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Name } from "../../components/text.tsx";
 import { counted, humanise, whole } from "../../format/amounts.ts";
 import { AsOf } from "../../format/time.tsx";
 import { link } from "../../router.ts";
-import { Drawing, type Graph } from "./drawing.tsx";
+import { stateTone, useHealth, type EndpointState } from "../endpoint-state.ts";
+import { Drawing, LineHint, type Graph } from "./drawing.tsx";
+import { useInTurn } from "./use-in-turn.ts";
 import { useTraffic, type Traffic } from "./traffic.ts";
 
 interface Line {
@@ -21,21 +21,22 @@ interface Line {
 
 /** Which workspace reaches which region: every workspace of the session, one after the other. */
 export function ReachPanel() {
-  const lines = useReach(signedIn()?.workspaces ?? []);
-  const health = useResource<Health>(
-    hasScope("governance:read") ? withQuery("/v1/health", inWorkspaces()) : null,
-    30_000,
+  const workspaces = signedIn()?.workspaces ?? [];
+  const found = useInTurn(workspaces, (workspace, signal) =>
+    call<ModelList>("/v1/models?all=true", { workspace, signal }),
   );
+  const lines = workspaces.map((workspace): Line => {
+    const result = found.get(workspace);
+    return {
+      workspace,
+      models: result?.ok === true ? result.value.data : null,
+      failure: result?.ok === false ? result.failure : null,
+    };
+  });
+  const health = useHealth(30_000);
   const endpoints = health.value?.endpoints ?? [];
   const traffic = useTraffic(
-    endpoints.flatMap(({ id, provider, region, model, routes }) =>
-      routes.map((route) => ({
-        route,
-        endpoint: id,
-        location: `${provider} ${region} ${model}`,
-        model,
-      })),
-    ),
+    endpoints.flatMap((each) => each.routes.map((route) => ({ ...each, route }))),
   );
   const regions = [
     ...new Set(lines.flatMap(({ models }) => (models ?? []).flatMap((model) => model.regions))),
@@ -61,21 +62,18 @@ export function ReachPanel() {
         <small>not yours to see</small>
       ),
     ),
-    ...regions
-      .toSorted()
-      .map((region): Column<Line> =>
-        numbers(region, ({ models }) => <Reaching models={models ?? []} region={region} />),
-      ),
+    ...regions.toSorted().map((region): Column<Line> =>
+      numbers(region, ({ models }) => {
+        const reaching = models?.filter((each) => each.available && each.regions.includes(region));
+        return whole(reaching?.length || null);
+      }),
+    ),
   ];
   return (
     <>
       <Panel title="Who may reach what" aside={<AsOf at={traffic.at} />}>
         <Drawing of={graphOf(lines, endpoints, traffic)} />
-        <p class="hint">
-          A line is where a plain request of this session may go, as thick as the requests of the
-          last 24 hours (to endpoints an estimate); a dashed one is shut by an approval or a policy.
-          {health.value === null ? null : " The dot is the health of an endpoint now."}
-        </p>
+        <LineHint />
       </Panel>
       <Panel title="Which workspace reaches which region">
         <Table
@@ -99,7 +97,7 @@ const MOST_ROUTES = 24;
 
 function graphOf(
   lines: readonly Line[],
-  endpoints: readonly EndpointHealth[],
+  endpoints: readonly EndpointState[],
   traffic: Traffic,
 ): Graph {
   const countOf = (name: string): number => traffic.requests.get(name) ?? 0;
@@ -113,17 +111,17 @@ function graphOf(
       .map(({ id, available }) => ({
         from: workspace,
         to: id,
-        look: available ? ("open" as const) : ("shut" as const),
+        look: available ? ("quiet" as const) : ("shut" as const),
         requests: countOf(`${workspace} ${id}`),
       })),
   );
-  const calls = endpoints.flatMap(({ id, routes }) =>
+  const calls = endpoints.flatMap(({ id, routes, state }) =>
     routes
       .filter((route) => drawn.has(route))
       .map((route) => ({
         from: route,
         to: id,
-        look: "open" as const,
+        look: stateTone(state),
         requests: traffic.calls.get(`${route} ${id}`) ?? 0,
       })),
   );
@@ -137,7 +135,7 @@ function graphOf(
         id,
         detail: counted(approvals.filter(({ to }) => to === id).length, "workspace"),
         requests: countOf(id),
-        isFaint: !approvals.some(({ to, look }) => to === id && look === "open"),
+        tone: approvals.some(({ to, look }) => to === id && look === "quiet") ? "quiet" : "faint",
       })),
       // In the order of the routes that are drawn, and of the endpoints in each.
       [
@@ -147,45 +145,9 @@ function graphOf(
       ].map(({ id, provider, region, state }) => ({
         id,
         detail: [provider, region, ...(state === "healthy" ? [] : [humanise(state)])].join(" · "),
-        isWell: state === "healthy",
+        tone: stateTone(state),
       })),
     ],
     edges: [approvals, calls],
   };
-}
-
-function Reaching({
-  models,
-  region,
-}: {
-  readonly models: readonly Model[];
-  readonly region: string;
-}) {
-  const reaching = models.filter(({ available, regions }) => available && regions.includes(region));
-  return reaching.length === 0 ? <Name of={null} /> : <>{whole(reaching.length)}</>;
-}
-
-function useReach(workspaces: readonly string[]): readonly Line[] {
-  const [found, setFound] = useState<ReadonlyMap<string, Line>>(new Map());
-  useEffect(() => {
-    const controller = new AbortController();
-    const askAll = async (): Promise<void> => {
-      for (const workspace of workspaces) {
-        const result = await call<ModelList>("/v1/models?all=true", {
-          workspace,
-          signal: controller.signal,
-        });
-        if (controller.signal.aborted) return;
-        const line = result.ok
-          ? { workspace, models: result.value.data, failure: null }
-          : { workspace, models: null, failure: result.failure };
-        setFound((before) => new Map([...before, [workspace, line]]));
-      }
-    };
-    void askAll();
-    return () => controller.abort();
-  }, [JSON.stringify(workspaces)]);
-  return workspaces.map(
-    (workspace) => found.get(workspace) ?? { workspace, models: null, failure: null },
-  );
 }

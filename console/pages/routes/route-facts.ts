@@ -7,7 +7,6 @@ export interface RouteEndpoint {
   readonly model: string;
   readonly provider: string;
   readonly region: string;
-  readonly dialect: string;
   readonly capabilities: readonly string[];
   /** US dollars for a million tokens; `null` where the table has no price. */
   readonly price: { readonly input: number | null; readonly output: number | null } | null;
@@ -15,7 +14,11 @@ export interface RouteEndpoint {
   /** The first constraint that excludes it; `null` where none does. */
   readonly leftOutBy: string | null;
   /** Health as the answering process has it; `null` where it is not in the plan. */
-  readonly health: string | null;
+  readonly state: string | null;
+  /** Its fault; empty where that is not known. */
+  readonly trouble: string;
+  /** Called without TLS. */
+  readonly plaintext: boolean;
 }
 
 /** A route with its endpoints; `null` until they have been requested. */
@@ -37,7 +40,6 @@ export function endpointsOf({ candidates, plan }: RouteSimulation): readonly Rou
       model: textOf(member(candidate, "model")),
       provider: textOf(member(candidate, "provider")),
       region: textOf(member(candidate, "region")),
-      dialect: textOf(member(candidate, "dialect")),
       capabilities: textsOf(member(candidate, "capabilities")),
       price: isObject(price)
         ? { input: numberOf(price.input), output: numberOf(price.output) }
@@ -45,7 +47,9 @@ export function endpointsOf({ candidates, plan }: RouteSimulation): readonly Rou
       inPlan: candidate.in_plan,
       leftOutBy:
         candidate.in_plan || failed === undefined ? null : `${failed.policy}/${failed.constraint}`,
-      health:
+      trouble: "",
+      plaintext: false,
+      state:
         planned === undefined ? null : textOf(member(member(planned, "status"), "state")) || null,
     };
   });

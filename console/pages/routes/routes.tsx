@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { hasScope, showsAll, signedIn } from "../../api/session-state.ts";
-import type { Health, Model, ModelList } from "../../api/types.ts";
+import type { Model, ModelList } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { Choice, Fold } from "../../components/form.tsx";
 import { Empty, ErrorBox, Loaded, Panel } from "../../components/panel.tsx";
@@ -10,7 +10,9 @@ import { counted, humanise } from "../../format/amounts.ts";
 import { AsOf } from "../../format/time.tsx";
 import { printable } from "../../format/printable.ts";
 import { address, replaceQuery } from "../../router.ts";
-import { Drawing, type Graph } from "./drawing.tsx";
+import { stateTone, useHealth } from "../endpoint-state.ts";
+import { StateCell } from "../overview/health.tsx";
+import { Drawing, LineHint, type Graph } from "./drawing.tsx";
 import { ReachPanel } from "./reach.tsx";
 import type { RouteEndpoint, RouteFacts } from "./route-facts.ts";
 import { SimulateForm } from "./simulate-form.tsx";
@@ -32,49 +34,44 @@ export function RoutesPage() {
 function RoutesOfWorkspace() {
   const resource = useResource<ModelList>("/v1/models?all=true");
   return (
-    <>
-      <Loaded of={resource} lines={10}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty title="This workspace may use no route">
-              Approve routes for it under <code>workspaces</code> in routes.yaml.
-            </Empty>
-          ) : hasScope("route:simulate") ? (
-            <Routes models={data} />
-          ) : (
-            <Panel title="Routes of the workspace">
-              <p class="hint">Endpoints, prices and health need a session with route:simulate.</p>
-              <ModelTable models={data} />
-            </Panel>
-          )
-        }
-      </Loaded>
-    </>
+    <Loaded of={resource} lines={10}>
+      {({ data }) =>
+        data.length === 0 ? (
+          <Empty title="No route may be used">
+            Approve routes for it under <code>workspaces</code> in routes.yaml.
+          </Empty>
+        ) : hasScope("route:simulate") ? (
+          <Routes models={data} />
+        ) : (
+          <Panel title="Routes of the workspace">
+            <p class="hint">Endpoints, prices and health need a session with route:simulate.</p>
+            <ModelTable models={data} />
+          </Panel>
+        )
+      }
+    </Loaded>
   );
 }
 
 function Routes({ models }: { readonly models: readonly Model[] }) {
   const [shown, setShown] = useState(PAGE);
-  const { routes, failure } = useRoutes(models, shown);
-  const health = useResource<Health>(hasScope("governance:read") ? "/v1/health" : null);
-  const traffic = useTraffic(
-    routes.flatMap(({ model: route, endpoints }) =>
-      (endpoints ?? []).map(({ id, provider, region: location, model }) => ({
-        route: route.id,
-        endpoint: id,
-        location: `${provider} ${location} ${model}`,
-        model,
-      })),
-    ),
+  const found = useRoutes(models, shown);
+  const health = useHealth(30_000);
+  const states = new Map(health.value?.endpoints.map((each) => [each.id, each]));
+  // The health of now is newer than that of the simulation.
+  const routes = found.routes.map(({ model, endpoints }) => ({
+    model,
+    endpoints: endpoints && endpoints.map((each) => ({ ...each, ...states.get(each.id) })),
+  }));
+  const lines = routes.flatMap(({ model, endpoints }) =>
+    (endpoints ?? []).map((each) => ({ ...each, route: model.id })),
   );
-  const states = new Map((health.value?.endpoints ?? []).map(({ id, state }) => [id, state]));
-  const plain = new Set(
-    (health.value?.endpoints ?? []).filter((each) => each.plaintext).map(({ id }) => id),
+  const traffic = useTraffic(lines);
+  const out = lines.flatMap(({ id, state }) =>
+    state === null || state === "healthy" ? [] : [`${printable(id)} ${humanise(state)}`],
   );
   const region = address.value.query.get("region") ?? "";
-  const regions = [
-    ...new Set(routes.flatMap(({ endpoints }) => (endpoints ?? []).map((each) => each.region))),
-  ].toSorted();
+  const regions = [...new Set(lines.map((each) => each.region))].toSorted();
   const workspace = signedIn()?.workspace ?? "";
   return (
     <>
@@ -93,13 +90,10 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
         }
       >
         <Reach routes={routes} region={region} />
-        <ErrorBox failure={failure} />
-        <Drawing of={graphOf(workspace, routes, region, plain, traffic, states)} />
-        <p class="hint">
-          A line is where a plain request of this session may go now, as thick as the requests of
-          the last 24 hours (to endpoints an estimate); a dashed one is shut by an approval or a
-          policy. Prices are US dollars for a million tokens, input / output.
-        </p>
+        <ErrorBox failure={found.failure} />
+        <Drawing of={graphOf(workspace, routes, lines, region, traffic)} />
+        <LineHint />
+        <p class="hint">Prices are US dollars for a million tokens, input / output.</p>
         {models.length > shown ? (
           <button type="button" onClick={() => setShown(shown + PAGE)}>
             Show {Math.min(PAGE, models.length - shown)} more of {counted(models.length, "route")}
@@ -107,8 +101,8 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
         ) : null}
       </Panel>
       <Panel title="Endpoints of the routes">
-        <Fold title={counted(routes.flatMap((each) => each.endpoints ?? []).length, "endpoint")}>
-          <EndpointTable routes={routes} region={region} plain={plain} />
+        <Fold title={[counted(lines.length, "endpoint"), ...new Set(out)].join(", ")}>
+          <EndpointTable lines={lines} region={region} />
         </Fold>
       </Panel>
       <SimulateForm models={models} />
@@ -120,21 +114,13 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
 function graphOf(
   workspace: string,
   routes: readonly RouteFacts[],
+  lines: readonly Line[],
   region: string,
-  plain: ReadonlySet<string>,
   traffic: Traffic,
-  states: ReadonlyMap<string, string>,
 ): Graph {
   const leads = (endpoint: RouteEndpoint): boolean =>
     endpoint.inPlan && (region === "" || endpoint.region === region);
-  const reached = new Set<string>();
-  const endpoints = new Map<string, RouteEndpoint>();
-  for (const { endpoints: known } of routes) {
-    for (const each of known ?? []) {
-      endpoints.set(each.id, each);
-      if (leads(each)) reached.add(each.id);
-    }
-  }
+  const reached = new Set(lines.filter(leads).map(({ id }) => id));
   const isOpen = ({ endpoints: known }: RouteFacts): boolean => known?.some(leads) ?? true;
   const countOf = (route: string): number => traffic.requests.get(route) ?? 0;
   const columns = [
@@ -148,23 +134,21 @@ function graphOf(
             ? route.model.regions.join(", ")
             : (route.model.denial?.reason_code ?? "denied"),
       requests: countOf(route.model.id),
-      isFaint: !isOpen(route),
+      tone: isOpen(route) ? ("quiet" as const) : ("faint" as const),
     })),
-    [...endpoints.values()].map((endpoint) => {
-      const state = states.get(endpoint.id) ?? endpoint.health;
-      const isWell = state === null ? null : state === "healthy";
+    [...new Map(lines.map((line) => [line.id, line])).values()].map((endpoint) => {
+      const { state } = endpoint;
       const details = [
         endpoint.provider,
         endpoint.region,
-        ...(isWell === false ? [humanise(state ?? "")] : []),
-        ...(plain.has(endpoint.id) ? ["plain http"] : []),
+        ...(state === null || state === "healthy" ? [] : [humanise(state)]),
+        ...(endpoint.plaintext ? ["plain http"] : []),
         priceOf(endpoint),
       ];
       return {
         id: endpoint.id,
         detail: details.join(" · "),
-        isWell,
-        isFaint: !reached.has(endpoint.id),
+        tone: reached.has(endpoint.id) ? stateTone(state) : ("faint" as const),
       };
     }),
   ] as const;
@@ -172,21 +156,19 @@ function graphOf(
     routes.map((route) => ({
       from: workspace,
       to: route.model.id,
-      look: isOpen(route) ? ("open" as const) : ("shut" as const),
+      look: isOpen(route) ? ("quiet" as const) : ("shut" as const),
       requests: countOf(route.model.id),
     })),
-    routes.flatMap(({ model: { id: from }, endpoints: known }) =>
-      (known ?? []).map((endpoint) => ({
-        from,
-        to: endpoint.id,
-        look: leads(endpoint)
-          ? ("open" as const)
-          : endpoint.inPlan
-            ? ("faint" as const)
-            : ("shut" as const),
-        requests: traffic.calls.get(`${from} ${endpoint.id}`) ?? 0,
-      })),
-    ),
+    lines.map((line) => ({
+      from: line.route,
+      to: line.id,
+      look: leads(line)
+        ? stateTone(line.state)
+        : line.inPlan
+          ? ("faint" as const)
+          : ("shut" as const),
+      requests: traffic.calls.get(`${line.route} ${line.id}`) ?? 0,
+    })),
   ] as const;
   return { columns, edges };
 }
@@ -235,18 +217,12 @@ function PlainBadge() {
 }
 
 function EndpointTable({
-  routes,
+  lines,
   region,
-  plain,
 }: {
-  readonly routes: readonly RouteFacts[];
+  readonly lines: readonly Line[];
   readonly region: string;
-  /** Endpoints that are called without TLS. */
-  readonly plain: ReadonlySet<string>;
 }) {
-  const lines: readonly Line[] = routes.flatMap(({ model, endpoints }) =>
-    (endpoints ?? []).map((each) => ({ ...each, route: model.id })),
-  );
   return (
     <Table
       label="Endpoints of the routes"
@@ -268,10 +244,10 @@ function EndpointTable({
         },
         {
           head: "Provider, region",
-          cell: ({ id, provider, region: where }) => (
+          cell: ({ provider, region: where, plaintext }) => (
             <div class="lines">
               <span>
-                <Name of={provider} /> {plain.has(id) ? <PlainBadge /> : null}
+                <Name of={provider} /> {plaintext ? <PlainBadge /> : null}
               </span>
               <small>
                 <Name of={where} />
@@ -281,26 +257,20 @@ function EndpointTable({
         },
         {
           head: "A plain request",
-          cell: ({ inPlan, leftOutBy }) =>
+          cell: ({ inPlan, leftOutBy, state }) =>
             inPlan ? (
-              "may go there"
+              stateTone(state) === "stop" ? (
+                `allowed, ${humanise(state ?? "")} now`
+              ) : (
+                "allowed"
+              )
             ) : (
               <>
                 <Badge tone="stop">left out</Badge> <Code of={leftOutBy} />
               </>
             ),
         },
-        {
-          head: "Health",
-          cell: ({ health }) =>
-            health === null ? (
-              <Name of={null} />
-            ) : health === "healthy" ? (
-              "healthy"
-            ) : (
-              <Badge tone="stop">{humanise(health)}</Badge>
-            ),
-        },
+        { head: "Health", cell: StateCell },
         numbers("Price in / out", priceOf),
         {
           head: "Capabilities",

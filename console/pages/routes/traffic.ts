@@ -1,6 +1,6 @@
 import { withQuery } from "../../api/client.ts";
 import { hasScope, inWorkspaces, showsAll } from "../../api/session-state.ts";
-import type { Spend, Summary } from "../../api/types.ts";
+import type { EndpointHealth, Spend, Summary } from "../../api/types.ts";
 import { useResource } from "../../api/use-resource.ts";
 import { groupLabel } from "../group-label.ts";
 
@@ -14,12 +14,8 @@ export interface Traffic {
   readonly at: number | null;
 }
 
-interface Line {
+interface Line extends Pick<EndpointHealth, "id" | "provider" | "region" | "model"> {
   readonly route: string;
-  readonly endpoint: string;
-  /** `provider region model` and `model` of the endpoint. */
-  readonly location: string;
-  readonly model: string;
 }
 
 /** Nothing for who may not see it. @param lines endpoints of the routes. */
@@ -70,7 +66,7 @@ function estimate(
   ofRoutes: ReadonlyMap<string, number>,
   ofLocations: ReadonlyMap<string, number>,
 ): ReadonlyMap<string, number> {
-  const keyOf = ({ route, endpoint }: Line): string => `${route} ${endpoint}`;
+  const keyOf = ({ route, id }: Line): string => `${route} ${id}`;
   let flows = new Map(lines.map((line) => [keyOf(line), 1]));
   const scale = (nameOf: (line: Line) => string, wanted: ReadonlyMap<string, number>): void => {
     const sums = new Map<string, number>();
@@ -87,7 +83,7 @@ function estimate(
     );
   };
   for (let round = 0; round < ROUNDS; round += 1) {
-    scale(({ location }) => location, ofLocations);
+    scale(({ provider, region, model }) => `${provider} ${region} ${model}`, ofLocations);
     scale(({ route, model }) => `${route} ${model}`, ofRoutes);
   }
   return flows;

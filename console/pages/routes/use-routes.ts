@@ -1,7 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
 import { call, type Failure } from "../../api/client.ts";
 import type { Model, RouteSimulation } from "../../api/types.ts";
 import { endpointsOf, operationOf, type RouteFacts } from "./route-facts.ts";
+import { useInTurn } from "./use-in-turn.ts";
 
 /** In the order of simulation: a route that has several is drawn by the first. */
 export const OPERATIONS = [
@@ -32,35 +32,25 @@ export function useRoutes(
   readonly routes: readonly RouteFacts[];
   readonly failure: Failure | null;
 } {
-  const [found, setFound] = useState<ReadonlyMap<string, RouteFacts>>(new Map());
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const ids = models.slice(0, shown).map(({ id }) => id);
-  useEffect(() => {
-    const controller = new AbortController();
-    const askAll = async (): Promise<void> => {
-      for (const model of models.slice(0, shown)) {
-        if (controller.signal.aborted || found.has(model.id)) continue;
-        const operation = operationOf(model, OPERATIONS);
-        if (operation === null) continue;
-        const result = await call<RouteSimulation>(`/v1/route/simulate?operation=${operation}`, {
-          method: "POST",
-          body: { model: model.id },
-          signal: controller.signal,
-        });
-        if (controller.signal.aborted) return;
-        if (!result.ok) {
-          setFailure(result.failure);
-          return;
-        }
-        const facts: RouteFacts = { model, endpoints: endpointsOf(result.value) };
-        setFound((before) => new Map([...before, [model.id, facts]]));
-      }
-    };
-    void askAll();
-    return () => controller.abort();
-  }, [JSON.stringify(ids)]);
-  const routes = models
-    .slice(0, shown)
-    .map((model) => found.get(model.id) ?? { model, endpoints: null });
-  return { routes, failure };
+  const shownOnes = models.slice(0, shown);
+  const found = useInTurn(
+    shownOnes.map(({ id }) => id),
+    (id, signal) => {
+      const model = models.find((each) => each.id === id);
+      const operation = model === undefined ? null : operationOf(model, OPERATIONS);
+      return operation === null
+        ? null
+        : call<RouteSimulation>(`/v1/route/simulate?operation=${operation}`, {
+            method: "POST",
+            body: { model: id },
+            signal,
+          });
+    },
+  );
+  const failed = [...found.values()].find(({ ok }) => !ok);
+  const routes = shownOnes.map((model) => {
+    const result = found.get(model.id);
+    return { model, endpoints: result?.ok === true ? endpointsOf(result.value) : null };
+  });
+  return { routes, failure: failed?.ok === false ? failed.failure : null };
 }

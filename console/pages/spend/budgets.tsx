@@ -7,11 +7,11 @@ import { Panel } from "../../components/panel.tsx";
 import { numbers, Table, type Column } from "../../components/table.tsx";
 import { Badge, Name } from "../../components/text.tsx";
 import { printable } from "../../format/printable.ts";
-import { ABSENT, dollars, share } from "../../format/amounts.ts";
+import { ABSENT, dollars, humanise, share } from "../../format/amounts.ts";
 import { Time } from "../../format/time.tsx";
 import { link } from "../../router.ts";
 import { KeyName, useKeyNames } from "../keys/key-names.tsx";
-import { sinceOf, startOf, STEPS, type Window } from "../window.ts";
+import { startOf, STEPS, type Window } from "../window.ts";
 import { BUDGET_REASONS, RefusalsTable, type Refusal } from "./refusals.tsx";
 import { RefusedTimes, useRefusedBy, type RefusedBy } from "./refused-by.tsx";
 
@@ -84,7 +84,7 @@ function BurnDown({ budget }: { readonly budget: Budget }) {
     times.map((time) =>
       time < from ? null : Math.max(0, value + ((to - value) * (time - from)) / (end - from || 1)),
     );
-  const title = printable(`Left of ${workspace} ${name}`);
+  const title = printable(`Left of ${workspace} ${humanise(name)}`);
   return (
     <div class="course">
       <h3>
@@ -162,7 +162,7 @@ export function BudgetsPanel({
     ...(budgets.some(({ key }) => key !== null)
       ? [{ head: "Key", cell: ({ key }: Budget) => <KeyName of={key} names={names} /> }]
       : []),
-    { head: "Budget", cell: ({ name }) => <Name of={name} /> },
+    { head: "Budget", cell: ({ name }) => <Name of={humanise(name)} /> },
     {
       head: "Used",
       cell: (budget) => {
@@ -172,10 +172,12 @@ export function BudgetsPanel({
             <meter
               min={0}
               max={limit_usd}
+              // Up to `low` it is green, up to `high` amber, above red.
               optimum={0}
-              high={lasts(budget) ? limit_usd * 0.9 : 0}
+              low={lasts(budget) ? NEARLY * limit_usd : Number.MIN_VALUE}
+              high={isRefusing(budget, refusedBy) ? Number.MIN_VALUE : limit_usd}
               value={Math.min(spent_usd, limit_usd)}
-              aria-label={printable(`Spent of ${workspace} ${name}`)}
+              aria-label={printable(`Spent of ${workspace} ${humanise(name)}`)}
             />{" "}
             <small>{share(spent_usd, limit_usd)}</small>
           </span>
@@ -217,7 +219,7 @@ export function BudgetsPanel({
         );
       },
     },
-    { head: "Renewed", cell: ({ window_end }) => <Time at={window_end} /> },
+    { head: "Renews", cell: ({ window_end }) => <Time at={window_end} /> },
   ];
   return (
     <Panel title="Budgets">
@@ -249,7 +251,7 @@ export function BudgetsPanel({
           )}
         </>
       )}
-      {refusals.length === 0 ? null : <RefusalsTable refusals={refusals} since={sinceOf(window)} />}
+      {refusals.length === 0 ? null : <RefusalsTable refusals={refusals} since={window.since} />}
     </Panel>
   );
 }

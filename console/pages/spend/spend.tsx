@@ -165,6 +165,9 @@ function NothingSpent({ window: { name } }: { readonly window: Window }) {
   );
 }
 
+/** From this share of the requests on, a sum without them misleads. */
+const MUCH_UNPRICED = 0.05;
+
 /** Sums of the span, beside those of the one before it. */
 function Totals({
   total,
@@ -182,9 +185,11 @@ function Totals({
           now: total.cost_usd,
           before: before?.cost_usd,
           note:
-            total.unpriced_requests === 0
-              ? null
-              : `without ${counted(total.unpriced_requests, "request")} of unknown price`,
+            total.unpriced_requests === 0 ? null : (
+              <span class={total.unpriced_requests > MUCH_UNPRICED * total.requests ? "widen" : ""}>
+                without {counted(total.unpriced_requests, "request")} of unknown price
+              </span>
+            ),
         },
         ...(
           [
@@ -366,7 +371,7 @@ function Download({ path }: { readonly path: string }) {
       <button
         type="button"
         class="small"
-        onClick={() => void run(() => callText(path, "text/csv"))}
+        onClick={() => void run(() => callText(path, { accept: "text/csv" }))}
       >
         Download CSV
       </button>

@@ -316,6 +316,7 @@ export const WAITED: Decision = {
   ...DECISION,
   id: "req_waited",
   total_ms: 21_900,
+  first_byte_ms: 20_856,
   calls: DECISION.calls.map((each, at) => ({
     ...each,
     endpoint: "gpt-5-eu",
