@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { axisLabels, compact, dollars, type Measure } from "../../console/format/amounts.ts";
+import {
+  axisLabels,
+  compact,
+  dollars,
+  humanise,
+  share,
+  type Measure,
+} from "../../console/format/amounts.ts";
 
 test.each([
   [0, "$0.00"],
@@ -13,6 +20,25 @@ test.each([
   [null, "unknown"],
 ])("an amount of %s dollars is shown as %s", (value, text) => {
   expect(dollars(value)).toBe(text);
+});
+
+test.each([
+  [0, 100, "0%"],
+  [1, 10_000, "<0.1%"],
+  [1, 1_000, "0.1%"],
+  [1, 4, "25%"],
+  [0, 0, "–"],
+])("%s of %s is shown as %s", (part, of, text) => {
+  expect(share(part, of)).toBe(text);
+});
+
+test.each([
+  ["client_closed", "client closed"],
+  ["usd/day", "$ per day"],
+  ["usd/month of the key", "$ per month of the key"],
+  ["tokens/day", "tokens/day"],
+])("the value %s is shown as %s", (value, text) => {
+  expect(humanise(value)).toBe(text);
 });
 
 test.each([

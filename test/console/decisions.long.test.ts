@@ -268,7 +268,7 @@ describe.skipIf(CHROMIUM === null)(
         "Of which reserved by running requests$0.24",
         "This request, at most$0.31",
         "Left$0.19",
-        "Renewed25 Nov, 01:00",
+        "Renews25 Nov, 01:00",
       ])
         expect(text).toContain(part);
       const candidates = page.getByRole("region", { name: "Candidates and attempts" }).last();
@@ -298,6 +298,12 @@ describe.skipIf(CHROMIUM === null)(
         "retry-after of gpt-5-eu20.0\u00A0s",
         "gpt-5-eu1.6\u00A0s",
       ]);
+      await page
+        .getByText(
+          "gpt-5-eu answered after 1 failed call (gpt-5-eu: rate limited) and 20.0\u00A0s of waiting for retry-after.",
+        )
+        .waitFor();
+      await page.getByText("First byte, from arrival").waitFor();
       const pause = lines.nth(2).locator("rect.waiting");
       expect(Number(await pause.getAttribute("x"))).toBeCloseTo((100 * 214) / 21_900, 6);
       expect(Number(await pause.getAttribute("width"))).toBeCloseTo((100 * 20_002) / 21_900, 6);
@@ -310,7 +316,7 @@ describe.skipIf(CHROMIUM === null)(
         "GET /v1/decisions": { body: { ...decisionList(0), data: [line] } },
       });
       const cell = page.getByRole("cell", { name: "exceeds_remaining_budget" });
-      expect(await cell.textContent()).toBe("exceeds_remaining_budget usd/day of the key");
+      expect(await cell.textContent()).toBe("exceeds_remaining_budget $ per day of the key");
     });
 
     test("an older record without the start of its calls has its waiting at the end", async () => {
@@ -389,6 +395,7 @@ describe.skipIf(CHROMIUM === null)(
         "GET /v1/decisions": { body: { ...decisionList(0) } },
       });
       await empty.getByText("No decisions yet").waitFor();
+      expect(await empty.getByRole("navigation", { name: "Pages of decisions" }).count()).toBe(0);
       const failing = await stage.open("#/decisions", {
         "GET /v1/decisions": fault(503, "store_unavailable", "The store does not answer."),
       });
@@ -401,7 +408,7 @@ describe.skipIf(CHROMIUM === null)(
       const missing = await stage.open("#/decisions/req_2", {
         "GET /v1/decisions/*": fault(404, "decision_not_found", "No such decision."),
       });
-      await missing.getByText("This workspace has no such decision").waitFor();
+      await missing.getByText("There is no such decision here").waitFor();
     });
 
     test("a session that has ended shows the sign-in with the reason", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EMPTY } from "./answers/all.ts";
 import { decisionLine, decisionList, REFUSED, SECOND } from "./answers/decisions.ts";
 import {
+  callsOf,
   HEALTH,
   KEY_BUDGET,
   measures,
@@ -305,6 +306,59 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(await keys.getByText("expires soon").count()).toBe(expiresSoon ? 1 : 0);
   });
 
+  test("an endpoint of which calls fail is failing, and none of the healthy ones", async () => {
+    const page = await stage.open(
+      "#/",
+      {
+        ...READS,
+        "GET /v1/governance/summary": ({ query }) => ({
+          body:
+            query.get("group_by") === "provider,region,model"
+              ? callsOf(HEALTH.endpoints.slice(0, 2), 12)
+              : summary(query.get("group_by"), SHADOWS),
+        }),
+      },
+      { now: "2026-11-24T02:00:00Z" },
+    );
+    const rows = page.getByRole("region", { name: "Endpoints that are out" }).locator("tbody tr");
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await rows.first().textContent()).toContain(
+      "gpt-5-eufailing 12 of 85 calls since 02:00",
+    );
+    expect(await rows.first().locator(".badge.widen").count()).toBe(1);
+    expect(await rows.nth(1).textContent()).toContain("ejected");
+    await page.getByText("2 healthy endpoints").waitFor();
+    expect(stage.complaints).toEqual([]);
+  });
+
+  test.each([
+    ["no larger share", 1, 0],
+    ["a larger share", 2, 1],
+  ])("more requests with %s of denials are red %s times", async (_, times, red) => {
+    const before = measures(10_000);
+    const totals = measures(20_000, { denied: times * 500, refused: 100 });
+    const page = await stage.open("#/", {
+      ...READS,
+      "GET /v1/governance/summary": ({ query }) => ({
+        body: query.has("end")
+          ? { ...summary(null), totals: before }
+          : { ...summary(query.get("group_by"), SHADOWS), totals },
+      }),
+    });
+    await page.getByText("against the 24 h before").waitFor();
+    const figure = page.locator(".figure").filter({ hasText: "Denied or refused" });
+    expect(await figure.textContent()).toContain(
+      `${(times * 500 + 100).toLocaleString("en")} of 20.0K`,
+    );
+    expect(await figure.locator(".stop").count()).toBe(red);
+    const table = page.getByRole("region", { name: "Traffic by route" });
+    expect((await table.locator("th").allTextContents()).slice(3, 5)).toEqual([
+      "Failed",
+      "Failed, %",
+    ]);
+    expect((await table.locator("tbody tr").first().locator("td").allTextContents())[4]).toBe("1%");
+  });
+
   test("the course of the requests can be read as a table", async () => {
     const page = await stage.open("#/", READS);
     await page.getByText("As a table").first().click();
@@ -333,12 +387,12 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
   test("a workspace that reaches no endpoint is shown as unhealthy, and every text to copy has a route", async () => {
     const overview = await stage.open("#/", EMPTY);
     const attention = overview.getByRole("region", { name: "Needs attention" });
-    await attention.getByText("no route yet").waitFor();
-    await overview.getByText("This workspace has no route for chats yet").waitFor();
+    await attention.locator(".badge.stop").getByText("no route yet").waitFor();
+    await overview.getByText("There is no route for chats yet").waitFor();
     expect(await overview.getByText("all well").count()).toBe(0);
     expect(await overview.getByRole("button", { name: "Copy" }).count()).toBe(0);
     const connect = await stage.open("#/connect", EMPTY);
-    await connect.getByText("This workspace has no route for chats yet").waitFor();
+    await connect.getByText("There is no route for chats yet").waitFor();
     expect(await connect.getByRole("button", { name: "Copy" }).count()).toBe(0);
     expect(stage.complaints).toEqual([]);
   });
@@ -366,6 +420,8 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     expect(rows[0]).toContain("$875.32");
     expect(rows.at(-1)).toContain("unknown");
     await page.getByText(/176,027 requests had no known cost/).waitFor();
+    const unpriced = page.locator(".figure .widen");
+    expect(await unpriced.textContent()).toBe("without 176,027 requests of unknown price");
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download CSV" }).click();
     expect((await download).suggestedFilename()).toBe("spend.csv");
@@ -390,9 +446,9 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     const rows = page.getByRole("region", { name: "Budgets" }).locator("tbody tr");
     await rows.filter({ hasText: "checkout" }).waitFor();
     expect((await rows.allTextContents()).slice(0, 4)).toEqual([
-      expect.stringMatching(/^spentsearchk00000000001usd\/day.*refuses now/),
-      expect.stringMatching(/^will not lastsearchcheckoutusd\/day.*\$0\.847\$2\.00\$10\.16about/),
-      expect.stringContaining("usd/month"),
+      expect.stringMatching(/^spentsearchk00000000001\$ per day.*refuses now/),
+      expect.stringMatching(/^will not lastsearchcheckout\$ per day.*\$0\.847\$2\.00\$10\.16about/),
+      expect.stringContaining("$ per month"),
       expect.stringContaining("lasts"),
     ]);
     expect(await rows.first().getByRole("link").getAttribute("href")).toBe(
@@ -400,13 +456,13 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
     );
     const overview = await stage.open("#/", answers, { now: "2026-11-24T02:00:00Z" });
     const attention = overview.getByRole("region", { name: "Needs attention" });
-    await attention.getByText(/^search, key checkout usd\/day: .* will be spent about/).waitFor();
+    await attention.getByText(/^search, key checkout \$ per day: .* will be spent about/).waitFor();
     const concerns = await attention.getByRole("listitem").allTextContents();
     // Red ones first.
     expect(concerns.slice(0, 2)).toEqual([
       expect.stringContaining("rate limited"),
       expect.stringMatching(
-        /^budget spent search, key k00000000001 .*\$2\.10 of \$2\.00, refuses now, renewed/,
+        /^budget spent search, key k00000000001 .*\$2\.10 of \$2\.00, refuses now, renews/,
       ),
     ]);
     expect(stage.complaints).toEqual([]);
@@ -438,7 +494,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
       },
       { now: "2026-11-24T02:00:00Z" },
     );
-    const title = `Left of search ${name}`;
+    const title = `Left of search ${name.replace("usd/", "$ per ")}`;
     const course = page.locator(".course", { hasText: title });
     await course.getByText("As a table").click();
     const left = await course.locator(".scroll td:nth-child(2)").allTextContents();
@@ -525,6 +581,15 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
         .poll(async () => (await rows.allTextContents())[0])
         .toMatch(/^refusing nowsearchcheckout.*\$1\.90\$2\.00–11 refused since .*06, last .*58:00/);
       expect(await rows.first().locator(".badge.stop").count()).toBe(1);
+      // Red from `high` on, amber from `low` on.
+      const limits = await page.evaluate<unknown>(
+        `Array.from(document.querySelectorAll("meter"), (each) => [each.value > each.low, each.value > each.high])`,
+      );
+      expect(limits).toEqual([
+        [true, true],
+        [true, false],
+        [false, false],
+      ]);
       expect(await rows.first().getByRole("link").getAttribute("href")).toBe(
         `#/decisions?outcome=refuse&reason=exceeds_remaining_budget&key=${key}`,
       );
@@ -549,7 +614,7 @@ describe.skipIf(CHROMIUM === null)(`figures in the console${WITHOUT}`, { timeout
         .poll(all)
         .toContainEqual(
           expect.stringMatching(
-            /^budget refuses search, key checkout usd\/day: \$1\.90 of \$2\.00, 11 refused since .*06, last .*58:00, renewed/,
+            /^budget refuses search, key checkout \$ per day: \$1\.90 of \$2\.00, 11 refused since .*06, last .*58:00, renews/,
           ),
         );
       const concerns = await all();

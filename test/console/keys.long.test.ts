@@ -28,6 +28,22 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
     await page.getByText("k00000000000").waitFor();
   });
 
+  test("keys that expire soon come first, with the hours that are left within two days", async () => {
+    const keys = [
+      serviceKey(1, { expires_at: "2026-12-20T10:30:00.000Z" }),
+      serviceKey(2, { expires_at: "2026-11-29T10:30:00.000Z" }),
+      serviceKey(3, { expires_at: "2026-11-25T01:30:00.000Z" }),
+    ];
+    const page = await stage.open(
+      "#/keys",
+      { "GET /v1/keys": { body: keyPage(keys, null, 50) } },
+      { now: "2026-11-24T02:00:00Z" },
+    );
+    await page.getByText("3 keys, page 1").waitFor();
+    const cells = await page.locator("tbody tr td:nth-child(3) .lines > span").allTextContents();
+    expect(cells).toEqual(["expires soon in 23 h", "expires soon 29 Nov, 11:30", " 20 Dec, 11:30"]);
+  });
+
   test("a named key is listed and searched by its name, with its owner", async () => {
     const page = await stage.open("#/keys", {
       "GET /v1/keys": { body: keyPage(KEYS.slice(0, 2), null, 50) },
@@ -165,6 +181,7 @@ describe.skipIf(CHROMIUM === null)(`keys in the console${WITHOUT}`, { timeout: 1
 
   test("an empty workspace shows the next step", async () => {
     const page = await stage.open("#/keys", { "GET /v1/keys": { body: keyPage([], null, 50) } });
-    await expect.poll(() => page.getByText("This workspace has no keys").count()).toBe(1);
+    await expect.poll(() => page.getByText("There are no keys yet").count()).toBe(1);
+    expect(await page.getByRole("navigation", { name: "Pages of keys" }).count()).toBe(0);
   });
 });

@@ -74,6 +74,10 @@ describe.skipIf(CHROMIUM === null)(
       expect((await opened(READY, harmless)).isMain).toBe(true);
       expect((await opened(POLICY, harmless)).isMain).toBe(false);
       expect((await opened(READY, fault(503, "busy", "Busy."))).isMain).toBe(false);
+      const lacking = await opened(POLICY, { body: SHADOW });
+      const disabled = lacking.page.getByRole("button", { name: "Promote" });
+      expect(await disabled.isDisabled()).toBe(true);
+      expect(await disabled.getAttribute("title")).toContain("2 approvals of this content");
       const { page, isMain } = await opened(READY, { body: SHADOW });
       expect(isMain).toBe(false);
       await page.getByText("would deny requests").waitFor();
@@ -153,9 +157,9 @@ describe.skipIf(CHROMIUM === null)(
           return { body: POLICY };
         },
       });
-      await page.getByRole("button", { name: "Roll back" }).click();
+      await page.getByRole("button", { name: "Roll back to r1" }).click();
       await page.getByLabel("Reason, for the log").selectOption("latency");
-      await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Roll back to r1" }).click();
       await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
       await page.getByRole("button", { name: "Withdraw my approval" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Withdraw" }).click();

@@ -36,6 +36,30 @@ describe.skipIf(CHROMIUM === null)(
       expect(stage.server.requests).toEqual([]);
     });
 
+    test("an open report folds the upload, has its failure in red, and breaks no word of a table at 390 pixels", async () => {
+      const page = await stage.open("#/report", {}, { width: 390 });
+      const upload = page.getByLabel("report.json");
+      expect(await upload.isVisible()).toBe(true);
+      await upload.setInputFiles(fileOf(report()));
+      const title = page.getByRole("heading", { name: /^FAIL / });
+      await title.waitFor();
+      await expect.poll(() => upload.isVisible()).toBe(false);
+      const red = await page.evaluate<string>(
+        "(() => { const e = document.createElement('i'); e.style.color = 'var(--stop)'; document.body.append(e); return getComputedStyle(e).color; })()",
+      );
+      const styleOf = (selector: string, name: string): Promise<string> =>
+        page.evaluate<string>(
+          `getComputedStyle(document.querySelector(".report").shadowRoot.querySelector("${selector}")).${name}`,
+        );
+      expect(await styleOf("h2.fail", "color")).toBe(red);
+      expect(await styleOf("tbody td", "overflowWrap")).toBe("break-word");
+      expect(
+        await page.evaluate<number>("document.documentElement.scrollWidth"),
+      ).toBeLessThanOrEqual(390);
+      await page.getByText("Another file").click();
+      expect(await upload.isVisible()).toBe(true);
+    });
+
     test("hostile names in a report execute no script and add no element", async () => {
       const page = await stage.open("#/report", {});
       await page

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EndpointHealth } from "../../console/api/types.ts";
-import { HEALTH } from "./answers/figures.ts";
+import { callsOf, HEALTH, summary } from "./answers/figures.ts";
 import { MODELS, simulation } from "./answers/routes.ts";
 import { SIGNED_IN } from "./answers/session.ts";
 import { CHROMIUM, openStage, WITHOUT, type Stage } from "./browser.ts";
@@ -32,13 +32,42 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     expect(await rows.count()).toBe(6);
     const texts = await rows.allTextContents();
     expect(texts[0]).toContain("$1.25 / $10.00");
-    expect(texts[0]).toContain("ejected");
+    expect(texts[0]).toContain("allowed, ejected now");
+    // However many calls it had: now it gets none.
+    const toEjected = page.locator(".drawing path.stop");
+    expect(await toEjected.count()).toBe(1);
+    expect(await toEjected.getAttribute("stroke-width")).toBe("1.2");
     await expect.poll(() => rows.first().textContent()).toContain("openai-us plain http");
     expect(await page.locator(".drawing .node").filter({ hasText: "plain http" }).count()).toBe(1);
     expect(await rows.filter({ hasText: "plain http" }).count()).toBe(1);
     expect(texts.at(-1)).toContain("left out eu-residency/processed_in_eu");
     expect(texts.at(-1)).toContain("no price");
     expect(stage.complaints).toEqual([]);
+  });
+
+  test("at 390 pixels the fold of the endpoints names those that are out or failing", async () => {
+    const page = await stage.open(
+      "#/routes?workspace=search",
+      {
+        ...READS,
+        "GET /v1/governance/summary": ({ query }) => ({
+          body:
+            query.get("group_by") === "provider,region,model"
+              ? callsOf(HEALTH.endpoints.slice(2, 3), 12)
+              : summary(query.get("group_by")),
+        }),
+      },
+      { width: 390, now: "2026-11-24T02:00:00Z" },
+    );
+    await page.getByText("6 endpoints, gpt-5-us ejected, mistral-large-eu failing").click();
+    const row = page
+      .getByRole("region", { name: "Endpoints of the routes" })
+      .locator("tbody tr")
+      .filter({ hasText: "mistral-large-eu" })
+      .first();
+    expect(await row.textContent()).toContain("failing 12 of 85 calls since 02:00");
+    expect(await row.locator(".badge.widen").count()).toBe(1);
+    expect(await page.locator(".drawing circle.widen").count()).toBe(1);
   });
 
   test("shows which workspaces may reach a region, with the filter in the URL", async () => {
@@ -116,6 +145,6 @@ describe.skipIf(CHROMIUM === null)(`routes in the console${WITHOUT}`, { timeout:
     const page = await stage.open("#/routes?workspace=search", {
       "GET /v1/models": { body: { object: "list", data: [] } },
     });
-    await expect.poll(() => page.getByText("This workspace may use no route").count()).toBe(1);
+    await expect.poll(() => page.getByText("No route may be used").count()).toBe(1);
   });
 });

@@ -97,7 +97,7 @@ function KeyPages({ show }: { readonly show: "" | "expiring" }) {
                   label="Keys"
                   cards
                   columns={columns}
-                  rows={data.toSorted((left, right) => endsSoon(right) - endsSoon(left))}
+                  rows={data.toSorted((left, right) => rankOf(left) - rankOf(right))}
                   keyOf={({ id }) => id}
                 />
               )}
@@ -194,8 +194,9 @@ function StatusBadge({ of }: { readonly of: ServiceKey }) {
   return expiresSoon(of, Date.now()) ? <Badge tone="widen">expires soon</Badge> : null;
 }
 
-/** For the order of a page: keys that need a person come first. */
-const endsSoon = (key: ServiceKey): number => Number(expiresSoon(key, Date.now()));
+/** For the order of a page: keys that expire soon come first, and of those the first to expire. */
+const rankOf = (key: ServiceKey): number =>
+  expiresSoon(key, Date.now()) ? Date.parse(key.expires_at) : Number.MAX_VALUE;
 
 /** Hours that are counted instead of a date. */
 const COUNTED_HOURS = 48;

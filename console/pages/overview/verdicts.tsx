@@ -17,14 +17,13 @@ export const linkToVerdict = (
 
 /** Why requests were stopped: by policy and reason, each with the way to its requests. */
 export function VerdictsPanel({
-  summary,
+  summary: { verdicts },
   since,
 }: {
   readonly summary: Summary;
   /** Hours of the window, for the filter. */
   readonly since: string;
 }) {
-  const verdicts = summary.verdicts;
   if (verdicts.length === 0) return null;
   const counts = (measure: "denied" | "refused") => (verdict: Verdict) =>
     verdict[measure] === 0 ? (

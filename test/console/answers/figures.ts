@@ -302,6 +302,23 @@ export const HEALTH: Health = {
   policy_set: STATUS.policy_set,
 };
 
+/** Of 85 calls of each of these endpoints, so many failed; as many more by the caller's fault. */
+export function callsOf(endpoints: readonly EndpointHealth[], failed: number): Summary {
+  const all = summary("provider,region,model");
+  const { ended } = measures(80);
+  return {
+    ...all,
+    groups: endpoints.map(({ provider, region, model }) => ({
+      group: { provider, region, model },
+      ...measures(80),
+      ended: ended && {
+        ...ended,
+        attempts: { total: 85, failed: { server_error: failed, rejected: failed } },
+      },
+    })),
+  };
+}
+
 const figures = (requests: number, cost: number | null, unpriced = 0): SpendFigures => ({
   requests,
   input_tokens: requests * 1_140,
