@@ -1,4 +1,3 @@
-import { effectOf, FAILURE_KINDS } from "../../src/canon/failure.ts";
 import { withQuery } from "../api/client.ts";
 import { hasScope, inWorkspaces } from "../api/session-state.ts";
 import type { EndpointHealth, Health, Summary } from "../api/types.ts";
@@ -6,6 +5,7 @@ import { useResource } from "../api/use-resource.ts";
 import type { Tone } from "../components/text.tsx";
 import { counted, humanise, milliseconds, whole } from "../format/amounts.ts";
 import { CLOCK, formatTime } from "../format/time.tsx";
+import { FOREIGN_FAILURES } from "./foreign-failures.ts";
 import { groupLabel } from "./group-label.ts";
 import { STEPS, useNow } from "./window.ts";
 
@@ -20,9 +20,6 @@ const TONES: Readonly<Record<string, Tone>> = { healthy: "good", failing: "widen
 /** @param state `null` where it is not known. */
 export const stateTone = (state: string | null): Tone =>
   state === null ? "quiet" : (TONES[state] ?? "stop");
-
-/** Failures that are no fault of the caller or the router. */
-const OF_ENDPOINTS = FAILURE_KINDS.filter((kind) => effectOf(kind) !== "nothing");
 
 /**
  * Endpoints as the answering process has them, with their calls of this hour and the one before: the
@@ -44,18 +41,21 @@ export function useHealth(every?: number) {
     30_000,
   );
   const stateOf = (endpoint: EndpointHealth): EndpointState => {
-    const { attempts } =
+    const { total = 0, failed: kinds = {} } =
       value?.groups.find(({ group }) =>
         (["provider", "region", "model"] as const).every(
           (name) => groupLabel(group, name) === endpoint[name],
         ),
-      )?.ended ?? {};
-    const failed = OF_ENDPOINTS.reduce((sum, kind) => sum + (attempts?.failed[kind] ?? 0), 0);
+      )?.ended?.attempts ?? {};
+    const failed = Object.entries(kinds).reduce(
+      (sum, [kind, count]) => (FOREIGN_FAILURES.has(kind) ? sum : sum + count),
+      0,
+    );
     return endpoint.state === "healthy" && failed > 0
       ? {
           ...endpoint,
           state: "failing",
-          trouble: `${whole(failed)} of ${counted(attempts?.total ?? 0, "call")} since ${formatTime(start, CLOCK)}`,
+          trouble: `${whole(failed)} of ${counted(total, "call")} since ${formatTime(start, CLOCK)}`,
         }
       : { ...endpoint, trouble: troubleOf(endpoint) };
   };

@@ -198,7 +198,6 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
     cursors.at(-1) ?? null,
   );
   const names = useKeyNames();
-  const isFiltered = Object.values(filters).some((value) => value !== "");
   return (
     <Loaded of={resource} lines={12}>
       {({ data, nextCursor, searchedTo }) => (
@@ -214,7 +213,7 @@ function DecisionPages({ filters }: { readonly filters: Filters }) {
           ) : resource.loading ? null : (
             <NoDecisions
               searchedTo={nextCursor === null ? null : searchedTo}
-              filtered={isFiltered}
+              filtered={Object.values(filters).some((value) => value !== "")}
             />
           )}
           {data.length === 0 && cursors.length < 2 && nextCursor === null ? null : (

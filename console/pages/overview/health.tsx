@@ -25,8 +25,6 @@ export function StateCell({
   );
 }
 
-type Endpoints = readonly EndpointState[];
-
 /** Those that are out or failing, and the others on demand. */
 export function HealthPanel({ health }: { readonly health: ReturnType<typeof useHealth> }) {
   return (
@@ -69,7 +67,7 @@ function EndpointTable({
   endpoints,
 }: {
   readonly label: string;
-  readonly endpoints: Endpoints;
+  readonly endpoints: readonly EndpointState[];
 }) {
   return (
     <Table

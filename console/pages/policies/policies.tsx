@@ -18,7 +18,6 @@ export function PoliciesPage() {
     hasScope("governance:read") ? withQuery("/v1/governance/summary", { workspaces: "all" }) : null,
     POLL,
   );
-  const shadows = summary.value?.shadows ?? [];
   return (
     <>
       <div class="title">
@@ -36,7 +35,7 @@ export function PoliciesPage() {
               label="Policies"
               rows={data.toSorted((left, right) => rankOf(left) - rankOf(right))}
               keyOf={({ id }) => id}
-              columns={[...COLUMNS, denialColumn(summary.value), shadowColumn(shadows)]}
+              columns={[...COLUMNS, denialColumn(summary.value), shadowColumn(summary.value)]}
               cards
             />
           )
@@ -81,8 +80,8 @@ const COLUMNS: readonly Column<PolicyLine>[] = [
       </>
     ),
   },
-  { head: "Enforced", cell: ({ enforced }) => <Name of={enforced?.revision ?? null} /> },
-  { head: "Candidate", cell: ({ candidate }) => <Name of={candidate?.revision ?? null} /> },
+  { head: "Enforced", cell: ({ enforced }) => <Name of={enforced?.revision} /> },
+  { head: "Candidate", cell: ({ candidate }) => <Name of={candidate?.revision} /> },
   { head: "In shadow since", cell: ({ candidate }) => <Time at={candidate?.since} /> },
   numbers("Approvals", ({ approvals, candidate, requirements }) =>
     candidate === null
@@ -110,9 +109,9 @@ function denialColumn(summary: Summary | null): Column<PolicyLine> {
   });
 }
 
-function shadowColumn(shadows: Summary["shadows"]): Column<PolicyLine> {
+function shadowColumn(summary: Summary | null): Column<PolicyLine> {
   return numbers("Would newly deny", ({ id, candidate }) => {
-    const found = shadows.find(
+    const found = summary?.shadows.find(
       ({ policy, revision }) => policy === id && revision === candidate?.revision,
     );
     if (candidate === null || found === undefined) return ABSENT;

@@ -99,8 +99,12 @@ function PolicyDetails({ policy, etag, onChanged }: DetailProps) {
           owned by <Name of={owners.join(", ")} />
         </small>
       </p>
-      {candidate === null ? null : <PromotionPanel policy={policy} newlyDenied={newlyDenied} />}
-      {candidate === null ? null : <ShadowPanel revision={candidate.revision} of={shadow} />}
+      {candidate === null ? null : (
+        <>
+          <PromotionPanel policy={policy} newlyDenied={newlyDenied} />
+          <ShadowPanel revision={candidate.revision} of={shadow} />
+        </>
+      )}
       {policy.enforced === null ? null : <EnforcedPanel id={id} />}
       <HeldPanel policy={policy} ask={ask} />
       <DifferencePanel policy={policy} />

@@ -56,13 +56,12 @@ export function ReportPage() {
             {problem}
           </p>
         )}
-        {name !== null ? null : (
+        {name === null ? (
           <Command
             title="An artefact of CI, or made in the folder of routes.yaml"
             text="signalbox simulate main --format json=report.json"
           />
-        )}
-        {name === null ? null : (
+        ) : (
           <div class="actions" role="status">
             <span>
               Shown below: <Name of={name} />

@@ -69,7 +69,7 @@ h1 { font-size: 1.4rem }
 h2 { font-size: 1.2rem }
 code { font-family: var(--mono) }
 .fail { color: var(--stop) }
-tbody :is(th, td) { overflow-wrap: break-word }
+tbody :is(th, td) { overflow-wrap: normal }
 tbody :is(th, td):first-child { min-width: 6rem }`;
 
 /** The style of a page of its own, for a part of this one. The palette is this page's. */

@@ -72,7 +72,6 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
   );
   const region = address.value.query.get("region") ?? "";
   const regions = [...new Set(lines.map((each) => each.region))].toSorted();
-  const workspace = signedIn()?.workspace ?? "";
   return (
     <>
       <Panel
@@ -91,7 +90,7 @@ function Routes({ models }: { readonly models: readonly Model[] }) {
       >
         <Reach routes={routes} region={region} />
         <ErrorBox failure={found.failure} />
-        <Drawing of={graphOf(workspace, routes, lines, region, traffic)} />
+        <Drawing of={graphOf(signedIn()?.workspace ?? "", routes, lines, region, traffic)} />
         <LineHint />
         <p class="hint">Prices are US dollars for a million tokens, input / output.</p>
         {models.length > shown ? (
