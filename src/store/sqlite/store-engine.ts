@@ -98,7 +98,8 @@ export class StoreEngine {
       connection,
       batches,
       now: () => this.#now,
-      appended: (head) => {
+      appended: (records, head) => {
+        this.#rollUps.appended(records, head.position);
         this.#head = head;
         // Before the reply: what was answered is then noted.
         watch?.noteHead(head);

@@ -161,8 +161,8 @@ interface EvidenceParts {
   readonly batches: BatchTable;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Called after each commit with the newest row. */
-  readonly appended: (head: ChainLink) => void;
+  /** Called after each commit with its records and the newest row. */
+  readonly appended: (records: readonly NewRecord[], head: ChainLink) => void;
   /** Counts the rows up to a position: the counts outlive the rows. */
   readonly countTo: (position: number) => void;
 }
@@ -332,7 +332,7 @@ export class EvidenceTable {
     if (this.#process === null && process !== null)
       [this.#process, this.#renewedAt] = [process, this.#parts.now()];
     for (const { kind, requestId } of added) if (kind === "outcome") this.#remember(requestId);
-    if (added.length > 0) this.#parts.appended(head);
+    if (added.length > 0) this.#parts.appended(added, head);
     return { duplicates, lost: records.length - added.length - duplicates.length, head };
   }
 

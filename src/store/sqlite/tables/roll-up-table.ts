@@ -1,6 +1,6 @@
 import { Increments, KEPT_MINUTES } from "../../../governance/increments.ts";
 import { BatchCounter, type CountedRecord } from "../../batch/batch-counter.ts";
-import { readLines } from "../../batch/batch-lines.ts";
+import { type NewRecord, readLines } from "../../batch/batch-lines.ts";
 import { readBytes, readNumber } from "../../rows.ts";
 import type { BatchTable } from "./evidence-table.ts";
 import type { Connection, Statements } from "./connection.ts";
@@ -26,6 +26,8 @@ export class RollUpTable {
   #end = 0;
   /** Up to which minutes were pruned. */
   #newestMinute = 0;
+  /** Written and not counted, with the position of the last of each commit. */
+  #appended: { readonly last: number; readonly records: readonly NewRecord[] }[] = [];
 
   constructor(connection: Connection, batches: BatchTable) {
     this.#sql = connection.prepare(SQL);
@@ -33,10 +35,15 @@ export class RollUpTable {
     this.#batches = batches;
   }
 
-  /** Counts a page of what the log has. Call it after a reply. */
+  /** Keeps records for {@link count}: reading them back takes the thread 8 µs a request. */
+  appended(records: readonly NewRecord[], last: number): void {
+    this.#appended.push({ last, records });
+  }
+
+  /** Counts appended records, or a page of what the log has. Call it after a reply. */
   count(): void {
     try {
-      this.#countPage();
+      if (!this.#countAppended()) this.#countPage();
     } catch {
       // Unreadable just now. Everything after the checkpoint is counted again.
       this.#reset();
@@ -48,6 +55,7 @@ export class RollUpTable {
     const newest = this.#batches.head().position;
     if (readNumber(this.#sql.checkpoint.get(), "position") >= Math.min(least, newest)) return;
     try {
+      this.#countAppended();
       while (this.#countPage());
       const isWritten = this.#connection.transaction(() => this.#writeCells());
       if (isWritten) {
@@ -64,10 +72,26 @@ export class RollUpTable {
     this.write(least);
   }
 
+  /** False where the log may have records that were not appended through this table. */
+  #countAppended(): boolean {
+    let isComplete = false;
+    this.#begin();
+    for (const { last, records } of this.#appended.splice(0)) {
+      isComplete = last - records.length === this.#end;
+      if (!isComplete) continue;
+      this.#countRecords(records);
+      this.#end = last;
+    }
+    return isComplete;
+  }
+
+  #begin(): void {
+    this.#base ??= this.#end = readNumber(this.#sql.checkpoint.get(), "position");
+  }
+
   /** Whether there was anything to count. */
   #countPage(): boolean {
-    if (this.#base === null)
-      this.#base = this.#end = readNumber(this.#sql.checkpoint.get(), "position");
+    this.#begin();
     const batches = this.#batches.after(this.#end);
     const end = batches.at(-1)?.last;
     if (end === undefined) return false;
