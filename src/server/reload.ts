@@ -122,26 +122,39 @@ async function stampOf(path: string): Promise<string> {
 
 /**
  * Requests to reload, by SIGHUP or because files have changed. They may come at any time: before
- * there is a server one is remembered, while it drains they mean nothing.
+ * there is a server, or while it reloads, one is remembered for all of them; while it drains they
+ * mean nothing, so that stopping waits for the reload under way only.
  */
 export class ReloadRequests {
-  #reload: (() => void) | null = null;
-  #waiting = false;
+  #reload: (() => Promise<void>) | null = null;
+  #isRunning = false;
+  #isWaiting = false;
 
   /** Bound, so that it can be a signal's listener: without one SIGHUP would end the process. */
   readonly request = (): void => {
-    if (this.#reload === null) this.#waiting = true;
-    else this.#reload();
+    if (this.#reload === null || this.#isRunning) this.#isWaiting = true;
+    else void this.#run(this.#reload);
   };
 
-  /** From now on requests are carried out, beginning with one that has waited. */
-  beginReloads(reload: () => void): void {
+  /**
+   * From now on requests are carried out, beginning with one that has waited. @param reload never
+   * rejects.
+   */
+  beginReloads(reload: () => Promise<void>): void {
     this.#reload = reload;
-    if (this.#waiting) reload();
+    if (this.#isWaiting) this.request();
   }
 
   /** From now on requests mean nothing. */
   endReloads(): void {
-    this.#reload = () => {};
+    this.#reload = () => Promise.resolve();
+  }
+
+  async #run(reload: () => Promise<void>): Promise<void> {
+    this.#isWaiting = false;
+    this.#isRunning = true;
+    await reload();
+    this.#isRunning = false;
+    if (this.#isWaiting) this.request();
   }
 }

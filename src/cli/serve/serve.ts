@@ -276,7 +276,7 @@ async function untilStopped(
   io: MessageIo,
 ): Promise<void> {
   watchSecrets(server.built);
-  reloads.beginReloads(() => {
+  reloads.beginReloads(() =>
     server.reload().then(
       (built) => {
         watchSecrets(built);
@@ -290,8 +290,8 @@ async function untilStopped(
           error instanceof StartError ? `: ${error.message}` : " in the store or the policy engine";
         io.error(`reload failed${where}; the last good configuration keeps serving\n`);
       },
-    );
-  });
+    ),
+  );
   await stopped;
   watchSecrets(null);
   io.stdout("stopping: waiting for requests in flight\n");

@@ -19,7 +19,6 @@ import {
   type Ground,
   type SnapshotSupply,
 } from "../snapshots.ts";
-import { StartError } from "../start-error.ts";
 import { keepFileContents } from "./file-contents.ts";
 import {
   ContentUnusableError,
@@ -178,12 +177,10 @@ export class ServedPolicies {
 
   /**
    * Reads the files again; swaps on success, keeps the running set on failure. @throws as {@link
-   * start}, and {@link StartError} where the server stops before its turn.
+   * start}.
    */
   reload(): Promise<BuiltSnapshot> {
     const reload = async (): Promise<BuiltSnapshot> => {
-      // Stopping waits for the reload under way, not for a queue of them.
-      if (this.#isClosed) throw new StartError("the server stops");
       // Compiling takes seconds, and a promotion does not wait for it.
       const prepared = await this.#prepare(compileOnThread);
       return prepared.ok ? await this.#inTurn(() => this.#install(prepared, "reload")) : prepared;
