@@ -64,5 +64,7 @@ const isLimits = hasShape<KeyLimits>({
 export function parseLimits(text: string | null): KeyLimits | null {
   if (text === null) return null;
   const stored: unknown = parseJsonObject(text);
-  return isLimits(stored) ? stored : NOTHING;
+  if (!isLimits(stored)) return NOTHING;
+  const { requestsPerMinute, tokensPerMinute, concurrency, budget } = stored;
+  return { requestsPerMinute, tokensPerMinute, concurrency, budget };
 }

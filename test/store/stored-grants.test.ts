@@ -23,6 +23,8 @@ describe("stored grants", () => {
     for (const limits of [LIMITS, { ...LIMITS, budget: weekly }])
       expect(parseLimits(JSON.stringify(limits))).toEqual(limits);
     expect([parseExchange(null), parseLimits(null)]).toEqual([null, null]);
+    const later = { requestsPerMinute: 1, tokensPerMinute: null, concurrency: null, budget: null };
+    expect(parseLimits(JSON.stringify({ ...later, ofLaterVersion: 1 }))).toEqual(later);
   });
 
   it("grant nothing for an operation that no longer exists", () => {
