@@ -67,6 +67,8 @@ export default defineConfig({
     globalSetup: ["test/support/bundle-store-thread.ts"],
     reporters: ["default", "./test/support/repeated.ts"],
     sequence: { sequencer: LongestFirst },
+    // Node loads the sources as it does for users, in an eighth less of a core's time.
+    experimental: { viteModuleRunner: false },
     projects: [
       {
         test: {
