@@ -17,10 +17,7 @@ function failureAnswer(kind: FailureKind): ErrorAnswer {
 type FailureCode = `upstream_${FailureKind}`;
 
 const FAILURE_ANSWERS: ReadonlyMap<string, ErrorAnswer> = new Map(
-  FAILURE_KINDS.map((kind): [FailureCode, ErrorAnswer] => [
-    `upstream_${kind}`,
-    failureAnswer(kind),
-  ]),
+  FAILURE_KINDS.map((kind) => [`upstream_${kind}`, failureAnswer(kind)]),
 );
 
 /** Every error code of the router's own, by group, in the order of docs/troubleshooting.md. */

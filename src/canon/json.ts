@@ -135,7 +135,7 @@ const COLON = 58;
 
 function parseWithoutEscapedNames(text: string, reviver: Reviver | undefined): JsonValue {
   const { plain, names } = withoutEscapedNames(text);
-  const originalName = (name: string): string =>
+  const originalName = (name: string) =>
     name.startsWith(MARK) ? (names[Number(name.slice(1))] ?? name) : name;
   const value = read(
     plain,
@@ -214,12 +214,12 @@ export function afterSpace(text: string, from: number): number {
  * RFC 8259 §7; a name that begins with the mark is numbered too, so that it is not mistaken for one
  * of ours.
  */
-function needsEscape(name: string): boolean {
+function needsEscape(name: string) {
   return name.startsWith(MARK) || JSON.stringify(name) !== `"${name}"`;
 }
 
 /** In place, every object in the order of its text. */
-function restoreNames(value: JsonValue, originalName: (name: string) => string): void {
+function restoreNames(value: JsonValue, originalName: (name: string) => string) {
   const stack: JsonValue[] = [value];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     if (typeof next !== "object" || next === null) continue;
@@ -231,7 +231,7 @@ function restoreNames(value: JsonValue, originalName: (name: string) => string):
   }
 }
 
-function rename(object: JsonObject, originalName: (name: string) => string): void {
+function rename(object: JsonObject, originalName: (name: string) => string) {
   const members = Object.entries(object);
   for (const [name] of members) Reflect.deleteProperty(object, name);
   for (const [name, value] of members) {

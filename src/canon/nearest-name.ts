@@ -19,7 +19,7 @@ export function nearestName(name: string, candidates: readonly string[]): string
 }
 
 /** `maxTokens`, `max-tokens` and `max_tokens` differ in no letter. */
-function fold(name: string): string {
+function fold(name: string) {
   return name.toLowerCase().replaceAll(/[-_.\s]/g, "");
 }
 

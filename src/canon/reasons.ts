@@ -274,13 +274,13 @@ export function withContact(
 
 const NO_PATHS: ReadonlyMap<string, string> = new Map();
 
-function namedFailing(denial: Denial): string {
+function namedFailing(denial: Denial) {
   return denial.failing.length === 0
     ? ""
     : `; candidates that do not pass: ${denial.failing.join(", ")}`;
 }
 
-function fill(sentence: string, denial: Denial): string {
+function fill(sentence: string, denial: Denial) {
   return sentence
     .replace("{subject}", denial.subject ?? "in question")
     .replace("{feature}", featureText(denial.subject))

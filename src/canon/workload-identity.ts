@@ -98,10 +98,7 @@ export function coversClaims(wide: readonly ClaimRule[], narrow: readonly ClaimR
 }
 
 /** A `*` of the narrow pattern is a character that only a `*` of the wide one matches. */
-function coversValue(
-  wide: ClaimRule["values"][number],
-  narrow: ClaimRule["values"][number],
-): boolean {
+function coversValue(wide: ClaimRule["values"][number], narrow: ClaimRule["values"][number]) {
   return typeof wide === "string" && typeof narrow === "string"
     ? matchesPattern(narrow, wide)
     : wide === narrow;

@@ -114,7 +114,7 @@ const EDITOR_SCHEMAS = ["routes", "routes-part", "routes-overlay", "assertions",
   (name) => `${name}.schema.json`,
 );
 
-async function write(folder: string, shown: string, routes: string, io: CommandIo): Promise<void> {
+async function write(folder: string, shown: string, routes: string, io: CommandIo) {
   const copies = [
     ".regal/config.yaml",
     "policies/lib/workspace.rego",
@@ -166,8 +166,7 @@ function regionsFor(
   { regions, address = "", region: fixed = "global" }: Preset,
   wanted: readonly string[],
 ): readonly string[] {
-  const fits = (region: string): boolean =>
-    wanted.includes(region) || wanted.includes(groupOf(region));
+  const fits = (region: string) => wanted.includes(region) || wanted.includes(groupOf(region));
   if (regions === undefined) {
     // The host has its region in its name, or has no region.
     if (wanted.length === 0 || fits(fixed)) return [fixed];
@@ -226,7 +225,7 @@ function providerRows(
     /** Of the provider, and of the endpoint. */
     regions: [region, profile === undefined ? region : area],
     /** The row of the provider. @param trainsOnData by contract. */
-    text: (trainsOnData: boolean): string =>
+    text: (trainsOnData: boolean) =>
       [
         `  # ${title}`,
         `  ${flow(id)}:`,

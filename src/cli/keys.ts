@@ -230,7 +230,7 @@ function printSecret(
   note: string,
   { json, quiet }: { readonly json: boolean; readonly quiet: boolean | undefined },
   io: CommandIo,
-): void {
+) {
   if (json) {
     io.stdout(jsonText({ key: text, ...describeKey(record, record.createdAt) }));
     return;
@@ -244,11 +244,11 @@ function printSecret(
 }
 
 /** Accepts a whole key too: after a leak, people have the key and not its id. */
-function keyId(argument: string): string {
+function keyId(argument: string) {
   return parseKeyText(argument)?.publicId ?? argument;
 }
 
-function readExpiry(text: string): number {
+function readExpiry(text: string) {
   return readInstant("--expires", text, 1, "90d");
 }
 
@@ -275,7 +275,7 @@ async function namingFlags<Result>(action: () => Result | Promise<Result>): Prom
   }
 }
 
-function noSuchKey(): CommandError {
+function noSuchKey() {
   return new CommandError("there is no such key in this database; see: signalbox keys list");
 }
 
@@ -377,11 +377,11 @@ function readBudget(values: Values): KeyLimits["budget"] {
 }
 
 /** NaN, which no key accepts, for text that is not a number. */
-function readAmount(text: string): number {
+function readAmount(text: string) {
   return /^\d{1,15}(?:\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
 }
 
-function readCount(text: string | undefined): number | null {
+function readCount(text: string | undefined) {
   return text === undefined ? null : readAmount(text);
 }
 
@@ -390,7 +390,7 @@ function listOrNull(text: string | undefined) {
 }
 
 /** @throws {CommandError} where a new database would be created by accident: no server reads it. */
-function refuseNewDatabase(flags: Values, io: CommandIo): void {
+function refuseNewDatabase(flags: Values, io: CommandIo) {
   const path = databasePath(flags.database, io);
   if (flags.create === true || !isDefaultDatabase(flags, io) || existsSync(path)) return;
   throw new CommandError(
@@ -406,7 +406,7 @@ async function refuseUndeclaredNames(
   flags: Values,
   key: DeclaredValues & { readonly workspace: string },
   io: CommandIo,
-): Promise<void> {
+) {
   const config = flags.config ?? "routes.yaml";
   const hasConfig = isDefaultDatabase(flags, io) && existsSync(resolve(io.cwd, config));
   if (flags.config === undefined && !hasConfig) {

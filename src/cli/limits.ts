@@ -75,6 +75,6 @@ function formatRow({ workspace, key, measure, window, used, limit, resetsAt }: L
   return fields.join("  ");
 }
 
-function dollars(micro: number): string {
+function dollars(micro: number) {
   return String(micro / 1_000_000);
 }

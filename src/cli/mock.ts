@@ -8,7 +8,7 @@ import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
 import { stopRequested } from "./terminal/process.ts";
 import { PORTS, defaultFlags, flagCommand, readNumber } from "./terminal/command-line.ts";
 
-function help({ vocabulary }: SimulatedProvider): string {
+function help({ vocabulary }: SimulatedProvider) {
   return `Usage: signalbox mock [flags]
 
 Serves a simulated provider: deterministic answers, and every fault that a provider can have.
@@ -49,7 +49,7 @@ export const mock = flagCommand(
   },
 );
 
-function announce({ endpoints }: SimulatedProvider, server: MockServer, io: CommandIo): void {
+function announce({ endpoints }: SimulatedProvider, server: MockServer, io: CommandIo) {
   const served = endpoints.map(
     (endpoint) => `  ${endpoint.method.padEnd(6)} ${server.url}/v1${endpoint.path}`,
   );

@@ -56,7 +56,7 @@ export const prices = flagCommand(
   },
 );
 
-async function updateList(update: string, config: string, io: CommandIo): Promise<void> {
+async function updateList(update: string, config: string, io: CommandIo) {
   const source = resolve(io.cwd, update);
   const text = await readFile(source, "utf8").catch(() => {
     throw new CommandError("--update: the file cannot be read; check its path and permissions");
@@ -88,6 +88,6 @@ function comparison(row: ComparedPrice): string {
   return row.differing.length === 0 ? "same" : `differs: ${differenceText(row)}`;
 }
 
-function shown(price: Partial<Pick<Price, "input" | "output">> | null): string {
+function shown(price: Partial<Pick<Price, "input" | "output">> | null) {
   return price === null ? "-" : `${price.input}/${price.output}`;
 }

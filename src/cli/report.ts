@@ -279,7 +279,7 @@ function actorText({ person, keyId, workspace }: Actor) {
   return quoted(person.name ?? person.subject);
 }
 
-const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 16)}Z`;
+const timeText = (at: number) => `${new Date(at).toISOString().slice(0, 16)}Z`;
 
 function table(headings: readonly string[], rows: readonly (readonly Text[])[]): Block {
   if (rows.length === 0) return { text: "None." };
@@ -303,7 +303,7 @@ function markdownOf(title: string, sections: readonly Section[]): string {
   return page.toString();
 }
 
-function pageOf(title: string, sections: readonly Section[]): string {
+function pageOf(title: string, sections: readonly Section[]) {
   return html`<!doctype html>
     <html lang="en">
       <head>

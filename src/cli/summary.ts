@@ -57,7 +57,7 @@ function readSelection(values: Values, of: keyof typeof GROUPED, now: number) {
 }
 
 /** An error about a member of a query, by the name of its flag. */
-function usage(problem: string): UsageError {
+function usage(problem: string) {
   return new UsageError(
     problem.replace(/^(\w+) /, (_, member: string) => `--${member.replaceAll("_", "-")}: `),
   );
@@ -120,7 +120,7 @@ function groupLines<Group>(
   ];
 }
 
-function workspaceText(lines: readonly string[]): string {
+function workspaceText(lines: readonly string[]) {
   return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n\n`;
 }
 
@@ -258,7 +258,7 @@ function summaryCells(measures: Measures): readonly string[] {
   ].map(cell);
 }
 
-function cell(value: string | number | null | undefined): string {
+function cell(value: string | number | null | undefined) {
   return String(value ?? "-");
 }
 
@@ -308,7 +308,7 @@ export const spend = flagCommand(
 
 const SPEND_HEAD = ["requests", "tokens in+out", "cached", "usd", "unknown cost"];
 
-function spendTable(answer: SpendAnswer): string {
+function spendTable(answer: SpendAnswer) {
   return workspaceText(
     groupLines<SpendMeasures>(
       answer,

@@ -148,7 +148,7 @@ async function fromServer(id: string, server: string, io: CommandIo): Promise<Re
   };
 }
 
-function printRecorded({ decision, explanation, notes }: Recorded, io: CommandIo): void {
+function printRecorded({ decision, explanation, notes }: Recorded, io: CommandIo) {
   const read = readAnswer(DECISION, decision);
   const { outcome, explain: command } = read;
   const isServed = outcome === "route" || outcome === "answer";

@@ -24,7 +24,7 @@ function reportPolicyNames(
   { policies, file, normalised, report }: CompileContext,
   key: "initial_mode" | "promotion",
   code: "UNKNOWN_POLICY" | "PROMOTION_WITHOUT_POLICY",
-): void {
+) {
   if (policies === null) return;
   for (const id of Object.keys(file.policies?.[key] ?? {})) {
     if (id === "*" || policies.includes(id)) continue;
@@ -33,7 +33,7 @@ function reportPolicyNames(
   }
 }
 
-function reportRegionNames({ declared, file, report }: CompileContext): void {
+function reportRegionNames({ declared, file, report }: CompileContext) {
   for (const [group, regions] of Object.entries(file.regions)) {
     if (!declared.regions.has(group) || regions.includes(group)) continue;
     const message = `the region group ${quote(group)} has the name of a region that is not in it`;
@@ -42,8 +42,8 @@ function reportRegionNames({ declared, file, report }: CompileContext): void {
 }
 
 /** The tree has refused such keys; these are the names that stand in lists. */
-function reportReservedNames({ file, report }: CompileContext): void {
-  const refuse = (name: string, path: Path): void => {
+function reportReservedNames({ file, report }: CompileContext) {
+  const refuse = (name: string, path: Path) => {
     if (Object.hasOwn(Object.prototype, name))
       report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`);
   };
@@ -54,7 +54,7 @@ function reportReservedNames({ file, report }: CompileContext): void {
   }
 }
 
-function reportProviderNames(context: CompileContext): void {
+function reportProviderNames(context: CompileContext) {
   const { file } = context;
   for (const [id, provider] of Object.entries(file.providers)) {
     reportRegion(context, provider.region, ["providers", id, "region"]);
@@ -70,11 +70,11 @@ function reportFlags(
   context: CompileContext,
   id: string,
   { dialect, flags = [] }: AuthoredProvider,
-): void {
+) {
   const { report } = context;
   const facts = context.dialect(dialect)?.flags ?? {};
   const known = Object.keys(facts);
-  const excludes = (flag: string, other: string): boolean =>
+  const excludes = (flag: string, other: string) =>
     known.includes(flag) && (facts[flag]?.excludes?.includes(other) ?? false);
   for (const [index, flag] of flags.entries()) {
     const path = ["providers", id, "flags", index];
@@ -96,7 +96,7 @@ function reportRegion(
   { declared, normalised, report }: CompileContext,
   region: string,
   path: Path,
-): void {
+) {
   if (declared.regions.has(region)) return;
   const members = (normalised.regionGroups.get(region) ?? []).map(quote).join(", ");
   const [message, hint] = declared.regionGroups.has(region)
@@ -112,7 +112,7 @@ function reportWorkspaceNames(
   context: CompileContext,
   id: string,
   { approve, labels = [], default_moderation_route: moderation }: AuthoredWorkspace,
-): void {
+) {
   const { declared, report } = context;
   const where = `workspace ${quote(id)}`;
   const path = ["workspaces", id, "approve"];

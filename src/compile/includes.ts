@@ -79,13 +79,7 @@ interface Merging {
   readonly findings: Findings;
 }
 
-function mergeMember(
-  into: MapNode,
-  name: string,
-  member: Member,
-  path: Path,
-  merging: Merging,
-): void {
+function mergeMember(into: MapNode, name: string, member: Member, path: Path, merging: Merging) {
   if (!isAllowedHere(path, member, merging.findings)) return;
   const own = into.members.get(name);
   const { node } = member;
@@ -105,7 +99,7 @@ function mergeMember(
   } else reportTwice(path, own.keyAt, member.keyAt, merging);
 }
 
-function mergeRows(own: ListNode, more: ListNode, merging: Merging): void {
+function mergeRows(own: ListNode, more: ListNode, merging: Merging) {
   const known = new Map(own.items.map((item) => [idOf(item), item.at]));
   for (const item of more.items) {
     const id = idOf(item);
@@ -119,7 +113,7 @@ function mergeRows(own: ListNode, more: ListNode, merging: Merging): void {
 }
 
 /** The id of a row of `endpoints`; `null` where it has none. */
-function idOf(item: ConfigNode): string | null {
+function idOf(item: ConfigNode) {
   return textOf(nodeAt(item, ["id"]));
 }
 
@@ -128,7 +122,7 @@ function reportTwice(
   first: Position,
   second: Position,
   { mainFile, findings }: Merging,
-): void {
+) {
   // Two rows of one file are that file's own mistake, which has a code of its own.
   if (first.file === second.file) {
     findings.add(
@@ -170,7 +164,7 @@ function overlayMember(
   member: Member,
   path: Path,
   findings: Findings,
-): void {
+) {
   if (!isAllowedHere(path, member, findings)) return;
   const own = into.members.get(name);
   const { node } = member;
@@ -183,7 +177,7 @@ function overlayMember(
   } else into.members.set(name, member);
 }
 
-function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings): void {
+function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings) {
   if (node.kind !== "map") {
     const message = "endpoints must be a mapping by id in an overlay";
     findings.add("WRONG_TYPE", node.at, message, "write `endpoints: { ID: { price: … } }`");
@@ -224,13 +218,13 @@ function reportNothing(
   { keyAt }: Member,
   known: readonly string[],
   findings: Findings,
-): void {
+) {
   const hint = suggest(String(path.at(-1)), known);
   const message = `${describeSafely(path)} does not exist, so null removes nothing`;
   findings.add("OVERLAY_REMOVES_NOTHING", keyAt, message, hint);
 }
 
-function isNull(node: ConfigNode): boolean {
+function isNull(node: ConfigNode) {
   return node.kind === "scalar" && node.value === null;
 }
 

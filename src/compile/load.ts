@@ -92,7 +92,7 @@ export async function loadFromTree(
   const routes = await read(path, shown, FIRST_RUN_FIX);
   if (unreadable.length > 0) return { routes, policies: [], unreadable };
   const further = await findFurther(tree, path, routes.text, environment, findings);
-  const beside = (name: string): Promise<Source> =>
+  const beside = (name: string) =>
     read(posix.join(posix.dirname(path), name), posix.join(posix.dirname(shown), name));
   const parts: Source[] = [];
   for (const name of further.parts) parts.push(await beside(name));
@@ -207,7 +207,7 @@ async function regoFiles(tree: FileTree, folder: string): Promise<readonly strin
   ].toSorted();
 }
 
-function isPolicy(name: string): boolean {
+function isPolicy(name: string) {
   return name.endsWith(".rego") && !name.startsWith(".");
 }
 

@@ -137,7 +137,7 @@ function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
   if (preset === undefined) return withLost(row, GIVEN);
   // From here on it is a row without a preset, which must be complete.
   const members = new Map([...row.members].filter(([key]) => key !== "preset"));
-  const give = (key: string, value: JsonValue): void => {
+  const give = (key: string, value: JsonValue) => {
     if (!members.has(key)) members.set(key, memberOf(value, named.node.at));
   };
   const lost: string[] = [];
@@ -177,7 +177,7 @@ function baseUrlOf(
   return null;
 }
 
-function withLost(row: MapNode, names: readonly string[]): MapNode {
+function withLost(row: MapNode, names: readonly string[]) {
   return names.length === 0 ? row : { ...row, lost: new Set([...row.lost, ...names]) };
 }
 

@@ -119,7 +119,7 @@ export function listedPrice(
   model: string,
 ): ListedPrice | null {
   const region = regionAt(preset, address);
-  const isCharged = ({ presets, regions }: ListedPrice): boolean =>
+  const isCharged = ({ presets, regions }: ListedPrice) =>
     presets.includes(preset) &&
     (regions === undefined || (region !== undefined && regions.includes(region)));
   return rows.find((row) => row.model === model && isCharged(row)) ?? null;
@@ -147,7 +147,7 @@ export function expandPrices(
   const expanded = new Set<string>();
   for (const row of endpoints?.kind === "list" ? endpoints.items : []) {
     if (row.kind !== "map" || row.members.has("price")) continue;
-    const textAt = (name: string): string => textOf(nodeAt(row, [name])) ?? "";
+    const textAt = (name: string) => textOf(nodeAt(row, [name])) ?? "";
     const provider = textAt("provider");
     const preset = presets.get(provider) ?? "";
     const address = textOf(nodeAt(tree, ["providers", provider, "base_url"])) ?? "";

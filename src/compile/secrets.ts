@@ -138,7 +138,7 @@ function findCredentialGap(
   }
 }
 
-function firstGap(gaps: readonly (CredentialGap | null)[]): CredentialGap | null {
+function firstGap(gaps: readonly (CredentialGap | null)[]) {
   return gaps.find((gap) => gap !== null) ?? null;
 }
 

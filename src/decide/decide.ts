@@ -137,7 +137,7 @@ export function nearestRoutes(
 }
 
 /** A token sees only the routes and operations that it was made for. */
-function isGranted(identity: Identity, route: RouteRow, operation: Operation): boolean {
+function isGranted(identity: Identity, route: RouteRow, operation: Operation) {
   return allowsRoute(identity, route.id) && allowsOperation(identity, operation);
 }
 
@@ -275,7 +275,7 @@ function ifPromoted(
 }
 
 /** Candidates of other tiers are a difference, also in the same order. */
-function samePlan(left: readonly Candidate[], right: readonly Candidate[]): boolean {
+function samePlan(left: readonly Candidate[], right: readonly Candidate[]) {
   return (
     left.length === right.length &&
     left.every(

@@ -74,7 +74,7 @@ export function createDecider(
 }
 
 /** Unknown names are the caller's text, of any length: keys decision of them would fill the memory. */
-function isWorthKeeping(decision: Decision): boolean {
+function isWorthKeeping(decision: Decision) {
   return (
     decision.route !== "" &&
     !(decision.outcome === "deny" && decision.denial.reason === "unknown_preference")

@@ -36,8 +36,7 @@ export function applyPreferences(
   const record = (
     constraint: string,
     outcome: Pick<ConstraintTrace, "verdict" | "reason" | "failing" | "effect">,
-  ): void =>
-    trace.record({ policy: "preferences", revision, slot: "enforced", constraint, ...outcome });
+  ) => trace.record({ policy: "preferences", revision, slot: "enforced", constraint, ...outcome });
 
   const unknown =
     preferences === null ? null : unknownName(table, workspace, candidates, preferences);
@@ -114,18 +113,17 @@ function unknownName(
   candidates: readonly Candidate[],
   preferences: ProviderPreferences,
 ): keyof ProviderPreferences | null {
-  const isApproved = (name: string): boolean => approve.providers.includes(name);
-  const isOnRoute = (name: string): boolean =>
-    candidates.some(({ endpoint }) => endpoint.provider === name);
+  const isApproved = (name: string) => approve.providers.includes(name);
+  const isOnRoute = (name: string) => candidates.some(({ endpoint }) => endpoint.provider === name);
   for (const member of ["order", "only"] as const) {
     if (preferences[member]?.every(isApproved) === false) return member;
   }
   if (preferences.ignore?.every((name) => isApproved(name) || isOnRoute(name)) === false)
     return "ignore";
-  const isRegion = (region: string): boolean =>
+  const isRegion = (region: string) =>
     approve.regions.includes(region) ||
     candidates.some(({ endpoint }) => endpoint.region === region);
-  const isKnown = (name: string): boolean => regionsNamed(table, name)?.some(isRegion) === true;
+  const isKnown = (name: string) => regionsNamed(table, name)?.some(isRegion) === true;
   return preferences.region?.some((name) => !isKnown(name)) === true ? "region" : null;
 }
 
@@ -211,6 +209,6 @@ function byModel(candidates: readonly Candidate[]): readonly (readonly Candidate
 }
 
 /** Sum of the prices of input and output; unknown prices last. */
-function totalPrice({ endpoint: { price } }: Candidate): number {
+function totalPrice({ endpoint: { price } }: Candidate) {
   return price === null ? Infinity : price.input + price.output;
 }

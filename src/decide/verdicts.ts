@@ -163,7 +163,7 @@ function denialOf(verdict: PolicyVerdict, among: readonly Candidate[]): Denial {
 }
 
 /** `r7`; before any store has numbered the content, the first twelve digits of its digest. */
-function revisionText({ revision, digest }: PolicyIdentity): string {
+function revisionText({ revision, digest }: PolicyIdentity) {
   return formatRevision(revision) ?? digest.slice(0, 12);
 }
 

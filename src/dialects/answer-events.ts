@@ -256,7 +256,7 @@ export class BlockSequencer {
     }
   }
 
-  #add(key: string, block: OpenBlock, ...deltas: Delta[]): void {
+  #add(key: string, block: OpenBlock, ...deltas: Delta[]) {
     const last = this.#waiting.at(-1);
     if (this.#live?.key === key) for (const delta of deltas) this.#emit(delta);
     else if (last?.key === key) last.deltas.push(...deltas);
@@ -267,7 +267,7 @@ export class BlockSequencer {
   }
 
   /** Opens waiting blocks while the live one may be closed. */
-  #advance(): void {
+  #advance() {
     while (this.#waiting.length > 0) {
       const live = this.#live;
       if (live !== null) {
@@ -279,7 +279,7 @@ export class BlockSequencer {
     }
   }
 
-  #open(block: WaitingBlock): void {
+  #open(block: WaitingBlock) {
     this.#index += 1;
     this.#live = block;
     this.#document = new JsonDocument();
@@ -287,12 +287,12 @@ export class BlockSequencer {
     for (const delta of block.deltas) this.#emit(delta);
   }
 
-  #emit(delta: Delta): void {
+  #emit(delta: Delta) {
     if (delta.type === "arguments") this.#document.push(delta.json);
     this.#events.push({ ...delta, index: this.#index });
   }
 
-  #closeLive(): void {
+  #closeLive() {
     const live = this.#live;
     if (live === null) return;
     if (live.block.kind === "tool_call") {
@@ -403,7 +403,7 @@ function emptyBlock(block: OpenBlock): AnswerBlock {
  * A delta of another kind than its block breaks a law: it is ignored here, and the tests of the
  * laws find it.
  */
-function extend(block: AnswerBlock, delta: DeltaEvent): void {
+function extend(block: AnswerBlock, delta: DeltaEvent) {
   if (block.kind === "text" && delta.type === "text") {
     block.text += delta.text;
     for (const logprob of delta.logprobs) block.logprobs.push(logprob);

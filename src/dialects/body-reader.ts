@@ -5,7 +5,6 @@ import {
   type BodyReader,
   type Percentiles,
   type ProviderPreferences,
-  type SortKey,
 } from "../canon/request.ts";
 
 /**
@@ -21,7 +20,7 @@ const PROMPT_HEAD_TOKENS = 256;
 const MOST_INSTRUCTIONS = 8;
 
 /** The caller's own name for a conversation, sent to providers' caches; `null` where absent. */
-function conversationName({ prompt_cache_key: name }: JsonObject): string | null {
+function conversationName({ prompt_cache_key: name }: JsonObject) {
   return typeof name === "string" && name !== "" ? endsOf(name) : null;
 }
 
@@ -78,7 +77,7 @@ const DEEPEST = 32;
 /** Members that clients move or add from turn to turn while the turn stays the same. */
 const UNSTABLE_MEMBERS = ["cache_control", "id", "status"];
 
-function endsOf(text: string): string {
+function endsOf(text: string) {
   return text.length <= WHOLE_TEXT ? text : text.slice(0, TEXT_END) + text.slice(-TEXT_END);
 }
 
@@ -146,7 +145,7 @@ function likelyInput(body: JsonObject, needs: readonly Capability[]): number {
   return read + (bringsMedia(needs) ? media : 0);
 }
 
-function bringsMedia(needs: readonly Capability[]): boolean {
+function bringsMedia(needs: readonly Capability[]) {
   return needs.some((capability) => MEDIA.has(capability));
 }
 
@@ -239,7 +238,7 @@ function parseSort(value: JsonValue): NonNullable<ProviderPreferences["sort"]> {
   return { by: sortKey(value.by), partition: value.partition === "none" ? "none" : "model" };
 }
 
-function sortKey(value: JsonMember): SortKey {
+function sortKey(value: JsonMember) {
   return SORT_KEYS.find((key) => key === value) ?? "price";
 }
 

@@ -102,9 +102,9 @@ export const TOKEN = { type: "integer", minimum: 0, maximum: 4_294_967_295 } as 
 export const nullableInteger = (minimum: number, maximum: number = LARGEST_COUNT) =>
   ({ type: ["integer", "null"], minimum, maximum }) as const;
 
-export const nullableList = (items: JsonObject): JsonObject => anyOf(NULL, arrayOf(items));
+export const nullableList = (items: JsonObject) => anyOf(NULL, arrayOf(items));
 
-export const nullable = (schema: JsonObject): JsonObject => anyOf(schema, NULL);
+export const nullable = (schema: JsonObject) => anyOf(schema, NULL);
 
 /** The first member of every body, and the last. */
 export const MODEL = { type: "string", minLength: 1, maxLength: 256 } as const;

@@ -106,7 +106,7 @@ export function planExchange(
   return unsent === undefined ? plan : { ...plan, stripped: [...plan.stripped, ...unsent] };
 }
 
-function asIs<Value>(value: Value): Value {
+function asIs<Value>(value: Value) {
   return value;
 }
 
@@ -194,7 +194,7 @@ function translated(
     ...(stops.length === 0 ? [] : [stopCut(stops)]),
     endCheck(translation),
   ];
-  const read = (bytes: Uint8Array): readonly InferenceEvent[] =>
+  const read = (bytes: Uint8Array) =>
     filteredEvents(upstream.parseAnswer(bytes, sent, target, answerId), filters());
   return {
     path: formatted.path,

@@ -103,7 +103,7 @@ class Fit {
   }
 
   /** Makes names that the protocol takes for functions whose own it does not take. */
-  #nameTools({ tools, turns }: GenerateRequest): void {
+  #nameTools({ tools, turns }: GenerateRequest) {
     const { toolName } = this.#rules;
     const names = new Set([...tools, ...callsOf(turns)].map(({ name }) => name));
     const used = new Set([...names].filter((name) => toolName.test(name)));
@@ -116,7 +116,7 @@ class Fit {
     }
   }
 
-  #sentName(name: string): string {
+  #sentName(name: string) {
     return this.#sentNames.get(name) ?? name;
   }
 

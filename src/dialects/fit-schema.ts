@@ -41,7 +41,7 @@ function changed(schema: JsonObject, change: Change): JsonObject {
   return change(copy ?? schema);
 }
 
-function changedValue(value: JsonMember, change: Change): JsonMember {
+function changedValue(value: JsonMember, change: Change) {
   return isJsonObject(value)
     ? changed(value, change)
     : mapObjects(value, (one) => changed(one, change));
@@ -114,7 +114,7 @@ export function closedSchema(
 }
 
 /** Of the bounds of lists, the least may be 0 or 1. */
-function isAcceptedBound(name: string, value: JsonMember): boolean {
+function isAcceptedBound(name: string, value: JsonMember) {
   return name === "minItems" && (value === 0 || value === 1);
 }
 

@@ -201,7 +201,7 @@ class KindsWalk {
     this.#path.pop();
   }
 
-  #value(value: JsonValue, owner: string, isDefinition: boolean): void {
+  #value(value: JsonValue, owner: string, isDefinition: boolean) {
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index += 1) {
         this.#path.push(index);
@@ -219,7 +219,7 @@ class KindsWalk {
     }
   }
 
-  #type(type: string, isDefinition: boolean): void {
+  #type(type: string, isDefinition: boolean) {
     const { toolNeeds, types, unknownType } = this.#kinds;
     const known = ownValue(types, type);
     // A name of one protocol's tools may be that of another object, such as `custom`.
@@ -235,7 +235,7 @@ class KindsWalk {
   }
 
   /** A member that means the same in every object. */
-  #name(name: string, value: JsonValue): void {
+  #name(name: string, value: JsonValue) {
     const needs = ownValue(NAME_NEEDS, name);
     if (needs !== undefined && !isOff(value) && !this.#isContent(name, value))
       this.#reading.need(needs, this.#print());
@@ -259,7 +259,7 @@ class KindsWalk {
     return name === "reasoning" && this.#path.length > 1;
   }
 
-  #refuseKind(error: ServiceError): void {
+  #refuseKind(error: ServiceError) {
     if (this.#isKnown) this.#reading.refuseRequest(error);
     else this.#reading.unforwardable ??= error;
   }

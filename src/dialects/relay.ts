@@ -78,7 +78,7 @@ export abstract class RelayedStream implements AnswerStream {
     return isRepeated;
   }
 
-  #relay(bytes: Uint8Array, events: Uint8Array[]): void {
+  #relay(bytes: Uint8Array, events: Uint8Array[]) {
     if (this.failure !== null || this.done) return;
     const { event, data } = parseSseEvent(bytes);
     if (data === null) events.push(bytes);
@@ -220,7 +220,7 @@ export function editedBody(
  * A route that refuses unknown members accepts empty ones; providers refuse some of them, so they
  * are removed.
  */
-function isLeftOut(value: JsonMember, mode: UnknownFields): boolean {
+function isLeftOut(value: JsonMember, mode: UnknownFields) {
   return mode === "strip" || (mode === "reject" && isEmptyValue(value));
 }
 
@@ -229,7 +229,7 @@ function isLeftOut(value: JsonMember, mode: UnknownFields): boolean {
  * three times as slowly. So `__proto__` is defined, to travel as a member and not to become the
  * prototype.
  */
-function setMember(body: Members, name: string, value: JsonMember): void {
+function setMember(body: Members, name: string, value: JsonMember) {
   if (name !== "__proto__") body[name] = value;
   else
     Object.defineProperty(body, name, {

@@ -155,7 +155,7 @@ export function formatLastSseEvent(data: string, event: string | null = null): U
   return encoder.encode(eventText(data, event) + eventText("[DONE]", null));
 }
 
-function eventText(data: string, event: string | null): string {
+function eventText(data: string, event: string | null) {
   return event === null ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`;
 }
 
@@ -215,7 +215,7 @@ function endOfEvent(bytes: Uint8Array, from: number, ends: LineEnds): number {
   return -1;
 }
 
-function afterLineEnd(bytes: Uint8Array, index: number): number {
+function afterLineEnd(bytes: Uint8Array, index: number) {
   return bytes[index] === CR && bytes[index + 1] === LF ? index + 2 : index + 1;
 }
 
@@ -259,7 +259,7 @@ export class SseEventParser implements EventParser {
     return reader.drain();
   }
 
-  #read(bytes: Uint8Array): void {
+  #read(bytes: Uint8Array) {
     if (this.#reader.over) return;
     const { event, data } = parseSseEvent(bytes);
     if (data !== null && data.trim() !== "") this.#reader.readEvent(data, event);

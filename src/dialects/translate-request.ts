@@ -91,7 +91,7 @@ function nativeMember({ paths }: InferenceRequest, feature: Feature): ServiceErr
  * The smaller of the limit that the caller set and the one that a policy sets, tokens; `null` where
  * there is neither.
  */
-function cappedLimit(limit: number | null, { maxOutputTokens: cap }: RequestEdits): number | null {
+function cappedLimit(limit: number | null, { maxOutputTokens: cap }: RequestEdits) {
   return limit === null || cap === null ? (limit ?? cap) : Math.min(limit, cap);
 }
 
@@ -191,7 +191,7 @@ export function singleCallFeature(tools: JsonMember): Feature {
   return isOne(tools) ? "one_tool_called_once" : "parallel_tool_calls_off";
 }
 
-function isOne(tools: JsonMember): boolean {
+function isOne(tools: JsonMember) {
   return Array.isArray(tools) && tools.length === 1;
 }
 

@@ -196,7 +196,7 @@ export function stopCut(stops: readonly string[]): EventFilter {
   let probabilities: readonly TokenLogprob[] = [];
   let hasEnded = false;
   /** Passes the first characters of the held text on. */
-  const release = (index: number, length: number, passed: InferenceEvent[]): void => {
+  const release = (index: number, length: number, passed: InferenceEvent[]) => {
     if (length === 0) return;
     passed.push({ type: "text", index, text: held.slice(0, length), logprobs: probabilities });
     held = held.slice(length);

@@ -159,7 +159,7 @@ export function circumstancesOf(
  * A policy that prefers a region ranks after the caller's wishes; so does a caller's explicit
  * order.
  */
-function isOrdered({ obligations }: RouteDecision, { preferences }: ArrangedRequest): boolean {
+function isOrdered({ obligations }: RouteDecision, { preferences }: ArrangedRequest) {
   return (
     preferences?.order !== undefined ||
     obligations.some(({ kind, effect }) => kind === "prefer_region" && effect === "applied")
@@ -247,7 +247,7 @@ function isArrangedByChance(
   );
 }
 
-function hasOnePerTier(plan: readonly Candidate[]): boolean {
+function hasOnePerTier(plan: readonly Candidate[]) {
   return plan.every(({ tier }, index) => index === 0 || plan[index - 1]?.tier !== tier);
 }
 
@@ -301,11 +301,11 @@ function missesAny(
   return false;
 }
 
-function isSlower(milliseconds: number, seconds: number): boolean {
+function isSlower(milliseconds: number, seconds: number) {
   return milliseconds > seconds * 1000;
 }
 
-function isLess(tokensPerSecond: number, required: number): boolean {
+function isLess(tokensPerSecond: number, required: number) {
   return tokensPerSecond < required;
 }
 
@@ -340,7 +340,7 @@ function byHealth(
   return { order: [...inOrder, ...out.map(({ candidate }) => candidate)], out, trial };
 }
 
-function mostAside(size: number, share: number): number {
+function mostAside(size: number, share: number) {
   // Floating point: a share such as 0.29 of 100 is slightly below the whole number.
   return Math.min(Math.floor(share * size + 1e-9), size - 1);
 }

@@ -97,10 +97,7 @@ export function orderTier(
  * chance it is weighted rendezvous hashing: the order of the other candidates stays when one
  * leaves. Weight 0 sorts last.
  */
-function drawn(
-  tier: readonly Candidate[],
-  uniform: (candidate: Candidate) => number,
-): readonly Candidate[] {
+function drawn(tier: readonly Candidate[], uniform: (candidate: Candidate) => number) {
   return ascending(tier, (candidate) => {
     const wait = -Math.log(1 - uniform(candidate));
     return candidate.weight > 0 ? wait / candidate.weight : Infinity;
@@ -114,7 +111,7 @@ function affinity(key: string, endpointId: string): number {
 }
 
 /** Input plus output price; unknown prices last. */
-function totalPrice({ endpoint: { price } }: Candidate): number {
+function totalPrice({ endpoint: { price } }: Candidate) {
   return price === null ? Infinity : price.input + price.output;
 }
 
@@ -158,10 +155,7 @@ function expectedWaits(
   };
 }
 
-function byThroughput(
-  tier: readonly Candidate[],
-  { measuresOf, now, random }: Circumstances,
-): readonly Candidate[] {
+function byThroughput(tier: readonly Candidate[], { measuresOf, now, random }: Circumstances) {
   return ascending(drawn(tier, random), slownessOf(tier, measuresOf, now));
 }
 
@@ -224,6 +218,6 @@ export function stickyKeys(secret: Uint8Array = randomBytes(32)): StickyKeyOf {
   };
 }
 
-function digestOf(secret: Uint8Array, kind: string, text: string): string {
+function digestOf(secret: Uint8Array, kind: string, text: string) {
   return createHmac("sha256", secret).update(`${kind}:${text}`).digest("base64url");
 }

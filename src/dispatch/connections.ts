@@ -219,7 +219,7 @@ function openPool(
   provider: ProviderRow,
   pipelining: 0 | 1,
   connect: buildConnector.connector,
-): Pool {
+) {
   return new Pool(origin, {
     connections: provider.maxConcurrency,
     pipelining,

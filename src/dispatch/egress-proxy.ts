@@ -42,8 +42,7 @@ class ProxyError extends Error {
 export function proxyFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
 ): FindProxy | null {
-  const read = (name: string): string =>
-    environment[name.toLowerCase()] || (environment[name] ?? "");
+  const read = (name: string) => environment[name.toLowerCase()] || (environment[name] ?? "");
   const proxyOf = (name: string): URL | null => {
     const text = read(name);
     if (text === "") return null;
@@ -73,11 +72,11 @@ export function proxyFromEnvironment(
   return Object.assign(find, { origins: [...new Set([secure, plain].map(originOf))], variables });
 }
 
-function portOf({ protocol, port }: Target): string {
+function portOf({ protocol, port }: Target) {
   return port || (protocol === "https:" ? "443" : "80");
 }
 
-function originOf(url: URL): string {
+function originOf(url: URL) {
   return `${url.protocol}//${url.hostname}:${portOf(url)}`;
 }
 

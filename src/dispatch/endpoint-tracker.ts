@@ -303,7 +303,7 @@ export class EndpointTracker {
     }
   }
 
-  #watched(endpointId: string, act: (health: Health) => void): void {
+  #watched(endpointId: string, act: (health: Health) => void) {
     const health = this.#endpoints.get(endpointId)?.health;
     if (health === undefined) return;
     const { isOut, timesEjected } = health;
@@ -326,7 +326,7 @@ export class EndpointTracker {
     return tracked;
   }
 
-  #dropIfDone(endpointId: string, tracked: TrackedEndpoint): void {
+  #dropIfDone(endpointId: string, tracked: TrackedEndpoint) {
     if (tracked.isRetired && tracked.measures.inFlight === 0) this.#endpoints.delete(endpointId);
   }
 }
@@ -433,7 +433,7 @@ export class RecentSamples {
     return this.#added === 0 ? null : Math.max(now - this.#timeOf(this.#added - 1), 0);
   }
 
-  #sort(now: number): void {
+  #sort(now: number) {
     const end = this.#added;
     let start = Math.max(end - CAPACITY, 0);
     while (start < end && this.#timeOf(start) + OLDEST <= now) start += 1;
@@ -445,7 +445,7 @@ export class RecentSamples {
     this.#sortedUntil = start < end ? this.#timeOf(start) + OLDEST : Infinity;
   }
 
-  #timeOf(index: number): number {
+  #timeOf(index: number) {
     return this.#times[index % CAPACITY] ?? 0;
   }
 }
@@ -474,7 +474,7 @@ class Latencies extends RecentSamples {
     return this.#peak === null ? null : this.#peak * this.#remaining(now);
   }
 
-  #remaining(now: number): number {
+  #remaining(now: number) {
     return Math.exp(-Math.max(now - this.#peakAt, 0) / FADE);
   }
 }

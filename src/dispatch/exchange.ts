@@ -121,7 +121,7 @@ export class Exchange implements CarriedCall {
     this.#dispatch(this.#connection.dispatcher);
   }
 
-  #dispatch(dispatcher: Dispatcher): void {
+  #dispatch(dispatcher: Dispatcher) {
     const { path, body } = this.#request;
     try {
       dispatcher.dispatch({ path, method: METHOD, headers: [...this.#headers], body }, this);
@@ -238,7 +238,7 @@ export class Exchange implements CarriedCall {
     this.#dispatch(this.#connection.freshDispatcher);
   }
 
-  #leaveConnection(): void {
+  #leaveConnection() {
     // A new connection for the second try counts a call that it did not begin; that count is
     // unused.
     if (this.begun) this.#carrier?.endCall();
@@ -256,18 +256,18 @@ export class Exchange implements CarriedCall {
     );
   }
 
-  #rejectAnswer(): void {
+  #rejectAnswer() {
     const controller = this.#controller;
     this.#fail({ kind: "malformed", status: null, retryAfter: null, code: null });
     controller?.abort(new Error("refused"));
   }
 
   /** One function for all calls: a closure for each would live as long as its timer. */
-  static #check(this: void, exchange: Exchange): void {
+  static #check(this: void, exchange: Exchange) {
     exchange.#watch();
   }
 
-  #watch(): void {
+  #watch() {
     const now = performance.now();
     if (now >= this.#due()) this.#expire(now);
     else this.#rearm(now);
@@ -280,14 +280,14 @@ export class Exchange implements CarriedCall {
     return Math.min(this.#silenceEnds, this.#outputDue, this.#attemptEnds, this.#request.deadline);
   }
 
-  #rearm(now: number): void {
+  #rearm(now: number) {
     if (this.#ended) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     const wait = Math.max(Math.min(this.#due() - now, this.#request.timeouts.idle), 1);
     this.#timer = setTimeout(Exchange.#check, wait, this);
   }
 
-  #expire(now: number): void {
+  #expire(now: number) {
     const kind = this.#expiredKind(now);
     const controller = this.#controller;
     this.#fail({ kind, status: null, retryAfter: null, code: null });
@@ -302,13 +302,13 @@ export class Exchange implements CarriedCall {
     return this.#sawHeaders ? "timeout_idle" : "timeout_first_byte";
   }
 
-  #fail(failure: UpstreamFailure): void {
+  #fail(failure: UpstreamFailure) {
     if (this.#ended) return;
     this.#finish();
     this.#listener.fail(failure);
   }
 
-  #finish(): void {
+  #finish() {
     this.#ended = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

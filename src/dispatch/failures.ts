@@ -69,7 +69,7 @@ export function failureError(attempts: readonly FailedAttempt[]): ServiceError {
 /** Codes of exhausted accounts: waiting does not end their rate limit. */
 const SPENT_ACCOUNTS: ReadonlySet<string> = new Set(["insufficient_quota", "billing_error"]);
 
-function isTransient({ kind, code, final }: UpstreamFailure): boolean {
+function isTransient({ kind, code, final }: UpstreamFailure) {
   return (
     final !== true && !hasTrait(kind, "lasting") && (code === null || !SPENT_ACCOUNTS.has(code))
   );
@@ -96,7 +96,7 @@ function sentenceOf({ kind, code }: UpstreamFailure): string {
 }
 
 /** Our own transient limit: clients may retry soon. */
-function saturated(): ServiceError {
+function saturated() {
   return codedError(
     "saturated",
     "The request is allowed, but every endpoint that may serve it has as many calls under way as routes.yaml allows.",

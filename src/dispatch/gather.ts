@@ -95,7 +95,7 @@ class UnaryAttempt extends ProviderCall<PartAnswer> {
       });
   }
 
-  #finish(failure: UpstreamFailure | null, answer: PartAnswer | null): void {
+  #finish(failure: UpstreamFailure | null, answer: PartAnswer | null) {
     if (answer === null && !this.ended) this.#siblings.discard(this.#collected);
     // The whole answer is the first visible output. A call that was ended for a quicker one took at
     // least this long.
@@ -226,7 +226,7 @@ export class Gathering {
     this.#endAll(cause);
   }
 
-  async #work(): Promise<void> {
+  async #work() {
     while (this.#next < this.#ends.length && !this.#cancelled && this.#failure === null) {
       const index = this.#next;
       this.#next += 1;
@@ -234,7 +234,7 @@ export class Gathering {
     }
   }
 
-  async #runPart(index: number): Promise<void> {
+  async #runPart(index: number) {
     const part = this.#job.task.parts[index];
     if (part === undefined) throw new Error("gather: no such part");
     const walk = this.#walkOf(part, index);
@@ -288,13 +288,13 @@ export class Gathering {
   }
 
   /** The request fails; the first such error counts. */
-  #fail(index: number, error: ServiceError): void {
+  #fail(index: number, error: ServiceError) {
     if (this.#failure !== null) return;
     this.#failure = { index, error };
     this.#endAll("abandoned");
   }
 
-  #endAll(cause: StopCause): void {
+  #endAll(cause: StopCause) {
     for (const walk of this.#running) walk.stop(cause, "end");
   }
 

@@ -173,7 +173,7 @@ export class Health {
     if (isTooMuch(settings, this.#failuresInARow, window.totals(now))) this.#eject(settings, now);
   }
 
-  #eject(settings: HealthSettings, now: number): void {
+  #eject(settings: HealthSettings, now: number) {
     if (this.#ejectedUntil === null) this.#forgiveEjections(settings, now);
     const doubled = settings.ejection * 2 ** Math.min(this.#ejections, MOST_DOUBLINGS);
     this.#ejectedUntil = now + Math.min(doubled, settings.longestEjection);
@@ -187,12 +187,12 @@ export class Health {
    * Each longest ejection time without an ejection subtracts one, so an endpoint that fails every
    * minute stays out longer each time.
    */
-  #forgiveEjections(settings: HealthSettings, now: number): void {
+  #forgiveEjections(settings: HealthSettings, now: number) {
     const spans = Math.floor((now - this.#readmittedAt) / Math.max(settings.longestEjection, 1));
     this.#ejections = Math.max(this.#ejections - spans, 0);
   }
 
-  #readmit(now: number): void {
+  #readmit(now: number) {
     this.#ejectedUntil = null;
     this.#readmittedAt = now;
     this.#failuresInARow = 0;
@@ -202,11 +202,11 @@ export class Health {
   }
 
   /** A call that proves nothing passes the trial to the next request. */
-  #giveTrialBack(now: number): void {
+  #giveTrialBack(now: number) {
     if (this.#isHalfOpen(now)) this.#trialUntil = 0;
   }
 
-  #isHalfOpen(now: number): boolean {
+  #isHalfOpen(now: number) {
     return this.#ejectedUntil !== null && this.#ejectedUntil <= now;
   }
 
@@ -262,7 +262,7 @@ export class FailureWindow {
     return { calls: this.#calls, failures: this.#failures };
   }
 
-  #slide(now: number): void {
+  #slide(now: number) {
     const current = Math.floor(now / this.#width);
     // Each bucket is cleared once, however long the pause; a clock that stops or steps back clears
     // none.

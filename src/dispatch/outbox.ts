@@ -152,7 +152,7 @@ export class DrainAfterDisconnect {
     this.#end({});
   }
 
-  #end(ending: Partial<Ending>): void {
+  #end(ending: Partial<Ending>) {
     clearTimeout(this.#timer);
     this.#onEnd(ending);
   }

@@ -76,7 +76,7 @@ interface Destination {
   readyAt: number;
 }
 
-function isFresh(destination: Destination | undefined): boolean {
+function isFresh(destination: Destination | undefined) {
   return destination !== undefined && destination.tries === 0 && !destination.closed;
 }
 
@@ -183,7 +183,7 @@ export class Itinerary {
     return best;
   }
 
-  #longestPause(): number {
+  #longestPause() {
     return Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.max(this.#attempts - 1, 0));
   }
 }
@@ -275,7 +275,7 @@ export class PlanWalk<Answer> {
     return this.#stop !== null && RANKS[this.#stop.cause] > 0;
   }
 
-  #exitSignal(): AbortSignal {
+  #exitSignal() {
     return (this.#exit ??= new AbortController()).signal;
   }
 
@@ -494,8 +494,7 @@ async function settledEnd<End extends CallEnd<unknown>>(
   first: Promise<End>,
   second: Promise<End>,
 ): Promise<{ readonly end: End; readonly failed: UpstreamFailure | null }> {
-  const isSettled = ({ failure }: End): boolean =>
-    failure === null || retryActionFor(failure) === "stop";
+  const isSettled = ({ failure }: End) => failure === null || retryActionFor(failure) === "stop";
   const winner = await Promise.race([
     first.then((end) => ({ end, failed: null })),
     second.then((end) => ({ end, failed: end.failure })),

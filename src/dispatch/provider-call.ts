@@ -125,15 +125,15 @@ export abstract class ProviderCall<Answer> implements ExchangeListener, Attempt<
     this.#end.resolve(end);
   }
 
-  #take(chunk: Uint8Array): void {
+  #take(chunk: Uint8Array) {
     if (!this.ended) this.take(chunk);
   }
 
-  #close(): void {
+  #close() {
     if (!this.ended) this.close();
   }
 
-  #failRefused(bytes: Uint8Array): void {
+  #failRefused(bytes: Uint8Array) {
     const { body, callers, readError } = this.#request;
     const { dialect } = this.#connection.provider;
     const failure = refusedRequest(readError(this.status ?? 0, bytes), { body, callers, dialect });
@@ -181,7 +181,7 @@ function numberOf(value: string | readonly string[] | undefined): number | null 
   return Number(text);
 }
 
-function bounded(milliseconds: number): number {
+function bounded(milliseconds: number) {
   return Math.min(Math.max(Math.round(milliseconds), 0), MAXIMUM);
 }
 

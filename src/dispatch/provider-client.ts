@@ -82,7 +82,7 @@ export class ProviderClient extends Client {
   }
 }
 
-function isMultiplexed(socket: Socket): boolean {
+function isMultiplexed(socket: Socket) {
   return "alpnProtocol" in socket && socket.alpnProtocol === "h2";
 }
 
@@ -109,7 +109,7 @@ const CR = 13;
  * read as 102, which undici ignores like 103. No other byte changes, and nothing after the head of
  * the final answer is looked at.
  */
-function followReads(socket: Socket, connection: ConnectionState): void {
+function followReads(socket: Socket, connection: ConnectionState) {
   const heads = new InterimHeads();
   const read = socket.read.bind(socket);
   const write = socket.write.bind(socket);
@@ -159,13 +159,13 @@ class InterimHeads {
     }
   }
 
-  #begin(): void {
+  #begin() {
     this.#seen = 0;
     this.#interim = false;
     this.#lineIsEmpty = false;
   }
 
-  #readStatus(chunk: Uint8Array, index: number): void {
+  #readStatus(chunk: Uint8Array, index: number) {
     const byte = chunk[index] ?? 0;
     const position = this.#seen;
     this.#seen += 1;

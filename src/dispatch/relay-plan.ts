@@ -158,7 +158,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     if (type.startsWith(this.#exchangePlan.streamType)) this.#begin(this.#exchangePlan.stream());
   }
 
-  #begin(stream: AnswerStream): void {
+  #begin(stream: AnswerStream) {
     this.#stream = stream;
     this.#outbox = new Outbox(this.#client, this.#job.recording, this.#isDurable, () =>
       this.#commit(EVENT_STREAM, stream),
@@ -249,7 +249,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     }
   }
 
-  #outputBegins(): void {
+  #outputBegins() {
     if (this.#firstOutputAt !== null) return;
     this.#firstOutputAt = performance.now();
     this.#job.endpoints.answering(this.#candidate.endpoint.id, this.#firstOutputAt);
@@ -268,24 +268,24 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /** Sends a whole answer, at once or when the decision is on disk. */
-  #send(ending: Ending, send: () => void): void {
+  #send(ending: Ending, send: () => void) {
     this.#answered = { ending, send };
     if (this.#isDurable) this.#sendAnswered(this.#answered);
     else this.#job.recording.needed();
   }
 
-  #sendAnswered({ ending, send }: { readonly ending: Ending; readonly send: () => void }): void {
+  #sendAnswered({ ending, send }: { readonly ending: Ending; readonly send: () => void }) {
     send();
     this.#finish(ending.failure, ending.usage, ending);
   }
 
-  #endStream(stream: AnswerStream): void {
+  #endStream(stream: AnswerStream) {
     const end = checkedEnd(stream, this.#mayBeCut);
     if (end.ending.failure !== null) this.fail(end.ending.failure);
     else this.#sendEnd(end);
   }
 
-  #sendEnd({ ending, events }: ReturnType<typeof checkedEnd>): void {
+  #sendEnd({ ending, events }: ReturnType<typeof checkedEnd>) {
     this.#send(ending, () => {
       this.#outbox?.becomeDurable();
       this.#outbox?.add(events);
@@ -294,7 +294,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     });
   }
 
-  #giveUp(kind: FailureKind, answered: Partial<Ending> = {}): void {
+  #giveUp(kind: FailureKind, answered: Partial<Ending> = {}) {
     this.exchange.cancel();
     this.#finish(failureOf(kind), this.#stream?.usage ?? null, answered);
   }
@@ -322,10 +322,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   }
 
   /** @param answer changes in the answer that are known so far. */
-  #commit(
-    headers: readonly string[],
-    answer: Partial<Pick<Ending, "dropped" | "edits">> = {},
-  ): void {
+  #commit(headers: readonly string[], answer: Partial<Pick<Ending, "dropped" | "edits">> = {}) {
     this.#firstByteAt = performance.now();
     const known = withAnswer(this.#exchangePlan, answer);
     this.#client.start(
@@ -339,7 +336,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
     failure: UpstreamFailure | null,
     usage: TokenUsage | null,
     answered: Partial<Ending> = {},
-  ): void {
+  ) {
     const outputCharacters = this.#stream?.outputCharacters ?? null;
     this.finish({
       failure,
@@ -363,7 +360,7 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
  * Whether a whole answer goes to the client. A failed one does where the failure is the answer.
  * @param bytes of the answer.
  */
-function isForClient(failure: UpstreamFailure | null, bytes: Uint8Array): boolean {
+function isForClient(failure: UpstreamFailure | null, bytes: Uint8Array) {
   return failure === null || (failure.final === true && bytes.length > 0);
 }
 
@@ -516,6 +513,6 @@ class RelayRun implements Calls<RelayedAnswer> {
 }
 
 /** Each once, in the order of their first occurrence. */
-function union<Value>(first: readonly Value[], second: readonly Value[]): readonly Value[] {
+function union<Value>(first: readonly Value[], second: readonly Value[]) {
   return second.length === 0 ? first : [...new Set([...first, ...second])];
 }

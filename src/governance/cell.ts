@@ -83,7 +83,7 @@ const BUCKETS = bucketOf(LARGEST) + 1;
 const ZEROS: readonly number[] = Array.from({ length: BUCKETS }, () => 0);
 
 /** A value within {@link RELATIVE_ERROR} of every value of the bucket. */
-function valueOf(bucket: number): number {
+function valueOf(bucket: number) {
   return bucket === 0 ? 0 : Math.exp((bucket + FIRST - 1) * LOG_GAMMA) * (1 - RELATIVE_ERROR);
 }
 
@@ -160,7 +160,7 @@ export class QuantileSketch {
     return writer.finish();
   }
 
-  #cover(bucket: number): void {
+  #cover(bucket: number) {
     // Values cluster; free space on both sides saves most later copies.
     if (this.#counts.length === 0) this.#first = Math.max(0, bucket - 8);
     const end = this.#first + this.#counts.length;
@@ -362,7 +362,7 @@ export class Cell {
     return writer.finish();
   }
 
-  #sketch(index: number): QuantileSketch {
+  #sketch(index: number) {
     return (this.#sketches[index] ??= new QuantileSketch());
   }
 }

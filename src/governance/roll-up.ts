@@ -9,7 +9,7 @@ import {
   type OutcomeRecord,
   type ShadowRecord,
 } from "../evidence/record.ts";
-import { Addition, type Cell } from "./cell.ts";
+import { Addition } from "./cell.ts";
 import {
   KEPT_MINUTES,
   type Facet,
@@ -153,7 +153,7 @@ export function rollUpDecision(
     cell.add(judged);
   }
   if (!isInference(facts)) return;
-  const at = (facet: Facet, labels: Labels): Cell =>
+  const at = (facet: Facet, labels: Labels) =>
     increments.cell(facts.workspace, facet, facts.hour, labels);
   if (decision.outcome === "deny" || decision.outcome === "refuse") {
     const verdict = [decision.policy, decision.constraint, decision.reason];
@@ -191,7 +191,7 @@ export function rollUpOutcome(
     for (const call of calls) cell.add(call);
   }
   if (!isInference(facts)) return;
-  const at = (facet: Facet, labels: Labels): Cell =>
+  const at = (facet: Facet, labels: Labels) =>
     increments.cell(facts.workspace, facet, facts.hour, labels);
   const answering = answeredBy(outcome);
   const request = requestAddition(facts);
@@ -228,13 +228,13 @@ function requestAddition(facts: DecisionFacts): Addition {
 }
 
 /** Requests of the catalogue, of simulations and of control endpoints are no traffic of models. */
-const isInference = ({ operation }: DecisionFacts): boolean => isOperation(operation);
+const isInference = ({ operation }: DecisionFacts) => isOperation(operation);
 
 /**
  * Each request counts once in each of these facets. One that the router answers itself counts in
  * `traffic` only, where its operation keeps it apart.
  */
-function requestCells(increments: Increments, facts: DecisionFacts): readonly Cell[] {
+function requestCells(increments: Increments, facts: DecisionFacts) {
   return increments.cellsOf(facts, () => {
     const { workspace, hour, minute, operation, route, keyId } = facts;
     const traffic = increments.cell(workspace, "traffic", hour, [operation, route]);
@@ -337,7 +337,7 @@ function usageAddition(outcome: OutcomeRecord): Addition {
 }
 
 /** @param cost `null`: unknown. `undefined`: there was nothing to pay, or the record is older. */
-function countCost(addition: Addition, isMetered: boolean, cost: number | null | undefined): void {
+function countCost(addition: Addition, isMetered: boolean, cost: number | null | undefined) {
   if (cost === undefined) return;
   if (cost === null) {
     if (!isMetered) addition.count("unpriced_unmetered");

@@ -91,8 +91,7 @@ class Groups {
     const perPolicy = this.#grouping.labels.every(({ dimension }) => dimension === "policy");
     // By policy a request counts once however many constraints it fails; finer, its verdicts count.
     if (perPolicy !== (verdict.length === 0)) return;
-    const size = (): number =>
-      encodedCount(cell, "would_deny") + encodedCount(cell, "would_narrow");
+    const size = () => encodedCount(cell, "would_deny") + encodedCount(cell, "would_narrow");
     const group = this.#group(hour, labels, () => [policy, ...verdict], size);
     if (group === null) return;
     group.shadow.add(labels, cell);
@@ -202,7 +201,7 @@ class Groups {
   }
 }
 
-function sizeOf({ cell, shadow }: GroupCells): number {
+function sizeOf({ cell, shadow }: GroupCells) {
   return cell.get("requests") + shadow.size;
 }
 
@@ -211,7 +210,7 @@ function inOrder(dimensions: readonly Dimension[], group: Group["group"]): Group
 }
 
 /** Identity of a group. */
-function groupKey(time: string, part: string): string {
+function groupKey(time: string, part: string) {
   return `${time}\n${part}`;
 }
 
@@ -247,7 +246,7 @@ class GroupRanking {
   }
 }
 
-function bySize(left: Ranked, right: Ranked): number {
+function bySize(left: Ranked, right: Ranked) {
   return right.size - left.size || compare(left.key, right.key);
 }
 
@@ -338,7 +337,7 @@ async function gather(
   return groups;
 }
 
-function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row: RollUpRow): void {
+function addRow(groups: Groups, { labels: wanted }: Grouping, facet: Facet, row: RollUpRow) {
   const { hour, labels, cell, workspace } = row;
   // By route only, the router's own answers would be traffic without a route.
   if (facet === "traffic" && wanted.every(({ dimension }) => dimension !== "operation")) {

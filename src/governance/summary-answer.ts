@@ -296,7 +296,7 @@ export function summaryAnswer(context: SummaryContext, summary: Summary): Summar
   const { from, until, step } = window;
   const settled = Math.floor((context.now - LATEST_RECORD) / step);
   const complete = Math.min(until, settled, summary.firstRunning ?? Infinity);
-  const start = (at: number): Identifier => asIdentifier(formatStart(at, step));
+  const start = (at: number) => asIdentifier(formatStart(at, step));
   return {
     object: "governance.summary",
     version: 1,
@@ -353,7 +353,7 @@ export function policyStates(
   });
 }
 
-function hasEnded({ enforced, candidate }: StoredPolicy): boolean {
+function hasEnded({ enforced, candidate }: StoredPolicy) {
   return candidate === null && enforced?.content !== "rules";
 }
 

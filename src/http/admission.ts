@@ -142,7 +142,7 @@ export function admitToLimits(
   // Most plans have one candidate: its estimate is that of the plan.
   const estimateFor: Estimator = (candidates) =>
     candidates.length === plan.length ? (ofPlan ??= compute(plan)) : compute(candidates);
-  const unlimited = (): Admission => new Admission(quotas, null, plan, estimateFor);
+  const unlimited = () => new Admission(quotas, null, plan, estimateFor);
   if (subjects.length === 0) return unlimited();
   const { amounts } = estimateFor(plan);
   const decided = quotas.reserve(subjects, amounts, deadline - performance.now());
@@ -281,7 +281,7 @@ function limitHeaders(
     if (counter === null) continue;
     const { ceiling: limit, remaining, end } = counter;
     const untilReset = Math.max(0, end - now);
-    const resetAt = (): string => timestamp(now + untilReset);
+    const resetAt = () => timestamp(now + untilReset);
     headers = headers.concat(
       family.limitHeaders(measure, { limit, remaining, untilReset, resetAt }),
     );
@@ -359,6 +359,6 @@ function limitError({ refused, limit, retryAfter }: LimitRefusal, now: number): 
 }
 
 /** RFC 3339, whole seconds, rounded up. @param at milliseconds since the epoch. */
-function timestamp(at: number): string {
+function timestamp(at: number) {
   return new Date(Math.ceil(at / 1000) * 1000).toISOString().replace(".000Z", "Z");
 }

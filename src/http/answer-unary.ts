@@ -124,7 +124,7 @@ class UnaryExchange {
     const working = this.#work(gathering);
     let end: WaitEnd = "answered";
     let isSettled = false;
-    const giveUp = (why: Exclude<WaitEnd, "answered">): void => {
+    const giveUp = (why: Exclude<WaitEnd, "answered">) => {
       if (end !== "answered" || isSettled) return;
       end = why;
       gathering.cancel(CANCEL_CAUSES[why]);
@@ -197,7 +197,7 @@ class UnaryExchange {
   }
 }
 
-function freeAnswers(ends: Gathered["ends"], answer: UnaryAnswer): void {
+function freeAnswers(ends: Gathered["ends"], answer: UnaryAnswer) {
   for (const end of ends ?? []) if ("bytes" in end) end.bytes.free();
   answer.bytes.free();
 }

@@ -74,11 +74,11 @@ function admitKey(
  * W3C): a page cannot change these two headers. Servers send one of them at most: Node's `fetch`
  * sends `Sec-Fetch-Mode: cors` without `Origin`.
  */
-function isFromPage(headers: IncomingHttpHeaders): boolean {
+function isFromPage(headers: IncomingHttpHeaders) {
   return headers.origin !== undefined && headers["sec-fetch-mode"] === "cors";
 }
 
-function keyFromPage(): ServiceError {
+function keyFromPage() {
   return codedError(
     "service_key_in_browser",
     "The request comes from a web page (Origin, Sec-Fetch-Mode: cors) and has a service key, which every visitor of the page can read. Revoke the key, and let your backend exchange a new one for a token for the page: POST /v1/credentials/exchange.",
@@ -110,7 +110,7 @@ function readToken(headers: IncomingHttpHeaders, acceptApiKey: boolean): string 
   return token;
 }
 
-function unauthenticated(message: string): ServiceError {
+function unauthenticated(message: string) {
   return codedError("invalid_api_key", message);
 }
 
@@ -186,7 +186,7 @@ export function takeFromToken(
 }
 
 /** A token does not renew, so there is no time to name. */
-function exhausted(reached: "requests" | "tokens"): ServiceError {
+function exhausted(reached: "requests" | "tokens") {
   return codedError(
     "budget_exhausted",
     `The token has used all ${reached === "requests" ? "requests" : "tokens"} that it may use; get a new one.`,

@@ -90,7 +90,7 @@ export class RequestHold {
   }
 }
 
-function refusal(why: ShareRefusal, what: string): ServiceError {
+function refusal(why: ShareRefusal, what: string) {
   return why === "full"
     ? codedError(
         "server_overloaded",
@@ -106,7 +106,7 @@ function refusal(why: ShareRefusal, what: string): ServiceError {
 const known = new WeakMap<object, boolean>();
 
 /** Whether the table has a single workspace, which then shares with no other. */
-function hasOneWorkspace(workspaces: RoutingTable["workspaces"]): boolean {
+function hasOneWorkspace(workspaces: RoutingTable["workspaces"]) {
   return remember(known, workspaces, () => Object.keys(workspaces).length <= 1);
 }
 

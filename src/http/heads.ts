@@ -27,7 +27,7 @@ const LONGEST_TIMER = 10_000;
  */
 export function atDeadline(deadline: number, end: () => void): () => void {
   let timer: NodeJS.Timeout;
-  const arm = (least: number): void => {
+  const arm = (least: number) => {
     const left = deadline - performance.now();
     timer = setTimeout(
       left > LONGEST_TIMER ? arm : end,
@@ -51,7 +51,7 @@ export function beforeDeadline<Value>(
   then: (value: Value | null) => void,
 ): void {
   let isOver = false;
-  const end = (value: Value | null): void => {
+  const end = (value: Value | null) => {
     if (isOver) return;
     isOver = true;
     cancel?.();
@@ -170,12 +170,12 @@ export function countAnswer({ socket, headers }: IncomingMessage, status: number
   if (count !== undefined) count.idle += 1;
 }
 
-function hasCredential(headers: IncomingHttpHeaders): boolean {
+function hasCredential(headers: IncomingHttpHeaders) {
   return headers.authorization !== undefined || headers["x-api-key"] !== undefined;
 }
 
 /** A caller that has used up a limit is a good one. */
-function isRefusal(status: number): boolean {
+function isRefusal(status: number) {
   return status >= 400 && status < 500 && status !== 429;
 }
 
@@ -236,8 +236,7 @@ function readNumber(value: string | readonly string[] | undefined): number | nul
     : Number.NaN;
 }
 
-const isCount = (value: number | null): boolean =>
-  value === null || (Number.isInteger(value) && value >= 1);
+const isCount = (value: number | null) => value === null || (Number.isInteger(value) && value >= 1);
 
 /** Headers of the surface's protocol, and the names of those that no provider gets. */
 export function readProtocolHeaders(

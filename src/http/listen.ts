@@ -137,11 +137,7 @@ function isNodeServer(value: unknown): value is Server {
   return typeof value === "object" && value !== null && "closeIdleConnections" in value;
 }
 
-async function drain(
-  server: Server,
-  grace: number,
-  onGraceOver: (() => void) | undefined,
-): Promise<void> {
+async function drain(server: Server, grace: number, onGraceOver: (() => void) | undefined) {
   const ended = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
@@ -220,7 +216,7 @@ const REASONS: Readonly<Record<number, string>> = {
  * or too slow, an unknown `Expect`. The answers have the shape and the request id of all others.
  * There is no record: neither caller nor request was identified.
  */
-function answerUnparsed(server: Server, newRequestId: () => string, answers: OpenAnswers): void {
+function answerUnparsed(server: Server, newRequestId: () => string, answers: OpenAnswers) {
   server.on("clientError", (error: Error, socket: Duplex) => {
     // Bytes of ours in the middle of another answer would be read as part of it.
     if (socket.writable && !isTlsFailure(error) && !answers.hasBegunOn(socket)) {

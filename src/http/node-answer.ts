@@ -110,7 +110,7 @@ export class NodeAnswer implements ClientAnswer {
     boundWriting(response, this.#writeTime);
   }
 
-  #awaitDrain(): void {
+  #awaitDrain() {
     this.#awaitsDrain = true;
     this.#response.once("drain", () => {
       this.#awaitsDrain = false;
@@ -118,7 +118,7 @@ export class NodeAnswer implements ClientAnswer {
     });
   }
 
-  #hold(bytes: Uint8Array): void {
+  #hold(bytes: Uint8Array) {
     // A list that grows from nothing has room for seventeen.
     if (this.#pendingBytes === 0) this.#pending = [bytes];
     else this.#pending.push(bytes);
@@ -193,12 +193,12 @@ let waiting: NodeAnswer[] = [];
  * be woken for each of the others, which is half the cost of a write. Only a few gather, so that
  * none waits for all others.
  */
-function flushSoon(answer: NodeAnswer): void {
+function flushSoon(answer: NodeAnswer) {
   if (waiting.push(answer) === 1) setImmediate(flushWaiting);
   else if (waiting.length >= MOST_WAITING) flushWaiting();
 }
 
-function flushWaiting(): void {
+function flushWaiting() {
   const answers = waiting;
   waiting = [];
   for (const answer of answers) answer.flush();
@@ -232,7 +232,7 @@ function chunkOf(parts: readonly Uint8Array[], size: number, isLast: boolean): U
   return chunk;
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
+function asBuffer(bytes: Uint8Array) {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
@@ -260,4 +260,4 @@ export async function untilDelivered(
   return isWhole || terminal === "failed" ? outcome : { ...outcome, terminal: "client_closed" };
 }
 
-function ignore(): void {}
+function ignore() {}

@@ -59,7 +59,7 @@ export async function handleInference(
     clientRequestId,
     incoming.headers,
   );
-  const send = (error: ServiceError): void =>
+  const send = (error: ServiceError) =>
     sendError(
       response,
       endpoint.surface.family,

@@ -405,7 +405,7 @@ export class Recorder {
   }
 }
 
-function ignore(): void {}
+function ignore() {}
 
 function withoutCalls(
   status: number,

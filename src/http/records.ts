@@ -95,7 +95,7 @@ function preferencesRecord(
 ): PreferencesRecord {
   const { order, only, ignore, region, allow_fallbacks, sort, max_price, data_collection, zdr } =
     preferences;
-  const providers = (names: readonly string[]): readonly Identifier[] =>
+  const providers = (names: readonly string[]) =>
     once(
       names.map((name) =>
         Object.hasOwn(table.providers, name) ? asIdentifier(name) : UNKNOWN_NAME,
@@ -122,7 +122,7 @@ function once(names: readonly Identifier[]): readonly Identifier[] {
   return [...new Set(names)];
 }
 
-function regionName(table: RoutingTable, name: string): Identifier {
+function regionName(table: RoutingTable, name: string) {
   return regionsNamed(table, name) === null ? UNKNOWN_NAME : asIdentifier(name);
 }
 
@@ -155,11 +155,11 @@ export function recordHead(
   };
 }
 
-function readRetryCount(value: string | readonly string[] | undefined): number {
+function readRetryCount(value: string | readonly string[] | undefined) {
   return typeof value === "string" && /^\d{1,3}$/.test(value) ? Math.min(Number(value), 100) : 0;
 }
 
-function digestPrefix(text: string): string {
+function digestPrefix(text: string) {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 

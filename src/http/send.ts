@@ -181,9 +181,9 @@ function leavesBody(request: IncomingMessage, status: number): boolean {
  * Throws the body away for a moment before the connection is closed: a socket closed while bytes
  * arrive is reset, and the client would lose the answer with the reason.
  */
-function endAfterBody(response: ServerResponse): void {
+function endAfterBody(response: ServerResponse) {
   const request = response.req;
-  const end = (): void => {
+  const end = () => {
     clearTimeout(timer);
     request.off("end", end).off("close", end);
     request.pause();

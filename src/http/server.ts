@@ -76,7 +76,7 @@ function withoutBase(path: string): readonly string[] {
   return begin === -1 ? [] : segments.slice(begin);
 }
 
-function matches(requested: readonly string[], known: readonly string[]): boolean {
+function matches(requested: readonly string[], known: readonly string[]) {
   return (
     requested.length === known.length &&
     known.every((segment, index) => segment.startsWith("{") || segment === requested[index])
@@ -84,7 +84,7 @@ function matches(requested: readonly string[], known: readonly string[]): boolea
 }
 
 function misspelt(requested: string, endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  const nameOf = ({ path }: Endpoint): string => withoutBase(path).join("/");
+  const nameOf = ({ path }: Endpoint) => withoutBase(path).join("/");
   const distanceOf = (endpoint: Endpoint): number => {
     const name = nameOf(endpoint);
     return Math.abs(name.length - requested.length) > FARTHEST
@@ -217,12 +217,12 @@ function exactPath(unknown: NodeHandler, path: string, handler: NodeHandler): No
 }
 
 /** The router's own endpoints beside the page, wherever else they are served. */
-function isOfConsole({ kind, listener }: Endpoint): boolean {
+function isOfConsole({ kind, listener }: Endpoint) {
   return kind === "control" && listener === "public";
 }
 
 /** The page is loaded with the first request for it. */
-function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHandler): void {
+function addConsole(app: H3, runtime: Runtime, console: Console, unknown: NodeHandler) {
   const handler: NodeHandler = async (incoming, response) => {
     const { serveConsole } = await import("./console/serve-console.ts");
     await serveConsole(runtime, console, incoming, response);
@@ -261,7 +261,7 @@ async function run(
   handler: NodeHandler,
   incoming: IncomingMessage,
   response: ServerResponse,
-): Promise<void> {
+) {
   if (!isAnswered(incoming, response)) return;
   if (incoming.method === "OPTIONS" && answerPreflight(runtime, incoming, response)) return;
   try {
@@ -278,7 +278,7 @@ async function run(
   else if (!response.destroyed) await closed(response);
 }
 
-function closed(response: ServerResponse): Promise<void> {
+function closed(response: ServerResponse) {
   return new Promise((resolve) => {
     response.once("close", resolve);
   });
@@ -298,7 +298,7 @@ function answerError(
   incoming: IncomingMessage,
   response: ServerResponse,
   error: ServiceError,
-): void {
+) {
   runtime.observer.unrouted?.(error.status);
   // The token has not been checked, and the answer reveals nothing about it: a page has to
   // distinguish "busy" from a lost connection.
@@ -309,7 +309,7 @@ function answerError(
   sendError(response, printerAt(incoming.url ?? "/"), error, requestId, common);
 }
 
-function refusedByFramework(runtime: Runtime, { status }: HTTPError): NodeHandler {
+function refusedByFramework(runtime: Runtime, { status }: HTTPError) {
   return refuseWith(
     runtime,
     status === 400

@@ -138,7 +138,7 @@ function withoutRefusing(
 ): RouteDecision | ServiceError {
   const [refusal] = refusals.values();
   if (refusal === undefined) return decision;
-  const isFailing = ({ endpoint }: Candidate): boolean => refusals.has(endpoint.id);
+  const isFailing = ({ endpoint }: Candidate) => refusals.has(endpoint.id);
   const left = decision.plan.filter((candidate) => !isFailing(candidate));
   const [first, ...rest] = planOf(tiersOf(left));
   const failing = decision.plan.filter(isFailing);

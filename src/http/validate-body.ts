@@ -161,6 +161,6 @@ function memberPath(pointer: string): string {
   return path;
 }
 
-function joined(path: string, name: string): string {
+function joined(path: string, name: string) {
   return path === "" ? name : `${path}.${name}`;
 }

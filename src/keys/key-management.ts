@@ -33,7 +33,7 @@ export const MAXIMUM_ACTIVE_KEYS = 10_000;
 
 /** Creates and changes keys, with a reason for each refusal: the operations of `/v1/keys`. */
 export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomBytes): KeyManagement {
-  const checkSpace = async (workspace: string): Promise<void> => {
+  const checkSpace = async (workspace: string) => {
     const active = await keys.countActive(workspace, Math.trunc(clock()), MAXIMUM_ACTIVE_KEYS);
     if (active >= MAXIMUM_ACTIVE_KEYS) throw new KeyFaultError({ fault: "too_many" });
   };
@@ -82,7 +82,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
           const field = differingField(newest, wanted, line.length > 1);
           if (field !== null) throw new KeyFaultError({ fault: "differs", field, fix: IS_KEPT });
           const grants = [...new Set(differing(line, wanted).flatMap((one) => one.grants))];
-          const store = (): Promise<ServiceKey> => orFault(() => changeLine(name, wanted));
+          const store = () => orFault(() => changeLine(name, wanted));
           return {
             existing: withoutDigest(newest),
             change: grants.length === 0 ? null : { grants, store },
@@ -112,7 +112,7 @@ export function manageKeys(keys: KeyStore, clock: Clock, randomBytes: RandomByte
   };
 }
 
-function isLive({ status, expiresAt }: ServiceKey, now: number): boolean {
+function isLive({ status, expiresAt }: ServiceKey, now: number) {
   return status === "active" && expiresAt > now;
 }
 
@@ -207,7 +207,7 @@ async function withRotations(
   return line;
 }
 
-function idOf(workspace: string, name: string, number: number): string {
+function idOf(workspace: string, name: string, number: number) {
   return publicIdFor(["named key", workspace, name, number]);
 }
 

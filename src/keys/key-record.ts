@@ -27,11 +27,11 @@ const MAXIMUM_ROUTES = 256;
 const MAXIMUM_ORIGINS = 32;
 
 /** @throws {KeyOptionError} where the condition does not hold. */
-function demand(holds: boolean, field: KeyField, fix: string): void {
+function demand(holds: boolean, field: KeyField, fix: string) {
   if (!holds) throw new KeyOptionError(field, fix);
 }
 
-const isWhole = (value: number, minimum: number, maximum: number): boolean =>
+const isWhole = (value: number, minimum: number, maximum: number) =>
   Number.isSafeInteger(value) && value >= minimum && value <= maximum;
 
 /** @throws {KeyOptionError} */
@@ -373,7 +373,7 @@ function issue(grant: Grant, { text, publicId }: KeyText): CreatedKey {
   return { text, record };
 }
 
-function checkName(field: KeyField, value: string): string {
+function checkName(field: KeyField, value: string) {
   return checkText(
     field,
     value,

@@ -191,7 +191,7 @@ export class KeyRing {
       !accepted.ok || revoked || replaced || expiresAt <= now ? [] : [accepted.identity],
     );
 
-  readonly isRevoked = (publicId: string): boolean => {
+  readonly isRevoked = (publicId: string) => {
     return this.#entries.get(publicId)?.revoked === true;
   };
 

@@ -142,7 +142,7 @@ export class Sessions {
     return unknown.length < UNKNOWN_LOOK_UPS && ofAddress.length < UNKNOWN_LOOK_UPS_OF_ADDRESS;
   }
 
-  #remember(digest: string): void {
+  #remember(digest: string) {
     if (this.#good.size >= REMEMBERED) this.#good.clear();
     this.#good.add(digest);
   }
@@ -154,7 +154,7 @@ export class Sessions {
   }
 }
 
-function digestOf(value: string): string {
+function digestOf(value: string) {
   return hash("sha256", value, "hex");
 }
 

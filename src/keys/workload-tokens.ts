@@ -100,7 +100,7 @@ class RemoteKeys {
     return this.#known?.find ?? null;
   }
 
-  #age(): number {
+  #age() {
     return this.#known === null ? Number.POSITIVE_INFINITY : this.#clock() - this.#known.at;
   }
 
@@ -110,7 +110,7 @@ class RemoteKeys {
     return this.#running;
   }
 
-  async #fetch(): Promise<void> {
+  async #fetch() {
     const found = await this.#fetchKeys();
     this.#next = this.#clock() + (typeof found === "string" ? PAUSE_AFTER_FAILURE : PAUSE);
     if (typeof found === "string") this.#onFailure(found);
@@ -284,7 +284,7 @@ export class WorkloadTokens {
   }
 }
 
-function keyOf(id: string, issuer: WorkloadIssuer): string {
+function keyOf(id: string, issuer: WorkloadIssuer) {
   return canonicalJson([id, issuer]);
 }
 

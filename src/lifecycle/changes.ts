@@ -161,7 +161,7 @@ export function isOfThisPromotion(
   );
 }
 
-function isAsserted({ complete, assertions }: NonNullable<Approval["report"]>): boolean {
+function isAsserted({ complete, assertions }: NonNullable<Approval["report"]>) {
   return complete && assertions.failed === 0 && assertions.passed + assertions.waived > 0;
 }
 
@@ -343,7 +343,7 @@ function expectedStatus(
   return isExpected ? status : { fault: "changed", etag, candidate, enforced };
 }
 
-function agrees(expected: number | null | undefined, present: ContentReference | null): boolean {
+function agrees(expected: number | null | undefined, present: ContentReference | null) {
   return expected === undefined || expected === (present?.revision ?? null);
 }
 

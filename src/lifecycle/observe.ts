@@ -106,13 +106,13 @@ function ofAbsent(
  * Whether known content may fill an empty slot at a start: not if it was enforced before, or
  * removed by hand.
  */
-function mayReturn(status: PolicyStatus, digest: string): boolean {
+function mayReturn(status: PolicyStatus, digest: string) {
   return (
     !status.held.has(digest) && !status.withdrawn.has(digest) && !status.former.includes(digest)
   );
 }
 
-function nextRevision(status: PolicyStatus | undefined): number {
+function nextRevision(status: PolicyStatus | undefined) {
   return 1 + Math.max(0, ...[...(status?.contents.values() ?? [])].map(({ revision }) => revision));
 }
 

@@ -152,7 +152,7 @@ class Lifecycle implements PolicyLifecycle {
   /**
    * After a backup was restored under a running process, it would wait for ever for missing rows.
    */
-  async #refuseOtherLog(): Promise<void> {
+  async #refuseOtherLog() {
     const [known, head] = [this.#states.head, await this.#log.head()];
     const isSame =
       head.position > known.position ||
@@ -231,13 +231,13 @@ class Lifecycle implements PolicyLifecycle {
   }
 
   /** Skips rows that another read has applied already. */
-  #take(rows: readonly PolicyLogRow[]): void {
+  #take(rows: readonly PolicyLogRow[]) {
     for (const row of rows) {
       if (row.position > this.#states.head.position) this.#states = foldRow(this.#states, row);
     }
   }
 
-  #now(): number {
+  #now() {
     return Math.trunc(this.#clock());
   }
 
@@ -248,11 +248,11 @@ class Lifecycle implements PolicyLifecycle {
   }
 }
 
-async function randomPause(): Promise<void> {
+async function randomPause() {
   await delay(Math.random() * PAUSE);
 }
 
-function refuseRepeated(contents: readonly FileContent[]): void {
+function refuseRepeated(contents: readonly FileContent[]) {
   const seen = new Set<string>();
   for (const { policy } of contents) {
     if (seen.has(policy))

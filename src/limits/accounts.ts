@@ -48,7 +48,7 @@ export class Accounts {
       if (account.inUse === 0 && isIdle(account)) this.slots.delete(id);
     for (const metersById of [this.#workspaces, this.#keys]) {
       for (const [id, { counters, slots }] of metersById) {
-        const isKept = (account: CounterAccount): boolean => this.counters.has(idOf(account));
+        const isKept = (account: CounterAccount) => this.counters.has(idOf(account));
         if (!counters.every(isKept) || (slots !== null && !this.slots.has(slots.subject)))
           metersById.delete(id);
       }
@@ -124,7 +124,7 @@ export class Accounts {
   }
 }
 
-function idOf({ subject, measure, window, zone = "" }: CounterAccount): string {
+function idOf({ subject, measure, window, zone = "" }: CounterAccount) {
   return `${subject} ${measure} ${window} ${zone}`;
 }
 
@@ -222,12 +222,12 @@ function merge(keyLimits: KeyLimits, perKey: KeyLimits): EffectiveLimits {
   return { ...common, budget: { ...smallest, per, timeZone } };
 }
 
-function smaller(one: number | null, other: number | null): number | null {
+function smaller(one: number | null, other: number | null) {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 /** In the budget's own unit. */
-function sizeOf(budget: Budget): number {
+function sizeOf(budget: Budget) {
   return "usd" in budget ? budget.usd : budget.tokens;
 }
 
@@ -295,7 +295,7 @@ export function refusalBy(
   return found;
 }
 
-function waitOf({ retryAfter }: Pick<LimitRefusal, "retryAfter">): number {
+function waitOf({ retryAfter }: Pick<LimitRefusal, "retryAfter">) {
   return retryAfter ?? Number.POSITIVE_INFINITY;
 }
 
@@ -346,6 +346,6 @@ function refusingSlots({ subject, ceiling, inUse, others }: SlotAccount): Refusi
   };
 }
 
-function kindOf(subject: string): "workspace" | "key" {
+function kindOf(subject: string) {
   return subject.startsWith("key:") ? "key" : "workspace";
 }

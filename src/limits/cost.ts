@@ -112,7 +112,7 @@ export function costOfUse(price: Price | null, use: BilledUse): number | null {
 }
 
 /** Billionths of a US dollar that so many calls cost, besides their counts. */
-function costOfCalls(price: Price | null, calls: number): number | null {
+function costOfCalls(price: Price | null, calls: number) {
   return price === null ? null : Math.round(price.request * calls * 1_000_000_000);
 }
 
@@ -245,7 +245,7 @@ export function knownUsage(
   return isKept ? usage : { ...usage, input, output, cacheRead, cacheWrite, reasoning };
 }
 
-function partOf(count: number | null, whole: number): number | null {
+function partOf(count: number | null, whole: number) {
   return count !== null && count > whole ? null : count;
 }
 
@@ -333,6 +333,6 @@ export function reportedCostOfParts(
   return sum;
 }
 
-function addCosts(left: number | null, right: number | null): number | null {
+function addCosts(left: number | null, right: number | null) {
   return left === null || right === null ? null : left + right;
 }

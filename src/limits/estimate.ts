@@ -123,7 +123,7 @@ export function estimateRequest(
       sum: Math.max(prompts, choices) * stated,
     });
   }
-  const likelyInput = (): number => Math.min(input, reader.likelyInput(body, needs));
+  const likelyInput = () => Math.min(input, reader.likelyInput(body, needs));
   const { operation, calls } = request;
   return {
     amounts:
@@ -139,7 +139,7 @@ export function estimateRequest(
 
 type Counts = Omit<UsageBounds, "likelyInput" | "reservedOutput">;
 
-function raise(most: { -readonly [Name in keyof Counts]: number }, other: Counts): void {
+function raise(most: { -readonly [Name in keyof Counts]: number }, other: Counts) {
   most.input = Math.min(LARGEST_COUNT, Math.max(most.input, other.input));
   most.output = Math.min(LARGEST_COUNT, Math.max(most.output, other.output));
   most.reasonedOutput = Math.min(
@@ -236,14 +236,14 @@ export function usedBy(
 }
 
 /** Millionths of a US dollar. */
-function moneyOf(cost: number | null | undefined, estimate: number): number {
+function moneyOf(cost: number | null | undefined, estimate: number) {
   return cost == null ? Math.min(estimate, LARGEST_COST) : Math.ceil(cost / NANO_PER_MICRO);
 }
 
 /** Millionths of a US dollar: beyond this, sums of many requests would not be exact. */
 const LARGEST_COST = 2 ** 45;
 
-function unknownOutput(estimate: Estimate, whole: boolean, failure: FailureKind | null): number {
+function unknownOutput(estimate: Estimate, whole: boolean, failure: FailureKind | null) {
   return whole || failure === null || !hasTrait(failure, "reported") ? estimate.output : 0;
 }
 

@@ -98,7 +98,7 @@ class ComposedLease {
     if (count < 2) return null;
     const half = Math.ceil(count / 2);
     const slot = Math.max(0, half - this.#counters.length);
-    const part = (from: number, to: number, fromSlot: number, toSlot: number): ComposedLease =>
+    const part = (from: number, to: number, fromSlot: number, toSlot: number) =>
       new ComposedLease(
         this.#accounts,
         this.lease,
@@ -110,7 +110,7 @@ class ComposedLease {
 }
 
 /** Whether the same call would fail again. */
-function isRefused(error: unknown): boolean {
+function isRefused(error: unknown) {
   return error instanceof StoreUnavailableError && error.refused && error.done === "no";
 }
 
@@ -146,7 +146,7 @@ export function composeLease(
 ): ComposedLease | null {
   const demands = demandsOf(waiting);
   const all = why !== "request";
-  const isIdle = ({ touchedAt }: Account): boolean => why === "close" || now - touchedAt >= IDLE;
+  const isIdle = ({ touchedAt }: Account) => why === "close" || now - touchedAt >= IDLE;
   const counters: CounterEntry[] = [];
   const debts = accounts.takeDebts(!all);
   const owed = new Set(debts);
@@ -319,12 +319,12 @@ export class Quotas {
     if (decided !== null) return decided;
     if (this.#closed || this.#isLate()) return unavailable(meters);
     return new Promise((resolve) => {
-      const end = (result: Reservation | LimitRefusal): void => {
+      const end = (result: Reservation | LimitRefusal) => {
         clearTimeout(timer);
         resolve(result);
       };
       const waiter: Waiter = { meters, amounts, end };
-      const giveUp = (): void => {
+      const giveUp = () => {
         this.#waiters = this.#waiters.filter((one) => one !== waiter);
         end(unavailable(meters));
       };
@@ -400,11 +400,11 @@ export class Quotas {
     return { meters, amounts, at: now, ended: false };
   }
 
-  #isLate(): boolean {
+  #isLate() {
     return this.#flight !== null && performance.now() - this.#flyingSince > this.#maxWait;
   }
 
-  #returnSoon(): void {
+  #returnSoon() {
     if (this.#returning !== null || this.#closed) return;
     this.#returning = setTimeout(() => {
       this.#returning = null;
@@ -440,7 +440,7 @@ export class Quotas {
   }
 
   /** Debts that the store refuses stay owed, and their requests keep waiting. */
-  #resolve(debtors: readonly (() => void)[]): void {
+  #resolve(debtors: readonly (() => void)[]) {
     if (this.#accounts.hasRefusedDebts) this.#debtors = [...debtors, ...this.#debtors];
     else for (const resolve of debtors) resolve();
   }
@@ -468,7 +468,7 @@ export class Quotas {
     return first === "all" || second === "all" ? "all" : new Set([...first, ...second]);
   }
 
-  #land(answered: boolean): void {
+  #land(answered: boolean) {
     this.#flight = null;
     this.#serve(this.now(), answered);
     // After a failure the sweep or the next request calls again; a loop here would not end.
@@ -476,7 +476,7 @@ export class Quotas {
   }
 
   /** First come, first served. @param answered the store has just reported. */
-  #serve(now: number, answered: boolean): void {
+  #serve(now: number, answered: boolean) {
     const waiters = this.#waiters;
     if (waiters.length === 0) return;
     this.#waiters = [];
@@ -490,9 +490,9 @@ export class Quotas {
   }
 
   /** Refuses those who wait for one of these. */
-  #refuseWaiters(unknown: ReadonlySet<Account | null> | "all"): void {
+  #refuseWaiters(unknown: ReadonlySet<Account | null> | "all") {
     const waiters = this.#waiters;
-    const isMet = ({ counters, slots }: Meters): boolean =>
+    const isMet = ({ counters, slots }: Meters) =>
       unknown === "all" ||
       counters.some((one) => unknown.has(one)) ||
       (slots !== null && unknown.has(slots));

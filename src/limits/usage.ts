@@ -59,7 +59,7 @@ export class BudgetLevels {
     return this.#reading;
   }
 
-  async #readOnce(): Promise<void> {
+  async #readOnce() {
     const now = this.#now();
     try {
       this.#used = usedOf(await this.#store.read(now));
@@ -189,7 +189,7 @@ export function limitRows(
   ]);
 }
 
-const subjectOf = ({ id, lineage }: LimitedKey): string => `key:${lineage ?? id}`;
+const subjectOf = ({ id, lineage }: LimitedKey) => `key:${lineage ?? id}`;
 
 /** A budget in money of a workspace or key, in the window of the moment. */
 export type BudgetLine = ReturnType<typeof budgetLines>[number];
@@ -239,4 +239,4 @@ export function budgetLines(
 
 const MICRO = 1_000_000;
 
-const instant = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
+const instant = (at: number) => `${new Date(at).toISOString().slice(0, 19)}Z`;

@@ -71,12 +71,12 @@ export function windowBounds(at: number): readonly number[] {
 }
 
 /** Days since 1970-01-01 of the date in the zone. */
-function localDay(at: number, zone: string): number {
+function localDay(at: number, zone: string) {
   return Math.floor((at + zoneOffset(zone, at)) / DAY);
 }
 
 /** Days since the last Monday; 1970-01-01 was a Thursday. */
-function weekday(day: number): number {
+function weekday(day: number) {
   return (day + 3) % 7;
 }
 

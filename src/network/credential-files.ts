@@ -33,6 +33,6 @@ export function awsSharedFiles(environment: Environment): {
   };
 }
 
-function homeOf(environment: Environment): string {
+function homeOf(environment: Environment) {
   return variable(environment, "HOME") || variable(environment, "USERPROFILE");
 }

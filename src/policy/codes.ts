@@ -30,7 +30,7 @@ export function diagnosticOf(failure: Failure): PolicyDiagnostic {
   return finding(code, location, message, hintOf(failure));
 }
 
-function codeOf(code: string): PolicyCode {
+function codeOf(code: string) {
   return (Object.hasOwn(CODES, code) ? CODES[code] : undefined) ?? "POLICY_COMPILE";
 }
 
@@ -58,7 +58,7 @@ function hintOf({ code, message, details }: Failure): string | undefined {
   return types.length === 0 ? undefined : `${types.join("; ").replaceAll(" :", ":")}.`;
 }
 
-function oneLine(text: string): string {
+function oneLine(text: string) {
   return text.replaceAll(/\s+/g, " ").trim();
 }
 

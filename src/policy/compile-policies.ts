@@ -214,7 +214,7 @@ function structureFindings(
 /** The module with every library that it needs, directly or not, sorted by package. */
 function closure(policy: ReadFile, libraries: ReadonlyMap<string, ReadFile>): readonly ReadFile[] {
   const found = new Map<string, ReadFile>();
-  const visit = (one: ReadFile): void => {
+  const visit = (one: ReadFile) => {
     const name = one.file.package.join(".");
     if (found.has(name)) return;
     found.set(name, one);
@@ -307,7 +307,7 @@ export function decideModule(policies: readonly CompiledPolicy[]): DecideModule 
 /** Names go in as strings: a constraint may be called like a keyword. */
 function unitDocument({ contract, reasoned }: CompiledPolicy, unit: string): string {
   const home = `data.signalbox.unit.${unit}.policy[${JSON.stringify(contract.id.replaceAll("-", "_"))}]`;
-  const ruleBody = (rule: "pass" | "reason" | "waive", names: readonly string[]): string =>
+  const ruleBody = (rule: "pass" | "reason" | "waive", names: readonly string[]) =>
     names
       .map(
         (name) =>

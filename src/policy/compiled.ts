@@ -39,7 +39,7 @@ export function policySetId(
 }
 
 /** By id, the enforced slot first. An id has no space in it. */
-function sortKey({ id, slot, digest }: Pick<PolicyIdentity, "id" | "slot" | "digest">): string {
+function sortKey({ id, slot, digest }: Pick<PolicyIdentity, "id" | "slot" | "digest">) {
   return `${id} ${slot === "enforced" ? 0 : 1} ${digest}`;
 }
 

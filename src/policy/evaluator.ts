@@ -56,8 +56,8 @@ class InputTrace {
     });
   }
 
-  #addMembers(path: string, object: number, memory: DataView): void {
-    const pointer = (at: number): number => memory.getUint32(at, true);
+  #addMembers(path: string, object: number, memory: DataView) {
+    const pointer = (at: number) => memory.getUint32(at, true);
     const [buckets, count] = [pointer(object + POINTER), pointer(object + 2 * POINTER)];
     for (let bucket = 0; bucket < count; bucket += 1) {
       let element = pointer(buckets + POINTER * bucket);
@@ -71,7 +71,7 @@ class InputTrace {
     }
   }
 
-  #watch(...values: readonly [start: number, size: number]): void {
+  #watch(...values: readonly [start: number, size: number]) {
     for (const [index, name] of TRACE_EXPORTS.entries()) {
       const global = this.#exports[name];
       if (!(global instanceof WebAssembly.Global))
@@ -252,7 +252,7 @@ export class Evaluator {
    * A host function would run in this process with arguments of a policy; the compiler rejects them
    * all.
    */
-  #needsHost(): boolean {
+  #needsHost() {
     return Object.keys(hostBuiltins(this.#instance?.policy ?? null)).length > 0;
   }
 }
@@ -265,7 +265,7 @@ export function serialise(value: unknown): ArrayBuffer {
   return buffer;
 }
 
-function resultOf(row: unknown): unknown {
+function resultOf(row: unknown) {
   return typeof row === "object" && row !== null && "result" in row ? row.result : undefined;
 }
 

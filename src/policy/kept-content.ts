@@ -299,7 +299,7 @@ function section(text: string): Uint8Array {
   return Buffer.concat([Uint8Array.from([0, ...size, ...length]), name, payload]);
 }
 
-function endsWith(bytes: Uint8Array, end: Uint8Array): boolean {
+function endsWith(bytes: Uint8Array, end: Uint8Array) {
   return (
     bytes.length >= end.length &&
     Buffer.compare(bytes.subarray(bytes.length - end.length), end) === 0

@@ -153,7 +153,7 @@ function declaredReason(
   value: unknown,
   failing: readonly string[],
 ): string {
-  const declared = (reason: unknown): string | undefined => reasons.find((one) => one === reason);
+  const declared = (reason: unknown) => reasons.find((one) => one === reason);
   if (typeof value === "string") return declared(value) ?? reasons[0];
   if (typeof value === "object" && value !== null) {
     for (const id of failing) {
@@ -249,7 +249,7 @@ export class LoadedModules {
     );
   }
 
-  #keep(module: LoadedModule): void {
+  #keep(module: LoadedModule) {
     this.#modules = [...this.#modules, module];
   }
 }

@@ -384,7 +384,7 @@ const EXTENDED = 0xfc;
 const FIRST_BULK = 8;
 
 /** @throws {MeteringError} */
-function skipImmediates(opcode: number, body: ByteReader, globals: number): void {
+function skipImmediates(opcode: number, body: ByteReader, globals: number) {
   switch (opcode) {
     case GLOBAL_GET:
     case GLOBAL_SET:

@@ -58,7 +58,7 @@ type ReadMembers = Pick<PolicySet, "readsTime" | "readsBudget" | "zones">;
 export function readMembers(
   policies: readonly Pick<SinglePolicy, "reads" | "zones">[],
 ): ReadMembers {
-  const reads = (path: string): boolean => policies.some((policy) => readsPath(policy, path));
+  const reads = (path: string) => policies.some((policy) => readsPath(policy, path));
   return {
     readsTime: reads("input.time") || reads("input.local_time"),
     readsBudget: reads("input.budget"),

@@ -38,7 +38,7 @@ export function startRetention(
 ): Retention {
   let failed = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
-  const schedule = (delay: number): void => {
+  const schedule = (delay: number) => {
     timer = setTimeout(() => {
       // The next sweep is set by the end of this one, so that two never run at once.
       void evidence
@@ -83,7 +83,7 @@ const NOTHING = { request: 0, answer: 0 };
 
 type Evidence = Runtime["evidence"];
 
-const NEVER_NEEDED = { needed: (): void => {} };
+const NEVER_NEEDED = { needed: () => {} };
 
 const LIMITS: ReadonlySet<string> = new Set(LIMIT_CODES);
 
@@ -146,7 +146,7 @@ export function foldedRefusals(
     return true;
   };
 
-  const add = (decision: DecisionRecord, outcome: OutcomeRecord): void => {
+  const add = (decision: DecisionRecord, outcome: OutcomeRecord) => {
     const { workspace, keyId, route, operation, reason } = decision;
     const key = JSON.stringify([
       workspace,
@@ -167,13 +167,13 @@ export function foldedRefusals(
     writeLater();
   };
 
-  const writeLater = (): void => {
+  const writeLater = () => {
     // A write that runs while this is closed would otherwise keep the process alive for as long as
     // the store is away.
     if (!isClosed) timer ??= setTimeout(() => void write(), FOLD_INTERVAL);
   };
 
-  const write = async (): Promise<void> => {
+  const write = async () => {
     timer = null;
     if (isWritable()) {
       if (unwritten.length === 0) {

@@ -45,7 +45,7 @@ function poll(fingerprint: () => Promise<string>, changed: () => void): () => vo
   let timer: NodeJS.Timeout | null = null;
   let seen: string | null = null;
   let reported: string | null = null;
-  const look = async (): Promise<void> => {
+  const look = async () => {
     const now = await fingerprint();
     if (ended) return;
     reported ??= now;
@@ -131,7 +131,7 @@ export class ReloadRequests {
   #isWaiting = false;
 
   /** Bound, so that it can be a signal's listener: without one SIGHUP would end the process. */
-  readonly request = (): void => {
+  readonly request = () => {
     if (this.#reload === null || this.#isRunning) this.#isWaiting = true;
     else void this.#run(this.#reload);
   };
@@ -150,7 +150,7 @@ export class ReloadRequests {
     this.#reload = () => Promise.resolve();
   }
 
-  async #run(reload: () => Promise<void>): Promise<void> {
+  async #run(reload: () => Promise<void>) {
     this.#isWaiting = false;
     this.#isRunning = true;
     await reload();

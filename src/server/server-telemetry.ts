@@ -15,7 +15,7 @@ import type { PolicyListener } from "./policies/served-policies.ts";
 import type { PolicyDrift } from "./policies/slots.ts";
 import type { LogOptions, RunningServer } from "./running-server.ts";
 import { statusMetrics, type StatusSources } from "./status-metrics.ts";
-import { formatExposition, type Exposition, type Family } from "../telemetry/families.ts";
+import { formatExposition, type Family } from "../telemetry/families.ts";
 import { type JsonLog, requestLog } from "../telemetry/log-record.ts";
 import type { Otlp } from "../telemetry/open-otlp.ts";
 import {
@@ -51,9 +51,9 @@ export class ServerLog {
   }
 
   /** Lines that no reader took in time. */
-  readonly dropped = (): number => this.#log?.dropped() ?? 0;
+  readonly dropped = () => this.#log?.dropped() ?? 0;
 
-  readonly keyChanged = ({ id, workspace, change }: KeyChange): void => {
+  readonly keyChanged = ({ id, workspace, change }: KeyChange) => {
     this.#log?.write("info", {
       event: "key_changed",
       key_id: asIdentifier(id),
@@ -67,7 +67,7 @@ export class ServerLog {
     change: "ejected" | "readmitted",
     ejections: number,
     operation: CallKind,
-  ): void => {
+  ) => {
     const level = change === "ejected" ? "warn" : "info";
     const endpoint = asIdentifier(endpointId);
     this.#log?.write(level, { event: `endpoint_${change}`, endpoint, operation, ejections });
@@ -108,7 +108,7 @@ export class ServerLog {
       }),
   };
 
-  #drifts(drifts: readonly PolicyDrift[]): void {
+  #drifts(drifts: readonly PolicyDrift[]) {
     for (const { policy, drift } of drifts)
       this.#log?.write("warn", {
         event: "policy_drift",
@@ -157,7 +157,7 @@ export class ServerLog {
   }
 
   /** @param diagnostics none where the store or the policy engine failed. */
-  #reloadFailed(diagnostics: readonly Diagnostic[]): void {
+  #reloadFailed(diagnostics: readonly Diagnostic[]) {
     const errors = diagnostics.filter(({ severity }) => severity === "error");
     const [first] = errors;
     this.#log?.write("error", {
@@ -249,7 +249,7 @@ export class ServerTelemetry {
   /** Call it when the sources can be read. Returns the function that stops all reading. */
   begin(sources: Sources): () => Promise<void> {
     this.#sources = sources;
-    const droppedSpans = (): number => this.#otlp?.droppedSpans() ?? 0;
+    const droppedSpans = () => this.#otlp?.droppedSpans() ?? 0;
     const stopMetrics = this.metrics.begin({
       ...sources,
       droppedLines: this.log.dropped,
@@ -263,12 +263,12 @@ export class ServerTelemetry {
     };
   }
 
-  readonly close = async (): Promise<void> => {
+  readonly close = async () => {
     await this.#otlp?.close(OTLP_CLOSE_TIME);
     await this.log.close();
   };
 
-  #modelOf(endpointId: string): string | null {
+  #modelOf(endpointId: string) {
     return (
       this.#sources?.runtime.snapshots.current.decider.table.endpoints[endpointId]?.upstreamModel ??
       null
@@ -315,8 +315,7 @@ export class ServerMetrics {
   }
 
   /** @param accept the request's header of that name. */
-  readonly page = (accept: string | undefined): Exposition =>
-    formatExposition(this.#families, accept);
+  readonly page = (accept: string | undefined) => formatExposition(this.#families, accept);
 
   /** Adds the metrics of a running server. Returns the function that removes them. */
   begin(sources: StatusSources): () => void {

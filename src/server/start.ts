@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { RoutingTable } from "../canon/table.ts";
 import type { ConfigurationFiles } from "../compile/load.ts";
 import { ConnectionPools } from "../dispatch/connections.ts";
 import { endpointsHealth } from "../http/control/endpoints-health.ts";
@@ -9,7 +8,7 @@ import { type Runtime } from "../http/runtime.ts";
 import type { ServerLimits } from "../http/capacity.ts";
 import { startProber } from "../dispatch/endpoint-tracker.ts";
 import { StopOrder, Revocations } from "../dispatch/stop-order.ts";
-import { listen, type ListenOptions, type Listening, type TlsMaterial } from "../http/listen.ts";
+import { listen, type ListenOptions, type Listening } from "../http/listen.ts";
 import { newRequestId } from "../http/heads.ts";
 import { createApp } from "../http/server.ts";
 import { openKeyRing } from "../keys/key-ring.ts";
@@ -99,7 +98,7 @@ async function startParts(
   role: ProcessRole,
 ): Promise<Started> {
   const { isWorker = false } = role;
-  const readCertificate = (): TlsMaterial | undefined =>
+  const readCertificate = () =>
     options.tls === undefined ? undefined : readTls(options.tls, Date.now());
   const tls = readCertificate();
   let certificateExpiry = tls === undefined ? null : expiryOf(tls);
@@ -142,7 +141,7 @@ async function startParts(
   const { policies, built } = await startPolicies(supply, store.policyLog);
   if (!built.ok) return built;
   const snapshots = new SnapshotHolder(built.snapshot);
-  const table = (): RoutingTable => snapshots.current.decider.table;
+  const table = () => snapshots.current.decider.table;
   const revocations = new Revocations(
     (keyId) => keys.isRevoked(keyId),
     (workspace) => table().workspaces[workspace]?.onRevoke ?? "end",
@@ -297,7 +296,7 @@ async function startParts(
       state.reloadFailed = !isDone;
     }
   };
-  const retire = (): void => {
+  const retire = () => {
     state.accepting = false;
     main.retire();
   };
@@ -319,7 +318,7 @@ async function startParts(
     policies: policies.administration,
     signInCode: servesConsole ? (console?.signInCode ?? null) : null,
     reload,
-    watchPolicies: (listener: PolicyListener): void => policies.listen(listener),
+    watchPolicies: (listener: PolicyListener) => policies.listen(listener),
     metrics: () => readFamilies(telemetry.metrics.families),
     endpointsHealth: () => endpointsHealth(runtime.endpoints, Object.keys(table().endpoints)),
     retire,

@@ -1,6 +1,6 @@
 import { formatRevision } from "../canon/policy.ts";
 import type { CallKind } from "../canon/operation.ts";
-import type { EndpointRow, RoutingTable } from "../canon/table.ts";
+import type { EndpointRow } from "../canon/table.ts";
 import { HEALTH_STATES } from "../dispatch/health.ts";
 import type { Connection } from "../dispatch/connections.ts";
 import type { Runtime } from "../http/runtime.ts";
@@ -72,7 +72,7 @@ type EndpointStatus = ReturnType<Runtime["endpoints"]["status"]>;
 function endpointMetrics({
   runtime: { endpoints: tracker, snapshots },
 }: StatusSources): readonly Family[] {
-  const table = (): RoutingTable => snapshots.current.decider.table;
+  const table = () => snapshots.current.decider.table;
   const endpoints = (): readonly EndpointRow[] => Object.values(table().endpoints);
   const each = <Row>(
     read: (
@@ -92,11 +92,7 @@ function endpointMetrics({
     });
   };
   /** One value of each endpoint; none where it is `null`. */
-  const value = (
-    name: string,
-    help: string,
-    read: (status: EndpointStatus) => number | null,
-  ): Family =>
+  const value = (name: string, help: string, read: (status: EndpointStatus) => number | null) =>
     reading("gauge", name, help, LABELS, () =>
       each((status, endpoint, provider, operation) => {
         const found = read(status);
@@ -239,7 +235,7 @@ function evidenceMetrics({ evidence, runtime }: StatusSources): readonly Family[
 
 /** Of workspaces only, whose number routes.yaml bounds; those of keys are in `GET /v1/spend`. */
 function budgetMetrics({ runtime: { snapshots, budgets } }: StatusSources): readonly Family[] {
-  const family = (name: string, help: string, read: (use: BudgetUse) => number): Family =>
+  const family = (name: string, help: string, read: (use: BudgetUse) => number) =>
     reading("gauge", name, help, ["workspace", "measure", "window"], () =>
       budgets.usesOfWorkspaces(snapshots.current.decider.table.workspaces).map((use) => {
         const measure = use.measure === "micro_usd" ? "usd" : use.measure;

@@ -79,7 +79,7 @@ export class SideDecider {
     };
   }
 
-  #outcome(policies: PolicySet, sample: SampleRequest): Outcome {
+  #outcome(policies: PolicySet, sample: SampleRequest) {
     return outcomeOf(decideSample(this.table, policies, sample));
   }
 }
@@ -160,7 +160,7 @@ export function outcomeOf(decision: Decision): Outcome {
 }
 
 /** Then policies do not matter. */
-function isDeniedByTable(decision: Decision): boolean {
+function isDeniedByTable(decision: Decision) {
   return (
     decision.outcome === "deny" &&
     (decision.denial.policy === "approvals" || decision.denial.policy === "preferences")
@@ -188,6 +188,6 @@ function plannedEndpoint(
   };
 }
 
-function isIndeterminate({ trace }: Decision): boolean {
+function isIndeterminate({ trace }: Decision) {
   return trace.some(({ slot, verdict }) => slot === "enforced" && verdict === "indeterminate");
 }

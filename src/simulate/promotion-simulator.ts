@@ -66,7 +66,7 @@ export class PromotionSimulator {
   }
 
   /** Reports may be large: only the newest one is kept. */
-  #forgetOlder(newest: string): void {
+  #forgetOlder(newest: string) {
     for (const key of this.#results.keys()) {
       if (key === newest) return;
       this.#results.delete(key);

@@ -45,16 +45,13 @@ function renamedTable(
   { kind, from, to }: RowRename,
   earlier: readonly RowRename[] = [],
 ): RoutingTable {
-  const name = <Own>(given: Own): Own | string => (given === from ? to : given);
+  const name = <Own>(given: Own) => (given === from ? to : given);
   const names = (list: readonly string[]): readonly string[] => list.map(name);
   const both = (list: readonly string[]): readonly string[] =>
     list.flatMap((given) => (given === from ? [from, to] : [given]));
-  const moved = <Row extends object>(rows: Rows<Row>): Rows<Row> =>
+  const moved = <Row extends object>(rows: Rows<Row>) =>
     flatMapRows(rows, (row, id) => [id === from ? renamedRow(row, to) : [id, row]]);
-  const copied = <Row extends object>(
-    rows: Rows<Row>,
-    change: (row: Row) => Row = (row) => row,
-  ): Rows<Row> =>
+  const copied = <Row extends object>(rows: Rows<Row>, change: (row: Row) => Row = (row) => row) =>
     flatMapRows(rows, (row, id) => [
       [id, row],
       ...(id === from ? [renamedRow(change(row), to)] : []),
@@ -149,7 +146,7 @@ function flatMapRows<Row, Changed>(
   return changed;
 }
 
-function mapRows<Row, Changed>(rows: Rows<Row>, change: (row: Row) => Changed): Rows<Changed> {
+function mapRows<Row, Changed>(rows: Rows<Row>, change: (row: Row) => Changed) {
   return flatMapRows(rows, (row, id) => [[id, change(row)]]);
 }
 
@@ -334,7 +331,7 @@ function distinguishing(
         return true;
     }
     if (!PATHS[kind].some((path) => readsPath(reader, path))) return false;
-    const isKnown = (name: string): boolean =>
+    const isKnown = (name: string) =>
       reader.names(name) || ambiguous.some((names) => names.of(reader).has(name));
     return reader.inspects.length > 0 || isKnown(from) || isKnown(to);
   };

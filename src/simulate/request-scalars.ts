@@ -20,7 +20,7 @@ interface Scalar<Value> {
   readonly varies: (operation: Operation) => boolean;
 }
 
-const generates = (operation: Operation): boolean => MODEL_OPERATION_OF[operation] === "generate";
+const generates = (operation: Operation) => MODEL_OPERATION_OF[operation] === "generate";
 
 const SCALARS = {
   stream: {

@@ -196,7 +196,7 @@ function removalOf({ contract }: SideContent): SideContent {
   };
 }
 
-function isContent(content: SideContent, id: string, digest: string): boolean {
+function isContent(content: SideContent, id: string, digest: string) {
   return content.contract.id === id && content.digest === digest;
 }
 

@@ -79,7 +79,7 @@ export class TracedPolicies {
 }
 
 /** Verdicts of other constraints than gates name candidates, whether the policy reads them or not. */
-function namesCandidates({ contract }: SinglePolicy): boolean {
+function namesCandidates({ contract }: SinglePolicy) {
   return contract.constraints.some(({ effect }) => effect !== "gate");
 }
 
@@ -205,7 +205,7 @@ async function singlePolicies({
   });
 }
 
-function contentKey({ id, digest }: Pick<PolicyIdentity, "id" | "digest">): string {
+function contentKey({ id, digest }: Pick<PolicyIdentity, "id" | "digest">) {
   return `${id}@${digest}`;
 }
 

@@ -176,7 +176,7 @@ export function issuersOver(run: RunCommon): IssuerStore {
     list,
     async watch(listener) {
       let reported: string | null = null;
-      const look = async (): Promise<void> => {
+      const look = async () => {
         const records = await list(Date.now());
         const kids = records.map(({ kid }) => kid).join();
         if (kids !== reported) listener(records);

@@ -128,7 +128,7 @@ export class EvidenceQueue {
     this.#append = append;
     this.#limits = limits;
     this.#head = head;
-    const isFlushed = (): boolean => this.#gathering.flushes.length > 0;
+    const isFlushed = () => this.#gathering.flushes.length > 0;
     this.#timer = new CommitTimer(limits.gathering, isFlushed, () => this.#send());
   }
 
@@ -201,15 +201,15 @@ export class EvidenceQueue {
   }
 
   /** Milliseconds. */
-  #owing(): number {
+  #owing() {
     return this.#owingSince === null ? 0 : performance.now() - this.#owingSince;
   }
 
-  #unavailable(reason: EvidenceUnavailableReason): EvidenceUnavailableError {
+  #unavailable(reason: EvidenceUnavailableReason) {
     return new EvidenceUnavailableError(reason, this.#owing());
   }
 
-  #waiting(): number {
+  #waiting() {
     return this.#gathering.waiters.length + (this.#flying?.waiters.length ?? 0);
   }
 
@@ -220,20 +220,20 @@ export class EvidenceQueue {
   }
 
   /** Records that gather while a batch is being written follow it. */
-  #sendSoon(): void {
+  #sendSoon() {
     if (this.#flying === null) this.#timer.sendSoon();
   }
 
-  #sendLater(delay: number): void {
+  #sendLater(delay: number) {
     if (this.#flying === null) this.#timer.sendLater(delay);
   }
 
-  readonly #need = (): void => {
+  readonly #need = () => {
     if (this.#flying !== null) this.#lookForLateAfter(this.#limits.maxWait);
     this.#sendSoon();
   };
 
-  #send(): void {
+  #send() {
     const batch = this.#gathering;
     this.#gathering = emptyBatch();
     this.#flying = batch;
@@ -241,7 +241,7 @@ export class EvidenceQueue {
     this.#sentAt = performance.now();
     this.#owingSince ??= this.#sentAt;
     this.#lookForLateAfter(this.#limits.maxWait);
-    const land = (finish: () => void): void => {
+    const land = (finish: () => void) => {
       this.#late = false;
       // Before callers resolve: a flush from one of them must not wait for a written batch.
       this.#flying = null;
@@ -254,7 +254,7 @@ export class EvidenceQueue {
     );
   }
 
-  #written(batch: Batch, { duplicates, lost, head }: Appended): void {
+  #written(batch: Batch, { duplicates, lost, head }: Appended) {
     this.#available = true;
     this.#owingSince = null;
     this.#head = head;
@@ -269,7 +269,7 @@ export class EvidenceQueue {
   }
 
   /** Waiting answers are refused; all records are tried again, ahead of newer ones. */
-  #failed(batch: Batch): void {
+  #failed(batch: Batch) {
     this.#available = false;
     this.#refuseWaiters(batch, "failed", Number.POSITIVE_INFINITY);
     for (const waiter of batch.waiters) waiter.wasTried = true;
@@ -286,14 +286,14 @@ export class EvidenceQueue {
   }
 
   /** @param delay milliseconds; nothing changes where it looks already */
-  #lookForLateAfter(delay: number): void {
+  #lookForLateAfter(delay: number) {
     if (this.#lateTimer !== null) return;
     // After a pause of the process, timers fire before answers that have arrived: read those first.
     this.#lateTimer = setTimeout(() => setImmediate(this.#refuseLate), delay).unref();
   }
 
   /** Refuses answers. Requests at providers continue: they may be on disk before they end. */
-  readonly #refuseLate = (): void => {
+  readonly #refuseLate = () => {
     this.#lateTimer = null;
     const flying = this.#flying;
     if (flying === null) return;
@@ -326,28 +326,28 @@ export class EvidenceQueue {
   }
 
   /** Outcomes that still may gather. */
-  #outcomeRoom(): number {
+  #outcomeRoom() {
     return 2 * this.#limits.maxWaiting - this.#gathering.outcomes.length;
   }
 
-  #drop(requestId: string): void {
+  #drop(requestId: string) {
     if (this.#dropped.size < MOST_DROPPED) this.#dropped.add(requestId);
   }
 
-  #lose(requestId: string): void {
+  #lose(requestId: string) {
     this.#lost += 1;
     if (this.#unended.length < MOST_UNENDED) this.#unended.push(requestId);
   }
 
   /** A decision without an outcome stays open, and nothing after it could be pruned. */
-  #endUnended(): void {
+  #endUnended() {
     if (this.#unended.length === 0) return;
     const at = Date.now();
     for (const requestId of this.#unended.splice(0, Math.max(0, this.#outcomeRoom())))
       this.#gathering.outcomes.push(outcomeOf(unknownOutcome(requestId, at)));
   }
 
-  #scheduleNext(): void {
+  #scheduleNext() {
     const { decisions, outcomes, waiters, flushes } = this.#gathering;
     const isDue = this.#available && this.#isDue(this.#gathering);
     const isNeeded = waiters.some(({ neededAt, isSettled }) => neededAt !== null && !isSettled);
@@ -358,7 +358,7 @@ export class EvidenceQueue {
     else if (decisions.length + outcomes.length > 0) this.#sendLater(this.#limits.outcomeDelay);
   }
 
-  #isDue({ waiters }: Batch): boolean {
+  #isDue({ waiters }: Batch) {
     return waiters.length >= LARGE_BATCH || (waiters.length > 0 && this.#limits.delay === 0);
   }
 }
@@ -408,7 +408,7 @@ class CommitTimer {
     this.#later = null;
   }
 
-  readonly #endTurn = (): void => {
+  readonly #endTurn = () => {
     const now = performance.now();
     const isBusy = now - this.#turnBegan > LONG_TURN && now - this.#since < this.#gathering;
     this.#turnBegan = now;

@@ -242,7 +242,7 @@ async function startOf(
 }
 
 /** No request id of that millisecond or later is smaller (`http/heads.ts`). */
-function lowestIdAt(time: number): string {
+function lowestIdAt(time: number) {
   return `req_${Math.max(0, Math.floor(time)).toString(16).padStart(12, "0")}`;
 }
 

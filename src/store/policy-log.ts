@@ -100,7 +100,7 @@ class PolicyLogWatchers {
     // With other listeners, an unreported head is new to them, and at most repeated for this one.
     if (this.#listeners.size === 0) this.#reported = hash;
     // A set would merge one function given twice, and the first to leave would end both.
-    const own = (): void => listener();
+    const own = () => listener();
     this.#listeners.add(own);
     if (this.#timer === null) {
       this.#timer = setInterval(() => void this.#look(), POLL);
@@ -128,7 +128,7 @@ class PolicyLogWatchers {
     }
   }
 
-  async #look(): Promise<void> {
+  async #look() {
     // One read at a time: with a slow store, an older answer could arrive after a newer one.
     if (this.#looking) return;
     this.#looking = true;

@@ -25,7 +25,7 @@ export function readNumber(row: Row | undefined, column: string): number {
   return value;
 }
 
-function readNumberOrNull(row: Row, column: string): number | null {
+function readNumberOrNull(row: Row, column: string) {
   return row[column] === null ? null : readNumber(row, column);
 }
 

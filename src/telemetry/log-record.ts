@@ -97,7 +97,7 @@ export async function openJsonLog(options: JsonLogOptions): Promise<JsonLog> {
     dropped: () => dropped,
     close: (patience) =>
       new Promise((resolve) => {
-        const abandon = (): void => {
+        const abandon = () => {
           isAbandoned = true;
           destination.destroy();
           resolve();

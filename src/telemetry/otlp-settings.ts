@@ -32,9 +32,9 @@ export class OtlpSettingError extends Error {
 
 /** `null`: nothing is exported. @throws {OtlpSettingError} */
 export function readOtlpSettings(environment: Environment): OtlpSettings | null {
-  const get = (name: string): string => environment[name]?.trim() ?? "";
+  const get = (name: string) => environment[name]?.trim() ?? "";
   if (get("OTEL_SDK_DISABLED").toLowerCase() === "true") return null;
-  const isOn = (signal: "TRACES" | "METRICS"): boolean =>
+  const isOn = (signal: "TRACES" | "METRICS") =>
     get(`OTEL_${signal}_EXPORTER`) !== "none" &&
     (get("OTEL_EXPORTER_OTLP_ENDPOINT") !== "" ||
       get(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`) !== "");

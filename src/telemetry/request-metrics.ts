@@ -187,7 +187,7 @@ export class RequestMetrics implements RequestObserver {
     reason,
     wouldDeny,
     obligations = [],
-  }: DecisionRecord): void {
+  }: DecisionRecord) {
     this.#of.decisions.add(1, operation, outcome);
     if (outcome === "deny") this.#of.denials.add(1, policy ?? "", constraint ?? "", reason ?? "");
     if (outcome === "refuse") this.#of.refusals.add(1, operation, reason ?? "");
@@ -204,7 +204,7 @@ export class RequestMetrics implements RequestObserver {
       this.#of.obligations.add(1, one.policy, one.obligation, one.effect);
   }
 
-  #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
+  #countOutcome({ operation, route, workspace }: DecisionRecord, outcome: OutcomeRecord) {
     const { terminal, status, total, router, firstByte, secondChoice } = outcome;
     this.#of.requests.add(
       1,
@@ -221,7 +221,7 @@ export class RequestMetrics implements RequestObserver {
       this.#of.firstByte.observe(firstByte / MILLISECONDS, operation, route ?? "");
   }
 
-  #countAttempts(route: string, attempts: readonly AttemptRecord[]): void {
+  #countAttempts(route: string, attempts: readonly AttemptRecord[]) {
     for (const [
       index,
       { provider, endpoint, failure, duration, calls = 1 },
@@ -236,7 +236,7 @@ export class RequestMetrics implements RequestObserver {
     }
   }
 
-  #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord): void {
+  #countTokens({ route, workspace }: DecisionRecord, outcome: OutcomeRecord) {
     const {
       inputTokens,
       outputTokens,
@@ -245,7 +245,7 @@ export class RequestMetrics implements RequestObserver {
       costNanoUsd: cost,
     } = outcome;
     const ended = endedAt(outcome);
-    const add = (type: string, count: number | null): void => {
+    const add = (type: string, count: number | null) => {
       if (count === null) return;
       for (const [share, provider] of portions(count, ended))
         this.#of.tokens.add(share, route ?? "", provider, type);

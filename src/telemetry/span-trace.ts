@@ -226,6 +226,6 @@ function remoteContext(parent: TraceContext | null): Context {
 }
 
 /** Milliseconds since the epoch, with a fraction. */
-function now(): number {
+function now() {
   return performance.timeOrigin + performance.now();
 }

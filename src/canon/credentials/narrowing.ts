@@ -169,7 +169,7 @@ function within<Item extends string>(
     : undefined;
 }
 
-function isCeiling(count: number | null): boolean {
+function isCeiling(count: number | null) {
   return count === null || (Number.isSafeInteger(count) && count >= 1 && count <= MAXIMUM_CEILING);
 }
 

@@ -208,6 +208,6 @@ export function formatEdits({ edits, stripped, dropped }: AnswerEdits): string |
 }
 
 /** Lists of a request's edits have few items: a set for each would cost more. */
-function addOnce(items: string[], item: string): void {
+function addOnce(items: string[], item: string) {
   if (!items.includes(item)) items.push(item);
 }

@@ -42,7 +42,7 @@ const ATTEMPT_CODES: Readonly<Record<string, AnswerCode>> = Object.fromEntries(
   ]),
 );
 
-function statusOf(kind: FailureKind): number {
+function statusOf(kind: FailureKind) {
   return kind === "rejected" ? 400 : (ERROR_ANSWERS.get(`upstream_${kind}`)?.status ?? 502);
 }
 

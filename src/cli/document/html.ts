@@ -106,7 +106,7 @@ function rendered(content: Content): string {
  * column of amounts.
  */
 function table(caption: string, headings: readonly string[], rows: readonly Content[]): Markup {
-  const heading = (text: string): Markup =>
+  const heading = (text: string) =>
     text.endsWith("#")
       ? html`<th scope="col" class="number">${text.slice(0, -1)}</th>`
       : html`<th scope="col">${text}</th>`;
@@ -134,14 +134,14 @@ const IN_SIGHT = 12;
  * The value of `data-facets`: JSON with the names as a reader sees them, so that a chosen value and
  * a shown one are the same text.
  */
-function facetsAttribute(facets: Facets): string {
+function facetsAttribute(facets: Facets) {
   return JSON.stringify(facets, (_key, value: unknown) =>
     typeof value === "string" ? shownName(value) : value,
   );
 }
 
 /** A name in the page; moderation requests may name no model. */
-function shownName(name: string): string {
+function shownName(name: string) {
   return name === "" ? "(no model)" : visible(name);
 }
 
@@ -160,7 +160,7 @@ function nameList(names: readonly string[]): Markup {
     </details>`;
 }
 
-function joined(names: readonly string[]): Markup {
+function joined(names: readonly string[]) {
   return html`<code>${names.map(shownName).join(", ")}</code>`;
 }
 
@@ -211,7 +211,7 @@ function listMarkup({ items, noun, headings, fold }: List): Markup {
   if (items.length === 0) return NOTHING;
   if (headings !== undefined) {
     const numbers = headings.map((heading) => heading.endsWith("#"));
-    const row = ({ cells }: Item): Markup =>
+    const row = ({ cells }: Item) =>
       html`<tr>
         ${cells.map((cell, column) => (column === 0 ? html`<th scope="row">${markupOf(cell)}</th>` : html`<td class="${numbers[column] === true ? "number" : ""}">${markupOf(cell)}</td>`))}
       </tr>`;
@@ -266,7 +266,7 @@ function itemMarkup(item: Item, noun: string, isBlock: boolean): Markup {
   </div>`;
 }
 
-function commandMarkup(command: string): Markup {
+function commandMarkup(command: string) {
   return html`<div class="command">
     <code>${command}</code><button type="button" data-copy>Copy</button>
   </div>`;

@@ -53,7 +53,7 @@ const NO_MARKUP =
   /^(?:(?![Gg][Hh]-\d)[\p{L}\p{N}]+(?:[\x27-][\p{L}\p{N}]+)*|[→…·×−]|[−+]?\d[\d.,]*%?)$/u;
 
 /** A sentence with names from files: everything in it that could be markup as code spans. */
-function sentence(text: string): string {
+function sentence(text: string) {
   return cut(text, LONGEST_SENTENCE)
     .trim()
     .split(" ")
@@ -86,11 +86,11 @@ function codeBlock(language: string, lines: readonly string[], longest: number):
  * Text from files inside of an HTML block, where GitHub reads no markdown; in a code element it
  * looks for no mentions either.
  */
-function htmlCode(text: string): string {
+function htmlCode(text: string) {
   return `<code>${withEntities(cut(text))}</code>`;
 }
 
-function longestRun(text: string): number {
+function longestRun(text: string) {
   return Math.max(0, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
 }
 
@@ -146,7 +146,7 @@ export class Comment {
   }
 }
 
-function lengthOf(lines: readonly string[]): number {
+function lengthOf(lines: readonly string[]) {
   return lines.reduce((sum, { length }) => sum + length + 1, 0);
 }
 
@@ -200,7 +200,7 @@ export function writeBlocks(comment: Comment, blocks: readonly Block[], reserve:
   for (const block of cutBlocks(blocks, true)) writeBlock(comment, block, reserve);
 }
 
-function writeBlock(comment: Comment, block: CutBlock, reserve: number): void {
+function writeBlock(comment: Comment, block: CutBlock, reserve: number) {
   if ("text" in block) {
     comment.write("", markdownOf(block.text));
     return;
@@ -231,7 +231,7 @@ function writeBlock(comment: Comment, block: CutBlock, reserve: number): void {
   );
 }
 
-function row(cells: readonly string[]): string {
+function row(cells: readonly string[]) {
   return `| ${cells.join(" | ")} |`;
 }
 

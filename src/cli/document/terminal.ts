@@ -96,7 +96,7 @@ function printBlock(block: CutBlock, indent: number): readonly Line[] {
   ];
 }
 
-function textOf(spans: readonly Span[]): string {
+function textOf(spans: readonly Span[]) {
   return spans.map(({ text }) => text).join("");
 }
 

@@ -203,7 +203,7 @@ async function runTail(values: Values, io: CommandIo) {
   const accepts = readFilters(values);
   const json = wantsJson(values.format);
   const workspace = values.workspace === undefined ? {} : { workspace: values.workspace };
-  const print = (entry: EvidenceEntry): void => {
+  const print = (entry: EvidenceEntry) => {
     if (accepts?.(entry) !== false)
       io.stdout(`${json ? JSON.stringify(entry) : formatEntry(entry)}\n`);
   };
@@ -249,10 +249,10 @@ async function follow(
   workspace: { readonly workspace?: string },
   print: (entry: EvidenceEntry) => void,
   io: CommandIo,
-): Promise<void> {
+) {
   const running = new Map<number, EvidenceEntry>();
   let seen = 0;
-  const add = (entries: readonly EvidenceEntry[]): void => {
+  const add = (entries: readonly EvidenceEntry[]) => {
     for (const entry of entries) {
       if (entry.outcome === null) running.set(entry.sequence, entry);
       else {

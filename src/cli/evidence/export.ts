@@ -46,7 +46,7 @@ async function writeRows(
   log: EvidenceLog,
   { from, to, workspace }: ExportHeader,
   write: (text: string) => void,
-): Promise<void> {
+) {
   write(`${formatHeader({ from, to, workspace })}\n`);
   /** Running requests of the workspace: an outcome does not name its workspace. */
   const running = new Set<JsonValue | undefined>();
@@ -105,7 +105,7 @@ async function rowAt(log: EvidenceLog, position: number, flag: string): Promise<
   return row;
 }
 
-function interrupted(position: number): CommandError {
+function interrupted(position: number) {
   return new CommandError(
     `the export ends before position ${position}: rows were pruned meanwhile, or the log is damaged; run "signalbox evidence verify"`,
   );
@@ -172,7 +172,7 @@ export async function writeExport(
 }
 
 /** Loops, because one call may write a part only, such as on a nearly full disk. */
-function writeWhole(descriptor: number, text: string): void {
+function writeWhole(descriptor: number, text: string) {
   const bytes = Buffer.from(text, "utf8");
   for (let written = 0; written < bytes.length;) {
     const from = written;
@@ -192,6 +192,6 @@ function attempt<Result>(action: () => Result): Result {
   }
 }
 
-function existing(): CommandError {
+function existing() {
   return new CommandError("--output: the file exists already; give the path of a new file");
 }

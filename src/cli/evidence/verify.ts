@@ -51,7 +51,7 @@ const CAUSES: Readonly<Record<ChainCause, string>> = {
   end: "the log ends before the position of a checkpoint",
 };
 
-function describeFault({ position, cause }: ChainFault): string {
+function describeFault({ position, cause }: ChainFault) {
   return `does not verify at position ${position}: ${CAUSES[cause]} (${cause})`;
 }
 
@@ -226,11 +226,11 @@ export async function verifyFile(path: string, positions: NotedPositions): Promi
     : await verifySelection(lines);
 }
 
-function faultyExport(fault: ChainFault, sentence = describeFault(fault)): Verified {
+function faultyExport(fault: ChainFault, sentence = describeFault(fault)) {
   return notVerified(`the export ${sentence}`, { ...fault });
 }
 
-function refuse(positions: readonly ChainLink[], kind: string): void {
+function refuse(positions: readonly ChainLink[], kind: string) {
   if (positions.length > 0) throw new CommandError(`--file: is an export ${kind}`);
 }
 
@@ -475,7 +475,7 @@ function endJson({ head, noted, server }: LogEnd): JsonObject {
   };
 }
 
-function provenTo(noted: readonly ChainLink[]): number {
+function provenTo(noted: readonly ChainLink[]) {
   return Math.max(0, ...noted.map(({ position }) => position));
 }
 
@@ -577,7 +577,7 @@ async function* rowsOf<Row>(
 }
 
 /** @throws {CommandError} for a noted position outside of an export. */
-function refuseUncovered(noted: readonly ChainLink[], from: number, to: number): void {
+function refuseUncovered(noted: readonly ChainLink[], from: number, to: number) {
   const position = noted.map((link) => link.position).find((one) => one < from || one > to);
   if (position === undefined) return;
   throw new CommandError(

@@ -281,7 +281,7 @@ function refusedRequest({
   status,
   code,
   message,
-}: Pick<ServiceError, "status" | "code" | "message">): CommandError {
+}: Pick<ServiceError, "status" | "code" | "message">) {
   return new CommandError(
     `--request: refused before any decision, with ${status} ${code}: ${message}`,
   );

@@ -189,7 +189,7 @@ function readSource(
 }
 
 /** A server reads the workspace from the key; a body has a model and a shape. */
-function requireMembers({ server, request }: Values, given: JsonObject): void {
+function requireMembers({ server, request }: Values, given: JsonObject) {
   const isModelOptional = request !== undefined || given.operation === "moderations";
   const members = [
     "operation",

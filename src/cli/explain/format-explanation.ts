@@ -285,7 +285,7 @@ function denialText(denial: JsonObject): string {
 }
 
 /** Whether the server has sorted the plan as a call would try it now. */
-function isArranged(explanation: JsonObject): boolean {
+function isArranged(explanation: JsonObject) {
   return objectOf(explanation, "arrangement")?.["by_chance"] === false;
 }
 

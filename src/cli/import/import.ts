@@ -158,12 +158,7 @@ function readProviders(given: readonly string[]) {
   );
 }
 
-async function write(
-  { files, result }: Imported,
-  out: string,
-  io: CommandIo,
-  json: boolean,
-): Promise<void> {
+async function write({ files, result }: Imported, out: string, io: CommandIo, json: boolean) {
   const path = resolve(io.cwd, out);
   const shown = shownPath(io.cwd, path);
   const rows = [...files, [REPORT, formatImportMarkdown(result)] as const].map(([name, text]) =>
@@ -272,7 +267,7 @@ async function residencyPolicy(): Promise<PlannedPolicy> {
   return { id: "eu-residency", mode: "enforce", files: new Map(texts) };
 }
 
-function reportNothing({ findings, report }: ImportedConfiguration): void {
+function reportNothing({ findings, report }: ImportedConfiguration) {
   for (const { outcome, source, line, file, text } of report.list()) {
     if (outcome === "left_out" || outcome === "decide")
       findings.add(
@@ -290,7 +285,7 @@ function reportNothing({ findings, report }: ImportedConfiguration): void {
   );
 }
 
-function reportAssumptions({ assumed, report, answers, providers }: ImportedConfiguration): void {
+function reportAssumptions({ assumed, report, answers, providers }: ImportedConfiguration) {
   for (const [preset, models] of assumed) {
     const [origin] = models.values();
     if (origin === undefined) continue;
@@ -448,11 +443,11 @@ function keysText({ keys }: ImportResult): string {
   return `## Keys to make\n\nKeys of the source cannot be imported. These commands create keys with the same grants:\n\n\`\`\`sh\n${keys.join("\n")}\n\`\`\`\n\n`;
 }
 
-function codeSpan(text: string): string {
+function codeSpan(text: string) {
   return `\`${text.replaceAll("`", "'")}\``;
 }
 
 /** In a table a line feed ends the row, and `|` the cell. */
-function cell(text: string): string {
+function cell(text: string) {
   return text.replaceAll(/\s*\n\s*/g, " ").replaceAll("|", "\\|");
 }

@@ -68,7 +68,7 @@ function rowsOf(source: ImportedText, imported: ImportedConfiguration): readonly
   return [];
 }
 
-function addModel(item: Item, imported: ImportedConfiguration): void {
+function addModel(item: Item, imported: ImportedConfiguration) {
   const { findings, report, routes } = imported;
   const { node, ...origin } = item;
   const fields = new Fields(
@@ -162,11 +162,7 @@ function priceOf(pricing: Fields): JsonObject | null {
 
 function capabilitiesOf(fields: Fields, architecture: Fields) {
   const stated = new Map<Capability, boolean>();
-  const read = (
-    from: Fields,
-    name: string,
-    capabilities: Readonly<Record<string, Capability>>,
-  ): void => {
+  const read = (from: Fields, name: string, capabilities: Readonly<Record<string, Capability>>) => {
     if (!from.has(name)) return;
     from.note("carried", name, "`capabilities` of the model, as far as there are such");
     const listed = from.texts(name).map(({ text }) => text);

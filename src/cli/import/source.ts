@@ -344,7 +344,7 @@ export class Fields implements Origin {
     this.#reading.findings.add("WRONG_VALUE", this.origin(name).at, message, hint);
   }
 
-  #wrongType({ path, at }: Origin, expected: string): void {
+  #wrongType({ path, at }: Origin, expected: string) {
     this.#reading.findings.add(
       "WRONG_TYPE",
       at,
@@ -363,7 +363,7 @@ export function itemsIn(path: Path, { items }: ListNode): readonly Item[] {
   return items.map((node, index) => ({ path: [...path, index], at: node.at, node }));
 }
 
-function isNull(node: ConfigNode): boolean {
+function isNull(node: ConfigNode) {
   return node.kind === "scalar" && node.value === null;
 }
 
@@ -411,7 +411,7 @@ interface ReportEntry {
 /** Line for a value without another line, so that the report covers the whole source. */
 const REST = "not carried over: the import makes nothing of this value";
 
-function valueKey(path: Path, { file, line, column }: Position): string {
+function valueKey(path: Path, { file, line, column }: Position) {
   return JSON.stringify([file, line, column, path.at(-1)]);
 }
 

@@ -238,6 +238,6 @@ ${tests}`;
 }
 
 /** Quoted only where it must be, on one line. */
-function yamlScalar(text: string): string {
+function yamlScalar(text: string) {
   return stringify(text, { lineWidth: 0 }).trimEnd();
 }

@@ -77,7 +77,7 @@ signalbox policy COMMAND --help explains a command.
 `;
 }
 
-function linesOf(rows: readonly Row[]): string {
+function linesOf(rows: readonly Row[]) {
   return rows
     .map(({ name, argument = "", summary }) => `  ${`${name} ${argument}`.padEnd(15)}${summary}\n`)
     .join("");

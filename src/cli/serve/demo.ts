@@ -59,7 +59,7 @@ export function endpointsOf(
 /**
  * Whether every provider of a route may train on requests, so that requests have to allow it.
  */
-function isTrainedOn(table: RoutingTable, route: string): boolean {
+function isTrainedOn(table: RoutingTable, route: string) {
   return endpointsOf(table, route).every(
     ({ provider }) => table.providers[provider]?.trainsOnData !== false,
   );

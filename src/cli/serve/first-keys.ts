@@ -73,7 +73,7 @@ export async function bootstrapKey(
 }
 
 /** Writes a file of mode 0600, synced to disk; removes it after an error. */
-async function writeKeyFile(file: string, text: string): Promise<void> {
+async function writeKeyFile(file: string, text: string) {
   let isOurs = false;
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });

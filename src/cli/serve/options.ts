@@ -94,7 +94,7 @@ Exit codes: 0 stopped as requested, 1 start or stop failed, 2 usage.
 const LOG_FORMATS = ["text", "json"] as const;
 
 /** Milliseconds. @throws {UsageError} naming the flag. */
-function readSeconds(flag: string, given: string, least = 0, most = 3_600): number {
+function readSeconds(flag: string, given: string, least = 0, most = 3_600) {
   return 1000 * readNumber(flag, given, [least, most], ", in seconds", "number");
 }
 
@@ -115,7 +115,7 @@ function readTlsFiles(
 }
 
 /** @throws {UsageError} naming the flag. */
-function readWorkers(given: string): number {
+function readWorkers(given: string) {
   return given === "auto"
     ? Math.min(64, availableParallelism())
     : readNumber("--workers", given, [1, 64], ", or auto");
@@ -137,7 +137,7 @@ function bodyMemoryOf(bodyBytes: number, workers: number): number {
 }
 
 /** In the store's folder, which no other user should be able to read. */
-function firstKeyFile(database: string, cwd: string): string {
+function firstKeyFile(database: string, cwd: string) {
   return join(isPostgresUrl(database) ? join(cwd, ".signalbox") : dirname(database), "first-key");
 }
 

@@ -38,7 +38,7 @@ function messageIo(io: CommandIo, json: boolean): MessageIo {
     const findings: MessageIo["findings"] = (diagnostics) => printFindings(diagnostics, io);
     return { ...io, error: io.stderr, findings, plain: io.stdout };
   }
-  const line = (level: "info" | "warn" | "error", members: object): void =>
+  const line = (level: "info" | "warn" | "error", members: object) =>
     io.stderr(`${JSON.stringify({ level, time: new Date().toISOString(), ...members })}\n`);
   const printer = (level: "info" | "warn" | "error") => (text: string) =>
     line(level, { event: "message", message: text.trim() });
@@ -128,7 +128,7 @@ function secretWatcher(
   { config, watch }: ServeOptions,
   changed: () => void,
 ): (built: BuiltSnapshot | null) => void {
-  let end = (): void => {};
+  let end = () => {};
   return (built) => {
     if (built?.ok === false || !watch) return;
     end();
@@ -162,11 +162,7 @@ async function start(options: ServeOptions, io: MessageIo): Promise<RunningServe
   throw new CommandError("the configuration has errors; nothing was started");
 }
 
-async function announce(
-  options: ServeOptions,
-  server: RunningServer,
-  io: MessageIo,
-): Promise<void> {
+async function announce(options: ServeOptions, server: RunningServer, io: MessageIo) {
   const { built, store, url, adminUrl, signInCode } = server;
   const { environment = null } = options;
   const { table } = built.snapshot.decider;
@@ -204,11 +200,7 @@ async function announce(
 }
 
 /** Sends made-up requests unless a provider is real, and prints how they ended. */
-async function traffic(
-  server: RunningServer,
-  stopped: Promise<void>,
-  io: MessageIo,
-): Promise<void> {
+async function traffic(server: RunningServer, stopped: Promise<void>, io: MessageIo) {
   const { simulated, snapshot } = server.built;
   const real = Object.keys(snapshot.decider.table.providers).filter(
     (id) => !simulated.some(({ provider }) => provider === id),
@@ -231,7 +223,7 @@ async function traffic(
   }
 }
 
-function reportBuild(built: BuiltSnapshot, io: MessageIo): void {
+function reportBuild(built: BuiltSnapshot, io: MessageIo) {
   io.findings(built.diagnostics);
   if (!built.ok) return;
   for (const missing of built.simulated) {
@@ -245,11 +237,11 @@ function reportBuild(built: BuiltSnapshot, io: MessageIo): void {
   for (const drift of built.drifts) reportDrift(drift, io);
 }
 
-function reportDrift({ policy, drift }: PolicyDrift, io: CommandIo): void {
+function reportDrift({ policy, drift }: PolicyDrift, io: CommandIo) {
   io.stderr(`policy ${policy}: ${DRIFT_SENTENCES[drift]} (${drift})\n`);
 }
 
-function reportPolicies(server: RunningServer, io: CommandIo): void {
+function reportPolicies(server: RunningServer, io: CommandIo) {
   server.watchPolicies({
     swapped: ({ id }) => io.stdout(`policies changed, set ${id}\n`),
     failed: (contents) => {
@@ -274,7 +266,7 @@ async function untilStopped(
   reloads: ReloadRequests,
   watchSecrets: (built: BuiltSnapshot | null) => void,
   io: MessageIo,
-): Promise<void> {
+) {
   watchSecrets(server.built);
   reloads.beginReloads(() =>
     server.reload().then(

@@ -49,7 +49,7 @@ export async function sendTraffic(
   }
   const { ofetch } = await import("ofetch");
   const statuses = new Map<number, number>();
-  const send = async (index: number): Promise<void> => {
+  const send = async (index: number) => {
     const caller = callers[index % callers.length];
     if (caller === undefined) return;
     const answer = await ofetch.raw(`${url}/v1/chat/completions`, {

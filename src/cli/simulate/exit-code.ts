@@ -103,13 +103,13 @@ function isMetByFiles(
   );
 }
 
-function contentsOf({ policies }: SideReport): string {
+function contentsOf({ policies }: SideReport) {
   return JSON.stringify(
     policies.map(({ id, digest, slot, content }) => [id, digest, slot, content]),
   );
 }
 
-function changes(comparison: ComparisonReport, wanted: ChangeKind): boolean {
+function changes(comparison: ComparisonReport, wanted: ChangeKind) {
   return comparison.kinds.some(({ kind, classes }) => kind === wanted && classes > 0);
 }
 

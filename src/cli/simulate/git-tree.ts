@@ -63,7 +63,7 @@ export function gitTree(git: Git, commit: string, flag: string): FileTree {
 }
 
 /** Links that lead out of the commit are not followed: their files are not reviewed. */
-function refuseDoors({ mode, type }: Entry, path: string, flag: string): void {
+function refuseDoors({ mode, type }: Entry, path: string, flag: string) {
   if (mode === LINK) {
     throw new CommandError(
       `${flag}: ${printable(path)} is a symbolic link in that commit, and links are not followed there; commit the file itself`,
@@ -145,7 +145,7 @@ async function readBlobs(
   });
 }
 
-function incomplete(flag: string): CommandError {
+function incomplete(flag: string) {
   return new CommandError(
     `${flag}: this clone does not hold all files of that commit, as partial clones do not; fetch them: git fetch --refetch --no-filter`,
   );

@@ -181,7 +181,7 @@ function readPromotions(values: readonly string[]): readonly Promotion[] {
 function readFailOn(values: readonly string[]): readonly FailOnValue[] {
   const requested = values.map((value) => listItems(value));
   const wanted = FAIL_ON_VALUES.filter((value) => requested.some((list) => list.includes(value)));
-  const isValue = (value: string): boolean => FAIL_ON_VALUES.some((each) => each === value);
+  const isValue = (value: string) => FAIL_ON_VALUES.some((each) => each === value);
   if (!requested.every((list) => list.length > 0 && list.every(isValue))) {
     const slip = requested.flat().find((value) => !isValue(value)) ?? "";
     throw new UsageError(

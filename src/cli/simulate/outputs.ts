@@ -68,6 +68,6 @@ export async function writeOutputs(
   }
 }
 
-function notWritten(file: string, why: string): CommandError {
+function notWritten(file: string, why: string) {
   return new CommandError(`--format: ${printable(file)} ${why}`);
 }

@@ -37,6 +37,6 @@ export function progressLine(
   };
 }
 
-function describe({ done, of }: Progress): string {
+function describe({ done, of }: Progress) {
   return `Deciding requests: ${numberText(done)} of ${numberText(of)} pairs of workspace and route, by operation`;
 }

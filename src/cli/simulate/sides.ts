@@ -54,7 +54,7 @@ export async function openTrees(
   return { base: { flag: "--base", name, commit, files, pathOf: repository.pathFromRoot }, head };
 }
 
-async function headCommit(io: CommandIo): Promise<string> {
+async function headCommit(io: CommandIo) {
   return (await openRepository(io, "--merge-base")).commitOf("HEAD");
 }
 

@@ -115,7 +115,7 @@ function exitFlags({ detailedExitcode, failOn, promote }: SimulateOptions) {
   return { detailedExitcode, failOn, promoting: promote !== null };
 }
 
-async function checkEvidence(path: string | null): Promise<void> {
+async function checkEvidence(path: string | null) {
   if (path === null) return;
   try {
     await access(path, constants.R_OK);
@@ -131,7 +131,7 @@ function printFailure(
   { name, flag, files, diagnostics }: SideFailure,
   io: CommandIo,
   assertions: Source | null = null,
-): void {
+) {
   const colour = io.stderrTerminal === true && (io.environment.NO_COLOR ?? "") === "";
   const sources = [...allSources(files), ...(assertions === null ? [] : [assertions])];
   const side = `${flag.slice(2)} (${printable(name)})`;

@@ -259,7 +259,7 @@ function wrap({ spans, indent, hang }: Line, width: number) {
   let used = 0;
   /** Before the next word; dropped at the end of a row. */
   let space = "";
-  const turn = (columns: number): void => {
+  const turn = (columns: number) => {
     rows.push([]);
     used = 0;
     space = " ".repeat(columns);

@@ -132,8 +132,7 @@ export function userCacheFolder(
   platform: NodeJS.Platform = process.platform,
 ): string | null {
   const home = absolute(environment.HOME) ?? homeOfUser();
-  const below = (...parts: readonly string[]): string | null =>
-    home === null ? null : join(home, ...parts);
+  const below = (...parts: readonly string[]) => (home === null ? null : join(home, ...parts));
   const caches =
     platform === "win32"
       ? (absolute(environment.LOCALAPPDATA) ?? below("AppData", "Local"))
@@ -144,7 +143,7 @@ export function userCacheFolder(
   return caches === null ? null : join(caches, "signalbox");
 }
 
-function absolute(path: string | undefined): string | null {
+function absolute(path: string | undefined) {
   return path !== undefined && isAbsolute(path) ? path : null;
 }
 
@@ -160,7 +159,7 @@ function homeOfUser(): string | null {
 /** Resolves on the signal to stop: SIGINT, SIGTERM, or the signal of a test. */
 export function stopRequested(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((stopped) => {
-    const stop = (): void => {
+    const stop = () => {
       process.off("SIGINT", stop);
       process.off("SIGTERM", stop);
       signal?.removeEventListener("abort", stop);
@@ -183,7 +182,7 @@ const LAST_WAIT = 5_000;
  * Exits with a failure if a socket, timer or child keeps the process alive, and prints which.
  */
 export function endWhereHeld(): void {
-  const end = (): void => {
+  const end = () => {
     const held = [...new Set(process.getActiveResourcesInfo())].join(", ");
     process.stderr.write(
       `signalbox: everything is stopped, and something holds the process; ended it (open: ${held})\n`,

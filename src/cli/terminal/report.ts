@@ -130,7 +130,7 @@ function formatTerminal(
   );
 }
 
-function acceptedLine({ code, file, line, column, reason }: AcceptedWarning): string {
+function acceptedLine({ code, file, line, column, reason }: AcceptedWarning) {
   return `accepted ${code} ${printable(file)}:${line}:${column}: ${printable(reason)}\n`;
 }
 
@@ -193,7 +193,7 @@ function formatSarif(all: readonly (Diagnostic & { readonly reason?: string })[]
   );
 }
 
-function withHint(message: string, hint: string): string {
+function withHint(message: string, hint: string) {
   return hint === "" ? message : `${message} (${hint})`;
 }
 
@@ -245,7 +245,7 @@ function acceptWarnings(diagnostics: readonly Diagnostic[], sources: readonly So
 
 function acceptancesOf({ path, text }: Source): readonly Acceptance[] {
   const lines = text.split(/\r\n?|\n/);
-  const isComment = (line: string): boolean => /^\s*(?:#|$)/.test(line);
+  const isComment = (line: string) => /^\s*(?:#|$)/.test(line);
   return lines.flatMap((line, index): readonly Acceptance[] => {
     const found = COMMENT.exec(line);
     if (found === null) return [];
@@ -254,7 +254,7 @@ function acceptancesOf({ path, text }: Source): readonly Acceptance[] {
     const last = next < 0 ? lines.length : next + 1;
     // Findings about a whole file are at its first line.
     const isHead = lines.slice(0, index).every(isComment);
-    const covers = (at: number): boolean => (at > index && at <= last) || (isHead && at === 1);
+    const covers = (at: number) => (at > index && at <= last) || (isHead && at === 1);
     return [
       { file: path, line: index + 1, column: found.index + 1, code, reason: reason.trim(), covers },
     ];
@@ -329,7 +329,7 @@ export function formatJunitXml(
 }
 
 function amounts(cases: readonly JunitCase[], time: string) {
-  const amount = (outcome: JunitCase["outcome"]): string =>
+  const amount = (outcome: JunitCase["outcome"]) =>
     String(cases.filter((one) => one.outcome === outcome).length);
   return {
     tests: String(cases.length),
@@ -386,7 +386,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "\r": "&#13;",
 };
 
-function escapeLines(lines: readonly string[]): string {
+function escapeLines(lines: readonly string[]) {
   return lines.map(escapeXml).join("\n");
 }
 
@@ -394,7 +394,7 @@ function escapeLines(lines: readonly string[]): string {
  * XML 1.0 has no way to write most control characters and halves of surrogate pairs, so they are
  * replaced.
  */
-function escapeXml(text: string): string {
+function escapeXml(text: string) {
   return text
     .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD")
     .replaceAll(/[&<>"\t\n\r]/g, (character) => ENTITIES[character] ?? "");
@@ -428,11 +428,11 @@ export function formatAnnotation({ level, location, title, message }: Annotation
   return `::${level} ${where}title=${escapeProperty(title)}::${escapeData(message)}\n`;
 }
 
-function escapeData(text: string): string {
+function escapeData(text: string) {
   return printableLines(text).replaceAll("%", "%25").replaceAll("\n", "%0A");
 }
 
-function escapeProperty(text: string): string {
+function escapeProperty(text: string) {
   return escapeData(printable(text)).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }
 

@@ -63,7 +63,7 @@ export async function createFiles(files: readonly FileToWrite[]): Promise<void> 
 }
 
 /** On its own, because a file with the folder's name exists already too. */
-async function makeFolder(path: string, shown: string): Promise<void> {
+async function makeFolder(path: string, shown: string) {
   try {
     await mkdir(path, { recursive: true });
   } catch {
@@ -73,7 +73,7 @@ async function makeFolder(path: string, shown: string): Promise<void> {
   }
 }
 
-async function writeWhole(target: string, text: string, mode: number): Promise<void> {
+async function writeWhole(target: string, text: string, mode: number) {
   const unfinished = join(dirname(target), `.${basename(target)}.${randomUUID()}`);
   try {
     await writeFile(unfinished, text, { mode, flag: "wx" });

@@ -311,7 +311,7 @@ class Reader {
   }
 
   /** Once for each key, however many aliases lead there. */
-  #reportDuplicate(key: unknown, at: Position): void {
+  #reportDuplicate(key: unknown, at: Position) {
     if (this.#duplicates.has(key)) return;
     this.#duplicates.add(key);
     this.#findings.add("YAML_DUPLICATE_KEY", at, "this key is in the same mapping twice");

@@ -141,7 +141,7 @@ function isLiteralSecret(path: Path, value: string): boolean {
 /**
  * `providers.*.auth.*.credentials` is an enum of sources, whose values no issuer could have made.
  */
-function isSourceOfCredentials(path: Path): boolean {
+function isSourceOfCredentials(path: Path) {
   return (
     path.length === 5 && path[0] === "providers" && path[2] === "auth" && path[4] === "credentials"
   );
@@ -157,7 +157,7 @@ export function describeSafely(path: Path): string {
  * Holds an unbroken run of twenty letters and digits with more than three bits a character: unlike
  * any name that a person would choose.
  */
-function looksRandom(text: string): boolean {
+function looksRandom(text: string) {
   return (text.match(RUN) ?? []).some(
     (run) => /\d/.test(run) && /[A-Za-z]/.test(run) && bitsPerCharacter(run) > 3,
   );

@@ -205,7 +205,7 @@ function wrongName({ error, tree, path, where }: Fault): Complaint<TextCode> {
   };
 }
 
-function expectation(error: ErrorObject): string {
+function expectation(error: ErrorObject) {
   return textOf(schemaOf(error).patternErrorMessage);
 }
 
@@ -235,7 +235,7 @@ function purposeOf(error: ErrorObject, name: string): string {
   return sentence === "" ? "" : `it says: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }
 
-function shown(tree: ConfigNode, path: Path): string {
+function shown(tree: ConfigNode, path: Path) {
   return quote(scalarText(tree, path));
 }
 
@@ -267,7 +267,7 @@ function foundType(tree: ConfigNode, path: Path): string {
   return Number.isInteger(node.value) ? "a number" : "a number with a fraction";
 }
 
-function schemaOf(error: ErrorObject): Readonly<Record<string, unknown>> {
+function schemaOf(error: ErrorObject) {
   return objectOf(error.parentSchema);
 }
 
@@ -275,7 +275,7 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
-function textOf(value: unknown): string {
+function textOf(value: unknown) {
   return typeof value === "string" ? value : "";
 }
 
@@ -364,7 +364,7 @@ function deepestLast(left: Path, right: Path): number {
   return left.length - right.length;
 }
 
-function removeFault(tree: MapNode, path: Path): void {
+function removeFault(tree: MapNode, path: Path) {
   if (path.length > 0) {
     if (nodeAt(tree, path) !== null) removeNode(tree, path);
     return;

@@ -9,7 +9,7 @@ import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
  * Keys that an embedding model requires and others must not have: vector lengths, the default
  * length and the context window.
  */
-function checkEmbeddingModel({ report }: CompileContext, model: ModelRow): void {
+function checkEmbeddingModel({ report }: CompileContext, model: ModelRow) {
   const { id, dimensions, defaultDimensions, contextWindow } = model;
   const path = ["models", id];
   if (!model.operations.includes("embed")) {
@@ -121,10 +121,7 @@ export function checkFeatures(context: ResolvedContext): void {
 }
 
 /** An unused version misleads, and a flag without the version that it needs fails at every call. */
-function checkApiVersion(
-  context: CompileContext,
-  { id, dialect, apiVersion, flags }: ProviderRow,
-): void {
+function checkApiVersion(context: CompileContext, { id, dialect, apiVersion, flags }: ProviderRow) {
   const facts = context.dialect(dialect);
   if (facts === undefined) return;
   if (apiVersion !== null && facts.takesApiVersion !== true) {
@@ -147,7 +144,7 @@ function checkModel(
   context: CompileContext,
   model: ModelRow,
   serving: readonly ResolvedEndpoint[],
-): void {
+) {
   for (const [member, list] of [
     ["accepts", "optional"],
     ["refuses", "features"],
@@ -199,17 +196,14 @@ export function checkModels(context: ResolvedContext): void {
 }
 
 /** Moderation categories of a model that does not moderate have no effect. */
-function checkCategories({ report }: CompileContext, model: ModelRow): void {
+function checkCategories({ report }: CompileContext, model: ModelRow) {
   if (model.moderationCategories === null || model.operations.includes("moderate")) return;
   const message = `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`;
   const hint = "remove them, or add `moderate` to its operations";
   report.key("CATEGORIES_UNUSED", ["models", model.id, "moderation_categories"], message, hint);
 }
 
-function reportUnreachable(
-  { endpoints, file, normalised, report }: ResolvedContext,
-  id: string,
-): void {
+function reportUnreachable({ endpoints, file, normalised, report }: ResolvedContext, id: string) {
   const serving = [...endpoints.values()].filter(({ row }) => row.model === id);
   if (serving.length === 0) return;
   for (const [index, capability] of (file.models[id]?.capabilities ?? []).entries()) {
@@ -221,7 +215,7 @@ function reportUnreachable(
   }
 }
 
-function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEndpoint): void {
+function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEndpoint) {
   const { normalised, report } = context;
   const model = normalised.models.get(endpoint.row.model);
   const provider = normalised.providers.get(endpoint.row.provider);
@@ -247,7 +241,7 @@ function checkConcurrency(
   { report }: CompileContext,
   { row, index }: ResolvedEndpoint,
   provider: ProviderRow,
-): void {
+) {
   if (row.maxConcurrency === null || row.maxConcurrency <= provider.maxConcurrency) return;
   const message = `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`;
   const hint = "lower it, or raise the provider's `max_concurrency`";
@@ -267,7 +261,7 @@ function checkRates(
   { file, report }: CompileContext,
   { row, index }: ResolvedEndpoint,
   model: ModelRow,
-): void {
+) {
   const price = file.endpoints[index]?.price;
   for (const [rate, operation] of Object.entries(RATES)) {
     if (price === undefined || !Object.hasOwn(price, rate) || model.operations.includes(operation))

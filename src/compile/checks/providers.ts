@@ -34,7 +34,7 @@ function checkTimeouts(
   report: Report,
   { id, timeouts }: ProviderRow,
   { timeouts: authored = {} }: AuthoredProvider,
-): void {
+) {
   const path = ["providers", id, "timeouts"];
   for (const [name, duration] of Object.entries(authored)) {
     const location = [...path, name];
@@ -57,7 +57,7 @@ function checkQueue(
   report: Report,
   { id, timeouts, queue }: ProviderRow,
   { queue: authored }: AuthoredProvider,
-): void {
+) {
   const path = ["providers", id, "queue", "wait"];
   if (authored === undefined) return;
   if (authored.wait !== undefined && !checkDuration(report, path, authored.wait)) return;
@@ -70,7 +70,7 @@ function checkHealth(
   report: Report,
   { id, health }: ProviderRow,
   { health: authored = {} }: AuthoredProvider,
-): void {
+) {
   const path = ["providers", id, "health"];
   for (const name of ["window", "ejection", "longest_ejection"] as const) {
     const duration = authored[name];
@@ -130,7 +130,7 @@ function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: Pr
   const invalid = (
     fault: string,
     hint = "write scheme, host and path only, such as `https://api.example.com/v1`",
-  ): void => report.value("BASE_URL_INVALID", path, `${where} ${fault}`, hint);
+  ) => report.value("BASE_URL_INVALID", path, `${where} ${fault}`, hint);
   if (!URL.canParse(baseUrl)) return invalid("is not an absolute URL");
   const url = new URL(baseUrl);
   if (url.protocol !== "https:" && url.protocol !== "http:") invalid("is not an http(s) URL");
@@ -189,7 +189,7 @@ function checkPlaintext(
 /**
  * Checks a literal address; the addresses behind names are checked at each connection.
  */
-function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: ProviderRow): void {
+function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: ProviderRow) {
   const kind = URL.canParse(baseUrl) ? hostKind(new URL(baseUrl).hostname) : null;
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;
@@ -211,7 +211,7 @@ function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: Prov
  * `URL` writes every spelling of an IPv4 address as four decimal numbers, so that no other form can
  * pass here.
  */
-function isLoopback(hostname: string): boolean {
+function isLoopback(hostname: string) {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 

@@ -40,7 +40,7 @@ function compare(
   evidence: Evidence,
   source: string,
   path: Path,
-): void {
+) {
   if (!declared.regions.has(region)) return;
   const claims = claimsOf(region, normalised.regionGroups);
   const shows = `${source} names ${evidence.shown}`;

@@ -82,7 +82,7 @@ function itemPath(route: ResolvedRoute, { rank, index }: ResolvedCandidate) {
   return ["routes", route.row.id, rank === "peer" ? "peers" : "fallbacks", index];
 }
 
-function subject(route: ResolvedRoute, fallback: ResolvedCandidate): string {
+function subject(route: ResolvedRoute, fallback: ResolvedCandidate) {
   return `${fallback.rank} ${quote(fallback.endpoint.row.id)} of route ${quote(route.row.id)}`;
 }
 
@@ -90,7 +90,7 @@ function checkOperations(
   context: CompileContext,
   route: ResolvedRoute,
   fallback: ResolvedCandidate,
-): void {
+) {
   const able = fallback.endpoint.operations;
   const missing = route.row.operations.filter((operation) => !able.includes(operation));
   if (missing.length > 0) {
@@ -109,11 +109,7 @@ function checkOperations(
 /**
  * Only with `on_gap: deny`: a route that narrows expects gaps, and its decisions record it again.
  */
-function reportGaps(
-  context: CompileContext,
-  route: ResolvedRoute,
-  fallback: ResolvedCandidate,
-): void {
+function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: ResolvedCandidate) {
   const { normalised, report } = context;
   const provider = normalised.providers.get(fallback.endpoint.row.provider);
   const approving = [...normalised.workspaces.values()].filter(
@@ -143,11 +139,11 @@ function reportGaps(
 }
 
 /** Some capabilities need no approval. */
-function isApproved(approved: readonly Capability[], capability: Capability): boolean {
+function isApproved(approved: readonly Capability[], capability: Capability) {
   return !CAPABILITIES[capability] || approved.includes(capability);
 }
 
-function checkPrices(context: CompileContext, route: ResolvedRoute): void {
+function checkPrices(context: CompileContext, route: ResolvedRoute) {
   const chain = [route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].map(
     ({ row }) => row,
   );
@@ -166,7 +162,7 @@ function checkPrices(context: CompileContext, route: ResolvedRoute): void {
 function checkBalance(
   { file, report }: CompileContext,
   { id, peers, balance, weights }: NormalisedRoute,
-): void {
+) {
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {
     const message = `route ${quote(id)} has no \`peers\`, so its balance \`${balance}\` has no endpoints to choose from`;
@@ -181,7 +177,7 @@ function checkBalance(
 /**
  * Answers that are generated are never requested twice: the second would cost as much as the first.
  */
-function checkHedging({ file, report }: CompileContext, { row }: ResolvedRoute): void {
+function checkHedging({ file, report }: CompileContext, { row }: ResolvedRoute) {
   const duration = file.routes[row.id]?.hedge_after;
   const path = ["routes", row.id, "hedge_after"];
   if (duration === undefined || !checkDuration(report, path, duration)) return;

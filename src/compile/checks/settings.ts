@@ -17,7 +17,7 @@ export function checkPromotion(context: CompileContext): void {
   }
 }
 
-function checkRequirements(context: CompileContext, id: string): void {
+function checkRequirements(context: CompileContext, id: string) {
   const { file, normalised, report } = context;
   const path = ["policies", "promotion", id];
   const authored = file.policies?.promotion?.[id];

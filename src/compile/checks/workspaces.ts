@@ -17,7 +17,7 @@ import type { ResolvedContext, ResolvedRoute } from "../resolve/routes.ts";
  * A workspace's ceilings, and those of its keys, against each other and against what one request on
  * its routes may use.
  */
-function checkLimits(context: ResolvedContext, workspace: WorkspaceRow): void {
+function checkLimits(context: ResolvedContext, workspace: WorkspaceRow) {
   const path = ["workspaces", workspace.id, "limits"];
   const { perKey } = workspace.limits;
   const where = `workspace ${quote(workspace.id)}`;
@@ -32,7 +32,7 @@ function checkCeilings(
   limits: KeyLimits,
   where: string,
   path: Path,
-): void {
+) {
   const { normalised, report } = context;
   const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = limits;
   if (requests !== null && tokens !== null && tokens < requests) {
@@ -49,8 +49,7 @@ function checkCeilings(
     const hint = "use a name of the IANA database, such as `Europe/Berlin`";
     report.value("WRONG_VALUE", [...path, "budget", "time_zone"], message, hint);
   }
-  const mostOf = ({ model }: EndpointRow): number | null =>
-    mostOutput(normalised.models.get(model));
+  const mostOf = ({ model }: EndpointRow) => mostOutput(normalised.models.get(model));
   const checkTokens = (
     allowed: number,
     member: readonly string[],
@@ -63,7 +62,7 @@ function checkCeilings(
     const hint = `raise ${member.join(".")}, or lower the model's max_output_tokens`;
     report.value("LIMITS_IMPLAUSIBLE", [...path, ...member], message, hint);
   };
-  const checkDollars = (usd: number, route: string, usable: readonly EndpointRow[]): void => {
+  const checkDollars = (usd: number, route: string, usable: readonly EndpointRow[]) => {
     const unpriced = usable.filter(({ price }) => price === null).map(({ id }) => quote(id));
     if (unpriced.length > 0) {
       const message = `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.join(", ")}`;
@@ -142,10 +141,10 @@ function checkApproval(
   workspace: WorkspaceRow,
   route: ResolvedRoute,
   path: Path,
-): void {
+) {
   const { report, normalised } = context;
   const approves = `workspace ${quote(workspace.id)} approves route ${quote(route.row.id)}`;
-  const isOpen = ({ row }: ResolvedRoute["primary"]): boolean =>
+  const isOpen = ({ row }: ResolvedRoute["primary"]) =>
     isWithinCeilings(workspace.approve, normalised.providers.get(row.provider));
   if (![route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].some(isOpen)) {
     const message = `${approves}, but its \`data_collection\` and \`retention\` leave no endpoint of it: every request would be denied`;
@@ -189,7 +188,7 @@ function missingApprovals(
   return missing.join(" and ");
 }
 
-function checkModeration({ report, routes }: ResolvedContext, workspace: WorkspaceRow): void {
+function checkModeration({ report, routes }: ResolvedContext, workspace: WorkspaceRow) {
   const { id, approve, defaultModerationRoute: name } = workspace;
   const route = name === null ? undefined : routes.get(name);
   if (name === null || route === undefined) return;

@@ -77,11 +77,11 @@ export class FindingsOf<Code extends string> {
 }
 
 /** The fix of a code as hints are written: without a capital and the full stop. */
-function hintOf({ fix }: CodeFacts): string {
+function hintOf({ fix }: CodeFacts) {
   return `${fix.charAt(0).toLowerCase()}${fix.slice(1).replace(/\.$/, "")}`;
 }
 
-function locationOf(code: string, { file = "", line, column }: Position): string {
+function locationOf(code: string, { file = "", line, column }: Position) {
   return `${code}:${line}:${column}:${file}`;
 }
 

@@ -477,6 +477,6 @@ function sorted<Value extends string>(values: readonly Value[]): readonly Value[
   return [...new Set(values)].toSorted();
 }
 
-function ascending(left: number, right: number): number {
+function ascending(left: number, right: number) {
   return left - right;
 }

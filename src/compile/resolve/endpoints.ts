@@ -89,7 +89,7 @@ function resolveEndpoint(
 }
 
 /** Loopback traffic needs no permission: it stays on the machine. */
-function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
+function isPlaintext({ plaintext, baseUrl }: ProviderRow) {
   return plaintext === true && /^http:/i.test(baseUrl);
 }
 
@@ -173,7 +173,7 @@ export function endpointFeatures(
   };
 }
 
-function addEffort(features: Set<Feature>, effort: string): void {
+function addEffort(features: Set<Feature>, effort: string) {
   const feature = `effort_${effort}`;
   if (isFeature(feature)) features.add(feature);
 }

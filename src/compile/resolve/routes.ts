@@ -52,12 +52,12 @@ function resolveTiers(
     candidates: readonly ResolvedCandidate[],
     balance: Balance,
     weights: ReadonlyMap<string, number>,
-  ): void => {
+  ) => {
     if (candidates.length > 0)
       tiers.push({ row: tierRow(candidates, balance, weights), candidates });
   };
   /** @param item index among the fallbacks of `route`; `null` for `route` itself. */
-  const open = (other: NormalisedRoute, item: number | null, depth: number): void => {
+  const open = (other: NormalisedRoute, item: number | null, depth: number) => {
     opened.add(other.id);
     const { primary, peers, balance, weights } = other;
     const first = item === null ? take(primary, "primary", 0) : take(primary, "fallback", item);
@@ -159,7 +159,7 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
   // A route that has been followed to its end once cannot lead into a circle that has not been
   // seen.
   const visited = new Set<string>();
-  const follow = (trail: readonly string[], id: string): void => {
+  const follow = (trail: readonly string[], id: string) => {
     const start = trail.indexOf(id);
     if (start !== -1) {
       const circle = rotateToSmallest(trail.slice(start));
@@ -191,7 +191,7 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
 }
 
 /** Reports the first route from which more routes follow one another than a chain may have. */
-function reportLongChain({ normalised, report }: CompileContext): void {
+function reportLongChain({ normalised, report }: CompileContext) {
   let left = [...normalised.routes.values()];
   for (let step = 0; step < LONGEST_CHAIN; step += 1) {
     const reached = new Set(left.map(({ id }) => id));
@@ -214,11 +214,11 @@ function reportLongChain({ normalised, report }: CompileContext): void {
   );
 }
 
-function fallbacksOf(route: NormalisedRoute | undefined): readonly AuthoredFallback[] {
+function fallbacksOf(route: NormalisedRoute | undefined) {
   return route?.fallbacks ?? [];
 }
 
-function isRoute(fallback: AuthoredFallback, id: string): boolean {
+function isRoute(fallback: AuthoredFallback, id: string) {
   return typeof fallback !== "string" && fallback.route === id;
 }
 
@@ -244,7 +244,7 @@ function routeOperations(
 }
 
 /** Reports every name of a route that points nowhere, or a second time to the same endpoint. */
-function reportRouteReferences(context: CompileContext, route: NormalisedRoute): void {
+function reportRouteReferences(context: CompileContext, route: NormalisedRoute) {
   reportEndpoint(context, route, route.primary, ["routes", route.id, "primary"]);
   reportPeers(context, route);
   reportWeights(context, route);
@@ -256,14 +256,14 @@ function reportEndpoint(
   route: NormalisedRoute,
   name: string,
   path: Path,
-): void {
+) {
   if (declared.endpoints.has(name)) return;
   const message = `route ${quote(route.id)} names the endpoint ${quote(name)}, which does not exist`;
   report.value("UNKNOWN_ENDPOINT", path, message, endpointHint(name, declared));
 }
 
 /** An endpoint that occurs twice has been refused by the shape. */
-function reportPeers(context: CompileContext, route: NormalisedRoute): void {
+function reportPeers(context: CompileContext, route: NormalisedRoute) {
   for (const [index, name] of route.peers.entries()) {
     const path = ["routes", route.id, "peers", index];
     if (name === route.primary) {
@@ -280,10 +280,7 @@ function reportPeers(context: CompileContext, route: NormalisedRoute): void {
   }
 }
 
-function reportWeights(
-  context: CompileContext,
-  { id, primary, peers, weights }: NormalisedRoute,
-): void {
+function reportWeights(context: CompileContext, { id, primary, peers, weights }: NormalisedRoute) {
   const path = ["routes", id, "weights"];
   const equals = [primary, ...peers];
   for (const name of weights.keys()) {
@@ -297,7 +294,7 @@ function reportWeights(
   }
 }
 
-function reportFallbacks(context: CompileContext, route: NormalisedRoute): void {
+function reportFallbacks(context: CompileContext, route: NormalisedRoute) {
   const { report } = context;
   const where = `route ${quote(route.id)}`;
   const seen = new Set<string>();

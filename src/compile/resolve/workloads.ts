@@ -185,7 +185,7 @@ function reportNames(context: CompileContext, id: string, row: AuthoredRule, pat
     list: readonly string[],
     name: string,
     at: Path,
-  ): void => {
+  ) => {
     if (value === undefined || list.includes(value)) return;
     const message = `${rule} has ${quote(value)}, which \`vocabulary.${name}\` does not list`;
     report.value(
@@ -204,7 +204,7 @@ function reportNames(context: CompileContext, id: string, row: AuthoredRule, pat
 }
 
 /** Which of two rows of one issuer verifies a token would be a matter of order. */
-function reportSameIssuer({ report }: CompileContext, { issuers }: AuthoredWorkloads): void {
+function reportSameIssuer({ report }: CompileContext, { issuers }: AuthoredWorkloads) {
   const first = new Map<string, string>();
   for (const [id, { issuer }] of Object.entries(issuers)) {
     const other = first.get(issuer);
@@ -220,7 +220,7 @@ function reportSameIssuer({ report }: CompileContext, { issuers }: AuthoredWorkl
  * A rule that matches only what another one matches too never gives a token: a JWT that two rules
  * match gets none.
  */
-function reportCovered({ report }: CompileContext, rules: readonly WorkloadRule[]): void {
+function reportCovered({ report }: CompileContext, rules: readonly WorkloadRule[]) {
   for (const narrow of rules) {
     const wide = rules.find(
       (other) =>

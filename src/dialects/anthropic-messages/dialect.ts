@@ -66,7 +66,7 @@ import { WEATHER } from "../protocol-family.ts";
 const nullableShare = nullableNumber(0, 1);
 
 /** Required members of one type. */
-const demands = (type: string, ...required: readonly string[]): JsonObject =>
+const demands = (type: string, ...required: readonly string[]) =>
   conditional(objectOf({ type: { const: type } }, "type"), { required });
 
 const cacheControl = {
@@ -405,7 +405,7 @@ interface Support extends JsonObject {
  * of the protocol (`image_input`, `code_execution`).
  */
 function capabilities({ serves, capabilities: known }: DescribedRoute): JsonObject {
-  const requires = (needs: readonly Capability[], ...features: readonly Feature[]): Support =>
+  const requires = (needs: readonly Capability[], ...features: readonly Feature[]) =>
     support(serves("messages", needs, features));
   const effort = Object.fromEntries(
     EFFORTS.map((name) => [name, requires(["reasoning"], `effort_${name}`)]),
@@ -449,7 +449,7 @@ function support(supported: boolean): Support {
 /** Not supported: the router has no batches, and routes.yaml does not declare the others. */
 const NO = support(false);
 
-function anySupport(supports: Readonly<Record<string, Support>>): Support {
+function anySupport(supports: Readonly<Record<string, Support>>) {
   return support(Object.values(supports).some(({ supported }) => supported));
 }
 

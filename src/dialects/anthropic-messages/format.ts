@@ -58,11 +58,7 @@ export const formatMessages: Upstream["format"] = (request, target) => {
 };
 
 /** The protocol requires a limit; the compiler ensures that its models have a default. */
-function formatLimit(
-  { maxOutputTokens }: GenerateRequest,
-  { model }: Target,
-  draft: RequestDraft,
-): void {
+function formatLimit({ maxOutputTokens }: GenerateRequest, { model }: Target, draft: RequestDraft) {
   const limit = maxOutputTokens ?? model.defaultMaxOutputTokens ?? model.maxOutputTokens;
   if (limit === null)
     draft.refuseRequest(
@@ -73,7 +69,7 @@ function formatLimit(
   if (maxOutputTokens === null) draft.dropped.add("output_limit_defaulted");
 }
 
-function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
+function formatOutput({ format }: GenerateRequest, draft: RequestDraft) {
   if (format?.kind !== "json_schema") return;
   draft.dropSchemaName(format);
   const { output_config: effort } = draft.body;
@@ -115,7 +111,7 @@ function displayOf(
 }
 
 /** Writes `tools` and `tool_choice`, which the provider refuses without tools. */
-function formatTools(request: GenerateRequest, { body, dropped }: RequestDraft): void {
+function formatTools(request: GenerateRequest, { body, dropped }: RequestDraft) {
   const tools = allowedTools(request);
   if (tools.length < request.tools.length) dropped.add("allowed_tools_filtered");
   if (tools.length === 0) return;

@@ -169,7 +169,7 @@ const WITHHELD = "refusal";
 /**
  * Whether a JSON text may have members of the cloud; most texts have none and need not be parsed.
  */
-function mayHaveMarks(text: string): boolean {
+function mayHaveMarks(text: string) {
   return text.includes(`"${PREFIX}`);
 }
 
@@ -300,7 +300,7 @@ class InvokeStream implements AnswerStream {
   }
 
   /** Passes the waiting event on. */
-  #passEnding(events: Uint8Array[]): void {
+  #passEnding(events: Uint8Array[]) {
     const ending = this.#ending;
     if (ending === null) return;
     this.#ending = null;
@@ -310,17 +310,17 @@ class InvokeStream implements AnswerStream {
     this.#giveObject(withheld ? { ...ending, delta: asWithheld(delta) } : ending, events);
   }
 
-  #giveObject(event: JsonObject, events: Uint8Array[]): void {
+  #giveObject(event: JsonObject, events: Uint8Array[]) {
     const name = textOf(event.type);
     this.#give(JSON.stringify(event), EVENT_NAME.test(name) ? name : null, events);
   }
 
-  #give(data: string, name: string | null, events: Uint8Array[]): void {
+  #give(data: string, name: string | null, events: Uint8Array[]) {
     for (const event of this.#inner.push(formatSseEvent(data, name))) events.push(event);
   }
 
   /** A stop reason that has arrived is still passed on, though the answer is not whole. */
-  #fail(failure: UpstreamFailure, events: Uint8Array[]): void {
+  #fail(failure: UpstreamFailure, events: Uint8Array[]) {
     this.#passEnding(events);
     this.#failure = this.#inner.failure ?? failure;
   }

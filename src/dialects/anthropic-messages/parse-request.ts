@@ -113,7 +113,7 @@ function readMessagesBody(operation: MessagesOperation, body: JsonObject, readin
   return { read, effort };
 }
 
-function noteValues(body: JsonObject, reading: RequestReading): void {
+function noteValues(body: JsonObject, reading: RequestReading) {
   // Only fills the provider's cache: no other protocol has that.
   if (body.max_tokens === 0) reading.useNative("max_tokens");
   if (!isPlainMark(body.cache_control)) reading.useNative("cache_control");
@@ -133,7 +133,7 @@ function editsNothing(management: JsonMember): boolean {
   });
 }
 
-function keepsAll(edit: JsonValue): boolean {
+function keepsAll(edit: JsonValue) {
   return (
     isJsonObject(edit) &&
     textOf(edit.type).startsWith("clear_thinking_") &&
@@ -193,7 +193,7 @@ function noteCombinations(
   { tools }: JsonObject,
   toolChoice: GenerateRequest["toolChoice"],
   reading: RequestReading,
-): void {
+) {
   const forced = toolChoice?.mode === "required" || toolChoice?.mode === "named";
   const reasons = reading.has("reasoning");
   if (forced && reasons) reading.use("forced_tool_with_reasoning", "tool_choice");
@@ -231,7 +231,7 @@ export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) =>
 };
 
 /** Hints that no other protocol has. */
-function noteHints(body: JsonObject, reading: RequestReading): void {
+function noteHints(body: JsonObject, reading: RequestReading) {
   if (body.cache_control != null) reading.dropped.add("cache_mark_dropped");
   const { diagnostics, context_management: management, speed } = body;
   if (diagnostics != null || management != null || (speed ?? "standard") !== "standard")
@@ -307,7 +307,7 @@ function readTool(tool: JsonObject, path: string, reading: RequestReading): Tool
 }
 
 /** Whether only the model itself may call the tool, as without the member. */
-function isDirect(value: JsonValue): boolean {
+function isDirect(value: JsonValue) {
   return Array.isArray(value) && value.every((caller: JsonValue) => caller === "direct");
 }
 

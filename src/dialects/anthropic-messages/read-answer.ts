@@ -162,7 +162,7 @@ class MessageReader extends AnswerEvents {
     this.flush();
   }
 
-  #readEnd(delta: JsonMember): void {
+  #readEnd(delta: JsonMember) {
     this.#finish = finishReason(memberIn(delta, "stop_reason")) ?? this.#finish;
     this.#stopSequence = textOrNull(memberIn(delta, "stop_sequence")) ?? this.#stopSequence;
   }
@@ -212,13 +212,13 @@ class MessageReader extends AnswerEvents {
     this.start(message, true);
   }
 
-  #addUsage(usage: JsonMember, begins = false): void {
+  #addUsage(usage: JsonMember, begins = false) {
     this.#tally.add(usage, begins);
     if (isJsonObject(usage) && this.#tally.usage !== null)
       this.emit({ type: "usage", usage: this.#tally.usage });
   }
 
-  #cite(citation: JsonMember, key: string): void {
+  #cite(citation: JsonMember, key: string) {
     const read = urlCitation(memberIn(citation, "url"), memberIn(citation, "title"));
     if (read === null) this.emit({ type: "dropped", field: "citations_dropped" });
     else this.blocks.citation(read, key);
@@ -324,7 +324,7 @@ export class UsageTally {
  * Whether a round is one that the totals leave out and the provider charges for: it summarised the
  * conversation before it answered. Another model's advice is in no total of this one.
  */
-function isUncounted(round: JsonValue): boolean {
+function isUncounted(round: JsonValue) {
   return memberIn(round, "type") === "compaction";
 }
 

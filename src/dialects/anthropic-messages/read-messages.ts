@@ -57,12 +57,7 @@ export function readConversation(body: JsonObject, reading: RequestReading): rea
   return turns;
 }
 
-function readMessage(
-  message: JsonObject,
-  path: string,
-  turns: Turn[],
-  reading: RequestReading,
-): void {
+function readMessage(message: JsonObject, path: string, turns: Turn[], reading: RequestReading) {
   const { role, content } = message;
   reading.useUnknown(message, MESSAGE_MEMBERS, path, role ?? null);
   if (role === "user" && typeof content === "string") {
@@ -92,7 +87,7 @@ function readTexts(value: JsonMember, path: string, reading: RequestReading): re
   return readBlocks(value, "system", path, reading).filter((block) => block.kind === "text");
 }
 
-function readUser(content: JsonMember, path: string, turns: Turn[], reading: RequestReading): void {
+function readUser(content: JsonMember, path: string, turns: Turn[], reading: RequestReading) {
   const blocks = readBlocks(content, "user", path, reading);
   if (blocks.length === 0) reading.dropped.add("empty_text_dropped");
   let parts: InputPart[] = [];
@@ -135,14 +130,14 @@ function isOneText(content: JsonMember): boolean {
  * An assistant message at the end is the beginning of the answer, which the model continues. One
  * with a server's tool calls is a paused answer, which any model can continue.
  */
-function noteLast(messages: readonly JsonValue[], reading: RequestReading): void {
+function noteLast(messages: readonly JsonValue[], reading: RequestReading) {
   const last = messages.at(-1);
   if (!isJsonObject(last) || last.role !== "assistant") return;
   if (!listOf(last.content).some(isServerBlock))
     reading.need("prefill", `messages[${messages.length - 1}]`);
 }
 
-function isServerBlock(block: JsonValue): boolean {
+function isServerBlock(block: JsonValue) {
   return blockFacts(textOf(memberIn(block, "type")))?.contexts.length === 0;
 }
 

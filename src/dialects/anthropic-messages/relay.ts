@@ -91,12 +91,12 @@ function protocolHeaders(
   return headers;
 }
 
-function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow): string {
+function sentVersion({ version }: ProtocolHeaders, { flags }: ProviderRow) {
   return flags.includes("version_2023_06_01_only") ? VERSIONS[0] : (version ?? VERSIONS[0]);
 }
 
 /** Lowers the limit, and the budget for thinking with it. */
-function capOutput(edit: BodyEdit, cap: number | null): void {
+function capOutput(edit: BodyEdit, cap: number | null) {
   const { body } = edit;
   const requested = numberOrNull(body.max_tokens);
   edit.capOutput("max_tokens", cap);
@@ -112,7 +112,7 @@ function capOutput(edit: BodyEdit, cap: number | null): void {
  * protocols' answers, and without their unsigned reasoning. The decision has made sure that the
  * endpoint can read the signatures. Messages that need no change are the same objects.
  */
-function bareMessages(messages: JsonMember, stripped: string[]): JsonMember {
+function bareMessages(messages: JsonMember, stripped: string[]) {
   return mapObjects(messages, (message) =>
     message.role === "assistant"
       ? withMember(message, "content", (content) => {
@@ -286,7 +286,7 @@ export class MessagesObserver extends RelayedStream {
 }
 
 /** A whole message with its signatures tagged for the client. */
-function tagMessage(message: JsonObject, family: string | null): JsonObject {
+function tagMessage(message: JsonObject, family: string | null) {
   return withMember(message, "content", (content) =>
     mapObjects(content, (block) => tagBlock(block, family)),
   );

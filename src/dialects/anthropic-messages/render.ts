@@ -163,15 +163,15 @@ type Printed = Exclude<
   { type: "start" | "usage" | "dropped" | "citation" | "failure" }
 >;
 
-function named(type: string, members: JsonObject): Uint8Array {
+function named(type: string, members: JsonObject) {
   return formatSseEvent(JSON.stringify({ type, ...members }), type);
 }
 
-function opened(index: number, block: JsonObject): Uint8Array {
+function opened(index: number, block: JsonObject) {
   return named("content_block_start", { index, content_block: block });
 }
 
-function delta(index: number, change: JsonObject): Uint8Array {
+function delta(index: number, change: JsonObject) {
   return named("content_block_delta", { index, delta: change });
 }
 
@@ -301,7 +301,7 @@ const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
 };
 
 /** Whether a count that the answer must have is unknown. */
-function hasUnknownCounts(usage: TokenUsage | null): boolean {
+function hasUnknownCounts(usage: TokenUsage | null) {
   return usage === null || usage.input === null || usage.output === null;
 }
 

@@ -222,7 +222,7 @@ const TOOL_TYPES: readonly (readonly [string, Capability])[] = [
   ["mcp_toolset", "mcp"],
 ];
 
-function toolNeeds(type: string): Capability | null {
+function toolNeeds(type: string) {
   // A reference names another definition, such as a source of a web fetch (`url_sources`).
   return type === "custom" || type === "" || type === "tool_reference"
     ? "tools"

@@ -49,7 +49,7 @@ export class FrameReader {
   }
 
   /** Allocates the frame of a whole prelude. */
-  #begin(): void {
+  #begin() {
     const view = new DataView(this.#prelude.buffer);
     const length = view.getUint32(0);
     const isSound =

@@ -63,7 +63,7 @@ export const formatConverse: Upstream["format"] = (request, target) => {
   );
 };
 
-function refuseUnsupported(request: GenerateRequest, draft: Draft): void {
+function refuseUnsupported(request: GenerateRequest, draft: Draft) {
   const unsupported: Readonly<Record<string, JsonValue>> = {
     "frequency penalty": request.frequencyPenalty,
     "presence penalty": request.presencePenalty,
@@ -81,7 +81,7 @@ function formatInference(
   { maxOutputTokens, temperature, topP, topK, stop }: GenerateRequest,
   { provider }: Target,
   { body, additional }: Draft,
-): void {
+) {
   body.inferenceConfig = membersWithValue({
     maxTokens: maxOutputTokens,
     temperature,
@@ -94,7 +94,7 @@ function formatInference(
   else additional.top_k = topK;
 }
 
-function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft): void {
+function formatOutput({ format }: GenerateRequest, { body, dropped }: Draft) {
   if (format?.kind !== "json_schema") return;
   const { name, description, schema, strict } = format;
   if (strict !== null) dropped.add("schema_name_dropped");
@@ -137,7 +137,7 @@ export function offeredTools(request: GenerateRequest): readonly Tool[] {
 }
 
 /** Writes `toolConfig`, and a field of models that limit parallel calls. */
-function formatTools(request: GenerateRequest, draft: Draft): void {
+function formatTools(request: GenerateRequest, draft: Draft) {
   const { tools, toolChoice, turns, parallelToolCalls } = request;
   const offered = offeredTools(request);
   if (offered.length < tools.length)
@@ -180,11 +180,7 @@ function formatTool({ name, description, parameters, strict }: Tool): JsonObject
  * the model. By default they are named as in the messages protocol (`thinking`); a provider's flag
  * names other ones.
  */
-function formatReasoning(
-  request: GenerateRequest,
-  { model, provider }: Target,
-  draft: Draft,
-): void {
+function formatReasoning(request: GenerateRequest, { model, provider }: Target, draft: Draft) {
   const { reasoning } = request;
   if (reasoning === null) return;
   const { additional, body, dropped } = draft;
@@ -240,7 +236,7 @@ function effortOf(
 }
 
 /** Writes `system` and `messages`. */
-function formatTurns(turns: readonly Turn[], draft: Draft): void {
+function formatTurns(turns: readonly Turn[], draft: Draft) {
   const { system, rest } = draft.splitSystem(turns);
   const instructions = system.flatMap(({ content }) => formatInput(content, draft));
   if (instructions.length > 0) draft.body.system = instructions;

@@ -68,7 +68,7 @@ function readBlock(index: number, block: JsonValue, reader: MessageReader): void
   reader.closeBlock();
 }
 
-function readCited(index: number, { content, citations }: JsonObject, reader: MessageReader): void {
+function readCited(index: number, { content, citations }: JsonObject, reader: MessageReader) {
   for (const piece of listOf(content))
     if (isJsonObject(piece)) reader.addDelta(index, { text: piece.text });
   for (const citation of listOf(citations)) reader.addDelta(index, { citation });
@@ -295,7 +295,7 @@ class MessageReader extends AnswerEvents {
     return this.#begin(index, kind);
   }
 
-  #addReasoning(block: Block, { text, signature, redactedContent }: JsonObject): void {
+  #addReasoning(block: Block, { text, signature, redactedContent }: JsonObject) {
     this.blocks.reasoning(textOf(text), false, block.key);
     block.signature += textOf(signature);
     if (typeof redactedContent === "string") block.redacted.push(redactedContent);
@@ -342,7 +342,7 @@ export function readUsage(usage: JsonMember): TokenUsage | null {
 }
 
 /** Tokens. The list has an entry for each duration for which something was written. */
-function writtenForAnHour(details: JsonMember): number {
+function writtenForAnHour(details: JsonMember) {
   return listOf(details)
     .filter((one) => memberIn(one, "ttl") === "1h")
     .reduce<number>((sum, one) => sum + (countIn(one, "inputTokens") ?? 0), 0);
@@ -397,7 +397,7 @@ export function frameFailure(
   return refusedFrame(payload, codeOf(type));
 }
 
-function codeOf(type: JsonMember): string | null {
+function codeOf(type: JsonMember) {
   return typeof type === "string"
     ? (CODES.get(type.slice(type.lastIndexOf("#") + 1).toLowerCase()) ?? null)
     : null;

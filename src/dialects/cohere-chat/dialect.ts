@@ -24,7 +24,7 @@ const INPUT_TYPES: Readonly<Record<EmbedPurpose, string>> = {
 };
 
 /** Cohere's models on Bedrock are called by InvokeModel. */
-function isInvoked({ provider }: Target): boolean {
+function isInvoked({ provider }: Target) {
   return provider.flags.includes("bedrock_invoke");
 }
 

@@ -34,7 +34,7 @@ export const formatCohere: Upstream["format"] = (request, target) => {
 };
 
 /** JSON mode takes a schema too; there is no other mode for one. */
-function formatOutput({ format }: GenerateRequest, draft: RequestDraft): void {
+function formatOutput({ format }: GenerateRequest, draft: RequestDraft) {
   if (format === null) return;
   if (draft.body.tools !== undefined) {
     draft.refuseRequest(
@@ -58,7 +58,7 @@ function formatReasoning(
   reasoning: GenerateRequest["reasoning"],
   { model }: Target,
   draft: RequestDraft,
-): void {
+) {
   if (reasoning === null) return;
   const { body, dropped } = draft;
   const { effort, adaptive, display } = reasoning;
@@ -90,7 +90,7 @@ const TOP_P = [0.01, 0.99] as const;
 const MOST_STOPS = 5;
 
 /** Writes the numbers. Values outside this protocol's ranges are refused, never moved into them. */
-function formatSampling(request: GenerateRequest, draft: RequestDraft): void {
+function formatSampling(request: GenerateRequest, draft: RequestDraft) {
   const { body, dropped } = draft;
   const { topP, stop, logprobs } = request;
   // A `top_p` of 1 limits nothing in protocols whose range ends there. Here the default is less.
@@ -117,7 +117,7 @@ function formatSampling(request: GenerateRequest, draft: RequestDraft): void {
   }
 }
 
-function refuseValue(param: string, range: string, draft: RequestDraft): void {
+function refuseValue(param: string, range: string, draft: RequestDraft) {
   draft.refuseRequest(
     "unsupported_value",
     `An endpoint that may get the request takes \`${param}\` only as ${range}`,
@@ -126,7 +126,7 @@ function refuseValue(param: string, range: string, draft: RequestDraft): void {
 }
 
 /** Writes `tools`, `tool_choice` and `strict_tools`. */
-function formatTools(request: GenerateRequest, draft: RequestDraft): void {
+function formatTools(request: GenerateRequest, draft: RequestDraft) {
   const { body, dropped } = draft;
   const { toolChoice, parallelToolCalls } = request;
   const tools = allowedTools(request);

@@ -43,7 +43,7 @@ export const parseCohereAnswer: Upstream["parseAnswer"] = (bytes, request) => {
 };
 
 /** An error object instead of an event, or in an answer with status 200. */
-function failureOf(object: JsonObject): UpstreamFailure {
+function failureOf(object: JsonObject) {
   return typeof object.message === "string"
     ? refusedFrame(object, null)
     : answerFailure("malformed");
@@ -141,11 +141,11 @@ class MessageReader extends AnswerEvents {
     }
   }
 
-  #readLogprobs(value: JsonMember): ReadLogprobs {
+  #readLogprobs(value: JsonMember) {
     return this.#wantsLogprobs ? readLogprobs(value) : NO_LOGPROBS;
   }
 
-  #addPlan(plan: JsonMember): void {
+  #addPlan(plan: JsonMember) {
     if (typeof plan !== "string" || plan === "" || !this.#accepts()) return;
     this.#text = null;
     this.blocks.text(plan, [], "plan");
@@ -177,13 +177,13 @@ class MessageReader extends AnswerEvents {
   }
 
   /** Calls usually come one after the other; otherwise the sequencer notices when each is whole. */
-  #closeCall(index: number): void {
+  #closeCall(index: number) {
     if (!this.#accepts()) return;
     if (this.#openCalls.has(index) && this.#openCalls.size === 1) this.blocks.close();
     this.#openCalls.delete(index);
   }
 
-  #cite(value: JsonMember): void {
+  #cite(value: JsonMember) {
     if (!this.#accepts()) return;
     const { content, citations, incomplete } = readCitation(value);
     const text = this.#text;
@@ -218,7 +218,7 @@ class MessageReader extends AnswerEvents {
     this.#addContent(index, part, logprobsOf(textOf(memberIn(part, "text")), probabilities));
   }
 
-  #addContent(index: number, part: JsonMember, { logprobs, joined }: ReadLogprobs): void {
+  #addContent(index: number, part: JsonMember, { logprobs, joined }: ReadLogprobs) {
     if (!this.#accepts()) return;
     const thinking = textIn(part, "thinking");
     if (thinking !== null) {

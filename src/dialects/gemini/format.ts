@@ -84,7 +84,7 @@ function countBody({ body }: Draft, { endpoint, provider }: Target): JsonObject 
   return { generateContentRequest: { model: resourceName(endpoint.upstreamModel), ...read } };
 }
 
-function formatOutput(format: OutputFormat | null, draft: Draft): void {
+function formatOutput(format: OutputFormat | null, draft: Draft) {
   if (format === null) return;
   const { config } = draft;
   config.responseMimeType = "application/json";
@@ -96,7 +96,7 @@ function formatOutput(format: OutputFormat | null, draft: Draft): void {
 /** Levels of detail by their cost; one is for all images of the request. */
 const RESOLUTIONS = { low: "MEDIA_RESOLUTION_LOW", high: "MEDIA_RESOLUTION_HIGH" } as const;
 
-function formatDetail({ details, config, dropped }: Draft): void {
+function formatDetail({ details, config, dropped }: Draft) {
   if (details.has("auto")) dropped.add("image_detail_dropped");
   // The greatest detail requested for any image, so that no image gets less than its own.
   const detail = details.has("high") ? "high" : details.has("low") ? "low" : null;
@@ -129,7 +129,7 @@ function formatReasoning(
   reasoning: ReasoningRequest | null,
   table: ModelReasoning | null,
   { config, dropped }: Draft,
-): void {
+) {
   if (reasoning === null) return;
   const { effort, budget, adaptive, display } = reasoning;
   const tabled = effort === "unspecified" ? undefined : table?.budgets?.[effort];
@@ -157,7 +157,7 @@ const GREATEST_SEED = 2 ** 31 - 1;
 const LEAST_SEED = -(2 ** 31);
 
 /** Writes the members of `generationConfig` that are numbers and texts of the caller. */
-function formatSampling(request: GenerateRequest, draft: Draft): void {
+function formatSampling(request: GenerateRequest, draft: Draft) {
   const { config, dropped } = draft;
   const { seed, stop, logprobs, maxOutputTokens } = request;
   if (stop.length > MOST_STOPS) {
@@ -191,7 +191,7 @@ function formatSampling(request: GenerateRequest, draft: Draft): void {
  * Writes `tools` and `toolConfig`. Schemas go whole: `parameters` would take a dialect of OpenAPI
  * only.
  */
-function formatTools({ tools, toolChoice }: GenerateRequest, { body, dropped }: Draft): void {
+function formatTools({ tools, toolChoice }: GenerateRequest, { body, dropped }: Draft) {
   if (tools.length > 0) {
     const functionDeclarations = tools.map(({ name, description, parameters }) => ({
       name,
@@ -237,7 +237,7 @@ function callingConfig(
 }
 
 /** Writes `systemInstruction` and `contents`. */
-function formatTurns(turns: readonly Turn[], draft: Draft): void {
+function formatTurns(turns: readonly Turn[], draft: Draft) {
   const { body, dropped } = draft;
   const { system, rest } = draft.splitSystem(turns);
   const parts = system.flatMap(({ content }) => content.map(({ text }) => ({ text })));
@@ -334,7 +334,7 @@ class AssistantParts {
     return this.#parts;
   }
 
-  #addReasoning({ text, signature }: ReasoningPart): void {
+  #addReasoning({ text, signature }: ReasoningPart) {
     this.#flushNext();
     const { part, signature: bare } = readMarked(signature ?? "");
     const isOnThought =
@@ -348,7 +348,7 @@ class AssistantParts {
     else this.#forNext = bare;
   }
 
-  #addCall(call: ToolCallPart): void {
+  #addCall(call: ToolCallPart) {
     const functionCall = {
       id: this.#draft.hasIds ? call.id : undefined,
       name: call.name,
@@ -372,12 +372,12 @@ class AssistantParts {
     return UNSIGNED_CALL;
   }
 
-  #flushNext(): void {
+  #flushNext() {
     if (this.#forNext !== null) this.#addEmpty(this.#forNext);
     this.#forNext = null;
   }
 
-  #addEmpty(signature: string): void {
+  #addEmpty(signature: string) {
     this.#parts.push({ text: "", thoughtSignature: signature });
   }
 }
@@ -407,7 +407,7 @@ function formatResults(
   draft: Draft,
 ): readonly JsonObject[] {
   // Without ids, results are distinguished by the order of their calls alone.
-  const position = ({ callId }: ToolResult): number => calls.get(callId)?.position ?? 0;
+  const position = ({ callId }: ToolResult) => calls.get(callId)?.position ?? 0;
   const ordered = draft.hasIds
     ? results
     : results.toSorted((left, right) => position(left) - position(right));

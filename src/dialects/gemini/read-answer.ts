@@ -118,7 +118,7 @@ class AnswerReader extends AnswerEvents {
     this.#takeCandidate(candidate, piece.responseId);
   }
 
-  #begin(model: JsonMember): void {
+  #begin(model: JsonMember) {
     if (this.#hasStarted) return;
     this.#hasStarted = true;
     this.emit({ type: "start", model: textOrNull(model) });
@@ -127,14 +127,14 @@ class AnswerReader extends AnswerEvents {
   /**
    * Counts are those of the whole answer so far, in every piece; only changed counts are reported.
    */
-  #count(piece: JsonObject): void {
+  #count(piece: JsonObject) {
     const usage = readUsage(piece.usageMetadata);
     if (usage === null || JSON.stringify(usage) === JSON.stringify(this.#usage)) return;
     this.#usage = usage;
     this.emit({ type: "usage", usage });
   }
 
-  #takeCandidate(candidate: JsonObject, answerId: JsonMember): void {
+  #takeCandidate(candidate: JsonObject, answerId: JsonMember) {
     const { content, finishReason } = candidate;
     const parts = memberIn(content, "parts");
     let logprobs = this.#wantsLogprobs ? readLogprobs(candidate.logprobsResult) : NO_LOGPROBS;
@@ -187,7 +187,7 @@ class AnswerReader extends AnswerEvents {
   }
 
   /** Thoughts that are shown sum up the reasoning itself. */
-  #addThought(text: string, signature: string): void {
+  #addThought(text: string, signature: string) {
     this.blocks.reasoning(text, true);
     this.#inText = false;
     if (signature === "") return;
@@ -248,14 +248,14 @@ class AnswerReader extends AnswerEvents {
     return true;
   }
 
-  #signPart(part: SignedPart, signature: string): void {
+  #signPart(part: SignedPart, signature: string) {
     if (signature === "") return;
     this.sign(markSignature(part, signature), SIGNATURE_BLOCK);
     this.blocks.close();
     this.#inText = false;
   }
 
-  #cite(candidate: JsonObject): void {
+  #cite(candidate: JsonObject) {
     const { citations, complete } = readCitations(candidate);
     const hasPosition = this.#inText || citations.length === 0;
     if (!complete || !hasPosition) this.drop("citations_dropped");
@@ -266,7 +266,7 @@ class AnswerReader extends AnswerEvents {
 const NO_LOGPROBS: readonly TokenLogprob[] = Object.freeze([]);
 
 /** A part without content, except for its signature. */
-function isEmptyPart(part: JsonObject): boolean {
+function isEmptyPart(part: JsonObject) {
   return Object.keys(part).every((name) => name === "thoughtSignature" || name === "thought");
 }
 
@@ -318,7 +318,7 @@ function readUsage(metadata: JsonMember): TokenUsage | null {
   return { input, output, cacheRead, cacheWrite: null, reasoning: thoughts };
 }
 
-function remainder(total: number | null, input: number | null): number | null {
+function remainder(total: number | null, input: number | null) {
   return total === null || input === null || total < input ? null : total - input;
 }
 
@@ -401,7 +401,7 @@ export function errorOf(body: JsonMember): JsonObject | null {
   return isJsonObject(error) ? error : null;
 }
 
-function safeCode(error: JsonMember): string | null {
+function safeCode(error: JsonMember) {
   return ownValue(CODES, textOf(memberIn(error, "status"))) ?? null;
 }
 

@@ -242,7 +242,7 @@ export class ReasoningReader {
    * @param isRepeated another member has the text of the details too, so only their signatures are
    *   new.
    */
-  #readDetail(item: JsonValue, isRepeated: boolean): void {
+  #readDetail(item: JsonValue, isRepeated: boolean) {
     const detail = readDetail(item);
     if (detail === null) return;
     const text = textOf(detail.text);
@@ -254,7 +254,7 @@ export class ReasoningReader {
   }
 
   /** @param isAlone the signature is a piece of its own: reasoning that is hidden altogether. */
-  #sign(signature: string, isAlone: boolean): void {
+  #sign(signature: string, isAlone: boolean) {
     if (signature === "") return;
     if (this.#family === null) {
       this.hasDropped = true;
@@ -265,7 +265,7 @@ export class ReasoningReader {
     this.#next();
   }
 
-  #next(): void {
+  #next() {
     this.#piece += 1;
     this.#plain = "";
     this.#isSummary = false;

@@ -88,7 +88,7 @@ function readEmbeddings(
  * Providers refuse an empty text among a thousand without its index; some answer it with a
  * meaningless vector.
  */
-function noteEmptyInput(input: JsonMember, reading: RequestReading): void {
+function noteEmptyInput(input: JsonMember, reading: RequestReading) {
   const index = Array.isArray(input) ? input.indexOf("") : -1;
   if (input !== "" && index === -1) return;
   const path = index === -1 ? "input" : `input[${index}]`;
@@ -312,7 +312,7 @@ function splitBatch(inputs: readonly EmbedInput[], { targets, maxBatchSize }: Un
 }
 
 /** @param limits `null`: none. */
-function smallest(limits: readonly (number | null)[]): number {
+function smallest(limits: readonly (number | null)[]) {
   return Math.min(...limits.map((limit) => limit ?? Infinity));
 }
 
@@ -322,7 +322,7 @@ function smallest(limits: readonly (number | null)[]): number {
  */
 const BYTES_PER_TOKEN = 3;
 
-function estimatedTokens(input: EmbedInput): number {
+function estimatedTokens(input: EmbedInput) {
   return typeof input === "string"
     ? Math.ceil(Buffer.byteLength(input) / BYTES_PER_TOKEN)
     : input.length;
@@ -370,7 +370,7 @@ function renderEmbeddings(
   };
 }
 
-function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: EmbedResult): void {
+function addVectors(pieces: string[], { first, count }: UnaryPart, { vectors }: EmbedResult) {
   if (vectors.length !== count) throw new Error("embeddings: a result that was not checked");
   for (const [offset, { encoding, text }] of vectors.entries()) {
     const written = encoding === "float" ? text : `"${text}"`;

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from "../../canon/failure.ts";
 import type { JsonMember, JsonObject } from "../../canon/json.ts";
 import type { EmbedRequest, Vector, VectorEncoding } from "../../canon/unary.ts";
-import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
+import { faultyAnswer } from "../answer-ends.ts";
 import type { Dialect, Target } from "../dialect.ts";
 import { countIn, listIn, textIn } from "../json.ts";
 import { failureIn, readChatError } from "./read-answer.ts";
@@ -25,7 +25,7 @@ import {
 export const openAiEmbedder: NonNullable<Dialect["embed"]> = {
   format: (request, target) => {
     const { endpoint, provider } = target;
-    const has = (flag: string): boolean => provider.flags.includes(flag);
+    const has = (flag: string) => provider.flags.includes(flag);
     if (has("no_token_inputs")) {
       const texts = textsOf(request);
       if ("code" in texts) return texts;
@@ -113,7 +113,7 @@ function isVerbatim(
   );
 }
 
-function encodingOf(embedding: JsonMember): VectorEncoding {
+function encodingOf(embedding: JsonMember) {
   return typeof embedding === "string" ? "base64" : "float";
 }
 
@@ -145,7 +145,7 @@ export function readOpenAiList(
   const ordered = orderedByIndex(data, request.inputs.length);
   if (typeof ordered === "string") return faultyAnswer(ordered);
   const entries = ordered.items.map((item) => item.embedding);
-  const read = (value: JsonMember): Vector | AnswerFault =>
+  const read = (value: JsonMember) =>
     typeof value === "string" && kind !== null ? vectorFromBase64(value, kind) : vectorAt(value);
   const vectors = checkedVectors(entries, read, request, target);
   return typeof vectors === "string"

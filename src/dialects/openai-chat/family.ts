@@ -292,7 +292,7 @@ export function readToolChoice(choice: JsonMember, isNested: boolean): ForcedCho
   return { mode: "allowed", names, required: mode === "required" };
 }
 
-function functionName(tool: JsonMember, isNested: boolean): string | null {
+function functionName(tool: JsonMember, isNested: boolean) {
   return textOrNull(choiceMembers(tool, "function", ["name"], isNested)?.name);
 }
 

@@ -87,12 +87,12 @@ function withoutReasoning(message: JsonObject, edit: BodyEdit): JsonObject {
   return stripped;
 }
 
-function isSigned(detail: JsonValue): boolean {
+function isSigned(detail: JsonValue) {
   return isJsonObject(detail) && (isFilledText(detail.signature) || isFilledText(detail.data));
 }
 
 /** Moves the effort to the provider's own member, unless the caller has set that one. */
-function renameEffort(edit: BodyEdit): void {
+function renameEffort(edit: BodyEdit) {
   const { body } = edit;
   const effort = body.reasoning_effort;
   if (typeof effort !== "string") return;
@@ -116,7 +116,7 @@ const NUMBER_LENGTH = 5;
  * numbered in the order in which they first appear. Histories grow at their end, so the next
  * request of the conversation has the same ids and prompt caches keep working.
  */
-function shortenCallIds(edit: BodyEdit): void {
+function shortenCallIds(edit: BodyEdit) {
   const { body, dropped } = edit;
   const { messages } = body;
   const kept = new Set(
@@ -158,12 +158,11 @@ const ACKNOWLEDGED: JsonObject = { role: "assistant", content: "OK." };
  * "Unexpected role 'user' after role 'tool'", code 3230
  * (github.com/charmbracelet/crush/issues/279).
  */
-function partUsersFromTools({ body, dropped }: BodyEdit): void {
+function partUsersFromTools({ body, dropped }: BodyEdit) {
   const { messages } = body;
   if (!Array.isArray(messages)) return;
   const roles = messages.map((message: JsonValue) => memberIn(message, "role"));
-  const isAllowed = (index: number): boolean =>
-    roles[index] !== "user" || roles[index - 1] !== "tool";
+  const isAllowed = (index: number) => roles[index] !== "user" || roles[index - 1] !== "tool";
   if (roles.every((_, index) => isAllowed(index))) return;
   body.messages = messages.flatMap((message: JsonValue, index) =>
     isAllowed(index) ? [message] : [ACKNOWLEDGED, message],
@@ -175,7 +174,7 @@ function partUsersFromTools({ body, dropped }: BodyEdit): void {
  * `strict: false` is the default. Strict functions have been refused by name; one that gets here is
  * for the provider to refuse.
  */
-function dropStrictness(edit: BodyEdit): void {
+function dropStrictness(edit: BodyEdit) {
   const tools = mapObjects(edit.body.tools, (tool) =>
     withObject(tool, "function", (definition) =>
       definition.strict === true ? definition : without(definition, "strict"),
@@ -185,7 +184,7 @@ function dropStrictness(edit: BodyEdit): void {
 }
 
 /** Replaces a choice among some of the tools by a request with those tools only. */
-function filterAllowed({ body, dropped }: BodyEdit): void {
+function filterAllowed({ body, dropped }: BodyEdit) {
   const { tools, tool_choice: choice } = body;
   const allowed = readToolChoice(choice, true);
   if (allowed?.mode !== "allowed" || !Array.isArray(tools)) return;
@@ -201,7 +200,7 @@ function filterAllowed({ body, dropped }: BodyEdit): void {
  * `auto` is the default; `none` is kept by sending no tools. Other choices stay, for the provider
  * to refuse.
  */
-function dropChoice(edit: BodyEdit): void {
+function dropChoice(edit: BodyEdit) {
   const { body } = edit;
   const choice = body.tool_choice;
   if (choice === "none") {
@@ -270,7 +269,7 @@ export function renameLimit(from: string, to: string): Change {
   };
 }
 
-function renameSeed(edit: BodyEdit): void {
+function renameSeed(edit: BodyEdit) {
   const { body } = edit;
   if (body.seed === undefined || body.random_seed !== undefined) return;
   edit.set("random_seed", body.seed, MEMBER_REWRITTEN);

@@ -59,7 +59,7 @@ export const formatChat: Upstream["format"] = (request, target) => {
 };
 
 /** For requests that the decision should have kept away: nothing of them may vanish silently. */
-function refuseSetting(setting: string, draft: RequestDraft): void {
+function refuseSetting(setting: string, draft: RequestDraft) {
   const sentence = `The chat completions protocol has no ${setting}`;
   draft.refuseRequest("feature_not_supported", sentence);
 }
@@ -118,10 +118,7 @@ export function writeStream(body: Members, { stream }: GenerateRequest): void {
 /** Other protocols' service tiers as OpenAI's. */
 const CHAT_TIERS = { ...SERVICE_TIERS, standard_only: "default" };
 
-function writeTools(
-  body: Members,
-  { tools, toolChoice, parallelToolCalls }: GenerateRequest,
-): void {
+function writeTools(body: Members, { tools, toolChoice, parallelToolCalls }: GenerateRequest) {
   if (tools.length === 0) return;
   body.tools = tools.map(({ name, description, parameters, strict }) => ({
     type: "function",
@@ -162,7 +159,7 @@ function writeReasoning(
   reasoning: GenerateRequest["reasoning"],
   { model, provider }: Target,
   dropped: Set<DroppedField>,
-): void {
+) {
   if (reasoning === null) return;
   const { budget, adaptive, display } = reasoning;
   if (display !== null) dropped.add("reasoning_display_dropped");

@@ -1,4 +1,4 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
+import { invalidRequest } from "../../canon/error.ts";
 import {
   isJsonObject,
   type JsonMember,
@@ -131,7 +131,7 @@ function unknownMember(value: JsonMember, known: readonly string[], path: string
 }
 
 /** The 400 for such a member on a route that refuses unknown members. */
-function unknownPartError(path: string): ServiceError {
+function unknownPartError(path: string) {
   return invalidRequest(
     "unknown_field",
     `Unknown field ${path}: parts of a moderation input have no such member`,

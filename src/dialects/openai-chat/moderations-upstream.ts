@@ -73,7 +73,7 @@ function printPart(part: ModerationPart): JsonObject {
 }
 
 /** Models with their own categories accept text only. */
-function refuseImages(input: ModerationInput): ServiceError | null {
+function refuseImages(input: ModerationInput) {
   return refusePart(
     input,
     ({ type }) => type === "image",
@@ -83,7 +83,7 @@ function refuseImages(input: ModerationInput): ServiceError | null {
 }
 
 /** Parts that become one text lose their other members. */
-function refuseForwarded(input: ModerationInput): ServiceError | null {
+function refuseForwarded(input: ModerationInput) {
   return refusePart(
     input,
     ({ forwarded }) => forwarded !== null,
@@ -292,6 +292,6 @@ function readCategory(
 }
 
 /** A score as all protocols have it, 0 to 1; `null` for anything else. */
-function scoreOf(value: JsonMember): number | null {
+function scoreOf(value: JsonMember) {
   return typeof value === "number" && value >= 0 && value <= 1 ? value : null;
 }

@@ -92,7 +92,7 @@ const TOOL_NEEDS: Readonly<Record<string, Capability>> = {
   "openrouter:datetime": "tools",
 };
 
-function toolNeeds(type: string): Capability | null {
+function toolNeeds(type: string) {
   return ownValue(TOOL_NEEDS, type) ?? null;
 }
 
@@ -222,7 +222,7 @@ function requestedEffort({ reasoning_effort: own, reasoning }: JsonObject) {
     : { effort: textOrNull(own), path: "reasoning_effort" };
 }
 
-function noteModalities(modalities: JsonMember, reading: RequestReading): void {
+function noteModalities(modalities: JsonMember, reading: RequestReading) {
   for (const modality of listOf(modalities)) {
     if (modality === "audio" || modality === "image")
       reading.need(`${modality}_output`, "modalities");
@@ -233,7 +233,7 @@ function noteModalities(modalities: JsonMember, reading: RequestReading): void {
 export const STREAM_OPTION_MEMBERS = ["include_usage", "include_obfuscation"];
 
 /** The renderer reads `include_usage`; it adds no padding against traffic analysis. */
-function noteStreamOptions(options: JsonMember, reading: RequestReading): void {
+function noteStreamOptions(options: JsonMember, reading: RequestReading) {
   if (!isJsonObject(options)) return;
   reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
   if (options.include_obfuscation === true) reading.dropped.add("hint_dropped");

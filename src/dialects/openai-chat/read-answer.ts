@@ -256,7 +256,7 @@ class ChatAnswerReader extends ChoiceReader {
   }
 
   protected override blockEvents(): readonly InferenceEvent[] {
-    const fromBlock = (position: number | null): number | null =>
+    const fromBlock = (position: number | null) =>
       position === null ? null : Math.max(position - this.#text.before, 0);
     return super.blockEvents().map((event) => {
       this.#text.note(event);
@@ -282,7 +282,7 @@ class ChatAnswerReader extends ChoiceReader {
   }
 
   /** @param isWhole the delta is a whole message, whose calls are numbered by their order. */
-  #readDelta(delta: JsonObject, choice: JsonObject, isWhole: boolean): void {
+  #readDelta(delta: JsonObject, choice: JsonObject, isWhole: boolean) {
     const { tool_calls: calls, function_call: legacy } = delta;
     if (!Array.isArray(calls)) this.#tools.settle();
     this.#reasoning.read(delta);
@@ -300,13 +300,13 @@ class ChatAnswerReader extends ChoiceReader {
       this.fail("malformed", "unexpected_output_item");
   }
 
-  #addRefusal(refusal: JsonMember): void {
+  #addRefusal(refusal: JsonMember) {
     const text = textOf(refusal);
     this.#refused ||= text !== "";
     this.blocks.refusal(text);
   }
 
-  #readContent(content: JsonMember, logprobs: JsonMember): void {
+  #readContent(content: JsonMember, logprobs: JsonMember) {
     if (typeof content === "string")
       this.blocks.text(content, readTokenLogprobs(memberIn(logprobs, "content")));
     for (const part of listOf(content))
@@ -336,7 +336,7 @@ class ChatAnswerReader extends ChoiceReader {
     this.drop("unknown_content_dropped");
   }
 
-  #readTexts(pieces: JsonMember, summary: boolean): void {
+  #readTexts(pieces: JsonMember, summary: boolean) {
     for (const piece of Array.isArray(pieces) ? pieces : [pieces]) {
       this.#reasoning.text(textOf(isJsonObject(piece) ? piece.text : piece), summary);
     }

@@ -158,7 +158,7 @@ function readToolResult(message: JsonObject, path: string, reading: RequestReadi
  * Unknown members, and what those for calls, sound and signatures require, which a message of any
  * role may have.
  */
-function noteMembers(message: JsonObject, path: string, reading: RequestReading): void {
+function noteMembers(message: JsonObject, path: string, reading: RequestReading) {
   const { role = null, tool_calls: calls, function_call: called, audio } = message;
   const known: readonly string[] | undefined = ownValue(MESSAGE_MEMBERS, textOf(role));
   if (known !== undefined) reading.useUnknown(message, known, path, role);
@@ -291,7 +291,7 @@ function marked<Part extends ImagePart | FilePart>(
   return read === null || cache === null ? read : { ...read, cache };
 }
 
-function noteStoredFile(part: JsonObject, path: string, reading: RequestReading): void {
+function noteStoredFile(part: JsonObject, path: string, reading: RequestReading) {
   let stored = storedFile(part, path);
   for (const name of CARRIERS) stored ??= storedFile(part[name], `${path}.${name}`);
   if (stored !== null) reading.refuseRequest(stored);
@@ -381,6 +381,6 @@ function readArguments(text: string, path: string, reading: RequestReading): str
   return text;
 }
 
-function isCallable(value: JsonMember): boolean {
+function isCallable(value: JsonMember) {
   return isJsonObject(value) && !JSON.isRawJSON(value) && !isDeeperThan(value, MAXIMUM_DEPTH);
 }

@@ -50,7 +50,7 @@ export function tagAnswer(answer: JsonObject, family: string | null): JsonObject
  * Whether a choice has a member in which providers sign. Most pieces of a stream have none, and
  * need not be copied to see it.
  */
-function mayBeSigned(choice: JsonValue): boolean {
+function mayBeSigned(choice: JsonValue) {
   return isJsonObject(choice) && (hasSignedMember(choice.delta) || hasSignedMember(choice.message));
 }
 
@@ -101,11 +101,11 @@ function withSignatures(message: JsonObject, change: Change): JsonObject {
 }
 
 /** A detail of any kind may have a signature beside its text; only the encrypted kind is one. */
-function withDetail(detail: JsonObject, change: Change): JsonObject {
+function withDetail(detail: JsonObject, change: Change) {
   return withText(detail, detail.type === "reasoning.encrypted" ? "data" : "signature", change);
 }
 
-function withExtra(holder: JsonObject, change: Change): JsonObject {
+function withExtra(holder: JsonObject, change: Change) {
   return withObject(holder, "extra_content", (extra) => {
     let changed = extra;
     for (const name of Object.keys(extra)) {
@@ -115,7 +115,7 @@ function withExtra(holder: JsonObject, change: Change): JsonObject {
   });
 }
 
-function withText(object: JsonObject, name: string, change: Change): JsonObject {
+function withText(object: JsonObject, name: string, change: Change) {
   return withMember(object, name, (text) =>
     typeof text === "string" && text !== "" ? change(text) : text,
   );

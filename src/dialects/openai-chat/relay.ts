@@ -1,5 +1,4 @@
 import type { ServiceError } from "../../canon/error.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
 import { NO_EDITS, SIGNATURES_MARKED, editSet } from "../../canon/generate/edit.ts";
 import type { FinishReason, TokenUsage } from "../../canon/generate/event.ts";
 import {
@@ -75,7 +74,7 @@ export const editChatRequest: Relay["edit"] = (request, endpoint, { flags }, mod
  * Rewrites values that every provider refuses to equivalent ones: two output limits, an empty list
  * of tools. The rest is sent unchanged.
  */
-function fitRelayed(edit: BodyEdit): void {
+function fitRelayed(edit: BodyEdit) {
   const { max_tokens, max_completion_tokens, tools, tool_choice: choice } = edit.body;
   if (typeof max_tokens === "number" && typeof max_completion_tokens === "number")
     renameLimit("max_tokens", "max_completion_tokens")(edit);
@@ -134,10 +133,7 @@ function choiceEnd(value: JsonMember): ChoiceEnd {
  * that is relayed. A requested choice that never arrived has no finish reason either. The rule is
  * the same for streams and whole answers.
  */
-function closingFailure(
-  ends: readonly ChoiceEnd[],
-  expectedChoices: number,
-): UpstreamFailure | null {
+function closingFailure(ends: readonly ChoiceEnd[], expectedChoices: number) {
   return ends.length < expectedChoices || ends.includes("unfinished")
     ? MISSING_FINISH_REASON
     : null;
@@ -147,10 +143,7 @@ function closingFailure(
  * The finish reason of an answer that was closed. Without a reason it
  * is not recorded as completed.
  */
-function closingReason(
-  finish: FinishReason | null,
-  ends: readonly ChoiceEnd[],
-): FinishReason | null {
+function closingReason(finish: FinishReason | null, ends: readonly ChoiceEnd[]) {
   return ends.includes("missing") ? "other" : finish;
 }
 
@@ -235,7 +228,7 @@ export class RelayedChatStream extends RelayedStream {
     return !(this.#hideUsage && usage !== null && choices === 0);
   }
 
-  #takeOutput(choices: JsonMember): void {
+  #takeOutput(choices: JsonMember) {
     for (const choice of listOf(choices)) {
       if (!isJsonObject(choice)) continue;
       const { delta, message } = choice;
@@ -254,7 +247,7 @@ export class RelayedChatStream extends RelayedStream {
   }
 
   /** The provider has sent `[DONE]`. */
-  #endChoices(): void {
+  #endChoices() {
     // `[DONE]` before any choice.
     this.failure =
       this.#choices.size === 0
@@ -319,7 +312,7 @@ function charactersOf(message: JsonMember): number {
 }
 
 /** Answers that a body requests; each must end before the stream is whole. */
-function requestedChoices({ request: { body, reader } }: AnswerContext): number {
+function requestedChoices({ request: { body, reader } }: AnswerContext) {
   return reader.prompts(body) * (numberOrNull(body.n) ?? 1);
 }
 

@@ -181,16 +181,12 @@ export class ChatStreamRenderer extends ChunkRenderer {
     return [this.#delta({ annotations: [annotation] })];
   }
 
-  #delta(delta: JsonObject, logprobs: JsonObject | null = null): Uint8Array {
+  #delta(delta: JsonObject, logprobs: JsonObject | null = null) {
     return this.chunk(printChoice(delta, logprobs, null));
   }
 }
 
-function printChoice(
-  delta: JsonObject,
-  logprobs: JsonObject | null,
-  reason: string | null,
-): string {
+function printChoice(delta: JsonObject, logprobs: JsonObject | null, reason: string | null) {
   return `{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${JSON.stringify(logprobs)},"finish_reason":${JSON.stringify(reason)}}`;
 }
 

@@ -78,10 +78,7 @@ export const formatResponsesRequest: Upstream["format"] = (request, target) => {
 };
 
 /** The decision sends no such request; one that gets here must not lose a setting silently. */
-function refuseUnsupported(
-  { stop, seed, topK, logitBias }: GenerateRequest,
-  draft: RequestDraft,
-): void {
+function refuseUnsupported({ stop, seed, topK, logitBias }: GenerateRequest, draft: RequestDraft) {
   const settings = { stop: stop.length > 0 || null, seed, top_k: topK, logit_bias: logitBias };
   for (const [name, value] of Object.entries(settings)) {
     const sentence = `${name} has no counterpart in the responses protocol`;

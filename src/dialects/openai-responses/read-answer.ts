@@ -180,7 +180,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   }
 
   /** Ends the answer after an event that no request can have caused. */
-  #settle(): void {
+  #settle() {
     this.flush();
     if (this.#unexpected !== null) this.fail("malformed", this.#unexpected);
   }
@@ -207,7 +207,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   }
 
   /** A call is opened where its name is known. */
-  #added(index: number, item: JsonObject): void {
+  #added(index: number, item: JsonObject) {
     const { type } = item;
     const reported = this.#reported(index, item);
     if (type === "function_call") this.#openCall(index, item, reported);
@@ -242,19 +242,19 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     }
   }
 
-  #text(index: number, content: number, text: string, logprobs: JsonMember): void {
+  #text(index: number, content: number, text: string, logprobs: JsonMember) {
     this.#reported(index).texts.add(content);
     this.blocks.text(text, readTokenLogprobs(logprobs), `${index} ${content}`);
   }
 
-  #addRefusal(index: number, content: number, text: string): void {
+  #addRefusal(index: number, content: number, text: string) {
     this.refusal = true;
     this.#reported(index).texts.add(content);
     this.blocks.refusal(text, `${index} ${content}`);
   }
 
   /** Several texts of one item are paragraphs of one block, so that the item has one signature. */
-  #reasoning(index: number, part: number, text: string, summary: boolean): void {
+  #reasoning(index: number, part: number, text: string, summary: boolean) {
     if (text === "") return;
     const reported = this.#reported(index);
     const key = `${index} ${summary ? "summary" : "text"}`;
@@ -264,12 +264,12 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     this.blocks.reasoning(isNext ? `\n\n${text}` : text, summary, key);
   }
 
-  #arguments(index: number, json: string): void {
+  #arguments(index: number, json: string) {
     this.#reported(index).arguments = true;
     this.blocks.arguments(String(index), json);
   }
 
-  #annotation(index: number, content: number, annotation: JsonMember): void {
+  #annotation(index: number, content: number, annotation: JsonMember) {
     const { annotations } = this.#reported(index);
     annotations.set(content, (annotations.get(content) ?? 0) + 1);
     const citation = readCitation(annotation);
@@ -278,7 +278,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
   }
 
   /** Reports the text of a part without deltas, and the annotations without events. */
-  #part(index: number, content: number, part: JsonObject): void {
+  #part(index: number, content: number, part: JsonObject) {
     const { type, text, refusal } = part;
     const reported = this.#reported(index);
     if (!reported.texts.has(content)) {
@@ -293,7 +293,7 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
       this.#annotation(index, content, annotation);
   }
 
-  #reasoningItem(index: number, item: JsonObject, reported: Reported): void {
+  #reasoningItem(index: number, item: JsonObject, reported: Reported) {
     const { content, summary, encrypted_content: sealed } = item;
     if (reported.lastReasoning === null) {
       this.#texts(index, summary, true);
@@ -302,12 +302,12 @@ class ResponseReader extends AnswerEvents implements OutputSummary {
     this.sign(textOf(sealed), reported.lastReasoning?.key ?? `${index} text`);
   }
 
-  #texts(index: number, parts: JsonMember, summary: boolean): void {
+  #texts(index: number, parts: JsonMember, summary: boolean) {
     for (const [position, part] of listOf(parts).entries())
       this.#reasoning(index, position, textOf(memberIn(part, "text")), summary);
   }
 
-  #openCall(index: number, { name, call_id: callId, id }: JsonObject, reported: Reported): void {
+  #openCall(index: number, { name, call_id: callId, id }: JsonObject, reported: Reported) {
     if (reported.opened) return;
     const known = typeof callId === "string" && callId !== "" ? callId : id;
     if (typeof name !== "string" || name === "" || typeof known !== "string") {

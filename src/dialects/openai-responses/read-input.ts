@@ -92,7 +92,7 @@ function isOnePrompt(input: readonly JsonValue[]): boolean {
   return content.length <= 1 && (!isJsonObject(part) || typeof part.text === "string");
 }
 
-function isOfAssistant(item: JsonObject): boolean {
+function isOfAssistant(item: JsonObject) {
   return item.role === "assistant" || item.type === "function_call" || item.type === "reasoning";
 }
 
@@ -130,7 +130,7 @@ function readMessage(
   path: string,
   builder: TurnBuilder,
   reading: RequestReading,
-): void {
+) {
   const { role, content, phase } = item;
   reading.useUnknown(item, MESSAGE_MEMBERS, path, role ?? null);
   if (phase != null) reading.dropped.add("message_phase_dropped");
@@ -249,12 +249,7 @@ function readOutput(item: JsonObject, path: string, reading: RequestReading): To
 }
 
 /** The content is read by kind (`request-facts.ts`). */
-function noteNativeItem(
-  item: JsonObject,
-  type: string,
-  path: string,
-  reading: RequestReading,
-): void {
+function noteNativeItem(item: JsonObject, type: string, path: string, reading: RequestReading) {
   if (!Object.hasOwn(RESPONSES_TYPES, type)) {
     const rule = "is not an item type that this router supports";
     reading.noteUnknownKind("unknown_item_type", `${path}.type`, rule);
@@ -263,7 +258,7 @@ function noteNativeItem(
   readEncrypted(item, path, reading);
 }
 
-function isDirect({ caller }: JsonObject): boolean {
+function isDirect({ caller }: JsonObject) {
   return isJsonObject(caller) && caller.type === "direct";
 }
 
@@ -369,7 +364,7 @@ function readText(part: JsonObject, path: string, reading: RequestReading): Text
   return { kind: "text", text: requireText(text, `${path}.text`, reading), cache: cacheMark(part) };
 }
 
-function noteFileContext(context: PartContext, path: string, reading: RequestReading): void {
+function noteFileContext(context: PartContext, path: string, reading: RequestReading) {
   if (context === "tool_result") reading.use("tool_result_files", path);
   else if (context !== "user") reading.useNative(path);
 }

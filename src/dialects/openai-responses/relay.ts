@@ -84,14 +84,14 @@ export const editResponsesRequest: Relay["edit"] = (request, endpoint, provider,
   return edit.result();
 };
 
-function requestEncryptedReasoning(edit: BodyEdit): void {
+function requestEncryptedReasoning(edit: BodyEdit) {
   const values = listOf(edit.body.include);
   if (values.includes(ENCRYPTED_REASONING)) return;
   edit.set("include", [...values, ENCRYPTED_REASONING], ENCRYPTED_REASONING_REQUESTED);
 }
 
 /** Removes encrypted reasoning from `include`; other values stay. */
-function dropEncryptedReasoning({ body, stripped }: BodyEdit): void {
+function dropEncryptedReasoning({ body, stripped }: BodyEdit) {
   const { include } = body;
   if (!Array.isArray(include) || !include.includes(ENCRYPTED_REASONING)) return;
   const rest = include.filter((value: JsonValue) => value !== ENCRYPTED_REASONING);
@@ -282,7 +282,7 @@ export class ResponsesStreamObserver extends RelayedStream {
     return { sequence_number: this.#nextSequence, ...positions };
   }
 
-  #count(event: JsonObject): void {
+  #count(event: JsonObject) {
     this.#nextSequence = (numberOrNull(event.sequence_number) ?? this.#nextSequence) + 1;
   }
 }
@@ -309,7 +309,7 @@ const REQUEST_ID_ADDED = editSet("request_id_added");
 /** An event up to the first member of its response; scalars may stand before it. */
 const HEAD = /^\s*\{(?:\s*"\w+"\s*:\s*(?:"[^"\\]*"|\d+|null)\s*,)*\s*"response"\s*:\s*\{/;
 
-function requestIdMember(requestId: string): string {
+function requestIdMember(requestId: string) {
   return `"request_id":"${requestId}",`;
 }
 
@@ -439,7 +439,7 @@ class PartialOutput implements OutputSummary {
     return entries.map(([, partial]) => (partial.done ? partial.item : cut(partial)));
   }
 
-  #put(index: number, item: JsonObject, done: boolean): void {
+  #put(index: number, item: JsonObject, done: boolean) {
     const { calls, refusal } = summarizeOutput([item]);
     this.calls ||= calls;
     this.refusal ||= refusal;

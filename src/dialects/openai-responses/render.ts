@@ -122,14 +122,14 @@ export class ResponsesRenderer implements EventRenderer {
     }
   }
 
-  #start(model: string | null): void {
+  #start(model: string | null) {
     this.#model = model ?? this.#context.model;
     this.#started = true;
     this.#emit("response.created", { response: this.#resource({}) });
     this.#emit("response.in_progress", { response: this.#resource({}) });
   }
 
-  #open(block: OpenBlock): void {
+  #open(block: OpenBlock) {
     const isPart = block.kind === "text" || block.kind === "refusal";
     if (!isPart || this.#item?.kind !== "message") {
       this.#closeItem("completed");
@@ -142,7 +142,7 @@ export class ResponsesRenderer implements EventRenderer {
     if (isPart) this.#openPart(block.kind === "text" ? "output_text" : "refusal");
   }
 
-  #openPart(kind: OpenPart["kind"]): void {
+  #openPart(kind: OpenPart["kind"]) {
     const item = this.#item;
     if (item === null) return;
     const part: OpenPart = { kind, text: "", annotations: [], logprobs: [] };
@@ -150,14 +150,14 @@ export class ResponsesRenderer implements EventRenderer {
     this.#emitPartEvent(`${partEvents(kind)}.added`, item, { part: printPart(part) });
   }
 
-  #text(text: string, logprobs: readonly TokenLogprob[]): void {
+  #text(text: string, logprobs: readonly TokenLogprob[]) {
     const printed = logprobs.map(printLogprob);
     for (const logprob of printed) this.#item?.part?.logprobs.push(logprob);
     this.#delta(text, { logprobs: printed });
   }
 
   /** Text of the open part. */
-  #delta(delta: string, more: JsonObject = {}): void {
+  #delta(delta: string, more: JsonObject = {}) {
     const item = this.#item;
     if (item === null || item.part === null) return;
     item.part.text += delta;
@@ -165,7 +165,7 @@ export class ResponsesRenderer implements EventRenderer {
   }
 
   /** The first text opens the part: reasoning that is only signed has none. */
-  #reasoning(text: string): void {
+  #reasoning(text: string) {
     const item = this.#item;
     if (item === null) return;
     if (item.part === null) this.#openPart(item.isSummary ? "summary_text" : "reasoning_text");
@@ -173,14 +173,14 @@ export class ResponsesRenderer implements EventRenderer {
     this.#delta(text);
   }
 
-  #arguments(json: string): void {
+  #arguments(json: string) {
     const item = this.#item;
     if (item === null) return;
     item.text += json;
     this.#emitItemEvent("response.function_call_arguments.delta", item, { delta: json });
   }
 
-  #citation(citation: Citation): void {
+  #citation(citation: Citation) {
     const item = this.#item;
     if (item === null || item.part === null) return;
     const { part } = item;
@@ -211,7 +211,7 @@ export class ResponsesRenderer implements EventRenderer {
     item.endPart(printed);
   }
 
-  #closeItem(status: ItemStatus): void {
+  #closeItem(status: ItemStatus) {
     const item = this.#item;
     if (item === null) return;
     const printed = item.print(status);
@@ -248,16 +248,16 @@ export class ResponsesRenderer implements EventRenderer {
     };
   }
 
-  #emitPartEvent(type: string, item: OpenItem, more: JsonObject): void {
+  #emitPartEvent(type: string, item: OpenItem, more: JsonObject) {
     const index = item.isSummary ? "summary_index" : "content_index";
     this.#emitItemEvent(type, item, { [index]: item.partIndex, ...more });
   }
 
-  #emitItemEvent(type: string, item: OpenItem, more: JsonObject): void {
+  #emitItemEvent(type: string, item: OpenItem, more: JsonObject) {
     this.#emit(type, { item_id: item.id, output_index: item.index, ...more });
   }
 
-  #emit(type: string, more: JsonObject): void {
+  #emit(type: string, more: JsonObject) {
     if (!this.#isStream) return;
     const event = { type, sequence_number: this.#sequence, ...more };
     this.#sequence += 1;
@@ -350,12 +350,12 @@ interface OpenPart {
 }
 
 /** Name of the events about the text of a part. */
-function textEvents(kind: OpenPart["kind"]): string {
+function textEvents(kind: OpenPart["kind"]) {
   return `response.${kind === "summary_text" ? "reasoning_summary_text" : kind}`;
 }
 
 /** Name of the events about a part. */
-function partEvents(kind: OpenPart["kind"]): string {
+function partEvents(kind: OpenPart["kind"]) {
   return `response.${kind === "summary_text" ? "reasoning_summary_part" : "content_part"}`;
 }
 

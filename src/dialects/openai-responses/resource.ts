@@ -292,7 +292,7 @@ export class EventPositions {
   }
 }
 
-function fillOutput(output: JsonMember): JsonMember {
+function fillOutput(output: JsonMember) {
   return mapObjects(output, fillItem);
 }
 
@@ -362,7 +362,7 @@ export function tagEvent(event: JsonObject, family: string | null): JsonObject {
 }
 
 /** Reasoning and compacted conversations use the same member. */
-function tagItem(item: JsonObject, family: string | null): JsonObject {
+function tagItem(item: JsonObject, family: string | null) {
   return withMember(item, "encrypted_content", (sealed) =>
     typeof sealed === "string" ? relayedSignature(sealed, family, NATIVE_FAMILY) : sealed,
   );

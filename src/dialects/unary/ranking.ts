@@ -70,7 +70,7 @@ export function isIndex(value: JsonMember, count: number): value is number {
 }
 
 /** Best first; equal scores in the order of the request. */
-function byScore(left: RankedDocument, right: RankedDocument): number {
+function byScore(left: RankedDocument, right: RankedDocument) {
   return right.score - left.score || left.index - right.index;
 }
 

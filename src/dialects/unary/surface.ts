@@ -203,7 +203,7 @@ export function singlePartTask(
   answer: UnaryTask["answer"],
 ): PlannedTask {
   const calls = callsTo(targets, call);
-  const callOf = ({ endpoint }: Target): UnaryCall => settled(calls.get(endpoint.id));
+  const callOf = ({ endpoint }: Target) => settled(calls.get(endpoint.id));
   return {
     parts: [{ first: 0, count, callTo: callOf }],
     refusals: refusalsIn(calls),

@@ -151,7 +151,7 @@ export function droppedPurpose({ purpose }: EmbedRequest): readonly DroppedField
   return purpose === null ? ["input_purpose_defaulted"] : [];
 }
 
-function notSupported(message: string, param: string): ServiceError {
+function notSupported(message: string, param: string) {
   return invalidRequest("feature_not_supported", message, param);
 }
 

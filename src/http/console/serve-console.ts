@@ -99,7 +99,7 @@ function sendBytes(
   { type, bytes, gzipped }: BundleFile,
   headers: IncomingMessage["headers"],
   common: readonly string[],
-): void {
+) {
   const isGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(
     headers["accept-encoding"] ?? "",
   );
@@ -135,7 +135,7 @@ async function answerVisit(
   isRecorded: boolean,
   answer: (call: SessionCall, recorder: Recorder | null) => Promise<void>,
   fail: (error: ServiceError) => void,
-): Promise<void> {
+) {
   const { snapshot, done } = runtime.snapshots.take();
   const recorder = isRecorded
     ? new Recorder(runtime, snapshot, "control", requestId, null, incoming.headers)
@@ -159,9 +159,9 @@ function answerSession(visit: Visit): Promise<void> {
   const { incoming, response, common, requestId } = visit;
   const isEnd = /^\/console\/session\/end(?:\?|$)/.test(incoming.url ?? "");
   const isPost = incoming.method === "POST";
-  const fail = (error: ServiceError): void =>
+  const fail = (error: ServiceError) =>
     sendError(response, printerAt("/console"), error, requestId, common);
-  const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
+  const answerCall = async (call: SessionCall, recorder: Recorder | null) => {
     const { json, cookie } = await (recorder !== null
       ? startSession(call, recorder)
       : isEnd && isPost
@@ -177,7 +177,7 @@ function answerSession(visit: Visit): Promise<void> {
 function answerSignIn(visit: Visit): Promise<void> {
   const { incoming, response, common, requestId } = visit;
   const isReturn = /^\/console\/oidc\/callback(?:\?|$)/.test(incoming.url ?? "");
-  const fail = ({ status, message, code }: ServiceError): void =>
+  const fail = ({ status, message, code }: ServiceError) =>
     sendText(
       response,
       status,
@@ -185,7 +185,7 @@ function answerSignIn(visit: Visit): Promise<void> {
       common,
       "text/plain; charset=utf-8",
     );
-  const answerCall = async (call: SessionCall, recorder: Recorder | null): Promise<void> => {
+  const answerCall = async (call: SessionCall, recorder: Recorder | null) => {
     const { location, cookies } = await (recorder === null
       ? startSignIn(call)
       : finishSignIn(call, recorder));

@@ -102,7 +102,7 @@ const SIGN_IN_FAILURES = {
     "The sign-in took too long, was begun in another window, or does not belong to a sign-in that the console began.",
 } as const;
 
-function faultError({ fault }: SignInFault): RefusalError {
+function faultError({ fault }: SignInFault) {
   return fault === "unavailable"
     ? refusal(
         "sign_in_unavailable",
@@ -233,11 +233,11 @@ async function holderOfBody(
   throw refused("The service key is not valid: it is mistyped, unknown, expired or revoked.");
 }
 
-function refused(message: string): RefusalError {
+function refused(message: string) {
   return refusal("invalid_api_key", message);
 }
 
-function noConsoleScope({ scopes }: Identity): RefusalError {
+function noConsoleScope({ scopes }: Identity) {
   return refusal(
     "insufficient_scope",
     `The console needs a key of a workspace that exists, with one of ${CONSOLE_SCOPES.join(", ")}; this one has ${[...scopes].toSorted().join(", ")}.`,

@@ -31,7 +31,7 @@ type CookieName = keyof typeof SAME_SITE;
  * Browsers take a cookie with the prefix over TLS only, and for this host alone (RFC 6265bis
  * §4.1.3.2).
  */
-function fullName(name: CookieName, isSecure: boolean): string {
+function fullName(name: CookieName, isSecure: boolean) {
   return isSecure ? `__Host-${name}` : name;
 }
 
@@ -286,7 +286,7 @@ export async function admitSession(
   ) {
     throw csrfFailed(identity);
   }
-  const mayCall = ({ scopes: own }: Identity): boolean => scopes.some((scope) => own.has(scope));
+  const mayCall = ({ scopes: own }: Identity) => scopes.some((scope) => own.has(scope));
   if (mayCall(identity)) {
     const identities = found.workspaceRoles.map((each) => each.identity).filter(mayCall);
     return { error: null, identity, identities };

@@ -24,7 +24,7 @@ import {
   type DecisionLine,
   type DecisionListAnswer,
 } from "../contract/decision-schemas.ts";
-import { badRequest, refusal, type RefusalError } from "../refusal.ts";
+import { badRequest, refusal } from "../refusal.ts";
 import { WORKSPACES_QUERY, ownWorkspace, readCount, readWorkspaces } from "./query.ts";
 import { type ControlCall, type ControlHandler } from "./control-call.ts";
 import { takeSimulation } from "./simulate.ts";
@@ -88,8 +88,7 @@ const MEMBERS = {
  * checked it.
  */
 function readDecisionQuery(query: URLSearchParams, workspaces: readonly string[]): EvidenceSearch {
-  const instant = (parameter: "start" | "end"): number | null =>
-    readInstant(query.get(parameter) ?? "");
+  const instant = (parameter: "start" | "end") => readInstant(query.get(parameter) ?? "");
   const limit = readCount(query, "limit", DECISION_QUERY);
   const cursor = query.get("cursor");
   return {
@@ -188,7 +187,7 @@ async function foundEntry(call: ControlCall): Promise<EvidenceEntry> {
   return entry;
 }
 
-function unavailable(): RefusalError {
+function unavailable() {
   return refusal(
     "decisions_unavailable",
     "The server cannot read the decisions from the store now. Try again later.",
@@ -331,7 +330,7 @@ function limitAnswer({
   renewsAt,
 }: RefusingLimit): DecisionAnswer["limit"] {
   const isMoney = measure === "micro_usd";
-  const inUnit = (amount: number): number => (isMoney ? amount / 1e6 : amount);
+  const inUnit = (amount: number) => (isMoney ? amount / 1e6 : amount);
   return {
     subject,
     measure: isMoney ? "usd" : measure,

@@ -22,7 +22,7 @@ const WORST_FIRST = ["unsupported", "ejected", "rate_limited", "half_open", "hea
 
 type State = (typeof WORST_FIRST)[number];
 
-function worstOf(states: readonly State[]): State {
+function worstOf(states: readonly State[]) {
   return WORST_FIRST.find((state) => states.includes(state)) ?? "healthy";
 }
 
@@ -35,9 +35,8 @@ export function joinedFacts([first, ...others]: readonly [
   ...EndpointFacts[],
 ]): EndpointFacts {
   const all = [first, ...others];
-  const age = ({ latency_ms }: EndpointFacts): number =>
-    latency_ms.age_ms ?? Number.POSITIVE_INFINITY;
-  const rank = ({ state }: EndpointFacts): number => WORST_FIRST.indexOf(state);
+  const age = ({ latency_ms }: EndpointFacts) => latency_ms.age_ms ?? Number.POSITIVE_INFINITY;
+  const rank = ({ state }: EndpointFacts) => WORST_FIRST.indexOf(state);
   const worst = all.reduce((least, each) => (rank(each) < rank(least) ? each : least));
   const newest = all.reduce((least, each) => (age(each) < age(least) ? each : least));
   return {
@@ -101,10 +100,10 @@ export function endpointFacts(
   };
 }
 
-function whole(milliseconds: number | null): number | null {
+function whole(milliseconds: number | null) {
   return milliseconds === null ? null : Math.round(milliseconds);
 }
 
-function rounded(value: number | null): number | null {
+function rounded(value: number | null) {
   return value === null ? null : Math.round(value * 10) / 10;
 }

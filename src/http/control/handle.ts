@@ -52,7 +52,7 @@ interface ControlVisit extends ServedControl {
 export function controlHandler(served: ServedControl) {
   const handler = HANDLERS[served.endpoint.id];
   if (handler === undefined) throw new Error(`endpoint ${served.endpoint.id}: no handler`);
-  return (incoming: IncomingMessage, response: ServerResponse): Promise<void> =>
+  return (incoming: IncomingMessage, response: ServerResponse) =>
     handleControl({ ...served, handler }, incoming, response);
 }
 
@@ -76,7 +76,7 @@ async function handleControl(
   );
   const common = commonHeaders(requestId, clientRequestId, varyHeaders(incoming));
   const headers = (): readonly string[] => [...common, ...recorder.headers()];
-  const send = (error: ServiceError): void =>
+  const send = (error: ServiceError) =>
     sendError(response, printerAt(endpoint.path), error, requestId, headers());
   const isKeyed = endpoint.scopes.length > 0;
   try {
@@ -143,7 +143,7 @@ async function answerKey(
   return answer;
 }
 
-const managesKeys = ({ scopes }: Identity): boolean =>
+const managesKeys = ({ scopes }: Identity) =>
   scopes.has("operations:manage") || scopes.has(PLATFORM_SCOPE);
 
 /** An endpoint without a key must not change anything. */
@@ -243,7 +243,7 @@ function bodyLimits(
 
 const EMPTY: Body = { value: {}, bytes: 0 };
 
-function hasNoBody({ headers }: IncomingMessage): boolean {
+function hasNoBody({ headers }: IncomingMessage) {
   return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
 }
 

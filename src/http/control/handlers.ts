@@ -129,11 +129,11 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
     const decision = simulatedDecision(request, operation, table, decided.decision);
     const paths = request?.paths ?? null;
     const explained = { table, policies, identity, question, paths, ...view };
-    const isAvailable = (provider: string): boolean => snapshot.connections.has(provider);
+    const isAvailable = (provider: string) => snapshot.connections.has(provider);
     const endpoints = runtime.endpoints.of(callKindOf(operation.operation));
     const arranged = request ?? { ...requested.question, body: {}, reader: PLAIN_BODY };
     const { stream } = arranged.shape;
-    const statusOf = (endpointId: string): JsonObject => statusFacts(endpoints, endpointId, stream);
+    const statusOf = (endpointId: string) => statusFacts(endpoints, endpointId, stream);
     const arrangementOf = (routed: RouteDecision): ForeseenPlan | null => {
       const route = table.routes[routed.route];
       const arranger = { endpoints, stickyKeyOf: runtime.stickyKeyOf };

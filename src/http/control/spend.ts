@@ -58,7 +58,7 @@ export async function spend(
   });
 }
 
-function wantsCsv(accept: string | undefined): boolean {
+function wantsCsv(accept: string | undefined) {
   return (accept ?? "")
     .split(",")
     .some((type) => type.split(";")[0]?.trim().toLowerCase() === "text/csv");

@@ -7,7 +7,7 @@ import type { Identity } from "../../canon/identity.ts";
 import { MODEL_OPERATION_OF, type Operation } from "../../canon/operation.ts";
 import type { PolicySet } from "../../canon/policy.ts";
 import { ALWAYS_USED, type ProviderPreferences, type RequestShape } from "../../canon/request.ts";
-import type { ModelRow, RouteRow, RoutingTable, WorkspaceRow } from "../../canon/table.ts";
+import type { ModelRow, RouteRow, RoutingTable } from "../../canon/table.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
 import { decide } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
@@ -187,7 +187,7 @@ const REFERENCE_PREFERENCES: readonly (ProviderPreferences | null)[] = [
   { data_collection: "allow" },
 ];
 
-function workspaceOf(table: RoutingTable, { workspace }: Identity): WorkspaceRow | undefined {
+function workspaceOf(table: RoutingTable, { workspace }: Identity) {
   return Object.hasOwn(table.workspaces, workspace) ? table.workspaces[workspace] : undefined;
 }
 

@@ -81,7 +81,7 @@ export class IssuerRing {
     return issuer === undefined || issuer.expiresAt <= this.#clock() ? null : issuer.key;
   }
 
-  async #lookUp(): Promise<void> {
+  async #lookUp() {
     await delay(Math.max(this.#lookedUpAt + LOOK_UP_PAUSE - performance.now(), 0), undefined, {
       ref: false,
     });

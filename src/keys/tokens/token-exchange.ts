@@ -148,7 +148,7 @@ function readList(value: unknown): readonly string[] | null | undefined {
   return texts.length === value.length ? texts : undefined;
 }
 
-function readCount(value: unknown): number | null | undefined {
+function readCount(value: unknown) {
   return value === null || (typeof value === "number" && Number.isSafeInteger(value))
     ? value
     : undefined;
@@ -235,7 +235,7 @@ export class TokenCounters {
     return account;
   }
 
-  #forgetExpired(ofWorkspace: WorkspaceAccounts, now: number): void {
+  #forgetExpired(ofWorkspace: WorkspaceAccounts, now: number) {
     if (now - ofWorkspace.scannedAt < SCAN_INTERVAL) return;
     ofWorkspace.scannedAt = now;
     for (const [id, { expiresAt }] of ofWorkspace.accounts) {

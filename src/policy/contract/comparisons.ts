@@ -52,7 +52,7 @@ export function dependsOnTable({ against }: ComparedValue): boolean {
   return closedValues(against) === null;
 }
 
-function closedValues(against: readonly ComparedPart[]): readonly string[] | null {
+function closedValues(against: readonly ComparedPart[]) {
   return valuesOf(against, (part) => inputValues(POLICY_INPUT_SCHEMA, part));
 }
 

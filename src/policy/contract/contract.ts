@@ -304,7 +304,7 @@ function schemaFinding(error: ErrorObject, positions: MetadataPositions): Policy
   const inside = error.instancePath.split("/").slice(1).map(unescapePointer);
   const steps: Step[] = ["custom", "signalbox", ...inside];
   const subject = steps.join(".");
-  const report = (at: readonly Step[], message: string, hint?: string): PolicyDiagnostic =>
+  const report = (at: readonly Step[], message: string, hint?: string) =>
     finding("POLICY_METADATA", positions.of(at.map(asStep)), message, hint);
   switch (error.keyword) {
     case "required":
@@ -357,7 +357,7 @@ const ARTICLES: Readonly<Record<string, string>> = {
   string: "text",
 };
 
-function descriptionOf(schema: unknown): string {
+function descriptionOf(schema: unknown) {
   return isJsonObject(schema) && typeof schema.description === "string"
     ? schema.description
     : "valid";
@@ -368,11 +368,11 @@ function memberNames(schema: unknown): string {
   return Object.keys(schema.properties).join(", ");
 }
 
-function unescapePointer(step: string): string {
+function unescapePointer(step: string) {
   return step.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-function asStep(step: Step): Step {
+function asStep(step: Step) {
   return typeof step === "string" && /^\d+$/.test(step) ? Number(step) : step;
 }
 

@@ -94,7 +94,7 @@ export function checkReferences(
   libraries: ReadonlyMap<string, ModuleFacts>,
 ): readonly PolicyDiagnostic[] {
   const diagnostics: PolicyDiagnostic[] = [];
-  const report = (code: PolicyCode, position: Position, message: string, hint?: string): void => {
+  const report = (code: PolicyCode, position: Position, message: string, hint?: string) => {
     diagnostics.push(finding(code, locationOf(facts.path, position), message, hint));
   };
   for (const builtin of facts.builtins) {
@@ -212,7 +212,7 @@ export function checkRules(
     const [group, name] = rule.path;
     if (group !== "pass" && group !== "reason") continue;
     const location = locationOf(facts.path, rule);
-    const report = (code: PolicyCode, message: string, hint?: string): void => {
+    const report = (code: PolicyCode, message: string, hint?: string) => {
       diagnostics.push(finding(code, location, message, hint));
     };
     const constraint = typeof name === "string" ? constraints.get(name) : undefined;
@@ -317,7 +317,7 @@ function reasonFindings(
 }
 
 /** Whether any branch can hold with anything but a value that is written and does not pass. */
-function canPass({ kind, results }: RuleFacts): boolean {
+function canPass({ kind, results }: RuleFacts) {
   return results.some(({ constant, value }) => kind === "set" || !constant || value === true);
 }
 

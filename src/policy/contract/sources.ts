@@ -24,7 +24,7 @@ const LONGEST_NAME = 64;
 const TEST_ENDING = "_test.rego";
 const ENDING = ".rego";
 
-function packageOfPolicy(id: string): string {
+function packageOfPolicy(id: string) {
   return id.replaceAll("-", "_");
 }
 
@@ -36,7 +36,7 @@ export function classifySources(sources: readonly Source[]): {
   const files = new Map<string, PolicyFile>();
   const diagnostics: PolicyDiagnostic[] = [];
   for (const { path, text } of sources) {
-    const report = (code: PolicyCode, message: string): void => {
+    const report = (code: PolicyCode, message: string) => {
       diagnostics.push(finding(code, { file: path, line: 1, column: 1 }, message));
     };
     const identified = identify(path);

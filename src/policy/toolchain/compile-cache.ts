@@ -87,7 +87,7 @@ export class ResultCache {
     return opened.ok ? { directory: this.#cache.directory, secret: opened.secret } : null;
   }
 
-  async #prune(directory: string): Promise<void> {
+  async #prune(directory: string) {
     const names = (await readdir(directory)).filter((name) => ENTRY.test(name));
     if (names.length <= KEPT_ENTRIES) return;
     const aged = await Promise.all(
@@ -103,7 +103,7 @@ export class ResultCache {
 const SEAL_LENGTH = 65;
 
 /** The name is part of it: an entry that was renamed would be the result of another source. */
-function sealOf(secret: Uint8Array, key: string, text: Uint8Array): string {
+function sealOf(secret: Uint8Array, key: string, text: Uint8Array) {
   return `${createHmac("sha256", secret).update(`signalbox compile cache 1\n${key}\n`).update(text).digest("hex")}\n`;
 }
 
@@ -239,11 +239,11 @@ async function makeSecret(path: string): Promise<Uint8Array> {
 }
 
 /** Node reports no owner on Windows; a profile's folder is its user's there. */
-function isForeign(uid: number): boolean {
+function isForeign(uid: number) {
   return process.getuid !== undefined && uid !== process.getuid();
 }
 
-function hasMode(mode: number, bits: number): boolean {
+function hasMode(mode: number, bits: number) {
   return process.getuid !== undefined && (mode & bits) !== 0;
 }
 

@@ -52,15 +52,12 @@ export async function keepFileContents(
 }
 
 /** SHA-256 of the module that the log names and the store keeps. */
-function keptModule(states: PolicyStates, { contract, digest }: CompiledPolicy): string | null {
+function keptModule(states: PolicyStates, { contract, digest }: CompiledPolicy) {
   return states.policies.get(contract.id)?.contents.get(digest)?.module ?? null;
 }
 
 /** The only policy of the files has been compiled alone already. */
-function moduleOfOne(
-  { modules }: CompiledPolicies,
-  { digest }: CompiledPolicy,
-): PolicyModule | undefined {
+function moduleOfOne({ modules }: CompiledPolicies, { digest }: CompiledPolicy) {
   return modules.find(({ units }) => units.length === 1 && units[0]?.policy.digest === digest);
 }
 

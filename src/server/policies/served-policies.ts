@@ -260,7 +260,7 @@ export class ServedPolicies {
   }
 
   /** One look for any number of rows that come at once. */
-  #applySoon(): void {
+  #applySoon() {
     if (this.#isWaiting || this.#isClosed) return;
     this.#isWaiting = true;
     const apply = (): Promise<void> => {
@@ -307,7 +307,7 @@ export class ServedPolicies {
     for (const { recovered } of this.#listeners) recovered();
   }
 
-  #fail(contents: readonly ContentUnusableError[]): void {
+  #fail(contents: readonly ContentUnusableError[]) {
     const failure = contents.map(({ message }) => message).join("\n");
     if (failure !== this.#failure) for (const { failed } of this.#listeners) failed(contents);
     this.#failure = failure;

@@ -97,12 +97,7 @@ export class KeptModules {
     await this.#turn;
   }
 
-  async #verify(
-    states: PolicyStates,
-    policy: string,
-    digest: string,
-    module: string | null,
-  ): Promise<void> {
+  async #verify(states: PolicyStates, policy: string, digest: string, module: string | null) {
     if (this.#isClosed || this.#judged.get(digest)?.moduleSha256 === module) return;
     try {
       await this.recompiled(states, policy, digest);
@@ -113,7 +108,7 @@ export class KeptModules {
     }
   }
 
-  #judge(digest: string, moduleSha256: string, differs: boolean): void {
+  #judge(digest: string, moduleSha256: string, differs: boolean) {
     const before = this.#judged.get(digest);
     this.#judged.set(digest, { moduleSha256, differs });
     if (differs && before?.differs !== true) this.#differing(digest);

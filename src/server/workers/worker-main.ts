@@ -16,7 +16,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on("error", () => 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 startSmall();
 
-function send(message: FromWorkerProcess): void {
+function send(message: FromWorkerProcess) {
   process.send?.(message, undefined, {}, () => {});
 }
 
@@ -112,7 +112,7 @@ function borrowThread(): BorrowedThread {
 
 type Question = Extract<ToWorkerProcess, { type: "metrics" | "health" }>;
 
-async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Promise<void> {
+async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>) {
   ({ files } = message);
   const running = await server;
   const ok = await running?.reload().then(
@@ -122,14 +122,14 @@ async function reload(message: Extract<ToWorkerProcess, { type: "reload" }>): Pr
   send({ type: "reloaded", round: message.round, ok: ok === true });
 }
 
-async function report({ type, round }: Question): Promise<void> {
+async function report({ type, round }: Question) {
   const running = await server;
   if (running === null) return;
   if (type === "metrics") send({ type, round, families: running.metrics() });
   else send({ type, round, endpoints: running.endpointsHealth() });
 }
 
-async function stop(): Promise<void> {
+async function stop() {
   const running = await server;
   await running?.close().catch((error: unknown) => {
     send({ type: "failed", message: error instanceof StartError ? error.message : null });

@@ -146,7 +146,7 @@ export class WorkerPool {
     this.#reportStatus();
   }
 
-  #reportStatus(): void {
+  #reportStatus() {
     this.#broadcast({ type: "status", status: this.status, reloadFailed: this.#reloadFailed });
   }
 
@@ -154,11 +154,11 @@ export class WorkerPool {
     return this.#slots.flatMap(({ process }) => process ?? []);
   }
 
-  #broadcast(message: Parameters<WorkerProcess["send"]>[0]): void {
+  #broadcast(message: Parameters<WorkerProcess["send"]>[0]) {
     for (const process of this.#running()) process.send(message);
   }
 
-  #start(slot: Slot): void {
+  #start(slot: Slot) {
     const { build, version, options, thread, files } = this.#options;
     slot.timer = null;
     let isOver = false;
@@ -198,7 +198,7 @@ export class WorkerPool {
     slot.process = process;
   }
 
-  #changed(url: string): void {
+  #changed(url: string) {
     const { status } = this;
     this.#reportStatus();
     if (this.#hasStarted || status.ready < status.configured) return;
@@ -206,7 +206,7 @@ export class WorkerPool {
     this.#started.resolve(url);
   }
 
-  #ended(slot: Slot, how: string): void {
+  #ended(slot: Slot, how: string) {
     const served = slot.readySince === null ? 0 : performance.now() - slot.readySince;
     slot.process = null;
     slot.readySince = null;
@@ -226,13 +226,13 @@ export class WorkerPool {
   }
 
   /** @throws {StartError} naming the workers that did not end in order, when all have ended. */
-  async #stop(grace: number): Promise<void> {
+  async #stop(grace: number) {
     this.#stopping = true;
     for (const { timer } of this.#slots) if (timer !== null) clearTimeout(timer);
     this.#broadcast({ type: "stop" });
     const limit = new AbortController();
     const processes = this.#running();
-    const late = async (): Promise<void> => {
+    const late = async () => {
       await delay(grace + END_PATIENCE, null, { signal: limit.signal });
       for (const { number, process } of this.#slots) {
         if (process === null) continue;

@@ -125,7 +125,7 @@ export class WorkerProcess {
     const round = this.#lastRound;
     return new Promise((resolve) => {
       const timer = patience === null ? undefined : setTimeout(() => settle(null), patience);
-      const settle = (answer: Answer | null): void => {
+      const settle = (answer: Answer | null) => {
         clearTimeout(timer);
         this.#waiting.delete(round);
         resolve(answer);
@@ -183,7 +183,7 @@ export class Heartbeat {
     clearInterval(this.#timer);
   }
 
-  #beat(): void {
+  #beat() {
     if (!this.#open) {
       this.#open = true;
       this.#target.ping();

@@ -101,7 +101,7 @@ export class NameCheck {
     this.#unknown("subject of coverage", subject, path, subjects);
   }
 
-  #name(kind: NameKind, name: string, path: Path, either: boolean): void {
+  #name(kind: NameKind, name: string, path: Path, either: boolean) {
     const head = this.#sides.head.of(kind);
     const base = this.#sides.base.of(kind);
     if (head.has(name) || (either && base.has(name))) return;
@@ -114,7 +114,7 @@ export class NameCheck {
     }
   }
 
-  #unknown(title: string, name: string, path: Path, candidates: Iterable<string>): void {
+  #unknown(title: string, name: string, path: Path, candidates: Iterable<string>) {
     const message = `there is no ${title} ${quote(name)}`;
     this.#report.value("ASSERTION_UNKNOWN_WORD", path, message, suggest(name, candidates));
   }

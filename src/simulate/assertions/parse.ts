@@ -62,7 +62,7 @@ function normaliseAssertions(
 }
 
 /** `chat-large -> gpt-5-eu` is written more easily than the arrow of reports. */
-function coverageSubject(text: string): string {
+function coverageSubject(text: string) {
   return text.replaceAll(/ *(?:->|→) */g, " → ");
 }
 
@@ -242,7 +242,7 @@ function checkAssertions(
   wrong: ReadonlySet<number>,
   sides: OfSides<AssertionSide>,
   report: Report,
-): void {
+) {
   const names = new NameCheck(
     { base: new KnownNames(sides.base), head: new KnownNames(sides.head) },
     report,
@@ -272,12 +272,7 @@ function checkAssertions(
   }
 }
 
-function checkDemand(
-  assertion: AuthoredAssertion,
-  path: Path,
-  names: NameCheck,
-  report: Report,
-): void {
+function checkDemand(assertion: AuthoredAssertion, path: Path, names: NameCheck, report: Report) {
   if (assertion.kind === "cases") {
     for (const [index, row] of assertion.cases.entries())
       checkCase(row, [...path, "cases", index], names, report);
@@ -307,7 +302,7 @@ function checkCase(
   path: Path,
   names: NameCheck,
   report: Report,
-): void {
+) {
   names.row(request, [...path, "request"]);
   names.row(expect, [...path, "expect"]);
   names.denial(expect.denied_by, [...path, "expect", "denied_by"]);
@@ -336,7 +331,7 @@ function isContradiction(
   return (denied && namesEndpoints) || (outcome === "route" && by !== undefined);
 }
 
-function contradict(report: Report, path: Path): void {
+function contradict(report: Report, path: Path) {
   const message = "no decision can meet both conditions";
   const hint = "a denial has no endpoints, and a routed request has no denial";
   report.key("ASSERTION_CONTRADICTION", path, message, hint);

@@ -103,7 +103,7 @@ export function isOwnDoing(
 }
 
 /** A class counts once, whether one or both views violate the assertion. */
-function judgeClass(running: Running, comparison: ClassComparison): void {
+function judgeClass(running: Running, comparison: ClassComparison) {
   const { assertion, judge } = running;
   const { sample, reaching } = comparison;
   let met = false;
@@ -215,7 +215,7 @@ function noNewAccess(
   means: (endpoint: PlannedEndpoint) => boolean,
   destinations: OfSides<Destinations>,
 ): string | null {
-  const hostOf = ({ endpoint }: PlannedEndpoint, side: keyof OfSides<Destinations>): string =>
+  const hostOf = ({ endpoint }: PlannedEndpoint, side: keyof OfSides<Destinations>) =>
     destinations[side].get(endpoint)?.host ?? "";
   const before = pair.base.plan.map((one) => ({ ...one, host: hostOf(one, "base") }));
   for (const added of pair.head.plan) {
@@ -293,11 +293,11 @@ export function outcomeViolation(
   return by === undefined || isDeniedBy(denial, by) ? null : `${denied} instead`;
 }
 
-function outcomeKind({ denial }: Outcome): "route" | "deny" {
+function outcomeKind({ denial }: Outcome) {
   return denial === null ? "route" : "deny";
 }
 
-function isDeniedBy(denial: OutcomeDenial | null, by: DenialSelector): boolean {
+function isDeniedBy(denial: OutcomeDenial | null, by: DenialSelector) {
   return (
     denial !== null &&
     (["policy", "constraint", "reason"] as const).every(
@@ -306,7 +306,7 @@ function isDeniedBy(denial: OutcomeDenial | null, by: DenialSelector): boolean {
   );
 }
 
-function formatEndpoint({ endpoint, provider, region }: PlannedEndpoint): string {
+function formatEndpoint({ endpoint, provider, region }: PlannedEndpoint) {
   return `${endpoint} (${provider}, ${region})`;
 }
 

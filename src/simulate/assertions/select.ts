@@ -33,7 +33,7 @@ export function requestTest(
     const table = tables[side];
     const meant = selectorTest(selection.for, table);
     const excepted = selection.except === null ? null : selectorTest(selection.except, table);
-    return (sample: SampleRequest): boolean =>
+    return (sample: SampleRequest) =>
       Object.hasOwn(table.workspaces, sample.workspace) &&
       meant(sample) &&
       excepted?.(sample) !== true;
@@ -136,12 +136,12 @@ const ENDPOINT: Reads<PlannedEndpoint, keyof EndpointSelector> = {
 };
 
 /** A name of the key as policies see it. */
-function listed(name: string, vocabulary: readonly string[]): string {
+function listed(name: string, vocabulary: readonly string[]) {
   return vocabulary.includes(name) ? name : "other";
 }
 
 /** A request as one table sees it. */
-function selectorTest(selector: RequestSelector, table: RoutingTable): Test<SampleRequest> {
+function selectorTest(selector: RequestSelector, table: RoutingTable) {
   return membersTest(selector, REQUEST, table);
 }
 
@@ -234,7 +234,7 @@ export function distinctionsOf(
 ): Distinctions {
   const strings = new Set<string>();
   const reads = new Set<string>();
-  const look = (selector: RequestSelector): void => {
+  const look = (selector: RequestSelector) => {
     for (const [member, condition] of Object.entries(selector)) {
       reads.add(rowOf<string>(PATHS, member) ?? `input.request.${member}`);
       for (const name of stringsOf(condition)) strings.add(name);

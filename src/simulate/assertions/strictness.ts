@@ -62,7 +62,7 @@ function demandMembers(was: Demand, is: Demand): Members {
 }
 
 /** Whether one selector means every request that the other means. */
-function coversRequests(wide: RequestSelector, narrow: RequestSelector): boolean {
+function coversRequests(wide: RequestSelector, narrow: RequestSelector) {
   return covers(wide, narrow, (left, right) =>
     isSetCondition(left) && isSetCondition(right) ? coversSet(left, right) : isSame(left, right),
   );
@@ -108,7 +108,7 @@ function coversSet(wide: SetCondition, narrow: SetCondition): boolean {
 function isMet<Selector extends object>(
   wide: Selector | undefined,
   narrow: readonly (Selector | undefined)[],
-): boolean {
+) {
   return wide === undefined || narrow.some((other) => other !== undefined && covers(wide, other));
 }
 
@@ -122,11 +122,7 @@ function coversCondition(wide: DecisionCondition, narrow: DecisionCondition): bo
   );
 }
 
-function outcomeOf({
-  outcome,
-  reaches,
-  denied_by: denied,
-}: DecisionCondition): "route" | "deny" | undefined {
+function outcomeOf({ outcome, reaches, denied_by: denied }: DecisionCondition) {
   return outcome ?? (denied !== undefined ? "deny" : reaches === undefined ? undefined : "route");
 }
 
@@ -146,7 +142,7 @@ function coversDemand(wide: DecisionDemand, narrow: DecisionDemand): boolean {
 /**
  * Whether a case demands at least as much of the same request as another. Names do not matter.
  */
-function isAsStrict(before: SampleCase, after: SampleCase): boolean {
+function isAsStrict(before: SampleCase, after: SampleCase) {
   return isSame(before.sample, after.sample) && coversExpectation(before.expect, after.expect);
 }
 
@@ -168,10 +164,10 @@ function coversExpectation(wide: CaseExpectation, narrow: CaseExpectation): bool
   );
 }
 
-function isWithin(items: readonly unknown[], others: readonly unknown[]): boolean {
+function isWithin(items: readonly unknown[], others: readonly unknown[]) {
   return items.every((item) => others.includes(item));
 }
 
-function isSame(left: unknown, right: unknown): boolean {
+function isSame(left: unknown, right: unknown) {
   return canonicalJson(left ?? null) === canonicalJson(right ?? null);
 }

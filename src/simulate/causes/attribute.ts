@@ -65,7 +65,7 @@ async function causesOf(
 ): Promise<Attribution> {
   // Another version of a model is no reason why a request is allowed.
   const isMoved = kinds.includes("destination_changed");
-  const resultOf = (side: DecidingSide): string => side.result(sample, view, isMoved);
+  const resultOf = (side: DecidingSide) => side.result(sample, view, isMoved);
   const [was, is] = [resultOf(base), resultOf(head)];
   // A workspace and a route of one group need not be together in any of its requests.
   if (was === is) return attribution([], []);

@@ -86,7 +86,7 @@ function onlyIn(
   );
 }
 
-function processorOf({ endpoint, provider, region }: CandidateReport): string {
+function processorOf({ endpoint, provider, region }: CandidateReport) {
   return [endpoint, provider, region].join("\n");
 }
 
@@ -124,7 +124,7 @@ function notApproved(
 /** Whether both results of a group are the same but for names that were changed. */
 export function differsByName({ base, head }: ChangeGroup, renames: readonly Rename[]): boolean {
   if (renames.length === 0 || base.denial !== null || head.denial !== null) return false;
-  const nameOf = (kind: Rename["kind"], name: string): string =>
+  const nameOf = (kind: Rename["kind"], name: string) =>
     renames.find((rename) => rename.kind === kind && rename.from === name)?.to ?? name;
   const renamed = (candidate: CandidateReport): CandidateReport => ({
     ...candidate,

@@ -48,7 +48,7 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
       : await variantsOf(units, { ...question, trees, renamed });
   const found = variants === null ? [] : await attribute(groups, units.length, variants);
   const exceptions = variants === null ? [] : exceptionsOf(groups, variants.head);
-  const causeOf = (own: readonly ChangedUnit[], its: readonly ViewedGroup[]): CauseReport =>
+  const causeOf = (own: readonly ChangedUnit[], its: readonly ViewedGroup[]) =>
     causeReport(own, its, exceptions, question);
   const causes = joined(units, found).map(({ members, groups: own }) =>
     causeOf(
@@ -88,7 +88,7 @@ function joined(units: readonly ChangedUnit[], found: readonly Attribution[]): r
     const above = first[index] ?? index;
     return above === index ? index : rootOf(above);
   };
-  const join = (left: number, right: number): void => {
+  const join = (left: number, right: number) => {
     const [one, other] = [rootOf(left), rootOf(right)].toSorted((a, b) => a - b);
     if (one !== undefined && other !== undefined) first[other] = one;
   };

@@ -42,7 +42,7 @@ export function treeEntries(
   files: OfSides<string>,
 ): readonly TreeEntry[] {
   if (base === null || head === null) return [];
-  const isOne = (path: EntryPath, isOnOneSide: boolean): boolean =>
+  const isOne = (path: EntryPath, isOnOneSide: boolean) =>
     isOnOneSide || (path.length === 3 && WHOLE.has(path[2] ?? ""));
   return changedMembers(base, head, isOne).map((member) => entryOf(member, files));
 }
@@ -82,8 +82,7 @@ function onlyOf(
 ): Pick<ChangedEntry, "only"> {
   const effect = effectOf(path);
   if (effect === "description" || effect === "layout") return { only: "text" };
-  const textOf = (items: readonly JsonValue[]): string =>
-    items.map(canonicalJson).toSorted().join("\n");
+  const textOf = (items: readonly JsonValue[]) => items.map(canonicalJson).toSorted().join("\n");
   const isOrder =
     // In these sections lists are sets, or every class of requests shows their order.
     Object.hasOwn(KINDS, path[0] ?? "") &&

@@ -64,7 +64,7 @@ function together(rows: readonly TreeEntry[]): readonly (readonly TreeEntry[])[]
 }
 
 /** The policy whose mode an entry sets. */
-function modeOf([row]: readonly TreeEntry[]): string | null {
+function modeOf([row]: readonly TreeEntry[]) {
   return row !== undefined && isMode(row) ? (row.path[2] ?? null) : null;
 }
 
@@ -76,7 +76,7 @@ function unitOf(
   return { entries: rows.map(({ entry }) => entry), rows, policy, rename, row: null };
 }
 
-function isMode({ path }: TreeEntry): boolean {
+function isMode({ path }: TreeEntry) {
   return path[0] === "policies" && path[1] === "initial_mode" && path.length === 3;
 }
 

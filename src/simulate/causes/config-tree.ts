@@ -104,7 +104,7 @@ function* differences(
   }
 }
 
-function textOf(member: Member | null): string {
+function textOf(member: Member | null) {
   return member === null ? "" : canonicalJson(plainValue(member.node));
 }
 
@@ -123,7 +123,7 @@ export function locationOf(
 
 function changedPosition(was: Member | null, is: Member): Position {
   if (was?.node.kind !== "list" || is.node.kind !== "list") return is.keyAt;
-  const text = (node: ConfigNode): string => canonicalJson(plainValue(node));
+  const text = (node: ConfigNode) => canonicalJson(plainValue(node));
   const known = new Set(was.node.items.map(text));
   return is.node.items.find((item) => !known.has(text(item)))?.at ?? is.keyAt;
 }

@@ -46,7 +46,7 @@ function filesOf({ contents }: CompiledSide): ReadonlyMap<string, SideContent> {
   return new Map(own.map((content) => [content.contract.id, content]));
 }
 
-function sourceOf(sources: readonly Source[], id: string): Source | undefined {
+function sourceOf(sources: readonly Source[], id: string) {
   return sources.find(
     ({ path }) => basename(path) === `${id}.rego` && basename(dirname(path)) !== "lib",
   );
@@ -108,7 +108,7 @@ function rulesOf(text: string): string {
   return trimmed.toSorted().join("\n").trim();
 }
 
-function sameFolder(left: string, right: string): boolean {
+function sameFolder(left: string, right: string) {
   return basename(dirname(left)) === basename(dirname(right));
 }
 

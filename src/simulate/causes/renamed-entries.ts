@@ -93,7 +93,7 @@ function replacing(came: TreeEntry, { before }: TreeEntry): TreeEntry {
   const differing = names.filter(
     (name) => canonicalJson(before[name] ?? null) !== canonicalJson(after[name] ?? null),
   );
-  const shown = (row: typeof before): string =>
+  const shown = (row: typeof before) =>
     flowText(
       Object.fromEntries(
         differing.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]])),

@@ -84,7 +84,7 @@ export async function variantsOf(
     done: (index) => {
       const unit = units[index];
       if (unit === undefined) return Promise.resolve(null);
-      const isNeeded = (other: ChangedUnit): boolean => needs(unit, other);
+      const isNeeded = (other: ChangedUnit) => needs(unit, other);
       return remembered(done, index, () => variant(maker, withRows(unit, units, isNeeded), doing));
     },
   };
@@ -149,7 +149,7 @@ function treeWith(
     const alike = renamedTree(other, renamed);
     return rows.reduce((all, { path }) => withMember(all, path, memberAt(alike, path)), own);
   }
-  const isOwn = ({ kind, from, to }: RowRename): boolean =>
+  const isOwn = ({ kind, from, to }: RowRename) =>
     kind === row.kind && [from, to].every((name) => name === row.from || name === row.to);
   const back = renamed.filter(isOwn).map(reversed);
   const alike = renamedTree(
@@ -232,6 +232,6 @@ function resultText(
 }
 
 /** The table of a tree; `null` where it has an error, such as a name that is not there. */
-function tableOfTree(tree: ConfigNode, policies: readonly string[]): RoutingTable | null {
+function tableOfTree(tree: ConfigNode, policies: readonly string[]) {
   return compileTree(tree, { policies }, new Findings("routes.yaml"));
 }

@@ -104,7 +104,7 @@ function idsOf(plan: readonly PlannedEndpoint[]): readonly string[] {
   return plan.map(({ endpoint }) => endpoint);
 }
 
-function sharingOf(plan: readonly PlannedEndpoint[]): string {
+function sharingOf(plan: readonly PlannedEndpoint[]) {
   return plan.map(({ tier, balance, weight }) => `${tier} ${balance} ${weight}`).join("\n");
 }
 

@@ -118,7 +118,7 @@ function addToGroup(
   size: bigint,
   order: Order,
   { common, taken }: ClassDetails,
-): void {
+) {
   const group = remembered(groups, groupKey(pair), (): GroupTally => ({
     kinds: pair.kinds,
     base: folded(pair.base),
@@ -153,7 +153,7 @@ function addToGroup(
     });
 }
 
-function mergeGroups(into: GroupTallies, from: GroupTallies): void {
+function mergeGroups(into: GroupTallies, from: GroupTallies) {
   for (const [key, group] of from) {
     const existing = into.get(key);
     if (existing === undefined) {
@@ -178,7 +178,7 @@ function mergeGroups(into: GroupTallies, from: GroupTallies): void {
 }
 
 function inCommon(left: GroupTally["common"], right: GroupTally["common"]): GroupTally["common"] {
-  const kept = (mine: readonly string[], other: readonly string[]): readonly string[] =>
+  const kept = (mine: readonly string[], other: readonly string[]) =>
     mine.every((kind) => other.includes(kind)) ? mine : mine.filter((kind) => other.includes(kind));
   return {
     needs: kept(left.needs, right.needs),
@@ -187,7 +187,7 @@ function inCommon(left: GroupTally["common"], right: GroupTally["common"]): Grou
   };
 }
 
-function addAll(sets: Map<string, Set<string>>, name: string, values: Iterable<string>): void {
+function addAll(sets: Map<string, Set<string>>, name: string, values: Iterable<string>) {
   const set = remembered(sets, name, () => new Set<string>());
   for (const value of values) set.add(value);
 }
@@ -246,7 +246,7 @@ export class JobPaths {
   }
 }
 
-function mergePaths(into: PathTallies, from: PathTallies): void {
+function mergePaths(into: PathTallies, from: PathTallies) {
   for (const path of from.values()) addPath(into, path);
 }
 
@@ -260,7 +260,7 @@ export function firstExample({ routes }: Pick<PathTally, "routes">): SampleReque
   return first[1].example;
 }
 
-function addPath(paths: PathTallies, path: PathTally): void {
+function addPath(paths: PathTallies, path: PathTally) {
   const key = [path.workspace, path.operation, path.provider, path.region, path.host].join("\n");
   const existing = paths.get(key);
   if (existing === undefined) {
@@ -379,12 +379,7 @@ export class JobComparison {
   }
 }
 
-function countChange(
-  tally: ComparisonTally,
-  kind: ChangeKind,
-  classes: number,
-  shapes: bigint,
-): void {
+function countChange(tally: ComparisonTally, kind: ChangeKind, classes: number, shapes: bigint) {
   const existing = tally.kinds.get(kind);
   tally.kinds.set(kind, {
     classes: (existing?.classes ?? 0) + classes,
@@ -423,11 +418,10 @@ function addedPlain(one: PlainRequests, other: PlainRequests | undefined): Plain
  * by how many requests have them.
  */
 function plainConditions({ levels, counts }: PlainRequests): PlainConditions {
-  const product = (sizes: readonly number[]): bigint =>
-    sizes.reduce((all, size) => all * BigInt(size), 1n);
+  const product = (sizes: readonly number[]) => sizes.reduce((all, size) => all * BigInt(size), 1n);
   const all = product(counts.map(({ length }) => length));
   const size = (counts[0] ?? []).reduce((sum, count) => sum + count, 0n);
-  const amounts = (of: readonly (readonly boolean[])[], chosen: boolean): bigint =>
+  const amounts = (of: readonly (readonly boolean[])[], chosen: boolean) =>
     product(of.map((perValue) => perValue.filter((one) => one === chosen).length));
   const met = counts.map((perValue) => perValue.map((count) => count > 0n));
   if (size === amounts(met, true)) return { any: false, conditions: conditionsOf(levels, met) };

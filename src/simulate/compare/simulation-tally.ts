@@ -69,7 +69,7 @@ export function emptyUsage() {
   };
 }
 
-function mergeUsage(into: UsageTally, from: UsageTally): void {
+function mergeUsage(into: UsageTally, from: UsageTally) {
   const found = new Map(Object.entries(from));
   for (const [name, ids] of Object.entries(into))
     for (const id of found.get(name) ?? []) ids.add(id);

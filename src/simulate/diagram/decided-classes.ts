@@ -140,7 +140,7 @@ class OperationClasses {
       base: new SideDiagrams(sides.base, this.#shared),
       head: new SideDiagrams(sides.head, this.#shared),
     };
-    const usageOf = (at: SideName, as: SideName = at): DiagramUsage =>
+    const usageOf = (at: SideName, as: SideName = at) =>
       new DiagramUsage(this.#sides[at], sides[at].views.policies, diagrams, isIgnored[as]);
     this.#usage = { base: usageOf("base"), head: usageOf("head") };
     this.#equalUsage = usageOf("head", "base");
@@ -186,7 +186,7 @@ class OperationClasses {
       const [base, head, reach] = state.sides;
       if (base === undefined || head === undefined)
         throw new Error("simulation: a state has two sides");
-      const rootOf = (at: SideName, side: SideState): Node =>
+      const rootOf = (at: SideName, side: SideState) =>
         this.#rootOf(at, side, sample, verdicts[at], usage[at]);
       const outcomes = this.#outcomes.of(rootOf("base", base), rootOf("head", head));
       const reached =
@@ -245,7 +245,7 @@ class OperationClasses {
     sample: SampleRequest,
     cache: Map<string, StateVerdicts>,
     usage: UsageTally | null,
-  ): StateVerdicts {
+  ) {
     return remembered(cache, stateKey(side), () => {
       const input = this.#deciders[at].inputOf(sample, side.candidates);
       const verdicts = this.#sides[at].verdictsOf(input, sample);
@@ -272,12 +272,12 @@ class OperationClasses {
     return conditionCount({ ...PLAIN_SAMPLE, ...part }) === always && part.dimensions === null;
   }
 
-  #levelDetails(counts: PlainRequests["counts"]): LevelDetails {
+  #levelDetails(counts: PlainRequests["counts"]) {
     return remembered(this.#details, counts, () => {
       const taken = new Map<string, readonly string[]>();
       const labels: string[] = [];
       for (const [depth, { name, values }] of this.#shared.levels.entries()) {
-        const isTaken = (value: number): boolean => (counts[depth]?.[value] ?? 0n) > 0n;
+        const isTaken = (value: number) => (counts[depth]?.[value] ?? 0n) > 0n;
         if (name !== KEY_LABELS)
           taken.set(
             name,

@@ -97,11 +97,7 @@ function buildDiagram(
 ): Node {
   const cache = new Map<string, Node>();
   /** @param fixed texts of the levels that have been chosen; `null` for the others. */
-  const visit = (
-    sample: PolicyOnly,
-    fixed: readonly (string | null)[],
-    given: Answer | null,
-  ): Node => {
+  const visit = (sample: PolicyOnly, fixed: readonly (string | null)[], given: Answer | null) => {
     return remembered(cache, keyOf(levels, fixed), () => {
       const result = given ?? answer(sample);
       const depth = levels.findIndex(
@@ -146,7 +142,7 @@ function keyOf(levels: readonly Level[], fixed: readonly (string | null)[]): str
 }
 
 /** Whether a reader distinguishes no values of a level. @param texts that it sees for each. */
-function isBlind(texts: readonly string[]): boolean {
+function isBlind(texts: readonly string[]) {
   return texts.every((text) => text === texts[0]);
 }
 
@@ -275,17 +271,17 @@ export function policyDiagram(
   const seesOrder =
     reader.projection.seesOrder || contract.constraints.some(({ reasons }) => reasons.length > 1);
   const cache: KnownBy<Node>[] = [];
-  const numberOf = (evaluation: PolicyEvaluation): number =>
+  const numberOf = (evaluation: PolicyEvaluation) =>
     evaluations.numberOf(JSON.stringify(evaluation), () => evaluation);
   return ({ input, inOrder, sorted, inputOf }, start) => {
-    const valueOf = (path: string): string | undefined =>
+    const valueOf = (path: string) =>
       path === CANDIDATES ? (seesOrder ? inOrder : sorted) : members.get(path)?.(input);
     const same = lookUp(cache, valueOf);
     if (same !== undefined) return same;
     const loaded = new Set<string>();
     const diagram = contract.operations.includes(operation)
       ? buildDiagram(diagrams, levels, seen, start, (sample) => {
-          const spend = (): void => budget.spend(identity.id);
+          const spend = () => budget.spend(identity.id);
           const { evaluation, loaded: loadedPaths } = traced.evaluate(inputOf(sample), spend);
           for (const path of loadedPaths) loaded.add(path);
           return {

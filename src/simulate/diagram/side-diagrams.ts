@@ -94,7 +94,7 @@ class VerdictFold {
     };
   }
 
-  #end(candidates: readonly string[]): (node: Node) => Node {
+  #end(candidates: readonly string[]) {
     return remembered(this.#ends, candidates.toSorted().join("\n"), () =>
       relabelling(this.#diagrams, (number) => {
         const folded = this.#folded.at(number);
@@ -117,7 +117,7 @@ class VerdictFold {
     });
   }
 
-  #numberOf(folded: Folded): number {
+  #numberOf(folded: Folded) {
     return this.#folded.numberOf(JSON.stringify(folded), () => folded);
   }
 }
@@ -165,7 +165,7 @@ function obligedBy(state: Folded, { obligations }: PolicyEvaluation): Folded {
 }
 
 /** The parts of a verdict that a denial shows. */
-function nameOf({ policy, constraint, reason }: PolicyVerdict): string {
+function nameOf({ policy, constraint, reason }: PolicyVerdict) {
   return `${policy.id}\n${constraint}\n${reason ?? ""}`;
 }
 
@@ -215,7 +215,7 @@ export class DiagramUsage {
     for (const noted of this.#noted) noted.clear();
   }
 
-  #noteVerdicts(tally: UsageTally, root: Node): void {
+  #noteVerdicts(tally: UsageTally, root: Node) {
     for (const leaf of this.#diagrams.below(root).leaves) {
       for (const { policy, constraint, verdict, reason, effect } of this.#side.evaluations.at(leaf)
         .verdicts) {
@@ -238,7 +238,7 @@ export class DiagramUsage {
     { single }: LoadedPolicy,
     root: Node,
     { input, policies }: StateVerdicts,
-  ): void {
+  ) {
     const { fold, evaluations, acting } = this.#side;
     const { contract, identity } = single;
     const mayClose = contract.constraints.some(({ effect }) => effect === "require_all");
@@ -247,11 +247,11 @@ export class DiagramUsage {
       (index) => policies[index] ?? 0,
     );
     const ids = input.candidates.map(({ id }) => id);
-    const meets = (results: Node, test: (result: number, evaluation: number) => boolean): boolean =>
+    const meets = (results: Node, test: (result: number, evaluation: number) => boolean) =>
       this.#diagrams
         .below(this.#pairs.of(results, root))
         .leaves.some((leaf) => test(...this.#pairs.at(leaf)));
-    const closing = (): boolean =>
+    const closing = () =>
       meets(fold.filters(among), (result, evaluation) => {
         const { filtered } = fold.at(result);
         const isEmpty = ids.every((id) => filtered.includes(id));
@@ -261,7 +261,7 @@ export class DiagramUsage {
             (verdict) => isFailing(verdict) && (isEmpty || isLeft(verdict.failing, filtered)),
           );
       });
-    const obliging = (): boolean =>
+    const obliging = () =>
       meets(fold.results(among, ids), (result, evaluation) => {
         const { isDenied, filtered, maximum } = fold.at(result);
         if (isDenied) return false;
@@ -281,11 +281,11 @@ export class DiagramUsage {
   }
 }
 
-function isFailing({ effect, verdict }: PolicyVerdict): boolean {
+function isFailing({ effect, verdict }: PolicyVerdict) {
   return effect === "require_all" && verdict === "fail";
 }
 
-function isLeft(failing: readonly string[], filtered: readonly string[]): boolean {
+function isLeft(failing: readonly string[], filtered: readonly string[]) {
   return failing.some((id) => !filtered.includes(id));
 }
 
@@ -346,8 +346,7 @@ export class SideDiagrams {
       input,
       inOrder: candidates.join("\n"),
       sorted: candidates.toSorted().join("\n"),
-      inputOf: (other: PolicyOnly): PolicyInput =>
-        this.#decider.inputLike(input, { ...sample, ...other }),
+      inputOf: (other: PolicyOnly) => this.#decider.inputLike(input, { ...sample, ...other }),
     };
     return { input, policies: this.#policies.map((diagramOf) => diagramOf(state, sample)) };
   }
@@ -377,7 +376,7 @@ export class SideDiagrams {
   /** Of both views. */
   #resultsOf({ input, policies }: StateVerdicts): Node {
     const ids = input.candidates.map(({ id }) => id);
-    const among = (acting: readonly number[]): Node =>
+    const among = (acting: readonly number[]) =>
       this.fold.results(
         acting.map((index) => policies[index] ?? 0),
         ids,
@@ -385,7 +384,7 @@ export class SideDiagrams {
     return this.#views.of(among(this.acting.declared), among(this.acting.promoted));
   }
 
-  #decidedOutcome(key: string, sample: SampleRequest): number {
+  #decidedOutcome(key: string, sample: SampleRequest) {
     return remembered(this.#single, key, () => {
       const outcomes = this.#decider.decideSample(sample);
       const text = JSON.stringify(

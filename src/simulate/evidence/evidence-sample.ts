@@ -50,7 +50,7 @@ export function readEvidenceUsage(record: JsonValue | undefined): EvidenceUsage 
   };
 }
 
-function tokens(value: JsonValue | undefined): number | null {
+function tokens(value: JsonValue | undefined) {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 

@@ -155,7 +155,7 @@ export class EvidenceTally {
     return remembered(this.#cache, JSON.stringify(sample), () => this.#decideSample(sample));
   }
 
-  #see(view: View, pair: OutcomePair, { decisions, sample, at, requestId }: EvidenceSample): void {
+  #see(view: View, pair: OutcomePair, { decisions, sample, at, requestId }: EvidenceSample) {
     const seen = this.seen[view];
     if (pair.kinds.length === 0) return;
     seen.decisions += decisions;
@@ -174,7 +174,7 @@ export class EvidenceTally {
     });
   }
 
-  #miss(why: string, decisions: number): void {
+  #miss(why: string, decisions: number) {
     this.#unrepresentable.set(why, (this.#unrepresentable.get(why) ?? 0) + decisions);
   }
 
@@ -239,7 +239,7 @@ function costOf(
 }
 
 /** RFC 3339, in UTC. */
-function dateOf(at: number): string {
+function dateOf(at: number) {
   return new Date(at).toISOString();
 }
 
@@ -272,7 +272,7 @@ function addCost(
   { route: name, at }: OpenDecision,
   used: SeenUsage,
   differs: boolean,
-): void {
+) {
   const { key, names, value: row } = rowOrRest(costs, name, dateOf(at).slice(0, 7));
   const [route, month] = names;
   costs.set(key, {
@@ -355,7 +355,7 @@ export async function readEvidence(
   return tally;
 }
 
-function addLine(line: string, tally: EvidenceTally): void {
+function addLine(line: string, tally: EvidenceTally) {
   const row = readRow(line);
   if (row === null) {
     tally.unreadable += 1;

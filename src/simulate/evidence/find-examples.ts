@@ -209,7 +209,7 @@ class Search {
       }));
   }
 
-  #count(request: ExampleRequest, verdict: ExampleVerdict): void {
+  #count(request: ExampleRequest, verdict: ExampleVerdict) {
     const { newlyDenied, ...facts } = verdict;
     const key = canonicalJson([facts, readPart(request.class, this.#question.reads)]);
     const { at } = request;
@@ -239,7 +239,7 @@ const READ_AT: Readonly<Record<string, readonly string[]>> = {
 
 /** Requests with an equal part get one row: they differ only in members that the policy ignores. */
 function readPart(all: ExampleClass, reads: readonly string[] | undefined): object {
-  const isRead = (path: string): boolean =>
+  const isRead = (path: string) =>
     reads === undefined || path === "input" || readsPath({ reads }, path);
   const members = Object.entries(all).filter(([name]) =>
     (READ_AT[name] ?? [`input.key.${name}`, `input.request.${name}`]).some(isRead),
@@ -247,13 +247,13 @@ function readPart(all: ExampleClass, reads: readonly string[] | undefined): obje
   return Object.fromEntries(members);
 }
 
-function mostNewlyDeniedFirst(left: FoundClass, right: FoundClass): number {
+function mostNewlyDeniedFirst(left: FoundClass, right: FoundClass) {
   return (
     right.newlyDenied - left.newlyDenied || right.requests - left.requests || right.last - left.last
   );
 }
 
-function instant(at: number): Identifier {
+function instant(at: number) {
   return asIdentifier(new Date(at).toISOString());
 }
 
@@ -371,15 +371,12 @@ function classOf(record: JsonObject, at: number) {
   };
 }
 
-function valueIn<Value extends string>(
-  values: readonly Value[],
-  given: JsonValue | undefined,
-): Value | null {
+function valueIn<Value extends string>(values: readonly Value[], given: JsonValue | undefined) {
   return values.find((value) => value === given) ?? null;
 }
 
 /** The enum values and names of a record; they were checked when it was written. */
-function readIdentifier(value: JsonValue | undefined): Identifier | null {
+function readIdentifier(value: JsonValue | undefined) {
   return typeof value === "string" ? asIdentifier(value) : null;
 }
 

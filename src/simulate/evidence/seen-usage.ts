@@ -47,7 +47,7 @@ export function addedUsage(one: SeenUsage, other: SeenUsage): SeenUsage {
   };
 }
 
-function sum(left: number | null, right: number | null): number | null {
+function sum(left: number | null, right: number | null) {
   return left === null || right === null ? null : left + right;
 }
 
@@ -74,10 +74,10 @@ export function bySeen(left: SeenWeight | null, right: SeenWeight | null): numbe
   );
 }
 
-function tokensOf({ input_tokens: input, output_tokens: output }: SeenUsage): number {
+function tokensOf({ input_tokens: input, output_tokens: output }: SeenUsage) {
   return input + output;
 }
 
-function costOf({ known_cost_before: before, known_cost_after: after }: SeenUsage): number {
+function costOf({ known_cost_before: before, known_cost_after: after }: SeenUsage) {
   return Math.max(before, after);
 }

@@ -220,7 +220,7 @@ function plannedFacts(candidate: Candidate, now: AsOfNow | null): JsonObject {
 }
 
 /** The error of a call where no endpoint of the plan can be reached. */
-function unreachable(plan: readonly Candidate[], now: AsOfNow | null): JsonObject | null {
+function unreachable(plan: readonly Candidate[], now: AsOfNow | null) {
   return now === null ||
     plan.some(({ endpoint }) => now.isAvailable(endpoint.provider)) ||
     plan.length === 0

@@ -27,7 +27,7 @@ function readLocations(files: ConfigurationFiles) {
     if (tree === null || nodeAt(tree, path) === null) return null;
     return { file: routes.path, ...keyPosition(tree, path) };
   };
-  const workspace = (id: string): SourceLocation | null => at(["workspaces", id]);
+  const workspace = (id: string) => at(["workspaces", id]);
   return {
     route: (id: string) => at(["routes", id]),
     endpoint: (id: string) => {
@@ -225,6 +225,6 @@ function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter((item): item is JsonObject => isJsonObject(item)) : [];
 }
 
-function textOf(value: JsonValue | undefined): string {
+function textOf(value: JsonValue | undefined) {
   return typeof value === "string" ? value : "";
 }

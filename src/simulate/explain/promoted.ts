@@ -19,8 +19,7 @@ export function promotedPolicies(
     if (identity.slot === "candidate" && promotes(identity.id)) replaced.add(identity.id);
   }
   if (replaced.size === 0) return set;
-  const isLeft = ({ id, slot }: PolicyIdentity): boolean =>
-    slot === "candidate" || !replaced.has(id);
+  const isLeft = ({ id, slot }: PolicyIdentity) => slot === "candidate" || !replaced.has(id);
   const promoted = new Map<PolicyIdentity, PolicyIdentity>();
   // One value for each identity: a request must not cost an object for each of its verdicts.
   const promote = (identity: PolicyIdentity): PolicyIdentity => {

@@ -70,7 +70,7 @@ function jobsInOrder({ input, plan: { jobs, space } }: JobRunner): {
 } {
   const isUnchanged = unchangedTest(input, input.promoted);
   const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
-  const isDemanded = ({ pair, operation }: Job): boolean =>
+  const isDemanded = ({ pair, operation }: Job) =>
     demanding.some(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const first: number[] = [];
   const skipped: number[] = [];
@@ -109,7 +109,7 @@ function addShapes(
   { plan: { jobs, space } }: JobRunner,
   skipped: readonly number[],
   decided: ReadonlySet<number>,
-): void {
+) {
   for (const index of skipped) {
     const job = jobs[index];
     if (job !== undefined && !decided.has(index))

@@ -97,7 +97,7 @@ export class JobPool {
   readonly #options: PoolOptions;
   readonly #signal: AbortSignal;
   readonly #threads: JobThread[] = [];
-  readonly #abort = (): void => this.#threads.forEach((thread) => thread.fail(this.#signal.reason));
+  readonly #abort = () => this.#threads.forEach((thread) => thread.fail(this.#signal.reason));
 
   constructor(runner: JobRunner, options: PoolOptions, signal: AbortSignal) {
     this.#runner = runner;
@@ -117,8 +117,8 @@ export class JobPool {
   ): Promise<{ readonly tally: SimulationTally; readonly done: number }> {
     const tallies: SimulationTally[] = [];
     let [next, end, done] = [0, jobs.length, 0];
-    const count = (more: number): void => onDone((done += more));
-    const help = async (thread: JobThread): Promise<void> => {
+    const count = (more: number) => onDone((done += more));
+    const help = async (thread: JobThread) => {
       await thread.ready;
       while (next < end && !this.#runner.isOver) {
         // Smaller batches towards the end, so that all are done at once.
@@ -138,7 +138,7 @@ export class JobPool {
     const helping = new Map<JobThread, Promise<void>>();
     // A thread may fail while this one waits for nothing.
     const failures: unknown[] = [];
-    const start = (): void => {
+    const start = () => {
       for (let index = 1; index < this.#options.threads; index += 1) {
         const thread = new JobThread(this.#runner.input);
         this.#threads.push(thread);

@@ -106,12 +106,7 @@ export class JobRunner {
     return this.#inTime(() => this.#look(index, tally, isEnough, onlyVerdicts));
   }
 
-  #look(
-    index: number,
-    tally: SimulationTally,
-    isEnough: () => boolean,
-    onlyVerdicts: boolean,
-  ): void {
+  #look(index: number, tally: SimulationTally, isEnough: () => boolean, onlyVerdicts: boolean) {
     const { pair, operation } = this.#job(index);
     const space = this.#space(index, tally);
     const usage = { base: tally.baseUsage, head: tally.headUsage };
@@ -168,7 +163,7 @@ export class JobRunner {
     return this.#inTime(() => this.#run(index));
   }
 
-  #run(index: number): void {
+  #run(index: number) {
     const { classes } = this.#loaded();
     const tally = this.#tally;
     const job = this.#job(index);
@@ -187,7 +182,7 @@ export class JobRunner {
     const assertions = this.#assertions();
     let order = index * CLASSES_PER_JOB;
     const usage = { base: tally.baseUsage, head: tally.headUsage };
-    const decide = (): void => {
+    const decide = () => {
       for (const { sample, size, base, head, reached, describe } of classes.of(space, usage)) {
         const pairs = this.#pairs(base, head);
         const shapes = size * BigInt(members.length);

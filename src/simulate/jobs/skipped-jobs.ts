@@ -38,7 +38,7 @@ export function unchangedTest(
     );
     if (before === undefined || after === undefined || slotsOf(before) !== slotsOf(after))
       return false;
-    const isPromoted = ({ slot, contract }: SideContent): boolean =>
+    const isPromoted = ({ slot, contract }: SideContent) =>
       slot === "candidate" && promoted?.includes(contract.id) === true;
     return !after.some(isPromoted) && dataRead(base, before) === dataRead(head, after);
   };
@@ -72,7 +72,7 @@ function mayNameFormerProvider(table: RoutingTable, workspace: string, route: st
   return names.some((name) => providers.includes(name));
 }
 
-function isSameText(values: readonly unknown[]): boolean {
+function isSameText(values: readonly unknown[]) {
   return new Set(values.map((value) => JSON.stringify(value))).size === 1;
 }
 
@@ -112,7 +112,7 @@ function routeFacts(table: RoutingTable, id: string): unknown {
   ];
 }
 
-function slotsOf(contents: readonly SideContent[]): string {
+function slotsOf(contents: readonly SideContent[]) {
   return JSON.stringify(contents.map(({ contract, digest, slot }) => [contract.id, digest, slot]));
 }
 
@@ -164,7 +164,7 @@ export function* neededJobs(
   let open = differing(tally, allPaths(tally));
   for (const job of skipped) {
     if (open.size === 0) break;
-    const isReached = (): boolean => reaches(jobAt(job), open, table, destinations);
+    const isReached = () => reaches(jobAt(job), open, table, destinations);
     if (!isReached()) continue;
     yield {
       job,
@@ -197,7 +197,7 @@ export function* neededJobs(
     routeUses.set(pair, unused);
     return unused.length > 0;
   };
-  const isUnmet = ({ content }: VerdictReader): boolean => isMissing(content, usage);
+  const isUnmet = ({ content }: VerdictReader) => isMissing(content, usage);
   let readers = verdictReaders(contents, table).filter(isUnmet);
   const seen = new Set(
     [...live].flatMap((job) => readers.map(({ keyOf }) => keyOf(jobAt(job)))),
@@ -227,7 +227,7 @@ function reaches(
   paths: ReadonlySet<string>,
   table: RoutingTable,
   destinations: Destinations,
-): boolean {
+) {
   return pair.members.some((member) =>
     (routeOf(table, member)?.tiers ?? []).some(({ endpoints }) =>
       endpoints.some((id) => {
@@ -308,7 +308,7 @@ function verdictKey(
   textOf: CandidateTexts,
 ): VerdictReader["keyOf"] {
   const { operations, obligations, constraints } = content.contract;
-  const reads = (path: string): boolean => readsPath(rules, path);
+  const reads = (path: string) => readsPath(rules, path);
   const readsId = reads("input.workspace.id") || reads("data.approved");
   const readsNeeds = reads("input.request.needs");
   // Approvals or the route can change the evaluation.
@@ -318,7 +318,7 @@ function verdictKey(
     constraints.some(({ effect }) => effect !== "gate");
   const isNamed = nameTest(rules.stringUse);
   const repeated = ambiguous.of(rules);
-  const namesEndpoint = (id: string): boolean =>
+  const namesEndpoint = (id: string) =>
     rules.stringUse.inspects.length > 0 || isNamed(id) || repeated.has(id);
   const candidatesOf = (member: Member): unknown => {
     const text = textOf(member);
@@ -350,7 +350,7 @@ type CandidateTexts = ReturnType<typeof candidateTexts>;
 /** The candidates that requests of a member may leave, as policies see them. */
 function candidateTexts(table: RoutingTable) {
   const numbers = new Numbered<null>();
-  const numberOf = (value: unknown): number => numbers.numberOf(JSON.stringify(value), () => null);
+  const numberOf = (value: unknown) => numbers.numberOf(JSON.stringify(value), () => null);
   const textOf = (member: Member) => {
     const row = rowOf(table.workspaces, member.workspace);
     const route = routeOf(table, member);
@@ -410,7 +410,7 @@ function differing(
   { declared, promoted }: Compared,
   paths: ReadonlySet<string>,
 ): ReadonlySet<string> {
-  const differs = (key: string): boolean =>
+  const differs = (key: string) =>
     [declared, promoted].some(
       ({ basePaths, headPaths }) => basePaths.has(key) !== headPaths.has(key),
     );

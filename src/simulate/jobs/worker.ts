@@ -28,7 +28,7 @@ function run(request: JobRequest): JobAnswer {
   return { kind: "ran", done: request.jobs.filter((job) => runner.run(job)).length };
 }
 
-function answer(value: JobAnswer): void {
+function answer(value: JobAnswer) {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   parentPort?.postMessage(value);
 }

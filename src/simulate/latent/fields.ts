@@ -59,8 +59,7 @@ function endpointFields(reads: PolicyReads, tables: TablePair): readonly LatentF
           }),
         ]
       : [];
-  const names = (kind: keyof typeof NAMES): readonly NameClass<string>[] =>
-    open(namesOf(tables, NAMES[kind]), reads);
+  const names = (kind: keyof typeof NAMES) => open(namesOf(tables, NAMES[kind]), reads);
   const regions = open(namesOf(tables, NAMES.regions), reads, (region) =>
     groupsOf(region, tables, reads),
   );
@@ -154,25 +153,17 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
           }),
         ]
       : [];
-  const labels = (
-    section: "workspace" | "key",
-    names: readonly string[],
-    row: LatentRow,
-  ): readonly LatentField[] =>
+  const labels = (section: "workspace" | "key", names: readonly string[], row: LatentRow) =>
     reads.path(`input.${section}.labels`)
       ? memberships(`${section}.labels`, row, [...new Set(names)], reads, {
           of: (input) => input[section].labels,
           set: (input, all) => ({ ...input, [section]: { ...input[section], labels: all } }),
         })
       : [];
-  const names = (kind: keyof typeof NAMES): readonly NameClass<string>[] =>
-    open(namesOf(tables, NAMES[kind]), reads);
+  const names = (kind: keyof typeof NAMES) => open(namesOf(tables, NAMES[kind]), reads);
   const declared = (name: keyof Vocabulary): readonly string[] =>
     [tables.base, tables.head].flatMap(({ vocabulary }) => vocabulary[name] ?? []);
-  const ofKey = (
-    name: "environment" | "workload" | "owner",
-    values: keyof Vocabulary,
-  ): readonly LatentField[] =>
+  const ofKey = (name: "environment" | "workload" | "owner", values: keyof Vocabulary) =>
     member("key", name, closed([...declared(values), ...reads.named, OUTSIDE_VOCABULARY], reads));
   const lengths = [tables.base, tables.head].flatMap(({ models }) =>
     Object.values(models).flatMap(({ dimensions }) => dimensions),
@@ -225,7 +216,7 @@ function inputFields(reads: PolicyReads, tables: TablePair): readonly LatentFiel
 }
 
 /** Times in all zones together: only combinations of their clocks that occur. */
-function localTimeField({ times: { times, nameOf } }: PolicyReads): LatentField {
+function localTimeField({ times: { times, nameOf } }: PolicyReads) {
   return field<string>({
     path: "local_time",
     row: "request",

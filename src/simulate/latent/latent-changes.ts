@@ -117,7 +117,7 @@ function answersAt(
   });
 }
 
-function evaluationOf(policy: LoadedPolicy | null, input: PolicyInput): PolicyEvaluation {
+function evaluationOf(policy: LoadedPolicy | null, input: PolicyInput) {
   return policy?.single.evaluate(input) ?? NO_VERDICTS;
 }
 
@@ -149,7 +149,7 @@ function actingIn(views: LoadedViews, view: View): ReadonlyMap<string, LoadedPol
   );
 }
 
-function digestOf(policy: LoadedPolicy | null): string {
+function digestOf(policy: LoadedPolicy | null) {
   return policy?.single.identity.digest ?? "";
 }
 
@@ -161,7 +161,7 @@ function isSame(base: LoadedPolicy | null, head: LoadedPolicy | null, tables: Ta
 /** The data that a policy reads, as text. */
 function dataOf({ single }: LoadedPolicy, table: RoutingTable): string {
   const { approved, regions } = policyData(table);
-  const isRead = (path: string): boolean => readsPath(single, path);
+  const isRead = (path: string) => readsPath(single, path);
   return canonicalJson([
     Object.entries(approved).filter(([name]) => isRead(`data.approved.${name}`)),
     Object.entries(regions).filter(([name]) => isRead(`data.regions.${name}`)),
@@ -171,7 +171,7 @@ function dataOf({ single }: LoadedPolicy, table: RoutingTable): string {
 /** An index of a value for each field. */
 type Combination = readonly number[];
 
-function numberOfCombinations(fields: readonly LatentField[]): bigint {
+function numberOfCombinations(fields: readonly LatentField[]) {
   return fields.reduce((number, { values }) => number * BigInt(values.length), 1n);
 }
 
@@ -234,11 +234,7 @@ function* changedFrom(
   }
 }
 
-function inputAt(
-  fields: readonly LatentField[],
-  combination: Combination,
-  start: PolicyInput,
-): PolicyInput {
+function inputAt(fields: readonly LatentField[], combination: Combination, start: PolicyInput) {
   return fields.reduce((input, field, at) => field.apply(input, combination[at] ?? 0), start);
 }
 
@@ -257,7 +253,7 @@ function todaysRows(table: RoutingTable, fields: readonly LatentField[]) {
   const reached = new Map<string, Reach[]>();
   const combinations: Combination[] = [];
   let start: PolicyInput | null = null;
-  const keyOf = (combination: Combination): string =>
+  const keyOf = (combination: Combination) =>
     combination.filter((_, at) => fields[at]?.row !== "request").join();
   const indices = new Map<string, number>();
   for (const reach of reaches(table)) {
@@ -279,7 +275,7 @@ function todaysRows(table: RoutingTable, fields: readonly LatentField[]) {
     remembered(reached, key, () => []).push(reach);
   }
   /** Whether a request of today may have the input: then the classes show the change. */
-  const has = (combination: Combination, { operation, request: { needs } }: PolicyInput): boolean =>
+  const has = (combination: Combination, { operation, request: { needs } }: PolicyInput) =>
     (reached.get(keyOf(combination)) ?? []).some(
       ({ workspace, route, candidate }) =>
         route.operations.includes(MODEL_OPERATION_OF[operation]) &&
@@ -350,7 +346,7 @@ function changedAnswers(
 
 /** The first constraint that refuses the input's candidate; `null` where none does. */
 function denierOf({ verdicts }: PolicyEvaluation, { candidates }: PolicyInput): string | null {
-  const denies = ({ verdict, effect, failing }: PolicyEvaluation["verdicts"][number]): boolean =>
+  const denies = ({ verdict, effect, failing }: PolicyEvaluation["verdicts"][number]) =>
     verdict === "indeterminate" ||
     (verdict === "fail" &&
       (effect === "gate" || candidates.every(({ id }) => failing.includes(id))));
@@ -395,7 +391,7 @@ function summaries(
       (_, at) => new Set(all.flatMap((one) => (one.isToday ? (one.combination[at] ?? 0) : []))),
     );
     const isShown = all.some(({ isToday }) => isToday);
-    const isNews = ({ combination }: ChangedAnswer): boolean =>
+    const isNews = ({ combination }: ChangedAnswer) =>
       !isShown ||
       fields.some(
         ({ row }, at) => row !== "request" && shown[at]?.has(combination[at] ?? 0) === false,

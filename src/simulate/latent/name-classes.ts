@@ -38,13 +38,13 @@ const MOST_NUMBERS = 8;
 /** @param contents on both sides; at least one. */
 export function policyReads(contents: readonly CompiledPolicy[]): PolicyReads {
   const tests = contents.map(({ stringUse }) => nameTest(stringUse));
-  const isKnown = (name: string): boolean => tests.some((test) => test(name));
+  const isKnown = (name: string) => tests.some((test) => test(name));
   const inspects = new Set(contents.flatMap(({ stringUse }) => stringUse.inspects));
   const isInspecting = inspects.size > 0;
   // A name that no file has yet may have several of the texts, or begin with one.
   for (const { stringUse } of contents)
     for (const text of stringUse.searches ?? []) inspects.add(`a search for "${text}"`);
-  const path = (wanted: string): boolean => contents.some((content) => readsPath(content, wanted));
+  const path = (wanted: string) => contents.some((content) => readsPath(content, wanted));
   const readsOperation = path("input.operation");
   return {
     path,

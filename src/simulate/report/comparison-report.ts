@@ -72,7 +72,7 @@ type Entry = readonly [string, GroupTally];
  * same order for the same trees and evidence.
  */
 function bySeverity({ seenInGroup }: ComparisonContext): (left: Entry, right: Entry) => number {
-  const seen = (key: string): SeenInGroup | null => seenInGroup?.(key) ?? null;
+  const seen = (key: string) => seenInGroup?.(key) ?? null;
   return ([leftKey, left], [rightKey, right]) => {
     const [leftSeen, rightSeen] = [seen(leftKey), seen(rightKey)];
     if ((leftSeen === null) !== (rightSeen === null)) return leftSeen === null ? 1 : -1;
@@ -143,7 +143,7 @@ function plainOf(
   // Workspaces, routes or operations may differ.
   if (found.size > 1 || plain.size < amount || conditions === null)
     return { plain_requests: { any: true, conditions: [] } };
-  const isKnown = ({ dimension, values }: ChangeGroup["conditions"][number]): boolean =>
+  const isKnown = ({ dimension, values }: ChangeGroup["conditions"][number]) =>
     known.some((one) => one.dimension === dimension && one.values.join() === values.join());
   return !any && conditions.every(isKnown) ? {} : { plain_requests: { any, conditions } };
 }
@@ -318,7 +318,7 @@ function withUpperEnds(
   );
 }
 
-function isAlways(group: GroupTally, universe: Universe, feature: string): boolean {
+function isAlways(group: GroupTally, universe: Universe, feature: string) {
   return operationsOf(group, universe).every(({ always }) =>
     always.some((name) => name === feature),
   );

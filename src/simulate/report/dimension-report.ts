@@ -30,12 +30,12 @@ export function dimensionReports(
 ): readonly DimensionReport[] {
   const { universe } = space;
   const own = [...universe.operations.values()];
-  const distinct = (of: (operation: (typeof own)[number]) => readonly string[]): number =>
+  const distinct = (of: (operation: (typeof own)[number]) => readonly string[]) =>
     new Set(own.flatMap(of)).size;
-  const amount = (kind: string): number =>
+  const amount = (kind: string) =>
     [...matters].filter((name) => name.startsWith(`${kind} `)).length;
   const pairs = new Set(jobs.map(({ pair }) => pair));
-  const byTable = (name: string, values: number, distinguished: number): DimensionReport =>
+  const byTable = (name: string, values: number, distinguished: number) =>
     describe(name, values, distinguished, readers, true);
   const sets = [
     byTable(

@@ -45,7 +45,7 @@ function partial<
 /** A schema of values of a type that other code defines. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller names the type
 function typed<Type>(schema: object): { readonly const: Type };
-function typed(schema: object): object {
+function typed(schema: object) {
   return schema;
 }
 

@@ -30,7 +30,7 @@ function ownRules(contents: CompiledSide["contents"]): CompiledSide["contents"] 
   return contents.filter(({ rules, isKept }) => rules !== null && !isKept);
 }
 
-function keyOf({ kind, subject }: Found): string {
+function keyOf({ kind, subject }: Found) {
   return `${kind}\n${subject}`;
 }
 
@@ -40,7 +40,7 @@ function findingsOf(
   locations: Locations | null,
 ): readonly Found[] {
   const found: Found[] = [];
-  const add = (kind: Found["kind"], subject: string, location: Found["location"] = null): void => {
+  const add = (kind: Found["kind"], subject: string, location: Found["location"] = null) => {
     found.push({ kind, subject, location });
   };
   for (const { contract } of ownRules(contents)) {

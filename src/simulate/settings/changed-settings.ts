@@ -3,7 +3,6 @@ import { canonicalJson, isJsonObject, type JsonValue, parseJson } from "../../ca
 import {
   type Approvals,
   DEFAULT_PROMOTION,
-  type PromotionRequirements,
   type ProviderRow,
   RETENTIONS,
   type RoutingTable,
@@ -117,8 +116,7 @@ function effectIn(
   if (path[1] !== "initial_mode" || newPolicies === null) return effect;
   const [, , name = ""] = path;
   const { initialMode } = tables.head.policies;
-  const goesBy = (id: string): boolean =>
-    name === id || (name === "*" && !Object.hasOwn(initialMode, id));
+  const goesBy = (id: string) => name === id || (name === "*" && !Object.hasOwn(initialMode, id));
   return newPolicies.some(goesBy) ? effect : "known_policies";
 }
 
@@ -126,7 +124,7 @@ function effectIn(
 function isRowOf(
   { kind, from, to }: RowRename,
   [section = "", name = "", ...rest]: readonly string[],
-): boolean {
+) {
   return (
     rowOf<string>(ROW_KINDS, section) === kind &&
     rest.length === 0 &&
@@ -241,10 +239,7 @@ function requiresLess({ base, head }: OfSides<RoutingTable>, id: string): boolea
   );
 }
 
-function requirements(
-  { policies: { promotion = {} } }: RoutingTable,
-  id: string,
-): PromotionRequirements {
+function requirements({ policies: { promotion = {} } }: RoutingTable, id: string) {
   return rowOf(promotion, id) ?? promotion["*"] ?? DEFAULT_PROMOTION;
 }
 
@@ -281,7 +276,7 @@ function approvesMore(
   if (before === undefined || after === undefined) return false;
   if (list === "data_collection")
     return before.dataCollection === "deny" && after.dataCollection !== "deny";
-  const keeps = ({ retention }: Approvals): number => RETENTIONS.indexOf(retention ?? "unlimited");
+  const keeps = ({ retention }: Approvals) => RETENTIONS.indexOf(retention ?? "unlimited");
   return list === "retention" && keeps(after) > keeps(before);
 }
 
@@ -301,7 +296,7 @@ function keepsMore({ base, head }: OfSides<RoutingTable>, id: string, member: st
   );
 }
 
-function isPlaintext({ plaintext, baseUrl }: ProviderRow): boolean {
+function isPlaintext({ plaintext, baseUrl }: ProviderRow) {
   return plaintext === true && /^http:/i.test(baseUrl);
 }
 
@@ -334,7 +329,7 @@ function allowsMore(before: WorkloadRule, after: WorkloadRule): boolean {
 }
 
 /** @param before `null`: everything. */
-function isWithin(before: readonly string[] | null, after: readonly string[] | null): boolean {
+function isWithin(before: readonly string[] | null, after: readonly string[] | null) {
   return before === null || after?.every((name) => before.includes(name)) === true;
 }
 
@@ -360,8 +355,7 @@ export function changedAssertions(
 }
 
 function wholeFile(base: Source | null, head: Source | null): SettingChange {
-  const digest = (source: Source | null): string | null =>
-    source === null ? null : textDigest(source.text);
+  const digest = (source: Source | null) => (source === null ? null : textDigest(source.text));
   const side = head === null ? "base" : "head";
   const path = (head ?? base)?.path ?? "";
   return change(
@@ -426,8 +420,8 @@ function renamedIds(
   head: Assertions,
   renames: readonly RowRename[],
 ): ReadonlyMap<string, string> {
-  const has = (ids: Assertions, id: string): boolean => ids.assertions.some((one) => one.id === id);
-  const textWithout = (assertion: Assertion): string =>
+  const has = (ids: Assertions, id: string) => ids.assertions.some((one) => one.id === id);
+  const textWithout = (assertion: Assertion) =>
     canonicalJson({ ...assertion, id: null, location: null, title: null });
   const added = new Set(head.assertions.filter(({ id }) => !has(base, id)));
   return new Map(
@@ -535,7 +529,7 @@ function renamedSubject(subject: string, renames: readonly RowRename[]): string 
 }
 
 /** Replaces names in place. @param key under which the object or list is found. */
-function replaceNames(value: object, key: string, names: ReadonlyMap<string, string>): void {
+function replaceNames(value: object, key: string, names: ReadonlyMap<string, string>) {
   const members: readonly (readonly [string, unknown])[] = Object.entries(value);
   for (const [name, member] of members) {
     // The items of a list are found under the list's key.

@@ -342,7 +342,7 @@ function alikeStarts(starts: readonly Start[], live: readonly boolean[]) {
 }
 
 /** Fewer names first: an example should not have names that do not matter. */
-function complexity({ effect: { preferences }, dimensions }: Start): number {
+function complexity({ effect: { preferences }, dimensions }: Start) {
   return (
     (preferences === null ? 0 : Object.keys(preferences).length) + (dimensions === null ? 0 : 1)
   );

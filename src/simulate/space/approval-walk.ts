@@ -101,11 +101,11 @@ function assertedName(assertions: Projection, kind: "needs" | "features", name: 
   return assertions.names(name) ? `${kind} ${name}` : `${kind} ~`;
 }
 
-function passesAll(views: readonly SideView[], sides: readonly SideStep[]): boolean {
+function passesAll(views: readonly SideView[], sides: readonly SideStep[]) {
   return views.every(({ table, opened }, index) => {
     if (opened === null) return true;
     const candidates = routeCandidates(table, opened.route);
-    const passes = ({ passes: pass }: Approval): boolean => candidates.every(pass);
+    const passes = ({ passes: pass }: Approval) => candidates.every(pass);
     return sides[index]?.approvals.every(passes) !== false;
   });
 }
@@ -170,12 +170,12 @@ export function approvalWalk(
   const assertedUntil = steps.findLastIndex(({ asserted }) => asserted !== "") + 1;
   const joints = new Map<string, Joint>();
 
-  const jointOf = (nodes: readonly NodeId[]): Joint =>
+  const jointOf = (nodes: readonly NodeId[]) =>
     remembered(joints, nodes.join(), () => {
       const isDenied = nodes.every((node, side) => sides[side]?.isDenied(node) === true);
       return { number: joints.size, nodes, isDenied, next: [] };
     });
-  const nextJoint = ({ nodes, next }: Joint, index: number, step: Step): Joint =>
+  const nextJoint = ({ nodes, next }: Joint, index: number, step: Step) =>
     (next[index] ??= jointOf(
       nodes.map((node, side) => {
         const sideStep = step.sides[side];
@@ -250,7 +250,7 @@ export function approvalWalk(
 }
 
 /** Equal for requests that are walked as one from here on. */
-function keyOf({ joint, asserted, isSigned }: Walked): number {
+function keyOf({ joint, asserted, isSigned }: Walked) {
   return joint.number * ASSERTED + asserted * 2 + Number(isSigned);
 }
 
@@ -265,7 +265,7 @@ function addAsOne<Reached extends Pick<Walked, "names" | "part" | "common" | "fi
   found: Map<number, Reached>,
   key: number,
   one: Reached,
-): void {
+) {
   const same = found.get(key);
   if (same === undefined) {
     found.set(key, one);
@@ -434,7 +434,7 @@ export function finalStates(
   const byNodes = new Map<readonly NodeId[], Map<readonly string[], FinalNodes>>();
   const aspectNumbers = new Map<readonly Aspect[], number>();
 
-  const shapeOf = (dimensions: number | null, signatureFamilies: readonly string[]): LastShape =>
+  const shapeOf = (dimensions: number | null, signatureFamilies: readonly string[]) =>
     remembered(shapes, `${dimensions} ${signatureFamilies.join()}`, () => ({
       operation,
       dimensions,

@@ -204,7 +204,7 @@ function seenName(projection: LevelReader["projection"], path: string, name: str
 }
 
 /** A reader that sees a flag distinguishes both values. */
-function seenScalar({ projection }: LevelReader, path: string, value: string | boolean): string {
+function seenScalar({ projection }: LevelReader, path: string, value: string | boolean) {
   return typeof value === "string"
     ? seenName(projection, path, value)
     : projection.sees(path)

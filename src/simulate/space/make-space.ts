@@ -83,7 +83,7 @@ export function planSpace(
     assertions,
     sides: sides.map(({ table, readers: sideReaders, ambiguous }) => {
       const projections = new Map<Operation, Projection>();
-      const projectionOf = (operation: Operation): Projection =>
+      const projectionOf = (operation: Operation) =>
         remembered(projections, operation, () => new Projection(sideReaders, operation, ambiguous));
       return { table, ambiguous, projectionOf };
     }),

@@ -5,7 +5,6 @@ import { type PreferenceUniverse, regionNames } from "./universe.ts";
 import type { Price, RoutingTable } from "../../canon/table.ts";
 import { candidatesWithin } from "../../decide/approvals.ts";
 import { routeCandidates } from "../../decide/candidates.ts";
-import type { Candidate } from "../../canon/decision.ts";
 import { withFormerNames } from "../renamed-table.ts";
 
 /** With base as a third view, which is evaluated with the {@link comparedPreferences}. */
@@ -26,7 +25,7 @@ export function withReach(
 
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
-function isMisnamed({ denied }: SideState): boolean {
+function isMisnamed({ denied }: SideState) {
   return denied?.endsWith("/unknown_preference") === true;
 }
 
@@ -116,7 +115,7 @@ export function preferenceEffects(
   return [...found.values()].toSorted((left, right) => membersOf(left) - membersOf(right));
 }
 
-function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect): void {
+function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect) {
   const {
     allow_fallbacks: mayFallBack,
     data_collection: collection,
@@ -128,7 +127,7 @@ function add(found: Map<string, PreferenceEffect>, effect: PreferenceEffect): vo
   addPlainest(found, key, { ...effect, preferences }, membersOf);
 }
 
-function membersOf({ preferences }: PreferenceEffect): number {
+function membersOf({ preferences }: PreferenceEffect) {
   return Object.keys(preferences ?? {}).length;
 }
 
@@ -179,7 +178,7 @@ function ordersWithFallbacks(
  */
 function ordersWithoutFallbacks(left: readonly (readonly string[])[]): readonly Order[] {
   const names = [...new Set(left.flat())];
-  const isShared = (name: string): boolean =>
+  const isShared = (name: string) =>
     left.every((providers) => providers.length === 0 || providers.includes(name));
   const lists = names.flatMap((name) =>
     isShared(name)
@@ -356,7 +355,7 @@ function narrowed(left: Left, member: NarrowingMember, effect: Effect | undefine
   return kept === 0n ? `nothing by ${member}` : kept;
 }
 
-function addNarrowing(found: Map<string, Narrowing>, one: Narrowing): void {
+function addNarrowing(found: Map<string, Narrowing>, one: Narrowing) {
   const { data_collection: collection, zdr } = one.preferences;
   const key = [...one.left, collection, zdr, isNarrowed(one.preferences)].join("\n");
   addPlainest(found, key, one, ({ preferences }) => lengthOf(preferences));
@@ -368,7 +367,7 @@ function addPlainest<Group extends { readonly size: bigint }>(
   key: string,
   one: Group,
   complexity: (group: Group) => number,
-): void {
+) {
   const same = found.get(key);
   if (same === undefined) found.set(key, one);
   else {
@@ -401,7 +400,7 @@ function stepsOfMember(
   universe: PreferenceUniverse,
   sides: readonly OpenedSide[],
 ): readonly (readonly Option[])[] {
-  const option = (value: ProviderPreferences): Option => optionFor(value, sides);
+  const option = (value: ProviderPreferences) => optionFor(value, sides);
   const none = option({});
   if (member === "zdr") return [universe.zdr.map((zdr) => (zdr ? option({ zdr }) : none))];
   if (member === "data_collection") {
@@ -442,7 +441,7 @@ function effectOn(side: OpenedSide, value: ProviderPreferences): Effect {
   );
 }
 
-function withinCeilings({ table, opened }: OpenedSide): readonly Candidate[] {
+function withinCeilings({ table, opened }: OpenedSide) {
   return opened === null ? [] : candidatesWithin(table, opened.workspace, opened.route);
 }
 
@@ -484,7 +483,7 @@ function joinedEffects(
   });
 }
 
-function addOption(found: Map<string, Option>, option: Option): void {
+function addOption(found: Map<string, Option>, option: Option) {
   addPlainest(found, option.effects.join(), option, ({ value }) => lengthOf(value));
 }
 

@@ -137,7 +137,7 @@ function approvalsOf(table: RoutingTable, capability: Capability): string {
   );
 }
 
-function bits(values: readonly boolean[]): string {
+function bits(values: readonly boolean[]) {
   return values.map((value) => (value ? "1" : "0")).join("");
 }
 
@@ -168,15 +168,11 @@ function tierKey(tier: readonly Candidate[]): string {
 /** One object for each denial: there are not many, and most requests reach one of them. */
 const deniedStates = new Map<string, SideState>();
 
-function deniedState(denied: string): SideState {
+function deniedState(denied: string) {
   return remembered(deniedStates, denied, (): SideState => ({ denied, candidates: [], seen: "" }));
 }
 
-function visible(
-  projection: Projection,
-  path: string,
-  value: string | number | boolean | null,
-): string {
+function visible(projection: Projection, path: string, value: string | number | boolean | null) {
   return projection.sees(path) ? String(value) : "";
 }
 

@@ -34,10 +34,10 @@ export interface Times {
 export function timesOf(readers: readonly ClockReader[], zones: readonly string[]): Times {
   const readings = zones.map((zone) => new ZoneReading(readers, zone));
   const windows = DAY_BUCKETS.flatMap((day) => PLAIN_HOURS.map((hour) => ({ day, hour })));
-  const utc = ({ day, hour }: PolicyTime): string => `${day} ${hour}`;
+  const utc = ({ day, hour }: PolicyTime) => `${day} ${hour}`;
   if (readings.every(({ isRead }) => !isRead)) return { times: windows, nameOf: utc };
   const readsUtc = readers.some((reader) => readsPath(reader, "input.time"));
-  const nameOf = (time: PolicyTime): string =>
+  const nameOf = (time: PolicyTime) =>
     [...(readsUtc ? [utc(time)] : []), ...readings.map((reading) => reading.seen(time))]
       .filter((part) => part !== "")
       .join(" with ");
@@ -93,7 +93,7 @@ export class ZoneReading {
   }
 }
 
-const clock = (hour: number, minute: number): string =>
+const clock = (hour: number, minute: number) =>
   `${String(hour).padStart(2, "0")}:${String(minute).padStart(2, "0")}`;
 
 /** Hours that are on the same side of every number with which they are compared. */

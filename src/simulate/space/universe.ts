@@ -126,10 +126,7 @@ export function universeOf(
 ): Universe {
   const tables = [base, head];
   const namesOf = (of: NamesOf): readonly string[] => [...new Set(tables.flatMap(of))].toSorted();
-  const keyNames = (
-    names: "environments" | "workloads" | "owners",
-    common = OUTSIDE_VOCABULARY,
-  ): readonly string[] =>
+  const keyNames = (names: "environments" | "workloads" | "owners", common = OUTSIDE_VOCABULARY) =>
     first(
       common,
       namesOf(({ vocabulary }) => [...(vocabulary[names] ?? []), OUTSIDE_VOCABULARY]),
@@ -201,7 +198,7 @@ export function regionNames({ regionGroups, providers }: RoutingTable): readonly
 }
 
 /** The first value represents all where no reader distinguishes them. */
-function first(value: string, values: readonly string[]): readonly string[] {
+function first(value: string, values: readonly string[]) {
   return values.includes(value) ? [value, ...values.filter((other) => other !== value)] : values;
 }
 

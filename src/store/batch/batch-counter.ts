@@ -92,7 +92,7 @@ export class BatchCounter {
     return known ?? facts;
   }
 
-  #remember(requestId: string, facts: DecisionFacts): void {
+  #remember(requestId: string, facts: DecisionFacts) {
     this.#running.set(requestId, facts);
     if (this.#running.size <= REMEMBERED) return;
     for (const oldest of this.#running.keys()) {
@@ -102,7 +102,7 @@ export class BatchCounter {
   }
 }
 
-function keep<Value>(cache: Map<string, Value>, key: string, value: Value): void {
+function keep<Value>(cache: Map<string, Value>, key: string, value: Value) {
   if (cache.size >= CACHED) cache.clear();
   cache.set(key, value);
 }

@@ -65,7 +65,7 @@ function describeCode(code: string | null): string {
     : `the connection or the statement failed (${code})`;
 }
 
-const isTlsCode = (code: string): boolean => /CERT|TLS|SSL|EPROTO|SIGNATURE|ISSUER/.test(code);
+const isTlsCode = (code: string) => /CERT|TLS|SSL|EPROTO|SIGNATURE|ISSUER/.test(code);
 
 /** SQLSTATE is five characters; the driver's and the system's codes are longer. */
 function isAway(code: string): boolean {
@@ -78,7 +78,7 @@ function isAway(code: string): boolean {
 }
 
 /** No connection was made, or the statement's error shows that the server rolled back. */
-function isUndone(code: string): boolean {
+function isUndone(code: string) {
   return NOT_CONNECTED.has(code) || code.startsWith("53") || code === "25006" || !isAway(code);
 }
 

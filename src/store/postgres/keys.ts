@@ -131,20 +131,20 @@ export class KeyFeed {
     if (this.#listening !== null && this.#listening !== "starting") await this.#listening.destroy();
   }
 
-  async #start(): Promise<void> {
+  async #start() {
     this.#timer ??= setInterval(() => this.#poll(), POLL);
     await this.#read();
     this.#listen();
   }
 
-  #poll(): void {
+  #poll() {
     if (!this.#link.available) return;
     this.#listen();
     // The next poll retries; callers notice an outage by their own calls.
     this.#read().catch(() => undefined);
   }
 
-  async #readChanges(): Promise<void> {
+  async #readChanges() {
     for (;;) {
       const rows = await this.#link.query(CHANGED, [this.#seen]);
       if (this.#closed) return;
@@ -155,11 +155,11 @@ export class KeyFeed {
     }
   }
 
-  #listen(): void {
+  #listen() {
     if (this.#listening !== null || this.#closed) return;
     this.#listening = "starting";
     let ended = false;
-    const end = (): void => {
+    const end = () => {
       ended = true;
       if (this.#listening === "starting") return;
       const lost = this.#listening;

@@ -144,7 +144,7 @@ export class PostgresLink {
     return new Pool(this.#settings, bounds, hooks);
   }
 
-  #lose(pool: Pool, silent: boolean): void {
+  #lose(pool: Pool, silent: boolean) {
     if (pool !== this.#pool || this.#state !== "available") return;
     this.#state = "suspected";
     // The driver replaces a cut connection, but would keep one that does not answer.
@@ -152,7 +152,7 @@ export class PostgresLink {
     void this.#restore();
   }
 
-  async #restore(): Promise<void> {
+  async #restore() {
     while (!this.#ended.signal.aborted) {
       if (await this.#probe()) {
         this.#state = "available";
@@ -167,7 +167,7 @@ export class PostgresLink {
     }
   }
 
-  #replacePool(): void {
+  #replacePool() {
     void this.#pool.destroy();
     if (!this.#ended.signal.aborted) this.#pool = this.#newPool();
   }

@@ -20,7 +20,7 @@ export const VERSIONS: SchemaVersions<Query> = {
   steps: [{ version: 15, name: "written batches", sql: convert }],
 };
 
-async function convert(query: Query): Promise<void> {
+async function convert(query: Query) {
   await query(NAME_KEYS + COUNT_WEEKS);
   await convertEvidence(query);
 }
@@ -69,7 +69,7 @@ export async function migrate(pool: Pool, create: boolean): Promise<void> {
   });
 }
 
-async function applyMissing(query: Query): Promise<void> {
+async function applyMissing(query: Query) {
   if (!(await hasMigrationsTable(query))) await query(MIGRATIONS_TABLE);
   // Read again: the process that had the lock before may have done it all.
   const present = await readVersion(query);
@@ -106,7 +106,7 @@ async function hasMigrationsTable(query: Query): Promise<boolean> {
 }
 
 /** A hash covers the bytes of UTF-8; another encoding could not hold every record. */
-async function refuseOtherEncoding(query: Query): Promise<void> {
+async function refuseOtherEncoding(query: Query) {
   const rows = await query("SELECT current_setting('server_encoding') = 'UTF8' AS fits");
   if (rows[0]?.fits !== true) {
     throw new StoreUnavailableError(
@@ -116,14 +116,14 @@ async function refuseOtherEncoding(query: Query): Promise<void> {
 }
 
 /** A table or function of the same name exists that our migrations did not create. */
-function isForeign(error: unknown): boolean {
+function isForeign(error: unknown) {
   return (
     error instanceof StatementFailure &&
     ["42P07", "42723", UNIQUE_VIOLATION].includes(error.code ?? "")
   );
 }
 
-const foreign = (): StoreUnavailableError =>
+const foreign = () =>
   new StoreUnavailableError(
     "the schema signalbox holds tables of another program; use another database",
   );
@@ -161,7 +161,7 @@ INSERT INTO signalbox.evidence_batches (last, first, hash, lowest, highest, work
 VALUES ($1, $2, $3, $4, $5, $6::text::text[], $7)`;
 
 /** Brings evidence of version 14 into the form of version 15; positions and hashes stay. */
-async function convertEvidence(query: Query): Promise<void> {
+async function convertEvidence(query: Query) {
   await query(REPLACE);
   const [start] = await query(START);
   let previous = start === undefined ? GENESIS.hash : readText(start, "hash");

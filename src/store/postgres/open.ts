@@ -65,7 +65,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       throw error;
     }
   }, limits);
-  const compare = (): void => {
+  const compare = () => {
     // Where the database is unavailable, the link notices it itself.
     if (link.available) void writer.compare().catch(() => undefined);
   };
@@ -74,7 +74,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     // Another server may answer now.
     compare();
   });
-  const tend = async (): Promise<void> => {
+  const tend = async () => {
     if (lease.id === null || !link.available) return;
     await lease.renew(writer.number);
     await reapAbandoned(link, writer);
@@ -104,7 +104,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     };
   };
   /** Writes what is in memory and ends the lease. */
-  const closeEvidence = async (): Promise<void> => {
+  const closeEvidence = async () => {
     for (const timer of timers) clearInterval(timer);
     endRestored();
     queue.close();
@@ -116,7 +116,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     }
   };
   let closing: Promise<void> | null = null;
-  const close = async (): Promise<void> => {
+  const close = async () => {
     try {
       await feed.close();
       await folder.close();

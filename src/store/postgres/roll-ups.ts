@@ -76,7 +76,7 @@ export class RollUpFolder {
     await this.#round;
   }
 
-  async #background(): Promise<void> {
+  async #background() {
     if (!this.#works() || !this.#link.available) return;
     if (this.#roundsOut > 0) {
       this.#roundsOut -= 1;

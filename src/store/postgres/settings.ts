@@ -101,7 +101,7 @@ function readCertificates(file: string): string {
   }
 }
 
-function isThisMachine(host: string): boolean {
+function isThisMachine(host: string) {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
@@ -113,6 +113,6 @@ function decode(part: string): string {
   }
 }
 
-function refusal(sentence: string): StoreUnavailableError {
+function refusal(sentence: string) {
   return new StoreUnavailableError(`the database URL cannot be used: ${sentence}`);
 }

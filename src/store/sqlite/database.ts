@@ -82,7 +82,7 @@ function openUpToDate(path: string, busyTimeout: number): DatabaseSync {
  *
  * @throws {OpenElsewhereError}
  */
-function convertAlone(database: DatabaseSync, path: string): void {
+function convertAlone(database: DatabaseSync, path: string) {
   const present = retryWhileBusy(() => readVersion(database));
   refuseOtherVersion(present);
   if (present === 0 || present === newestVersion(VERSIONS)) return;
@@ -139,7 +139,7 @@ function openChecked(path: string | URL, busyTimeout: number): DatabaseSync {
 }
 
 /** Sets the mode of the main file first: SQLite gives the WAL and its index the same. */
-function prepareFile(path: string, busyTimeout: number): void {
+function prepareFile(path: string, busyTimeout: number) {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) {
@@ -163,7 +163,7 @@ function prepareFile(path: string, busyTimeout: number): void {
   chmodSync(path, 0o600);
 }
 
-function refuseForeignFile(database: DatabaseSync): void {
+function refuseForeignFile(database: DatabaseSync) {
   // In this order: a process that makes our tables in between has written our id with them.
   const tables = readInteger(database, "SELECT count(*) FROM sqlite_schema");
   const applicationId = readInteger(database, "PRAGMA application_id");
@@ -174,7 +174,7 @@ function refuseForeignFile(database: DatabaseSync): void {
   }
 }
 
-function migrate(database: DatabaseSync): void {
+function migrate(database: DatabaseSync) {
   database.exec("BEGIN IMMEDIATE");
   try {
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
@@ -216,7 +216,7 @@ function readVersion(database: DatabaseSync): number {
 }
 
 /** @throws {UnusableDatabaseError} for a version from which no steps lead to ours */
-function refuseOtherVersion(present: number): void {
+function refuseOtherVersion(present: number) {
   const fault = schemaVersionFault(present, VERSIONS);
   if (fault !== null) throw new UnusableDatabaseError(fault);
 }
@@ -232,6 +232,6 @@ function retryWhileBusy<Result>(action: () => Result): Result {
 }
 
 /** @param time milliseconds */
-function sleep(time: number): void {
+function sleep(time: number) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, time);
 }

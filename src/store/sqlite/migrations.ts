@@ -18,7 +18,7 @@ DROP TRIGGER keys_stay_what_they_are;
 ${KEYS_STAY}`;
 
 /** From version 15, of commit a0f1d9ef, to version 16. */
-function convert(database: DatabaseSync): void {
+function convert(database: DatabaseSync) {
   database.exec(NAME_KEYS + COUNT_WEEKS);
   convertBatches(database);
 }
@@ -226,7 +226,7 @@ INSERT INTO evidence_requests (position, request_id, process, workspace)
 `;
 
 /** Brings batches of version 15 into the form of version 16; positions and hashes stay. */
-function convertBatches(database: DatabaseSync): void {
+function convertBatches(database: DatabaseSync) {
   database.exec(REPLACE);
   const batches = new BatchTable(new Connection(database));
   const end = database.prepare("DELETE FROM evidence_requests WHERE request_id = ?");

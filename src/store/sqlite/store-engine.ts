@@ -114,13 +114,13 @@ export class StoreEngine {
       policyLog: new PolicyLogTable(connection),
       limits: new LimitTable(connection),
       store: {
-        watchKeys: (): void => {
+        watchKeys: () => {
           this.#watching = true;
           this.#publishedVersion = 0;
           this.#publishOwn();
         },
         notedHead: () => watch?.notedHead() ?? null,
-        close: (): void => this.#close(),
+        close: () => this.#close(),
       },
     };
     this.#dataVersion = database.prepare("PRAGMA data_version");
@@ -186,7 +186,7 @@ export class StoreEngine {
     return { kind: "done", value: Reflect.apply(method, owner, parameters) };
   }
 
-  #close(): void {
+  #close() {
     try {
       if (this.#evidence.writes) this.#rollUps.write();
       this.#evidence.endLease();
@@ -211,14 +211,14 @@ export class StoreEngine {
   }
 
   /** Only by a process that writes evidence itself: a command that only reads leaves no trace. */
-  #reapWhenDue(now: number): void {
+  #reapWhenDue(now: number) {
     if (!this.#evidence.writes || now - this.#reapedAt < REAPING) return;
     // More than one batch is left: continue at the next poll.
     if (this.#evidence.reap(REAPED_AT_ONCE) < REAPED_AT_ONCE) this.#reapedAt = now;
   }
 
   /** Likewise. */
-  #checkpointWhenDue(now: number): void {
+  #checkpointWhenDue(now: number) {
     if (!this.#evidence.writes || Math.abs(now - this.#checkpointedAt) < CHECKPOINT) return;
     // Where another process holds the database, it is tried again a second later.
     this.#checkpointedAt = now;
@@ -226,7 +226,7 @@ export class StoreEngine {
   }
 
   /** Watchers get a change before its caller: messages between threads keep their order. */
-  #publishOwn(): void {
+  #publishOwn() {
     const seen = this.#seenDataVersion;
     // If publishing fails, the next poll does it: this process must not miss a revocation on disk.
     this.#seenDataVersion = -1;
@@ -234,7 +234,7 @@ export class StoreEngine {
     this.#seenDataVersion = seen;
   }
 
-  #publishKeys(): void {
+  #publishKeys() {
     if (!this.#watching) return;
     const { records, version } = this.#keys.changedSince(this.#publishedVersion);
     const first = this.#publishedVersion === 0;
@@ -242,7 +242,7 @@ export class StoreEngine {
     if (first || records.length > 0) this.#post({ type: "keys_changed", records });
   }
 
-  #readDataVersion(): number {
+  #readDataVersion() {
     return readNumber(this.#dataVersion.get(), "data_version");
   }
 }

@@ -134,7 +134,7 @@ export class StoreWatch {
    * they outlive this process. Not where a file was replaced: then another process works with files
    * of its own.
    */
-  #rescue(): void {
+  #rescue() {
     if (this.#isRescued || this.#sizes === null) return;
     try {
       const { busy, log, checkpointed } =

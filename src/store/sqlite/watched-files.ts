@@ -86,7 +86,7 @@ export class FileSizes {
   }
 
   /** Changes with every commit of another connection. */
-  #readVersion(): number {
+  #readVersion() {
     return readNumber(this.#readDataVersion.get(), "data_version");
   }
 }

@@ -209,7 +209,7 @@ export class WorkerLink {
   }
 
   /** The thread is gone: open calls fail, and new threads are tried until one opens the file. */
-  #lose(): void {
+  #lose() {
     this.#worker = null;
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -218,7 +218,7 @@ export class WorkerLink {
     if (this.#options.restart) this.#restartLater();
   }
 
-  #restartLater(): void {
+  #restartLater() {
     if (this.#closed) return;
     this.#restarting = setTimeout(() => {
       this.#start().then(this.#options.onRestarted, () => this.#restartLater());

@@ -15,11 +15,11 @@ const port = parentPort;
 if (port === null)
   throw new Error("this file is the store's worker thread; open the store with openSqliteStore");
 
-const post = (message: FromWorker): void => port.postMessage(message);
+const post = (message: FromWorker) => port.postMessage(message);
 let door: StoreDoor | null = null;
 
 /** Messages that answer no call are for all processes. */
-function postToAll(message: FromWorker): void {
+function postToAll(message: FromWorker) {
   post(message);
   door?.broadcast(message);
 }

@@ -298,7 +298,7 @@ function smaller(left: number | null, right: number | null): number | null {
 }
 
 /** Whole tokens within the range of `routes.yaml`. */
-function tokens(value: number | null = null): number | null {
+function tokens(value: number | null = null) {
   return value === null || value < 1 ? null : Math.min(1_000_000_000, Math.floor(value));
 }
 

@@ -112,7 +112,7 @@ function ofAddress(
   given: string,
   claimed: string | null,
 ): ProviderLocation {
-  const bare = (url: string): string => url.replace(/\/+$/, "");
+  const bare = (url: string) => url.replace(/\/+$/, "");
   const listed = Object.entries(preset?.regions ?? {}).find(([, url]) => bare(url) === bare(given));
   if (listed !== undefined) return { region: listed[0], baseUrl: null };
   const { hostname } = new URL(given);

@@ -26,7 +26,7 @@ function set(texts: Iterable<string>): string {
     : `{${sorted.map((text) => JSON.stringify(text)).join(", ")}}`;
 }
 
-function mapOfSets(sets: ReadonlyMap<string, readonly string[]>): string {
+function mapOfSets(sets: ReadonlyMap<string, readonly string[]>) {
   return [...sets]
     .map(([key, texts]) => `\t${JSON.stringify(key)}: ${set(texts)},\n`)
     .toSorted()

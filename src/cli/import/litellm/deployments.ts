@@ -43,7 +43,7 @@ export function readRow(row: Fields, surroundings: Surroundings, imported: Impor
       return deploymentOf(route ?? "", fields, info, surroundings, imported);
     },
     /** Reports unread members, after the last model of a wildcard. */
-    finish: (): void => {
+    finish: () => {
       if (imported.endpoints.every(({ origin }) => origin.at !== params.at)) {
         imported.report.add(
           "left_out",
@@ -182,7 +182,7 @@ function endpointOf(
   return added;
 }
 
-function readTimes(params: Fields, { provider }: Connection): void {
+function readTimes(params: Fields, { provider }: Connection) {
   const total = params.number("timeout") ?? 0;
   const first = params.number("stream_timeout") ?? 0;
   provider.totals.add(total > 0 ? total : null);

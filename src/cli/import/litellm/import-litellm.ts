@@ -216,10 +216,10 @@ function addGuardrails(
   groups: Groups,
   routes: ReadonlyMap<string, string>,
   imported: ImportedConfiguration,
-): void {
+) {
   const { report } = imported;
   const guarded = new Set<string>();
-  const recorded = (which: string): string =>
+  const recorded = (which: string) =>
     `${NO_CONTENT_CHECKS}; policy \`imported-guardrails\` records requests of ${which}, and denies them once it is promoted`;
   for (const [name, rows] of groups) {
     for (const origin of rows.flatMap(({ guardrails }) => guardrails)) {
@@ -238,7 +238,7 @@ function addGuardrails(
 }
 
 /** The policy about tags of deployments. */
-function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration): void {
+function addTags(router: Fields, groups: Groups, imported: ImportedConfiguration) {
   const tagged = [...groups.values()].filter((rows) => rows.some(({ tags }) => tags.length > 0));
   if (router.flag("enable_tag_filtering") !== true || tagged.length === 0) return;
   const labelled = new Map<string, readonly string[]>();
@@ -285,7 +285,7 @@ function expandWildcards(
   groups: Groups,
   named: ReadonlySet<string>,
   imported: ImportedConfiguration,
-): void {
+) {
   const exact = new Set(groups.keys());
   for (const { name: pattern, model, params, deploy } of wildcards) {
     const wanted = [...new Set([...imported.answers.models, ...named])].flatMap((name) => {

@@ -239,7 +239,7 @@ function addressOf(
 }
 
 /** Text of a scalar; other values are no address. */
-function textOf({ node }: Item): string {
+function textOf({ node }: Item) {
   return node.kind === "scalar" ? String(node.value) : "";
 }
 

@@ -264,7 +264,7 @@ function addRoute(
   groups: ReadonlyMap<string, Group>,
   settings: RouteSettings,
   imported: ImportedConfiguration,
-): void {
+) {
   const { first, later } = group;
   const [head, ...peers] = first;
   if (head === undefined) return;
@@ -285,7 +285,7 @@ function addRoute(
   });
 }
 
-function omitWeights(rows: readonly Deployment[], why: string): void {
+function omitWeights(rows: readonly Deployment[], why: string) {
   for (const { params, weight } of rows)
     if (weight !== null) params.note("left_out", "weight", why);
 }
@@ -317,7 +317,7 @@ function fallbacksOf(
 ): readonly PlannedFallback[] {
   const primary = new Set(first.map(({ endpoint }) => endpoint));
   const fallbacks = new Map<string, PlannedFallback>();
-  const add = (rows: readonly Deployment[]): void => {
+  const add = (rows: readonly Deployment[]) => {
     for (const { endpoint } of rows)
       if (!primary.has(endpoint)) fallbacks.set(endpoint.id, endpoint);
   };
@@ -473,7 +473,7 @@ function regionLabels(
 }
 
 /** A budget can be counted only if every endpoint has a price. */
-function isPriced(imported: ImportedConfiguration, routes: readonly string[]): boolean {
+function isPriced(imported: ImportedConfiguration, routes: readonly string[]) {
   return reachable(imported, routes).every(({ price }) => price !== null);
 }
 

@@ -53,7 +53,7 @@ export function importPortkey(file: ImportedFile, imported: ImportedConfiguratio
   imported.addOnlyWorkspace(routes.filter(({ internal }) => internal !== true).map(({ id }) => id));
 }
 
-function addConfig(config: Fields, name: string, run: PortkeyImport): void {
+function addConfig(config: Fields, name: string, run: PortkeyImport) {
   const { report, routeNames } = run.imported;
   const id = routeNames.take(asName(name, "config"));
   const strategy = config.fields("strategy");
@@ -69,7 +69,7 @@ function addGuarded(plan: Plan, id: string, origin: Origin, run: PortkeyImport):
   return true;
 }
 
-function guard({ guardrails }: Plan, id: string, { guarded, imported }: PortkeyImport): void {
+function guard({ guardrails }: Plan, id: string, { guarded, imported }: PortkeyImport) {
   for (const origin of guardrails) {
     guarded.add(id);
     imported.report.add(
@@ -85,7 +85,7 @@ function guard({ guardrails }: Plan, id: string, { guarded, imported }: PortkeyI
  * Conditions on metadata become labels of keys and a policy; conditions on the model become routes
  * of that name.
  */
-function addConditional(config: Fields, strategy: Fields, id: string, run: PortkeyImport): void {
+function addConditional(config: Fields, strategy: Fields, id: string, run: PortkeyImport) {
   const { imported } = run;
   const { report, labels, routeNames } = imported;
   const plans = targetsOf(config, imported);
@@ -422,7 +422,7 @@ function addPlan(
   const add = (
     tier: Tier,
     row: Pick<(typeof routes)[number], "id" | "fallbacks" | "maxAttempts" | "internal">,
-  ): void => {
+  ) => {
     const [primary, ...peers] = tier;
     if (primary === undefined) return;
     const isShared =

@@ -98,7 +98,7 @@ export function lifecycleCommand<const Given extends Flags>(
   const argument = ofAll ? "" : "ID";
   // The first spread decides the order of the help, the last one a format of the row's own.
   const flags: Flags = { ...row.flags, ...COMMON_FLAGS, ...row.flags };
-  const help = (): string => helpOf(row, argument, flags);
+  const help = () => helpOf(row, argument, flags);
   return {
     name,
     summary,

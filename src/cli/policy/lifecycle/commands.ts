@@ -107,7 +107,7 @@ function outcomeLines(
   ];
 }
 
-function pasteLine(label: string, command: string): Line {
+function pasteLine(label: string, command: string) {
   return wholeLine(0, label, span(command, "cyan"));
 }
 
@@ -308,10 +308,7 @@ function readExpected(values: Values<typeof EXPECT_FLAGS>) {
  *
  * @throws {NotNowError}
  */
-function refuseUnexpected(
-  view: PolicyView,
-  expected: Readonly<Record<Slot, string | undefined>>,
-): void {
+function refuseUnexpected(view: PolicyView, expected: Readonly<Record<Slot, string | undefined>>) {
   for (const slot of SLOTS) {
     const present = view[slot]?.revision ?? "none";
     if (present === (expected[slot] ?? present)) continue;

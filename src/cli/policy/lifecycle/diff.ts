@@ -16,7 +16,6 @@ import {
   span,
   wholeLine,
   type Line,
-  type Span,
   type Style,
 } from "../../terminal/printing.ts";
 import { CommandError } from "../../terminal/command-io.ts";
@@ -181,7 +180,7 @@ function sourceLine(text: string): Line {
 }
 
 /** Styled by its first character. */
-function markedSpan(text: string): Span {
+function markedSpan(text: string) {
   return span(text, ...[STYLES[text.charAt(0)] ?? []].flat());
 }
 

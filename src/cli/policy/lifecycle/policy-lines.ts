@@ -44,7 +44,7 @@ export function actorText({
 }
 
 /** `Ada (248289 at https://idp.example)` */
-function personText({ issuer, subject, name }: NonNullable<ApprovalView["by"]["person"]>): string {
+function personText({ issuer, subject, name }: NonNullable<ApprovalView["by"]["person"]>) {
   return name === undefined ? `${subject} at ${issuer}` : `${name} (${subject} at ${issuer})`;
 }
 
@@ -61,7 +61,7 @@ export function missingTexts(missing: readonly Missing[]): string {
 
 const MARK_STYLES = { "✓": "green", "✗": "red", "?": "yellow" } as const;
 
-function markLine(mark: keyof typeof MARK_STYLES, text: string): Line {
+function markLine(mark: keyof typeof MARK_STYLES, text: string) {
   return line(2, span(mark, MARK_STYLES[mark]), ` ${text}`);
 }
 
@@ -96,7 +96,7 @@ function driftLines(view: PolicyView, server: PolicyServer): readonly Line[] {
   });
 }
 
-function commandLine(indent: number, command: string): Line {
+function commandLine(indent: number, command: string) {
   return wholeLine(indent, span(command, "cyan"));
 }
 
@@ -134,7 +134,7 @@ export function policyLines(
   server: PolicyServer,
 ): readonly Line[] {
   const { title, owners, candidate, rollback_to: rollbackTo, held, withdrawn, files } = view;
-  const list = (contents: readonly Content[]): string => contents.map(contentText).join(", ");
+  const list = (contents: readonly Content[]) => contents.map(contentText).join(", ");
   return [
     line(0, span(view.id, "bold"), title === "" ? "" : `  ${title}`),
     ...fact("state", STATES.get(view.state) ?? view.state),
@@ -193,7 +193,7 @@ function promotionLines(view: PolicyView): readonly Line[] {
   ];
 }
 
-function linesOr(lines: readonly Line[], otherwise: string): readonly Line[] {
+function linesOr(lines: readonly Line[], otherwise: string) {
   return lines.length === 0 ? [line(2, span(otherwise, "dim"))] : lines;
 }
 
@@ -252,10 +252,9 @@ function shadowLines(report: ShadowView, firstSeen: number | null): readonly Lin
   if (judged === 0) return section(title, linesOr([], "no request has been judged yet"));
   const from = timeText(firstSeen);
   const isEarlier = firstSeen !== null && from !== since;
-  const part = (amount: number): string =>
+  const part = (amount: number) =>
     `${numberText(amount)} of ${numberText(judged)} (${percentageText(amount, judged)})`;
-  const total = (name: string, text: string): Line =>
-    nameLine(2, name, "indeterminate".length, text);
+  const total = (name: string, text: string) => nameLine(2, name, "indeterminate".length, text);
   const range = `${looked.complete ? "all" : "the newest"} ${amountText(looked.decisions, "decision")}`;
   return [
     ...section(title, [
@@ -277,7 +276,7 @@ function shadowLines(report: ShadowView, firstSeen: number | null): readonly Lin
   ];
 }
 
-function instantText(instant: string | null): string {
+function instantText(instant: string | null) {
   return timeText(readTime(instant ?? ""));
 }
 

@@ -90,7 +90,7 @@ function refuseOther(
   report: JsonObject,
   head: JsonObject,
   { policy, content, isRemoval }: Approved,
-): void {
+) {
   // Content kept from base is enforced already and needs no approval.
   const contents = objectsOf(head, "policies").filter(
     ({ id, from }) => id === policy && from === "head",
@@ -123,8 +123,8 @@ function assertionsOf(assertions: JsonObject | null): JsonObject {
   const gates = objectsOf(assertions, "coverage").filter(
     ({ required }) => typeof required === "number",
   );
-  const gate = (status: string): number => gates.filter((one) => one.status === status).length;
-  const amount = (name: string): number => Math.max(0, Math.floor(numberOf(assertions, name) ?? 0));
+  const gate = (status: string) => gates.filter((one) => one.status === status).length;
+  const amount = (name: string) => Math.max(0, Math.floor(numberOf(assertions, name) ?? 0));
   return {
     passed: amount("passed") + gate("PASS"),
     failed: amount("failed") + gate("FAIL"),
@@ -143,7 +143,7 @@ async function readBytes(path: string): Promise<Buffer> {
   return Buffer.from(bytes);
 }
 
-function noReport(): UsageError {
+function noReport() {
   return new UsageError(
     `--report: is not a report of signalbox simulate --format json in the format of this version (${REPORT_FORMAT})`,
   );
@@ -183,7 +183,7 @@ export function notReadable(): CommandError {
   );
 }
 
-function sha256Of(text: string | Uint8Array): string {
+function sha256Of(text: string | Uint8Array) {
   return createHash("sha256").update(text).digest("hex");
 }
 
@@ -486,7 +486,7 @@ export async function findContent(
       `${flag}: must be enforced, candidate, a revision such as r4, or six or more digits of a digest`,
     );
   }
-  const names = ({ revision, digest }: Content): boolean =>
+  const names = ({ revision, digest }: Content) =>
     isRevision ? revision === `r${Number(name.slice(1))}` : digest.startsWith(name);
   const contents = new Map(contentsOf(view).map((content) => [content.digest, content]));
   // Earlier contents are in the log only. It is read for short digests too: they could begin several

@@ -227,13 +227,13 @@ function movementText(record: PolicyRecord): string {
   return `${referenceText(record)}${end}, ${record.slot}`;
 }
 
-function referenceText(reference: Pick<ContentReference, "revision" | "digest"> | null): string {
+function referenceText(reference: Pick<ContentReference, "revision" | "digest"> | null) {
   return reference === null
     ? "nothing"
     : `r${reference.revision} (${reference.digest.slice(0, 8)})`;
 }
 
-function recordedActor({ keyId, ...actor }: Actor): string {
+function recordedActor({ keyId, ...actor }: Actor) {
   return actorText({ key_id: keyId, ...actor });
 }
 

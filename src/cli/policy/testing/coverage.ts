@@ -94,7 +94,7 @@ function renamed(text: string, facts: ModuleFacts, mark: string): string {
   return result;
 }
 
-function isWatched(name: string | null | undefined): boolean {
+function isWatched(name: string | null | undefined) {
   return name === "pass" || name === "reason";
 }
 
@@ -111,9 +111,9 @@ function watchers({ contract, reasoned }: CompiledPolicy, mark: string): string 
   const rules = contract.constraints.flatMap(({ name, effect }) => {
     const constraint = JSON.stringify(name);
     const hasReason = reasoned.includes(name);
-    const list = (rule: string): string =>
+    const list = (rule: string) =>
       `{${constraint}: [value | value := ${rule}_${mark}[${constraint}]]}`;
-    const printed = (requested: Sighting["requested"]): string =>
+    const printed = (requested: Sighting["requested"]) =>
       `print(${JSON.stringify(mark)}, json.marshal({
 		"policy": ${JSON.stringify(contract.id)},
 		"constraint": ${constraint},
@@ -155,7 +155,7 @@ export function coveredConstraints(
           .filter((sighting) => sighting.policy === contract.id && sighting.constraint === name)
           .flatMap((sighting) => judge(policy, sighting)),
       );
-      const amount = (verdict: Verdict): number =>
+      const amount = (verdict: Verdict) =>
         seen.filter((judged) =>
           judged.some((one) => one.requested === "pass" && one.verdict === verdict),
         ).length;
@@ -222,12 +222,7 @@ export function gapsOf(
   locations: ReadonlyMap<string, GapLocations>,
 ): readonly Diagnostic<GapCode>[] {
   const gaps: Diagnostic<GapCode>[] = [];
-  const report = (
-    code: GapCode,
-    location: Location | undefined,
-    message: string,
-    hint: string,
-  ): void => {
+  const report = (code: GapCode, location: Location | undefined, message: string, hint: string) => {
     if (location === undefined) throw new Error("gapsOf: a policy has no location");
     gaps.push({ code, severity: "warning", ...location, message, hint });
   };

@@ -78,7 +78,7 @@ type LineCounts = Pick<FileCoverage, "covered_lines" | "missed_lines">;
 type Totals = ReturnType<typeof totalsOf>;
 
 function totalsOf(tests: readonly PolicyTest[]) {
-  const amount = (outcome: PolicyTest["outcome"]): number =>
+  const amount = (outcome: PolicyTest["outcome"]) =>
     tests.filter((test) => test.outcome === outcome).length;
   return {
     tests: tests.length,
@@ -187,7 +187,7 @@ function exceptions({ failed, errors, skipped }: Totals): readonly string[] {
   ].filter(Boolean);
 }
 
-function duration(milliseconds: number): string {
+function duration(milliseconds: number) {
   return milliseconds >= 1_000
     ? `${(milliseconds / 1_000).toFixed(2)} s`
     : `${milliseconds.toFixed(1)} ms`;
@@ -303,7 +303,7 @@ function findingCase({ code, file, line, column, message, hint }: Diagnostic): J
   };
 }
 
-function seconds(milliseconds: number): string {
+function seconds(milliseconds: number) {
   return (milliseconds / 1_000).toFixed(6);
 }
 

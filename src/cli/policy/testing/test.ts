@@ -144,7 +144,7 @@ async function run(options: TestOptions, io: CommandIo) {
   const toolchain = createToolchain({ cache, timeLimit: options.timeout });
   const compiled = await compilePolicies(folder.sources, { cache, toolchain });
   const errors = compiled.diagnostics.filter(({ severity }) => severity === "error");
-  const report = (result: TestRun | null, findings: readonly Diagnostic[]): void =>
+  const report = (result: TestRun | null, findings: readonly Diagnostic[]) =>
     io.stdout(formatReport(options, folder, result, findings, wantsColour(io)));
   if (errors.length > 0) {
     report(null, errors);
@@ -355,14 +355,14 @@ function coverageOf(
   };
 }
 
-function cannotWatch(what: string): CommandError {
+function cannotWatch(what: string) {
   return new CommandError(
     `--coverage: ${what} cannot be measured; name pass.<constraint> and reason.<constraint>, not the whole package`,
   );
 }
 
 /** Rules of one name are one test in OPA, so results are compared by location too. */
-function identityOf({ file, name, row }: TestResult): string {
+function identityOf({ file, name, row }: TestResult) {
   return JSON.stringify([file, row, name]);
 }
 

@@ -79,7 +79,7 @@ export function modelOf(report: SimulationReport) {
 
 /** An endpoint's other provider comes before the approvals that it needs: headlines have the first. */
 function worstFirst(entries: CauseReport["entries"]): CauseReport["entries"] {
-  const isMoved = ({ kind, path }: ChangedEntry): boolean =>
+  const isMoved = ({ kind, path }: ChangedEntry) =>
     kind === "endpoint" && path.endsWith(".provider");
   return entries[0]?.kind === "workspace"
     ? entries.toSorted((left, right) => Number(isMoved(right)) - Number(isMoved(left)))

@@ -25,7 +25,7 @@ const SEVERITIES: Readonly<Record<AnnotationLevel, readonly [gitlab: string, bit
  */
 export function formatBitbucket(model: ReportModel, context: FormatContext): string {
   const { verdict, headline, facts, rows } = screenOf(model, context);
-  const amount = (tag: string): number => rows.filter((row) => row.tag === tag).length;
+  const amount = (tag: string) => rows.filter((row) => row.tag === tag).length;
   const report = {
     title: "Signalbox simulation",
     details: cut([headline, ...facts, ...rows.map(rowText)].join("\n"), LONGEST_DETAILS),

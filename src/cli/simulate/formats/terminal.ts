@@ -73,7 +73,7 @@ export function firstScreen(
       ...tail,
     ];
   };
-  const height = (): number =>
+  const height = () =>
     renderLines(shown(), { colour: false, width: USUAL_WIDTH }).split("\n").length - 1;
   const cuttable = screen.rows.filter(({ kept }) => !kept).toReversed();
   for (const row of cuttable.toSorted((one, other) => other.rank - one.rank)) {

@@ -70,7 +70,7 @@ export class ErrorAnswers {
 }
 
 /** As a list of Markdown: each code, and when it is answered. */
-function describe(endpoint: Endpoint, rows: readonly DescribedError[]): string {
+function describe(endpoint: Endpoint, rows: readonly DescribedError[]) {
   return rows
     .map((row) => {
       const { code, when } = row;
@@ -82,7 +82,7 @@ function describe(endpoint: Endpoint, rows: readonly DescribedError[]): string {
     .join("\n");
 }
 
-function isOAuth({ path }: Endpoint): boolean {
+function isOAuth({ path }: Endpoint) {
   return isTokenEndpoint(path);
 }
 

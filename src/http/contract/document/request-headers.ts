@@ -13,7 +13,7 @@ interface RequestHeader {
   readonly isRequiredBy?: (endpoint: Endpoint) => boolean;
 }
 
-const isInference = (endpoint: Endpoint): boolean => endpoint.kind === "inference";
+const isInference = (endpoint: Endpoint) => endpoint.kind === "inference";
 
 /** Headers that belong to one of the protocols. */
 const PROTOCOL_HEADERS: readonly RequestHeader[] = [

@@ -122,12 +122,12 @@ function readExpected({ candidate_revision, enforced_revision }: ExpectedRevisio
 }
 
 /** Left out, `null`, or the number of a revision such as `r4`. */
-function readBodyRevision(value: string | null | undefined): number | null | undefined {
+function readBodyRevision(value: string | null | undefined) {
   return typeof value === "string" ? (parseRevision(value) ?? undefined) : value;
 }
 
 /** Withdrawals of approvals and of candidates have different members. @throws {RefusalError} */
-function checkWithdrawal(body: ValueOf<typeof WITHDRAW_SCHEMA>): void {
+function checkWithdrawal(body: ValueOf<typeof WITHDRAW_SCHEMA>) {
   const isApproval = body.what === "approval";
   const [needed, other] = isApproval
     ? (["digest", "expected"] as const)
@@ -386,7 +386,7 @@ function changeOf(record: PolicyRecord): ChangeRecord {
   };
 }
 
-function uncounted(): Error {
+function uncounted() {
   return new Error("policies: figures of a removal were requested");
 }
 

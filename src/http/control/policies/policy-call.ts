@@ -119,7 +119,7 @@ function modeOf(status: PolicyStatus): Pick<PolicyView, "mode" | "revision"> {
   return { mode: slot === status.enforced ? "enforce" : "shadow", revision };
 }
 
-function holdsRules(status: PolicyStatus, slot: SlotState | null): boolean {
+function holdsRules(status: PolicyStatus, slot: SlotState | null) {
   return slot !== null && contentOf(status, slot.digest).content === "rules";
 }
 
@@ -163,7 +163,7 @@ export function describeRules(
 }
 
 /** Approvals of the candidate's content that count. */
-function approvalsOf(status: PolicyStatus): readonly Approval[] {
+function approvalsOf(status: PolicyStatus) {
   return status.candidate === null ? [] : (status.approvals.get(status.candidate.digest) ?? []);
 }
 
@@ -224,7 +224,7 @@ function reference(status: PolicyStatus, digest: string): PolicyView["held"][num
 }
 
 /** Contents are numbered from 1. */
-function revisionText(revision: number): string {
+function revisionText(revision: number) {
   return formatRevision(revision) ?? `r${revision}`;
 }
 

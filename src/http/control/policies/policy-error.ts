@@ -17,7 +17,7 @@ function policyError(
   code: keyof typeof CONTROL_ERRORS,
   message: string,
   { facts, ...more }: NonNullable<Parameters<typeof codedError>[2]> = {},
-): RefusalError {
+) {
   return refusal(code, message, { ...more, facts: { fix: CONTROL_ERRORS[code].fix, ...facts } });
 }
 
@@ -226,7 +226,7 @@ const NEEDED: Readonly<Record<RequirementName, Needed>> = {
   },
 };
 
-function needed({ requirement, ...facts }: MissingRequirement): string {
+function needed({ requirement, ...facts }: MissingRequirement) {
   return NEEDED[requirement].text({
     have: 0,
     need: 0,
@@ -238,7 +238,7 @@ function needed({ requirement, ...facts }: MissingRequirement): string {
 }
 
 /** `3 approvals` */
-function amount(count: number, singular: string): string {
+function amount(count: number, singular: string) {
   return `${count} ${singular}${count === 1 ? "" : "s"}`;
 }
 

@@ -131,7 +131,7 @@ export const POLICY_HANDLERS = {
     const states = await newestStates(administration);
     const lines = [...states.policies.values()];
     // A policy that is in the files is shown, whatever its state.
-    const isOver = (status: PolicyStatus): boolean =>
+    const isOver = (status: PolicyStatus) =>
       stateOf(status) === "ended" && !administration.files().has(status.id);
     const shown = [
       ...lines.filter((status) => !isOver(status)),

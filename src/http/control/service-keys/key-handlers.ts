@@ -26,7 +26,7 @@ import {
   type ControlHandler,
 } from "../control-call.ts";
 
-function noSuchKey(): RefusalError {
+function noSuchKey() {
   return refusal("key_not_found", "The workspace has no key with this id.");
 }
 
@@ -62,7 +62,7 @@ function faultError(fault: KeyFault, body: JsonObject): RefusalError {
 }
 
 /** @param key in its current state, where the next reader finds the key that replaced it. */
-function alreadyRotated(key?: ServiceKey): RefusalError {
+function alreadyRotated(key?: ServiceKey) {
   return refusal(
     "key_already_rotated",
     "The key has been rotated already. Rotate the key that replaced it (`service_key.replaced_by`), or create a new key.",
@@ -166,7 +166,7 @@ export const KEY_HANDLERS = {
   }),
 } as const satisfies Record<string, ControlHandler>;
 
-function isFault(error: unknown, fault: KeyFault["fault"]): boolean {
+function isFault(error: unknown, fault: KeyFault["fault"]) {
   return error instanceof KeyFaultError && error.fault.fault === fault;
 }
 
@@ -225,7 +225,7 @@ async function changeableKey(call: KeyCall): Promise<ServiceKey> {
 }
 
 /** Keys with authority over all workspaces are changed by such keys only. @throws {RefusalError} */
-function checkAuthority({ identity }: KeyCall, { scopes }: ServiceKey): void {
+function checkAuthority({ identity }: KeyCall, { scopes }: ServiceKey) {
   if (!scopes.includes(PLATFORM_SCOPE) || identity.scopes.has(PLATFORM_SCOPE)) return;
   throw refusal(
     "insufficient_scope",
@@ -265,7 +265,7 @@ function managedWorkspace({ identity, snapshot }: KeyCall, workspace: string): s
  * @throws {KeyFaultError} for an environment, workload, label or route that the configuration does
  * not declare.
  */
-function checkDeclared({ snapshot }: KeyCall, key: NewKey): void {
+function checkDeclared({ snapshot }: KeyCall, key: NewKey) {
   const unknown = undeclaredValue(key, snapshot.decider.table);
   if (unknown !== null) throw new KeyFaultError({ fault: "option", ...unknown });
 }

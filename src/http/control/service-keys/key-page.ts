@@ -229,10 +229,10 @@ export async function pageOfKeys(
 }
 
 /** The orders of the store's pages (`keys/key-store.ts`). */
-function newestFirst(left: ServiceKey, right: ServiceKey): number {
+function newestFirst(left: ServiceKey, right: ServiceKey) {
   return right.createdAt - left.createdAt || compare(left.id, right.id);
 }
 
-function soonestFirst(left: ServiceKey, right: ServiceKey): number {
+function soonestFirst(left: ServiceKey, right: ServiceKey) {
   return left.expiresAt - right.expiresAt || compare(left.id, right.id);
 }

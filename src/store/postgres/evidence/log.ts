@@ -140,7 +140,7 @@ const COLUMNS = `batch.first, batch.last, batch.hash, batch.lowest, batch.highes
   array_to_json(batch.workspaces)::text AS workspaces, batch.records`;
 
 /** A page of batches by their sizes; those that are left out are not read. */
-const page = (condition: string, order: "ASC" | "DESC"): string => `
+const page = (condition: string, order: "ASC" | "DESC") => `
 SELECT ${COLUMNS} FROM (
   SELECT one.*, sum(octet_length(one.records)) OVER (ORDER BY one.last ${order}) - octet_length(one.records) AS before
   FROM signalbox.evidence_batches AS one WHERE ${condition} ORDER BY one.last ${order} LIMIT ${MOST}) AS batch

@@ -117,11 +117,7 @@ export class EvidenceWriter {
   }
 
   /** @param refused gets decisions with a known id, and outcomes of requests that do not run */
-  async #write(
-    records: readonly NewRecord[],
-    refused: Set<NewRecord>,
-    deadline: number,
-  ): Promise<void> {
+  async #write(records: readonly NewRecord[], refused: Set<NewRecord>, deadline: number) {
     for (let left = records; left.length > 0;) {
       const batch = { number: this.#number + 1, records: left };
       if (await this.#retrying(deadline, () => this.#send(batch))) return;
@@ -186,11 +182,11 @@ export class EvidenceWriter {
   }
 }
 
-const keyOf = ({ kind, requestId }: NewRecord): string => `${kind} ${requestId}`;
+const keyOf = ({ kind, requestId }: NewRecord) => `${kind} ${requestId}`;
 
 /** Request ids of decisions, and of outcomes. */
 function idsOf(records: readonly NewRecord[]): readonly [decided: string, ended: string] {
-  const of = (kind: NewRecord["kind"]): string =>
+  const of = (kind: NewRecord["kind"]) =>
     textArray(records.flatMap((record) => (record.kind === kind ? [record.requestId] : [])));
   return [of("decision"), of("outcome")];
 }

@@ -75,7 +75,7 @@ export class StoreDoor {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #accept(socket: Socket): void {
+  #accept(socket: Socket) {
     const reader = new MessageReader(this.#door.workerSecret, isRequest);
     /** Requests whose decision was handed over and whose outcome was not written. */
     const open = new Set<string>();
@@ -115,28 +115,28 @@ export class StoreDoor {
     });
   }
 
-  #endOldestUnauthenticated(): void {
+  #endOldestUnauthenticated() {
     const [oldest] = this.#unauthenticated;
     if (oldest === undefined) return;
     this.#unauthenticated.delete(oldest);
     oldest.destroy();
   }
 
-  #reportRefusal(reason: string): void {
+  #reportRefusal(reason: string) {
     const now = performance.now();
     if (now - this.#refusalReported < REFUSAL_REPORT) return;
     this.#refusalReported = now;
     this.#thread.refused(reason);
   }
 
-  #welcome(socket: Socket): void {
+  #welcome(socket: Socket) {
     this.#workers.add(socket);
     socket.write(this.#door.threadSecret);
     socket.write(encodeMessage({ type: "opened" } satisfies FromWorker));
     if (this.#fault !== null) socket.write(encodeMessage(this.#fault));
   }
 
-  #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker): void {
+  #ask(socket: Socket, open: Set<string>, { id, request }: ToWorker) {
     const ended: string[] = [];
     if (request.operation === "evidence.append") {
       for (const { kind, requestId } of request.parameters[0]) {
@@ -155,7 +155,7 @@ export class StoreDoor {
   }
 
   /** Ends requests of dead workers: to the store they belong to this process, which lives. */
-  #endUnended(): void {
+  #endUnended() {
     if (this.#unended.size === 0 || this.#closed) return;
     const at = Date.now();
     const outcomes = Array.from(this.#unended, (requestId) =>

@@ -308,7 +308,7 @@ export class EvidenceTable {
     });
   }
 
-  #readHash(position: number): string {
+  #readHash(position: number) {
     return readText(this.#sql.hashAt.get(position), "hash");
   }
 
@@ -386,7 +386,7 @@ export class EvidenceTable {
     return new Map(rows.map((row) => [readText(row, "request_id"), readText(row, "workspace")]));
   }
 
-  #remember(requestId: string): void {
+  #remember(requestId: string) {
     if (this.#ended.size >= REMEMBERED) {
       this.#endedBefore = this.#ended;
       this.#ended = new Set();
@@ -395,7 +395,7 @@ export class EvidenceTable {
   }
 
   /** The previous thread may have written a batch without confirming it. */
-  #rememberEnded(): void {
+  #rememberEnded() {
     const { position } = this.#parts.batches.head();
     for (let before = position + 1; ;) {
       const batches = this.#parts.batches.before(before, position - REMEMBERED, null);

@@ -109,7 +109,7 @@ export class KeyTable {
     return row === undefined ? null : readKeyRecord(row);
   }
 
-  #add(record: KeyRecord): void {
+  #add(record: KeyRecord) {
     const { scopes, labels, exchange, limits } = record;
     try {
       this.#sql.insert.run({
@@ -125,6 +125,6 @@ export class KeyTable {
   }
 }
 
-function jsonOrNull(value: object | null): string | null {
+function jsonOrNull(value: object | null) {
   return value === null ? null : JSON.stringify(value);
 }

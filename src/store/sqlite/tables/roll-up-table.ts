@@ -85,7 +85,7 @@ export class RollUpTable {
     return isComplete;
   }
 
-  #begin(): void {
+  #begin() {
     this.#base ??= this.#end = readNumber(this.#sql.checkpoint.get(), "position");
   }
 
@@ -100,7 +100,7 @@ export class RollUpTable {
     return true;
   }
 
-  #countRecords(records: Iterable<CountedRecord>): void {
+  #countRecords(records: Iterable<CountedRecord>) {
     const earlier = this.#counter.count(records, this.#increments);
     for (const requestId of earlier.keys()) {
       for (const batch of this.#batches.find(requestId, ["decision"])) {
@@ -122,7 +122,7 @@ export class RollUpTable {
     return true;
   }
 
-  #pruneMinutes(): void {
+  #pruneMinutes() {
     const newest = this.#increments.newestMinute();
     if (newest <= this.#newestMinute) return;
     this.#newestMinute = newest;
@@ -130,7 +130,7 @@ export class RollUpTable {
     for (const workspace of written) this.#sql.prune.run(workspace, newest - KEPT_MINUTES);
   }
 
-  #reset(): void {
+  #reset() {
     this.#counter = new BatchCounter();
     this.#increments = new Increments();
     this.#base = null;

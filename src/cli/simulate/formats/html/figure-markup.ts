@@ -54,7 +54,7 @@ function edge(x1: number, y1: number, x2: number, y2: number, mark: FigureEnd["m
   return html`<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke-width="${width}" ${dash} />`;
 }
 
-function heading(x: number, text: string): Markup {
+function heading(x: number, text: string) {
   return html`<text x="${x}" y="12" fill="currentColor" stroke="none" font-size="11"
     >${text}</text
   >`;

@@ -32,10 +32,10 @@ export function formatHtml(report: ReportModel, context: FormatContext): string 
   return page.toString();
 }
 
-function contentPolicy(): string {
+function contentPolicy() {
   return `default-src 'none'; script-src '${hashOf(PAGE_SCRIPT)}'; style-src '${hashOf(PAGE_STYLE)}'; base-uri 'none'; form-action 'none'`;
 }
 
-function hashOf(text: string): string {
+function hashOf(text: string) {
   return `sha256-${createHash("sha256").update(text).digest("base64")}`;
 }

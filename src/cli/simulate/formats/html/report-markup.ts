@@ -37,7 +37,7 @@ export function reportMarkup(document: ReportDocument): Markup {
 }
 
 /** The tabs between the views. */
-function viewsMarkup({ views }: ReportDocument): Markup {
+function viewsMarkup({ views }: ReportDocument) {
   return html`<fieldset class="views">
     <legend>Candidate policies; choose the view shown below</legend>
     ${views.map(
@@ -96,7 +96,7 @@ const FIELDS = ["route", "workspace", "operation", "provider", "region"] as cons
  * Hidden until the script has filled it: a form that does nothing would mislead a reader without
  * scripts.
  */
-function filterMarkup(): Markup {
+function filterMarkup() {
   return html` <form
     id="filter"
     role="search"

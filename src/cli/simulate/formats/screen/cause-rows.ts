@@ -181,7 +181,7 @@ function whichText({ future_rows: latent }: ReportModel): string {
 /** Of renames alone, where nothing but the former names is refused. */
 function renamedText(cause: CauseReport, report: ReportModel): string | null {
   if (cause.renames.length === 0 || !report.complete) return null;
-  const isRefusal = ({ group }: { readonly group: ChangeGroup }): boolean =>
+  const isRefusal = ({ group }: { readonly group: ChangeGroup }) =>
     group.kinds.every((kind) => kind === "newly_denied" || kind === "reason_changed");
   if (cause.renames.some(({ distinguished_by: policies }) => policies !== undefined)) return null;
   if (!groupsOfCause(cause, report).every(isRefusal)) return null;

@@ -108,7 +108,7 @@ function someText(alternatives: readonly string[] | undefined): readonly string[
 /** Comes first among environments, where the vocabulary has it. */
 const USUAL = "production";
 
-function hasUsual({ declared, promoted }: ReportModel): boolean {
+function hasUsual({ declared, promoted }: ReportModel) {
   return [...declared.groups, ...promoted.groups].some(
     ({ example }) => example.key.environment === USUAL,
   );
@@ -205,7 +205,7 @@ function without(
   );
 }
 
-function sizeOf(dimension: string, { space }: ReportModel): number | null {
+function sizeOf(dimension: string, { space }: ReportModel) {
   return space.dimensions.find(({ name }) => name === dimension)?.values ?? null;
 }
 
@@ -225,7 +225,7 @@ function partText(dimension: string, values: readonly string[], report: ReportMo
 const valuesByDimension = new WeakMap<ReportModel, ReadonlyMap<string, ReadonlySet<string>>>();
 
 /** The values of each dimension that the conditions of any group name. */
-function namedValues(report: ReportModel): ReadonlyMap<string, ReadonlySet<string>> {
+function namedValues(report: ReportModel) {
   return remembered(valuesByDimension, report, () => {
     const all = [report.declared, report.promoted].flatMap(({ groups }) =>
       groups.flatMap(({ conditions }) => conditions),

@@ -39,7 +39,7 @@ export function questionOf(
     return `do the owners of ${location?.file ?? "the assertions"} agree with the change of ${subject}?`;
   if (kind === "overlay") return `what does ${path} change? compare it with --environment`;
   if (rename !== undefined) return questionOfRename(rename, cause);
-  const requests = (tag: EffectTag): string =>
+  const requests = (tag: EffectTag) =>
     requestsText(effects.filter((effect) => effect.tag === tag && !isSomeRefusal(effect)));
   const some = requestsText(effects.filter(isSomeRefusal));
   const refused = requests("BREAKS");
@@ -65,20 +65,20 @@ export function questionOf(
 }
 
 /** Whether an endpoint that the requests reached before is another destination now. */
-function isMoved({ tag, group }: Effect, cause: CauseReport): boolean {
+function isMoved({ tag, group }: Effect, cause: CauseReport) {
   return tag === "WIDENS" && gainsOf(group).length === 0 && movedOf(group, cause) !== null;
 }
 
-function whoseText(effects: readonly Effect[]): string {
+function whoseText(effects: readonly Effect[]) {
   return listText([...new Set(effects.flatMap(({ workspaces }) => workspaces))], 3);
 }
 
-function routesOf(effects: readonly Effect[]): string {
+function routesOf(effects: readonly Effect[]) {
   return listText([...new Set(effects.flatMap(({ routes }) => routes))].map(routeText), 3);
 }
 
 /** "requests of clinic, hr for chat-eu"; empty without effects. */
-function requestsText(effects: readonly Effect[]): string {
+function requestsText(effects: readonly Effect[]) {
   return effects.length === 0 ? "" : `requests of ${whoseText(effects)} for ${routesOf(effects)}`;
 }
 
@@ -135,7 +135,7 @@ function newDestinations(
     for (const gain of gains) {
       if (!group.head.plan.some(({ endpoint }) => endpoint === gain.endpoint)) continue;
       for (const workspace of workspaces) {
-        const ends = (path: DataPath | RoutePath): boolean =>
+        const ends = (path: DataPath | RoutePath) =>
           path.workspace === workspace &&
           path.provider === gain.provider &&
           path.region === gain.region &&
@@ -181,7 +181,7 @@ function questionOfRename(
 function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string {
   const { entries } = cause;
   const routes = routesOf(effects);
-  const has = (member: string): boolean => entries.some(({ path }) => path.endsWith(`.${member}`));
+  const has = (member: string) => entries.some(({ path }) => path.endsWith(`.${member}`));
   const versions = entries.filter(({ path }) => path.endsWith(".upstream_model"));
   if (versions.length > 0)
     return `has ${listText(
@@ -209,7 +209,7 @@ function questionOfMove(cause: CauseReport, effects: readonly Effect[]): string 
 }
 
 function isUnencrypted({ path, before, after }: ChangedEntry): boolean {
-  const isPlain = (text: string | null): boolean => text?.startsWith("http:") === true;
+  const isPlain = (text: string | null) => text?.startsWith("http:") === true;
   return path.endsWith(".base_url") && isPlain(after) && !isPlain(before);
 }
 

@@ -124,7 +124,7 @@ export function movedOf(
   { entries }: CauseReport,
 ): CandidateReport | null {
   if (!kinds.includes("destination_changed")) return null;
-  const isAbout = ({ endpoint, model, provider }: CandidateReport): boolean =>
+  const isAbout = ({ endpoint, model, provider }: CandidateReport) =>
     entries.some(
       ({ kind, subject }) =>
         (kind === "endpoint" && subject === endpoint) ||
@@ -139,7 +139,7 @@ export function isOfRoute({ entries }: CauseReport): boolean {
   return entries[0]?.kind === "route";
 }
 
-function ordinal(position: number): string {
+function ordinal(position: number) {
   return ["", "1st", "2nd", "3rd"][position] ?? `${position}th`;
 }
 
@@ -152,12 +152,12 @@ export function isNewName({ base, head }: ChangeGroup): boolean {
 }
 
 /** The reverse: requests that name what head does not have. */
-function isOldName({ base, head }: ChangeGroup): boolean {
+function isOldName({ base, head }: ChangeGroup) {
   return head.denial?.reason === "unknown_preference" && base.denial === null;
 }
 
 /** "requests that name region eu-south are served; base refuses the name". */
-function newNameText(group: ChangeGroup): string {
+function newNameText(group: ChangeGroup) {
   return `requests that name ${namesText(group, "a new provider or region")} are served; base refuses the name`;
 }
 
@@ -225,7 +225,7 @@ export function priceText({
 }
 
 /** The name of a route; moderation requests may name none. */
-function routesText(routes: readonly string[], most = 3): string {
+function routesText(routes: readonly string[], most = 3) {
   return listText(routes.map(routeText), most);
 }
 

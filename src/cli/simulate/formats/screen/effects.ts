@@ -54,7 +54,7 @@ function isLooser({ path, before, after }: ChangedEntry): boolean {
   );
 }
 
-function processorOf({ endpoint, provider, region, host }: CandidateReport): string {
+function processorOf({ endpoint, provider, region, host }: CandidateReport) {
   return [endpoint, provider, region, host].join("\n");
 }
 
@@ -185,11 +185,11 @@ function isByPrice({ example }: ChangeGroup, { entries }: CauseReport): boolean 
  * alone meet a failing gate.
  */
 function shownCells(cells: readonly Cell[], gatesOf: GateTest): readonly Cell[] {
-  const isPlain = ({ group }: Cell): boolean => conditionCount(group.example) === 0;
+  const isPlain = ({ group }: Cell) => conditionCount(group.example) === 0;
   const plain = cells.filter(isPlain);
   if (plain.length === 0) return cells;
   const isWidened = plain.some(({ tag }) => tag === "WIDENS");
-  const isWorse = ({ tag, group }: Cell): boolean =>
+  const isWorse = ({ tag, group }: Cell) =>
     tag === "BREAKS" ||
     (!isWidened && tag === "WIDENS" && Object.keys(group.example.preferences ?? {}).length === 0);
   const met = new Set<string>();
@@ -271,10 +271,7 @@ function covers(
 }
 
 /** Number of attributes of a key that are not those of most keys. */
-function keyCount({
-  key: { environment, workload, owner },
-  time: { day, hour },
-}: SampleRequest): number {
+function keyCount({ key: { environment, workload, owner }, time: { day, hour } }: SampleRequest) {
   return [
     environment !== "production" && environment !== "",
     workload !== "" && workload !== "other",

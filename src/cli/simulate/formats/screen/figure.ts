@@ -40,7 +40,7 @@ export function figuresOf(report: ReportModel): readonly Figure[] {
 function endsOf(group: ChangeGroup, side: SideName): readonly FigureEnd[] {
   const { plan, denial } = group[side];
   const other = group[OTHER_SIDE[side]].plan;
-  const mark = ({ endpoint }: CandidateReport): FigureEnd["mark"] =>
+  const mark = ({ endpoint }: CandidateReport) =>
     other.some((there) => there.endpoint === endpoint)
       ? "same"
       : side === "head"
@@ -54,6 +54,6 @@ function endsOf(group: ChangeGroup, side: SideName): readonly FigureEnd[] {
   }));
 }
 
-function planText({ plan, denial }: ChangeGroup["base"]): string {
+function planText({ plan, denial }: ChangeGroup["base"]) {
   return denial === null ? plan.map(({ endpoint }) => endpoint).join(", then ") : "refused";
 }

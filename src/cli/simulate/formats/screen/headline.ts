@@ -24,7 +24,7 @@ export function isAfterPromotion(cause: CauseReport, report: ReportModel): boole
 }
 
 /** Whether a policy that changed waits in head to be promoted. */
-function isCandidate({ entries: [first] }: CauseReport, { head }: ReportModel): boolean {
+function isCandidate({ entries: [first] }: CauseReport, { head }: ReportModel) {
   return (
     first?.kind === "policy" &&
     head.policies.some(({ id, slot }) => id === first.subject && slot === "candidate")
@@ -71,7 +71,7 @@ export function locationText(location: SourceLocation | null): string {
 
 const CHANGED = { added: "is new", removed: "is removed", changed: "is changed" } as const;
 
-function kindText(kind: ChangedEntry["kind"]): string {
+function kindText(kind: ChangedEntry["kind"]) {
   return kind === "policy_setting" ? "setting of policies" : kind.replace("_", " ");
 }
 
@@ -174,7 +174,7 @@ function routeText(entry: ChangedEntry, cause: CauseReport): string {
   return entryText(entry);
 }
 
-function namesOf(destinations: readonly DestinationReport[]): string {
+function namesOf(destinations: readonly DestinationReport[]) {
   return destinations.map(({ endpoint }) => endpoint).join(", ");
 }
 
@@ -203,15 +203,11 @@ function withoutGroupsText(cause: CauseReport, report: ReportModel): string {
 
 /** Lines of METADATA are comments of Rego. */
 function withoutComments({ before, after, ...entry }: ChangedEntry): ChangedEntry {
-  const bare = (text: string | null): string | null => text?.replace(/^#\s*/, "") ?? null;
+  const bare = (text: string | null) => text?.replace(/^#\s*/, "") ?? null;
   return { ...entry, before: bare(before), after: bare(after) };
 }
 
-function isWorkspaceRow({
-  kind,
-  path,
-  subject,
-}: Pick<ChangedEntry, "kind" | "path" | "subject">): boolean {
+function isWorkspaceRow({ kind, path, subject }: Pick<ChangedEntry, "kind" | "path" | "subject">) {
   return kind === "workspace" && path === `workspaces.${subject}`;
 }
 

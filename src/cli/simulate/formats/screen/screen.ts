@@ -212,7 +212,7 @@ function factsOf(report: ReportModel, verdict: Verdict | null): readonly string[
 }
 
 /** "main 6b94393". */
-function nameOf({ name, commit }: SideReport): string {
+function nameOf({ name, commit }: SideReport) {
   return commit === null || commit.startsWith(name)
     ? name.slice(0, 40)
     : `${name} ${commit.slice(0, 7)}`;

@@ -222,7 +222,7 @@ export function settingsSection({ changed_settings: changes }: ReportModel): Sec
 
 /** Warnings of the compiler; those of base too are in the page. */
 export function warningsSection({ base, head }: ReportModel): Section {
-  const keyOf = ({ code, file, message }: (typeof head.warnings)[number]): string =>
+  const keyOf = ({ code, file, message }: (typeof head.warnings)[number]) =>
     JSON.stringify([code, file, message]);
   const [inBase, inHead] = [base, head].map(({ warnings }) => new Set(warnings.map(keyOf)));
   const added = head.warnings.filter((warning) => inBase?.has(keyOf(warning)) === false);

@@ -44,7 +44,7 @@ export function comparisonSections(report: ReportModel): readonly Section[] {
   const traced = new Set(
     report.causes.flatMap(({ groups, promoted_groups: later }) => [...groups, ...later]),
   );
-  const isVariant = ({ id }: ChangeGroup): boolean => traced.has(id) && !described.has(id);
+  const isVariant = ({ id }: ChangeGroup) => traced.has(id) && !described.has(id);
   return [
     ...viewSections(report, "declared", isVariant),
     ...(report.difference.any ? viewSections(report, "promoted", isVariant) : []),
@@ -214,12 +214,7 @@ function groupItem(group: ChangeGroup, view: View): Item {
 }
 
 /** "openai-us in us", with both hosts where the provider's host differs. */
-function destinationText({
-  provider,
-  region,
-  host,
-  other_host: other,
-}: DataPath | RoutePath): string {
+function destinationText({ provider, region, host, other_host: other }: DataPath | RoutePath) {
   return `${provider} in ${region}${other === null ? "" : ` at ${host} (${other} on the other side)`}`;
 }
 

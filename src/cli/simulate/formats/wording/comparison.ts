@@ -115,7 +115,7 @@ function digestsOf(...sides: readonly SideReport["policies"][]): string {
 }
 
 /** Enough digits for a person to distinguish contents. */
-function shortDigest(digest: string): string {
+function shortDigest(digest: string) {
   return digest.replace(/^sha256:/, "").slice(0, 12);
 }
 

@@ -31,7 +31,7 @@ export function latentText(change: LatentChange): string {
 }
 
 /** "workspaces of tier standard and labelled eu". */
-function joined(parts: readonly string[]): string {
+function joined(parts: readonly string[]) {
   return parts.join(", ").replaceAll(/(?<=\b(workspaces|keys) [^,]*), \1 /g, " and ");
 }
 

@@ -137,19 +137,19 @@ function sharingChange(was: CandidateReport, is: CandidateReport): string | null
 /**
  * "tier 1, weighted 9": its rank, counted from 1 for people, and how it is shared with its equals.
  */
-function sharingText(candidate: CandidateReport): string {
+function sharingText(candidate: CandidateReport) {
   return `tier ${candidate.tier + 1}, ${balanceText(candidate)}`;
 }
 
 /** A weight is printed even where another balance ignores it: it may be the only difference. */
-function balanceText({ balance, weight }: CandidateReport): string {
+function balanceText({ balance, weight }: CandidateReport) {
   return balance === "weighted"
     ? `weighted ${weight}`
     : `${balance.replaceAll("_", " ")}, weight ${weight}`;
 }
 
 /** "azure-eu: gpt-5 at azure in eu-west". */
-function candidateText({ endpoint, model, provider, region }: CandidateReport): string {
+function candidateText({ endpoint, model, provider, region }: CandidateReport) {
   return `${endpoint}: ${model} at ${provider} in ${region}`;
 }
 
@@ -198,6 +198,6 @@ export function sampleText(sample: SampleRequest): string {
 }
 
 /** Empty for the default. */
-function chosen(value: string): string {
+function chosen(value: string) {
   return value === "unspecified" ? "" : value;
 }
