@@ -2,8 +2,8 @@ import { DatabaseSync } from "node:sqlite";
 import type { DecisionRecord, OutcomeRecord } from "../../src/evidence/record.ts";
 import { sealBatch } from "../../src/store/batch/batch-lines.ts";
 import { decisionOf, outcomeOf } from "../../src/store/stored-evidence.ts";
-import { BatchTable } from "../../src/store/sqlite/tables/evidence-table.ts";
-import { Connection } from "../../src/store/sqlite/tables/connection.ts";
+import { BatchTable } from "../../src/store/sqlite/evidence-table.ts";
+import { Connection } from "../../src/store/sqlite/connection.ts";
 
 interface Recorded {
   readonly decision: DecisionRecord;

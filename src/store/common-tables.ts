@@ -1,18 +1,24 @@
-import { type Person, holderText } from "../canon/identity.ts";
+import { holderText, type Person } from "../canon/identity.ts";
 import { isJsonObject, parseJson } from "../canon/json.ts";
 import { LIMIT_MEASURES, LIMIT_WINDOWS } from "../canon/limits.ts";
 import type { SummaryStore } from "../governance/increments.ts";
-import type { IssuerStore, KeyStore, SessionRecord, SessionStore } from "../keys/key-store.ts";
+import type {
+  IssuerStore,
+  KeyRecord,
+  KeyStore,
+  SessionRecord,
+  SessionStore,
+} from "../keys/key-store.ts";
 import type { LimitStore, LimitUse } from "../limits/limit-store.ts";
 import { windowBounds } from "../limits/windows.ts";
 import {
-  type Row,
   readBytes,
   readKeyRecord,
   readNumber,
   readText,
   readTextOrNull,
   readTexts,
+  type Row,
 } from "./rows.ts";
 
 export const KEY_COLUMNS = `id, digest, workspace, scopes, owner, environment, workload, labels, expires_at, created_at,
@@ -252,4 +258,37 @@ export function summaryOver(run: RunCommon, countAll: () => Promise<unknown>): S
       return names.map((name) => (name === "" ? null : name));
     },
   };
+}
+
+export type KeyListener = (records: readonly KeyRecord[]) => void;
+
+/** Listeners to key changes. Later ones need all records, and the engine sends changes only. */
+export class KeyWatchers {
+  readonly #listeners = new Set<KeyListener>();
+  readonly #records = new Map<string, KeyRecord>();
+  #started: Promise<void> | null = null;
+
+  get size(): number {
+    return this.#listeners.size;
+  }
+
+  /** @param start requests all records and later changes; called for the first listener only */
+  async add(listener: KeyListener, start: () => Promise<void>): Promise<() => void> {
+    this.#started ??= start();
+    try {
+      await this.#started;
+    } catch (error) {
+      this.#started = null;
+      throw error;
+    }
+    // No await between these two lines: a change in between would be lost.
+    listener([...this.#records.values()]);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  publish(records: readonly KeyRecord[]): void {
+    for (const record of records) this.#records.set(record.id, record);
+    if (records.length > 0) for (const listener of this.#listeners) listener(records);
+  }
 }

@@ -1,10 +1,23 @@
 import { isScope } from "../canon/identity.ts";
-import { parseJson } from "../canon/json.ts";
+import { isJsonObject, parseJson, parseJsonObject } from "../canon/json.ts";
 import { type ChainLink, GENESIS } from "../evidence/chain.ts";
 import type { EvidenceAnchor } from "../evidence/evidence-store.ts";
 import type { KeyRecord } from "../keys/key-store.ts";
 import type { Abandoned, StoredBatch } from "./batch/batch-lines.ts";
-import { parseExchange, parseLimits } from "./stored-grants.ts";
+import type { ExchangeGrant } from "../canon/credentials/service-key.ts";
+import { isTimeZone } from "../canon/local-time.ts";
+import { BUDGET_PERIODS, type KeyLimits } from "../canon/limits.ts";
+import { isOperation } from "../canon/operation.ts";
+import {
+  type Check,
+  hasShape,
+  isListOf,
+  isNumber,
+  isOneOf,
+  isText,
+  orAbsent,
+  orNull,
+} from "../evidence/record-shape.ts";
 
 /** A row of a driver. The readers refuse a missing row and a column of another type. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -98,4 +111,59 @@ export function readBatch(row: Row): StoredBatch {
 /** Requests of dead processes. */
 export function readAbandoned(rows: readonly Row[]): Abandoned {
   return new Map(rows.map((row) => [readText(row, "request_id"), readNumber(row, "seen_at")]));
+}
+
+/** Unreadable limits allow nothing; failing would block the changes of all other keys. */
+const NOTHING: KeyLimits = {
+  requestsPerMinute: 0,
+  tokensPerMinute: 0,
+  concurrency: 0,
+  budget: null,
+};
+
+const isGrant = hasShape<ExchangeGrant>({
+  maximumLifetime: isNumber,
+  operations: orNull(isListOf(isText)),
+  routes: orNull(isListOf(isText)),
+  origins: orNull(isListOf(isText)),
+});
+
+/**
+ * The exchange grant as `JSON.stringify` wrote it. `null`, no grant, where nothing or something
+ * else is stored. An operation that this version does not know is granted to no caller.
+ */
+export function parseExchange(text: string | null): ExchangeGrant | null {
+  const stored: unknown = parseJsonObject(text ?? "");
+  if (!isGrant(stored)) return null;
+  const { maximumLifetime, operations, routes, origins } = stored;
+  return {
+    maximumLifetime,
+    operations: operations?.filter(isOperation) ?? null,
+    routes,
+    origins,
+  };
+}
+
+const isPeriod = hasShape({
+  per: isOneOf(BUDGET_PERIODS),
+  timeZone: orAbsent((value) => typeof value === "string" && isTimeZone(value)),
+});
+
+const isBudget: Check = (value) =>
+  isPeriod(value) && isJsonObject(value) && (isNumber(value.usd) || isNumber(value.tokens));
+
+const isLimits = hasShape<KeyLimits>({
+  requestsPerMinute: orNull(isNumber),
+  tokensPerMinute: orNull(isNumber),
+  concurrency: orNull(isNumber),
+  budget: orNull(isBudget),
+});
+
+/** A key's limits as `JSON.stringify` wrote them; `null` where there are none. */
+export function parseLimits(text: string | null): KeyLimits | null {
+  if (text === null) return null;
+  const stored: unknown = parseJsonObject(text);
+  if (!isLimits(stored)) return NOTHING;
+  const { requestsPerMinute, tokensPerMinute, concurrency, budget } = stored;
+  return { requestsPerMinute, tokensPerMinute, concurrency, budget };
 }

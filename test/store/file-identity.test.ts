@@ -2,7 +2,7 @@ import { appendFileSync, copyFileSync, renameSync, rmSync, writeFileSync } from 
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
-import { FileIdentity } from "../../src/store/sqlite/watched-files.ts";
+import { FileIdentity } from "../../src/store/sqlite/store-watch.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 function watched(): { readonly path: string; readonly identity: FileIdentity } {

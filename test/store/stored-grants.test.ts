@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { parseExchange, parseLimits } from "../../src/store/stored-grants.ts";
+import { parseExchange, parseLimits } from "../../src/store/rows.ts";
 
 const EXCHANGE = {
   maximumLifetime: 600,

@@ -10,12 +10,12 @@ import {
   reapAbandoned,
 } from "./evidence/log.ts";
 import { EvidenceSealer } from "./evidence/sealer.ts";
-import { KeyFeed, postgresKeys } from "./keys.ts";
-import { postgresLimits } from "./limits.ts";
+import { KeyFeed, postgresKeys } from "./tables.ts";
+import { postgresLimits } from "./tables.ts";
 import { DEFAULT_LINK_BOUNDS, type LinkBounds, PostgresLink } from "./link.ts";
-import { postgresPolicyLog } from "./policy-log.ts";
+import { postgresPolicyLog } from "./tables.ts";
 import { parsePostgresUrl } from "./settings.ts";
-import { RollUpFolder } from "./roll-ups.ts";
+import { RollUpFolder } from "./tables.ts";
 import type { EvidenceHealth } from "../../evidence/evidence-store.ts";
 import { evidenceOver } from "../evidence-reading.ts";
 import { postgresBatches } from "./evidence/log.ts";

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import { GENESIS } from "../../evidence/chain.ts";
 import type { SchemaVersions } from "../schema-version.ts";
-import { Connection } from "./tables/connection.ts";
-import { BATCHES, BatchTable } from "./tables/evidence-table.ts";
+import { Connection } from "./connection.ts";
+import { BATCHES, BatchTable } from "./evidence-table.ts";
 import { decompressedRecords } from "../batch/batch-lines.ts";
 import { convertedBatch, formerRows } from "../batch/former-batch.ts";
 import { readBytes, readNumber, readText, readTexts } from "../rows.ts";

@@ -1,8 +1,14 @@
 import type { Store } from "../port.ts";
 import { evidenceOver, type ReadableLog } from "../evidence-reading.ts";
 import { policyLogOver } from "../policy-log.ts";
-import { issuersOver, keyReads, limitReads, sessionsOver, summaryOver } from "../common-tables.ts";
-import { KeyWatchers } from "../watchers.ts";
+import {
+  issuersOver,
+  keyReads,
+  KeyWatchers,
+  limitReads,
+  sessionsOver,
+  summaryOver,
+} from "../common-tables.ts";
 import { IN_MEMORY } from "./database.ts";
 import { DEFAULT_EVIDENCE_LIMITS, EvidenceQueue, type EvidenceLimits } from "../evidence-queue.ts";
 import type { WorkerStart } from "./store-engine.ts";

@@ -7,12 +7,9 @@ import { COMMON_SQL, type RunCommon } from "../common-tables.ts";
 import { readNumber } from "../rows.ts";
 import type { Door } from "./shared/frames.ts";
 import { KeyRefusal, describeFailure, isRefusal } from "./sqlite-failure.ts";
-import { BatchTable, EvidenceTable } from "./tables/evidence-table.ts";
-import { KeyTable } from "./tables/key-table.ts";
-import { LimitTable } from "./tables/limit-table.ts";
-import { PolicyLogTable } from "./tables/policy-log-table.ts";
-import { RollUpTable } from "./tables/roll-up-table.ts";
-import { Connection, type Statements } from "./tables/connection.ts";
+import { BatchTable, EvidenceTable } from "./evidence-table.ts";
+import { KeyTable, LimitTable, PolicyLogTable, RollUpTable } from "./tables.ts";
+import { Connection, type Statements } from "./connection.ts";
 import { type StoreWatch, describeFault } from "./store-watch.ts";
 
 /** Given to the worker thread when it starts. */

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { KeyFeed } from "../../../src/store/postgres/keys.ts";
+import { KeyFeed } from "../../../src/store/postgres/tables.ts";
 import type { PostgresLink } from "../../../src/store/postgres/link.ts";
 import type { Row } from "../../../src/store/rows.ts";
 import { keyRecord } from "../records.ts";

@@ -1,14 +1,14 @@
-import type { ChainKind, ChainLink } from "../../../evidence/chain.ts";
-import type { EvidenceAnchor, EvidenceProcess } from "../../../evidence/evidence-store.ts";
-import { LOST_IS_LISTED } from "../../../evidence/evidence-store.ts";
+import type { ChainKind, ChainLink } from "../../evidence/chain.ts";
+import type { EvidenceAnchor, EvidenceProcess } from "../../evidence/evidence-store.ts";
+import { LOST_IS_LISTED } from "../../evidence/evidence-store.ts";
 import {
   type Abandoned,
   type NewRecord,
   type StoredBatch,
   readRows,
   sealBatch,
-} from "../../batch/batch-lines.ts";
-import type { Appended } from "../../evidence-queue.ts";
+} from "../batch/batch-lines.ts";
+import type { Appended } from "../evidence-queue.ts";
 import {
   readAbandoned,
   readAnchor,
@@ -17,8 +17,8 @@ import {
   readNumber,
   readText,
   type Row,
-} from "../../rows.ts";
-import { outcomeOf, unknownOutcome } from "../../stored-evidence.ts";
+} from "../rows.ts";
+import { outcomeOf, unknownOutcome } from "../stored-evidence.ts";
 import type { Connection, Statements } from "./connection.ts";
 
 /**

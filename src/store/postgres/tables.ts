@@ -1,0 +1,438 @@
+import {
+  DuplicateKeyError,
+  KeyNotActiveError,
+  type KeyRecord,
+  KeyRotatedError,
+  type KeyStore,
+} from "../../keys/key-store.ts";
+import { type KeyListener, KeyWatchers } from "../common-tables.ts";
+import { KEY_COLUMNS, keyReads, limitReads } from "../common-tables.ts";
+import { readBytes, readKeyRecord, readNumber } from "../rows.ts";
+import { StatementFailure, TRY_AGAIN, UNIQUE_VIOLATION } from "./failure.ts";
+import { oneAtATime, type PostgresLink } from "./link.ts";
+import type { Pool, Row } from "./pool.ts";
+import type { LimitLease, LimitLeased, LimitStore } from "../../limits/limit-store.ts";
+import { LIMIT_WINDOWS } from "../../canon/limits.ts";
+import { KEPT } from "../../limits/windows.ts";
+import { randomUUID } from "node:crypto";
+import { Increments, KEPT_MINUTES } from "../../governance/increments.ts";
+import { BatchCounter } from "../batch/batch-counter.ts";
+import { readLines } from "../batch/batch-lines.ts";
+import { batchesAfter, findDecided } from "./evidence/log.ts";
+import type { EvidenceSealer } from "./evidence/sealer.ts";
+import { policyLogOver } from "../policy-log.ts";
+import type { PolicyLogStore } from "../../lifecycle/records.ts";
+
+const CREATE = `SELECT ${KEY_COLUMNS} FROM signalbox.add_key($1::text::jsonb)`;
+const REVOKE = `UPDATE signalbox.keys SET status = 'revoked', revoked_at = $2 WHERE id = $1 AND status = 'active' RETURNING ${KEY_COLUMNS}`;
+const CHANGE = `
+UPDATE signalbox.keys SET scopes = $2::text::jsonb, owner = $3, workload = $4, labels = $5::text::jsonb, limits = $6
+WHERE id = $1 AND status = 'active' RETURNING ${KEY_COLUMNS}`;
+const ROTATE = `SELECT ${KEY_COLUMNS} FROM signalbox.rotate_key($1, $2::text::jsonb, $3)`;
+const TOUCH = `
+UPDATE signalbox.keys SET last_used_at = used.at
+FROM (SELECT id, max(at) AS at FROM json_to_recordset($1::text::json) AS item (id text, at bigint) GROUP BY id) AS used
+WHERE keys.id = used.id AND (keys.last_used_at IS NULL OR keys.last_used_at < used.at)`;
+
+/** Keys; each change is one statement. Its rows are published before the change resolves. */
+export function postgresKeys(link: PostgresLink, feed: KeyFeed): KeyStore {
+  const reads = keyReads(link.runCommon);
+  return {
+    ...reads,
+    async create(record) {
+      feed.publish(
+        await refusingDuplicate(record.id, link.query(CREATE, [JSON.stringify(record)])),
+      );
+    },
+    async revoke(id, at) {
+      const rows = await link.query(REVOKE, [id, at]);
+      feed.publish(rows);
+      return rows[0] === undefined ? await reads.get(id) : readKeyRecord(rows[0]);
+    },
+    async change(id, { scopes, owner, workload, labels, limits }) {
+      const values = [JSON.stringify(scopes), owner, workload, JSON.stringify(labels)];
+      const rows = await link.query(CHANGE, [
+        id,
+        ...values,
+        limits === null ? null : JSON.stringify(limits),
+      ]);
+      feed.publish(rows);
+      if (rows[0] !== undefined) return readKeyRecord(rows[0]);
+      if ((await reads.get(id)) === null) return null;
+      throw new KeyNotActiveError(id);
+    },
+    async rotate(id, replacement, expiresAt) {
+      const change = link.query(ROTATE, [id, JSON.stringify(replacement), expiresAt]);
+      const rows = await refusingDuplicate(replacement.id, change);
+      if (rows[0] !== undefined && rows.length === 1) {
+        const { status, replacedBy } = readKeyRecord(rows[0]);
+        throw status === "active" && replacedBy !== null
+          ? new KeyRotatedError(id)
+          : new KeyNotActiveError(id);
+      }
+      feed.publish(rows);
+      return rows[0] === undefined ? null : readKeyRecord(rows[0]);
+    },
+    async touch(uses) {
+      if (uses.length > 0) await link.query(TOUCH, [JSON.stringify(uses)]);
+    },
+    watch: (listener) => feed.watch(listener),
+  };
+}
+
+async function refusingDuplicate(
+  id: string,
+  change: Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  try {
+    return await change;
+  } catch (error) {
+    if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION)
+      throw new DuplicateKeyError(id);
+    throw error;
+  }
+}
+
+/** A key with the number of its newest change. */
+function readKey(row: Row): { readonly record: KeyRecord; readonly version: number } {
+  return { record: readKeyRecord(row), version: readNumber(row, "version") };
+}
+
+/** How often changes are read without a notification, milliseconds; the port has a second. */
+const POLL = 500;
+
+/** Keys read at a time. */
+const FEED_PAGE = 2_000;
+
+const CHANGED = `SELECT ${KEY_COLUMNS} FROM signalbox.keys WHERE version > $1 ORDER BY version LIMIT ${FEED_PAGE}`;
+
+/** Key changes of all replicas: read when notified, and by a poll in case that is lost. */
+export class KeyFeed {
+  readonly #link: PostgresLink;
+  readonly #watchers = new KeyWatchers();
+  /** Newest published change by key: our own changes come twice, by statement and by reading. */
+  readonly #published = new Map<string, number>();
+  #seen = 0;
+  readonly #read = oneAtATime(() => this.#readChanges());
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #listening: Pool | "starting" | null = null;
+  #closed = false;
+
+  constructor(link: PostgresLink) {
+    this.#link = link;
+  }
+
+  watch(listener: KeyListener): Promise<() => void> {
+    return this.#watchers.add(listener, () => this.#start());
+  }
+
+  /** Rows of keys as they now are. Nothing happens while there is no watcher. */
+  publish(rows: readonly Row[]): void {
+    if (this.#timer === null) return;
+    const fresh = rows
+      .map(readKey)
+      .filter(({ record, version }) => version > (this.#published.get(record.id) ?? 0));
+    for (const { record, version } of fresh) this.#published.set(record.id, version);
+    this.#watchers.publish(fresh.map(({ record }) => record));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    if (this.#listening !== null && this.#listening !== "starting") await this.#listening.destroy();
+  }
+
+  async #start() {
+    this.#timer ??= setInterval(() => this.#poll(), POLL);
+    await this.#read();
+    this.#listen();
+  }
+
+  #poll() {
+    if (!this.#link.available) return;
+    this.#listen();
+    // The next poll retries; callers notice an outage by their own calls.
+    this.#read().catch(() => undefined);
+  }
+
+  async #readChanges() {
+    for (;;) {
+      const rows = await this.#link.query(CHANGED, [this.#seen]);
+      if (this.#closed) return;
+      this.publish(rows);
+      const last = rows.at(-1);
+      if (last !== undefined) this.#seen = readNumber(last, "version");
+      if (rows.length < FEED_PAGE) return;
+    }
+  }
+
+  #listen() {
+    if (this.#listening !== null || this.#closed) return;
+    this.#listening = "starting";
+    let ended = false;
+    const end = () => {
+      ended = true;
+      if (this.#listening === "starting") return;
+      const lost = this.#listening;
+      this.#listening = null;
+      if (lost !== null) void lost.destroy();
+    };
+    this.#link
+      .listen("signalbox_keys", () => void this.#read().catch(() => undefined), end)
+      .then(
+        async (pool) => {
+          this.#listening = ended || this.#closed ? null : pool;
+          if (this.#listening === null) await pool.destroy();
+        },
+        () => (this.#listening = null),
+      );
+  }
+}
+
+const LEASE = `
+SELECT counters_leased, slots_leased
+FROM signalbox.lease_limits($1, $2, $3, $4::text::json, $5::text::json)`;
+/** Skips rows that a lease has locked: waiting for one while holding others could deadlock. */
+const PRUNE_LIMITS = `
+WITH old AS (
+  SELECT subject, measure, period, start FROM signalbox.limit_counters
+  WHERE start < greatest($1::bigint, $2, $3, $4, $5)
+    AND start < CASE period WHEN 'minute' THEN $1::bigint WHEN 'hour' THEN $2 WHEN 'day' THEN $3
+      WHEN 'week' THEN $4 ELSE $5 END
+  LIMIT $6 FOR UPDATE SKIP LOCKED),
+counters AS (
+  DELETE FROM signalbox.limit_counters AS counter USING old
+  WHERE counter.subject = old.subject AND counter.measure = old.measure AND counter.period = old.period
+    AND counter.start = old.start RETURNING 1),
+slots AS (DELETE FROM signalbox.limit_slots WHERE until < $1 RETURNING 1)
+SELECT (SELECT count(*) FROM counters) + (SELECT count(*) FROM slots) AS count`;
+
+/** Attempts of a lease that the server rolled back in favour of another transaction. */
+const ATTEMPTS = 3;
+
+/** Usage of limits. A lease is one statement: replicas wait for a row, not for each other. */
+export function postgresLimits(link: PostgresLink): LimitStore {
+  return {
+    ...limitReads(link.runCommon),
+    lease: (lease) => leaseLimits(link, lease),
+    async prune(now, limit) {
+      const cutoffs = LIMIT_WINDOWS.map((window) => Math.trunc(now) - KEPT[window]);
+      return readNumber((await link.query(PRUNE_LIMITS, [...cutoffs, limit]))[0], "count");
+    },
+  };
+}
+
+async function leaseLimits(link: PostgresLink, lease: LimitLease): Promise<LimitLeased> {
+  const counters = lease.counters.map(
+    ({ subject, measure, window, start, ceiling, giveBack, overdraft, need, want }) => ({
+      s: subject,
+      m: measure,
+      p: window,
+      a: start,
+      c: ceiling,
+      g: giveBack,
+      o: overdraft,
+      n: need,
+      w: want,
+    }),
+  );
+  const slots = lease.slots.map(({ subject, ceiling, inUse, want }) => ({
+    s: subject,
+    c: ceiling,
+    i: inUse,
+    w: want,
+  }));
+  const times = [Math.trunc(lease.now), Math.trunc(lease.until)] as const;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const rows = await link.query(LEASE, [
+        lease.holder,
+        ...times,
+        JSON.stringify(counters),
+        JSON.stringify(slots),
+      ]);
+      const row = rows[0] ?? {};
+      return {
+        counters: readPairs(row, "counters_leased").map(([used, granted]) => ({ used, granted })),
+        slots: readPairs(row, "slots_leased").map(([held, others]) => ({ held, others })),
+      };
+    } catch (error) {
+      const again = error instanceof StatementFailure && TRY_AGAIN.includes(error.code ?? "");
+      if (!again || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+function readPairs(row: Row, column: string): readonly (readonly [number, number])[] {
+  const value = row[column];
+  if (!Array.isArray(value)) throw new TypeError(`column ${column} holds no list`);
+  return value.map((entry: unknown) => {
+    const [first, second] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    if (typeof first !== "number" || typeof second !== "number")
+      throw new TypeError(`column ${column} holds no pairs`);
+    return [first, second] as const;
+  });
+}
+
+/** How often what was written goes into the log and is counted, milliseconds. */
+const INTERVAL = 1_000;
+
+/** Lease of the replica that folds counts, milliseconds; then another may take over. */
+const TERM = 3_000;
+
+/** Rounds skipped after a failure, so that another replica takes over. */
+const ROUNDS_OUT = 4;
+
+const CURSOR = "SELECT position FROM signalbox.roll_up_cursor";
+
+/** One subquery each: a join could read all cells. */
+const CELLS = `
+SELECT wanted.place, (
+    SELECT stored.cell FROM signalbox.roll_ups AS stored WHERE stored.workspace = wanted.workspace
+      AND stored.facet = wanted.facet AND stored.hour = wanted.hour AND stored.labels = wanted.labels) AS cell
+FROM ROWS FROM (json_to_recordset($1::text::json) AS (w text, f text, h bigint, l text))
+  WITH ORDINALITY AS wanted (workspace, facet, hour, labels, place)`;
+
+const FOLD = "SELECT signalbox.fold_roll_ups($1, $2, $3::text::json) AS folded";
+
+const PRUNE_MINUTES = `
+DELETE FROM signalbox.roll_ups
+WHERE workspace IN (SELECT json_array_elements_text($1::text::json)) AND facet = 'minute' AND hour < $2`;
+
+const CLAIM = `
+UPDATE signalbox.roll_up_cursor SET folder = $1, until = signalbox.now_ms() + ${TERM}
+WHERE folder = $1 OR until < signalbox.now_ms() RETURNING position`;
+
+/** Counts each row of the log once. A replica that finds the cursor moved starts behind it. */
+export class RollUpFolder {
+  readonly #link: PostgresLink;
+  readonly #sealer: EvidenceSealer;
+  readonly #works: () => boolean;
+  readonly #id = randomUUID();
+  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #counter = new BatchCounter();
+  #step: Promise<number | null> | null = null;
+  #round: Promise<void> | null = null;
+  #roundsOut = 0;
+  /** Up to which minutes were pruned. */
+  #newestMinute = 0;
+
+  /** @param works whether this process counts in the background; one that only reads does not */
+  constructor(link: PostgresLink, sealer: EvidenceSealer, works: () => boolean) {
+    this.#link = link;
+    this.#sealer = sealer;
+    this.#works = works;
+    this.#timer = setInterval(() => {
+      this.#round ??= this.#background().finally(() => (this.#round = null));
+    }, INTERVAL);
+  }
+
+  /** Resolves when every row up to `position` is counted. @throws {StoreUnavailableError} */
+  async foldTo(position: number): Promise<void> {
+    let folded: number | null = readNumber((await this.#link.query(CURSOR))[0], "position");
+    while (folded !== null && folded < position) folded = await this.#stepOnce();
+  }
+
+  /** Resolves when everything written before is counted. @throws {StoreUnavailableError} */
+  async foldAll(): Promise<void> {
+    await this.foldTo((await this.#sealer.seal()).position);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#round;
+  }
+
+  async #background() {
+    if (!this.#works() || !this.#link.available) return;
+    if (this.#roundsOut > 0) {
+      this.#roundsOut -= 1;
+      return;
+    }
+    try {
+      if ((await this.#link.query(CLAIM, [this.#id]))[0] !== undefined) await this.foldAll();
+    } catch {
+      this.#roundsOut = ROUNDS_OUT;
+    }
+  }
+
+  /** One page at a time. @returns up to which position rows are counted; `null`: nothing left */
+  #stepOnce(): Promise<number | null> {
+    this.#step ??= this.#fold().finally(() => (this.#step = null));
+    return this.#step;
+  }
+
+  async #fold(): Promise<number | null> {
+    const from = readNumber((await this.#link.query(CURSOR))[0], "position");
+    const batches = await batchesAfter(this.#link, from);
+    const to = batches.at(-1)?.last;
+    if (to === undefined) return null;
+    const increments = new Increments();
+    const earlier = this.#counter.count(
+      batches.flatMap((batch) => [...readLines(batch)]),
+      increments,
+    );
+    for (const requestId of earlier.keys()) {
+      const decided = await findDecided(this.#link, requestId);
+      if (decided !== null) this.#counter.countEarlier(decided, earlier, increments);
+    }
+    const entries = increments.entries();
+    const positions = entries.map(({ workspace, facet, hour, labels }) => ({
+      w: workspace ?? "",
+      f: facet,
+      h: hour,
+      l: labels,
+    }));
+    for (const row of await this.#link.query(CELLS, [JSON.stringify(positions)])) {
+      if (row.cell !== null)
+        entries[readNumber(row, "place") - 1]?.cell.addEncoded(readBytes(row, "cell"));
+    }
+    const cells = entries.map(({ cell }, index) => ({
+      ...positions[index],
+      c: Buffer.from(cell.encode()).toString("base64"),
+    }));
+    const done = (await this.#link.query(FOLD, [from, to, JSON.stringify(cells)]))[0]?.folded;
+    const newest = increments.newestMinute();
+    if (newest > this.#newestMinute) {
+      this.#newestMinute = newest;
+      const written = new Set(positions.map(({ w }) => w));
+      // A separate statement: a server without this privilege must still count.
+      await this.#link
+        .query(PRUNE_MINUTES, [JSON.stringify([...written]), newest - KEPT_MINUTES])
+        .catch(() => []);
+    }
+    return done === true ? to : from;
+  }
+}
+
+const APPEND = "SELECT signalbox.append_policy_log($1, $2, $3::text::json) AS appended";
+const IS_KEPT = "SELECT 1 AS kept FROM signalbox.policy_contents WHERE digest = $1";
+const KEEP = `
+INSERT INTO signalbox.policy_contents (digest, policy, description, module) VALUES ($1, $2, $3, $4)
+ON CONFLICT (digest) DO NOTHING`;
+/** The policy log. An append is never retried here: a lost answer may have succeeded. */
+export function postgresPolicyLog(link: PostgresLink): PolicyLogStore {
+  return policyLogOver(link.runCommon, {
+    append: ({ position, hash }, rows) => appendRows(link, position, hash, JSON.stringify(rows)),
+    async keep({ policy, digest, description, module }) {
+      // A start keeps the same contents as the last one, and a module can be large.
+      if ((await link.query(IS_KEPT, [digest])).length > 0) return;
+      await link.query(KEEP, [digest, policy, description, module]);
+    },
+  });
+}
+
+async function appendRows(
+  link: PostgresLink,
+  position: number,
+  hash: string,
+  rows: string,
+): Promise<boolean> {
+  try {
+    return (await link.query(APPEND, [position, hash, rows]))[0]?.appended === true;
+  } catch (error) {
+    // The position is taken by a row that was added without the function and its lock.
+    if (error instanceof StatementFailure && error.code === UNIQUE_VIOLATION) return false;
+    throw error;
+  }
+}
