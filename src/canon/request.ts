@@ -31,7 +31,7 @@ export interface ProviderPreferences {
 }
 
 export const SORT_KEYS = ["price", "latency", "throughput"] as const;
-export type SortKey = (typeof SORT_KEYS)[number];
+type SortKey = (typeof SORT_KEYS)[number];
 
 export interface SortPreference {
   readonly by: SortKey;

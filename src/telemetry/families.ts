@@ -1,5 +1,5 @@
 /** A page of metrics with its content type. */
-export interface Exposition {
+interface Exposition {
   readonly contentType: string;
   readonly text: string;
 }

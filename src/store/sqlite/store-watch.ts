@@ -177,7 +177,7 @@ const FILE_HEADER = 32;
 const FRAME_HEADER = 24;
 
 /** Bytes. */
-export interface Sizes {
+interface Sizes {
   readonly main: number;
   /** Of the write-ahead log. */
   readonly wal: number;
@@ -188,7 +188,7 @@ export interface Sizes {
  * only without a frame in use, and the main file only after a `VACUUM`, which lowers the number of
  * pages. It would fill missing bytes with zeros at the next checkpoint.
  */
-export class FileSizes {
+class FileSizes {
   readonly #pageCount: StatementSync;
   readonly #readDataVersion: StatementSync;
   readonly #frames: StatementSync | null;
