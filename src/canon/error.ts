@@ -105,6 +105,20 @@ export function passing<Status extends number>(
   return { status, kind, retryable: true, retryAfter };
 }
 
+/**
+ * Makes rows of an error table: meaning, example, fix.
+ *
+ * @example errorAt(NOT_FOUND, "one_key")("There is no such key.", "`GET /v1/keys/x`.", "List them.")
+ *
+ * @param at endpoints that answer with it.
+ */
+export function errorAt<Answer extends ErrorAnswer>(
+  answer: Answer,
+  ...at: readonly ErrorAudience[]
+): (meaning: string, example: string, fix: string) => Answer & ErrorRow {
+  return (meaning, example, fix) => ({ ...answer, at, meaning, example, fix });
+}
+
 /** Answers of many errors. */
 export const INVALID = final(400, "invalid_request");
 export const FORBIDDEN = final(403, "insufficient_scope");

@@ -39,216 +39,178 @@ interface FailureRow {
   readonly traits?: readonly FailureTrait[];
 }
 
+const failure = (
+  next: RetryAction,
+  sentence: string,
+  fix: string,
+  more: Pick<FailureRow, "effect" | "traits"> = {},
+): FailureRow => ({ next, sentence, fix, ...more });
+
 export const RETRY_FIX =
   "Try again; add a fallback to the route. `signalbox evidence` shows every attempt.";
 const OPERATOR_FIX =
   "For the operator: check the provider's row and its credential. Callers cannot fix it.";
 const TIMES = "Try again; operators check `timeouts` of the provider and its health.";
 
-const ROWS = {
-  connect: {
-    sentence: "no connection to the provider could be made",
-    fix: RETRY_FIX,
-    next: "again",
+/**
+ * Sentence, fix and effect of each failure. A new kind is a row here, and a number in
+ * `governance/cell.ts`.
+ */
+export const FAILURES = {
+  connect: failure("again", "no connection to the provider could be made", RETRY_FIX, {
     traits: ["unreached"],
-  },
-  tls: {
-    sentence: "the provider's certificate or TLS handshake was not acceptable",
-    fix: OPERATOR_FIX,
-    next: "elsewhere",
-    traits: ["unreached", "lasting"],
-  },
-  address_refused: {
-    sentence:
-      "the provider's host resolves to an address that routes.yaml does not allow; the operator has to fix this, not the caller",
-    fix: "For the operator: if the provider is your own, write `network: private` in its row; otherwise check why its name resolves to this address.",
-    next: "elsewhere",
-    traits: ["unreached", "lasting"],
-  },
-  proxy: {
-    sentence: "the forward proxy could not be reached, or opened no connection to the provider",
-    fix: "For the operator: check that the proxy of `--egress-proxy` runs and allows CONNECT to the provider's host and port; `NO_PROXY` exempts hosts.",
-    next: "elsewhere",
-    traits: ["unreached"],
-  },
-  proxy_auth: {
-    sentence:
-      "the forward proxy requires other credentials (407); the operator has to fix this, not the caller",
-    fix: "For the operator: put the user and password into the URL in `HTTPS_PROXY` (or `HTTP_PROXY`), and restart the server.",
-    next: "elsewhere",
-    traits: ["unreached", "lasting"],
-  },
+  }),
+  tls: failure(
+    "elsewhere",
+    "the provider's certificate or TLS handshake was not acceptable",
+    OPERATOR_FIX,
+    { traits: ["unreached", "lasting"] },
+  ),
+  address_refused: failure(
+    "elsewhere",
+    "the provider's host resolves to an address that routes.yaml does not allow; the operator has to fix this, not the caller",
+    "For the operator: if the provider is your own, write `network: private` in its row; otherwise check why its name resolves to this address.",
+    { traits: ["unreached", "lasting"] },
+  ),
+  proxy: failure(
+    "elsewhere",
+    "the forward proxy could not be reached, or opened no connection to the provider",
+    "For the operator: check that the proxy of `--egress-proxy` runs and allows CONNECT to the provider's host and port; `NO_PROXY` exempts hosts.",
+    { traits: ["unreached"] },
+  ),
+  proxy_auth: failure(
+    "elsewhere",
+    "the forward proxy requires other credentials (407); the operator has to fix this, not the caller",
+    "For the operator: put the user and password into the URL in `HTTPS_PROXY` (or `HTTP_PROXY`), and restart the server.",
+    { traits: ["unreached", "lasting"] },
+  ),
   // Not `again`, because the provider may have read the request: the same one again could be
   // answered, and charged, twice.
-  reset: {
-    sentence: "the provider closed the connection before it answered",
-    fix: RETRY_FIX,
-    next: "elsewhere",
-  },
-  timeout_connect: {
-    sentence: "connecting to the provider took too long",
-    fix: TIMES,
-    next: "again",
+  reset: failure("elsewhere", "the provider closed the connection before it answered", RETRY_FIX),
+  timeout_connect: failure("again", "connecting to the provider took too long", TIMES, {
     traits: ["unreached"],
-  },
-  timeout_first_byte: {
-    sentence: "the provider did not begin to answer in time",
-    fix: TIMES,
-    next: "elsewhere",
+  }),
+  timeout_first_byte: failure("elsewhere", "the provider did not begin to answer in time", TIMES, {
     traits: ["callers"],
-  },
-  timeout_first_token: {
-    sentence: "the provider sent no output in time",
-    fix: TIMES,
-    next: "elsewhere",
-  },
-  timeout_idle: {
-    sentence: "the provider stopped sending in the middle of its answer",
-    fix: TIMES,
-    next: "elsewhere",
-  },
-  timeout_attempt: {
-    sentence: "the provider took longer than routes.yaml allows for one attempt",
-    fix: TIMES,
-    next: "elsewhere",
-  },
+  }),
+  timeout_first_token: failure("elsewhere", "the provider sent no output in time", TIMES),
+  timeout_idle: failure(
+    "elsewhere",
+    "the provider stopped sending in the middle of its answer",
+    TIMES,
+  ),
+  timeout_attempt: failure(
+    "elsewhere",
+    "the provider took longer than routes.yaml allows for one attempt",
+    TIMES,
+  ),
   // No evidence about the endpoint: the deadline is the caller's, and earlier attempts may have used
   // most of it.
-  timeout_total: {
-    sentence: "the request's deadline passed",
-    fix: "Raise `x-request-timeout-ms`, or request less output.",
-    next: "stop",
-    effect: "nothing",
-  },
-  rate_limited: {
-    sentence: "the provider's rate limit is exhausted",
-    fix: "Try again after `retry-after`; operators request a higher limit from the vendor, or add endpoints.",
-    next: "again",
-    effect: "rate_limited",
-    traits: ["reported"],
-  },
-  overloaded: {
-    sentence: "the provider is overloaded",
-    fix: RETRY_FIX,
-    next: "again",
+  timeout_total: failure(
+    "stop",
+    "the request's deadline passed",
+    "Raise `x-request-timeout-ms`, or request less output.",
+    { effect: "nothing" },
+  ),
+  rate_limited: failure(
+    "again",
+    "the provider's rate limit is exhausted",
+    "Try again after `retry-after`; operators request a higher limit from the vendor, or add endpoints.",
+    { effect: "rate_limited", traits: ["reported"] },
+  ),
+  overloaded: failure("again", "the provider is overloaded", RETRY_FIX, {
     traits: ["reported", "callers"],
-  },
-  server_error: {
-    sentence: "the provider failed",
-    fix: RETRY_FIX,
-    next: "again",
+  }),
+  server_error: failure("again", "the provider failed", RETRY_FIX, {
     traits: ["reported", "callers"],
-  },
-  auth: {
-    sentence:
-      "the provider refused the router's credentials, or the router could not get any; the operator has to fix this, not the caller",
-    fix: OPERATOR_FIX,
-    next: "elsewhere",
-    traits: ["lasting", "reported", "callers"],
-  },
-  not_found: {
-    sentence: "the provider does not have the model or path that routes.yaml names",
-    fix: "For the operator: correct `upstream_model` or `base_url`.",
-    next: "elsewhere",
-    traits: ["lasting", "reported", "callers"],
-  },
+  }),
+  auth: failure(
+    "elsewhere",
+    "the provider refused the router's credentials, or the router could not get any; the operator has to fix this, not the caller",
+    OPERATOR_FIX,
+    { traits: ["lasting", "reported", "callers"] },
+  ),
+  not_found: failure(
+    "elsewhere",
+    "the provider does not have the model or path that routes.yaml names",
+    "For the operator: correct `upstream_model` or `base_url`.",
+    { traits: ["lasting", "reported", "callers"] },
+  ),
   // No evidence about the endpoint: otherwise one caller's invalid requests would eject it for all.
-  rejected: {
-    sentence: "the provider refused the request as invalid",
-    fix: "Check the request; the provider's own message is never passed on.",
-    next: "stop",
-    effect: "nothing",
-    traits: ["lasting", "reported"],
-  },
-  redirect: {
-    sentence: "the provider answered with a redirect, which is never followed",
-    fix: "For the operator: set `base_url` to the address that the redirect leads to.",
-    next: "elsewhere",
-    traits: ["lasting", "reported"],
-  },
-  malformed: {
-    sentence: "the provider's answer does not conform to its protocol",
-    fix: RETRY_FIX,
-    next: "again",
-  },
-  truncated: {
-    sentence: "the provider's answer ended before it was whole",
-    fix: RETRY_FIX,
-    next: "again",
-  },
-  error_frame: {
-    sentence: "the provider reported an error in its answer",
-    fix: RETRY_FIX,
-    next: "again",
+  rejected: failure(
+    "stop",
+    "the provider refused the request as invalid",
+    "Check the request; the provider's own message is never passed on.",
+    { effect: "nothing", traits: ["lasting", "reported"] },
+  ),
+  redirect: failure(
+    "elsewhere",
+    "the provider answered with a redirect, which is never followed",
+    "For the operator: set `base_url` to the address that the redirect leads to.",
+    { traits: ["lasting", "reported"] },
+  ),
+  malformed: failure("again", "the provider's answer does not conform to its protocol", RETRY_FIX),
+  truncated: failure("again", "the provider's answer ended before it was whole", RETRY_FIX),
+  error_frame: failure("again", "the provider reported an error in its answer", RETRY_FIX, {
     traits: ["reported"],
-  },
-  too_large: {
-    sentence: "the provider's answer is larger than the router accepts",
-    fix: "Request less output, or smaller batches; operators raise `--max-answer-bytes`.",
-    next: "elsewhere",
-    effect: "nothing",
-    traits: ["lasting"],
-  },
-  credentials_missing: {
-    sentence: "the provider has no credentials on this server",
-    fix: OPERATOR_FIX,
-    next: "elsewhere",
-    effect: "nothing",
-    traits: ["uncalled", "unreached", "lasting"],
-  },
+  }),
+  too_large: failure(
+    "elsewhere",
+    "the provider's answer is larger than the router accepts",
+    "Request less output, or smaller batches; operators raise `--max-answer-bytes`.",
+    { effect: "nothing", traits: ["lasting"] },
+  ),
+  credentials_missing: failure(
+    "elsewhere",
+    "the provider has no credentials on this server",
+    OPERATOR_FIX,
+    { effect: "nothing", traits: ["uncalled", "unreached", "lasting"] },
+  ),
   // The request has waited in the queue. One that skipped the queue has the code `NOT_WAITED`.
-  saturated: {
-    sentence: "as many calls to the provider are under way as routes.yaml allows",
-    fix: "Try again; operators raise `max_concurrency`.",
-    next: "elsewhere",
-    effect: "nothing",
-    traits: ["uncalled", "unreached"],
-  },
-  client_closed: {
-    sentence: "the client closed the connection",
-    fix: "Nothing: the caller closed the connection.",
-    next: "stop",
-    effect: "nothing",
-  },
-  abandoned: {
-    sentence: "the router cancelled the call, because another part of the request had failed",
-    fix: "Check the other parts of the batch.",
-    next: "stop",
-    effect: "nothing",
-  },
-  server_stopping: {
-    sentence: "the router is being stopped",
-    fix: "Try again: another process answers, or this one after its start. Operators give it more time with `--drain`.",
-    next: "stop",
-    effect: "nothing",
-  },
-  key_revoked: {
-    sentence: "the service key has been revoked",
-    fix: "Request a new key. Operators let running answers finish with `on_revoke: finish`.",
-    next: "stop",
-    effect: "nothing",
-    traits: ["lasting"],
-  },
-} as const satisfies Readonly<Record<string, FailureRow>>;
+  saturated: failure(
+    "elsewhere",
+    "as many calls to the provider are under way as routes.yaml allows",
+    "Try again; operators raise `max_concurrency`.",
+    { effect: "nothing", traits: ["uncalled", "unreached"] },
+  ),
+  client_closed: failure(
+    "stop",
+    "the client closed the connection",
+    "Nothing: the caller closed the connection.",
+    { effect: "nothing" },
+  ),
+  abandoned: failure(
+    "stop",
+    "the router cancelled the call, because another part of the request had failed",
+    "Check the other parts of the batch.",
+    { effect: "nothing" },
+  ),
+  server_stopping: failure(
+    "stop",
+    "the router is being stopped",
+    "Try again: another process answers, or this one after its start. Operators give it more time with `--drain`.",
+    { effect: "nothing" },
+  ),
+  key_revoked: failure(
+    "stop",
+    "the service key has been revoked",
+    "Request a new key. Operators let running answers finish with `on_revoke: finish`.",
+    { effect: "nothing", traits: ["lasting"] },
+  ),
+} as const;
 
 /**
  * The ways in which a call of a provider can fail. Failures are values; an exception means a bug of
  * ours. Codes are stable.
  */
-export type FailureKind = keyof typeof ROWS;
-
-/**
- * Sentence, fix and effect of each failure. A new kind is a row here, and a number in
- * `governance/cell.ts`.
- */
-export const FAILURES: Readonly<Record<FailureKind, FailureRow>> = ROWS;
+export type FailureKind = keyof typeof FAILURES;
 
 function isKind(name: string): name is FailureKind {
-  return Object.hasOwn(ROWS, name);
+  return Object.hasOwn(FAILURES, name);
 }
 
 /** In the order of the contract. */
-export const FAILURE_KINDS: readonly FailureKind[] = Object.keys(ROWS).filter(isKind);
+export const FAILURE_KINDS: readonly FailureKind[] = Object.keys(FAILURES).filter(isKind);
 
 /** @example effectOf("rejected") // "nothing" */
 export function effectOf(kind: FailureKind): FailureEffect {

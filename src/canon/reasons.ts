@@ -27,6 +27,9 @@ interface Reason {
 
 const EXPLAIN = "`signalbox explain` with the same request shows the rule that decided.";
 
+const UNSERVED = { status: 400, kind: "invalid_request" } as const;
+const DENIED = { status: 403, kind: "policy_denied", param: null } as const;
+
 /**
  * Reasons of the router itself. Policies declare their own. Lower case: the request cannot be
  * served as it is (400, 404); upper case: it could be, but is not approved (403). Clients retry
@@ -45,8 +48,7 @@ export const REASONS = {
     fix: "Name a route of `GET /v1/models`; operators approve the route for the workspace.",
   },
   moderation_route_missing: {
-    status: 400,
-    kind: "invalid_request",
+    ...UNSERVED,
     param: "model",
     sentence:
       "the request names no model and the workspace has no default_moderation_route in routes.yaml; name a route",
@@ -56,8 +58,7 @@ export const REASONS = {
     fix: "Name a route, or set `default_moderation_route`.",
   },
   operation_not_supported: {
-    status: 400,
-    kind: "invalid_request",
+    ...UNSERVED,
     param: "model",
     sentence: "the route does not serve this operation",
     meaning: "The route exists but does not serve this operation.",
@@ -65,8 +66,7 @@ export const REASONS = {
     fix: "Use a route that serves the operation.",
   },
   capability_not_supported: {
-    status: 400,
-    kind: "invalid_request",
+    ...UNSERVED,
     param: null,
     sentence: "the request needs the capability {subject}, which {failing} does not have",
     meaning: "The request needs something that a model of the route does not have.",
@@ -74,8 +74,7 @@ export const REASONS = {
     fix: "Use another route; operators list the capability on the model, or set `on_gap: narrow`.",
   },
   feature_not_supported: {
-    status: 400,
-    kind: "invalid_request",
+    ...UNSERVED,
     param: null,
     sentence:
       "the request uses {feature}, which the wire protocol or the model of {failing} does not have",
@@ -85,8 +84,7 @@ export const REASONS = {
     fix: "Leave it out or use another route; docs/translation-matrix.md shows the features of each protocol.",
   },
   unknown_preference: {
-    status: 400,
-    kind: "invalid_request",
+    ...UNSERVED,
     param: "provider",
     sentence:
       "provider.{subject} names a provider or region that is not available to the workspace",
@@ -96,8 +94,7 @@ export const REASONS = {
     fix: "Correct the name, or approve the provider or region for the workspace.",
   },
   preferences_exclude_all: {
-    status: 400,
-    kind: "invalid_request",
+    ...UNSERVED,
     param: "provider",
     sentence: "provider.{subject} leaves no endpoint of the route",
     meaning:
@@ -107,36 +104,28 @@ export const REASONS = {
     fix: "Remove a preference, or use another route. For `data_collection`: send `allow`, or, where the contract says so, write `trains_on_data: false` in the provider's row.",
   },
   CAPABILITY_NOT_APPROVED: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "the capability {subject} is not approved for the workspace",
     meaning: "The workspace may not use a capability that the request needs.",
     example: "Tools in a workspace without `tools` under `approve.capabilities`.",
     fix: `Leave it out, or have it approved. ${EXPLAIN}`,
   },
   PROVIDER_NOT_APPROVED: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "the provider of {failing} is not approved for the workspace",
     meaning: "The provider of an endpoint of the route is not approved for the workspace.",
     example: "A route whose fallback is at a provider that `approve.providers` lacks.",
     fix: `Use another route, or have the provider approved. ${EXPLAIN}`,
   },
   REGION_NOT_APPROVED: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "the region of {failing} is not approved for the workspace",
     meaning: "The region of an endpoint of the route is not approved for the workspace.",
     example: "A route to `us` in a workspace that approves `eu`.",
     fix: `Use a route in an approved region. ${EXPLAIN}`,
   },
   DATA_COLLECTION_NOT_APPROVED: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "{failing} train on data, which the workspace does not approve",
     meaning:
       "Every endpoint of the route is at a provider that trains on data, and the workspace does not approve that.",
@@ -145,9 +134,7 @@ export const REASONS = {
     fix: "Use another route. Where the contract says so, write `trains_on_data: false` in the provider's row. A preference of the request changes nothing.",
   },
   RETENTION_NOT_APPROVED: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "the provider of {failing} keeps data for longer than the workspace approves",
     meaning:
       "Every endpoint of the route is at a provider that keeps data for longer than the workspace approves.",
@@ -155,8 +142,7 @@ export const REASONS = {
     fix: "Use another route. Where the contract says so, write the shorter `retention` in the provider's row. A preference of the request changes nothing.",
   },
   DIMENSIONS_NOT_APPROVED: {
-    status: 403,
-    kind: "policy_denied",
+    ...DENIED,
     param: "dimensions",
     sentence: "the vector length is not approved for the workspace",
     meaning: "The vector length is not approved for the workspace.",
@@ -164,8 +150,7 @@ export const REASONS = {
     fix: "Request an approved length, or have the length approved.",
   },
   CONTEXT_NOT_APPROVED: {
-    status: 403,
-    kind: "policy_denied",
+    ...DENIED,
     param: "model",
     sentence:
       "the context window of the model of {failing} is not approved for embeddings of the workspace",
@@ -174,27 +159,21 @@ export const REASONS = {
     fix: "Raise `approve.context_window`, or use another route.",
   },
   SIGNATURE_FAMILY_MISMATCH: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "the history contains signed reasoning that no endpoint of the route can read",
     meaning: "The conversation contains signed reasoning that no endpoint of the route can read.",
     example: "Reasoning of one vendor sent back to another's model.",
     fix: "Use a route of the same family, or leave the reasoning out.",
   },
   POLICY_TIMEOUT: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "the evaluation of the policy exceeded its work limit",
     meaning: "The evaluation of a policy exceeded its work limit, so its constraints do not pass.",
     example: "Six nested `some x in words` over a list of thirty words.",
     fix: "Make the policy cheaper: replace nested `some` by `in` or by sets. `signalbox check` lists the policies that are close to the bound.",
   },
   NO_CANDIDATE_PASSES: {
-    status: 403,
-    kind: "policy_denied",
-    param: null,
+    ...DENIED,
     sentence: "no endpoint of the route passes every filter",
     meaning: "Filters of policies leave no endpoint of the route.",
     example: "A residency policy on a route whose endpoints are all elsewhere.",

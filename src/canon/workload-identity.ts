@@ -212,22 +212,19 @@ export type WorkloadFault =
   | { readonly fault: "ambiguous"; readonly rules: readonly string[] };
 
 /** Why the keys of an issuer of workloads could not be fetched; for logs. */
-const KEY_FETCH_FAILURES = [
+export type KeyFetchFailure =
   /** No answer in time, or no connection. */
-  "unreachable",
+  | "unreachable"
   /** The host has an address that routes.yaml does not allow. */
-  "address_refused",
+  | "address_refused"
   /** A status other than 200, a redirect among them. */
-  "status",
-  "too_large",
-  "not_json",
+  | "status"
+  | "too_large"
+  | "not_json"
   /** No JWK Set. */
-  "not_a_key_set",
+  | "not_a_key_set"
   /** The discovery document is another issuer's, or names no https URL of keys. */
-  "discovery_mismatch",
-] as const;
-
-export type KeyFetchFailure = (typeof KEY_FETCH_FAILURES)[number];
+  | "discovery_mismatch";
 
 /**
  * Fetches a JSON document. @param reach `private`: private addresses and this machine too. Never

@@ -55,18 +55,16 @@ export interface Answer {
  * is a failure, on every surface. `pause` (the client is to send the same request again) and
  * `other` exist on native relays only.
  */
-const FINISH_REASONS = [
-  "stop",
-  "stop_sequence",
-  "length",
-  "context_window",
-  "tool_calls",
-  "refusal",
-  "content_filter",
-  "pause",
-  "other",
-] as const;
-export type FinishReason = (typeof FINISH_REASONS)[number];
+export type FinishReason =
+  | "stop"
+  | "stop_sequence"
+  | "length"
+  | "context_window"
+  | "tool_calls"
+  | "refusal"
+  | "content_filter"
+  | "pause"
+  | "other";
 
 /**
  * Finish reasons after which the answer is shorter than it would have been, or may be: the
