@@ -173,14 +173,16 @@ export function capabilityApprovals(
  * @example featureApproval("messages", "seed").constraint // "feature_expressed:seed"
  */
 export function featureApproval(operation: Operation, feature: Feature): Approval {
-  const own = SURFACE_DIALECT_OF[operation];
+  const callersDialect = SURFACE_DIALECT_OF[operation];
   return {
     constraint: `feature_expressed:${feature}`,
     reason: "feature_not_supported",
     subject: feature,
     passes: ({ endpoint }) =>
       ROUTER_FEATURES.has(feature) ||
-      (endpoint.dialect === own ? endpoint.nativeFeatures : endpoint.features).includes(feature),
+      (endpoint.dialect === callersDialect ? endpoint.nativeFeatures : endpoint.features).includes(
+        feature,
+      ),
     // All candidates count alike, so one that cannot count is left out.
     ...(feature === "signed_reasoning" || feature === "count_tokens" ? { filters: true } : {}),
   };
@@ -234,7 +236,7 @@ function signatureApprovals(
   shape: Pick<RequestShape, "operation" | "signatureFamilies">,
 ): readonly Approval[] {
   if (shape.signatureFamilies.length === 0) return [];
-  const own = SURFACE_DIALECT_OF[shape.operation];
+  const callersDialect = SURFACE_DIALECT_OF[shape.operation];
   return [
     {
       constraint: "signature_family",
@@ -245,7 +247,7 @@ function signatureApprovals(
         const family = table.models[endpoint.model]?.signatureFamily ?? null;
         // Signatures of models without a family come from relays only: an endpoint of another
         // protocol cannot have signed them.
-        if (family === null && endpoint.dialect !== own) return false;
+        if (family === null && endpoint.dialect !== callersDialect) return false;
         return shape.signatureFamilies.every((signed) => signed === (family ?? NO_FAMILY));
       },
     },

@@ -135,10 +135,10 @@ function unknownName(
 export function regionsNamed(table: RoutingTable, name: string): readonly string[] | null {
   const group = Object.hasOwn(table.regionGroups, name) ? table.regionGroups[name] : undefined;
   if (group !== undefined) return group;
-  const known =
+  const isRegion =
     Object.values(table.regionGroups).some((regions) => regions.includes(name)) ||
     Object.values(table.providers).some((provider) => provider.region === name);
-  return known ? [name] : null;
+  return isRegion ? [name] : null;
 }
 
 /**

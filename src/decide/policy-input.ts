@@ -56,8 +56,8 @@ export function windowIn(zones: readonly string[], when: number | PolicyTime): P
   const { day, hour, local: given = {} } = when;
   const { local } = timeWindow(instantOf(when), zones);
   if (local === undefined) return { day, hour };
-  const known = Object.entries(given).filter(([zone]) => Object.hasOwn(local, zone));
-  return { day, hour, local: { ...local, ...Object.fromEntries(known) } };
+  const inZones = Object.entries(given).filter(([zone]) => Object.hasOwn(local, zone));
+  return { day, hour, local: { ...local, ...Object.fromEntries(inZones) } };
 }
 
 /** The time as the policies of a set read it. */

@@ -149,12 +149,12 @@ export interface RelayJob extends WalkJob {
   /**
    * Headers of an answer by this candidate at this attempt; alternating names and values.
    *
-   * @param known changes of its request and, as far as it has been read, of its answer.
+   * @param changes of its request and, as far as it has been read, of its answer.
    */
   readonly answerHeaders: (
     candidate: Candidate,
     attempt: number,
-    known: AnswerEdits,
+    changes: AnswerEdits,
   ) => readonly string[];
 }
 
@@ -255,11 +255,11 @@ export class Siblings {
     const { candidate, failure, status } = report;
     if (failure === null || hasCalledProvider(failure)) this.#madeCalls += 1;
     const key = `${candidate.endpoint.id}|${failure?.kind ?? ""}|${failure?.code ?? ""}|${status ?? ""}`;
-    const known = this.#reports.get(key);
-    const duration = Math.max(known?.duration ?? 0, report.duration);
+    const earlier = this.#reports.get(key);
+    const duration = Math.max(earlier?.duration ?? 0, report.duration);
     // Calls are reported when they end.
-    const startedAt = Math.min(known?.startedAt ?? report.startedAt, report.startedAt);
-    this.#reports.set(key, { ...report, startedAt, duration, calls: (known?.calls ?? 0) + 1 });
+    const startedAt = Math.min(earlier?.startedAt ?? report.startedAt, report.startedAt);
+    this.#reports.set(key, { ...report, startedAt, duration, calls: (earlier?.calls ?? 0) + 1 });
   }
 
   /** Calls that reached a provider. */

@@ -128,13 +128,13 @@ export interface EndpointLimiter {
  */
 export function limiterOf(
   provider: ConcurrencyLimiter,
-  own: ReadonlyMap<string, ConcurrencyLimiter>,
+  endpointLimiters: ReadonlyMap<string, ConcurrencyLimiter>,
   endpoints: readonly EndpointRow[],
 ): (endpoint: EndpointRow) => EndpointLimiter {
   const limiters = new Map(
     endpoints.map(({ id }): [string, EndpointLimiter] => [
       id,
-      endpointLimiter(provider, own.get(id) ?? null),
+      endpointLimiter(provider, endpointLimiters.get(id) ?? null),
     ]),
   );
   return ({ id }) => {

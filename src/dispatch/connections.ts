@@ -96,19 +96,20 @@ export class ConnectionPools {
     readonly releaseConnections: () => Promise<void>;
   } {
     const connections = new Map<string, Connection>();
-    const taken: Release[] = [];
+    const releases: Release[] = [];
     const endpoints = Map.groupBy(Object.values(table.endpoints), (endpoint) => endpoint.provider);
     for (const provider of Object.values(table.providers)) {
       const way = access(provider);
       if (way === null) continue;
       connections.set(
         provider.id,
-        this.#connect(provider, endpoints.get(provider.id) ?? [], way, taken),
+        this.#connect(provider, endpoints.get(provider.id) ?? [], way, releases),
       );
     }
     return {
       connections,
-      releaseConnections: async () => void (await Promise.all(taken.map((release) => release()))),
+      releaseConnections: async () =>
+        void (await Promise.all(releases.map((release) => release()))),
     };
   }
 
@@ -116,7 +117,7 @@ export class ConnectionPools {
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
     way: Access,
-    taken: Release[],
+    releases: Release[],
   ): Connection {
     const { origin, pathname } = new URL(provider.baseUrl);
     const target = way.simulatedOrigin === null ? origin : new URL(way.simulatedOrigin).origin;
@@ -128,14 +129,14 @@ export class ConnectionPools {
       provider.id,
       provider.maxConcurrency,
       provider.queue,
-      taken,
+      releases,
     );
-    const endpointLimiters = this.#takeEndpointLimiters(provider, endpoints, taken);
-    const authorize = this.#authorize(provider, way, taken);
+    const endpointLimiters = this.#takeEndpointLimiters(provider, endpoints, releases);
+    const authorize = this.#authorize(provider, way, releases);
     const { timeouts } = provider;
     const connector = (allowsHttp2: boolean) =>
       guardedConnector(timeouts.connect, reach, this.#resolve, allowsHttp2, this.#findProxy);
-    const { kept, fresh } = this.#pools.take(pool, taken, () => ({
+    const { kept, fresh } = this.#pools.take(pool, releases, () => ({
       kept: openPool(target, provider, 1, connector(true)),
       fresh: openPool(target, provider, 0, connector(false)),
     }));
@@ -160,24 +161,24 @@ export class ConnectionPools {
   #takeEndpointLimiters(
     provider: ProviderRow,
     endpoints: readonly EndpointRow[],
-    taken: Release[],
+    releases: Release[],
   ): ReadonlyMap<string, ConcurrencyLimiter> {
     const limiters = new Map<string, ConcurrencyLimiter>();
     for (const { id, maxConcurrency } of endpoints) {
       if (maxConcurrency === null) continue;
       limiters.set(
         id,
-        takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue, taken),
+        takeLimiter(this.#endpointLimiters, id, maxConcurrency, provider.queue, releases),
       );
     }
     return limiters;
   }
 
   /** The simulated upstream must not see credentials. */
-  #authorize(provider: ProviderRow, way: Access, taken: Release[]): Authorize | null {
+  #authorize(provider: ProviderRow, way: Access, releases: Release[]): Authorize | null {
     if (way.makeAuthorize === undefined || way.simulatedOrigin !== null) return null;
     const key = `${provider.id}|${provider.baseUrl}|${provider.timeouts.connect}|${canonicalJson(provider.auth)}`;
-    return this.#authorizers.take(key, taken, way.makeAuthorize);
+    return this.#authorizers.take(key, releases, way.makeAuthorize);
   }
 
   /** Closes every connection, including those in use. For the end of the process. */
@@ -203,9 +204,9 @@ function takeLimiter(
   id: string,
   limit: number,
   queue: QueueSettings,
-  taken: Release[],
+  releases: Release[],
 ): ConcurrencyLimiter {
-  const limiter = limiters.take(id, taken, () => new ConcurrencyLimiter(limit, queue));
+  const limiter = limiters.take(id, releases, () => new ConcurrencyLimiter(limit, queue));
   limiter.setLimits(limit, queue);
   return limiter;
 }
@@ -267,13 +268,13 @@ class Shared<Value> {
     this.#close = close;
   }
 
-  /** The value under the key, made where none is in use. @param taken receives its release. */
-  take(key: string, taken: Release[], make: () => Value): Value {
-    const known = this.#entries.get(key);
-    const entry = known ?? { value: make(), users: 0 };
-    if (known === undefined) this.#entries.set(key, entry);
+  /** The value under the key, made where none is in use. @param releases receives its release. */
+  take(key: string, releases: Release[], make: () => Value): Value {
+    const existing = this.#entries.get(key);
+    const entry = existing ?? { value: make(), users: 0 };
+    if (existing === undefined) this.#entries.set(key, entry);
     entry.users += 1;
-    taken.push(() => {
+    releases.push(() => {
       entry.users -= 1;
       if (entry.users > 0 || this.#entries.get(key) !== entry) return undefined;
       this.#entries.delete(key);

@@ -79,25 +79,25 @@ function fetchOver({ dispatcher, pathPrefix }: Connection, path: string): typeof
 }
 
 async function credentials(connection: Connection, path: string): Promise<[string, string][]> {
-  const own = pairs(connection.headers).filter(([name]) => !UNSENT.has(name));
-  if (connection.authorize === undefined) return own;
+  const fixed = pairs(connection.headers).filter(([name]) => !UNSENT.has(name));
+  if (connection.authorize === undefined) return fixed;
   const request = {
     method: "GET",
     path: `${connection.pathPrefix}${path}`,
     headers: [],
     body: "",
   } as const;
-  return [...own, ...pairs(await connection.authorize(request))];
+  return [...fixed, ...pairs(await connection.authorize(request))];
 }
 
 /** Headers that only requests with a body have. */
 const UNSENT: ReadonlySet<string> = new Set(["content-type", "accept-encoding"]);
 
 function pairs(flat: readonly string[]): [string, string][] {
-  const made: [string, string][] = [];
+  const list: [string, string][] = [];
   for (let index = 0; index + 1 < flat.length; index += 2)
-    made.push([flat[index] ?? "", flat[index + 1] ?? ""]);
-  return made;
+    list.push([flat[index] ?? "", flat[index + 1] ?? ""]);
+  return list;
 }
 
 /** A call's result as far as it concerns its endpoint's health. */
@@ -315,8 +315,8 @@ export class EndpointTracker {
   }
 
   #tracked(endpointId: string): TrackedEndpoint {
-    const known = this.#endpoints.get(endpointId);
-    if (known !== undefined) return known;
+    const existing = this.#endpoints.get(endpointId);
+    if (existing !== undefined) return existing;
     const tracked: TrackedEndpoint = {
       health: new Health(),
       measures: new Measures(),

@@ -219,15 +219,15 @@ export function refusedRequest(
   if (kind === "rejected" && code !== null && SPENT_ACCOUNTS.has(code))
     return { ...bare, kind: "auth" };
   const name = param?.replace(/\[\d+\]$/, "") ?? "model";
-  const known = Object.hasOwn(callers, name)
+  const callersName = Object.hasOwn(callers, name)
     ? param
     : synonymsOf(name).find((other) => Object.hasOwn(callers, other));
-  const isSent = name !== "model" && (known !== undefined || isMemberOf(body, name));
+  const isSent = name !== "model" && (callersName !== undefined || isMemberOf(body, name));
   const flag =
     isSent && code !== null && MEMBER_CODES.has(code) ? flagThatOmits(name, dialect) : undefined;
   const isAdded =
-    isSent && known === undefined && (flag !== undefined || ADDED_MEMBERS.includes(name));
-  const reported = known ?? (isAdded ? name : undefined);
+    isSent && callersName === undefined && (flag !== undefined || ADDED_MEMBERS.includes(name));
+  const reported = callersName ?? (isAdded ? name : undefined);
   const named = {
     ...(isSent && reported !== undefined && { param: reported }),
     ...(flag !== undefined && { flag }),
@@ -301,8 +301,8 @@ export function failureOfTransport(error: unknown, sawHeaders: boolean): Upstrea
 }
 
 function kindOf(code: string, sawHeaders: boolean): FailureKind {
-  const known = Object.hasOwn(TRANSPORT_KINDS, code) ? TRANSPORT_KINDS[code] : undefined;
-  if (known !== undefined) return known;
+  const kind = Object.hasOwn(TRANSPORT_KINDS, code) ? TRANSPORT_KINDS[code] : undefined;
+  if (kind !== undefined) return kind;
   if (code.startsWith("HPE_")) return "malformed";
   if (/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED)/.test(code)) return "tls";
   return sawHeaders ? "truncated" : "reset";

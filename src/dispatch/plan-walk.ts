@@ -88,7 +88,7 @@ function isFresh(destination: Destination | undefined) {
 export class Itinerary {
   readonly #count: number;
   /** Empty until a candidate fails: nearly every request ends at its first. */
-  readonly #known: Destination[] = [];
+  readonly #tried: Destination[] = [];
   readonly #maxAttempts: number;
   readonly #deadline: number;
   readonly #resends: boolean;
@@ -113,16 +113,16 @@ export class Itinerary {
    */
   hasFresh(isWorthTrying: (destination: number) => boolean): boolean {
     for (let destination = 0; destination < this.#count; destination += 1) {
-      const mayBeTried = this.#known.length === 0 || isFresh(this.#known[destination]);
+      const mayBeTried = this.#tried.length === 0 || isFresh(this.#tried[destination]);
       if (mayBeTried && destination !== this.#at && isWorthTrying(destination)) return true;
     }
     return false;
   }
 
   get #destinations(): Destination[] {
-    while (this.#known.length < this.#count)
-      this.#known.push({ tries: 0, closed: false, readyAt: 0 });
-    return this.#known;
+    while (this.#tried.length < this.#count)
+      this.#tried.push({ tries: 0, closed: false, readyAt: 0 });
+    return this.#tried;
   }
 
   /**
@@ -134,10 +134,10 @@ export class Itinerary {
     const destination = this.#destinations.findIndex(
       (each, index) => index !== this.#at && isFresh(each) && isWorthTrying(index),
     );
-    const taken = this.#destinations[destination];
-    if (taken === undefined) return null;
-    taken.tries = 1;
-    taken.closed = true;
+    const hedge = this.#destinations[destination];
+    if (hedge === undefined) return null;
+    hedge.tries = 1;
+    hedge.closed = true;
     this.#attempts += 1;
     return destination;
   }

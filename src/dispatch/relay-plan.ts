@@ -324,10 +324,10 @@ class RelayAttempt extends ProviderCall<RelayedAnswer> {
   /** @param answer changes in the answer that are known so far. */
   #commit(headers: readonly string[], answer: Partial<Pick<Ending, "dropped" | "edits">> = {}) {
     this.#firstByteAt = performance.now();
-    const known = withAnswer(this.#exchangePlan, answer);
+    const changes = withAnswer(this.#exchangePlan, answer);
     this.#client.start(
       200,
-      headers.concat(this.#job.answerHeaders(this.#candidate, this.#number, known)),
+      headers.concat(this.#job.answerHeaders(this.#candidate, this.#number, changes)),
     );
   }
 

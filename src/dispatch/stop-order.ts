@@ -104,8 +104,8 @@ export class Revocations {
 
   /** The order that reports the key's revocation to its requests. */
   orderOf(keyId: string): StopOrder {
-    const known = this.#orders.get(keyId);
-    if (known !== undefined) return known;
+    const existing = this.#orders.get(keyId);
+    if (existing !== undefined) return existing;
     const order = new StopOrder();
     // The key may have been revoked after its check: this request would not be notified.
     if (this.#isRevoked(keyId)) order.give({ reason: "key_revoked", running: "end" });

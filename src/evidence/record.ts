@@ -278,9 +278,9 @@ export function answeredBy({
   const answering = new Map<string, AttemptRecord>();
   for (const attempt of attempts) {
     if (attempt.failure !== null) continue;
-    const known = answering.get(attempt.endpoint);
-    const calls = (known?.calls ?? 0) + (attempt.calls ?? 1);
-    answering.set(attempt.endpoint, known === undefined ? attempt : { ...known, calls });
+    const earlier = answering.get(attempt.endpoint);
+    const calls = (earlier?.calls ?? 0) + (attempt.calls ?? 1);
+    answering.set(attempt.endpoint, earlier === undefined ? attempt : { ...earlier, calls });
   }
   return [...answering.values()];
 }

@@ -100,14 +100,14 @@ class PolicyLogWatchers {
     // With other listeners, an unreported head is new to them, and at most repeated for this one.
     if (this.#listeners.size === 0) this.#reported = hash;
     // A set would merge one function given twice, and the first to leave would end both.
-    const own = () => listener();
-    this.#listeners.add(own);
+    const entry = () => listener();
+    this.#listeners.add(entry);
     if (this.#timer === null) {
       this.#timer = setInterval(() => void this.#look(), POLL);
       this.#timer.unref();
     }
     return () => {
-      this.#listeners.delete(own);
+      this.#listeners.delete(entry);
       if (this.#listeners.size > 0 || this.#timer === null) return;
       clearInterval(this.#timer);
       this.#timer = null;

@@ -46,17 +46,17 @@ export class BatchCounter {
     const earlier = new Map<string, OutcomeRecord>();
     for (const { kind, record } of records) {
       if (kind === "decision") {
-        const [own, requestId = "", at = ""] = OWN_MEMBERS.exec(record) ?? [];
-        const others = own === undefined ? record : record.slice(own.length);
+        const [prefix, requestId = "", at = ""] = OWN_MEMBERS.exec(record) ?? [];
+        const others = prefix === undefined ? record : record.slice(prefix.length);
         let read = this.#decisions.get(others);
         if (read === undefined || read.facts.minute !== Math.floor(Number(at) / MINUTE)) {
           const decision = readDecision(record);
           if (decision === null) continue;
           read = { decision, facts: this.#shared(decisionFacts(decision)) };
-          if (own !== undefined) keep(this.#decisions, others, read);
+          if (prefix !== undefined) keep(this.#decisions, others, read);
         }
         rollUpDecision(increments, read.decision, read.facts);
-        this.#remember(own === undefined ? read.decision.requestId : requestId, read.facts);
+        this.#remember(prefix === undefined ? read.decision.requestId : requestId, read.facts);
       } else {
         const outcome = readOutcome(record);
         if (outcome === null) continue;
@@ -87,9 +87,9 @@ export class BatchCounter {
   /** One object for equal facts: increments find their cells by it. */
   #shared(facts: DecisionFacts): DecisionFacts {
     const key = Object.values(facts).join("\n");
-    const known = this.#facts.get(key);
-    if (known === undefined) keep(this.#facts, key, facts);
-    return known ?? facts;
+    const cached = this.#facts.get(key);
+    if (cached === undefined) keep(this.#facts, key, facts);
+    return cached ?? facts;
   }
 
   #remember(requestId: string, facts: DecisionFacts) {

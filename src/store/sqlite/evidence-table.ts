@@ -365,12 +365,12 @@ export class EvidenceTable {
     const refused = new Set<NewRecord>();
     if (decisions.length === 0) return refused;
     const ids = JSON.stringify(decisions.map(({ requestId }) => requestId));
-    const known = new Set(this.#sql.running.all(ids).map((row) => readText(row, "request_id")));
+    const running = new Set(this.#sql.running.all(ids).map((row) => readText(row, "request_id")));
     for (const record of decisions) {
       const { requestId } = record;
-      if (known.has(requestId) || this.#ended.has(requestId) || this.#endedBefore.has(requestId))
+      if (running.has(requestId) || this.#ended.has(requestId) || this.#endedBefore.has(requestId))
         refused.add(record);
-      known.add(requestId);
+      running.add(requestId);
     }
     const rows = decisions
       .filter((one) => !refused.has(one))

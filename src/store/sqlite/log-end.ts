@@ -101,25 +101,25 @@ export class DiskHead {
     this.#path = path;
   }
 
-  /** The newest row on disk, or its fault; takes 0.2 ms. @param known the newest durable row */
-  compare(known: ChainLink): ChainLink | EvidenceFaultCause {
+  /** The newest row on disk, or its fault; takes 0.2 ms. @param expected the newest durable row */
+  compare(expected: ChainLink): ChainLink | EvidenceFaultCause {
     try {
-      const head = this.#read(known);
+      const head = this.#read(expected);
       this.#failures = 0;
       return head;
     } catch (error) {
       // No free descriptor, or a removed file, which the watch of files notices.
-      if (isBusy(error) || isCannotOpen(error)) return known;
+      if (isBusy(error) || isCannotOpen(error)) return expected;
       this.#failures += 1;
-      return this.#failures < FAILURES ? known : "log_unreadable";
+      return this.#failures < FAILURES ? expected : "log_unreadable";
     }
   }
 
-  #read(known: ChainLink): ChainLink | EvidenceFaultCause {
+  #read(expected: ChainLink): ChainLink | EvidenceFaultCause {
     const database = new DatabaseSync(this.#path, { readOnly: true, timeout: 0 });
     try {
       database.exec("PRAGMA trusted_schema = OFF");
-      return readEnd(database, known).judged;
+      return readEnd(database, expected).judged;
     } finally {
       database.close();
     }
@@ -129,10 +129,10 @@ export class DiskHead {
 /** The newest row of the log, and what {@link judge} finds of it. */
 function readEnd(
   database: DatabaseSync,
-  known: ChainLink,
+  expected: ChainLink,
 ): { readonly head: ChainLink; readonly judged: ChainLink | EvidenceFaultCause } {
   const head = readLink(database.prepare(NEWEST).get() ?? database.prepare(START).get());
-  return { head, judged: judge(known, rowAt(database, known.position), head) };
+  return { head, judged: judge(expected, rowAt(database, expected.position), head) };
 }
 
 /** The end of a batch; without a hash where another batch covers it, `null` where it is gone. */
@@ -145,16 +145,16 @@ function rowAt(database: DatabaseSync, position: number): ChainLink | null {
 /**
  * Whether a log is the continuation of what was known of it.
  *
- * @param kept the row at the known position; `null` where there is none, which a prune explains if
+ * @param kept the row at the expected position; `null` where there is none, which a prune explains if
  * the log continues
  */
 export function judge(
-  known: ChainLink,
+  expected: ChainLink,
   kept: ChainLink | null,
   head: ChainLink,
 ): ChainLink | EvidenceFaultCause {
-  if (head.position < known.position) return "log_behind";
-  if ((kept ?? known).hash !== known.hash) return "log_differs";
-  if (head.position === known.position && head.hash !== known.hash) return "log_differs";
+  if (head.position < expected.position) return "log_behind";
+  if ((kept ?? expected).hash !== expected.hash) return "log_differs";
+  if (head.position === expected.position && head.hash !== expected.hash) return "log_differs";
   return head;
 }

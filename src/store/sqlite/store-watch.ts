@@ -57,20 +57,20 @@ export class StoreWatch {
    * Reads the end of the log by a connection of its own, at most once a second; {@link check} gives
    * what was wrong. Call it outside of transactions.
    *
-   * @param known the newest row that this process knows as durable
+   * @param expected the newest row that this process knows as durable
    * @param now milliseconds since the epoch
    * @returns the newest row known from now on
    */
-  compareHead(known: ChainLink, now: number): ChainLink {
+  compareHead(expected: ChainLink, now: number): ChainLink {
     const elapsed = now - this.#comparedAt;
-    if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return known;
+    if (this.#diskHead === null || (elapsed >= 0 && elapsed < COMPARING)) return expected;
     // A connection to an empty file would remove the log, one without a log would create one.
-    if (this.#checkFiles(true) !== null) return known;
+    if (this.#checkFiles(true) !== null) return expected;
     this.#comparedAt = now;
     this.#note?.close();
-    const head = this.#diskHead.compare(known);
+    const head = this.#diskHead.compare(expected);
     this.#diverged = typeof head === "string" ? faultOf(this.#main, head) : null;
-    return typeof head === "string" ? known : head;
+    return typeof head === "string" ? expected : head;
   }
 
   /** Notes the newest durable row beside the file. */
