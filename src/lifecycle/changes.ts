@@ -10,6 +10,7 @@ import {
   entityTag,
   referenceOf,
   type Expectation,
+  type Judge,
   type KnownContent,
   type LifecycleFault,
   type MissingRequirement,
@@ -24,7 +25,6 @@ import type {
   Actor,
   Approval,
   ContentReference,
-  PolicyRecord,
   ReportReference,
   ShadowFigures,
 } from "./records.ts";
@@ -123,6 +123,11 @@ export function missingRequirements(
   });
 }
 
+/** Valid approvals of the candidate's content. */
+export function candidateApprovals({ candidate, approvals }: PolicyStatus): readonly Approval[] {
+  return approvals.get(candidate?.digest ?? "") ?? [];
+}
+
 /** Valid approvals of the candidate's content that count for the promoter. */
 function countedApprovals(
   status: PolicyStatus,
@@ -132,9 +137,7 @@ function countedApprovals(
   }: Pick<PromotionRequirements, "selfApproval"> & Pick<PromotionRequest, "revoked">,
   by: Pick<Actor, "origin">,
 ): readonly Approval[] {
-  if (status.candidate === null) return [];
-  const approvals = status.approvals.get(status.candidate.digest) ?? [];
-  const counted = approvals.filter((given) => revoked?.has(given.by.keyId) !== true);
+  const counted = candidateApprovals(status).filter(({ by: { keyId } }) => !revoked.has(keyId));
   return selfApproval ? counted : counted.filter((given) => given.by.origin !== by.origin);
 }
 
@@ -165,9 +168,6 @@ function isAsserted({ complete, assertions }: NonNullable<Approval["report"]>) {
   return complete && assertions.failed === 0 && assertions.passed + assertions.waived > 0;
 }
 
-/** The record to write; `null` where nothing changes; or a fault. */
-export type Verdict = PolicyRecord | null | LifecycleFault;
-
 /** A policy and one content of it. */
 interface ContentRequest {
   readonly policy: string;
@@ -180,117 +180,106 @@ function statusOf(states: PolicyStates, policy: string): PolicyStatus | Lifecycl
 }
 
 /** An approval is of a content, in whichever slot; the same person's next one replaces it. */
-export function approval(
-  states: PolicyStates,
-  { policy, digest, by, report }: ContentRequest & { readonly report: ReportReference | null },
-  at: number,
-): Verdict {
-  const found = contentIn(states, policy, digest);
-  if ("fault" in found) return found;
-  const earlier = found.status.approvals.get(digest)?.find((one) => one.by.origin === by.origin);
-  const isSame =
-    earlier !== undefined &&
-    canonicalJson([earlier.by.roles, earlier.report]) === canonicalJson([by.roles, report]);
-  return isSame
-    ? null
-    : { kind: "approved", policy, at, revision: found.content.revision, digest, by, report };
-}
-
-export function approvalWithdrawal(
-  states: PolicyStates,
-  { policy, digest, by }: ContentRequest,
-  at: number,
-): Verdict {
-  const found = contentIn(states, policy, digest);
-  if ("fault" in found) return found;
-  const stands =
-    found.status.approvals.get(digest)?.some((one) => one.by.origin === by.origin) === true;
-  if (!stands) return { fault: "not_approved" };
-  return { kind: "approval_withdrawn", policy, at, revision: found.content.revision, digest, by };
-}
-
-export function candidateWithdrawal(
-  states: PolicyStates,
-  {
-    policy,
-    expected,
-    by,
-  }: { readonly policy: string; readonly expected: Expectation; readonly by: Actor },
-  at: number,
-): Verdict {
-  const status = expectedStatus(states, policy, expected);
-  if ("fault" in status) return status;
-  const candidate = referenceOf(status, "candidate");
-  if (candidate === null) return { fault: "no_candidate" };
-  return {
-    kind: "candidate_withdrawn",
-    policy,
-    at,
-    revision: candidate.revision,
-    digest: candidate.digest,
-    by,
+export function approval({
+  policy,
+  digest,
+  by,
+  report,
+}: ContentRequest & { readonly report: ReportReference | null }): Judge {
+  return (states, at) => {
+    const found = contentIn(states, policy, digest);
+    if ("fault" in found) return found;
+    const earlier = approvalBy(found.status, digest, by);
+    const isSame =
+      earlier !== undefined &&
+      canonicalJson([earlier.by.roles, earlier.report]) === canonicalJson([by.roles, report]);
+    return isSame
+      ? null
+      : { kind: "approved", policy, at, revision: found.content.revision, digest, by, report };
   };
 }
 
-export function contentRelease(
-  states: PolicyStates,
-  { policy, digest, expected, by }: ContentRequest & { readonly expected: Expectation },
-  at: number,
-): Verdict {
-  const status = expectedStatus(states, policy, expected);
-  if ("fault" in status) return status;
-  const content = status.contents.get(digest);
-  if (content === undefined) return { fault: "unknown_content" };
-  const slots = [status.enforced?.digest, status.candidate?.digest];
-  // A policy without enforced content can be removed without a promotion.
-  if (content.content === "removal" && status.enforced === null) return { fault: "not_held" };
-  const changes =
-    status.held.has(digest) ||
-    status.withdrawn.has(digest) ||
-    (status.candidate === null && !slots.includes(digest));
-  if (!changes) return { fault: "not_held" };
-  return { kind: "released", policy, at, revision: content.revision, digest, by };
+export function approvalWithdrawal({ policy, digest, by }: ContentRequest): Judge {
+  return (states, at) => {
+    const found = contentIn(states, policy, digest);
+    if ("fault" in found) return found;
+    if (approvalBy(found.status, digest, by) === undefined) return { fault: "not_approved" };
+    return { kind: "approval_withdrawn", policy, at, revision: found.content.revision, digest, by };
+  };
 }
 
-/** The candidate that a promotion would be about, before anything is counted. */
-export function promotable(
-  states: PolicyStates,
-  { policy, expected }: Pick<PromotionRequest, "policy" | "expected">,
-): { readonly status: PolicyStatus; readonly candidate: ContentReference } | LifecycleFault {
-  const status = expectedStatus(states, policy, expected);
-  if ("fault" in status) return status;
-  const candidate = referenceOf(status, "candidate");
-  if (candidate === null) return { fault: "no_candidate" };
-  if (status.held.has(candidate.digest)) return { fault: "held", revision: candidate.revision };
-  return { status, candidate };
+function approvalBy({ approvals }: PolicyStatus, digest: string, { origin }: Actor) {
+  return approvals.get(digest)?.find(({ by }) => by.origin === origin);
 }
 
-/** @param figures of the very candidate; `null` for a removal. */
-export function promotion(
-  { status, candidate }: { readonly status: PolicyStatus; readonly candidate: ContentReference },
-  { by, requirements, revoked = new Set(), tableRevision }: Omit<PromotionRequest, "figures">,
-  figures: ShadowFigures | null,
-  at: number,
-): PolicyRecord | LifecycleFault {
-  const missing = missingRequirements(
-    status,
-    { ...requirements, revoked, tableRevision },
-    by,
-    figures,
-    at,
-  );
-  if (missing.length > 0) return { fault: "requirements", missing };
-  return {
-    kind: "promoted",
-    policy: status.id,
-    at,
-    by,
-    tableRevision,
-    from: referenceOf(status, "enforced"),
-    to: candidate,
-    approvals: countedApprovals(status, { ...requirements, revoked }, by),
-    requirements,
-    shadow: figures,
+export function candidateWithdrawal({
+  policy,
+  expected,
+  by,
+}: Omit<ContentRequest, "digest"> & { readonly expected: Expectation }): Judge {
+  return (states, at) => {
+    const found = expectedCandidate(states, policy, expected);
+    if ("fault" in found) return found;
+    const { revision, digest } = found.candidate;
+    return { kind: "candidate_withdrawn", policy, at, revision, digest, by };
+  };
+}
+
+/** Lifts a hold or a withdrawal of a kept content, or brings back one that stands in no slot. */
+export function contentRelease({
+  policy,
+  digest,
+  expected,
+  by,
+}: ContentRequest & { readonly expected: Expectation }): Judge {
+  return (states, at) => {
+    const status = expectedStatus(states, policy, expected);
+    if ("fault" in status) return status;
+    const content = status.contents.get(digest);
+    if (content === undefined) return { fault: "unknown_content" };
+    const slots = [status.enforced?.digest, status.candidate?.digest];
+    // A policy without enforced content can be removed without a promotion.
+    if (content.content === "removal" && status.enforced === null) return { fault: "not_held" };
+    const changes =
+      status.held.has(digest) ||
+      status.withdrawn.has(digest) ||
+      (status.candidate === null && !slots.includes(digest));
+    if (!changes) return { fault: "not_held" };
+    return { kind: "released", policy, at, revision: content.revision, digest, by };
+  };
+}
+
+/** Nothing is counted before the state is the expected one. */
+export function promotion({
+  policy,
+  expected,
+  by,
+  requirements,
+  revoked,
+  tableRevision,
+  figures,
+}: PromotionRequest): Judge {
+  return async (states, at) => {
+    const found = expectedCandidate(states, policy, expected);
+    if ("fault" in found) return found;
+    const { status, candidate } = found;
+    if (status.held.has(candidate.digest)) return { fault: "held", revision: candidate.revision };
+    const shadow = isJudged(status) ? await figures() : null;
+    const required = { ...requirements, revoked, tableRevision };
+    const missing = missingRequirements(status, required, by, shadow, at);
+    if (missing.length > 0) return { fault: "requirements", missing };
+    return {
+      kind: "promoted",
+      policy,
+      at,
+      by,
+      tableRevision,
+      from: referenceOf(status, "enforced"),
+      to: candidate,
+      approvals: countedApprovals(status, required, by),
+      requirements,
+      shadow,
+    };
   };
 }
 
@@ -310,20 +299,35 @@ export function rollBackTarget(
     : target;
 }
 
-export function rollback(
+export function rollback({
+  policy,
+  expected,
+  by,
+  tableRevision,
+  reason,
+  toRevision,
+}: RollbackRequest): Judge {
+  return (states, at) => {
+    const status = expectedStatus(states, policy, expected);
+    if ("fault" in status) return status;
+    const target = rollBackTarget(status, toRevision);
+    const from = referenceOf(status, "enforced");
+    if (target !== null && typeof target !== "string") return target;
+    if (from === null) return { fault: "nothing_to_roll_back_to" };
+    const to = target === null ? null : referenceTo(contentOf(status, target));
+    return { kind: "rolled_back", policy, at, by, tableRevision, from, to, reason };
+  };
+}
+
+function expectedCandidate(
   states: PolicyStates,
-  request: RollbackRequest,
-  at: number,
-): PolicyRecord | LifecycleFault {
-  const { policy, expected, by, tableRevision, reason } = request;
+  policy: string,
+  expected: Expectation,
+): { readonly status: PolicyStatus; readonly candidate: ContentReference } | LifecycleFault {
   const status = expectedStatus(states, policy, expected);
   if ("fault" in status) return status;
-  const target = rollBackTarget(status, request.toRevision);
-  const from = referenceOf(status, "enforced");
-  if (target !== null && typeof target !== "string") return target;
-  if (from === null) return { fault: "nothing_to_roll_back_to" };
-  const to = target === null ? null : referenceTo(contentOf(status, target));
-  return { kind: "rolled_back", policy, at, by, tableRevision, from, to, reason };
+  const candidate = referenceOf(status, "candidate");
+  return candidate === null ? { fault: "no_candidate" } : { status, candidate };
 }
 
 /** The policy, if it is still in the state that the caller has seen. */

@@ -7,7 +7,6 @@ import type {
   Approval,
   ContentReference,
   PolicyRecord,
-  ReportReference,
   RollbackReason,
   ShadowFigures,
 } from "./records.ts";
@@ -131,8 +130,8 @@ export interface Expectation {
    * Revision numbers as the body repeats them; `null`: nothing in the slot. A slot that is left out
    * is not looked at.
    */
-  readonly candidateRevision?: number | null;
-  readonly enforcedRevision?: number | null;
+  readonly candidateRevision?: number | null | undefined;
+  readonly enforcedRevision?: number | null | undefined;
 }
 
 /** Requirements of a promotion, in the order of checks and documentation. */
@@ -174,12 +173,10 @@ export interface PromotionRequest {
   readonly by: Actor;
   readonly requirements: PromotionRequirements;
   /** Public ids of keys whose approvals do not count, because they have been revoked. */
-  readonly revoked?: ReadonlySet<string>;
+  readonly revoked: ReadonlySet<string>;
   readonly tableRevision: string;
-  /**
-   * Counts the candidate's verdicts in shadow; called with its revision number and when it entered.
-   */
-  readonly figures: (revision: number, since: number) => Promise<ShadowFigures>;
+  /** Counts the candidate's verdicts in shadow. */
+  readonly figures: () => Promise<ShadowFigures>;
 }
 
 export interface RollbackRequest {
@@ -190,23 +187,21 @@ export interface RollbackRequest {
    * Revision of a content that was enforced before, or `null` for nothing; left out: whatever was
    * enforced last.
    */
-  readonly toRevision?: number | null;
+  readonly toRevision?: number | null | undefined;
   readonly tableRevision: string;
   readonly reason: RollbackReason;
 }
 
-/** Done: what was written, and what follows. `record` is `null` where it was so already. */
-export interface LifecycleChange {
-  readonly record: PolicyRecord | null;
-  readonly states: PolicyStates;
-}
-
-type Result = Promise<LifecycleChange | LifecycleFault>;
+/** The record to write; `null` where nothing changes; or a fault. */
+export type Verdict = PolicyRecord | null | LifecycleFault;
 
 /**
- * Everything that can happen to policies. Each call reads the newest rows, decides, and appends;
- * where another writer was first, it decides anew.
+ * Judges a requested change in one state of the policies; called again, on the newest state, where
+ * another writer was first. Its record has the time `at`, milliseconds since the epoch.
  */
+export type Judge = (states: PolicyStates, at: number) => Verdict | Promise<Verdict>;
+
+/** Everything that can happen to policies. */
 export interface PolicyLifecycle {
   /** As of the newest row that this process has read. */
   readonly states: PolicyStates;
@@ -228,31 +223,12 @@ export interface PolicyLifecycle {
     occasion: "start" | "reload",
     tableRevision: string,
   ): Promise<PolicyStates>;
-  approve(request: {
-    readonly policy: string;
-    readonly digest: string;
-    readonly by: Actor;
-    readonly report: ReportReference | null;
-  }): Result;
-  withdrawApproval(request: {
-    readonly policy: string;
-    readonly digest: string;
-    readonly by: Actor;
-  }): Result;
-  withdrawCandidate(request: {
-    readonly policy: string;
-    readonly expected: Expectation;
-    readonly by: Actor;
-  }): Result;
-  promote(request: PromotionRequest): Result;
-  rollBack(request: RollbackRequest): Result;
-  /** Lifts a hold or a withdrawal of a kept content, or brings back one that stands in no slot. */
-  releaseContent(request: {
-    readonly policy: string;
-    readonly digest: string;
-    readonly expected: Expectation;
-    readonly by: Actor;
-  }): Result;
+  /**
+   * Reads the newest rows, judges, and appends; where another writer was first, it judges anew.
+   *
+   * @returns the written record; `null` where the state was so already
+   */
+  change(judge: Judge): Promise<Verdict>;
 }
 
 /**

@@ -3,26 +3,17 @@ import { setTimeout as delay } from "node:timers/promises";
 import { canonicalJson } from "../canon/json.ts";
 import { chainHash, type ChainLink } from "../evidence/chain.ts";
 import { StoreUnavailableError } from "../canon/error.ts";
-import type {
-  ContentReference,
-  PolicyLogRow,
-  PolicyLogStore,
-  PolicyRecord,
-  ShadowFigures,
-} from "./records.ts";
-import * as changes from "./changes.ts";
+import type { PolicyLogRow, PolicyLogStore, PolicyRecord } from "./records.ts";
 import { foldRow, PolicyLogError } from "./fold.ts";
 import {
   NO_POLICY_STATES,
+  isFault,
   type FileContent,
-  type LifecycleChange,
-  type LifecycleFault,
   type PolicyLifecycle,
   type PolicyStates,
-  type PromotionRequest,
+  type Verdict,
 } from "./lifecycle.ts";
 import { observationRecords } from "./observe.ts";
-import { isJudged } from "./changes.ts";
 
 /** Rows read at a time. */
 const PAGE = 500;
@@ -89,12 +80,12 @@ class Lifecycle implements PolicyLifecycle {
     this.#inTurn(async () => {
       refuseRepeated(contents);
       const before = occasion === "start" ? null : this.#files;
-      const done = await this.#attempt(async (states) => {
+      const isDone = await this.#attempt(async (states) => {
         const at = this.#now();
         const records = observationRecords(states, { contents, before, tableRevision, at });
-        return records.length === 0 || (await this.#append(states.head, records)) ? true : null;
+        return records.length === 0 || (await this.#append(states.head, records));
       });
-      if (done === null)
+      if (!isDone)
         throw new StoreUnavailableError(
           "too many processes are writing the policy log at once; try again",
           { done: "no" },
@@ -103,51 +94,21 @@ class Lifecycle implements PolicyLifecycle {
       return this.#states;
     });
 
-  approve: PolicyLifecycle["approve"] = (request) =>
-    this.#change((states) => changes.approval(states, request, this.#now()));
-
-  withdrawApproval: PolicyLifecycle["withdrawApproval"] = (request) =>
-    this.#change((states) => changes.approvalWithdrawal(states, request, this.#now()));
-
-  withdrawCandidate: PolicyLifecycle["withdrawCandidate"] = (request) =>
-    this.#change((states) => changes.candidateWithdrawal(states, request, this.#now()));
-
-  releaseContent: PolicyLifecycle["releaseContent"] = (request) =>
-    this.#change((states) => changes.contentRelease(states, request, this.#now()));
-
-  promote: PolicyLifecycle["promote"] = (request) => {
-    // Counted once for each content: counting takes longer than anything else here.
-    const counted = new Map<string, ShadowFigures>();
-    return this.#change((states) => this.#promotion(states, request, counted));
-  };
-
-  rollBack: PolicyLifecycle["rollBack"] = (request) =>
-    this.#change(async (states) => {
-      const record = changes.rollback(states, request, this.#now());
-      if ("fault" in record || record.kind !== "rolled_back" || record.to?.module == null)
-        return record;
-      return (await this.#isKept(record.to))
-        ? record
-        : { fault: "no_bytes", revision: record.to.revision };
+  change: PolicyLifecycle["change"] = (judge) =>
+    this.#inTurn(async () => {
+      let verdict: Verdict = null;
+      try {
+        const isDone = await this.#attempt(async (states) => {
+          verdict = await this.#orMissing(await judge(states, this.#now()));
+          return verdict === null || isFault(verdict) || this.#append(states.head, [verdict]);
+        });
+        return isDone ? verdict : { fault: "busy" };
+      } catch (error) {
+        if (error instanceof StoreUnavailableError || error instanceof PolicyLogError)
+          return { fault: "unavailable" };
+        throw error;
+      }
     });
-
-  async #promotion(
-    states: PolicyStates,
-    request: PromotionRequest,
-    counted: Map<string, ShadowFigures>,
-  ): Promise<PolicyRecord | LifecycleFault> {
-    const found = changes.promotable(states, request);
-    if ("fault" in found) return found;
-    const { status, candidate } = found;
-    if (!isJudged(status)) return changes.promotion(found, request, null, this.#now());
-    if (!(await this.#isKept(candidate)))
-      return { fault: "no_bytes", revision: candidate.revision };
-    const figures =
-      counted.get(candidate.digest) ??
-      (await request.figures(candidate.revision, status.candidate?.since ?? this.#now()));
-    counted.set(candidate.digest, figures);
-    return changes.promotion(found, request, figures, this.#now());
-  }
 
   /**
    * After a backup was restored under a running process, it would wait for ever for missing rows.
@@ -165,48 +126,24 @@ class Lifecycle implements PolicyLifecycle {
   }
 
   /**
-   * Whether the stored bytes are those that the log names: damaged content must not be enforced
-   * anywhere.
+   * A fault instead where the stored bytes of the content to enforce are not those that the log
+   * names: damaged content must not be enforced anywhere.
    */
-  async #isKept({ digest, module }: ContentReference): Promise<boolean> {
+  async #orMissing(verdict: Verdict): Promise<Verdict> {
+    if (verdict === null || !("to" in verdict) || verdict.to?.module == null) return verdict;
+    const { digest, module, revision } = verdict.to;
     const content = await this.#log.content(digest);
-    return content !== null && hash("sha256", content.module, "hex") === module;
+    const isKept = content !== null && hash("sha256", content.module, "hex") === module;
+    return isKept ? verdict : { fault: "no_bytes", revision };
   }
 
-  #change(
-    decide: (states: PolicyStates) => changes.Verdict | Promise<changes.Verdict>,
-  ): Promise<LifecycleChange | LifecycleFault> {
-    return this.#inTurn(async () => {
-      try {
-        const changed = await this.#attempt(async (states) => {
-          const verdict = await decide(states);
-          if (verdict !== null && "fault" in verdict) return verdict;
-          if (verdict === null) return { record: null, states };
-          const isAppended = await this.#append(states.head, [verdict]);
-          return isAppended ? { record: verdict, states: this.#states } : null;
-        });
-        return changed ?? { fault: "busy" };
-      } catch (error) {
-        if (error instanceof StoreUnavailableError || error instanceof PolicyLogError)
-          return { fault: "unavailable" };
-        throw error;
-      }
-    });
-  }
-
-  /**
-   * Tries again, on the newest states, while another writer is first. @param attempt gives `null`
-   * then. @returns `null` where too many were.
-   */
-  async #attempt<Result>(
-    attempt: (states: PolicyStates) => Promise<Result | null>,
-  ): Promise<Result | null> {
+  /** Tries again, on the newest states, while another writer is first; `false`: too many were. */
+  async #attempt(attempt: (states: PolicyStates) => Promise<boolean>): Promise<boolean> {
     for (let count = 0; count < ATTEMPTS; count += 1) {
-      const result = await attempt(await this.refresh());
-      if (result !== null) return result;
+      if (await attempt(await this.refresh())) return true;
       await this.#pause();
     }
-    return null;
+    return false;
   }
 
   /** `false`: another writer has added rows meanwhile. */

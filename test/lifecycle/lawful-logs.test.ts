@@ -1,4 +1,10 @@
 import fc from "fast-check";
+import {
+  approval,
+  approvalWithdrawal,
+  candidateWithdrawal,
+  contentRelease,
+} from "../../src/lifecycle/changes.ts";
 import { expect, it } from "vitest";
 
 import { RECORD_KINDS } from "../../src/lifecycle/records.ts";
@@ -134,12 +140,12 @@ async function perform(context: LifecycleContext, one: Step): Promise<void> {
     case "approve":
     case "withdrawApproval": {
       const digest = status.candidate?.digest ?? digestOf(contentOf(one.policy, one.letter));
-      if (one.do === "approve") await context.lifecycle.approve({ ...one, digest });
-      else await context.lifecycle.withdrawApproval({ ...one, digest });
+      if (one.do === "approve") await context.lifecycle.change(approval({ ...one, digest }));
+      else await context.lifecycle.change(approvalWithdrawal({ ...one, digest }));
       return undefined;
     }
     case "withdrawCandidate":
-      await context.lifecycle.withdrawCandidate({ ...one, expected });
+      await context.lifecycle.change(candidateWithdrawal({ ...one, expected }));
       return undefined;
     case "promote":
       context.figures = {
@@ -161,7 +167,7 @@ async function perform(context: LifecycleContext, one: Step): Promise<void> {
           ? [...status.held, ...status.withdrawn][0]
           : digestOf(contentOf(one.policy, one.letter));
       if (digest !== undefined)
-        await context.lifecycle.releaseContent({ ...one, digest, expected });
+        await context.lifecycle.change(contentRelease({ ...one, digest, expected }));
       return undefined;
     }
   }

@@ -1,14 +1,14 @@
 import { DEFAULT_PROMOTION, type PromotionRequirements } from "../../src/canon/table.ts";
+import { promotion, rollback } from "../../src/lifecycle/changes.ts";
 import { createHash } from "node:crypto";
 import {
   entityTag,
   referenceOf,
   type Expectation,
   type FileContent,
-  type LifecycleChange,
-  type LifecycleFault,
   type PolicyLifecycle,
   type PolicyStatus,
+  type Verdict,
 } from "../../src/lifecycle/lifecycle.ts";
 import { openLifecycle } from "../../src/lifecycle/open-lifecycle.ts";
 import type { Actor, ShadowFigures } from "../../src/lifecycle/records.ts";
@@ -127,29 +127,34 @@ export class LifecycleContext {
     by = actor("alice"),
     requirements: Partial<PromotionRequirements> = {},
     expected: Expectation = this.expected(policy),
-  ): Promise<LifecycleChange | LifecycleFault> {
-    return this.lifecycle.promote({
-      policy,
-      expected,
-      by,
-      requirements: { ...NOTHING_REQUIRED, ...requirements },
-      tableRevision: TABLE,
-      figures: () => Promise.resolve(this.figures),
-    });
+  ): Promise<Verdict> {
+    return this.lifecycle.change(
+      promotion({
+        policy,
+        expected,
+        by,
+        requirements: { ...NOTHING_REQUIRED, ...requirements },
+        revoked: new Set(),
+        tableRevision: TABLE,
+        figures: () => Promise.resolve(this.figures),
+      }),
+    );
   }
 
   rollBack(
     policy: string,
     toRevision?: number | null,
     expected: Expectation = this.expected(policy),
-  ): Promise<LifecycleChange | LifecycleFault> {
-    return this.lifecycle.rollBack({
-      policy,
-      expected,
-      by: actor("olga"),
-      tableRevision: TABLE,
-      reason: "wrong_denials",
-      ...(toRevision !== undefined && { toRevision }),
-    });
+  ): Promise<Verdict> {
+    return this.lifecycle.change(
+      rollback({
+        policy,
+        expected,
+        by: actor("olga"),
+        tableRevision: TABLE,
+        reason: "wrong_denials",
+        toRevision,
+      }),
+    );
   }
 }

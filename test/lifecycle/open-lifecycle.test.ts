@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { approval, candidateWithdrawal, contentRelease } from "../../src/lifecycle/changes.ts";
 import { describe, expect, it } from "vitest";
 import { chainHash } from "../../src/evidence/chain.ts";
 import { foldRow, PolicyLogError } from "../../src/lifecycle/fold.ts";
@@ -24,9 +25,11 @@ describe("several at once", () => {
         Array.from({ length: 10 }, () => one.promote("p", actor("alice"), {}, expected)),
       ),
     );
-    expect(answers.filter((answer) => "record" in answer)).toHaveLength(1);
+    expect(answers.filter((answer) => answer !== null && "kind" in answer)).toHaveLength(1);
     expect(
-      answers.filter((answer) => "fault" in answer && answer.fault === "changed"),
+      answers.filter(
+        (answer) => answer !== null && "fault" in answer && answer.fault === "changed",
+      ),
     ).toHaveLength(99);
     await context.lifecycle.refresh();
     expect(context.slots("p")).toBe("r2 -");
@@ -38,12 +41,14 @@ describe("several at once", () => {
     const processes = await Promise.all(Array.from({ length: 5 }, () => context.another()));
     const approvals = processes.flatMap((one, process) =>
       Array.from({ length: 8 }, (_, index) =>
-        one.lifecycle.approve({
-          policy: "p",
-          digest: digestOf("a"),
-          by: actor(`k${process}-${index}`),
-          report: null,
-        }),
+        one.lifecycle.change(
+          approval({
+            policy: "p",
+            digest: digestOf("a"),
+            by: actor(`k${process}-${index}`),
+            report: null,
+          }),
+        ),
       ),
     );
     await Promise.all(approvals);
@@ -60,8 +65,8 @@ describe("several at once", () => {
       return Promise.resolve();
     });
     log.append = () => Promise.resolve(false);
-    const approval = { policy: "p", digest: digestOf("a"), by: actor("me"), report: null };
-    expect(await slow.approve(approval)).toEqual({ fault: "busy" });
+    const approve = approval({ policy: "p", digest: digestOf("a"), by: actor("me"), report: null });
+    expect(await slow.change(approve)).toEqual({ fault: "busy" });
     expect(pauses).toBe(400);
     await expect(slow.observe([file("p", "z")], "start", "t")).rejects.toThrow(
       StoreUnavailableError,
@@ -103,21 +108,25 @@ describe("the states", () => {
             else if (one.do === "promote") await context.promote("p", by);
             else if (one.do === "rollBack") await context.rollBack("p");
             else if (one.do === "withdraw")
-              await context.lifecycle.withdrawCandidate({ policy: "p", expected, by });
+              await context.lifecycle.change(candidateWithdrawal({ policy: "p", expected, by }));
             else if (one.do === "approve")
-              await context.lifecycle.approve({
-                policy: "p",
-                digest: digestOf(one.name),
-                by,
-                report: null,
-              });
+              await context.lifecycle.change(
+                approval({
+                  policy: "p",
+                  digest: digestOf(one.name),
+                  by,
+                  report: null,
+                }),
+              );
             else
-              await context.lifecycle.releaseContent({
-                policy: "p",
-                digest: digestOf(one.name),
-                expected,
-                by,
-              });
+              await context.lifecycle.change(
+                contentRelease({
+                  policy: "p",
+                  digest: digestOf(one.name),
+                  expected,
+                  by,
+                }),
+              );
           }
           const whole = fold(first.log.rows);
           for (const context of processes) expect(await context.lifecycle.refresh()).toEqual(whole);

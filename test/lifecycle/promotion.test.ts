@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { approval, approvalWithdrawal, contentRelease } from "../../src/lifecycle/changes.ts";
 import type { PromotionRequirements } from "../../src/canon/table.ts";
 import type { MissingRequirement } from "../../src/lifecycle/lifecycle.ts";
 import type { Actor, ReportReference } from "../../src/lifecycle/records.ts";
@@ -20,7 +21,7 @@ function approve(
   report: ReportReference | null = null,
   name = "b",
 ) {
-  return context.lifecycle.approve({ policy: "p", digest: digestOf(name), by, report });
+  return context.lifecycle.change(approval({ policy: "p", digest: digestOf(name), by, report }));
 }
 
 const REPORT: ReportReference = {
@@ -36,15 +37,15 @@ describe("promotion and rollback", () => {
     const context = await changing();
     const promoted = await context.promote("p");
     expect(promoted).toMatchObject({
-      record: {
-        kind: "promoted",
-        from: { revision: 1, digest: digestOf("a") },
-        to: { revision: 2, digest: digestOf("b") },
-      },
+      kind: "promoted",
+      from: { revision: 1, digest: digestOf("a") },
+      to: { revision: 2, digest: digestOf("b") },
     });
     expect(context.slots("p")).toBe("r2 -");
     expect(await context.rollBack("p")).toMatchObject({
-      record: { kind: "rolled_back", from: { revision: 2 }, to: { revision: 1 } },
+      kind: "rolled_back",
+      from: { revision: 2 },
+      to: { revision: 1 },
     });
     // What was taken back is still watched.
     expect(context.slots("p")).toBe("r1 r2");
@@ -56,9 +57,11 @@ describe("promotion and rollback", () => {
     await context.rollBack("p");
     expect(await context.promote("p")).toEqual({ fault: "held", revision: 2 });
     const release = { policy: "p", digest: digestOf("b"), by: actor("olga") };
-    await context.lifecycle.releaseContent({ ...release, expected: context.expected("p") });
+    await context.lifecycle.change(contentRelease({ ...release, expected: context.expected("p") }));
     expect(
-      await context.lifecycle.releaseContent({ ...release, expected: context.expected("p") }),
+      await context.lifecycle.change(
+        contentRelease({ ...release, expected: context.expected("p") }),
+      ),
     ).toEqual({
       fault: "not_held",
     });
@@ -137,7 +140,7 @@ describe("promotion and rollback", () => {
         {},
         { ...context.expected("p"), candidateRevision: 3, enforcedRevision: 1 },
       ),
-    ).toHaveProperty("record");
+    ).toHaveProperty("kind");
   });
 
   it("refuse a state that was seen before a change and its reversal", async () => {
@@ -145,12 +148,14 @@ describe("promotion and rollback", () => {
     await context.promote("p");
     const seen = context.expected("p");
     await context.rollBack("p");
-    await context.lifecycle.releaseContent({
-      policy: "p",
-      digest: digestOf("b"),
-      expected: context.expected("p"),
-      by: actor("olga"),
-    });
+    await context.lifecycle.change(
+      contentRelease({
+        policy: "p",
+        digest: digestOf("b"),
+        expected: context.expected("p"),
+        by: actor("olga"),
+      }),
+    );
     await context.promote("p");
     expect(context.slots("p")).toBe("r2 -");
     expect(await context.rollBack("p", undefined, seen)).toMatchObject({ fault: "changed" });
@@ -159,12 +164,14 @@ describe("promotion and rollback", () => {
   it("refuse unknown policies", async () => {
     const context = await changing();
     expect(
-      await context.lifecycle.approve({
-        policy: "constructor",
-        digest: digestOf("b"),
-        by: actor("a"),
-        report: null,
-      }),
+      await context.lifecycle.change(
+        approval({
+          policy: "constructor",
+          digest: digestOf("b"),
+          by: actor("a"),
+          report: null,
+        }),
+      ),
     ).toEqual({ fault: "unknown_policy" });
     expect(await approve(context, actor("a"), null, "nobody")).toEqual({
       fault: "unknown_content",
@@ -228,11 +235,9 @@ describe("requirements", () => {
       assertions: true,
     };
     expect(await context.promote("p", actor("alice"), requirements)).toMatchObject({
-      record: {
-        approvals: [{ by: { keyId: "bert" }, report: REPORT }],
-        requirements,
-        shadow: { judged: 4 },
-      },
+      approvals: [{ by: { keyId: "bert" }, report: REPORT }],
+      requirements,
+      shadow: { judged: 4 },
     });
   });
 
@@ -274,7 +279,7 @@ describe("requirements", () => {
     });
     expect(
       await context.promote("p", actor("alice"), { approvals: 1, selfApproval: true }),
-    ).toHaveProperty("record");
+    ).toHaveProperty("kind");
   });
 
   it("count one person once, with the last approval", async () => {
@@ -296,17 +301,21 @@ describe("requirements", () => {
     const context = await changing();
     await approve(context, actor("bert"), null, "a");
     await approve(context, actor("carl"));
-    await context.lifecycle.withdrawApproval({
-      policy: "p",
-      digest: digestOf("b"),
-      by: actor("carl"),
-    });
-    expect(
-      await context.lifecycle.withdrawApproval({
+    await context.lifecycle.change(
+      approvalWithdrawal({
         policy: "p",
         digest: digestOf("b"),
         by: actor("carl"),
       }),
+    );
+    expect(
+      await context.lifecycle.change(
+        approvalWithdrawal({
+          policy: "p",
+          digest: digestOf("b"),
+          by: actor("carl"),
+        }),
+      ),
     ).toEqual({
       fault: "not_approved",
     });
@@ -323,7 +332,7 @@ describe("requirements", () => {
       missing: [{ have: 0 }],
     });
     await context.observe([file("p", "b")], "reload");
-    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toHaveProperty("record");
+    expect(await context.promote("p", actor("alice"), { approvals: 1 })).toHaveProperty("kind");
   });
 
   it.each([
@@ -345,7 +354,8 @@ describe("requirements", () => {
     expect(
       await context.promote("p", actor("alice"), { decisions: 100, noIndeterminate: true }),
     ).toMatchObject({
-      record: { shadow: null },
+      kind: "promoted",
+      shadow: null,
     });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { candidateWithdrawal, contentRelease } from "../../src/lifecycle/changes.ts";
 import { removalDigest } from "../../src/lifecycle/lifecycle.ts";
 import { driftOf } from "../../src/lifecycle/observe.ts";
 import { actor, digestOf, file, LifecycleContext } from "./lifecycle-context.ts";
@@ -127,20 +128,24 @@ describe("withdrawn candidates", () => {
     const context = await LifecycleContext.open();
     await context.observe([file("p", "a", "enforce")]);
     await context.observe([file("p", "b")]);
-    await context.lifecycle.withdrawCandidate({
-      policy: "p",
-      expected: context.expected("p"),
-      by: actor("olga"),
-    });
+    await context.lifecycle.change(
+      candidateWithdrawal({
+        policy: "p",
+        expected: context.expected("p"),
+        by: actor("olga"),
+      }),
+    );
     expect(context.slots("p")).toBe("r1 -");
     await context.observe([file("p", "b")]);
     expect(context.slots("p")).toBe("r1 -");
-    await context.lifecycle.releaseContent({
-      policy: "p",
-      digest: digestOf("b"),
-      expected: context.expected("p"),
-      by: actor("olga"),
-    });
+    await context.lifecycle.change(
+      contentRelease({
+        policy: "p",
+        digest: digestOf("b"),
+        expected: context.expected("p"),
+        by: actor("olga"),
+      }),
+    );
     expect(context.slots("p")).toBe("r1 r2");
   });
 
@@ -149,14 +154,16 @@ describe("withdrawn candidates", () => {
     await context.observe([file("p", "a")]);
     const seen = context.expected("p");
     const withdraw = { policy: "p", by: actor("olga") };
-    await context.lifecycle.withdrawCandidate({ ...withdraw, expected: seen });
+    await context.lifecycle.change(candidateWithdrawal({ ...withdraw, expected: seen }));
     expect(
-      await context.lifecycle.withdrawCandidate({ ...withdraw, expected: seen }),
+      await context.lifecycle.change(candidateWithdrawal({ ...withdraw, expected: seen })),
     ).toMatchObject({
       fault: "changed",
     });
     expect(
-      await context.lifecycle.withdrawCandidate({ ...withdraw, expected: context.expected("p") }),
+      await context.lifecycle.change(
+        candidateWithdrawal({ ...withdraw, expected: context.expected("p") }),
+      ),
     ).toEqual({
       fault: "no_candidate",
     });
@@ -201,7 +208,7 @@ describe("the end of a policy", () => {
       expected: context.expected("p"),
       by: actor("olga"),
     };
-    expect(await context.lifecycle.releaseContent(end)).toEqual({ fault: "not_held" });
+    expect(await context.lifecycle.change(contentRelease(end))).toEqual({ fault: "not_held" });
     expect(context.slots("p")).toBe("- -");
   });
 });

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { promotion } from "../../src/lifecycle/changes.ts";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -116,22 +117,25 @@ async function prepare(
       );
       continue;
     }
-    await lifecycle.promote({
-      policy: POLICY,
-      expected: { etag: entityTag(line) },
-      by: actor("prepares"),
-      requirements: NOTHING_REQUIRED,
-      tableRevision: TABLE,
-      figures: () =>
-        Promise.resolve({
-          since: 0,
-          judged: 0,
-          wouldDeny: 0,
-          newlyDenied: 0,
-          wouldNarrow: 0,
-          indeterminate: 0,
-        }),
-    });
+    await lifecycle.change(
+      promotion({
+        policy: POLICY,
+        expected: { etag: entityTag(line) },
+        by: actor("prepares"),
+        requirements: NOTHING_REQUIRED,
+        revoked: new Set(),
+        tableRevision: TABLE,
+        figures: () =>
+          Promise.resolve({
+            since: 0,
+            judged: 0,
+            wouldDeny: 0,
+            newlyDenied: 0,
+            wouldNarrow: 0,
+            indeterminate: 0,
+          }),
+      }),
+    );
   }
 }
 

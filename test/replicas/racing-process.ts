@@ -4,6 +4,7 @@
  * precondition, through several lifecycles that know nothing of each other.
  */
 import { writeSync } from "node:fs";
+import { approval, promotion, rollback } from "../../src/lifecycle/changes.ts";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -76,11 +77,13 @@ async function change(
   };
   const answer =
     requested === "promote"
-      ? await lane.promote({ ...common, requirements: NOTHING_REQUIRED, figures })
+      ? await lane.change(
+          promotion({ ...common, requirements: NOTHING_REQUIRED, revoked: new Set(), figures }),
+        )
       : requested === "rollBack"
-        ? await lane.rollBack({ ...common, reason: "other" })
-        : await lane.approve({ policy: POLICY, digest: race.candidate, by, report: null });
-  const result = "fault" in answer ? answer.fault : (answer.record?.kind ?? "nothing");
+        ? await lane.change(rollback({ ...common, reason: "other" }))
+        : await lane.change(approval({ policy: POLICY, digest: race.candidate, by, report: null }));
+  const result = answer === null ? "nothing" : "fault" in answer ? answer.fault : answer.kind;
   say({ said: "result", round: race.round, requested, result });
 }
 

@@ -1,7 +1,6 @@
 import type { PolicyIdentity, PolicySet } from "../../canon/policy.ts";
 import type {
   KeptContent,
-  FilePolicy,
   PolicyAdministration,
 } from "../../http/control/policies/administration.ts";
 import type { SnapshotHolder } from "../../http/snapshot.ts";
@@ -65,7 +64,7 @@ interface Prepared {
 /** Inputs of the current snapshot. */
 interface PolicyStatus {
   readonly ground: Ground;
-  readonly files: ReadonlyMap<string, FilePolicy>;
+  readonly files: ReadonlyMap<string, string>;
   readonly left: readonly ContentUnusableError[];
 }
 
@@ -222,7 +221,7 @@ export class ServedPolicies {
     const { table, modules, diagnostics, simulated, disabled } = ground;
     const states = await this.#lifecycle.observe(contents, occasion, table.revision);
     const { set, left } = await assembleSlots(modules, states, this.#kept, this.#suspended);
-    const files = new Map(contents.map(({ policy, digest }) => [policy, { digest }]));
+    const files = new Map(contents.map(({ policy, digest }) => [policy, digest]));
     const snapshot = snapshotOf(ground, set, this.#supply.pools);
     this.#status = { ground, files, left };
     this.#snapshots?.swap(snapshot);

@@ -231,11 +231,11 @@ export interface PolicyDrift {
  */
 export function driftsOf(
   states: PolicyStates,
-  files: ReadonlyMap<string, { readonly digest: string }>,
+  files: ReadonlyMap<string, string>,
   differing: ReadonlySet<string>,
 ): readonly PolicyDrift[] {
   return [...states.policies.values()].flatMap((status) =>
-    driftOf(status, files.get(status.id)?.digest ?? null, differing).map((drift) => ({
+    driftOf(status, files.get(status.id) ?? null, differing).map((drift) => ({
       policy: status.id,
       drift,
     })),

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
+import { contentRelease, promotion, rollback } from "../../../src/lifecycle/changes.ts";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
@@ -8,7 +9,7 @@ import { startServer } from "../../../src/server/start.ts";
 import type { RunningServer } from "../../../src/server/running-server.ts";
 import type { CompileCache } from "../../../src/policy/toolchain/compile-cache.ts";
 import { createKey } from "../../../src/keys/key-record.ts";
-import { entityTag, type LifecycleChange } from "../../../src/lifecycle/lifecycle.ts";
+import { entityTag, isFault, type Verdict } from "../../../src/lifecycle/lifecycle.ts";
 import { actor, NOTHING_REQUIRED } from "../../lifecycle/lifecycle-context.ts";
 import { policySource } from "../../policy/samples.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
@@ -214,14 +215,17 @@ export class Replica {
       wouldNarrow: 0,
       indeterminate: 0,
     };
-    const done = await lifecycle.promote({
-      policy,
-      expected: { etag: await this.#etag(policy) },
-      by: actor("somebody"),
-      requirements: NOTHING_REQUIRED,
-      tableRevision: "t",
-      figures: () => Promise.resolve(figures),
-    });
+    const done = await lifecycle.change(
+      promotion({
+        policy,
+        expected: { etag: await this.#etag(policy) },
+        by: actor("somebody"),
+        requirements: NOTHING_REQUIRED,
+        revoked: new Set(),
+        tableRevision: "t",
+        figures: () => Promise.resolve(figures),
+      }),
+    );
     refuseFault(done);
     await apply();
   }
@@ -232,7 +236,9 @@ export class Replica {
     const expected = { etag: await this.#etag(policy) };
     const by = actor("somebody");
     refuseFault(
-      await lifecycle.rollBack({ policy, expected, by, tableRevision: "t", reason: "mistake" }),
+      await lifecycle.change(
+        rollback({ policy, expected, by, tableRevision: "t", reason: "mistake" }),
+      ),
     );
     await apply();
   }
@@ -242,12 +248,14 @@ export class Replica {
     const { lifecycle } = this.server.policies;
     const digest = lifecycle.states.policies.get(policy)?.candidate?.digest ?? "";
     refuseFault(
-      await lifecycle.releaseContent({
-        policy,
-        digest,
-        expected: { etag: await this.#etag(policy) },
-        by: actor("somebody"),
-      }),
+      await lifecycle.change(
+        contentRelease({
+          policy,
+          digest,
+          expected: { etag: await this.#etag(policy) },
+          by: actor("somebody"),
+        }),
+      ),
     );
   }
 
@@ -273,6 +281,6 @@ function writePolicy(folder: string, id: string, rules: Rules | null): void {
   writeFileSync(path, source.text);
 }
 
-function refuseFault(done: LifecycleChange | object): void {
-  if ("fault" in done) throw new Error(`not done: ${JSON.stringify(done)}`);
+function refuseFault(done: Verdict): void {
+  if (done !== null && isFault(done)) throw new Error(`not done: ${JSON.stringify(done)}`);
 }

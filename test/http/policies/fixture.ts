@@ -105,7 +105,7 @@ export class Fixture {
   readonly store: Store;
   readonly router: Router;
   readonly lifecycle: PolicyLifecycle;
-  readonly files: Map<string, { readonly digest: string }>;
+  readonly files: Map<string, string>;
   /** Counts of shadow by policy and revision, such as `a r2`. */
   readonly counts: Map<string, Partial<Record<Counter, number>>>;
   readonly steps: string[];
@@ -138,7 +138,7 @@ export class Fixture {
     whenFileEnds(() => store.close());
     const ring = await openKeyRing(store.keys);
     whenFileEnds(ring.close);
-    const files = new Map<string, { readonly digest: string }>();
+    const files = new Map<string, string>();
     const counts = new Map<string, Partial<Record<Counter, number>>>();
     const steps: string[] = [];
     const simulations = new Map<string, PromotionSimulation | PromotionSimulationFault>();
@@ -215,7 +215,7 @@ export class Fixture {
     for (const { policy, digest, bytes = new Uint8Array() } of contentsOfFiles) {
       contents.set(digest, keptContent(policy, digest));
       await this.log.keep({ policy, digest, description: "{}", module: bytes });
-      this.files.set(policy, { digest });
+      this.files.set(policy, digest);
     }
     await this.lifecycle.observe(contentsOfFiles, occasion, "table-0");
   }

@@ -110,7 +110,7 @@ describe("GET /v1/policies/{id}", () => {
       (await fixture.get(reader, "/v1/policies/a")).json.drift;
     const fileBecomes = (digest: string | null): void => {
       fixture.files.clear();
-      if (digest !== null) fixture.files.set("a", { digest });
+      if (digest !== null) fixture.files.set("a", digest);
     };
     await fixture.observe({ a: "first" }, "start", "enforce");
     expect(await drift()).toEqual([]);

@@ -1,5 +1,6 @@
 import type { PolicyContract, PolicyIdentity } from "../../../canon/policy.ts";
 import type { PolicyLifecycle } from "../../../lifecycle/lifecycle.ts";
+import type { PolicyLogStore } from "../../../lifecycle/records.ts";
 import type { SimulationFault } from "../../../simulate/promotion-simulator.ts";
 import type { SimulatedPromotion } from "../../../simulate/simulate-promotion.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
@@ -37,7 +38,7 @@ export interface PolicyAdministration {
     digest: string,
   ) => Promise<PromotionSimulation | PromotionSimulationFault>;
   /** Digests of this server's files, by policy id, as of the last successful start or reload. */
-  readonly files: () => ReadonlyMap<string, FilePolicy>;
+  readonly files: () => ReadonlyMap<string, string>;
   /**
    * Candidates that this process does not evaluate any more, because they took more than an
    * evaluation may take.
@@ -45,14 +46,8 @@ export interface PolicyAdministration {
   readonly suspended: () => readonly PolicyIdentity[];
   /** Digests of contents whose stored module differs from their compiled sources. */
   readonly differing: () => ReadonlySet<string>;
-  /**
-   * Rows of the log after a position, in order, at most `limit`, 1 to 10,000; of all policies.
-   * Rejects where the store cannot be read.
-   */
-  readonly rows: (query: {
-    readonly after: number;
-    readonly limit: number;
-  }) => Promise<readonly LogRow[]>;
+  /** Rows of the log, of all policies. */
+  readonly rows: PolicyLogStore["read"];
   /** Counts and evidence of shadow verdicts, of every workspace. */
   readonly shadow: ShadowSource;
 }
@@ -77,16 +72,6 @@ export type PromotionSimulationFault =
   | "no_change"
   | "unavailable";
 
-/** A row of the policy log, as the store keeps it. */
-export interface LogRow {
-  readonly position: number;
-  /** Hash of the row before it. */
-  readonly previous: string;
-  readonly hash: string;
-  /** A `PolicyRecord` as JSON, exactly as it was hashed. */
-  readonly record: string;
-}
-
 /** The readable parts of a content. */
 export interface KeptContent {
   /** Lower-case hexadecimal SHA-256 of contract and sources. */
@@ -96,8 +81,4 @@ export interface KeptContent {
   readonly contract: PolicyContract;
   /** The policy's module and the libraries that it needs, sorted by package. */
   readonly sources: readonly { readonly package: string; readonly source: string }[];
-}
-
-export interface FilePolicy {
-  readonly digest: string;
 }

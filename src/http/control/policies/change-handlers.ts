@@ -4,11 +4,15 @@ import {
   entityTag,
   isFault,
   type Expectation,
-  type LifecycleChange,
-  type PolicyLifecycle,
-  type PolicyStates,
+  type Judge,
+  type PolicyStatus,
 } from "../../../lifecycle/lifecycle.ts";
-import type { Actor, PolicyRecord, ReportReference } from "../../../lifecycle/records.ts";
+import type {
+  Actor,
+  PolicyRecord,
+  ReportReference,
+  ShadowFigures,
+} from "../../../lifecycle/records.ts";
 import {
   bodyOf,
   type ControlAnswer,
@@ -21,7 +25,7 @@ import {
   candidateFigures,
   checkManagement,
   missingFor,
-  newestStates,
+  namedStatus,
   orUnavailable,
   parts,
   viewOf,
@@ -37,13 +41,7 @@ import type {
   ROLL_BACK_SCHEMA,
   WITHDRAW_SCHEMA,
 } from "../../contract/policy-answers.ts";
-import {
-  faultError,
-  noSuchPolicy,
-  notApplied,
-  simulationBusy,
-  storeUnavailable,
-} from "./policy-error.ts";
+import { faultError, plainError, simulationError } from "./policy-error.ts";
 import * as changes from "../../../lifecycle/changes.ts";
 
 /** Query parameters, for /openapi.json. */
@@ -106,19 +104,6 @@ export function readRevision(query: URLSearchParams): number | null {
 interface ExpectedRevisions {
   readonly candidate_revision?: string | null;
   readonly enforced_revision?: string | null;
-}
-
-/** A slot that the body does not name is not looked at. */
-function readExpected({ candidate_revision, enforced_revision }: ExpectedRevisions = {}): {
-  readonly candidateRevision?: number | null;
-  readonly enforcedRevision?: number | null;
-} {
-  const candidate = readBodyRevision(candidate_revision);
-  const enforced = readBodyRevision(enforced_revision);
-  return {
-    ...(candidate !== undefined && { candidateRevision: candidate }),
-    ...(enforced !== undefined && { enforcedRevision: enforced }),
-  };
 }
 
 /** Left out, `null`, or the number of a revision such as `r4`. */
@@ -192,67 +177,51 @@ function readTags(header: string): readonly string[] | null {
  */
 export const CHANGE_HANDLERS = {
   approvePolicy: change<typeof APPROVE_SCHEMA>(async (call, start) => {
-    const { administration, states, lifecycle, policy, by, body } = start;
+    const { administration, status, by, body } = start;
     const { digest, report: claimed } = body;
     const report =
-      claimed === undefined ? null : await verifiedReport(administration, policy, digest, claimed);
-    const request = { policy, digest, by, report };
-    const verdict = changes.approval(states, request, Date.now());
-    return withMissing(
-      call,
-      start,
-      await finish(call, start, verdict, () => lifecycle.approve(request)),
-    );
+      claimed === undefined
+        ? null
+        : await verifiedReport(administration, status.id, digest, claimed);
+    const judge = changes.approval({ policy: status.id, digest, by, report });
+    return withMissing(call, start, await finish(call, start, judge));
   }),
   promotePolicy: change<typeof PROMOTE_SCHEMA>(async (call, start) => {
-    const { states, lifecycle, administration, policy, by, body } = start;
-    const expected = expectation(call, start, "candidate", body.expected);
-    const found = changes.promotable(states, { policy, expected });
-    if (isFault(found)) throw faultError(found);
+    const { administration, status, by, body } = start;
+    const expected = expectation(call, status, "candidate", body.expected);
     const { table } = call.snapshot.decider;
-    const { status } = found;
-    const figures =
-      status.candidate !== null && changes.isJudged(status)
-        ? await orUnavailable(candidateFigures(administration, status, status.candidate))
-        : null;
-    const revoked = await revokedApprovers(status, call.runtime.keys);
-    const request = {
-      policy,
+    let counted: Promise<ShadowFigures> | null = null;
+    const judge = changes.promotion({
+      policy: status.id,
       expected,
       by,
-      requirements: changes.promotionRequirements(table, policy),
-      revoked,
+      requirements: changes.promotionRequirements(table, status.id),
+      revoked: await revokedApprovers(status, call.runtime.keys),
       tableRevision: table.revision,
-      // Not counted again: where the candidate is another one by now, its entity tag does not fit
-      // any more.
-      figures: () => (figures === null ? Promise.reject(uncounted()) : Promise.resolve(figures)),
-    };
-    const verdict = changes.promotion(found, request, figures, Date.now());
-    return finish(call, start, verdict, () => lifecycle.promote(request));
+      // Not counted again: another candidate would have another entity tag.
+      figures: () => (counted ??= orUnavailable(candidateFigures(administration, status))),
+    });
+    return finish(call, start, judge);
   }),
-  rollBackPolicy: change<typeof ROLL_BACK_SCHEMA>(async (call, start) => {
-    const { states, lifecycle, policy, by, body } = start;
-    const expected = expectation(call, start, "enforced", body.expected);
-    const toRevision = readBodyRevision(body.to_revision);
-    const request = {
-      policy,
-      expected,
+  rollBackPolicy: change<typeof ROLL_BACK_SCHEMA>((call, start) => {
+    const { status, by, body } = start;
+    const judge = changes.rollback({
+      policy: status.id,
+      expected: expectation(call, status, "enforced", body.expected),
       by,
       tableRevision: call.snapshot.decider.table.revision,
       reason: body.reason ?? "other",
-      ...(toRevision !== undefined && { toRevision }),
-    };
-    return finish(call, start, changes.rollback(states, request, Date.now()), () =>
-      lifecycle.rollBack(request),
-    );
+      toRevision: readBodyRevision(body.to_revision),
+    });
+    return finish(call, start, judge);
   }),
-  withdrawPolicy: change<typeof WITHDRAW_SCHEMA>(async (call, start) => {
-    const { states, lifecycle, policy, by, body } = start;
+  withdrawPolicy: change<typeof WITHDRAW_SCHEMA>((call, start) => {
+    const { status, by, body } = start;
+    const policy = status.id;
     checkWithdrawal(body);
     if (body.what === "approval") {
-      const request = { policy, digest: body.digest ?? "", by };
-      const verdict = changes.approvalWithdrawal(states, request, Date.now());
-      return finish(call, start, verdict, () => lifecycle.withdrawApproval(request));
+      const digest = body.digest ?? "";
+      return finish(call, start, changes.approvalWithdrawal({ policy, digest, by }));
     }
     // Who may approve may take that back, and nothing else.
     if (call.identity?.scopes.has("operations:manage") !== true) {
@@ -261,26 +230,20 @@ export const CHANGE_HANDLERS = {
         "Withdrawing a candidate needs the scope operations:manage; policies:approve is for approvals.",
       );
     }
-    const expected = expectation(call, start, "candidate", body.expected);
-    const request = { policy, expected, by };
-    const verdict = changes.candidateWithdrawal(states, request, Date.now());
-    return finish(call, start, verdict, () => lifecycle.withdrawCandidate(request));
+    const expected = expectation(call, status, "candidate", body.expected);
+    return finish(call, start, changes.candidateWithdrawal({ policy, expected, by }));
   }),
-  releasePolicy: change<typeof RELEASE_SCHEMA>(async (call, start) => {
-    const { states, lifecycle, policy, by, body } = start;
-    const expected = expectation(call, start, null, {});
-    const request = { policy, digest: body.digest, expected, by };
-    return finish(call, start, changes.contentRelease(states, request, Date.now()), () =>
-      lifecycle.releaseContent(request),
-    );
+  releasePolicy: change<typeof RELEASE_SCHEMA>((call, start) => {
+    const { status, by, body } = start;
+    const expected = expectation(call, status, null, {});
+    const release = { policy: status.id, digest: body.digest, expected, by };
+    return finish(call, start, changes.contentRelease(release));
   }),
 } as const satisfies Record<string, ControlHandler>;
 
 interface Start<Body = unknown> {
   readonly administration: PolicyAdministration;
-  readonly lifecycle: PolicyLifecycle;
-  readonly states: PolicyStates;
-  readonly policy: string;
+  readonly status: PolicyStatus;
   readonly by: Actor;
   readonly body: Body;
 }
@@ -292,13 +255,9 @@ function change<Schema>(
   return async (call) => {
     const { identity, administration } = parts(call);
     checkManagement(call, identity);
-    const { lifecycle } = administration;
-    const states = await newestStates(administration);
-    const policy = states.policies.get(call.parameter)?.id;
-    if (policy === undefined) throw noSuchPolicy();
+    const status = await namedStatus(administration, call.parameter);
     const by = await actorOf(identity, call.requestId, call.runtime.keys);
-    const body = bodyOf<Schema>(call);
-    return answer(call, { administration, lifecycle, states, policy, by, body });
+    return answer(call, { administration, status, by, body: bodyOf<Schema>(call) });
   };
 }
 
@@ -307,21 +266,24 @@ function change<Schema>(
  * which the change is about; `null`: none. @throws {RefusalError}
  */
 function expectation(
-  call: ControlCall,
-  { states, policy }: Pick<Start, "states" | "policy">,
+  { headers }: ControlCall,
+  status: PolicyStatus,
   slot: "candidate" | "enforced" | null,
-  revisions: ExpectedRevisions | undefined,
+  { candidate_revision, enforced_revision }: ExpectedRevisions = {},
 ): Expectation {
-  const status = states.policies.get(policy);
-  if (status === undefined) throw noSuchPolicy();
   const present = entityTag(status);
-  const etag = readIfMatch(call.headers["if-match"], present);
+  const etag = readIfMatch(headers["if-match"], present);
   // Who knows how it is has not missed anything: whatever revision of an empty slot they name,
   // looking again would not help.
   if (etag === present && slot !== null && status[slot] === null) {
     throw faultError({ fault: slot === "candidate" ? "no_candidate" : "nothing_to_roll_back_to" });
   }
-  return { etag, ...readExpected(revisions) };
+  // A slot that the body does not name is not looked at.
+  return {
+    etag,
+    candidateRevision: readBodyRevision(candidate_revision),
+    enforcedRevision: readBodyRevision(enforced_revision),
+  };
 }
 
 /**
@@ -331,22 +293,23 @@ function expectation(
  */
 async function finish(
   call: ControlCall,
-  { administration, policy }: Start,
-  verdict: changes.Verdict,
-  perform: () => Promise<LifecycleChange | Parameters<typeof faultError>[0]>,
+  { administration, status: { id } }: Start,
+  judge: Judge,
 ): Promise<{ readonly json: JsonObject; readonly headers: readonly string[] }> {
+  const { lifecycle } = administration;
+  const verdict = await judge(lifecycle.states, Date.now());
   if (verdict !== null) {
     if (isFault(verdict)) throw faultError(verdict);
     await call.recordChange(changeOf(verdict));
-    const done = await perform();
-    if (isFault(done)) throw faultError(done);
+    const done = await lifecycle.change(judge);
+    if (done !== null && isFault(done)) throw faultError(done);
     try {
       await administration.apply();
     } catch {
-      throw notApplied();
+      throw plainError("policies_not_applied");
     }
   }
-  const status = administration.lifecycle.states.policies.get(policy);
+  const status = lifecycle.states.policies.get(id);
   if (status === undefined)
     throw new Error("policies: a policy that was changed is gone from the log");
   const view = await viewOf(call.runtime, administration, status);
@@ -359,10 +322,10 @@ async function finish(
  */
 async function withMissing(
   { runtime }: ControlCall,
-  { administration, policy }: Start,
+  { administration, status: { id } }: Start,
   answer: { readonly json: JsonObject },
 ): Promise<ControlAnswer> {
-  const status = administration.lifecycle.states.policies.get(policy);
+  const status = administration.lifecycle.states.policies.get(id);
   if (status === undefined) return answer;
   const missing = await missingFor(runtime, { origin: "" }, administration, status).catch(
     (error: unknown) => {
@@ -386,10 +349,6 @@ function changeOf(record: PolicyRecord): ChangeRecord {
   };
 }
 
-function uncounted() {
-  return new Error("policies: figures of a removal were requested");
-}
-
 type ClaimedReport = NonNullable<ValueOf<typeof APPROVE_SCHEMA>["report"]>;
 
 /**
@@ -404,8 +363,7 @@ async function verifiedReport(
 ): Promise<ReportReference> {
   const claimed = { sha256, tableRevision, complete, assertions };
   const made = await simulate(policy, digest);
-  if (made === "busy") throw simulationBusy();
-  if (made === "unavailable") throw storeUnavailable();
+  if (made === "busy" || made === "unavailable") throw simulationError(made);
   if (typeof made === "string") return { ...claimed, verification: { result: "not_computed" } };
   const isSame =
     canonicalJson(claimed) ===

@@ -5,18 +5,18 @@ import type { JsonObject } from "../../../canon/json.ts";
 import type { ValueOf } from "../../../canon/json/schema.ts";
 import { formatRevision, type PolicyContract } from "../../../canon/policy.ts";
 import { formatTime } from "../../../canon/rfc3339.ts";
-import type { PromotionRequirements } from "../../../canon/table.ts";
 import { shadowFigures } from "../../../governance/shadow-report.ts";
 import type { POLICY_VIEW } from "../../contract/policy-answers.ts";
 import type { ControlCall, ControlHandler } from "../control-call.ts";
 import type { PolicyAdministration } from "./administration.ts";
-import { missingJson, noSuchPolicy, notManagedHere, storeUnavailable } from "./policy-error.ts";
+import { missingJson, notManagedHere, plainError, storeUnavailable } from "./policy-error.ts";
 import type { ShadowSource } from "../policy-shadow.ts";
 import { remember } from "../../../canon/remember.ts";
 import { refusal } from "../../refusal.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Snapshot } from "../../snapshot.ts";
 import {
+  candidateApprovals,
   rollBackTarget,
   isJudged,
   isOfThisPromotion,
@@ -41,49 +41,6 @@ import type {
 type PolicyView = ValueOf<typeof POLICY_VIEW>;
 type SlotView = PolicyView["candidate"];
 type ApprovalView = PolicyView["approvals"][number];
-
-/** Inputs of a view besides the policy's status. */
-interface ViewContext {
-  readonly requirements: PromotionRequirements;
-  /** Revision of the table that serves. */
-  readonly tableRevision: string;
-  /** Digest of the policy in this server's files; `null`: it is not there. */
-  readonly file: string | null;
-  /** Digests of contents whose stored module differs from their compiled sources. */
-  readonly differing: ReadonlySet<string>;
-  /** Of a content by its digest; `null` where it is not known. */
-  readonly contractOf: (digest: string) => PolicyContract | null;
-}
-
-/** A policy as people and scripts see it. */
-function describePolicy(
-  status: PolicyStatus,
-  { requirements, tableRevision, file, differing, contractOf }: ViewContext,
-): PolicyView {
-  const contract = contractOf(namingDigest(status) ?? "");
-  const target = rollBackTarget(status, undefined);
-  return {
-    object: "policy",
-    id: status.id,
-    title: contract?.title ?? status.id,
-    owners: contract?.owners ?? [],
-    state: stateOf(status),
-    ...modeOf(status),
-    etag: entityTag(status),
-    enforced: describeSlot(status, status.enforced, contractOf),
-    candidate: describeSlot(status, status.candidate, contractOf),
-    approvals: approvalsOf(status).map((approval) =>
-      describeApproval(approval, status, tableRevision),
-    ),
-    requirements: describeRequirements(requirements),
-    rollback_to: typeof target === "string" ? reference(status, target) : null,
-    can_roll_back: target === null || typeof target === "string",
-    held: [...status.held].map((digest) => reference(status, digest)),
-    withdrawn: [...status.withdrawn].map((digest) => reference(status, digest)),
-    files: file !== null && status.contents.has(file) ? reference(status, file) : null,
-    drift: driftOf(status, file, differing),
-  };
-}
 
 /**
  * The content whose title and owners stand for the policy: the one in shadow, the enforced one, or
@@ -126,7 +83,7 @@ function holdsRules(status: PolicyStatus, slot: SlotState | null) {
 function describeSlot(
   status: PolicyStatus,
   slot: SlotState | null,
-  contractOf: ViewContext["contractOf"],
+  contractOf: (digest: string) => PolicyContract | null,
 ): SlotView {
   if (slot === null) return null;
   const { revision, digest, module, content, firstSeenAt } = contentOf(status, slot.digest);
@@ -148,23 +105,10 @@ export function describeRules(
   contract: PolicyContract | null,
 ): Pick<NonNullable<SlotView>, "constraints" | "obligations" | "operations"> {
   return {
-    constraints: (contract?.constraints ?? []).map(({ name, effect, reasons }) => ({
-      name,
-      effect,
-      reasons,
-    })),
-    obligations: (contract?.obligations ?? []).map(({ name, kind, value }) => ({
-      name,
-      kind,
-      value,
-    })),
+    constraints: contract?.constraints ?? [],
+    obligations: contract?.obligations ?? [],
     operations: contract?.operations ?? [],
   };
-}
-
-/** Approvals of the candidate's content that count. */
-function approvalsOf(status: PolicyStatus) {
-  return status.candidate === null ? [] : (status.approvals.get(status.candidate.digest) ?? []);
 }
 
 function describeReport(
@@ -203,19 +147,6 @@ function describeApproval(
     },
     at: formatTime(at),
     report: report === null ? null : describeReport(report, status, serving),
-  };
-}
-
-function describeRequirements(required: PromotionRequirements): PolicyView["requirements"] {
-  return {
-    approvals: required.approvals,
-    roles: required.roles,
-    self_approval: required.selfApproval,
-    soak_seconds: required.soak / 1_000,
-    min_decisions: required.decisions,
-    no_indeterminate: required.noIndeterminate,
-    report: required.report,
-    assertions: required.assertions,
   };
 }
 
@@ -302,7 +233,7 @@ export async function revokedApprovers(
   keys: Pick<KeyManagement, "get">,
 ): Promise<ReadonlySet<string>> {
   const revoked = new Set<string>();
-  for (const { by } of status.approvals.get(status.candidate?.digest ?? "") ?? []) {
+  for (const { by } of candidateApprovals(status)) {
     if (isPersonId(by.keyId)) continue;
     const key = await orUnavailable(keys.get(by.keyId));
     if (key === null || key.status === "revoked") revoked.add(by.keyId);
@@ -360,7 +291,7 @@ export async function namedStatus(
   parameter: string,
 ): Promise<PolicyStatus> {
   const status = (await newestStates(administration)).policies.get(parameter);
-  if (status === undefined) throw noSuchPolicy();
+  if (status === undefined) throw plainError("policy_not_found");
   return status;
 }
 
@@ -391,8 +322,9 @@ const counting = new WeakMap<ShadowSource, Map<string, Promise<ShadowFigures>>>(
 export async function candidateFigures(
   { shadow }: PolicyAdministration,
   status: PolicyStatus,
-  { digest, since }: SlotState,
 ): Promise<ShadowFigures> {
+  if (status.candidate === null) throw new Error("policies: no candidate to count");
+  const { digest, since } = status.candidate;
   const running = remember(counting, shadow, () => new Map());
   const known = running.get(digest);
   if (known !== undefined) return { ...(await known), since };
@@ -411,7 +343,7 @@ export async function viewOf(
   { snapshots }: Pick<Runtime, "snapshots">,
   administration: PolicyAdministration,
   status: PolicyStatus,
-): Promise<JsonObject> {
+): Promise<PolicyView> {
   const { policies, table } = snapshots.current.decider;
   const loaded = new Map(
     policies.policies.map(({ identity, contract }) => [identity.digest, contract]),
@@ -422,13 +354,41 @@ export async function viewOf(
     if (digest == null || contracts.has(digest)) continue;
     contracts.set(digest, loaded.get(digest) ?? (await readContract(administration, digest)));
   }
-  return describePolicy(status, {
-    requirements: promotionRequirements(table, status.id),
-    tableRevision: table.revision,
-    file: administration.files().get(status.id)?.digest ?? null,
-    differing: administration.differing(),
-    contractOf: (digest) => contracts.get(digest) ?? null,
-  });
+  const contractOf = (digest: string) => contracts.get(digest) ?? null;
+  const contract = contractOf(namingDigest(status) ?? "");
+  const target = rollBackTarget(status, undefined);
+  const required = promotionRequirements(table, status.id);
+  const file = administration.files().get(status.id) ?? null;
+  return {
+    object: "policy",
+    id: status.id,
+    title: contract?.title ?? status.id,
+    owners: contract?.owners ?? [],
+    state: stateOf(status),
+    ...modeOf(status),
+    etag: entityTag(status),
+    enforced: describeSlot(status, status.enforced, contractOf),
+    candidate: describeSlot(status, status.candidate, contractOf),
+    approvals: candidateApprovals(status).map((approval) =>
+      describeApproval(approval, status, table.revision),
+    ),
+    requirements: {
+      approvals: required.approvals,
+      roles: required.roles,
+      self_approval: required.selfApproval,
+      soak_seconds: required.soak / 1_000,
+      min_decisions: required.decisions,
+      no_indeterminate: required.noIndeterminate,
+      report: required.report,
+      assertions: required.assertions,
+    },
+    rollback_to: typeof target === "string" ? reference(status, target) : null,
+    can_roll_back: target === null || typeof target === "string",
+    held: [...status.held].map((digest) => reference(status, digest)),
+    withdrawn: [...status.withdrawn].map((digest) => reference(status, digest)),
+    files: file !== null && status.contents.has(file) ? reference(status, file) : null,
+    drift: driftOf(status, file, administration.differing()),
+  };
 }
 
 /** One that cannot be read is shown without its rules: the slots are still as they are. */
@@ -450,10 +410,9 @@ export async function missingFor(
   administration: PolicyAdministration,
   status: PolicyStatus,
 ): Promise<readonly JsonObject[] | null> {
-  const { candidate } = status;
-  if (candidate === null) return null;
+  if (status.candidate === null) return null;
   const figures = isJudged(status)
-    ? await orUnavailable(candidateFigures(administration, status, candidate))
+    ? await orUnavailable(candidateFigures(administration, status))
     : null;
   const { table } = snapshots.current.decider;
   const required = { ...promotionRequirements(table, status.id), tableRevision: table.revision };

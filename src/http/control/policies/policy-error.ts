@@ -21,13 +21,37 @@ function policyError(
   return refusal(code, message, { ...more, facts: { fix: CONTROL_ERRORS[code].fix, ...facts } });
 }
 
+const MESSAGES = {
+  policy_not_found: "There is no policy with this id.",
+  content_not_found: "The policy has no content with this digest, or it is no longer stored.",
+  no_candidate: "The policy has no candidate to promote.",
+  nothing_to_roll_back_to:
+    "Nothing is enforced, or the requested revision was not enforced before the present one. GET /v1/policies/{id}/transitions lists the enforced revisions. Content that initial_mode enforced when it was first seen has no earlier one.",
+  not_held: "The content is neither held nor withdrawn, so there is nothing to release.",
+  not_approved: "You have not approved this content, so there is no approval to withdraw.",
+  busy: "Too many changes of policies at the same time; nothing was done.",
+  simulation_busy: "Other simulations of promotions are waiting already; nothing was done.",
+  nothing_to_simulate: "The content is enforced already, so promoting it would change nothing.",
+  assertions_invalid:
+    "The assertions file of this server has errors, so it cannot simulate a promotion.",
+  simulation_too_large: "The simulation needs more than a minute or 1 GiB on this server.",
+  // Nothing to try again: the change is in the log.
+  policies_not_applied:
+    "The change is stored, but this server could not load it yet and decides as before. It keeps trying.",
+} as const satisfies Partial<Record<keyof typeof CONTROL_ERRORS, string>>;
+
+/** An error that always has the same message. */
+export function plainError(code: keyof typeof MESSAGES): RefusalError {
+  return policyError(code, MESSAGES[code], code === "content_not_found" ? { param: "digest" } : {});
+}
+
 /** Why nothing was done, as an error to throw. No value of the request is repeated. */
 export function faultError(fault: LifecycleFault): RefusalError {
   switch (fault.fault) {
     case "unknown_policy":
-      return noSuchPolicy();
+      return plainError("policy_not_found");
     case "unknown_content":
-      return noSuchContent();
+      return plainError("content_not_found");
     case "changed": {
       const enforced_revision = formatRevision(fault.enforced?.revision ?? 0);
       const candidate_revision = formatRevision(fault.candidate?.revision ?? 0);
@@ -38,103 +62,45 @@ export function faultError(fault: LifecycleFault): RefusalError {
         { facts: { current } },
       );
     }
-    case "no_candidate":
-      return policyError("no_candidate", "The policy has no candidate to promote.");
     case "held":
       return policyError("held", `Revision r${fault.revision} was rolled back and is held.`);
     case "requirements":
       return policyError(missingCode(fault.missing), describeMissing(fault.missing), {
         facts: { missing: fault.missing.map(missingJson) },
       });
-    case "nothing_to_roll_back_to":
-      return policyError(
-        "nothing_to_roll_back_to",
-        "Nothing is enforced, or the requested revision was not enforced before the present one. GET /v1/policies/{id}/transitions lists the enforced revisions. Content that initial_mode enforced when it was first seen has no earlier one.",
-      );
-    case "not_held":
-      return policyError(
-        "not_held",
-        "The content is neither held nor withdrawn, so there is nothing to release.",
-      );
-    case "not_approved":
-      return policyError(
-        "not_approved",
-        "You have not approved this content, so there is no approval to withdraw.",
-      );
     case "no_bytes":
       return policyError(
         "content_not_kept",
         `The bytes of revision r${fault.revision} are not stored or cannot be loaded.`,
       );
-    case "busy":
-      return policyError(
-        "busy",
-        "Too many changes of policies at the same time; nothing was done.",
-      );
     case "unavailable":
       return storeUnavailable();
+    case "no_candidate":
+    case "nothing_to_roll_back_to":
+    case "not_held":
+    case "not_approved":
+    case "busy":
+      return plainError(fault.fault);
   }
 }
 
-export function noSuchPolicy(): RefusalError {
-  const message = "There is no policy with this id.";
-  return policyError("policy_not_found", message);
-}
-
-export function noSuchContent(): RefusalError {
-  const message = "The policy has no content with this digest, or it is no longer stored.";
-  return policyError("content_not_found", message, { param: "digest" });
-}
+const SIMULATION_CODES = {
+  busy: "simulation_busy",
+  unknown_content: "content_not_found",
+  no_change: "nothing_to_simulate",
+  assertions_invalid: "assertions_invalid",
+  too_large: "simulation_too_large",
+} as const;
 
 /** Why the server has no simulation of a promotion. */
 export function simulationError(fault: PromotionSimulationFault): RefusalError {
-  switch (fault) {
-    case "busy":
-      return simulationBusy();
-    case "unavailable":
-      return storeUnavailable();
-    case "unknown_content":
-      return noSuchContent();
-    case "no_change":
-      return policyError(
-        "nothing_to_simulate",
-        "The content is enforced already, so promoting it would change nothing.",
-      );
-    case "assertions_invalid":
-      return policyError(
-        "assertions_invalid",
-        "The assertions file of this server has errors, so it cannot simulate a promotion.",
-      );
-    case "too_large":
-      return policyError(
-        "simulation_too_large",
-        "The simulation needs more than a minute or 1 GiB on this server.",
-      );
-  }
-}
-
-export function simulationBusy(): RefusalError {
-  return policyError(
-    "simulation_busy",
-    "Other simulations of promotions are waiting already; nothing was done.",
-  );
+  return fault === "unavailable" ? storeUnavailable() : plainError(SIMULATION_CODES[fault]);
 }
 
 export function storeUnavailable(): RefusalError {
   return refusal(
     "store_unavailable",
     "The policy log cannot be read or written now; the change may or may not have been made. Read the policy before you try again.",
-  );
-}
-
-/**
- * The change is in the log, and this process decides as before it. Nothing to try again: the change
- * stands.
- */
-export function notApplied(): RefusalError {
-  return policyError(
-    "policies_not_applied",
-    "The change is stored, but this server could not load it yet and decides as before. It keeps trying.",
   );
 }
 
@@ -172,7 +138,7 @@ export function missingJson(missing: MissingRequirement): JsonObject {
           have_seconds: Math.floor((have ?? 0) / 1_000),
           need_seconds: Math.ceil((need ?? 0) / 1_000),
         }
-      : { ...(have !== undefined && { have }), ...(need !== undefined && { need }) };
+      : { have, need };
   return {
     requirement,
     ...amounts,

@@ -1,4 +1,4 @@
-import { type JsonObject, isJsonObject, type JsonValue, parseJson } from "../../../canon/json.ts";
+import { parseJsonObject, type JsonObject } from "../../../canon/json.ts";
 import type { Identity } from "../../../canon/identity.ts";
 import {
   contentOf,
@@ -22,9 +22,9 @@ import {
   stateOf,
   viewOf,
 } from "./policy-call.ts";
-import type { PolicyAdministration, LogRow } from "./administration.ts";
+import type { PolicyAdministration } from "./administration.ts";
 import { CHANGE_HANDLERS, TRANSITIONS_QUERY, readRevision } from "./change-handlers.ts";
-import { faultError, noSuchContent, simulationError } from "./policy-error.ts";
+import { plainError, simulationError } from "./policy-error.ts";
 import { formatRevision } from "../../../canon/policy.ts";
 import { shadowReader } from "../../../governance/shadow-report.ts";
 import { SHADOW_QUERY, policyShadow } from "../policy-shadow.ts";
@@ -38,13 +38,13 @@ const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
     revision === null
       ? contentNamed(status, requested)
       : (status.contents.values().find((each) => each.revision === revision) ?? null);
-  if (content === null) throw noSuchContent();
+  if (content === null) throw plainError("content_not_found");
   const kept =
     content.content === "rules"
       ? await orUnavailable(administration.content(content.digest))
       : null;
   // An older version numbered it and did not keep its content.
-  if (kept === null && content.content === "rules") throw noSuchContent();
+  if (kept === null && content.content === "rules") throw plainError("content_not_found");
   return {
     json: {
       object: "policy.content",
@@ -61,10 +61,7 @@ const policyContent = ofPolicy(async ({ url }, { administration, status }) => {
               owners: kept.contract.owners,
               ...describeRules(kept.contract),
             },
-      sources: (kept?.sources ?? []).map((module) => ({
-        package: module.package,
-        source: module.source,
-      })),
+      sources: kept?.sources ?? [],
     },
   };
 });
@@ -108,19 +105,13 @@ async function rowsAbout(
   while (found.length < limit) {
     const read = await rows({ after: position, limit: PAGE });
     for (const row of read) {
-      const record = recordOf(row);
-      if (record.policy !== policy) continue;
-      found.push({ position: row.position, previous: row.previous, hash: row.hash, record });
+      const record = parseJsonObject(row.record);
+      if (record?.policy === policy) found.push({ ...row, record });
     }
     position = read.at(-1)?.position ?? position;
     if (read.length < PAGE) break;
   }
   return found.slice(0, limit);
-}
-
-function recordOf({ record }: LogRow): JsonObject {
-  const value: JsonValue = parseJson(record);
-  return isJsonObject(value) ? value : {};
 }
 
 /** Status of policies, and their changes. */
@@ -154,7 +145,7 @@ export const POLICY_HANDLERS = {
   /** Verdicts of the candidate in shadow. */
   retrievePolicyShadow: ofPolicy(async (call, { identity, administration, status }) => {
     const examples = readCount(call.url.searchParams, "examples", SHADOW_QUERY);
-    if (status.candidate === null) throw faultError({ fault: "no_candidate" });
+    if (status.candidate === null) throw plainError("no_candidate");
     const { table, policies } = call.snapshot.decider;
     const { workspace } = identity;
     const reader = shadowReader(
@@ -208,7 +199,7 @@ async function promotionSimulation(call: ControlCall): Promise<ControlAnswer> {
   const name = call.url.searchParams.get("digest") ?? "candidate";
   const content = contentNamed(line, name);
   if (content === null)
-    throw name === "candidate" ? faultError({ fault: "no_candidate" }) : noSuchContent();
+    throw name === "candidate" ? plainError("no_candidate") : plainError("content_not_found");
   const made = await administration.simulate(line.id, content.digest);
   if (typeof made === "string") throw simulationError(made);
   return { text: made.text };
