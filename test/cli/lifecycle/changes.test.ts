@@ -7,6 +7,7 @@ import { objectOf, textOf } from "../../../src/cli/terminal/call-server.ts";
 import { temporaryFolder } from "../simulate/repository.ts";
 import {
   approval,
+  content,
   DIGESTS,
   fakeServer,
   lacking,
@@ -18,8 +19,7 @@ import {
 
 const GET = "GET /v1/policies/eu-residency";
 const ETAG = '"v1-0123456789abcdef"';
-const ROWS = "GET /v1/policies/eu-residency/transitions?after=0&limit=500";
-const NO_ROWS: Reply = { body: { object: "list", data: [], has_more: false } };
+const CONTENT = `${GET}/content?digest=`;
 
 /** A policy, and what becomes of it. */
 function changing(
@@ -31,7 +31,6 @@ function changing(
   return fakeServer({
     [GET]: { body: before },
     [`POST /v1/policies/eu-residency/${what}`]: { body: after },
-    [ROWS]: NO_ROWS,
     ...more,
   });
 }
@@ -84,33 +83,35 @@ describe("signalbox policy approve", () => {
       view({ held: [{ revision: "r3", digest: DIGESTS.r3 }] }),
       "approvals",
       after,
+      { [`${CONTENT}3c3c3c`]: content(3, DIGESTS.r3) },
     );
     const said = await done(server, ["approve", "eu-residency", "--digest", "3c3c3c"]);
     expect(server.requested.at(-1)?.body).toEqual({ digest: DIGESTS.r3 });
     expect(said).toContain("approved r3 (3c3c3c3c)\nnote: this content is not the candidate now\n");
   });
 
-  it("finds old contents in the log, and refuses digits that several contents begin with", async () => {
-    const old = `2b2b2b${"0".repeat(58)}`;
-    const record = { kind: "observed", policy: "eu-residency", at: 1, revision: 7, digest: old };
-    const rows = { body: { object: "list", data: [{ position: 4, record }], has_more: false } };
-    const server = await changing(view(), "approvals", after, { [ROWS]: rows });
-    await done(server, ["approve", "eu-residency", "--digest", "2b2b2b0"]);
-    expect(server.requested.at(-1)?.body).toEqual({ digest: old });
-    const { code, stderr } = await server.run(["approve", "eu-residency", "--digest", "2b2b2b"]);
-    expect([code, stderr]).toEqual([
-      1,
-      "signalbox policy approve: --digest: more than one content begins like this; give more digits\n",
-    ]);
-  });
+  it.each([{ digest: "$(id)" }, { digest: "2b2b2b" }, { object: "policy" }])(
+    "sends nothing after an answer that is no content: %j",
+    async (more) => {
+      const server = await changing(view(), "approvals", after, {
+        [`${CONTENT}3c3c3c`]: content(3, DIGESTS.r3, more),
+      });
+      const { code, stderr } = await server.run(["approve", "eu-residency", "--digest", "3c3c3c"]);
+      expect([code, server.requested.length]).toEqual([1, 2]);
+      expect(stderr).toContain("the answer is not one of Signalbox");
+    },
+  );
 
   it.each([
     [["--digest", "2b2b2"], 2, "6 to 64 digits"],
     [["--digest", "candidate"], 2, "6 to 64 digits"],
     [["--digest", "r2"], 2, "6 to 64 digits"],
-    [["--digest", "ffffff"], 1, "the policy has no such content"],
+    [["--digest", "ffffff"], 1, "answered with 404, content_not_found: No content."],
   ])("refuses %j", async (flags, code, reported) => {
-    const server = await changing(view(), "approvals", after);
+    const error = { code: "content_not_found", message: "No content." };
+    const server = await changing(view(), "approvals", after, {
+      [`${CONTENT}ffffff`]: { status: 404, body: { error } },
+    });
     const ran = await server.run(["approve", "eu-residency", ...flags]);
     expect(ran.code).toBe(code);
     expect(ran.stderr).toContain(reported);
@@ -388,25 +389,31 @@ describe("signalbox policy rollback", () => {
     expect(server.requested.filter(({ line }) => line.startsWith("POST"))).toEqual([]);
   });
 
-  it.each([
-    [
-      { enforced: null },
+  it("is refused where nothing is enforced, with the way out", async () => {
+    const server = await changing(view({ enforced: null }), "rollbacks", back);
+    const { code, stderr } = await server.run(["rollback", "eu-residency"]);
+    expect([code, server.requested.length]).toEqual([3, 1]);
+    expect(stderr).toContain(
       "nothing is enforced; for earlier content, see: signalbox policy history eu-residency",
-    ],
-    [
-      { can_roll_back: false, rollback_to: null },
-      /nothing was enforced before r\d \([0-9a-f]{8}\); change or delete the policy's file/,
-    ],
-  ])(
-    "is refused where there is no earlier revision, with the way out: %j",
-    async (more, reported) => {
-      const server = await changing(view({ ...more }), "rollbacks", back);
-      const { code, stderr } = await server.run(["rollback", "eu-residency"]);
-      expect([code, server.requested.length]).toEqual([3, 1]);
-      expect(stderr).toContain("there is nothing to roll back to: ");
-      expect(stderr).toMatch(reported);
-    },
-  );
+    );
+  });
+
+  it("prints the server's sentences where there is no earlier revision", async () => {
+    const error = {
+      code: "nothing_to_roll_back_to",
+      message: "No earlier one.",
+      fix: "Change ID.",
+    };
+    const server = await fakeServer({
+      [GET]: { body: view({ can_roll_back: false, rollback_to: null }) },
+      [`POST /v1/policies/eu-residency/rollbacks`]: { status: 409, body: { error } },
+    });
+    const { code, stderr } = await server.run(["rollback", "eu-residency"]);
+    expect([code, stderr]).toEqual([
+      3,
+      "signalbox policy rollback: No earlier one. Change eu-residency. Nothing was done.\n",
+    ]);
+  });
 });
 
 describe("signalbox policy withdraw and release", () => {
@@ -478,7 +485,9 @@ describe("signalbox policy withdraw and release", () => {
       { revision: "r2", digest: DIGESTS.r2 },
       { revision: "r3", digest: DIGESTS.r3 },
     ];
-    const several = await changing({ ...none, held }, "releases", view());
+    const several = await changing({ ...none, held }, "releases", view(), {
+      [`${CONTENT}3c3c3c`]: content(3, DIGESTS.r3),
+    });
     const ran = await several.run(["release", "eu-residency"]);
     expect(ran.code).toBe(2);
     expect(ran.stderr).toContain("give the digest of one of r2 (2b2b2b2b), r3 (3c3c3c3c)");

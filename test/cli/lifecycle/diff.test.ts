@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/canon/json.ts";
 import { contractChanges, patchText, sourceDiff } from "../../../src/cli/policy/lifecycle/diff.ts";
 import { cpuTimeOf } from "../../support/cpu-time.ts";
-import { DIGESTS, fakeServer, slot, view, type Reply } from "./fake-server.ts";
+import {
+  content as answeredContent,
+  DIGESTS,
+  fakeServer,
+  slot,
+  view,
+  type Reply,
+} from "./fake-server.ts";
 
 const GET = "GET /v1/policies/eu-residency";
 const CONTRACT: JsonObject = {
@@ -17,19 +24,7 @@ const BEFORE =
 
 function content(revision: number, digest: string, more: JsonObject = {}): Reply {
   const sources = [{ package: "policies.eu_residency", source: BEFORE }];
-  return {
-    body: {
-      object: "policy.content",
-      policy: "eu-residency",
-      revision,
-      digest,
-      content: "rules",
-      module_sha256: "00".repeat(32),
-      contract: CONTRACT,
-      sources,
-      ...more,
-    },
-  };
+  return answeredContent(revision, digest, { contract: CONTRACT, sources, ...more });
 }
 
 const at = (digest: string) => `${GET}/content?digest=${digest}`;
@@ -103,10 +98,10 @@ describe("signalbox policy diff", () => {
   it("compares the given revisions, and names an empty slot", async () => {
     const server = await fakeServer({
       [GET]: {
-        body: view({ candidate: null, rollback_to: { revision: "r3", digest: DIGESTS.r3 } }),
+        body: view({ candidate: null, rollback_to: null }),
       },
       [at(DIGESTS.r1)]: content(1, DIGESTS.r1),
-      [at(DIGESTS.r3)]: content(3, DIGESTS.r3),
+      [`${GET}/content?revision=r3`]: content(3, DIGESTS.r3),
     });
     expect(
       (await server.run(["diff", "eu-residency", "--from", "r3", "--to", "enforced"])).stdout,

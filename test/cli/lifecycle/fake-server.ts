@@ -106,6 +106,23 @@ export function slot(revision: number, digest: string, more: JsonObject = {}): J
   };
 }
 
+/** The answer to a request for a content. */
+export function content(revision: number, digest: string, more: JsonObject = {}): Reply {
+  return {
+    body: {
+      object: "policy.content",
+      policy: "eu-residency",
+      revision: `r${revision}`,
+      digest,
+      content: "rules",
+      module_sha256: "00".repeat(32),
+      contract: null,
+      sources: [],
+      ...more,
+    },
+  };
+}
+
 export function approval(
   keyId: string,
   roles: readonly string[] = [],

@@ -17,8 +17,8 @@ import {
   reportDifferences,
   requestedContent,
   shortDigest,
-  type Approved,
   type Change,
+  type ChosenContent,
   type Content,
   type PolicyServer,
   type PolicyView,
@@ -170,9 +170,10 @@ Default: other. The history records it.`,
       values.reason === undefined ? null : readValue("--reason", values.reason, ROLLBACK_REASONS);
     return (view, server) => {
       const { id, enforced, candidate, rollback_to: rollbackTo } = view;
-      if (enforced === null || (to === undefined && !view.can_roll_back)) {
-        throw new NotNowError(`there is nothing to roll back to: ${whyNowhere(id, enforced)}`);
-      }
+      if (enforced === null)
+        throw new NotNowError(
+          `nothing is enforced; for earlier content, see: signalbox policy history ${id}`,
+        );
       const target = to === "none" ? "nothing" : (to ?? contentText(rollbackTo));
       return {
         doing: `rolling back ${contentText(enforced)} → ${target}`,
@@ -193,12 +194,6 @@ Default: other. The history records it.`,
     };
   },
 });
-
-function whyNowhere(id: string, enforced: SlotView | null): string {
-  if (enforced === null)
-    return `nothing is enforced; for earlier content, see: signalbox policy history ${id}`;
-  return `nothing was enforced before ${contentText(enforced)}; change or delete the policy's file, and promote the new candidate`;
-}
 
 const withdrawPolicy = change({
   name: "withdraw",
@@ -339,14 +334,11 @@ signalbox simulate with the same results counts as the server's.`,
   work: async ({ id, values, json, server, io }) => {
     const { view } = await server.policy(id);
     const content = await requestedContent(server, view, values.digest);
-    const isRemoval =
-      content.digest === view.candidate?.digest && view.candidate.content === "removal";
-    const approved = { policy: id, content, isRemoval };
     const report =
       values.report === undefined
-        ? null
-        : await seenReport(values.report, approved, view, server, io);
-    const body = { digest: content.digest, ...(report === null ? {} : { report }) };
+        ? {}
+        : { report: await seenReport(values.report, content, view, server, io) };
+    const body = { digest: content.digest, ...report };
     const changed = await server.change(id, "approvals", body, null);
     if (json) return io.stdout(jsonText(changed.json));
     printLines(approvedLines(changed.view, content, server), io);
@@ -361,16 +353,16 @@ signalbox simulate with the same results counts as the server's.`,
  */
 async function seenReport(
   path: string,
-  approved: Approved,
-  view: PolicyView,
+  content: ChosenContent,
+  { id, requirements }: PolicyView,
   server: PolicyServer,
   io: CommandIo,
 ): Promise<JsonObject> {
-  const seen = await readReportReference(path, approved, io);
-  const computed = await orReason(server.simulation(approved.policy, approved.content.digest));
-  const { report, assertions } = view.requirements;
+  const seen = await readReportReference(path, id, content, io);
+  const computed = await orReason(server.simulation(id, content.digest));
+  const isVerified = requirements.report || requirements.assertions;
   if (typeof computed === "string") {
-    if (report || assertions)
+    if (isVerified)
       throw new NotNowError(`--report: cannot be verified: ${computed} Nothing was done.`);
     io.stderr(`signalbox policy approve: the report is not verified: ${computed}\n`);
     return seen.reference;
@@ -378,10 +370,10 @@ async function seenReport(
   if (computed.reference.sha256 === seen.reference.sha256) return seen.reference;
   const differences = reportDifferences(seen.json, computed.json);
   if (differences.length === 0) return computed.reference;
-  const content = [approved.policy, "--digest", shortDigest(approved.content)];
-  const command = server.command("simulate", ...content, "--format", "json=report.json");
+  const named = [id, "--digest", shortDigest(content)];
+  const command = server.command("simulate", ...named, "--format", "json=report.json");
   const different = `--report: is not the simulation of this promotion as the server computes it (${differences.join(", ")}); read the server's: ${command}`;
-  if (report || assertions) throw new NotNowError(`${different}; nothing was done`);
+  if (isVerified) throw new NotNowError(`${different}; nothing was done`);
   io.stderr(`signalbox policy approve: ${different}\n`);
   return seen.reference;
 }

@@ -5,7 +5,6 @@ import {
   objectsOf,
   readAnswer,
   textOf,
-  unreadableAnswer,
   type Answer,
 } from "../../terminal/call-server.ts";
 import {
@@ -18,15 +17,9 @@ import {
   type Line,
   type Style,
 } from "../../terminal/printing.ts";
-import { CommandError } from "../../terminal/command-io.ts";
+import { CommandError, UsageError } from "../../terminal/command-io.ts";
 import { lifecycleCommand, valueFlag } from "./command.ts";
-import {
-  contentText,
-  type PolicyServer,
-  findContent,
-  type Content,
-  type PolicyView,
-} from "./policy-server.ts";
+import { contentText, parseContent, type PolicyServer, type PolicyView } from "./policy-server.ts";
 import { formatPatch, structuredPatch } from "diff";
 
 /** A content as it is compared. */
@@ -56,16 +49,16 @@ store, not from the files of this checkout.`,
   },
   json: '{"from": …, "to": …, "contract": [{"mark", "text"}], "patch": "a unified diff"}.',
   work: async ({ id, values, json, server, io }) => {
+    const [from, to] = [values.from ?? "enforced", values.to ?? "candidate"];
+    checkName("--from", from);
+    checkName("--to", to);
     const { view } = await server.policy(id);
-    const [fromName, toName] = [values.from ?? "enforced", values.to ?? "candidate"];
-    const to = await findContent(server, view, "--to", toName);
-    if (to === null)
-      throw new CommandError(
-        `--to: the policy has no ${toName} content; name another one of: signalbox policy history ${id}`,
-      );
-    const from = await findContent(server, view, "--from", fromName);
     const before = await readSide(server, view, from);
     const after = await readSide(server, view, to);
+    if (after.json === null)
+      throw new CommandError(
+        `--to: the policy has no ${to} content; name another one of: signalbox policy history ${id}`,
+      );
     const contract = contractChanges(before.contract, after.contract);
     const sources = sourceDiff(before, after);
     if (json) {
@@ -85,15 +78,22 @@ store, not from the files of this checkout.`,
   },
 });
 
-async function readSide(
-  server: PolicyServer,
-  { id }: PolicyView,
-  content: Content | null,
-): Promise<Side> {
-  if (content === null) return { name: "nothing", modules: [], json: null, contract: null };
-  const json = await server.below(id, "content", { digest: content.digest });
-  if (json.object !== "policy.content") throw unreadableAnswer();
-  const isRemoval = json.content === "removal";
+/** @throws {UsageError} */
+function checkName(flag: string, name: string) {
+  if (/^(?:enforced|candidate|r[1-9]\d{0,8}|[0-9a-f]{6,64})$/.test(name)) return;
+  throw new UsageError(
+    `${flag}: must be enforced, candidate, a revision such as r4, or six or more digits of a digest`,
+  );
+}
+
+/** The content that a checked name means; no rules for an empty slot. */
+async function readSide(server: PolicyServer, view: PolicyView, name: string): Promise<Side> {
+  const digest = name === "enforced" || name === "candidate" ? view[name]?.digest : name;
+  if (digest === undefined) return { name: "nothing", modules: [], json: null, contract: null };
+  const query = digest.startsWith("r") ? { revision: digest } : { digest };
+  const json = await server.below(view.id, "content", query);
+  const content = parseContent(json);
+  const isRemoval = content.content === "removal";
   return {
     name: `${contentText(content)}${isRemoval ? ", the policy's removal" : ""}`,
     modules: isRemoval ? [] : objectsOf(json, "sources").flatMap(parseModule),

@@ -28,6 +28,7 @@ import {
 import { jsonText } from "../../terminal/printing.ts";
 import {
   POLICY,
+  POLICY_CONTENT,
   type MISSING_REQUIREMENT,
   type POLICY_SHADOW,
 } from "../../../http/contract/policy-answers.ts";
@@ -41,14 +42,6 @@ const LARGEST = 256 * 1024 * 1024;
 /** Members of older formats have other meanings. */
 const REPORT_FORMAT: SimulationReport["format"] = "signalbox.simulation.v4";
 
-/** The content to approve, which the report must be about. */
-export interface Approved {
-  readonly policy: string;
-  readonly content: Content;
-  /** Whether the content is the policy's removal, for messages. */
-  readonly isRemoval: boolean;
-}
-
 /**
  * Reads the simulation report that the approver has seen. Its reference has the SHA-256 of the file's
  * bytes and facts of the report.
@@ -58,7 +51,8 @@ export interface Approved {
  */
 export async function readReportReference(
   path: string,
-  approved: Approved,
+  policy: string,
+  content: ChosenContent,
   io: CommandIo,
 ): Promise<{ readonly reference: JsonObject; readonly json: JsonObject }> {
   const bytes = await readBytes(resolve(io.cwd, path));
@@ -67,7 +61,7 @@ export async function readReportReference(
   const head = objectOf(report, "head");
   const reference = referenceOf(report, sha256Of(bytes));
   if (report.format !== REPORT_FORMAT || head === null || reference === null) throw noReport();
-  refuseOther(report, head, approved);
+  refuseOther(report, head, policy, content);
   return { reference, json: report };
 }
 
@@ -89,14 +83,15 @@ function referenceOf(report: JsonObject, sha256: string): JsonObject | null {
 function refuseOther(
   report: JsonObject,
   head: JsonObject,
-  { policy, content, isRemoval }: Approved,
+  policy: string,
+  { digest, revision, content: kind }: ChosenContent,
 ) {
   // Content kept from base is enforced already and needs no approval.
   const contents = objectsOf(head, "policies").filter(
     ({ id, from }) => id === policy && from === "head",
   );
-  const found = contents.find(({ digest }) => digest === content.digest);
-  if (found === undefined && isRemoval && contents.length === 0) {
+  const found = contents.find((one) => one.digest === digest);
+  if (found === undefined && kind === "removal" && contents.length === 0) {
     throw new UsageError(
       "--report: does not show the removal of the policy; simulate with a base that enforces it, and a head without it",
     );
@@ -105,7 +100,7 @@ function refuseOther(
     const holds =
       contents.length === 0 ? "does not have the policy" : "has other content of the policy";
     throw new UsageError(
-      `--report: its head side ${holds}, and ${content.revision} is to be approved; simulate the tree that has it`,
+      `--report: its head side ${holds}, and ${revision} is to be approved; simulate the tree that has it`,
     );
   }
   // The report ignores a candidate that was not simulated as promoted.
@@ -399,8 +394,6 @@ export type SlotView = NonNullable<PolicyView["candidate"]>;
 export type Content = Pick<SlotView, "revision" | "digest">;
 
 const DIGEST = /^[0-9a-f]{64}$/;
-/** Enough digits to name a content of one policy. */
-const DIGEST_START = /^[0-9a-f]{6,64}$/;
 
 /** `r4 (9f2c1a7b)`; `nothing` for `null`. */
 export function contentText(content: Content | null): string {
@@ -432,82 +425,17 @@ export function parseView(answer: JsonObject | null): PolicyView {
     throw unreadableAnswer();
   }
   const view = readAnswer(POLICY, answer);
-  for (const { digest } of contentsOf(view)) if (!DIGEST.test(digest)) throw unreadableAnswer();
+  const { enforced, candidate, rollback_to: before, files, held, withdrawn } = view;
+  for (const content of [enforced, candidate, before, files, ...held, ...withdrawn])
+    if (content !== null && !DIGEST.test(content.digest)) throw unreadableAnswer();
   return view;
 }
 
 /** Verdicts of a candidate in shadow. */
 export type ShadowView = Answer<typeof POLICY_SHADOW>;
 
-/** All contents that a view names. */
-function contentsOf({
-  enforced,
-  candidate,
-  rollback_to: before,
-  files,
-  held,
-  withdrawn,
-}: PolicyView): readonly Content[] {
-  return [enforced, candidate, before, files, ...held, ...withdrawn].filter(
-    (content) => content !== null,
-  );
-}
-
-/**
- * The content that a row of the log names, where the revision is a number; `null` where it names
- * none.
- */
-function recordedContent(record: JsonObject | null): Content | null {
-  if (record?.revision === undefined) return null;
-  const { revision, digest } = record;
-  if (!Number.isSafeInteger(revision) || Number(revision) < 0) throw unreadableAnswer();
-  if (typeof digest !== "string" || !DIGEST.test(digest)) throw unreadableAnswer();
-  return { revision: `r${Number(revision)}`, digest };
-}
-
-/**
- * The content that a name means: `enforced`, `candidate`, a revision such as r4, or the first
- * digits of a digest, six at least. `null`: the slot is empty.
- *
- * @param flag for messages.
- * @throws {UsageError} for any other text. @throws {CommandError} where the policy has no such
- * content.
- */
-export async function findContent(
-  server: PolicyServer,
-  view: PolicyView,
-  flag: string,
-  name: string,
-): Promise<Content | null> {
-  if (name === "enforced" || name === "candidate") return view[name];
-  const isRevision = /^r\d{1,9}$/.test(name);
-  if (!isRevision && !DIGEST_START.test(name)) {
-    throw new UsageError(
-      `${flag}: must be enforced, candidate, a revision such as r4, or six or more digits of a digest`,
-    );
-  }
-  const names = ({ revision, digest }: Content) =>
-    isRevision ? revision === `r${Number(name.slice(1))}` : digest.startsWith(name);
-  const contents = new Map(contentsOf(view).map((content) => [content.digest, content]));
-  // Earlier contents are in the log only. It is read for short digests too: they could begin several
-  // contents.
-  const isSure = name.length === 64 || isRevision;
-  if (!isSure || ![...contents.values()].some(names)) {
-    for await (const row of server.transitions(view.id)) {
-      const content = recordedContent(objectOf(row, "record"));
-      if (content !== null) contents.set(content.digest, content);
-    }
-  }
-  const [found, ...others] = [...contents.values()].filter(names);
-  if (found === undefined) {
-    throw new CommandError(
-      `${flag}: the policy has no such content; see: signalbox policy history ${view.id}`,
-    );
-  }
-  if (others.length > 0)
-    throw new CommandError(`${flag}: more than one content begins like this; give more digits`);
-  return found;
-}
+/** A content that a command is about. */
+export type ChosenContent = Content & Pick<SlotView, "content">;
 
 /**
  * The content that `--digest` names, or the candidate.
@@ -517,15 +445,22 @@ export async function findContent(
  */
 export async function requestedContent(
   server: PolicyServer,
-  view: PolicyView,
+  { id, candidate }: PolicyView,
   digest: string | undefined,
-): Promise<Content> {
-  if (digest !== undefined && !DIGEST_START.test(digest)) {
+): Promise<ChosenContent> {
+  if (digest !== undefined) {
+    if (/^[0-9a-f]{6,64}$/.test(digest))
+      return parseContent(await server.below(id, "content", { digest }));
     throw new UsageError("--digest: must be 6 to 64 digits of a digest (0-9, a-f)");
   }
-  const content =
-    digest === undefined ? view.candidate : await findContent(server, view, "--digest", digest);
-  if (content === null)
+  if (candidate === null)
     throw new NotNowError("there is no candidate; name another content with --digest");
+  return candidate;
+}
+
+/** @throws {CommandError} for another answer, and for a digest that is not safe in a command. */
+export function parseContent(answer: JsonObject): Answer<typeof POLICY_CONTENT> {
+  const content = readAnswer(POLICY_CONTENT, answer);
+  if (answer.object !== "policy.content" || !DIGEST.test(content.digest)) throw unreadableAnswer();
   return content;
 }
