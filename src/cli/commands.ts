@@ -107,10 +107,7 @@ const version = flagCommand(
     flags: {},
     flagsOnly: "",
   },
-  (_values, io) => {
-    io.stdout(`${readVersion()}\n`);
-    return Promise.resolve(EXIT.ok);
-  },
+  (_values, io) => Promise.resolve(io.stdout(`${readVersion()}\n`)),
 );
 
 function commandList(): string {
@@ -141,7 +138,6 @@ export const completion = flagCommand(
     for (const [name, { summary, load }] of Object.entries(COMMANDS))
       completions.set(name, await readCompletions(summary, await load()));
     io.stdout(SCRIPTS[shell](completions));
-    return EXIT.ok;
   },
 );
 

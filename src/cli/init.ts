@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { isJsonObject, type JsonObject, type JsonValue } from "../canon/json.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
   ID_FORM,
   givenText,
@@ -69,7 +69,6 @@ export const init = flagCommand(
     const folder = resolve(io.cwd, directory);
     await write(folder, shownPath(io.cwd, folder), routesText(answers), io);
     if (answers.trainsOnData) io.stdout(TRAINING);
-    return EXIT.ok;
   },
 );
 

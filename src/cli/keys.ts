@@ -20,7 +20,7 @@ import {
 } from "../keys/key-record.ts";
 import { KeyRotatedError, type KeyRecord } from "../keys/key-store.ts";
 import { parseKeyText } from "../keys/key-text.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
   commandGroup,
   DATABASE_HELP,
@@ -165,7 +165,6 @@ async function create(values: Values, io: CommandIo) {
     { json, quiet: values.quiet },
     io,
   );
-  return EXIT.ok;
 }
 
 async function listKeys({ format, workspace, database }: Values, io: CommandIo) {
@@ -177,7 +176,6 @@ async function listKeys({ format, workspace, database }: Values, io: CommandIo) 
   io.stdout(
     json ? jsonText(records.map((record) => describeKey(record, now))) : formatKeys(records, now),
   );
-  return EXIT.ok;
 }
 
 async function revoke({ format, database, quiet }: Values, io: CommandIo, argument: string) {
@@ -193,7 +191,6 @@ async function revoke({ format, database, quiet }: Values, io: CommandIo, argume
       `Revoked ${record.id} of ${record.workspace}. Running servers refuse it within one second.\n`,
     );
   }
-  return EXIT.ok;
 }
 
 async function rotate(values: Values, io: CommandIo, argument: string) {
@@ -221,7 +218,6 @@ async function rotate(values: Values, io: CommandIo, argument: string) {
     { json, quiet: values.quiet },
     io,
   );
-  return EXIT.ok;
 }
 
 /** The only function that prints the text of a key. */

@@ -1,5 +1,5 @@
 import { limitRows, type LimitRow } from "../limits/usage.ts";
-import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, type CommandIo } from "./terminal/command-io.ts";
 import { loadTable } from "./terminal/configuration.ts";
 import { withStore } from "./terminal/open-store.ts";
 import {
@@ -42,7 +42,6 @@ export const limits = flagCommand(
     if (json) for (const row of rows) io.stdout(`${JSON.stringify(row)}\n`);
     else if (rows.length === 0) io.stdout("no limits\n");
     else for (const row of rows) io.stdout(`${formatRow(row)}\n`);
-    return EXIT.ok;
   },
 );
 

@@ -4,7 +4,7 @@ import {
   type MockServer,
   type SimulatedProvider,
 } from "../server/simulated-provider.ts";
-import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, type CommandIo } from "./terminal/command-io.ts";
 import { stopRequested } from "./terminal/process.ts";
 import { PORTS, defaultFlags, flagCommand, readNumber } from "./terminal/command-line.ts";
 
@@ -45,7 +45,6 @@ export const mock = flagCommand(
     announce(provider, server, io);
     await stopRequested(io.signal);
     await server.close();
-    return EXIT.ok;
   },
 );
 

@@ -9,7 +9,7 @@ import {
   type ComparedPrice,
 } from "../compile/prices.ts";
 import type { Price } from "../canon/table.ts";
-import { CommandError, EXIT, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, type CommandIo } from "./terminal/command-io.ts";
 import {
   defaultFlags,
   flagCommand,
@@ -52,7 +52,6 @@ export const prices = flagCommand(
     const compared = comparePrices(table, expanded);
     if (json) for (const row of compared) io.stdout(`${JSON.stringify(row)}\n`);
     else io.stdout(pricesText(compared, expanded.list.date));
-    return EXIT.ok;
   },
 );
 

@@ -30,7 +30,7 @@ import {
   required,
   textFlags,
 } from "./terminal/command-line.ts";
-import { CommandError, EXIT, UsageError } from "./terminal/command-io.ts";
+import { CommandError, UsageError } from "./terminal/command-io.ts";
 import { withStore } from "./terminal/open-store.ts";
 
 const HELP = `Usage: signalbox report --period MONTH [flags]
@@ -58,7 +58,6 @@ export const report = flagCommand(
       const title = `Signalbox: what was enforced in ${period.name}`;
       const sections = await sectionsOf(store, period);
       io.stdout(format === "html" ? pageOf(title, sections) : markdownOf(title, sections));
-      return EXIT.ok;
     });
   },
 );

@@ -15,7 +15,7 @@ import {
 import { PolicyLogError } from "../lifecycle/fold.ts";
 import { openLifecycle } from "../lifecycle/open-lifecycle.ts";
 import type { Store } from "../store/port.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
   DATABASE_HELP,
   flagCommand,
@@ -87,7 +87,6 @@ async function printWorkspaces(
       io.stdout(await format(found, workspace, store));
     }
     if (workspaces.length === 0) io.stderr("signalbox: nothing has been counted yet\n");
-    return EXIT.ok;
   });
 }
 

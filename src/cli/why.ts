@@ -21,7 +21,7 @@ import {
   serverKey,
   serverUrl,
 } from "./terminal/call-server.ts";
-import { CommandError, EXIT, UsageError, type CommandIo } from "./terminal/command-io.ts";
+import { CommandError, UsageError, type CommandIo } from "./terminal/command-io.ts";
 import {
   givenText,
   DATABASE_HELP,
@@ -82,7 +82,6 @@ export const why = flagCommand(
         : await fromServer(`req_${digits}`, server, io);
     if (json) io.stdout(jsonText({ format: 2, ...recorded }));
     else printRecorded(recorded, io);
-    return EXIT.ok;
   },
 );
 

@@ -8,7 +8,6 @@ import fs, {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -440,28 +439,29 @@ describe("evidence export", () => {
   it("gets its name only when it is complete: a full disk leaves no file, and is reported", async () => {
     const whole = join(cwd, "whole.jsonl");
     const io = { stdout: () => {}, stderr: () => {}, environment: {}, cwd };
-    const writeOne = async (out: (text: string) => void): Promise<void> => {
-      out("one\n");
+    const one = async function* () {
+      yield "one";
       expect(existsSync(whole)).toBe(false);
     };
-    await writeExport(whole, io, writeOne);
+    await writeExport(whole, io, one());
     expect(readFileSync(whole, "utf8")).toBe("one\n");
     expect(readdirSync(cwd).filter((name) => name.includes("partial"))).toEqual([]);
-    await expect(writeExport(whole, io, writeOne)).rejects.toThrow("exists already");
+    await expect(writeExport(whole, io, one())).rejects.toThrow("exists already");
 
-    const write = vi.spyOn(fs, "writeSync");
+    const write = vi.spyOn(fs, "write");
     onTestFinished(() => {
       write.mockRestore();
-      syncBuiltinESMExports();
     });
-    // The first call takes a part; then the disk is full.
-    write
-      .mockImplementationOnce(() => 2)
-      .mockImplementationOnce(() => {
-        throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
-      });
-    syncBuiltinESMExports();
-    const full = writeExport(join(cwd, "full.jsonl"), io, async (out) => out("two\n"));
+    write.mockImplementation((...given: unknown[]) => {
+      const error = Object.assign(new Error("no space left"), { code: "ENOSPC" });
+      const callback = given.at(-1);
+      if (typeof callback === "function")
+        setImmediate(() => Reflect.apply(callback, null, [error, 0]));
+    });
+    const two = async function* () {
+      yield "two";
+    };
+    const full = writeExport(join(cwd, "full.jsonl"), io, two());
     await expect(full).rejects.toThrow("cannot be written (ENOSPC)");
     expect(readdirSync(cwd).filter((name) => name.startsWith("full"))).toEqual([]);
   });

@@ -153,18 +153,18 @@ async function runExport(values: Values, io: CommandIo) {
     throw new UsageError(
       `--${only[0]}: has no effect with --policies, which exports the whole policy log; leave it out`,
     );
-  const options = {
+  const rows = {
     after: after === undefined ? null : readPosition(after, "--after"),
     until: until === undefined ? null : readPosition(until, "--until"),
     workspace,
-    output,
   };
-  await withStore(values.database, io, "read", (store) =>
-    values.policies === true
-      ? writeExport(output, io, (write) => exportPolicyLog(store.policyLog, write))
-      : exportLog(store.evidence, options, io),
+  await withStore(values.database, io, "read", ({ evidence: log, policyLog }) =>
+    writeExport(
+      output,
+      io,
+      values.policies === true ? exportPolicyLog(policyLog) : exportLog(log, rows),
+    ),
   );
-  return EXIT.ok;
 }
 
 async function runAnchor({ database }: Values, io: CommandIo) {
@@ -194,7 +194,6 @@ async function runPrune(values: Values, io: CommandIo) {
       ? "nothing to delete\n"
       : `deleted ${rows} rows; the log begins after anchor ${formatLink(anchor)}\n`,
   );
-  return EXIT.ok;
 }
 
 /** Prints the newest entries. */
@@ -214,7 +213,6 @@ async function runTail(values: Values, io: CommandIo) {
     if (values.follow === true) await follow(log, entries, workspace, print, io);
     else entries.forEach(print);
   });
-  return EXIT.ok;
 }
 
 /** `null`: all requests. @throws {UsageError} */

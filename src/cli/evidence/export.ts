@@ -1,53 +1,43 @@
+import { createWriteStream, existsSync, renameSync, rmSync } from "node:fs";
+import { open as openFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { type JsonValue, parseJsonObject } from "../../canon/json.ts";
 import { GENESIS, type ChainLink, type ChainRow } from "../../evidence/chain.ts";
 import type { EvidenceLog } from "../../evidence/evidence-store.ts";
-import { CommandError, UsageError, errorCode, type CommandIo } from "../terminal/command-io.ts";
 import {
   formatHeader,
   formatPolicyHeader,
   formatPolicyRow,
   formatRow,
-  type ExportHeader,
 } from "../../evidence/export-line.ts";
 import type { PolicyLogStore } from "../../lifecycle/records.ts";
+import { CommandError, UsageError, errorCode, type CommandIo } from "../terminal/command-io.ts";
 import { startOf, walkLog, walkPolicyLog } from "./verify.ts";
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import { open as openFile } from "node:fs/promises";
-import { dirname } from "node:path";
 
-interface ExportOptions {
-  /** Rows after this position; `null` for all that there are. */
+/** Rows to export. */
+interface ExportedRows {
+  /** Rows after this position; `null`: from the first one. */
   readonly after: number | null;
-  /** The last position; `null` for the newest when the export begins. */
+  /** The last position; `null`: the newest when the export begins. */
   readonly until: number | null;
+  /** `null`: all workspaces. */
   readonly workspace: string | null;
-  /** A file that does not exist yet; `null` for stdout. */
-  readonly output: string | null;
 }
 
 /**
- * Writes rows of the log, a line each, below a header line.
+ * Lines of an export: a header, and the rows of the log.
  *
- * @throws {UsageError} for positions that the log does not have. @throws {CommandError} when it
- * cannot be written.
+ * @throws {UsageError} for positions that the log does not have. @throws {CommandError} for a log
+ * that is not whole.
  */
-export async function exportLog(
+export async function* exportLog(
   log: EvidenceLog,
-  options: ExportOptions,
-  io: CommandIo,
-): Promise<void> {
-  const from = await exportStart(log, options.after);
-  const to = await exportEnd(log, options.until, from);
-  const { output, workspace } = options;
-  await writeExport(output, io, (write) => writeRows(log, { from, to, workspace }, write));
-}
-
-async function writeRows(
-  log: EvidenceLog,
-  { from, to, workspace }: ExportHeader,
-  write: (text: string) => void,
-) {
-  write(`${formatHeader({ from, to, workspace })}\n`);
+  { after, until, workspace }: ExportedRows,
+): AsyncGenerator<string, void> {
+  const from = await exportStart(log, after);
+  const to = await exportEnd(log, until, from);
+  yield formatHeader({ from, to, workspace });
   /** Running requests of the workspace: an outcome does not name its workspace. */
   const running = new Set<JsonValue | undefined>();
   const isSelected = ({ position, kind, record }: ChainRow): boolean => {
@@ -65,7 +55,7 @@ async function writeRows(
     if (row.position !== previous.position + 1) throw interrupted(previous.position + 1);
     // A line feed in a record would make two rows of it.
     if (row.record.includes("\n")) throw interrupted(row.position);
-    if (isSelected(row)) write(`${formatRow({ ...row, previous: previous.hash })}\n`);
+    if (isSelected(row)) yield formatRow({ ...row, previous: previous.hash });
     previous = row;
   }
   if (previous.position !== to.position) throw interrupted(previous.position + 1);
@@ -112,22 +102,19 @@ function interrupted(position: number) {
 }
 
 /**
- * Writes the whole policy log, a line a row, below a header line.
+ * Lines of an export of the whole policy log: a header, and the rows.
  *
- * @throws {CommandError} when it cannot be written, or is not whole
+ * @throws {CommandError} for a log that is not whole.
  */
-export async function exportPolicyLog(
-  log: PolicyLogStore,
-  write: (text: string) => void,
-): Promise<void> {
+export async function* exportPolicyLog(log: PolicyLogStore): AsyncGenerator<string, void> {
   const to = await log.head();
-  write(`${formatPolicyHeader({ to })}\n`);
+  yield formatPolicyHeader({ to });
   let position = 0;
   for await (const row of walkPolicyLog(log)) {
     if (position === to.position) break;
     // A line feed in a record would make two rows of it.
     if (row.position !== position + 1 || row.record.includes("\n")) break;
-    write(`${formatPolicyRow(row)}\n`);
+    yield formatPolicyRow(row);
     ({ position } = row);
   }
   if (position === to.position) return;
@@ -137,8 +124,8 @@ export async function exportPolicyLog(
 }
 
 /**
- * Writes to a new file, or to stdout where `path` is `null`; the file has its name only once it is
- * whole and on disk.
+ * Writes lines to a new file, or to stdout where `path` is `null`; the file has its name only once it
+ * is whole and on disk.
  *
  * @throws {CommandError} where a file of this name exists, or it cannot be written; then nothing is
  * left behind
@@ -146,24 +133,28 @@ export async function exportPolicyLog(
 export async function writeExport(
   path: string | null,
   io: CommandIo,
-  write: (out: (text: string) => void) => Promise<void>,
+  lines: AsyncIterable<string>,
 ): Promise<void> {
-  if (path === null) return await write(io.stdout);
-  if (existsSync(path)) throw existing();
+  if (path === null) {
+    for await (const line of lines) io.stdout(`${line}\n`);
+    return;
+  }
   const partial = `${path}.${process.pid}.partial`;
-  const descriptor = attempt(() => openSync(partial, "wx", 0o600));
   try {
-    try {
-      await write((text) => writeWhole(descriptor, text));
-      attempt(() => fsyncSync(descriptor));
-    } finally {
-      attempt(() => closeSync(descriptor));
-    }
-    if (existsSync(path)) throw existing();
-    attempt(() => renameSync(partial, path));
+    refuseExisting(path);
+    const file = createWriteStream(partial, { flags: "wx", mode: 0o600, flush: true });
+    await pipeline(
+      lines,
+      async function* (read: typeof lines) {
+        for await (const line of read) yield `${line}\n`;
+      },
+      file,
+    );
+    refuseExisting(path);
+    renameSync(partial, path);
   } catch (error) {
     rmSync(partial, { force: true });
-    throw error;
+    throw notWritten(error);
   }
   // Best effort: some file systems cannot sync a folder.
   const folder = await openFile(dirname(path), "r").catch(() => null);
@@ -171,27 +162,16 @@ export async function writeExport(
   await folder?.close();
 }
 
-/** Loops, because one call may write a part only, such as on a nearly full disk. */
-function writeWhole(descriptor: number, text: string) {
-  const bytes = Buffer.from(text, "utf8");
-  for (let written = 0; written < bytes.length;) {
-    const from = written;
-    written += attempt(() => writeSync(descriptor, bytes, from));
-  }
+function refuseExisting(path: string) {
+  if (existsSync(path))
+    throw new CommandError("--output: the file exists already; give the path of a new file");
 }
 
-function attempt<Result>(action: () => Result): Result {
-  try {
-    return action();
-  } catch (error) {
-    const code = errorCode(error);
-    const shown = typeof code === "string" && /^[A-Z0-9_]{2,20}$/.test(code) ? ` (${code})` : "";
-    throw new CommandError(
-      `--output: the file cannot be written${shown}; check the path, its access rights and the free space on the disk`,
-    );
-  }
-}
-
-function existing() {
-  return new CommandError("--output: the file exists already; give the path of a new file");
+/** An error of the file system as one of the command; any other error, as of the store, as it is. */
+function notWritten(error: unknown) {
+  const code = errorCode(error);
+  if (typeof code !== "string" || !/^E[A-Z0-9]{2,20}$/.test(code)) return error;
+  return new CommandError(
+    `--output: the file cannot be written (${code}); check the path, its access rights and the free space on the disk`,
+  );
 }

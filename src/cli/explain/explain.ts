@@ -4,7 +4,7 @@ import { type JsonObject, parseJsonObject } from "../../canon/json.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { TOKEN_BUCKETS } from "../../canon/request.ts";
 import { readNamedFile } from "../../policy/read-regular-file.ts";
-import { EXIT, UsageError, type CommandIo } from "../terminal/command-io.ts";
+import { UsageError, type CommandIo } from "../terminal/command-io.ts";
 import { DEFAULT_CACHE_TEXT } from "../terminal/configuration.ts";
 import { jsonText } from "../terminal/printing.ts";
 import { runCommand } from "../terminal/command-line.ts";
@@ -65,7 +65,6 @@ export function explainRequest(argv: readonly string[], io: CommandIo): Promise<
         : await explainFromFiles(options, source, body, io);
     if (options.format === "json") io.stdout(jsonText({ format: 2, ...explanation, notes }));
     else printExplanation(explanation, notes, io);
-    return EXIT.ok;
   });
 }
 

@@ -2,7 +2,7 @@ import { CONSTRAINT_EFFECTS, type ConstraintEffect } from "../../canon/policy.ts
 import { CONTRACT_SCHEMA } from "../../policy/contract/contract.ts";
 import { classifySources } from "../../policy/contract/sources.ts";
 import { shellArgument } from "../../simulate/explain/explain-arguments.ts";
-import { EXIT, UsageError } from "../terminal/command-io.ts";
+import { UsageError } from "../terminal/command-io.ts";
 import {
   defaultFlags,
   flagCommand,
@@ -61,7 +61,6 @@ export const newPolicy = flagCommand(
     io.stdout(files.map((written) => `${written.shown}\n`).join(""));
     io.stdout(`\nThe owner is ${owners.join(", ")}. Change the rule and its tests, then run:\n`);
     io.stdout(`  signalbox policy test --coverage${elsewhere}\n`);
-    return EXIT.ok;
   },
 );
 

@@ -5,7 +5,7 @@ import { StoreUnavailableError } from "../../canon/error.ts";
 import { TRAFFIC_TEXT, consoleText, demoRequest, demoText, reviewText } from "./demo.ts";
 import { BOOTSTRAP_VARIABLE, bootstrapKey, checkBootstrapKey, demoKeys } from "./first-keys.ts";
 import { SERVE_HELP, parseServeOptions } from "./options.ts";
-import { CommandError, EXIT, type CommandIo } from "../terminal/command-io.ts";
+import { CommandError, type CommandIo } from "../terminal/command-io.ts";
 import { runCommand, shownPath } from "../terminal/command-line.ts";
 import { usableCache } from "../terminal/configuration.ts";
 import { readVersion, saveCompiledCode, stopRequested } from "../terminal/process.ts";
@@ -73,11 +73,7 @@ export async function serve(argv: readonly string[], io: CommandIo): Promise<num
   }
 }
 
-async function runServe(
-  requested: ServeOptions,
-  reloads: ReloadRequests,
-  io: MessageIo,
-): Promise<number> {
+async function runServe(requested: ServeOptions, reloads: ReloadRequests, io: MessageIo) {
   // Before workers start: one process makes the secret and reports errors.
   const options = { ...requested, cache: await usableCache(requested.cache, io) };
   checkBootstrapKey(io.environment[BOOTSTRAP_VARIABLE]);
@@ -117,7 +113,6 @@ async function runServe(
       await server.close();
     }
     io.stdout("stopped\n");
-    return EXIT.ok;
   } finally {
     unwatch();
   }

@@ -29,13 +29,14 @@ interface CommandLine {
  * Prints the help if the command line requests it. Otherwise runs `work` and prints errors that are
  * meant for users as one line on stderr.
  *
+ * @param work its exit code; default: done.
  * @returns the exit code.
  */
 export async function runCommand(
   { name, help, usage = EXIT.usage }: CommandLine,
   argv: readonly string[],
   io: CommandIo,
-  work: () => Promise<number>,
+  work: () => Promise<number | void>,
 ): Promise<number> {
   // Before the flags are parsed: users request help while the command line is still wrong.
   if (requestsHelp(argv)) {
@@ -43,7 +44,7 @@ export async function runCommand(
     return EXIT.ok;
   }
   try {
-    return await work();
+    return (await work()) ?? EXIT.ok;
   } catch (error) {
     if (error instanceof UsageError) {
       io.stderr(
@@ -84,7 +85,7 @@ export type FlagValues<Given extends Options> = ReturnType<typeof readArguments<
  * @example
  *   export const limits = flagCommand(
  *     { name: "limits", help: HELP, flags: FLAGS, flagsOnly: "" },
- *     async ({ workspace }, io) => EXIT.ok,
+ *     async ({ workspace }, io) => io.stdout(`limits of ${workspace}`),
  *   );
  *
  * @param line `flagsOnly`: positional arguments are refused; the text states the flag to use
@@ -100,7 +101,7 @@ export function flagCommand<const Given extends Options>(
     values: FlagValues<Given>,
     io: CommandIo,
     positionals: readonly string[],
-  ) => Promise<number>,
+  ) => Promise<number | void>,
 ): Command {
   return (argv, io) =>
     runCommand(line, argv, io, () => {
@@ -116,7 +117,7 @@ interface Subcommand<Values> {
   readonly flags: readonly string[];
   /** Name of its only argument; absent for a command without arguments. */
   readonly argument?: string;
-  readonly run: (values: Values, io: CommandIo, argument: string) => Promise<number>;
+  readonly run: (values: Values, io: CommandIo, argument: string) => Promise<number | void>;
 }
 
 /** A command whose first argument names a subcommand. @param line `common`: flags of all of them. */

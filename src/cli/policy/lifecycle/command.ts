@@ -1,4 +1,4 @@
-import { EXIT, UsageError, type Command, type CommandIo } from "../../terminal/command-io.ts";
+import { UsageError, type Command, type CommandIo } from "../../terminal/command-io.ts";
 import {
   TABLE_FORMAT_HELP,
   flagCommand,
@@ -113,7 +113,6 @@ export function lifecycleCommand<const Given extends Flags>(
       // Commands with other formats parse the flag themselves.
       const json = typeof format === "string" && wantsJson(format);
       await row.work({ id, values, json, server, io });
-      return EXIT.ok;
     }),
   };
 }
