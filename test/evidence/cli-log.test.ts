@@ -14,7 +14,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 
 import { GENESIS } from "../../src/evidence/chain.ts";
 import { evidence } from "../../src/cli/evidence/evidence.ts";
-import { writeExport } from "../../src/cli/evidence/export.ts";
+import { writeExport } from "../../src/cli/evidence/evidence.ts";
 import { asIdentifier } from "../../src/evidence/record.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";

@@ -10,7 +10,7 @@ import {
   TOKEN_BUCKETS,
   type ProviderPreferences,
 } from "../../src/canon/request.ts";
-import { readOptions } from "../../src/cli/explain/flags.ts";
+import { readOptions } from "../../src/cli/explain/explain.ts";
 import { explainArguments } from "../../src/simulate/explain/explain-arguments.ts";
 import type { SampleRequest } from "../../src/simulate/sample-request.ts";
 

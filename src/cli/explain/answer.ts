@@ -3,8 +3,8 @@ import type { ServiceError } from "../../canon/error.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import { ALWAYS_USED } from "../../canon/request.ts";
+import type { PolicyTime } from "../../canon/policy.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import type { ExplainOptions, FilesSource } from "./flags.ts";
 import { formatLocation } from "./format-explanation.ts";
 import type { SimulateOptions, TreeOption } from "../simulate/options.ts";
 import { compileSide, openTree, overlaysOf } from "../simulate/sides.ts";
@@ -49,11 +49,34 @@ import type { SampleRequest } from "../../simulate/sample-request.ts";
 import { compiledSides, type CompiledTree } from "../../simulate/side-contents.ts";
 import { sideViews } from "../../simulate/views.ts";
 
+/** Files to decide with. */
+export interface FilesSource {
+  readonly config: string;
+  /** The environment whose overlay is merged over it; `null` for none. */
+  readonly environment: string | null;
+  /** Folder of compiled policies; `undefined`: the user's. */
+  readonly cache: string | undefined;
+  /** The files that a server runs now; `null`: a new server. */
+  readonly base: TreeOption | null;
+  /** `null`: the current folder. */
+  readonly head: TreeOption | null;
+}
+
 /** The request to explain. */
-type RequestOptions = Pick<ExplainOptions, "sample" | "promoted"> & {
+interface RequestOptions {
+  readonly sample: SampleRequest;
+  /** As if every candidate policy were promoted. */
+  readonly promoted: boolean;
   /** Milliseconds since the epoch; default: the sample's window. */
   readonly at?: number;
-};
+}
+
+interface ServerRequestOptions extends RequestOptions {
+  /** The requested window; `null`: the current one. */
+  readonly time: PolicyTime | null;
+  /** Whether a workspace is given, whose caller may differ from the key of a server. */
+  readonly isCallerGiven: boolean;
+}
 
 /** An explanation, with notes for a reader of the files. */
 interface Answer {
@@ -295,7 +318,7 @@ function refusedRequest({
  * @throws {CommandError} where the server gives no explanation.
  */
 export async function explainFromServer(
-  options: ExplainOptions,
+  options: ServerRequestOptions,
   server: string,
   body: JsonObject | null,
   io: CommandIo,

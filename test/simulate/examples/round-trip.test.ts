@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { CAPABILITY_NAMES } from "../../../src/canon/capability.ts";
 import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../../src/canon/request.ts";
-import { readOptions } from "../../../src/cli/explain/flags.ts";
+import { readOptions } from "../../../src/cli/explain/explain.ts";
 import { decide } from "../../../src/decide/decide.ts";
 import { decisionRecord } from "../../../src/http/records.ts";
 import { asIdentifier } from "../../../src/evidence/record.ts";
