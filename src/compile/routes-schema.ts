@@ -1,5 +1,5 @@
 import { CAPABILITY_NAMES, FEATURE_NAMES } from "../canon/capability.ts";
-import type { JsonValue } from "../canon/json.ts";
+import { isJsonObject, type JsonValue } from "../canon/json.ts";
 import type { ValueOf } from "../canon/json/schema.ts";
 import { MODEL_OPERATIONS } from "../canon/operation.ts";
 import { REASONING_EFFORTS } from "../canon/request.ts";
@@ -107,7 +107,7 @@ function withExamples(schema: Schema): Schema {
   return Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => [
       keyword,
-      keyword === "properties" && isSchema(value)
+      keyword === "properties" && isJsonObject(value)
         ? Object.fromEntries(
             Object.entries(value).map(([name, property]) => [name, annotate(name, property)]),
           )
@@ -117,7 +117,7 @@ function withExamples(schema: Schema): Schema {
 }
 
 function annotate(name: string, property: Schema[string]): Schema[string] {
-  if (!isSchema(property)) return property;
+  if (!isJsonObject(property)) return property;
   const inner = withExamples(property);
   const example = Object.hasOwn(EXAMPLES, name) ? EXAMPLES[name] : undefined;
   const listsValues =
@@ -141,12 +141,8 @@ function fits(example: JsonValue, { type, $ref }: Schema): boolean {
 
 function below(value: Schema[string]): Schema[string] {
   if (Array.isArray(value))
-    return value.map((item: Schema | JsonValue) => (isSchema(item) ? withExamples(item) : item));
-  return isSchema(value) ? withExamples(value) : value;
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+    return value.map((item: JsonValue) => (isJsonObject(item) ? withExamples(item) : item));
+  return isJsonObject(value) ? withExamples(value) : value;
 }
 
 /** `$id` of the schema; a name, not an address that has to be reachable. */
@@ -264,10 +260,11 @@ function definitions(dialects: readonly string[]) {
       type: "object",
       description: "Where the secret is read from; never the secret itself.",
       properties: {
-        env: {
-          ...text("^[A-Za-z_][A-Za-z0-9_]{0,126}$", "the name of an environment variable"),
-          description: "Name of an environment variable.",
-        },
+        env: text(
+          "^[A-Za-z_][A-Za-z0-9_]{0,126}$",
+          "the name of an environment variable",
+          "Name of an environment variable.",
+        ),
         file: {
           $ref: "#/$defs/path",
           description: "Path of a file that holds the secret; one line feed at its end is ignored.",

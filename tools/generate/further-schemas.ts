@@ -76,7 +76,7 @@ function changedDefinitions(whole: Definitions, relaxed: Definitions): ReadonlyS
  * routes.yaml.
  */
 function referring(schema: Part, own: ReadonlySet<string>): Part {
-  if (Array.isArray(schema)) return schema.map((one) => referring(one, own));
+  if (Array.isArray(schema)) return schema.map((one) => referring(one, own) ?? null);
   if (!isMapping(schema)) return schema;
   return Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => {

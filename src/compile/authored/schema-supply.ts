@@ -4,7 +4,7 @@ import {
   LATENCY_CLASSES,
 } from "../../canon/table.ts";
 import { MODERATION_CATEGORIES } from "../../canon/unary.ts";
-import { choose, list, object, range, ref, refs, text, type Schema } from "./schema.ts";
+import { choose, flag, list, object, range, ref, refs, rows, text, type Schema } from "./schema.ts";
 import {
   DEFAULT_AWS_PROFILE,
   DEFAULT_HEALTH,
@@ -19,28 +19,28 @@ import {
 const signing = object(
   "Every call is signed (AWS Signature Version 4) with keys that are renewed before they expire.",
   {
-    service: {
-      ...text(
-        "^[a-z0-9][a-z0-9-]{0,62}$",
-        "the name of an AWS service in signatures, such as `bedrock`",
-      ),
-      description:
-        "Name of the service in signatures, such as `bedrock`. Compared with the service or region in the host name.",
-    },
-    region: {
-      ...text("^[a-z0-9][a-z0-9-]{0,62}$", "an AWS region such as `eu-west-1`"),
-      description:
-        "Region in signatures. The host's region unless set; required where the host name has none.",
-    },
+    service: text(
+      "^[a-z0-9][a-z0-9-]{0,62}$",
+      "the name of an AWS service in signatures, such as `bedrock`",
+      "Name of the service in signatures, such as `bedrock`. Compared with the service or region in the host name.",
+    ),
+    region: text(
+      "^[a-z0-9][a-z0-9-]{0,62}$",
+      "an AWS region such as `eu-west-1`",
+      "Region in signatures. The host's region unless set; required where the host name has none.",
+    ),
     credentials: {
       enum: AWS_CREDENTIAL_SOURCES,
       description:
         "Source of the keys; no other source is tried. `env`: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if set, AWS_SESSION_TOKEN. `web_identity`: the role AWS_ROLE_ARN with the token in AWS_WEB_IDENTITY_TOKEN_FILE. `shared_file`: a profile of the AWS tools' files. `container`: Amazon ECS or EKS. `instance`: Amazon EC2.",
     },
     profile: {
-      ...text("^[A-Za-z0-9_@+.%:/-]{1,128}$", "the name of a profile"),
+      ...text(
+        "^[A-Za-z0-9_@+.%:/-]{1,128}$",
+        "the name of a profile",
+        "Profile of the shared files; for `credentials: shared_file` only.",
+      ),
       default: DEFAULT_AWS_PROFILE,
-      description: "Profile of the shared files; for `credentials: shared_file` only.",
     },
   },
   ["service", "credentials"],
@@ -85,17 +85,16 @@ const KEYS = ["bearer", "header", "secret", "prefix", "aws_sigv4", "google_oauth
 export const auth = {
   ...object("How requests authenticate to the provider.", {
     bearer: ref("secret", "Sent as `Authorization: Bearer …`."),
-    header: {
-      ...text("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$", "an HTTP header name"),
-      description: "Header that carries `secret`.",
-    },
-    prefix: {
-      ...text(
-        "^[A-Za-z][A-Za-z-]{0,15} ?$",
-        "letters only, with a space at the end, such as `Token `",
-      ),
-      description: "Text before the secret in `header`, such as `Token `. Empty unless set.",
-    },
+    header: text(
+      "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$",
+      "an HTTP header name",
+      "Header that carries `secret`.",
+    ),
+    prefix: text(
+      "^[A-Za-z][A-Za-z-]{0,15} ?$",
+      "letters only, with a space at the end, such as `Token `",
+      "Text before the secret in `header`, such as `Token `. Empty unless set.",
+    ),
     secret: ref("secret", "What `header` carries."),
     aws_sigv4: signing,
     google_oauth: googleOauth,
@@ -118,23 +117,27 @@ export const auth = {
 const health = object(
   "When an endpoint is left out for a while because its calls fail. Counted for each endpoint by itself; when the time is over, one request tries it.",
   {
-    consecutive_failures: {
-      ...range("integer", 0, 10_000),
-      default: DEFAULT_HEALTH.consecutive_failures,
-      description:
-        "Consecutive failures that take an endpoint out of service. 0: consecutive failures never do.",
-    },
-    failure_ratio: {
-      ...range("number", 0, 1),
-      default: DEFAULT_HEALTH.failure_ratio,
-      description:
-        "Share of failed calls within `window` that takes an endpoint out of service. 0: the share never does.",
-    },
-    minimum_calls: {
-      ...range("integer", 1, 1_000_000),
-      default: DEFAULT_HEALTH.minimum_calls,
-      description: "Calls that `window` must have before `failure_ratio` applies.",
-    },
+    consecutive_failures: range(
+      "integer",
+      0,
+      10_000,
+      "Consecutive failures that take an endpoint out of service. 0: consecutive failures never do.",
+      DEFAULT_HEALTH.consecutive_failures,
+    ),
+    failure_ratio: range(
+      "number",
+      0,
+      1,
+      "Share of failed calls within `window` that takes an endpoint out of service. 0: the share never does.",
+      DEFAULT_HEALTH.failure_ratio,
+    ),
+    minimum_calls: range(
+      "integer",
+      1,
+      1_000_000,
+      "Calls that `window` must have before `failure_ratio` applies.",
+      DEFAULT_HEALTH.minimum_calls,
+    ),
     window: ref("duration", "How far back `failure_ratio` looks.", {
       default: DEFAULT_HEALTH.window,
     }),
@@ -155,13 +158,11 @@ const health = object(
     probe: object(
       "A request that checks whether the provider answers. Made only while an endpoint is out of service. Without it, the next request tries the endpoint.",
       {
-        path: {
-          ...text(
-            "^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$",
-            "a path that begins with one `/`, without a query",
-          ),
-          description: "Path after the base URL, such as `/models`.",
-        },
+        path: text(
+          "^/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@%/-]{0,254}$",
+          "a path that begins with one `/`, without a query",
+          "Path after the base URL, such as `/models`.",
+        ),
         interval: ref("duration", "Between two probes.", { default: DEFAULT_PROBE_INTERVAL }),
       },
       ["path"],
@@ -195,17 +196,15 @@ const providerKeys = object(
       description:
         "`private`: the host may be on this machine or in a network of your own (loopback, RFC 1918, 100.64.0.0/10, fc00::/7). Otherwise the router does not connect to such addresses, whichever name resolves to them. It never connects to link-local addresses and metadata services.",
     },
-    plaintext: {
-      type: "boolean",
-      default: false,
-      description:
-        "Allows `http` in `base_url`, with `network: private` only, for a model server in a network of your own. Prompts, answers and the provider's key cross that network unencrypted. The router then connects to private addresses only; a name with any public address is refused.",
-    },
-    api_version: {
-      ...text("^[a-z0-9][a-z0-9.-]{0,63}$", "a version such as `2024-10-21`"),
-      description:
-        "Sent as `?api-version=` with every call, for Azure's addresses outside its `v1` path. OpenAI's protocols only.",
-    },
+    plaintext: flag(
+      false,
+      "Allows `http` in `base_url`, with `network: private` only, for a model server in a network of your own. Prompts, answers and the provider's key cross that network unencrypted. The router then connects to private addresses only; a name with any public address is refused.",
+    ),
+    api_version: text(
+      "^[a-z0-9][a-z0-9.-]{0,63}$",
+      "a version such as `2024-10-21`",
+      "Sent as `?api-version=` with every call, for Azure's addresses outside its `v1` path. OpenAI's protocols only.",
+    ),
     region: ref(
       "identifier",
       "Where the provider processes requests: one of the regions under `regions`. Compared with the region in the host name.",
@@ -220,18 +219,14 @@ const providerKeys = object(
       "How long the provider keeps requests and answers. The default is the longest, so that an omission approves nothing.",
       { default: DEFAULT_RETENTION },
     ),
-    trains_on_data: {
-      type: "boolean",
-      default: DEFAULT_TRAINS_ON_DATA,
-      description:
-        "Whether the provider may train on requests and answers. Assumed to be true unless set. Such a provider gets only requests with `provider: {data_collection: allow}`; a request without it counts as `deny`.",
-    },
-    trace_context: {
-      type: "boolean",
-      default: false,
-      description:
-        "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; any provider that gets them can link calls of one trace.",
-    },
+    trains_on_data: flag(
+      DEFAULT_TRAINS_ON_DATA,
+      "Whether the provider may train on requests and answers. Assumed to be true unless set. Such a provider gets only requests with `provider: {data_collection: allow}`; a request without it counts as `deny`.",
+    ),
+    trace_context: flag(
+      false,
+      "Whether calls carry `traceparent` and `tracestate` of the request's trace. For providers of your own; any provider that gets them can link calls of one trace.",
+    ),
     timeouts: object("Time limits of a call.", {
       connect: ref("duration", "Until the connection is made.", {
         default: DEFAULT_TIMEOUTS.connect,
@@ -249,19 +244,23 @@ const providerKeys = object(
       }),
       total: ref("duration", "The whole attempt.", { default: DEFAULT_TIMEOUTS.total }),
     }),
-    max_concurrency: {
-      ...range("integer", 1, 100_000),
-      default: DEFAULT_MAX_CONCURRENCY,
-      description: "Most requests at once to this provider, from one process.",
-    },
+    max_concurrency: range(
+      "integer",
+      1,
+      100_000,
+      "Most requests at once to this provider, from one process.",
+      DEFAULT_MAX_CONCURRENCY,
+    ),
     queue: object(
       "Calls that wait because `max_concurrency` of the provider or of the endpoint is reached.",
       {
-        size: {
-          ...range("integer", 0, 100_000),
-          default: DEFAULT_QUEUE.size,
-          description: "Calls that may wait at once. 0: none waits; the next endpoint is tried.",
-        },
+        size: range(
+          "integer",
+          0,
+          100_000,
+          "Calls that may wait at once. 0: none waits; the next endpoint is tried.",
+          DEFAULT_QUEUE.size,
+        ),
         wait: ref("duration", "Longest wait. The next endpoint is tried after it.", {
           default: DEFAULT_QUEUE.wait,
         }),
@@ -322,11 +321,12 @@ export const model = object(
       "Lengths of the vectors that the model makes; required for, and only for, models that embed.",
       range("integer", 1, 65_536),
     ),
-    default_dimensions: {
-      ...range("integer", 1, 65_536),
-      description:
-        "Length of the vectors of requests that name none. The longest unless set; answers with vectors of another length are rejected.",
-    },
+    default_dimensions: range(
+      "integer",
+      1,
+      65_536,
+      "Length of the vectors of requests that name none. The longest unless set; answers with vectors of another length are rejected.",
+    ),
     moderation_categories: {
       type: "object",
       description:
@@ -347,14 +347,11 @@ export const model = object(
         "effort",
         "Efforts that the model accepts by name. All that the dialect has unless set.",
       ),
-      budgets: {
-        type: "object",
-        description:
-          "Effort → tokens. Only this table ever turns an effort into a budget or a budget into an effort, and only for translated requests.",
-        propertyNames: { $ref: "#/$defs/effort" },
-        // 0 switches thinking off where the provider lets it be.
-        additionalProperties: range("integer", 0, 1_000_000_000),
-      },
+      budgets: rows(
+        "Effort → tokens. Only this table ever turns an effort into a budget or a budget into an effort, and only for translated requests.",
+        { $ref: "#/$defs/effort" },
+        range("integer", 0, 1_000_000_000),
+      ),
     }),
     refuses: refs(
       "feature",
@@ -375,10 +372,11 @@ export const endpoint = object(
     id: ref("name", "Name that routes use."),
     model: ref("name", "Id under `models`."),
     provider: ref("identifier", "Id under `providers`."),
-    upstream_model: {
-      ...text("^[!-~]{1,256}$", "a model id as the provider writes it, without spaces"),
-      description: "The provider's name of the model.",
-    },
+    upstream_model: text(
+      "^[!-~]{1,256}$",
+      "a model id as the provider writes it, without spaces",
+      "The provider's name of the model.",
+    ),
     region: ref(
       "identifier",
       "Where this endpoint processes requests, if elsewhere than its provider.",
@@ -421,23 +419,22 @@ export const endpoint = object(
       },
       ["input", "output"],
     ),
-    max_concurrency: {
-      ...range("integer", 1, 100_000),
-      description:
-        "Most requests at once to this endpoint, from one process. The provider's limit always applies as well.",
-    },
+    max_concurrency: range(
+      "integer",
+      1,
+      100_000,
+      "Most requests at once to this endpoint, from one process. The provider's limit always applies as well.",
+    ),
     batch: object(
       "Largest embeddings call. Larger batches are sent in several calls; the answer has all vectors.",
       {
-        inputs: {
-          ...range("integer", 1, 100_000),
-          description: "Inputs. What the protocol allows unless set.",
-        },
-        tokens: {
-          ...range("integer", 1, 100_000_000),
-          description:
-            "Tokens of all inputs together, estimated at three bytes of text a token. Any number unless set.",
-        },
+        inputs: range("integer", 1, 100_000, "Inputs. What the protocol allows unless set."),
+        tokens: range(
+          "integer",
+          1,
+          100_000_000,
+          "Tokens of all inputs together, estimated at three bytes of text a token. Any number unless set.",
+        ),
       },
     ),
   },

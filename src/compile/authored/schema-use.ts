@@ -9,7 +9,7 @@ import {
   ROLES,
 } from "../../canon/table.ts";
 import { WORKLOAD_SCOPES } from "../../canon/workload-identity.ts";
-import { choose, list, object, range, ref, refs, rows, text } from "./schema.ts";
+import { choose, flag, list, object, range, ref, refs, rows, text } from "./schema.ts";
 import {
   DEFAULT_BALANCE,
   DEFAULT_ENVIRONMENTS,
@@ -22,10 +22,11 @@ import {
 export const route = object(
   "A public model name: what clients write as `model`.",
   {
-    title: {
-      ...text("^[^\\u0000-\\u001f\\u007f]{1,120}$", "one line of at most 120 characters"),
-      description: "Name shown to people. The id unless set.",
-    },
+    title: text(
+      "^[^\\u0000-\\u001f\\u007f]{1,120}$",
+      "one line of at most 120 characters",
+      "Name shown to people. The id unless set.",
+    ),
     primary: ref("name", "Endpoint that is tried first, alone or among its `peers`."),
     peers: refs(
       "name",
@@ -37,13 +38,11 @@ export const route = object(
       description:
         "How the primary and its `peers` share requests. `order`: the first that can. `weighted`: at random, by `weights`. `price`: the cheapest first. `latency`: by the time to the first token of streams, or to the whole answer, the better of two at random. `throughput`: the most tokens a second first. `least_in_flight`: the one with the fewest calls under way. `sticky`: the same conversation to the same endpoint, for the sake of prompt caches, shared by `weights`. The others are tried after the first one.",
     },
-    weights: {
-      type: "object",
-      description:
-        "Endpoint → its share, for `balance: weighted` and `sticky`. 1 for those that are not named; 0: only when the others have failed.",
-      propertyNames: { $ref: "#/$defs/name" },
-      additionalProperties: range("number", 0, 1_000_000),
-    },
+    weights: rows(
+      "Endpoint → its share, for `balance: weighted` and `sticky`. 1 for those that are not named; 0: only when the others have failed.",
+      { $ref: "#/$defs/name" },
+      range("number", 0, 1_000_000),
+    ),
     fallbacks: {
       type: "array",
       description:
@@ -56,24 +55,24 @@ export const route = object(
         { $ref: "#/$defs/name" },
       ),
     },
-    max_attempts: {
-      ...range("integer", 1, 10),
-      default: DEFAULT_MAX_ATTEMPTS,
-      description:
-        "Most calls for one request, retries included. The header `x-max-attempts` can only lower it.",
-    },
-    resend_after_reset: {
-      type: "boolean",
-      default: false,
-      description:
-        "Whether a request is sent to the same endpoint again after its connection was lost before any answer. The provider may have read the request, so it may be answered and charged twice. Without it such a request goes to the next endpoint of the route or fails. A request on a connection that the provider had already closed is always sent again.",
-    },
-    max_ejected_share: {
-      ...range("number", 0, 1),
-      default: DEFAULT_MAX_EJECTED_SHARE,
-      description:
-        "Largest share of the route's endpoints that may be left out at once because their calls fail. One is always left.",
-    },
+    max_attempts: range(
+      "integer",
+      1,
+      10,
+      "Most calls for one request, retries included. The header `x-max-attempts` can only lower it.",
+      DEFAULT_MAX_ATTEMPTS,
+    ),
+    resend_after_reset: flag(
+      false,
+      "Whether a request is sent to the same endpoint again after its connection was lost before any answer. The provider may have read the request, so it may be answered and charged twice. Without it such a request goes to the next endpoint of the route or fails. A request on a connection that the provider had already closed is always sent again.",
+    ),
+    max_ejected_share: range(
+      "number",
+      0,
+      1,
+      "Largest share of the route's endpoints that may be left out at once because their calls fail. One is always left.",
+      DEFAULT_MAX_EJECTED_SHARE,
+    ),
     hedge_after: ref(
       "duration",
       "After this time without an answer, a second endpoint is called too, and the first answer is used; both calls may be charged. Never unless set. For routes that embed or rerank.",
@@ -89,12 +88,10 @@ export const route = object(
       default: "reject",
       description: "Effect of request fields that no dialect has.",
     },
-    emulate_json_schema: {
-      type: "boolean",
-      default: false,
-      description:
-        "Whether a response format is sent as a forced tool if an endpoint has no `json_schema`, or no `json_object`. Never together with reasoning or a forced tool.",
-    },
+    emulate_json_schema: flag(
+      false,
+      "Whether a response format is sent as a forced tool if an endpoint has no `json_schema`, or no `json_object`. Never together with reasoning or a forced tool.",
+    ),
     operations: {
       ...refs(
         "operation",
@@ -107,24 +104,20 @@ export const route = object(
 );
 
 const ceilings = {
-  requests_per_minute: {
-    ...range("integer", 1, 1_000_000_000),
-    description: "Requests started in a minute.",
-  },
-  tokens_per_minute: {
-    ...range("integer", 1, 1_000_000_000_000),
-    description: "Tokens, input and output together, in a minute.",
-  },
-  concurrency: { ...range("integer", 1, 1_000_000), description: "Requests running at once." },
+  requests_per_minute: range("integer", 1, 1_000_000_000, "Requests started in a minute."),
+  tokens_per_minute: range(
+    "integer",
+    1,
+    1_000_000_000_000,
+    "Tokens, input and output together, in a minute.",
+  ),
+  concurrency: range("integer", 1, 1_000_000, "Requests running at once."),
   budget: {
     ...object(
       "Money, counted with the prices of this file, or tokens, for a calendar period. Exactly one of `usd` and `tokens`.",
       {
-        usd: { ...range("number", 0.000_001, 1_000_000_000), description: "US dollars." },
-        tokens: {
-          ...range("integer", 1, 1_000_000_000_000_000),
-          description: "Tokens, input and output together.",
-        },
+        usd: range("number", 0.000_001, 1_000_000_000, "US dollars."),
+        tokens: range("integer", 1, 1_000_000_000_000_000, "Tokens, input and output together."),
         per: { enum: [...BUDGET_PERIODS], description: "Calendar period; weeks begin on Monday." },
         time_zone: {
           type: "string",
@@ -182,12 +175,13 @@ export const workspace = object(
         "Limits of each key. A key's own limits can only be lower. The workspace's limits apply to all keys together.",
         ceilings,
       ),
-      simulations_per_minute: {
-        ...range("integer", 1, 1_000_000_000),
-        default: 120,
-        description:
-          "Calls of `POST /v1/route/simulate` in a minute, for each process. They count against no other limit.",
-      },
+      simulations_per_minute: range(
+        "integer",
+        1,
+        1_000_000_000,
+        "Calls of `POST /v1/route/simulate` in a minute, for each process. They count against no other limit.",
+        120,
+      ),
     }),
     on_revoke: {
       enum: ["end", "finish"],
@@ -232,14 +226,13 @@ const POLICY_OR_ALL = text(
 
 /** A row of `policies.promotion`. */
 const promotion = object("Requirements of a promotion.", {
-  approvals: {
-    type: "integer",
-    minimum: 0,
-    maximum: 20,
-    default: DEFAULT_PROMOTION.approvals,
-    description:
-      "How many people must have approved exactly this content. Keys that come from one key, by rotation or because one created the other, count as one person.",
-  },
+  approvals: range(
+    "integer",
+    0,
+    20,
+    "How many people must have approved exactly this content. Keys that come from one key, by rotation or because one created the other, count as one person.",
+    DEFAULT_PROMOTION.approvals,
+  ),
   roles: {
     ...list(
       "Values of `vocabulary.labels`: each must be a label of the key of one of the approvers. One person may have several.",
@@ -247,41 +240,34 @@ const promotion = object("Requirements of a promotion.", {
     ),
     default: DEFAULT_PROMOTION.roles,
   },
-  self_approval: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.selfApproval,
-    description: "Whether the promoter's own approval counts.",
-  },
+  self_approval: flag(
+    DEFAULT_PROMOTION.selfApproval,
+    "Whether the promoter's own approval counts.",
+  ),
   soak: ref(
     "soak",
     "How long the content must have been in shadow; at most `90d`. `none` cancels the requirement of `*`.",
     { default: "none" },
   ),
-  min_decisions: {
-    type: "integer",
-    minimum: 0,
-    maximum: 1_000_000_000,
-    default: DEFAULT_PROMOTION.decisions,
-    description: "For how many requests the content must have been evaluated in shadow.",
-  },
-  no_indeterminate: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.noIndeterminate,
-    description:
-      "Whether a verdict `indeterminate` in shadow forbids the promotion. When enforced it would deny.",
-  },
-  report: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.report,
-    description:
-      "Whether an approval must name the complete simulation report that the server makes itself.",
-  },
-  assertions: {
-    type: "boolean",
-    default: DEFAULT_PROMOTION.assertions,
-    description:
-      "Whether the assertions of that report must all have passed or been waived. Requires `report` too.",
-  },
+  min_decisions: range(
+    "integer",
+    0,
+    1_000_000_000,
+    "For how many requests the content must have been evaluated in shadow.",
+    DEFAULT_PROMOTION.decisions,
+  ),
+  no_indeterminate: flag(
+    DEFAULT_PROMOTION.noIndeterminate,
+    "Whether a verdict `indeterminate` in shadow forbids the promotion. When enforced it would deny.",
+  ),
+  report: flag(
+    DEFAULT_PROMOTION.report,
+    "Whether an approval must name the complete simulation report that the server makes itself.",
+  ),
+  assertions: flag(
+    DEFAULT_PROMOTION.assertions,
+    "Whether the assertions of that report must all have passed or been waived. Requires `report` too.",
+  ),
 });
 
 /**
@@ -298,24 +284,20 @@ export const policies = object("The folder of the policies, and how they start."
     ...text(
       POLICY_DIRECTORY,
       "a relative path with `/` that stays below the folder of routes.yaml",
+      "Folder of the policies, relative to this file.",
     ),
     default: DEFAULT_POLICY_DIRECTORY,
-    description: "Folder of the policies, relative to this file.",
   },
-  initial_mode: {
-    type: "object",
-    description:
-      "Policy id, or `*` for all others, and the mode in which a store starts a policy that it has never seen. Afterwards only a promotion moves it. `*` is `shadow` unless set.",
-    propertyNames: POLICY_OR_ALL,
-    additionalProperties: { enum: ["shadow", "enforce"] },
-  },
-  promotion: {
-    type: "object",
-    description:
-      "Policy id, or `*` for all others, and the requirements of a promotion. A requirement that the policy's own row leaves out is taken from `*`.",
-    propertyNames: POLICY_OR_ALL,
-    additionalProperties: promotion,
-  },
+  initial_mode: rows(
+    "Policy id, or `*` for all others, and the mode in which a store starts a policy that it has never seen. Afterwards only a promotion moves it. `*` is `shadow` unless set.",
+    POLICY_OR_ALL,
+    { enum: ["shadow", "enforce"] },
+  ),
+  promotion: rows(
+    "Policy id, or `*` for all others, and the requirements of a promotion. A requirement that the policy's own row leaves out is taken from `*`.",
+    POLICY_OR_ALL,
+    promotion,
+  ),
   managed_by: {
     ...refs(
       "identifier",
@@ -323,11 +305,11 @@ export const policies = object("The folder of the policies, and how they start."
     ),
     minItems: 1,
   },
-  denial_link: {
-    ...text(DENIAL_LINK, "an https URL, with {policy}, {constraint} and {reason} as placeholders"),
-    description:
-      "Where a denied caller reads more, for the error's `policy.link`: a URL with `{policy}`, `{constraint}` and `{reason}`.",
-  },
+  denial_link: text(
+    DENIAL_LINK,
+    "an https URL, with {policy}, {constraint} and {reason} as placeholders",
+    "Where a denied caller reads more, for the error's `policy.link`: a URL with `{policy}`, `{constraint}` and `{reason}`.",
+  ),
 });
 
 /** An origin. Plain http stays on this machine: what it carries could be read or replaced. */
@@ -336,28 +318,29 @@ const HTTPS =
 
 const HTTPS_URL = `^${HTTPS}(?:/[^\\s?#]*)?$`;
 
-const CLAIM = text("^[!-~]{1,128}$", "the name of a claim, such as `groups`");
+const CLAIM = ["^[!-~]{1,128}$", "the name of a claim, such as `groups`"] as const;
 
 const oidc = object(
   "The provider of OpenID Connect at which people sign in (authorization code with PKCE). Its redirect URI is `url` with `/console/oidc/callback`.",
   {
     label: {
-      ...text("^[^\\u0000-\\u001f]{1,64}$", "1 to 64 characters"),
-      default: "Single sign-on",
-      description: "Text of the button on the sign-in page.",
-    },
-    issuer: {
       ...text(
-        HTTPS_URL,
-        "an https URL as the provider writes it; plain http is allowed for loopback addresses only",
+        "^[^\\u0000-\\u001f]{1,64}$",
+        "1 to 64 characters",
+        "Text of the button on the sign-in page.",
       ),
-      description:
-        "The provider's issuer identifier; `/.well-known/openid-configuration` below it is read.",
+      default: "Single sign-on",
     },
-    client_id: {
-      ...text("^[ -~]{1,256}$", "the id that the provider gave this client"),
-      description: "Id of this client at the provider.",
-    },
+    issuer: text(
+      HTTPS_URL,
+      "an https URL as the provider writes it; plain http is allowed for loopback addresses only",
+      "The provider's issuer identifier; `/.well-known/openid-configuration` below it is read.",
+    ),
+    client_id: text(
+      "^[ -~]{1,256}$",
+      "the id that the provider gave this client",
+      "Id of this client at the provider.",
+    ),
     client_secret: ref(
       "secret",
       "Secret of this client. Without it the client is a public one, and PKCE alone protects the code.",
@@ -367,15 +350,13 @@ const oidc = object(
       text("^[!#-\\[\\]-~]{1,128}$", "a scope, such as `groups`"),
     ),
     groups_claim: {
-      ...CLAIM,
+      ...text(...CLAIM, "Claim of the ID token that lists the person's groups."),
       default: "groups",
-      description: "Claim of the ID token that lists the person's groups.",
     },
-    name_claim: {
+    name_claim: text(
       ...CLAIM,
-      description:
-        "Claim of the ID token with the person's name. It is stored with their sessions and approvals; without this key no name is read.",
-    },
+      "Claim of the ID token with the person's name. It is stored with their sessions and approvals; without this key no name is read.",
+    ),
   },
   ["issuer", "client_id"],
 );
@@ -383,10 +364,11 @@ const oidc = object(
 const role = object(
   "What the members of a group may do.",
   {
-    group: {
-      ...text("^[^\\u0000-\\u001f]{1,256}$", "1 to 256 characters"),
-      description: "A group as the provider names it in `groups_claim`.",
-    },
+    group: text(
+      "^[^\\u0000-\\u001f]{1,256}$",
+      "1 to 256 characters",
+      "A group as the provider names it in `groups_claim`.",
+    ),
     role: {
       enum: ROLES,
       description:
@@ -408,14 +390,11 @@ const role = object(
 export const consoleSection = object(
   "The operators' page: who may sign in, and for how long.",
   {
-    url: {
-      ...text(
-        `^${HTTPS}$`,
-        "an https origin without a path; plain http is allowed for loopback addresses only",
-      ),
-      description:
-        "Origin at which browsers reach the console. With https, cookies are sent over TLS only.",
-    },
+    url: text(
+      `^${HTTPS}$`,
+      "an https origin without a path; plain http is allowed for loopback addresses only",
+      "Origin at which browsers reach the console. With https, cookies are sent over TLS only.",
+    ),
     idle: ref("duration", "A session ends when it has not been used for so long; at least 5m.", {
       default: "30m",
     }),
@@ -440,10 +419,7 @@ const URL_MESSAGE =
 export const alerts = object(
   "A webhook that reports conditions operators should look at, for teams without Prometheus. Each message is a POST of JSON with the header `x-signalbox-signature`.",
   {
-    url: {
-      ...text(HTTPS_URL, URL_MESSAGE),
-      description: "Where the messages go.",
-    },
+    url: text(HTTPS_URL, URL_MESSAGE, "Where the messages go."),
     network: {
       enum: ["public", "private"],
       default: "public",
@@ -461,14 +437,12 @@ export const alerts = object(
 const issuer = object(
   "Who signs the JWTs of workloads: a Kubernetes cluster, a cloud, a CI system. Its keys come from `jwks_uri`, from `jwks_file`, or else by discovery: from `/.well-known/openid-configuration` below `issuer`.",
   {
-    issuer: {
-      ...text("^[!-~]{1,512}$", "the claim `iss` of its tokens, without spaces"),
-      description: "The claim `iss` of its tokens, exactly as they have it.",
-    },
-    jwks_uri: {
-      ...text(HTTPS_URL, URL_MESSAGE),
-      description: "URL of its public keys (JWK Set, RFC 7517 section 5).",
-    },
+    issuer: text(
+      "^[!-~]{1,512}$",
+      "the claim `iss` of its tokens, without spaces",
+      "The claim `iss` of its tokens, exactly as they have it.",
+    ),
+    jwks_uri: text(HTTPS_URL, URL_MESSAGE, "URL of its public keys (JWK Set, RFC 7517 section 5)."),
     jwks_file: ref(
       "path",
       "File with its public keys, below the folder of routes.yaml, for an issuer that the router cannot reach. It is read at start and reload.",
@@ -494,10 +468,11 @@ const rule = object(
   "Workloads whose JWT matches get a token of the workspace, and no key. A JWT that two rules match gets none.",
   {
     issued_by: ref("identifier", "Id under `issuers`."),
-    audience: {
-      ...text("^[!-~]{1,512}$", "one value of the claim `aud`, without spaces"),
-      description: "A value that the claim `aud` must have. Take one that only Signalbox accepts.",
-    },
+    audience: text(
+      "^[!-~]{1,512}$",
+      "one value of the claim `aud`, without spaces",
+      "A value that the claim `aud` must have. Take one that only Signalbox accepts.",
+    ),
     claims: {
       type: "object",
       description:
@@ -549,13 +524,11 @@ const rule = object(
       "identifier",
       "Value of `vocabulary.workloads` that policies read of the caller.",
     ),
-    owner: {
-      ...text(
-        OWNER_PATTERN,
-        "an owner, such as group:payments or an address, up to 128 characters without spaces",
-      ),
-      description: "Owner of the caller, as of a key.",
-    },
+    owner: text(
+      OWNER_PATTERN,
+      "an owner, such as group:payments or an address, up to 128 characters without spaces",
+      "Owner of the caller, as of a key.",
+    ),
     labels: refs(
       "identifier",
       "Values of `vocabulary.labels` that policies read of the caller, as of a key.",

@@ -1,25 +1,17 @@
-import type { JsonValue } from "../../canon/json.ts";
+import type { JsonObject } from "../../canon/json.ts";
 
 /**
  * A JSON Schema (2020-12). `patternErrorMessage` is a keyword of the common editors; our messages
  * use it too.
  */
-export interface Schema {
-  readonly [keyword: string]:
-    | JsonValue
-    | Schema
-    | readonly Schema[]
-    | Readonly<Record<string, Schema>>;
-}
-
-type Properties = Readonly<Record<string, Schema>>;
+export type Schema = JsonObject;
 
 /**
  * A mapping with these keys and no others. The parameters are `const`, here and below, so that
  * `ValueOf` can read a schema.
  */
 export function object<
-  const Members extends Properties,
+  const Members extends Readonly<Record<string, Schema>>,
   const Required extends keyof Members & string = never,
 >(description: string, properties: Members, required: readonly Required[] = []) {
   return {
@@ -54,8 +46,13 @@ export function refs<const Name extends string>(definition: Name, description: s
  * @param message what must stand there instead of a text that the pattern refuses: the end of "…
  * must be".
  */
-export function text(pattern: string, message: string) {
-  return { type: "string", pattern, patternErrorMessage: message } as const;
+export function text(pattern: string, message: string, description?: string) {
+  return {
+    type: "string",
+    pattern,
+    patternErrorMessage: message,
+    ...(description !== undefined && { description }),
+  } as const;
 }
 
 /** Inclusive on both ends. */
@@ -63,8 +60,20 @@ export function range<const Type extends "integer" | "number">(
   type: Type,
   minimum: number,
   maximum: number,
+  description?: string,
+  preset?: number,
 ) {
-  return { type, minimum, maximum } as const;
+  return {
+    type,
+    minimum,
+    maximum,
+    ...(preset !== undefined && { default: preset }),
+    ...(description !== undefined && { description }),
+  } as const;
+}
+
+export function flag(preset: boolean, description: string) {
+  return { type: "boolean", default: preset, description } as const;
 }
 
 /** A reference to a definition, with what it means here. */
