@@ -1,5 +1,5 @@
 import { quote, suggest } from "./authored/literal-secrets.ts";
-import { nodeAt, textOf, type ConfigNode, type Path } from "./authored/tree.ts";
+import { nodeAt, scalars, textAt, textOf, type ConfigNode, type Path } from "./authored/tree.ts";
 import type { Report } from "./findings/findings.ts";
 import type { NormalisedRoutes } from "./normalised/normalise.ts";
 import type { AuthoredProvider, AuthoredWorkspace, RoutesFile } from "./routes-schema.ts";
@@ -10,11 +10,31 @@ import type { DialectFacts } from "../dialects/dialect.ts";
  * files follow.
  */
 export function reportUnknownNames(context: CompileContext): void {
-  reportRegionNames(context);
-  reportReservedNames(context);
-  reportProviderNames(context);
-  for (const [id, row] of Object.entries(context.file.workspaces))
-    reportWorkspaceNames(context, id, row);
+  const { declared, file, report } = context;
+  // The tree has refused such keys; these are the names that stand in lists.
+  const refuseReserved = (name: string, path: Path) => {
+    if (Object.hasOwn(Object.prototype, name))
+      report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`);
+  };
+  for (const [group, regions] of Object.entries(file.regions)) {
+    if (declared.regions.has(group) && !regions.includes(group))
+      report.key(
+        "REGION_AMBIGUOUS",
+        ["regions", group],
+        `the region group ${quote(group)} has the name of a region that is not in it`,
+      );
+    for (const [index, region] of regions.entries())
+      refuseReserved(region, ["regions", group, index]);
+  }
+  for (const [id, provider] of Object.entries(file.providers)) {
+    reportRegion(context, provider.region, ["providers", id, "region"]);
+    reportFlags(context, id, provider);
+  }
+  for (const [index, { id, region }] of file.endpoints.entries()) {
+    refuseReserved(id, ["endpoints", index, "id"]);
+    if (region !== undefined) reportRegion(context, region, ["endpoints", index, "region"]);
+  }
+  for (const [id, row] of Object.entries(file.workspaces)) reportWorkspaceNames(context, id, row);
   reportPolicyNames(context, "initial_mode", "UNKNOWN_POLICY");
   // Removing a policy takes what its promotion took, so its row has to stay.
   reportPolicyNames(context, "promotion", "PROMOTION_WITHOUT_POLICY");
@@ -28,41 +48,12 @@ function reportPolicyNames(
   if (policies === null) return;
   for (const id of Object.keys(file.policies?.[key] ?? {})) {
     if (id === "*" || policies.includes(id)) continue;
-    const message = `there is no policy ${quote(id)} in ${quote(normalised.policies.dir)}`;
-    report.key(code, ["policies", key, id], message, suggest(id, policies));
-  }
-}
-
-function reportRegionNames({ declared, file, report }: CompileContext) {
-  for (const [group, regions] of Object.entries(file.regions)) {
-    if (!declared.regions.has(group) || regions.includes(group)) continue;
-    const message = `the region group ${quote(group)} has the name of a region that is not in it`;
-    report.key("REGION_AMBIGUOUS", ["regions", group], message);
-  }
-}
-
-/** The tree has refused such keys; these are the names that stand in lists. */
-function reportReservedNames({ file, report }: CompileContext) {
-  const refuse = (name: string, path: Path) => {
-    if (Object.hasOwn(Object.prototype, name))
-      report.value("RESERVED_NAME", path, `${quote(name)} is a reserved name`);
-  };
-  for (const [index, endpoint] of file.endpoints.entries())
-    refuse(endpoint.id, ["endpoints", index, "id"]);
-  for (const [group, regions] of Object.entries(file.regions)) {
-    for (const [index, region] of regions.entries()) refuse(region, ["regions", group, index]);
-  }
-}
-
-function reportProviderNames(context: CompileContext) {
-  const { file } = context;
-  for (const [id, provider] of Object.entries(file.providers)) {
-    reportRegion(context, provider.region, ["providers", id, "region"]);
-    reportFlags(context, id, provider);
-  }
-  for (const [index, endpoint] of file.endpoints.entries()) {
-    if (endpoint.region !== undefined)
-      reportRegion(context, endpoint.region, ["endpoints", index, "region"]);
+    report.key(
+      code,
+      ["policies", key, id],
+      `there is no policy ${quote(id)} in ${quote(normalised.policies.dir)}`,
+      suggest(id, policies),
+    );
   }
 }
 
@@ -72,22 +63,28 @@ function reportFlags(
   { dialect, flags = [] }: AuthoredProvider,
 ) {
   const { report } = context;
-  const facts = context.dialect(dialect)?.flags ?? {};
-  const known = Object.keys(facts);
+  const facts = new Map(Object.entries(context.dialect(dialect)?.flags ?? {}));
   const excludes = (flag: string, other: string) =>
-    known.includes(flag) && (facts[flag]?.excludes?.includes(other) ?? false);
+    facts.get(flag)?.excludes?.includes(other) === true;
   for (const [index, flag] of flags.entries()) {
     const path = ["providers", id, "flags", index];
-    if (!known.includes(flag)) {
-      const message = `the dialect ${quote(dialect)} has no flag ${quote(flag)}`;
-      report.value("UNKNOWN_FLAG", path, message, suggest(flag, known));
+    if (!facts.has(flag)) {
+      report.value(
+        "UNKNOWN_FLAG",
+        path,
+        `the dialect ${quote(dialect)} has no flag ${quote(flag)}`,
+        suggest(flag, facts.keys()),
+      );
     }
     const other = flags
       .slice(0, index)
       .find((earlier) => excludes(flag, earlier) || excludes(earlier, flag));
     if (other === undefined) continue;
-    const message = `provider ${quote(id)} has the flags ${quote(other)} and ${quote(flag)}, which exclude each other`;
-    report.value("FLAGS_CONTRADICTED", path, message);
+    report.value(
+      "FLAGS_CONTRADICTED",
+      path,
+      `provider ${quote(id)} has the flags ${quote(other)} and ${quote(flag)}, which exclude each other`,
+    );
   }
 }
 
@@ -123,11 +120,15 @@ function reportWorkspaceNames(
     for (const [index, name] of approve[list].entries())
       checkName(context, list, name, [...path, list, index], `${where} approves the ${noun}`);
   }
-  const known = [...declared.regions, ...declared.regionGroups];
+  const regions = declared.regions.union(declared.regionGroups);
   for (const [index, name] of approve.regions.entries()) {
-    if (known.includes(name)) continue;
-    const message = `${where} approves ${quote(name)}, which is neither a region nor a region group`;
-    report.value("UNKNOWN_REGION", [...path, "regions", index], message, suggest(name, known));
+    if (regions.has(name)) continue;
+    report.value(
+      "UNKNOWN_REGION",
+      [...path, "regions", index],
+      `${where} approves ${quote(name)}, which is neither a region nor a region group`,
+      suggest(name, regions),
+    );
   }
   for (const [index, label] of labels.entries()) {
     checkLabel(context, label, ["workspaces", id, "labels", index], `${where} has the label`);
@@ -137,51 +138,34 @@ function reportWorkspaceNames(
   checkName(context, "routes", moderation, moderationPath, `${where} names the route`);
 }
 
+type Declared = ReturnType<typeof declaredNames>;
+
 /**
- * Every name that the file declares, rows that the schema refused included: a reference to a broken
- * row is not a second mistake.
+ * Every name that the file declares, before anything has been taken out of its tree: a reference to
+ * a row that the schema refuses is not a second mistake.
  */
-interface Declared {
-  readonly providers: ReadonlySet<string>;
-  readonly models: ReadonlySet<string>;
-  readonly endpoints: ReadonlySet<string>;
-  readonly routes: ReadonlySet<string>;
-  readonly regions: ReadonlySet<string>;
-  readonly regionGroups: ReadonlySet<string>;
-  readonly workspaces: ReadonlySet<string>;
-  readonly labels: ReadonlySet<string>;
-}
-
-/** Reads the names off the tree before anything has been taken out of it. */
-export function declaredNames(tree: ConfigNode): Declared {
-  const groups = nodeAt(tree, ["regions"]);
-  const regions =
-    groups?.kind === "map" ? [...groups.members.values()].flatMap(({ node }) => texts(node)) : [];
-  const endpoints = nodeAt(tree, ["endpoints"]);
-  const ids =
-    endpoints?.kind === "list"
-      ? endpoints.items.flatMap((item) => texts(nodeAt(item, ["id"])))
-      : [];
-  return {
-    providers: keys(nodeAt(tree, ["providers"])),
-    models: keys(nodeAt(tree, ["models"])),
-    endpoints: new Set(ids),
-    routes: keys(nodeAt(tree, ["routes"])),
-    regions: new Set(regions),
-    regionGroups: keys(groups),
-    workspaces: keys(nodeAt(tree, ["workspaces"])),
-    labels: new Set(texts(nodeAt(tree, ["vocabulary", "labels"]))),
+export function declaredNames(tree: ConfigNode) {
+  const keys = (section: string): ReadonlySet<string> => {
+    const node = nodeAt(tree, [section]);
+    return new Set(node?.kind === "map" ? node.members.keys() : []);
   };
-}
-
-function keys(node: ConfigNode | null): ReadonlySet<string> {
-  return new Set(node?.kind === "map" ? node.members.keys() : []);
-}
-
-function texts(node: ConfigNode | null): readonly string[] {
-  if (node?.kind === "list") return node.items.flatMap(texts);
-  const text = textOf(node);
-  return text === null ? [] : [text];
+  const texts = (...path: Path): ReadonlySet<string> => {
+    const node = nodeAt(tree, path);
+    const found = node === null ? [] : [...scalars(node)];
+    return new Set(found.flatMap((scalar) => textOf(scalar.node) ?? []));
+  };
+  const endpoints = nodeAt(tree, ["endpoints"]);
+  const items = endpoints?.kind === "list" ? endpoints.items : [];
+  return {
+    providers: keys("providers"),
+    models: keys("models"),
+    endpoints: new Set(items.flatMap((item) => textAt(item, "id") ?? [])),
+    routes: keys("routes"),
+    regions: texts("regions"),
+    regionGroups: keys("regions"),
+    workspaces: keys("workspaces"),
+    labels: texts("vocabulary", "labels"),
+  };
 }
 
 /** Input of every check. */
@@ -237,7 +221,11 @@ export function checkLabel(
   clause: string,
 ): void {
   if (declared.labels.has(label)) return;
-  const message = `${clause} ${quote(label)}, which \`vocabulary.labels\` does not list`;
   const hint = suggest(label, declared.labels) || "add it: `vocabulary: {labels: […]}`";
-  report.value("UNKNOWN_LABEL", path, message, hint);
+  report.value(
+    "UNKNOWN_LABEL",
+    path,
+    `${clause} ${quote(label)}, which \`vocabulary.labels\` does not list`,
+    hint,
+  );
 }

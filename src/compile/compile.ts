@@ -93,8 +93,13 @@ function unknownRegions(
       const line =
         source.text.split("\n").findIndex((text) => text.includes(`${obligation.name}:`)) + 1;
       const location = { file: source.path, line: Math.max(line, 1), column: 1 };
-      const message = `obligation ${obligation.name}: routes.yaml has no region ${obligation.value}`;
-      return [finding("POLICY_REGION_UNKNOWN", location, message)];
+      return [
+        finding(
+          "POLICY_REGION_UNKNOWN",
+          location,
+          `obligation ${obligation.name}: routes.yaml has no region ${obligation.value}`,
+        ),
+      ];
     });
   });
 }
@@ -126,10 +131,16 @@ function undeclaredValues(
       (part) => inputValues(schema, part) ?? dataValues(table, part),
     );
     if (values === null || values.includes(value)) return [];
-    const message = `${shownParts(against)} is compared with ${quote(value)}, which routes.yaml does not declare`;
     const suggestion = suggest(value, values);
     const hint = `${suggestion === "" ? "" : `${suggestion} `}For a value that comes later, write: # signalbox: later VALUE`;
-    return [finding("POLICY_WORD_UNKNOWN", location, message, hint)];
+    return [
+      finding(
+        "POLICY_WORD_UNKNOWN",
+        location,
+        `${shownParts(against)} is compared with ${quote(value)}, which routes.yaml does not declare`,
+        hint,
+      ),
+    ];
   });
 }
 

@@ -2,7 +2,9 @@ import { posix } from "node:path";
 import { normaliseText, readDocument } from "./authored/document.ts";
 import { describeSafely, quote, suggest } from "./authored/literal-secrets.ts";
 import {
+  emptyMap,
   nodeAt,
+  textAt,
   textOf,
   type ConfigNode,
   type ListNode,
@@ -46,17 +48,29 @@ function sectionsOf(
   findings: Findings,
 ): readonly (readonly [string, Member])[] {
   if (file.kind !== "map") {
-    const hint = "begin it with `providers:`, `routes:` or another section";
-    findings.add("WRONG_TYPE", file.at, `${kind} must be a mapping of sections`, hint);
+    findings.add(
+      "WRONG_TYPE",
+      file.at,
+      `${kind} must be a mapping of sections`,
+      "begin it with `providers:`, `routes:` or another section",
+    );
     return [];
   }
   return [...file.members].filter(([name, { keyAt, node }]) => {
     if (name === "version" && (node.kind !== "scalar" || node.value !== 1)) {
-      const hint = "write `version: 1`, or leave it out here";
-      findings.add("VERSION_UNSUPPORTED", node.at, "`version` must be 1", hint);
+      findings.add(
+        "VERSION_UNSUPPORTED",
+        node.at,
+        "`version` must be 1",
+        "write `version: 1`, or leave it out here",
+      );
     } else if (name === "include") {
-      const hint = "name them all in routes.yaml";
-      findings.add("INCLUDE_NESTED", keyAt, `${kind} cannot include files`, hint);
+      findings.add(
+        "INCLUDE_NESTED",
+        keyAt,
+        `${kind} cannot include files`,
+        "name them all in routes.yaml",
+      );
     }
     return name !== "version" && name !== "include";
   });
@@ -85,6 +99,7 @@ function mergeMember(into: MapNode, name: string, member: Member, path: Path, me
   const { node } = member;
   const depth = path.length === 1 || DEEPER.has(path.join("."));
   if (depth && node.kind === "map" && (own === undefined || own.node.kind === "map")) {
+    // A mapping of its own: a merge changes no tree but the one that is merged into.
     const target = own?.node.kind === "map" ? own.node : emptyMap(node.at);
     if (own === undefined) into.members.set(name, { keyAt: member.keyAt, node: target });
     for (const [key, inner] of node.members)
@@ -94,15 +109,19 @@ function mergeMember(into: MapNode, name: string, member: Member, path: Path, me
     mergeRows(own.node, node, merging);
   else if (path.length === 1 && own.node.kind !== node.kind) {
     const kind = own.node.kind === "list" ? "a list" : "a mapping";
-    const message = `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`;
-    merging.findings.add("WRONG_TYPE", node.at, message, "");
+    merging.findings.add(
+      "WRONG_TYPE",
+      node.at,
+      `${describeSafely(path)} must be ${kind}, as it is in ${merging.mainFile}`,
+      "",
+    );
   } else reportTwice(path, own.keyAt, member.keyAt, merging);
 }
 
 function mergeRows(own: ListNode, more: ListNode, merging: Merging) {
-  const known = new Map(own.items.map((item) => [idOf(item), item.at]));
+  const known = new Map(own.items.map((item) => [textAt(item, "id"), item.at]));
   for (const item of more.items) {
-    const id = idOf(item);
+    const id = textAt(item, "id");
     const first = id === null ? undefined : known.get(id);
     if (id === null || first === undefined) {
       own.items.push(item);
@@ -110,11 +129,6 @@ function mergeRows(own: ListNode, more: ListNode, merging: Merging) {
     }
     reportTwice(["endpoints", id], first, item.at, merging);
   }
-}
-
-/** The id of a row of `endpoints`; `null` where it has none. */
-function idOf(item: ConfigNode) {
-  return textOf(nodeAt(item, ["id"]));
 }
 
 function reportTwice(
@@ -134,13 +148,12 @@ function reportTwice(
     return;
   }
   const location = `${first.file ?? mainFile}:${first.line}:${first.column}`;
-  const message = `${describeSafely(path)} is defined at ${location} too`;
-  findings.add("INCLUDE_DUPLICATE", second, message, "keep one of the two");
-}
-
-/** A mapping of its own, so that a merge changes no tree but the one that is merged into. */
-function emptyMap(at: Position): MapNode {
-  return { kind: "map", at, members: new Map(), lost: new Set() };
+  findings.add(
+    "INCLUDE_DUPLICATE",
+    second,
+    `${describeSafely(path)} is defined at ${location} too`,
+    "keep one of the two",
+  );
 }
 
 /**
@@ -179,17 +192,21 @@ function overlayMember(
 
 function overlayEndpoints(own: ListNode, { node }: Member, findings: Findings) {
   if (node.kind !== "map") {
-    const message = "endpoints must be a mapping by id in an overlay";
-    findings.add("WRONG_TYPE", node.at, message, "write `endpoints: { ID: { price: … } }`");
+    findings.add(
+      "WRONG_TYPE",
+      node.at,
+      "endpoints must be a mapping by id in an overlay",
+      "write `endpoints: { ID: { price: … } }`",
+    );
     return;
   }
   for (const [id, member] of node.members) {
-    const index = own.items.findIndex((item) => idOf(item) === id);
+    const index = own.items.findIndex((item) => textAt(item, "id") === id);
     const item = own.items[index];
     if (isNull(member.node)) {
       if (item !== undefined) own.items.splice(index, 1);
       else {
-        const ids = own.items.flatMap((one) => idOf(one) ?? []);
+        const ids = own.items.flatMap((one) => textAt(one, "id") ?? []);
         reportNothing(["endpoints", id], member, ids, findings);
       }
     } else if (member.node.kind !== "map") {
@@ -220,8 +237,12 @@ function reportNothing(
   findings: Findings,
 ) {
   const hint = suggest(String(path.at(-1)), known);
-  const message = `${describeSafely(path)} does not exist, so null removes nothing`;
-  findings.add("OVERLAY_REMOVES_NOTHING", keyAt, message, hint);
+  findings.add(
+    "OVERLAY_REMOVES_NOTHING",
+    keyAt,
+    `${describeSafely(path)} does not exist, so null removes nothing`,
+    hint,
+  );
 }
 
 function isNull(node: ConfigNode) {
@@ -253,8 +274,7 @@ export function treeOf(text: string): ConfigNode | null {
 
 /** The entries of `include` that can be followed; the schema reports the others. */
 export function includeEntries(text: string): readonly IncludeEntry[] {
-  const tree = treeOf(text);
-  const list = tree === null ? null : nodeAt(tree, ["include"]);
+  const list = nodeAt(treeOf(text), ["include"]);
   if (list?.kind !== "list") return [];
   const form = new RegExp(INCLUDE, "u");
   return list.items.flatMap((item) => {
@@ -344,8 +364,12 @@ export async function findFurther(
     const others = found.filter((name) => !isMainOrOverlay(path, name));
     // A pattern skips them; a file that is named must be used.
     if (found.length > 0 && others.length === 0) {
-      const message = `${quote(pattern)} is this file or an overlay of it`;
-      findings.add("INCLUDE_SELF", at, message, "remove the entry");
+      findings.add(
+        "INCLUDE_SELF",
+        at,
+        `${quote(pattern)} is this file or an overlay of it`,
+        "remove the entry",
+      );
     } else if (found.length === 0) {
       const what = pattern.includes("*") ? "no file matches" : "there is no file";
       const names = (await tree.namesIn(posix.join(folder, posix.dirname(pattern)))) ?? [];
@@ -377,8 +401,12 @@ async function findOverlay(
       known.length === 0
         ? `there are no overlays; write ${overlayName(path, "NAME")}`
         : `known here: ${known.join(", ")}`;
-    const message = `${quote(environment)} is not an environment of this file: there is no overlay for it`;
-    findings.add("ENVIRONMENT_UNKNOWN", start, message, names);
+    findings.add(
+      "ENVIRONMENT_UNKNOWN",
+      start,
+      `${quote(environment)} is not an environment of this file: there is no overlay for it`,
+      names,
+    );
     return null;
   }
   const name = overlayName(posix.basename(path), environment);
@@ -394,7 +422,11 @@ async function staysInside(
   findings: Findings,
 ): Promise<boolean> {
   if ((await tree.leadsOut?.(folder, posix.join(folder, name))) !== true) return true;
-  const message = `${quote(name)} is a link that points out of the folder`;
-  findings.add("INCLUDE_OUTSIDE", at, message, "put the file itself there");
+  findings.add(
+    "INCLUDE_OUTSIDE",
+    at,
+    `${quote(name)} is a link that points out of the folder`,
+    "put the file itself there",
+  );
   return false;
 }

@@ -1,10 +1,10 @@
 import { basename, dirname, posix } from "node:path";
-import { compareDiagnostics, type Diagnostic, type Source } from "../canon/diagnostic.ts";
+import type { Diagnostic, Source } from "../canon/diagnostic.ts";
 import { directoryTree, UNREAD_SENTENCES, type FileTree, type UnreadText } from "./file-tree.ts";
 import type { FurtherSources } from "./compile-table.ts";
 import { Findings } from "./findings/findings.ts";
 import { findFurther, treeOf } from "./includes.ts";
-import { nodeAt, textOf } from "./authored/tree.ts";
+import { nodeAt, textAt } from "./authored/tree.ts";
 import { POLICY_DIRECTORY } from "./authored/schema-use.ts";
 import { DEFAULT_POLICY_DIRECTORY } from "./normalised/defaults.ts";
 import { parsePriceList, PRICE_FILE, PRICE_LIST, type PriceList } from "./prices.ts";
@@ -31,7 +31,7 @@ function tableSources({
   routes,
   parts = [],
   overlay = null,
-}: ConfigurationFiles): readonly Source[] {
+}: Pick<ConfigurationFiles, "routes" | "parts" | "overlay">): readonly Source[] {
   return [routes, ...parts, ...(overlay === null ? [] : [overlay])];
 }
 
@@ -82,67 +82,59 @@ export async function loadFromTree(
   environment: string | null = null,
 ): Promise<ConfigurationFiles> {
   const findings = new Findings(shown);
-  const unreadable: Diagnostic[] = [];
+  const folder = posix.dirname(path);
+  const shownFolder = posix.dirname(shown);
   const read = async (file: string, name: string, absent?: string): Promise<Source> => {
-    const text = await tree.readText(file, posix.dirname(path));
+    const text = await tree.readText(file, folder);
     if (typeof text === "string") return { path: name, text };
-    unreadable.push(unreadFile(name, text, absent));
+    reportUnread(findings, name, text, absent);
     return { path: name, text: "" };
   };
   const routes = await read(path, shown, FIRST_RUN_FIX);
-  if (unreadable.length > 0) return { routes, policies: [], unreadable };
+  if (findings.failed) return { routes, policies: [], unreadable: findings.list() };
   const further = await findFurther(tree, path, routes.text, environment, findings);
-  const beside = (name: string) =>
-    read(posix.join(posix.dirname(path), name), posix.join(posix.dirname(shown), name));
+  const beside = (name: string) => read(posix.join(folder, name), posix.join(shownFolder, name));
   const parts: Source[] = [];
   for (const name of further.parts) parts.push(await beside(name));
   const overlay = further.overlay === null ? null : await beside(further.overlay);
   const keySets: Source[] = [];
-  const named = keySetFiles(
-    [routes, ...parts, ...(overlay === null ? [] : [overlay])].map(({ text }) => text),
-  );
-  for (const name of named) keySets.push(await beside(name));
-  const prices = await readPrices(tree, posix.dirname(path), posix.dirname(shown), unreadable);
+  for (const name of keySetFiles(tableSources({ routes, parts, overlay })))
+    keySets.push(await beside(name));
+  const prices = await readPrices(tree, folder, shownFolder, findings);
   const { directory, declared } = policyDirectory(routes.text);
-  const folder = posix.join(posix.dirname(path), directory);
-  const outside = await folderOutside(tree, posix.dirname(path), directory);
+  const outside = await folderOutside(tree, folder, directory);
   if (outside !== null)
-    unreadable.push(unreadFile(posix.join(posix.dirname(shown), outside), { unread: "outside" }));
-  const names = outside === null ? await regoFiles(tree, folder) : [];
+    reportUnread(findings, posix.join(shownFolder, outside), { unread: "outside" });
+  const names = outside === null ? await regoFiles(tree, posix.join(folder, directory)) : [];
   // Only the default folder may be absent: a misspelt one would switch every policy off.
-  if (names === null && declared) {
-    unreadable.push(unreadableFile(shown, "the folder that `policies.dir` names cannot be read"));
-  }
+  if (names === null && declared)
+    reportUnreadable(
+      findings,
+      shown,
+      "the folder that `policies.dir` names cannot be read",
+      "check the path and its permissions",
+    );
   const policies = await Promise.all(
     (names ?? []).map((name) => beside(posix.join(directory, name))),
   );
-  return {
-    routes,
-    ...(parts.length > 0 && { parts }),
-    ...(overlay !== null && { overlay }),
-    policies,
-    ...(keySets.length > 0 && { keySets }),
-    ...(prices !== null && { prices }),
-    // Files that are read together fail in any order.
-    unreadable: [...findings.list(), ...unreadable].toSorted(compareDiagnostics),
-  };
+  return { routes, parts, overlay, policies, keySets, prices, unreadable: findings.list() };
 }
 
-/** The price list beside routes.yaml; `null` where there is none. @param unreadable gets its fault. */
+/** The price list beside routes.yaml; where there is none, that of this release. */
 async function readPrices(
   tree: FileTree,
   folder: string,
   shownFolder: string,
-  unreadable: Diagnostic[],
-): Promise<PriceList | null> {
+  findings: Findings,
+): Promise<PriceList> {
   const text = await tree.readText(posix.join(folder, PRICE_FILE), folder);
   const shown = posix.join(shownFolder, PRICE_FILE);
   if (typeof text === "string") {
     const list = parsePriceList(text);
     if (typeof list !== "string") return list;
-    unreadable.push(unreadableFile(shown, list, "replace it: signalbox prices --update FILE"));
-  } else if (text.unread !== "absent") unreadable.push(unreadFile(shown, text));
-  return null;
+    reportUnreadable(findings, shown, list, "replace it: signalbox prices --update FILE");
+  } else if (text.unread !== "absent") reportUnread(findings, shown, text);
+  return PRICE_LIST;
 }
 
 /** Name of the assertions' file beside the policies. */
@@ -167,7 +159,9 @@ export async function loadAssertions(
   const shown = assertionsPath(routes);
   const text = await tree.readText(posix.join(directory, ASSERTIONS_FILE));
   if (typeof text === "string") return { source: { path: shown, text }, unreadable: [] };
-  return { source: null, unreadable: [unreadFile(shown, text)] };
+  const findings = new Findings(shown);
+  reportUnread(findings, shown, text);
+  return { source: null, unreadable: findings.list() };
 }
 
 /**
@@ -216,42 +210,29 @@ const FIRST_RUN_FIX =
   "name another file with --config, or write a first routes.yaml: signalbox init";
 
 /** @param absent the fix where there is no such file. */
-function unreadFile(file: string, { unread }: UnreadText, absent?: string): Diagnostic {
+function reportUnread(findings: Findings, file: string, { unread }: UnreadText, absent?: string) {
   const { what, fix } = UNREAD_SENTENCES[unread];
-  return unreadableFile(file, what, unread === "absent" && absent !== undefined ? absent : fix);
+  reportUnreadable(findings, file, what, unread === "absent" ? (absent ?? fix) : fix);
 }
 
-function unreadableFile(
-  file: string,
-  message: string,
-  fix: string = "check the path and its permissions",
-): Diagnostic {
-  const findings = new Findings(file);
-  findings.add("SOURCE_UNREADABLE", { line: 1, column: 1 }, message, fix);
-  const [diagnostic] = findings.list();
-  if (diagnostic === undefined)
-    throw new Error("unreadableFile: a finding was added and is not there");
-  return diagnostic;
+function reportUnreadable(findings: Findings, file: string, message: string, fix: string) {
+  findings.add("SOURCE_UNREADABLE", { file, line: 1, column: 1 }, message, fix);
 }
 
 /**
- * The files that `jwks_file` names in the texts of a configuration, sorted, by path from the folder
- * of routes.yaml. A text that cannot be read names none: the compiler reports it.
+ * The files that `jwks_file` names in the files of a table, sorted, by path from the folder of
+ * routes.yaml. A text that cannot be read names none: the compiler reports it.
  */
-function keySetFiles(texts: readonly string[]): readonly string[] {
-  const found = texts
+function keySetFiles(sources: readonly Source[]): readonly string[] {
+  const found = sources
     // Most configurations name none, and parsing takes time.
-    .filter((text) => text.includes("jwks_file"))
-    .flatMap((text) => {
-      const tree = treeOf(text);
-      const issuers = tree === null ? null : nodeAt(tree, ["workload_identity", "issuers"]);
+    .filter(({ text }) => text.includes("jwks_file"))
+    .flatMap(({ text }) => {
+      const issuers = nodeAt(treeOf(text), ["workload_identity", "issuers"]);
       if (issuers?.kind !== "map") return [];
-      return [...issuers.members.values()].flatMap(({ node }) => {
-        const file = textOf(nodeAt(node, ["jwks_file"]));
-        return file === null ? [] : [posix.normalize(file)];
-      });
+      return [...issuers.members.values()].flatMap(({ node }) => textAt(node, "jwks_file") ?? []);
     });
-  return [...new Set(found)].toSorted();
+  return [...new Set(found.map((file) => posix.normalize(file)))].toSorted();
 }
 
 /**
@@ -262,12 +243,10 @@ export function policyDirectory(text: string): {
   readonly directory: string;
   readonly declared: boolean;
 } {
-  const tree = treeOf(text);
-  const value = tree === null ? null : textOf(nodeAt(tree, ["policies", "dir"]));
+  const directory = textAt(treeOf(text), "policies", "dir");
   // The schema refuses other paths, but this runs before it: a path that leads out of the folder
   // must not be read.
-  if (value === null || !new RegExp(POLICY_DIRECTORY, "u").test(value)) {
-    return { directory: DEFAULT_POLICY_DIRECTORY, declared: false };
-  }
-  return { directory: value, declared: true };
+  return directory !== null && new RegExp(POLICY_DIRECTORY, "u").test(directory)
+    ? { directory, declared: true }
+    : { directory: DEFAULT_POLICY_DIRECTORY, declared: false };
 }

@@ -8,6 +8,7 @@ import {
   type MapNode,
   type Member,
   nodeAt,
+  textAt,
   type Path,
   type Position,
   textOf,
@@ -113,7 +114,7 @@ export function expandPresets(tree: ConfigNode, findings: Findings): ReadonlyMap
   if (providers?.kind !== "map") return used;
   for (const [id, member] of providers.members) {
     if (member.node.kind !== "map") continue;
-    const name = textOf(nodeAt(member.node, ["preset"]));
+    const name = textAt(member.node, "preset");
     if (name !== null && presetOf(name) !== undefined) used.set(id, name);
     const row = expandRow(member.node, ["providers", id], findings);
     if (row !== member.node) providers.members.set(id, { ...member, node: row });
@@ -126,8 +127,12 @@ function expandRow(row: MapNode, path: Path, findings: Findings): MapNode {
   if (named === undefined) {
     const region = row.members.get("preset_region");
     if (region !== undefined) {
-      const message = `${describeSafely(path)} has \`preset_region\` without \`preset\``;
-      findings.add("PRESET_REGION", region.keyAt, message, "add `preset`, or remove it");
+      findings.add(
+        "PRESET_REGION",
+        region.keyAt,
+        `${describeSafely(path)} has \`preset_region\` without \`preset\``,
+        "add `preset`, or remove it",
+      );
     }
     return row;
   }
@@ -161,8 +166,12 @@ function baseUrlOf(
   const { regions, address = "" } = preset;
   const where = describeSafely(path);
   if (regions === undefined) {
-    const message = `${where} needs \`base_url\`: the host of its preset contains a name of your account`;
-    findings.add("PRESET_ADDRESS", named.node.at, message, `such as ${address}`);
+    findings.add(
+      "PRESET_ADDRESS",
+      named.node.at,
+      `${where} needs \`base_url\`: the host of its preset contains a name of your account`,
+      `such as ${address}`,
+    );
     return null;
   }
   const requested = row.members.get("preset_region") ?? row.members.get("region");
@@ -171,9 +180,12 @@ function baseUrlOf(
   if (url !== undefined) return url;
   // A row without a region lacks a required key; the schema reports it.
   if (requested === undefined || region === null) return null;
-  const message = `${where}: its preset has no region ${quote(region)}`;
-  const hint = `${suggest(region, Object.keys(regions))}; set \`preset_region\`, or write \`base_url\``;
-  findings.add("PRESET_REGION", requested.node.at, message, hint);
+  findings.add(
+    "PRESET_REGION",
+    requested.node.at,
+    `${where}: its preset has no region ${quote(region)}`,
+    `${suggest(region, Object.keys(regions))}; set \`preset_region\`, or write \`base_url\``,
+  );
   return null;
 }
 

@@ -1,6 +1,6 @@
 import { isJsonObject, parseJsonObject, type JsonObject } from "../canon/json.ts";
 import type { EndpointRow, Price, RoutingTable } from "../canon/table.ts";
-import { type ConfigNode, nodeAt, textOf } from "./authored/tree.ts";
+import { type ConfigNode, nodeAt, textAt } from "./authored/tree.ts";
 import { memberOf, PRESETS, presetOf } from "./presets.ts";
 import builtIn from "./prices.json" with { type: "json" };
 
@@ -147,14 +147,13 @@ export function expandPrices(
   const expanded = new Set<string>();
   for (const row of endpoints?.kind === "list" ? endpoints.items : []) {
     if (row.kind !== "map" || row.members.has("price")) continue;
-    const textAt = (name: string) => textOf(nodeAt(row, [name])) ?? "";
-    const provider = textAt("provider");
+    const provider = textAt(row, "provider") ?? "";
     const preset = presets.get(provider) ?? "";
-    const address = textOf(nodeAt(tree, ["providers", provider, "base_url"])) ?? "";
-    const listed = listedPrice(list, preset, address, textAt("upstream_model"));
+    const address = textAt(tree, "providers", provider, "base_url") ?? "";
+    const listed = listedPrice(list, preset, address, textAt(row, "upstream_model") ?? "");
     if (listed === null || regionAt(preset, address) === undefined) continue;
     row.members.set("price", memberOf({ ...listed.price }, row.at));
-    expanded.add(textAt("id"));
+    expanded.add(textAt(row, "id") ?? "");
   }
   return expanded;
 }

@@ -59,10 +59,12 @@ export function readDocument(
   };
   if (!reportParserErrors(document, position, findings, version)) return null;
   if (document.contents === null) {
-    const message = "the file is empty";
-    const hint =
-      "start with `version: 1`; the file of the same name in the repository is an example";
-    findings.add("WRONG_TYPE", start, message, hint);
+    findings.add(
+      "WRONG_TYPE",
+      start,
+      "the file is empty",
+      "start with `version: 1`; the file of the same name in the repository is an example",
+    );
     return null;
   }
   const reader = new Reader(document, position, findings, version === "1.1");
@@ -171,11 +173,10 @@ function reportParserErrors(
     if (!HARMLESS.has(problem.code)) readable = false;
   }
   if (version === "1.2" && document.directives?.yaml.version === "1.1") {
-    const message = "the file declares YAML 1.1";
     findings.add(
       "YAML_SYNTAX",
       position(0),
-      message,
+      "the file declares YAML 1.1",
       "remove the %YAML line: `yes` is text in 1.2",
     );
     readable = false;

@@ -1,5 +1,5 @@
 import { nearestName } from "../../canon/nearest-name.ts";
-import { describePath, scalars, type ConfigNode, type Path } from "./tree.ts";
+import { scalars, type ConfigNode, type Path } from "./tree.ts";
 import type { TextFindings } from "../findings/findings.ts";
 
 /** The shortest list of known names that a hint still prints whole. */
@@ -107,8 +107,12 @@ export function reportLiteralSecrets(
     for (const { path, node } of scalars(tree)) {
       if (typeof node.value !== "string" || !isLiteralSecret(path, node.value)) continue;
       lines.add(node.at.line);
-      const message = `${describeSafely(path)} contains a literal credential, or a value that looks like one`;
-      findings.add("LITERAL_SECRET", node.at, message, FIX);
+      findings.add(
+        "LITERAL_SECRET",
+        node.at,
+        `${describeSafely(path)} contains a literal credential, or a value that looks like one`,
+        FIX,
+      );
     }
   }
   for (const [index, line] of text.split("\n").entries()) {
@@ -147,10 +151,14 @@ function isSourceOfCredentials(path: Path) {
   );
 }
 
-/** A path as messages show it: a key can be a credential too, pasted in the wrong position. */
+/**
+ * A path as messages show it, such as `routes.chat-large.fallbacks[1]`: a key can be a credential
+ * too, pasted in the wrong position.
+ */
 export function describeSafely(path: Path): string {
-  const names = path.map((name) => (typeof name === "string" ? clean(name) : name));
-  return path.every((name) => isShowable(String(name))) ? describePath(names) : "this value";
+  if (!path.every((name) => isShowable(String(name)))) return "this value";
+  const steps = path.map((name) => (typeof name === "number" ? `[${name}]` : `.${clean(name)}`));
+  return steps.length === 0 ? "the file" : steps.join("").replace(/^\./, "");
 }
 
 /**

@@ -1,6 +1,8 @@
 import type { ErrorObject } from "ajv/dist/2020.js";
+import { remember } from "../../canon/remember.ts";
 import { describeSafely, quote, suggest } from "./literal-secrets.ts";
 import {
+  emptyMap,
   keyPosition,
   nodeAt,
   plainValue,
@@ -47,17 +49,16 @@ interface Fault {
   readonly error: ErrorObject;
   readonly tree: ConfigNode;
   readonly path: Path;
+  /** Of the value at fault. */
+  readonly at: Position;
   /** The path as messages show it. */
   readonly where: string;
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** The part of the schema that has the rule. */
+  readonly schema: Readonly<Record<string, unknown>>;
 }
 
-interface Complaint<Code> {
-  readonly code: Code;
-  readonly at: Position;
-  readonly message: string;
-  readonly hint?: string;
-}
+type Complaint<Code> = readonly [code: Code, at: Position, message: string, hint?: string];
 
 /** By keyword of JSON Schema. `null`: the same mistake has been reported already. */
 export type Complaints<Code> = Readonly<
@@ -75,151 +76,138 @@ export function reportShapeError<Code extends string>(
   findings: FindingsOf<Code | TextCode>,
   own: Complaints<Code | TextCode>,
 ): void {
+  const { keyword, propertyName } = error;
   // Both only repeat the errors beside them.
-  if (
-    error.keyword === "if" ||
-    error.keyword === "propertyNames" ||
-    error.schemaPath.includes("/oneOf/")
-  )
+  if (keyword === "if" || keyword === "propertyNames" || error.schemaPath.includes("/oneOf/"))
     return;
   const path = pathOf(error);
-  const fault = {
+  const at = valuePosition(tree, path);
+  // A value that looks like a credential was reported already and must not be repeated.
+  if (propertyName === undefined && findings.has("LITERAL_SECRET", at)) return;
+  const complain =
+    propertyName === undefined ? (own[keyword] ?? COMPLAINTS[keyword] ?? otherwise) : wrongName;
+  const complaint = complain({
     error,
     tree,
     path,
+    at,
     where: describeSafely(path),
-    parameters: objectOf(error.params),
-  };
-  // A value that looks like a credential was reported already and must not be repeated.
-  if (error.propertyName === undefined && findings.has("LITERAL_SECRET", valuePosition(tree, path)))
-    return;
-  const complain =
-    error.propertyName === undefined
-      ? (own[error.keyword] ?? COMPLAINTS[error.keyword] ?? otherwise)
-      : wrongName;
-  const complaint = complain(fault);
-  if (complaint !== null)
-    findings.add(complaint.code, complaint.at, complaint.message, complaint.hint ?? "");
+    parameters: error.params,
+    schema: objectOf(error.parentSchema),
+  });
+  if (complaint === null) return;
+  const [code, position, message, hint = ""] = complaint;
+  findings.add(code, position, message, hint);
 }
 
 const COMPLAINTS: Complaints<TextCode> = {
-  additionalProperties({ error, tree, path, where, parameters }) {
+  additionalProperties({ schema, tree, path, where, parameters }) {
     const name = String(parameters.additionalProperty);
-    const hint = suggest(name, Object.keys(objectOf(schemaOf(error).properties)));
-    return {
-      code: "UNKNOWN_KEY",
-      at: keyPosition(tree, [...path, name]),
-      message: `${where} has no key ${quote(name)}`,
-      hint,
-    };
+    return [
+      "UNKNOWN_KEY",
+      keyPosition(tree, [...path, name]),
+      `${where} has no key ${quote(name)}`,
+      suggest(name, Object.keys(objectOf(schema.properties))),
+    ];
   },
-  required({ error, tree, path, where, parameters }) {
+  required({ schema, tree, path, where, parameters }) {
     const name = String(parameters.missingProperty);
-    if (isLost(tree, path, name)) return null;
-    return {
-      code: "MISSING_KEY",
-      at: keyPosition(tree, path),
-      message: `${where} lacks \`${name}\``,
-      hint: purposeOf(error, name),
-    };
+    return isLost(tree, path, name)
+      ? null
+      : [
+          "MISSING_KEY",
+          keyPosition(tree, path),
+          `${where} lacks \`${name}\``,
+          purposeOf(schema, name),
+        ];
   },
-  uniqueItems({ tree, path, where, parameters }) {
-    const item = [...path, Math.max(Number(parameters.i), Number(parameters.j))];
-    const message = `${where} names ${shown(tree, item)} twice`;
-    return {
-      code: "DUPLICATE_ITEM",
-      at: valuePosition(tree, item),
-      message,
-      hint: "remove one of them",
-    };
+  uniqueItems({ error, tree, where }) {
+    const item = faultPath(error);
+    return [
+      "DUPLICATE_ITEM",
+      valuePosition(tree, item),
+      `${where} names ${quote(scalarText(tree, item))} twice`,
+      "remove one of them",
+    ];
   },
-  type({ tree, path, where, parameters }) {
-    const message = `${where} must be ${typeName(parameters.type)}, not ${foundType(tree, path)}`;
-    return { code: "WRONG_TYPE", at: valuePosition(tree, path), message };
+  type: ({ tree, path, at, where, parameters }) => [
+    "WRONG_TYPE",
+    at,
+    `${where} must be ${typeName(parameters.type)}, not ${foundType(tree, path)}`,
+  ],
+  const: ({ at }) => [
+    "VERSION_UNSUPPORTED",
+    at,
+    "`version` must be 1",
+    "write `version: 1`, or use the release that supports this version",
+  ],
+  enum({ tree, path, at, where, parameters }) {
+    const { allowedValues: allowed } = parameters;
+    const value = scalarText(tree, path);
+    const hint = suggest(value, Array.isArray(allowed) ? allowed.map(String) : []);
+    return ["WRONG_VALUE", at, `${where} cannot be ${quote(value)}`, hint];
   },
-  const({ tree, path }) {
-    const hint = "write `version: 1`, or use the release that supports this version";
-    return {
-      code: "VERSION_UNSUPPORTED",
-      at: valuePosition(tree, path),
-      message: "`version` must be 1",
-      hint,
-    };
-  },
-  enum({ tree, path, where, parameters }) {
-    const known = Array.isArray(parameters.allowedValues)
-      ? parameters.allowedValues.map(String)
-      : [];
-    const message = `${where} cannot be ${shown(tree, path)}`;
-    const hint = suggest(scalarText(tree, path), known);
-    return { code: "WRONG_VALUE", at: valuePosition(tree, path), message, hint };
-  },
-  pattern({ error, tree, path, where }) {
-    return {
-      code: "WRONG_VALUE",
-      at: valuePosition(tree, path),
-      message: `${where} must be ${expectation(error)}`,
-    };
-  },
+  pattern: ({ schema, at, where }) => [
+    "WRONG_VALUE",
+    at,
+    `${where} must be ${expectation(schema)}`,
+  ],
 };
 
 /**
  * Complaints of routes.yaml only: its two constants, credentials, and lists with their own codes.
  */
 const ROUTE_COMPLAINTS: Complaints<RouteCode> = {
-  oneOf({ tree, path, where }) {
-    if (path.at(-1) === "budget") {
-      const message = `${where} must have exactly one of \`usd\` and \`tokens\``;
-      return { code: "WRONG_VALUE", at: valuePosition(tree, path), message };
-    }
-    const message = `${where} must be one of \`bearer\`, \`header\` with \`secret\`, \`aws_sigv4\` and \`google_oauth\``;
-    return { code: "AUTH_INCOMPLETE", at: keyPosition(tree, path), message, hint: AUTH_HINT };
-  },
+  oneOf: ({ tree, path, at, where }) =>
+    path.at(-1) === "budget"
+      ? ["WRONG_VALUE", at, `${where} must have exactly one of \`usd\` and \`tokens\``]
+      : [
+          "AUTH_INCOMPLETE",
+          keyPosition(tree, path),
+          `${where} must be one of \`bearer\`, \`header\` with \`secret\`, \`aws_sigv4\` and \`google_oauth\``,
+          AUTH_HINT,
+        ],
   const(fault) {
-    const { tree, path, where } = fault;
+    const { path, at, where } = fault;
     // The schema has two constants: the version, at the top, and `auth: none`.
     if (path.length <= 1) return COMPLAINTS.const?.(fault) ?? null;
-    const message = `${where} must be \`none\` or a mapping`;
-    return { code: "WRONG_VALUE", at: valuePosition(tree, path), message, hint: AUTH_HINT };
+    return ["WRONG_VALUE", at, `${where} must be \`none\` or a mapping`, AUTH_HINT];
   },
   enum(fault) {
     const complaint = COMPLAINTS.enum?.(fault) ?? null;
-    const code = LIST_CODES[fault.error.schemaPath];
-    return complaint === null || code === undefined ? complaint : { ...complaint, code };
+    if (complaint === null) return null;
+    const [code, ...rest] = complaint;
+    return [LIST_CODES[fault.error.schemaPath] ?? code, ...rest];
   },
 };
 
-function otherwise({ error, tree, path, where, parameters }: Fault): Complaint<TextCode> {
-  const message = `${where} must ${limit(error, parameters.limit)}`;
-  return { code: "WRONG_VALUE", at: valuePosition(tree, path), message };
+function otherwise({ error, schema, at, where, parameters }: Fault): Complaint<TextCode> {
+  return ["WRONG_VALUE", at, `${where} must ${limit(error.keyword, schema, parameters.limit)}`];
 }
 
-function wrongName({ error, tree, path, where }: Fault): Complaint<TextCode> {
-  const name = error.propertyName ?? "";
-  const message = `${quote(name)} cannot be a name in ${where}`;
-  return {
-    code: "WRONG_VALUE",
-    at: keyPosition(tree, [...path, name]),
-    message,
-    hint: `use ${expectation(error)}`,
-  };
+function wrongName({ error, schema, tree, path, where }: Fault): Complaint<TextCode> {
+  const { propertyName: name = "" } = error;
+  return [
+    "WRONG_VALUE",
+    keyPosition(tree, [...path, name]),
+    `${quote(name)} cannot be a name in ${where}`,
+    `use ${expectation(schema)}`,
+  ];
 }
 
-function expectation(error: ErrorObject) {
-  return textOf(schemaOf(error).patternErrorMessage);
+function expectation({ patternErrorMessage }: Fault["schema"]) {
+  return textOf(patternErrorMessage);
 }
 
-function limit(error: ErrorObject, bound: unknown): string {
-  const { keyword } = error;
+function limit(keyword: string, { properties }: Fault["schema"], bound: unknown): string {
   const comparison = LIMITS[keyword];
   if (comparison !== undefined) return `be ${comparison} ${String(bound)}`;
   if (keyword === "minItems") return "have at least one item";
   if (keyword === "maxLength") return `have at most ${String(bound)} characters`;
   // A mapping with names of its author's own.
-  if (keyword.endsWith("Properties") && schemaOf(error).properties === undefined) {
-    return `have at ${keyword === "minProperties" ? "least" : "most"} ${String(bound)} member${bound === 1 ? "" : "s"}`;
-  }
-  return "have exactly one of `env` and `file`";
+  return keyword.endsWith("Properties") && properties === undefined
+    ? `have at ${keyword === "minProperties" ? "least" : "most"} ${String(bound)} member${bound === 1 ? "" : "s"}`
+    : "have exactly one of `env` and `file`";
 }
 
 /** A merge key may have been meant to bring any member. */
@@ -229,14 +217,10 @@ function isLost(tree: ConfigNode, path: Path, name: string): boolean {
 }
 
 /** Purpose of the missing key: the first sentence of its description in the schema. */
-function purposeOf(error: ErrorObject, name: string): string {
-  const description = textOf(objectOf(objectOf(schemaOf(error).properties)[name]).description);
+function purposeOf({ properties }: Fault["schema"], name: string): string {
+  const description = textOf(objectOf(objectOf(properties)[name]).description);
   const [sentence = ""] = description.split(/\.(?: |$)/);
   return sentence === "" ? "" : `it says: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
-}
-
-function shown(tree: ConfigNode, path: Path) {
-  return quote(scalarText(tree, path));
 }
 
 function scalarText(tree: ConfigNode, path: Path): string {
@@ -267,10 +251,6 @@ function foundType(tree: ConfigNode, path: Path): string {
   return Number.isInteger(node.value) ? "a number" : "a number with a fraction";
 }
 
-function schemaOf(error: ErrorObject) {
-  return objectOf(error.parentSchema);
-}
-
 function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
@@ -285,20 +265,11 @@ function textOf(value: unknown) {
  */
 const MOST_ROUNDS = 40;
 
-const validators = new Map<string, Validator<RoutesFile>>();
-
 /**
- * Compiling the schema takes some ten milliseconds; the set of dialects of one process never
- * changes.
+ * By names of dialects: compiling the schema takes some ten milliseconds, and the set of dialects of
+ * one process never changes.
  */
-function validatorFor(dialects: readonly string[]): Validator<RoutesFile> {
-  const key = dialects.join(" ");
-  const known = validators.get(key);
-  if (known !== undefined) return known;
-  const validator = new Validator<RoutesFile>(() => routesCheck(dialects));
-  validators.set(key, validator);
-  return validator;
-}
+const validators = new Map<string, Validator<RoutesFile>>();
 
 /** How the check of routes.yaml is compiled. */
 export function routesCheck(dialects: readonly string[]): ValidatorOptions {
@@ -320,19 +291,21 @@ export function readShape(
   dialects: readonly string[],
   findings: Findings,
 ): RoutesFile | null {
-  const validator = validatorFor(dialects);
-  const original = plainValue(tree);
-  if (!validator.accepts(original))
-    for (const error of validator.errors) reportShapeError(error, tree, findings, ROUTE_COMPLAINTS);
-  if (tree.kind !== "map") return null;
+  const validator = remember(
+    validators,
+    dialects.join(" "),
+    () => new Validator<RoutesFile>(() => routesCheck(dialects)),
+  );
   for (let round = 0; round < MOST_ROUNDS; round += 1) {
     const value: unknown = plainValue(tree);
     if (validator.accepts(value)) return value;
+    const { errors } = validator;
+    if (round === 0)
+      for (const error of errors) reportShapeError(error, tree, findings, ROUTE_COMPLAINTS);
+    if (tree.kind !== "map") return null;
     // One value can be at fault twice; taking it out twice would take its neighbour in a list as
     // well.
-    const faults = new Map(
-      validator.errors.map(faultPath).map((path) => [JSON.stringify(path), path]),
-    );
+    const faults = new Map(errors.map(faultPath).map((path) => [JSON.stringify(path), path]));
     for (const path of [...faults.values()].toSorted(deepestLast).toReversed())
       removeFault(tree, path);
   }
@@ -342,14 +315,10 @@ export function readShape(
 /** The innermost value without which the error would not exist. */
 function faultPath(error: ErrorObject): Path {
   const path = pathOf(error);
-  const parameters: Readonly<Record<string, unknown>> = error.params;
-  if (error.propertyName !== undefined) return [...path, error.propertyName];
-  if (error.keyword === "additionalProperties")
-    return [...path, String(parameters.additionalProperty)];
-  if (error.keyword === "propertyNames") return [...path, String(parameters.propertyName)];
-  if (error.keyword === "uniqueItems")
-    return [...path, Math.max(Number(parameters.i), Number(parameters.j))];
-  return path;
+  const { additionalProperty, propertyName, i, j }: Fault["parameters"] = error.params;
+  const name = error.propertyName ?? additionalProperty ?? propertyName;
+  if (typeof name === "string") return [...path, name];
+  return error.keyword === "uniqueItems" ? [...path, Math.max(Number(i), Number(j))] : path;
 }
 
 /** A later item of a list is removed before an earlier one, whose removal would renumber it. */
@@ -365,24 +334,16 @@ function deepestLast(left: Path, right: Path): number {
 }
 
 function removeFault(tree: MapNode, path: Path) {
-  if (path.length > 0) {
-    if (nodeAt(tree, path) !== null) removeNode(tree, path);
-    return;
-  }
+  if (path.length > 0) return removeNode(tree, path);
   // Only a missing section has its fault at the root: an empty one lets the other sections be
   // judged.
-  const at = tree.at;
-  const empty = (node: ConfigNode) => ({ keyAt: at, node });
+  const { at, members } = tree;
   const sections = new Map<string, ConfigNode>([
     ["version", { kind: "scalar", at, value: 1 }],
     ["endpoints", { kind: "list", at, items: [] }],
-    ...["regions", "providers", "models", "routes", "workspaces"].map(
-      (name): [string, ConfigNode] => [
-        name,
-        { kind: "map", at, members: new Map(), lost: new Set() },
-      ],
-    ),
   ]);
+  for (const name of ["regions", "providers", "models", "routes", "workspaces"])
+    sections.set(name, emptyMap(at));
   for (const [name, node] of sections)
-    if (!tree.members.has(name)) tree.members.set(name, empty(node));
+    if (!members.has(name)) members.set(name, { keyAt: at, node });
 }

@@ -43,27 +43,27 @@ export interface Member {
 export type ConfigNode = ScalarNode | ListNode | MapNode;
 
 /** The member at one step; `null` where there is none. */
-function step(
-  node: ConfigNode,
-  name: string | number,
-): { readonly node: ConfigNode; readonly keyAt: Position } | null {
+function step(node: ConfigNode, name: string | number): Member | null {
   if (node.kind === "map") return node.members.get(String(name)) ?? null;
-  if (node.kind === "list") {
-    const item = node.items[Number(name)];
-    return item === undefined ? null : { node: item, keyAt: item.at };
+  const item = node.kind === "list" ? node.items[Number(name)] : undefined;
+  return item === undefined ? null : { node: item, keyAt: item.at };
+}
+
+/** Follows a path as far as the file has it. */
+function follow(root: ConfigNode, path: Path) {
+  let last: Member = { node: root, keyAt: root.at };
+  for (const name of path) {
+    const next = step(last.node, name);
+    if (next === null) return { ...last, isWhole: false };
+    last = next;
   }
-  return null;
+  return { ...last, isWhole: true };
 }
 
 /** The node at a path; `null` where the file has none. */
-export function nodeAt(root: ConfigNode, path: Path): ConfigNode | null {
-  let node = root;
-  for (const name of path) {
-    const next = step(node, name);
-    if (next === null) return null;
-    node = next.node;
-  }
-  return node;
+export function nodeAt(root: ConfigNode | null, path: Path): ConfigNode | null {
+  const end = root === null ? null : follow(root, path);
+  return end?.isWhole === true ? end.node : null;
 }
 
 /** The text of a scalar; `null` for anything else. */
@@ -71,15 +71,19 @@ export function textOf(node: ConfigNode | null): string | null {
   return node?.kind === "scalar" && typeof node.value === "string" ? node.value : null;
 }
 
+/** The text at a path; `null` where there is none. */
+export function textAt(root: ConfigNode | null, ...path: Path): string | null {
+  return textOf(nodeAt(root, path));
+}
+
+/** A mapping that is not in the file. */
+export function emptyMap(at: Position): MapNode {
+  return { kind: "map", at, members: new Map(), lost: new Set() };
+}
+
 /** Where the value at a path stands, or the nearest value around it that exists. */
 export function valuePosition(root: ConfigNode, path: Path): Position {
-  let node = root;
-  for (const name of path) {
-    const next = step(node, name);
-    if (next === null) return node.at;
-    node = next.node;
-  }
-  return node.at;
+  return follow(root, path).node.at;
 }
 
 /**
@@ -87,25 +91,15 @@ export function valuePosition(root: ConfigNode, path: Path): Position {
  * key.
  */
 export function keyPosition(root: ConfigNode, path: Path): Position {
-  let position = root.at;
-  let node = root;
-  for (const name of path) {
-    const next = step(node, name);
-    if (next === null) return position;
-    node = next.node;
-    position = next.keyAt;
-  }
-  return position;
+  return follow(root, path).keyAt;
 }
 
-/** Takes the node at a path out of the tree. @returns whether there was one. */
-export function removeNode(root: ConfigNode, path: Path): boolean {
+/** Takes the node at a path out of the tree, if there is one. */
+export function removeNode(root: ConfigNode, path: Path): void {
   const name = path.at(-1);
-  if (name === undefined) return false;
   const parent = nodeAt(root, path.slice(0, -1));
-  if (parent?.kind === "map") return parent.members.delete(String(name));
-  if (parent?.kind === "list") return parent.items.splice(Number(name), 1).length === 1;
-  return false;
+  if (parent?.kind === "map") parent.members.delete(String(name));
+  if (parent?.kind === "list") parent.items.splice(Number(name), 1);
 }
 
 /**
@@ -118,16 +112,6 @@ export function plainValue(node: ConfigNode): JsonValue {
   return Object.fromEntries(
     [...node.members].map(([name, member]) => [name, plainValue(member.node)]),
   );
-}
-
-/** `routes.chat-large.fallbacks[1]` */
-export function describePath(path: Path): string {
-  let text = "";
-  for (const name of path) {
-    if (typeof name === "number") text += `[${name}]`;
-    else text += text === "" ? name : `.${name}`;
-  }
-  return text === "" ? "the file" : text;
 }
 
 /** Every scalar of the tree with its path, in the order of the file. */

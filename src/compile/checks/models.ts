@@ -16,30 +16,34 @@ function checkEmbeddingModel({ report }: CompileContext, model: ModelRow) {
     if (dimensions.length === 0 && defaultDimensions === null) return;
     const [member, key] =
       dimensions.length > 0 ? ["dimensions", "them"] : ["default_dimensions", "it"];
-    const message = `model ${quote(id)} lists \`${member}\` but does not embed`;
-    const hint = `remove ${key}, or add \`embed\` to its operations`;
-    report.key("DIMENSIONS_MISMATCH", [...path, member], message, hint);
+    report.key(
+      "DIMENSIONS_MISMATCH",
+      [...path, member],
+      `model ${quote(id)} lists \`${member}\` but does not embed`,
+      `remove ${key}, or add \`embed\` to its operations`,
+    );
     return;
   }
   if (dimensions.length === 0) {
-    const message = `model ${quote(id)} embeds but lists no \`dimensions\``;
     report.key(
       "DIMENSIONS_MISMATCH",
       path,
-      message,
+      `model ${quote(id)} embeds but lists no \`dimensions\``,
       "add `dimensions: [1536]` with the lengths it makes",
     );
   } else if (defaultDimensions !== null && !dimensions.includes(defaultDimensions)) {
-    const message = `the default of model ${quote(id)}, ${defaultDimensions}, is not one of its \`dimensions\`: ${dimensions.join(", ")}`;
-    const hint = "add it to `dimensions`, or use one of them";
-    report.value("DIMENSIONS_MISMATCH", [...path, "default_dimensions"], message, hint);
+    report.value(
+      "DIMENSIONS_MISMATCH",
+      [...path, "default_dimensions"],
+      `the default of model ${quote(id)}, ${defaultDimensions}, is not one of its \`dimensions\`: ${dimensions.join(", ")}`,
+      "add it to `dimensions`, or use one of them",
+    );
   }
   if (contextWindow === null) {
-    const message = `model ${quote(id)} embeds but has no \`context_window\`, which workspaces have to approve`;
     report.key(
       "CONTEXT_WINDOW_MISSING",
       path,
-      message,
+      `model ${quote(id)} embeds but has no \`context_window\`, which workspaces have to approve`,
       "add `context_window` with the tokens that one input may have",
     );
   }
@@ -60,11 +64,10 @@ export function checkEmbedding(
   const approves = `workspace ${quote(id)} approves route ${quote(route.row.id)}`;
   const { dimensions, contextWindow } = model;
   if (dimensions.length > 0 && !dimensions.some((length) => approve.dimensions.includes(length))) {
-    const message = `${approves} but none of its vector lengths: ${dimensions.join(", ")}`;
     context.report.value(
       "DIMENSIONS_NOT_APPROVED",
       path,
-      message,
+      `${approves} but none of its vector lengths: ${dimensions.join(", ")}`,
       "add one to `approve.dimensions`",
     );
   }
@@ -72,9 +75,12 @@ export function checkEmbedding(
     contextWindow !== null &&
     (approve.contextWindow === null || approve.contextWindow < contextWindow)
   ) {
-    const message = `${approves} but not the context window of its model, ${contextWindow} tokens: every embedding would be denied`;
-    const hint = `set \`approve.context_window\` to ${contextWindow} or more`;
-    context.report.value("CONTEXT_NOT_APPROVED", path, message, hint);
+    context.report.value(
+      "CONTEXT_NOT_APPROVED",
+      path,
+      `${approves} but not the context window of its model, ${contextWindow} tokens: every embedding would be denied`,
+      `set \`approve.context_window\` to ${contextWindow} or more`,
+    );
   }
 }
 
@@ -86,7 +92,6 @@ export function checkApprovedLengths(
   const made = new Set([...normalised.models.values()].flatMap(({ dimensions }) => dimensions));
   for (const [index, length] of (file.workspaces[id]?.approve.dimensions ?? []).entries()) {
     if (made.has(length)) continue;
-    const message = `workspace ${quote(id)} approves vectors of length ${length}, which no model makes`;
     const hint =
       made.size === 0
         ? "no model embeds: remove it"
@@ -94,7 +99,7 @@ export function checkApprovedLengths(
     report.value(
       "UNKNOWN_DIMENSION",
       ["workspaces", id, "approve", "dimensions", index],
-      message,
+      `workspace ${quote(id)} approves vectors of length ${length}, which no model makes`,
       hint,
     );
   }
@@ -110,11 +115,10 @@ export function checkFeatures(context: ResolvedContext): void {
     checkApiVersion(context, provider);
     if (provider.betas.length === 0 || context.dialect(provider.dialect)?.takesBetas !== false)
       continue;
-    const message = `provider ${quote(provider.id)} lists beta flags, which its dialect \`${provider.dialect}\` does not have`;
     context.report.value(
       "BETA_FLAGS_UNUSED",
       ["providers", provider.id, "beta_flags"],
-      message,
+      `provider ${quote(provider.id)} lists beta flags, which its dialect \`${provider.dialect}\` does not have`,
       "remove them",
     );
   }
@@ -125,19 +129,21 @@ function checkApiVersion(context: CompileContext, { id, dialect, apiVersion, fla
   const facts = context.dialect(dialect);
   if (facts === undefined) return;
   if (apiVersion !== null && facts.takesApiVersion !== true) {
-    const message = `provider ${quote(id)} has an \`api_version\`, which requests of its dialect \`${dialect}\` do not carry`;
     context.report.value(
       "API_VERSION_UNUSED",
       ["providers", id, "api_version"],
-      message,
+      `provider ${quote(id)} has an \`api_version\`, which requests of its dialect \`${dialect}\` do not carry`,
       "remove it",
     );
   }
   const demanding = flags.find((flag) => facts.flags[flag]?.demandsApiVersion === true);
   if (apiVersion !== null || demanding === undefined) return;
-  const message = `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``;
-  const hint = "add `api_version`, such as `2024-10-21`";
-  context.report.value("API_VERSION_MISSING", ["providers", id, "flags"], message, hint);
+  context.report.value(
+    "API_VERSION_MISSING",
+    ["providers", id, "flags"],
+    `provider ${quote(id)} has the flag \`${demanding}\`, but no \`api_version\``,
+    "add `api_version`, such as `2024-10-21`",
+  );
 }
 
 function checkModel(
@@ -154,11 +160,10 @@ function checkModel(
         ({ facts }) => facts[list].includes(feature) || facts.optional.includes(feature),
       );
       if (known) continue;
-      const message = `model ${quote(model.id)} ${member} ${feature}, which no dialect of its endpoints ${member === "accepts" ? "leaves to its models" : "has"}`;
       context.report.value(
         "FEATURE_UNREACHABLE",
         ["models", model.id, member, index],
-        message,
+        `model ${quote(model.id)} ${member} ${feature}, which no dialect of its endpoints ${member === "accepts" ? "leaves to its models" : "has"}`,
         "remove it",
       );
     }
@@ -169,9 +174,12 @@ function checkModel(
     model.capabilities.includes("reasoning") &&
     model.signatureFamily === null
   ) {
-    const message = `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`;
-    const hint = "name the family; models that can read each other's reasoning share one";
-    context.report.key("SIGNATURE_FAMILY_MISSING", ["models", model.id], message, hint);
+    context.report.key(
+      "SIGNATURE_FAMILY_MISSING",
+      ["models", model.id],
+      `model ${quote(model.id)} reasons over \`${signing.row.dialect}\`, whose reasoning is signed, but names no \`signature_family\`: its reasoning goes back to any model that names none`,
+      "name the family; models that can read each other's reasoning share one",
+    );
   }
 }
 
@@ -181,11 +189,10 @@ export function checkModels(context: ResolvedContext): void {
   for (const model of normalised.models.values()) {
     const { maxOutputTokens: most, defaultMaxOutputTokens: usual } = model;
     if (most !== null && usual !== null && usual > most) {
-      const message = `the default of model ${quote(model.id)}, ${usual} tokens, is above its max_output_tokens, ${most}`;
       report.value(
         "OUTPUT_LIMIT_ORDER",
         ["models", model.id, "default_max_output_tokens"],
-        message,
+        `the default of model ${quote(model.id)}, ${usual} tokens, is above its max_output_tokens, ${most}`,
       );
     }
     checkEmbeddingModel(context, model);
@@ -198,9 +205,12 @@ export function checkModels(context: ResolvedContext): void {
 /** Moderation categories of a model that does not moderate have no effect. */
 function checkCategories({ report }: CompileContext, model: ModelRow) {
   if (model.moderationCategories === null || model.operations.includes("moderate")) return;
-  const message = `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`;
-  const hint = "remove them, or add `moderate` to its operations";
-  report.key("CATEGORIES_UNUSED", ["models", model.id, "moderation_categories"], message, hint);
+  report.key(
+    "CATEGORIES_UNUSED",
+    ["models", model.id, "moderation_categories"],
+    `model ${quote(model.id)} has \`moderation_categories\` but does not moderate`,
+    "remove them, or add `moderate` to its operations",
+  );
 }
 
 function reportUnreachable({ endpoints, file, normalised, report }: ResolvedContext, id: string) {
@@ -209,9 +219,12 @@ function reportUnreachable({ endpoints, file, normalised, report }: ResolvedCont
   for (const [index, capability] of (file.models[id]?.capabilities ?? []).entries()) {
     if (serving.some(({ facts }) => facts.expresses.includes(capability))) continue;
     const dialects = [...new Set(serving.map(({ row }) => row.dialect))].toSorted().join(", ");
-    const message = `model ${quote(normalised.models.get(id)?.id ?? id)} declares ${capability}, which no dialect of its endpoints carries (${dialects})`;
-    const hint = "remove it, or serve the model over a dialect that carries it";
-    report.value("CAPABILITY_UNREACHABLE", ["models", id, "capabilities", index], message, hint);
+    report.value(
+      "CAPABILITY_UNREACHABLE",
+      ["models", id, "capabilities", index],
+      `model ${quote(normalised.models.get(id)?.id ?? id)} declares ${capability}, which no dialect of its endpoints carries (${dialects})`,
+      "remove it, or serve the model over a dialect that carries it",
+    );
   }
 }
 
@@ -223,17 +236,23 @@ function checkEndpoint(context: CompileContext, id: string, endpoint: ResolvedEn
   checkConcurrency(context, endpoint, provider);
   checkRates(context, endpoint, model);
   if (endpoint.operations.length === 0) {
-    const message = `endpoint ${quote(id)} can serve no operation: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`;
-    const hint = "serve the model over a dialect that carries its operations";
-    report.value("ENDPOINT_OPERATIONS", ["endpoints", endpoint.index, "provider"], message, hint);
+    report.value(
+      "ENDPOINT_OPERATIONS",
+      ["endpoints", endpoint.index, "provider"],
+      `endpoint ${quote(id)} can serve no operation: its dialect \`${endpoint.row.dialect}\` carries ${endpoint.facts.operations.join(", ")}, its model ${quote(model.id)} does ${model.operations.join(", ")}`,
+      "serve the model over a dialect that carries its operations",
+    );
   }
   if (
     endpoint.facts.demandsOutputLimit &&
     model.operations.includes("generate") &&
     model.defaultMaxOutputTokens === null
   ) {
-    const message = `endpoint ${quote(id)}: the dialect \`${endpoint.row.dialect}\` demands an output limit, and model ${quote(model.id)} has no default for callers that give none`;
-    report.value("OUTPUT_LIMIT_MISSING", ["endpoints", endpoint.index, "model"], message);
+    report.value(
+      "OUTPUT_LIMIT_MISSING",
+      ["endpoints", endpoint.index, "model"],
+      `endpoint ${quote(id)}: the dialect \`${endpoint.row.dialect}\` demands an output limit, and model ${quote(model.id)} has no default for callers that give none`,
+    );
   }
 }
 
@@ -243,9 +262,12 @@ function checkConcurrency(
   provider: ProviderRow,
 ) {
   if (row.maxConcurrency === null || row.maxConcurrency <= provider.maxConcurrency) return;
-  const message = `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`;
-  const hint = "lower it, or raise the provider's `max_concurrency`";
-  report.value("CONCURRENCY_ORDER", ["endpoints", index, "max_concurrency"], message, hint);
+  report.value(
+    "CONCURRENCY_ORDER",
+    ["endpoints", index, "max_concurrency"],
+    `endpoint ${quote(row.id)} allows ${row.maxConcurrency} requests at once, its provider ${quote(provider.id)} only ${provider.maxConcurrency}`,
+    "lower it, or raise the provider's `max_concurrency`",
+  );
 }
 
 /** Rates of one operation only, as `price` has them. */
@@ -266,7 +288,10 @@ function checkRates(
   for (const [rate, operation] of Object.entries(RATES)) {
     if (price === undefined || !Object.hasOwn(price, rate) || model.operations.includes(operation))
       continue;
-    const message = `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`;
-    report.key("PRICE_UNUSED", ["endpoints", index, "price", rate], message);
+    report.key(
+      "PRICE_UNUSED",
+      ["endpoints", index, "price", rate],
+      `endpoint ${quote(row.id)} has a rate for ${rate}, which only \`${operation}\` is charged, and its model ${quote(model.id)} does not ${operation}`,
+    );
   }
 }

@@ -44,13 +44,21 @@ function checkTimeouts(
       milliseconds(duration) <= timeouts.total
     )
       continue;
-    const message = `\`${name}\` of provider ${quote(id)} is longer than its \`total\``;
-    report.value("TIMEOUT_ORDER", location, message, "shorten it, or lengthen `total`");
+    report.value(
+      "TIMEOUT_ORDER",
+      location,
+      `\`${name}\` of provider ${quote(id)} is longer than its \`total\``,
+      "shorten it, or lengthen `total`",
+    );
   }
   if (timeouts.firstToken >= timeouts.connect) return;
   const location = [...path, authored.first_token === undefined ? "connect" : "first_token"];
-  const message = `\`first_token\` of provider ${quote(id)} is shorter than its \`connect\``;
-  report.value("TIMEOUT_ORDER", location, message, "lengthen `first_token`, or shorten `connect`");
+  report.value(
+    "TIMEOUT_ORDER",
+    location,
+    `\`first_token\` of provider ${quote(id)} is shorter than its \`connect\``,
+    "lengthen `first_token`, or shorten `connect`",
+  );
 }
 
 function checkQueue(
@@ -62,8 +70,12 @@ function checkQueue(
   if (authored === undefined) return;
   if (authored.wait !== undefined && !checkDuration(report, path, authored.wait)) return;
   if (queue.wait <= timeouts.total) return;
-  const message = `requests may wait longer in the queue of provider ${quote(id)} than its \`timeouts.total\``;
-  report.value("TIMEOUT_ORDER", path, message, "shorten `wait`, or lengthen `total`");
+  report.value(
+    "TIMEOUT_ORDER",
+    path,
+    `requests may wait longer in the queue of provider ${quote(id)} than its \`timeouts.total\``,
+    "shorten `wait`, or lengthen `total`",
+  );
 }
 
 function checkHealth(
@@ -80,8 +92,12 @@ function checkHealth(
   if (interval !== undefined) checkDuration(report, [...path, "probe", "interval"], interval);
   if (health.ejection <= health.longestEjection) return;
   const location = [...path, authored.ejection === undefined ? "longest_ejection" : "ejection"];
-  const message = `\`ejection\` of provider ${quote(id)} is longer than its \`longest_ejection\``;
-  report.value("EJECTION_ORDER", location, message, "shorten it, or lengthen `longest_ejection`");
+  report.value(
+    "EJECTION_ORDER",
+    location,
+    `\`ejection\` of provider ${quote(id)} is longer than its \`longest_ejection\``,
+    "shorten it, or lengthen `longest_ejection`",
+  );
 }
 
 /**
@@ -114,11 +130,10 @@ export function checkProviders(context: CompileContext): void {
     checkPlaintext(context, provider);
     checkNetwork(context, provider);
     if (provider.auth.kind === "header" && RESERVED_HEADERS.has(provider.auth.header)) {
-      const message = `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which HTTP or the router sets itself`;
       context.report.value(
         "HEADER_RESERVED",
         ["providers", provider.id, "auth", "header"],
-        message,
+        `provider ${quote(provider.id)} would send its secret as \`${provider.auth.header}\`, which HTTP or the router sets itself`,
       );
     }
   }
@@ -141,10 +156,14 @@ function checkBaseUrl({ report }: CompileContext, { id, baseUrl, plaintext }: Pr
   if (baseUrl.includes("#")) invalid("has a fragment");
   if (/[\s\\]/.test(baseUrl)) invalid("contains white space or a backslash");
   if (url.protocol === "http:" && !isLoopback(url.hostname) && plaintext !== true) {
-    const message = `${where} is http, so prompts and keys would cross the network in clear text`;
     const https =
       "use https; for a server in a network of your own, write `network: private` and `plaintext: true` in this row";
-    report.value("BASE_URL_INSECURE", path, message, https);
+    report.value(
+      "BASE_URL_INSECURE",
+      path,
+      `${where} is http, so prompts and keys would cross the network in clear text`,
+      https,
+    );
   }
 }
 
@@ -159,29 +178,35 @@ function checkPlaintext(
   const path = ["providers", id, "plaintext"];
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (network !== "private") {
-    const message = `provider ${quote(id)} has \`plaintext: true\` without \`network: private\``;
     return report.value(
       "PLAINTEXT_PUBLIC",
       path,
-      message,
+      `provider ${quote(id)} has \`plaintext: true\` without \`network: private\``,
       "write `network: private` too, or use https",
     );
   }
   if (url !== null && hostKind(url.hostname) === "public") {
-    const message = `provider ${quote(id)} has \`plaintext: true\` for an address of the internet`;
-    return report.value("PLAINTEXT_PUBLIC", path, message, "use https");
+    return report.value(
+      "PLAINTEXT_PUBLIC",
+      path,
+      `provider ${quote(id)} has \`plaintext: true\` for an address of the internet`,
+      "use https",
+    );
   }
   if (url?.protocol === "https:") {
-    const message = `provider ${quote(id)} has \`plaintext: true\` and an https address`;
-    return report.value("PLAINTEXT_UNUSED", path, message, "remove `plaintext`");
+    return report.value(
+      "PLAINTEXT_UNUSED",
+      path,
+      `provider ${quote(id)} has \`plaintext: true\` and an https address`,
+      "remove `plaintext`",
+    );
   }
   const sent =
     auth.kind === "none" ? "prompts and answers" : "prompts, answers and the provider's key";
-  const message = `provider ${quote(id)}: ${sent} cross your network unencrypted`;
   report.value(
     "PLAINTEXT_PROVIDER",
     path,
-    message,
+    `provider ${quote(id)}: ${sent} cross your network unencrypted`,
     "use https where the server can; who reads the network reads them",
   );
 }
@@ -194,14 +219,17 @@ function checkNetwork({ report }: CompileContext, { id, baseUrl, network }: Prov
   const path = ["providers", id, "base_url"];
   const where = `the base_url of provider ${quote(id)}`;
   if (kind === "forbidden") {
-    const message = `${where} is not an address of a provider: link-local, multicast, reserved, or a metadata service`;
-    report.value("BASE_URL_FORBIDDEN", path, message, "write the provider's host");
+    report.value(
+      "BASE_URL_FORBIDDEN",
+      path,
+      `${where} is not an address of a provider: link-local, multicast, reserved, or a metadata service`,
+      "write the provider's host",
+    );
   } else if (kind === "private" && network !== "private") {
-    const message = `${where} is on this machine or in a private network`;
     report.value(
       "BASE_URL_PRIVATE",
       path,
-      message,
+      `${where} is on this machine or in a private network`,
       "if that is intended, write `network: private` in this row",
     );
   }
@@ -228,39 +256,35 @@ export function checkSigning({ file, normalised, report }: CompileContext): void
     // REGION in the host is reported as a placeholder.
     if (host === null && IN_ADDRESS.test(baseUrl)) continue;
     if (auth.region === "") {
-      const message = `${where} signs its calls, but neither \`region\` nor the host of its base_url gives the region`;
       report.value(
         "SIGNING_REGION_MISSING",
         path,
-        message,
+        `${where} signs its calls, but neither \`region\` nor the host of its base_url gives the region`,
         "add `region`, such as `region: eu-west-1`",
       );
     } else if (host !== null && host.region !== auth.region) {
-      const message = `${where} would sign for ${quote(auth.region)}, but its host is in \`${host.region}\``;
       report.value(
         "SIGNING_CONTRADICTED",
         [...path, "region"],
-        message,
+        `${where} would sign for ${quote(auth.region)}, but its host is in \`${host.region}\``,
         "leave `region` out, or correct the host",
       );
     }
     if (host !== null && host.service !== null && host.service !== auth.service) {
-      const message = `${where} would sign for the service ${quote(auth.service)}, but its host expects \`${host.service}\``;
       report.value(
         "SIGNING_CONTRADICTED",
         [...path, "service"],
-        message,
+        `${where} would sign for the service ${quote(auth.service)}, but its host expects \`${host.service}\``,
         `write \`service: ${host.service}\``,
       );
     }
     const authored = file.providers[id]?.auth;
     const profile = typeof authored === "object" ? authored.aws_sigv4?.profile : undefined;
     if (profile !== undefined && auth.credentials !== "shared_file") {
-      const message = `${where} names a profile, but its credentials do not come from the shared files`;
       report.value(
         "WRONG_VALUE",
         [...path, "profile"],
-        message,
+        `${where} names a profile, but its credentials do not come from the shared files`,
         "remove it, or write `credentials: shared_file`",
       );
     }
@@ -294,18 +318,26 @@ export function checkPlaceholders({ endpoints, file, normalised, report }: Resol
   for (const { id, baseUrl } of normalised.providers.values()) {
     const placeholder = IN_ADDRESS.exec(baseUrl)?.[1];
     if (placeholder === undefined) continue;
-    const message = `the base_url of provider ${quote(id)} still has the placeholder ${quote(placeholder)}`;
     const auth = file.providers[id]?.auth;
     const isSimulated = typeof auth === "object" && auth.on_missing_secret === "simulate";
     const isMissing = new URL(baseUrl).hostname.endsWith(".invalid");
     const severity = isMissing && !isSimulated ? "error" : "warning";
     const path = ["providers", id, "base_url"];
-    report.value("PLACEHOLDER_LEFT", path, message, "replace it with your own name", severity);
+    report.value(
+      "PLACEHOLDER_LEFT",
+      path,
+      `the base_url of provider ${quote(id)} still has the placeholder ${quote(placeholder)}`,
+      "replace it with your own name",
+      severity,
+    );
   }
   for (const [id, { row, index }] of endpoints) {
     if (!ALONE.test(row.upstreamModel)) continue;
-    const message = `the upstream_model of endpoint ${quote(id)} is still the placeholder ${quote(row.upstreamModel)}`;
-    const hint = "write the name under which the provider serves the model to you";
-    report.value("PLACEHOLDER_LEFT", ["endpoints", index, "upstream_model"], message, hint);
+    report.value(
+      "PLACEHOLDER_LEFT",
+      ["endpoints", index, "upstream_model"],
+      `the upstream_model of endpoint ${quote(id)} is still the placeholder ${quote(row.upstreamModel)}`,
+      "write the name under which the provider serves the model to you",
+    );
   }
 }

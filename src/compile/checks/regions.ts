@@ -45,22 +45,30 @@ function compare(
   const claims = claimsOf(region, normalised.regionGroups);
   const shows = `${source} names ${evidence.shown}`;
   if (claims.length === 0) {
-    const hint = "list the region in a group named after its area, such as `eu` or `us`";
-    const message = `${shows}, which cannot be compared with the region ${quote(region)}`;
-    report.value("REGION_UNVERIFIED", path, message, hint);
+    report.value(
+      "REGION_UNVERIFIED",
+      path,
+      `${shows}, which cannot be compared with the region ${quote(region)}`,
+      "list the region in a group named after its area, such as `eu` or `us`",
+    );
     return;
   }
   const outcomes = claims.map((claim) => compareAreas(claim, evidence.location));
   if (outcomes.includes("same")) return;
   const unpinned = outcomes.includes("wider") && (evidence.open || evidence.location.length > 0);
   if (unpinned) {
-    const message = `${shows}, so requests may be processed outside ${quote(region)}`;
-    report.value("REGION_NOT_PINNED", path, message);
+    report.value(
+      "REGION_NOT_PINNED",
+      path,
+      `${shows}, so requests may be processed outside ${quote(region)}`,
+    );
   } else {
-    const message = `${shows}, but the region declared is ${quote(region)}`;
-    const hint =
-      "declare the region where the provider really processes requests, or change host or model id";
-    report.value("REGION_CONTRADICTED", path, message, hint);
+    report.value(
+      "REGION_CONTRADICTED",
+      path,
+      `${shows}, but the region declared is ${quote(region)}`,
+      "declare the region where the provider really processes requests, or change host or model id",
+    );
   }
 }
 

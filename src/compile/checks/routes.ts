@@ -26,21 +26,19 @@ export function checkUsage({ endpoints, normalised, report, routes }: ResolvedCo
   );
   for (const id of routes.keys()) {
     if (approved.has(id) || included.has(id)) continue;
-    const hint = "add it to a workspace's `approve.routes`, or remove it";
     report.key(
       "UNREACHABLE_ROUTE",
       ["routes", id],
       `no workspace approves route ${quote(id)}`,
-      hint,
+      "add it to a workspace's `approve.routes`, or remove it",
     );
   }
   for (const [id, { index }] of endpoints) {
     if (used.has(id)) continue;
-    const message = `no route uses endpoint ${quote(id)}`;
     report.value(
       "UNUSED_ENDPOINT",
       ["endpoints", index, "id"],
-      message,
+      `no route uses endpoint ${quote(id)}`,
       "use it in a route, or remove it",
     );
   }
@@ -94,15 +92,21 @@ function checkOperations(
   const able = fallback.endpoint.operations;
   const missing = route.row.operations.filter((operation) => !able.includes(operation));
   if (missing.length > 0) {
-    const hint = `use another ${fallback.rank}, or narrow the route's \`operations\``;
-    const message = `${subject(route, fallback)} cannot ${missing.join(", ")}`;
-    context.report.value("FALLBACK_OPERATIONS", itemPath(route, fallback), message, hint);
+    context.report.value(
+      "FALLBACK_OPERATIONS",
+      itemPath(route, fallback),
+      `${subject(route, fallback)} cannot ${missing.join(", ")}`,
+      `use another ${fallback.rank}, or narrow the route's \`operations\``,
+    );
   }
   const { model } = fallback.endpoint.row;
   if (route.row.operations.includes("embed") && model !== route.primary.row.model) {
-    const message = `${subject(route, fallback)} embeds with the model ${quote(model)}, the primary with ${quote(route.primary.row.model)}`;
-    const hint = `vectors of two models cannot be compared: a ${fallback.rank} has to be an endpoint of the same model`;
-    context.report.value("FALLBACK_EMBED_MODEL", itemPath(route, fallback), message, hint);
+    context.report.value(
+      "FALLBACK_EMBED_MODEL",
+      itemPath(route, fallback),
+      `${subject(route, fallback)} embeds with the model ${quote(model)}, the primary with ${quote(route.primary.row.model)}`,
+      `vectors of two models cannot be compared: a ${fallback.rank} has to be an endpoint of the same model`,
+    );
   }
 }
 
@@ -125,16 +129,22 @@ function reportGaps(context: CompileContext, route: ResolvedRoute, fallback: Res
     const concerned = approving.filter(({ approve }) =>
       gaps.some((capability) => isApproved(approve.capabilities, capability)),
     );
-    const message = `${subject(route, fallback)} lacks ${gaps.join(", ")}; requests of ${concerned.map(({ id }) => quote(id)).join(", ")} that need it are denied`;
-    const hint = `choose an equal ${fallback.rank}, approve less, or set \`on_gap: narrow\` on the route`;
-    report.value("FALLBACK_CAPABILITY_GAP", itemPath(route, fallback), message, hint);
+    report.value(
+      "FALLBACK_CAPABILITY_GAP",
+      itemPath(route, fallback),
+      `${subject(route, fallback)} lacks ${gaps.join(", ")}; requests of ${concerned.map(({ id }) => quote(id)).join(", ")} that need it are denied`,
+      `choose an equal ${fallback.rank}, approve less, or set \`on_gap: narrow\` on the route`,
+    );
   }
   const signs = normalised.models.get(route.primary.row.model)?.signatureFamily ?? null;
   const reads = normalised.models.get(fallback.endpoint.row.model)?.signatureFamily ?? null;
   if (signs !== null && signs !== reads && approving.length > 0) {
-    const message = `${subject(route, fallback)} cannot read the reasoning that the primary signs (family ${quote(signs)})`;
-    const hint = `choose a ${fallback.rank} of the same \`signature_family\`; otherwise it is skipped in turns that give reasoning back`;
-    report.value("FALLBACK_SIGNATURE_GAP", itemPath(route, fallback), message, hint);
+    report.value(
+      "FALLBACK_SIGNATURE_GAP",
+      itemPath(route, fallback),
+      `${subject(route, fallback)} cannot read the reasoning that the primary signs (family ${quote(signs)})`,
+      `choose a ${fallback.rank} of the same \`signature_family\`; otherwise it is skipped in turns that give reasoning back`,
+    );
   }
 }
 
@@ -153,9 +163,12 @@ function checkPrices(context: CompileContext, route: ResolvedRoute) {
     context.file.routes[route.row.id]?.balance === "price" ||
     chain.some(({ id, price }) => price !== null && !context.listed.has(id));
   if (unpriced.length === 0 || unpriced.length === chain.length || !counts) return;
-  const message = `route ${quote(route.row.id)} mixes endpoints with and without a price; without: ${unpriced.join(", ")}`;
-  const hint = "add the missing prices; cost and price preferences are wrong otherwise";
-  context.report.key("PRICE_GAP", ["routes", route.row.id], message, hint);
+  context.report.key(
+    "PRICE_GAP",
+    ["routes", route.row.id],
+    `route ${quote(route.row.id)} mixes endpoints with and without a price; without: ${unpriced.join(", ")}`,
+    "add the missing prices; cost and price preferences are wrong otherwise",
+  );
 }
 
 /** Keys about balance that change nothing: their author believes that requests are shared. */
@@ -165,13 +178,19 @@ function checkBalance(
 ) {
   const path = ["routes", id];
   if (peers.length === 0 && balance !== "order") {
-    const message = `route ${quote(id)} has no \`peers\`, so its balance \`${balance}\` has no endpoints to choose from`;
-    report.value("BALANCE_UNUSED", [...path, "balance"], message);
+    report.value(
+      "BALANCE_UNUSED",
+      [...path, "balance"],
+      `route ${quote(id)} has no \`peers\`, so its balance \`${balance}\` has no endpoints to choose from`,
+    );
   }
   const uses = balance === "weighted" || balance === "sticky";
   if (file.routes[id]?.weights === undefined || weights.size === 0 || uses) return;
-  const message = `route ${quote(id)} has weights, which its balance \`${balance}\` does not read`;
-  report.key("WEIGHTS_UNUSED", [...path, "weights"], message);
+  report.key(
+    "WEIGHTS_UNUSED",
+    [...path, "weights"],
+    `route ${quote(id)} has weights, which its balance \`${balance}\` does not read`,
+  );
 }
 
 /**
@@ -182,6 +201,9 @@ function checkHedging({ file, report }: CompileContext, { row }: ResolvedRoute) 
   const path = ["routes", row.id, "hedge_after"];
   if (duration === undefined || !checkDuration(report, path, duration)) return;
   if (row.operations.includes("embed") || row.operations.includes("rerank")) return;
-  const message = `route ${quote(row.id)} has \`hedge_after\`, but neither embeds nor reranks`;
-  report.key("HEDGE_OPERATIONS", path, message);
+  report.key(
+    "HEDGE_OPERATIONS",
+    path,
+    `route ${quote(row.id)} has \`hedge_after\`, but neither embeds nor reranks`,
+  );
 }

@@ -50,8 +50,12 @@ export function checkRequirementsAgree({ file, normalised, report }: CompileCont
     ];
     if (required.length === 0) continue;
     const path = ["policies", "promotion", id];
-    const message = `${describeSafely(path)} requires ${required.map(quote).join(" and ")} of approvals, but no approvals`;
-    report.key("PROMOTION_CONTRADICTED", path, message, "set `approvals` to at least 1");
+    report.key(
+      "PROMOTION_CONTRADICTED",
+      path,
+      `${describeSafely(path)} requires ${required.map(quote).join(" and ")} of approvals, but no approvals`,
+      "set `approvals` to at least 1",
+    );
   }
 }
 
@@ -76,8 +80,12 @@ export function checkConsole(context: CompileContext): void {
     if (typeof workspaces === "string") continue;
     if (role === "administrator") {
       const path = ["console", "roles", index, "workspaces"];
-      const message = `${describeSafely(path)} must be \`all\`: an administrator manages the keys of every workspace`;
-      report.value("WRONG_VALUE", path, message, "set it to `all`, or give the role `operator`");
+      report.value(
+        "WRONG_VALUE",
+        path,
+        `${describeSafely(path)} must be \`all\`: an administrator manages the keys of every workspace`,
+        "set it to `all`, or give the role `operator`",
+      );
     }
     for (const [position, id] of workspaces.entries()) {
       const path = ["console", "roles", index, "workspaces", position];

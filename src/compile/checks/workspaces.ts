@@ -36,18 +36,20 @@ function checkCeilings(
   const { normalised, report } = context;
   const { requestsPerMinute: requests, tokensPerMinute: tokens, budget } = limits;
   if (requests !== null && tokens !== null && tokens < requests) {
-    const message = `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`;
     report.value(
       "LIMITS_IMPLAUSIBLE",
       [...path, "tokens_per_minute"],
-      message,
+      `${where} may use fewer tokens (${tokens}) than requests (${requests}) a minute`,
       "raise tokens_per_minute",
     );
   }
   if (budget?.timeZone !== undefined && !isTimeZone(budget.timeZone)) {
-    const message = `no time zone is called ${quote(budget.timeZone)}`;
-    const hint = "use a name of the IANA database, such as `Europe/Berlin`";
-    report.value("WRONG_VALUE", [...path, "budget", "time_zone"], message, hint);
+    report.value(
+      "WRONG_VALUE",
+      [...path, "budget", "time_zone"],
+      `no time zone is called ${quote(budget.timeZone)}`,
+      "use a name of the IANA database, such as `Europe/Berlin`",
+    );
   }
   const mostOf = ({ model }: EndpointRow) => mostOutput(normalised.models.get(model));
   const checkTokens = (
@@ -58,24 +60,33 @@ function checkCeilings(
   ) => {
     const most = Math.max(0, ...usable.map((endpoint) => mostOf(endpoint) ?? 0));
     if (most <= allowed) return;
-    const message = `${where} may use ${allowed} tokens, but a single request on route ${quote(route)} without a limit of its own reserves ${most} for its output`;
-    const hint = `raise ${member.join(".")}, or lower the model's max_output_tokens`;
-    report.value("LIMITS_IMPLAUSIBLE", [...path, ...member], message, hint);
+    report.value(
+      "LIMITS_IMPLAUSIBLE",
+      [...path, ...member],
+      `${where} may use ${allowed} tokens, but a single request on route ${quote(route)} without a limit of its own reserves ${most} for its output`,
+      `raise ${member.join(".")}, or lower the model's max_output_tokens`,
+    );
   };
   const checkDollars = (usd: number, route: string, usable: readonly EndpointRow[]) => {
     const unpriced = usable.filter(({ price }) => price === null).map(({ id }) => quote(id));
     if (unpriced.length > 0) {
-      const message = `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.join(", ")}`;
-      report.value("BUDGET_UNPRICED", [...path, "budget"], message);
+      report.value(
+        "BUDGET_UNPRICED",
+        [...path, "budget"],
+        `the budget of ${where} cannot count route ${quote(route)}: no price for ${unpriced.join(", ")}`,
+      );
     }
     for (const endpoint of usable) {
       const output = mostOf(endpoint);
       if (endpoint.price === null || output === null) continue;
       const cost = (output * endpoint.price.output) / 1_000_000 + endpoint.price.request;
       if (cost <= usd) continue;
-      const message = `${where} may spend ${usd} USD, but a single request on route ${quote(route)} without a limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`;
-      const hint = "raise the budget, or lower the model's max_output_tokens";
-      report.value("LIMITS_IMPLAUSIBLE", [...path, "budget"], message, hint);
+      report.value(
+        "LIMITS_IMPLAUSIBLE",
+        [...path, "budget"],
+        `${where} may spend ${usd} USD, but a single request on route ${quote(route)} without a limit of its own reserves up to ${Number(cost.toFixed(6))} USD for the output of ${quote(endpoint.id)}`,
+        "raise the budget, or lower the model's max_output_tokens",
+      );
     }
   };
   for (const id of workspace.approve.routes) {
@@ -114,11 +125,10 @@ function mostOutput(model: ModelRow | undefined): number | null {
 export function checkWorkspaces(context: ResolvedContext): void {
   for (const workspace of context.normalised.workspaces.values()) {
     if (workspace.approve.routes.length === 0) {
-      const message = `workspace ${quote(workspace.id)} approves no route, so its keys cannot send any request`;
       context.report.value(
         "APPROVAL_EMPTY",
         ["workspaces", workspace.id, "approve", "routes"],
-        message,
+        `workspace ${quote(workspace.id)} approves no route, so its keys cannot send any request`,
       );
     }
     for (const [index, id] of (
@@ -147,11 +157,10 @@ function checkApproval(
   const isOpen = ({ row }: ResolvedRoute["primary"]) =>
     isWithinCeilings(workspace.approve, normalised.providers.get(row.provider));
   if (![route.primary, ...route.fallbacks.map(({ endpoint }) => endpoint)].some(isOpen)) {
-    const message = `${approves}, but its \`data_collection\` and \`retention\` leave no endpoint of it: every request would be denied`;
     report.value(
       "CEILING_LEAVES_NONE",
       path,
-      message,
+      `${approves}, but its \`data_collection\` and \`retention\` leave no endpoint of it: every request would be denied`,
       "withdraw the route, or add an endpoint whose provider fits",
     );
     return;
@@ -161,16 +170,23 @@ function checkApproval(
     ? missingApprovals(context, workspace, route.primary.row)
     : "";
   if (primary !== "") {
-    const message = `${approves} but not ${primary} of its primary ${quote(route.primary.row.id)}: every request would be denied`;
-    report.value("PRIMARY_NOT_APPROVED", path, message, "approve it, or withdraw the route");
+    report.value(
+      "PRIMARY_NOT_APPROVED",
+      path,
+      `${approves} but not ${primary} of its primary ${quote(route.primary.row.id)}: every request would be denied`,
+      "approve it, or withdraw the route",
+    );
   }
   for (const { endpoint, rank } of route.row.onGap === "deny" ? route.fallbacks : []) {
     if (!isOpen(endpoint)) continue;
     const missing = missingApprovals(context, workspace, endpoint.row);
     if (missing === "") continue;
-    const message = `${approves} but not ${missing} of its ${rank} ${quote(endpoint.row.id)}: every request would be denied`;
-    const hint = "approve it, withdraw the route, or set `on_gap: narrow` on the route";
-    report.value("FALLBACK_NOT_APPROVED", path, message, hint);
+    report.value(
+      "FALLBACK_NOT_APPROVED",
+      path,
+      `${approves} but not ${missing} of its ${rank} ${quote(endpoint.row.id)}: every request would be denied`,
+      "approve it, withdraw the route, or set `on_gap: narrow` on the route",
+    );
   }
 }
 
@@ -194,15 +210,18 @@ function checkModeration({ report, routes }: ResolvedContext, workspace: Workspa
   if (name === null || route === undefined) return;
   const path = ["workspaces", id, "default_moderation_route"];
   if (!approve.routes.includes(name)) {
-    const message = `workspace ${quote(id)} does not approve its default moderation route ${quote(name)}`;
-    report.value("MODERATION_ROUTE", path, message, "add it to `approve.routes`");
-  }
-  if (!route.row.operations.includes("moderate")) {
-    const message = `the default moderation route ${quote(name)} of workspace ${quote(id)} does not moderate`;
     report.value(
       "MODERATION_ROUTE",
       path,
-      message,
+      `workspace ${quote(id)} does not approve its default moderation route ${quote(name)}`,
+      "add it to `approve.routes`",
+    );
+  }
+  if (!route.row.operations.includes("moderate")) {
+    report.value(
+      "MODERATION_ROUTE",
+      path,
+      `the default moderation route ${quote(name)} of workspace ${quote(id)} does not moderate`,
       "name a route whose primary's model does `moderate`",
     );
   }

@@ -30,8 +30,11 @@ export function resolveEndpoints(context: CompileContext): ReadonlyMap<string, R
       const row = resolveEndpoint(context, endpoint, index);
       if (row !== null) resolved.set(endpoint.id, row);
     } else {
-      const message = `endpoints[${first}] has the id ${quote(endpoint.id)} already`;
-      context.report.value("DUPLICATE_ID", ["endpoints", index, "id"], message);
+      context.report.value(
+        "DUPLICATE_ID",
+        ["endpoints", index, "id"],
+        `endpoints[${first}] has the id ${quote(endpoint.id)} already`,
+      );
     }
   }
   return resolved;
@@ -58,9 +61,12 @@ function resolveEndpoint(
   const allowed = endpoint.capabilities ?? model.capabilities;
   const wider = allowed.filter((capability) => !model.capabilities.includes(capability));
   if (wider.length > 0) {
-    const message = `endpoint ${quote(endpoint.id)} lists ${wider.join(", ")}, which its model ${quote(model.id)} does not have`;
-    const hint = "an endpoint narrows its model's capabilities, it never widens them";
-    context.report.value("CAPABILITY_WIDENED", ["endpoints", index, "capabilities"], message, hint);
+    context.report.value(
+      "CAPABILITY_WIDENED",
+      ["endpoints", index, "capabilities"],
+      `endpoint ${quote(endpoint.id)} lists ${wider.join(", ")}, which its model ${quote(model.id)} does not have`,
+      "an endpoint narrows its model's capabilities, it never widens them",
+    );
   }
   const features = endpointFeatures(facts, model, provider);
   const row = {
@@ -108,8 +114,12 @@ function batchInputs(
   const limits = [...ofFlags, ...(facts.maxBatch === undefined ? [] : [facts.maxBatch])];
   const most = limits.length === 0 ? null : Math.min(...limits);
   if (most === 1 && (batch.inputs ?? 1) > 1) {
-    const message = `endpoint ${quote(id)} allows ${batch.inputs} inputs a call, and its protocol takes one`;
-    report.value("BATCH_TOO_LARGE", ["endpoints", index, "batch", "inputs"], message, "remove it");
+    report.value(
+      "BATCH_TOO_LARGE",
+      ["endpoints", index, "batch", "inputs"],
+      `endpoint ${quote(id)} allows ${batch.inputs} inputs a call, and its protocol takes one`,
+      "remove it",
+    );
   }
   return batch.inputs ?? most;
 }

@@ -170,11 +170,10 @@ function reportCycles({ normalised, report }: CompileContext): boolean {
       const index = fallbacksOf(normalised.routes.get(first)).findIndex((fallback) =>
         isRoute(fallback, second),
       );
-      const message = `these routes fall back to each other: ${shown}`;
       report.value(
         "FALLBACK_CYCLE",
         ["routes", first, "fallbacks", index],
-        message,
+        `these routes fall back to each other: ${shown}`,
         "break the circle at one of them",
       );
       return;
@@ -237,8 +236,11 @@ function routeOperations(
   if (route.operations === null) return able;
   const unable = route.operations.filter((operation) => !able.includes(operation));
   if (unable.length > 0) {
-    const message = `route ${quote(route.id)} offers ${unable.join(", ")}, which its primary ${quote(primary.row.id)} cannot do`;
-    context.report.value("ROUTE_OPERATIONS", ["routes", route.id, "operations"], message);
+    context.report.value(
+      "ROUTE_OPERATIONS",
+      ["routes", route.id, "operations"],
+      `route ${quote(route.id)} offers ${unable.join(", ")}, which its primary ${quote(primary.row.id)} cannot do`,
+    );
   }
   return route.operations;
 }
@@ -258,8 +260,12 @@ function reportEndpoint(
   path: Path,
 ) {
   if (declared.endpoints.has(name)) return;
-  const message = `route ${quote(route.id)} names the endpoint ${quote(name)}, which does not exist`;
-  report.value("UNKNOWN_ENDPOINT", path, message, endpointHint(name, declared));
+  report.value(
+    "UNKNOWN_ENDPOINT",
+    path,
+    `route ${quote(route.id)} names the endpoint ${quote(name)}, which does not exist`,
+    endpointHint(name, declared),
+  );
 }
 
 /** An endpoint that occurs twice has been refused by the shape. */
@@ -267,11 +273,10 @@ function reportPeers(context: CompileContext, route: NormalisedRoute) {
   for (const [index, name] of route.peers.entries()) {
     const path = ["routes", route.id, "peers", index];
     if (name === route.primary) {
-      const message = `route ${quote(route.id)} names its primary ${quote(name)} in its \`peers\``;
       context.report.value(
         "PEER_IS_PRIMARY",
         path,
-        message,
+        `route ${quote(route.id)} names its primary ${quote(name)} in its \`peers\``,
         "remove it: the primary has its share already",
       );
     } else {
@@ -285,12 +290,19 @@ function reportWeights(context: CompileContext, { id, primary, peers, weights }:
   const equals = [primary, ...peers];
   for (const name of weights.keys()) {
     if (equals.includes(name)) continue;
-    const message = `route ${quote(id)} gives a weight to ${quote(name)}, which is neither its primary nor in its \`peers\``;
-    context.report.key("WEIGHT_UNKNOWN", [...path, name], message, suggest(name, equals));
+    context.report.key(
+      "WEIGHT_UNKNOWN",
+      [...path, name],
+      `route ${quote(id)} gives a weight to ${quote(name)}, which is neither its primary nor in its \`peers\``,
+      suggest(name, equals),
+    );
   }
   if (equals.every((name) => weights.get(name) === 0)) {
-    const message = `all weights of route ${quote(id)} are 0, so that no endpoint has a share`;
-    context.report.value("WEIGHTS_ZERO", path, message);
+    context.report.value(
+      "WEIGHTS_ZERO",
+      path,
+      `all weights of route ${quote(id)} are 0, so that no endpoint has a share`,
+    );
   }
 }
 
@@ -310,10 +322,12 @@ function reportFallbacks(context: CompileContext, route: NormalisedRoute) {
         "remove it",
       );
     } else if (typeof fallback === "string" && route.peers.includes(fallback)) {
-      const message = `${where} has ${quote(name)} in its \`peers\` and in its \`fallbacks\``;
-      const hint =
-        "keep it in one of the two; all of the load-balanced group are tried when one fails";
-      report.value("FALLBACK_IS_PEER", path, message, hint);
+      report.value(
+        "FALLBACK_IS_PEER",
+        path,
+        `${where} has ${quote(name)} in its \`peers\` and in its \`fallbacks\``,
+        "keep it in one of the two; all of the load-balanced group are tried when one fails",
+      );
     } else if (seen.has(key)) {
       report.value(
         "FALLBACK_REPEATED",

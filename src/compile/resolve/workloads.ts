@@ -92,11 +92,10 @@ function keysOf(
     const text = keySets.get(posix.normalize(file));
     const keys = text === undefined ? [] : readKeySet(text);
     if (typeof keys !== "string") return { kind: "file", file, keys };
-    const message = `the file with the keys of issuer ${quote(id)} ${keys}`;
     report.value(
       "JWKS_INVALID",
       [...path, "jwks_file"],
-      message,
+      `the file with the keys of issuer ${quote(id)} ${keys}`,
       "save what the issuer publishes at its `jwks_uri`",
     );
     return { kind: "file", file, keys: [] };
@@ -106,8 +105,12 @@ function keysOf(
     !/^https:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/.test(issuer) &&
     !/^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/.test(issuer)
   ) {
-    const message = `issuer ${quote(id)} is not an https URL, so its keys cannot be discovered`;
-    report.value("ISSUER_KEYS", [...path, "issuer"], message, "add `jwks_uri` or `jwks_file`");
+    report.value(
+      "ISSUER_KEYS",
+      [...path, "issuer"],
+      `issuer ${quote(id)} is not an https URL, so its keys cannot be discovered`,
+      "add `jwks_uri` or `jwks_file`",
+    );
   }
   return { kind: "discovery" };
 }
@@ -155,11 +158,10 @@ function reportNames(context: CompileContext, id: string, row: AuthoredRule, pat
   const rule = `rule ${quote(id)}`;
   const issuers = Object.keys(file.workload_identity?.issuers ?? {});
   if (!issuers.includes(row.issued_by)) {
-    const message = `${rule} names the issuer ${quote(row.issued_by)}, which does not exist`;
     report.value(
       "UNKNOWN_ISSUER",
       [...path, "issued_by"],
-      message,
+      `${rule} names the issuer ${quote(row.issued_by)}, which does not exist`,
       suggest(row.issued_by, issuers),
     );
   }
@@ -173,11 +175,17 @@ function reportNames(context: CompileContext, id: string, row: AuthoredRule, pat
   const approved = normalised.workspaces.get(row.workspace)?.approve.routes;
   for (const [index, name] of (row.routes ?? []).entries()) {
     const at = [...path, "routes", index];
-    const clause = `${rule} names the route`;
-    if (!checkName(context, "routes", name, at, clause) || approved?.includes(name) !== false)
+    if (
+      !checkName(context, "routes", name, at, `${rule} names the route`) ||
+      approved?.includes(name) !== false
+    )
       continue;
-    const message = `${clause} ${quote(name)}, which its workspace ${quote(row.workspace)} does not approve`;
-    report.value("RULE_ROUTE_NOT_APPROVED", at, message, "approve it, or leave it out");
+    report.value(
+      "RULE_ROUTE_NOT_APPROVED",
+      at,
+      `${rule} names the route ${quote(name)}, which its workspace ${quote(row.workspace)} does not approve`,
+      "approve it, or leave it out",
+    );
   }
   const { environments, workloads, labels } = normalised.vocabulary;
   const undeclared = (
@@ -187,11 +195,10 @@ function reportNames(context: CompileContext, id: string, row: AuthoredRule, pat
     at: Path,
   ) => {
     if (value === undefined || list.includes(value)) return;
-    const message = `${rule} has ${quote(value)}, which \`vocabulary.${name}\` does not list`;
     report.value(
       "UNKNOWN_CALLER_VALUE",
       at,
-      message,
+      `${rule} has ${quote(value)}, which \`vocabulary.${name}\` does not list`,
       suggest(value, list) || `add it: \`vocabulary: {${name}: […]}\``,
     );
   };
@@ -210,8 +217,12 @@ function reportSameIssuer({ report }: CompileContext, { issuers }: AuthoredWorkl
     const other = first.get(issuer);
     if (other === undefined) first.set(issuer, id);
     else {
-      const message = `issuers ${quote(other)} and ${quote(id)} have the same \`issuer\``;
-      report.value("ISSUER_KEYS", [SECTION, "issuers", id, "issuer"], message, "keep one of them");
+      report.value(
+        "ISSUER_KEYS",
+        [SECTION, "issuers", id, "issuer"],
+        `issuers ${quote(other)} and ${quote(id)} have the same \`issuer\``,
+        "keep one of them",
+      );
     }
   }
 }
@@ -230,11 +241,10 @@ function reportCovered({ report }: CompileContext, rules: readonly WorkloadRule[
         coversClaims(other.claims, narrow.claims),
     );
     if (wide === undefined) continue;
-    const message = `every JWT that rule ${quote(narrow.id)} matches is matched by rule ${quote(wide.id)} too, so it gets no token`;
     report.value(
       "RULE_COVERED",
       [SECTION, "rules", narrow.id, "claims"],
-      message,
+      `every JWT that rule ${quote(narrow.id)} matches is matched by rule ${quote(wide.id)} too, so it gets no token`,
       "make the claims exclusive",
     );
   }

@@ -223,10 +223,12 @@ const PLACEHOLDER = { kind: "equivalent", id: "left-out", title: "Left out" };
 const COMPLAINTS: Complaints<AssertionCode> = {
   // The list of kinds and the missing key give better messages.
   discriminator: () => null,
-  minProperties({ tree, path, where }) {
-    const hint = "give at least one member, or remove the key";
-    return { code: "WRONG_VALUE", at: keyPosition(tree, path), message: `${where} is empty`, hint };
-  },
+  minProperties: ({ tree, path, where }) => [
+    "WRONG_VALUE",
+    keyPosition(tree, path),
+    `${where} is empty`,
+    "give at least one member, or remove the key",
+  ],
 };
 
 type Report = ReportOf<AssertionCode>;

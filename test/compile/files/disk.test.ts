@@ -6,6 +6,7 @@ import { check } from "../../../src/cli/check.ts";
 import { watchConfiguration, watchFiles } from "../../../src/server/reload.ts";
 import { compileConfiguration } from "../../../src/compile/compile.ts";
 import { loadConfiguration } from "../../../src/compile/load.ts";
+import { PRICE_LIST } from "../../../src/compile/prices.ts";
 import { CLEAN } from "../base.ts";
 import { type Files, SPLIT } from "./samples.ts";
 
@@ -76,7 +77,7 @@ test("a price list beside routes.yaml is a part of the configuration", async () 
   expect((await loadConfiguration(path)).prices).toEqual({ date: "2027-01-02", rows: [] });
   write({ "prices.json": "{}" });
   const { prices, unreadable } = await loadConfiguration(path, "infra/routes.yaml");
-  expect(prices).toBeUndefined();
+  expect(prices).toBe(PRICE_LIST);
   expect(unreadable).toMatchObject([{ code: "SOURCE_UNREADABLE", file: "infra/prices.json" }]);
 });
 
