@@ -33,7 +33,7 @@ export async function shadowFigures(
   revision: number,
   since: number,
   now: number,
-  firstSeen: number = since,
+  firstSeen: number,
 ): Promise<ShadowFigures> {
   const sum = new Cell();
   const counted = { policy, revision, firstSeen };
@@ -132,17 +132,9 @@ export async function shadowCountReport(
 export type ShadowCountReport = Awaited<ReturnType<typeof shadowCountReport>>;
 
 /**
- * A cell of a revision, and the labels that follow policy and revision, as JSON: `null` where there
- * are none.
- */
-interface RevisionCell {
-  readonly more: string | null;
-  readonly cell: Uint8Array;
-}
-
-/**
- * A revision's cells of one workspace. Labels are compared as text: parsing those of all other
- * revisions would take longer than reading them.
+ * A revision's cells of one workspace, and the labels that follow policy and revision, as JSON:
+ * `null` where there are none. Labels are compared as text: parsing those of all other revisions
+ * would take longer than reading them.
  */
 async function* revisionCells(
   source: Pick<SummaryStore, "read">,
@@ -150,7 +142,7 @@ async function* revisionCells(
   workspace: string | null,
   { policy, revision, firstSeen }: CountedRevision,
   now: number,
-): AsyncGenerator<RevisionCell> {
+) {
   // An hour more on both sides: another replica's clock may differ, and no other hour has this
   // revision's cells.
   const hours = {

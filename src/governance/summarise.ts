@@ -50,7 +50,7 @@ class Groups {
   #ranking: GroupRanking | null = null;
   /** Labels repeat in every hour; so do the groups that they belong to. */
   readonly #parts = new Map<string, { readonly group: Group["group"]; readonly key: string }>();
-  #time: { readonly hour: number; readonly text: string | null } = { hour: -1, text: null };
+  #time = { hour: -1, text: "" };
   /**
    * Requests judged, by policy and revision, in each bucket of time: `judged` of a group is that of
    * the revisions in it.
@@ -83,7 +83,7 @@ class Groups {
   /** The labels of a shadow's verdict have the revision in between. */
   addShadow(hour: number, labels: string, cell: Uint8Array): void {
     const [policy = null, revision = null, ...verdict] = readLabels(labels);
-    const time = this.#timeOf(hour) ?? "";
+    const time = this.#timeOf(hour);
     if (verdict.length === 0) {
       const key = `${time}\n${policy ?? ""}\n${revision ?? ""}`;
       this.#judged.set(key, (this.#judged.get(key) ?? 0) + encodedCount(cell, "judged"));
@@ -141,28 +141,26 @@ class Groups {
     read: (labels: string) => readonly (Identifier | null)[],
     size: () => number,
   ): GroupCells | null {
-    const part = this.#parts.get(labels) ?? this.#readPart(labels, read(labels));
+    const part = remember(this.#parts, labels, () => this.#partOf(read(labels)));
     const time = this.#timeOf(hour);
     if (this.#ranking !== null) {
-      this.#ranking.add(time ?? "", part.key, size());
+      this.#ranking.add(time, part.key, size());
       return null;
     }
-    const key = groupKey(time ?? "", part.key);
+    const key = groupKey(time, part.key);
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
     if (this.#winners !== null && !this.#winners.has(key)) return null;
     if (this.#groups.size === this.#most) {
-      this.#rank().add(time ?? "", part.key, size());
+      this.#rank().add(time, part.key, size());
       return null;
     }
-    const group =
-      time === null
-        ? part.group
-        : { ...part.group, [this.#grouping.time ?? "hour"]: asIdentifier(time) };
+    const { dimensions, time: unit } = this.#grouping;
+    const group = unit === null ? part.group : { ...part.group, [unit]: asIdentifier(time) };
     const made = {
-      time: time ?? "",
+      time,
       part: part.key,
-      group: inOrder(this.#grouping.dimensions, group),
+      group: Object.fromEntries(dimensions.map((one) => [one, group[one] ?? null])),
       cell: new Cell(),
       shadow: new ShadowCounts(),
     };
@@ -178,21 +176,20 @@ class Groups {
     return ranking;
   }
 
-  #readPart(
-    labels: string,
-    values: readonly (Identifier | null)[],
-  ): { readonly group: Group["group"]; readonly key: string } {
-    const group: Partial<Record<Dimension, Identifier | null>> = {};
-    for (const { dimension, position } of this.#grouping.labels)
-      group[dimension] = values.at(position) ?? null;
-    const part = { group, key: JSON.stringify(group) };
-    this.#parts.set(labels, part);
-    return part;
+  #partOf(values: readonly (Identifier | null)[]) {
+    const group: Group["group"] = Object.fromEntries(
+      this.#grouping.labels.map(({ dimension, position }) => [
+        dimension,
+        values.at(position) ?? null,
+      ]),
+    );
+    return { group, key: JSON.stringify(group) };
   }
 
-  #timeOf(hour: number): string | null {
+  /** The start of the step; empty without a grouping by time. */
+  #timeOf(hour: number): string {
     const { time } = this.#grouping;
-    if (time === null) return null;
+    if (time === null) return "";
     if (this.#time.hour !== hour) {
       const start = formatStart(hour, time === "minute" ? MINUTE : HOUR);
       this.#time = { hour, text: time === "day" ? start.slice(0, 10) : start };
@@ -203,10 +200,6 @@ class Groups {
 
 function sizeOf({ cell, shadow }: GroupCells) {
   return cell.get("requests") + shadow.size;
-}
-
-function inOrder(dimensions: readonly Dimension[], group: Group["group"]): Group["group"] {
-  return Object.fromEntries(dimensions.map((dimension) => [dimension, group[dimension] ?? null]));
 }
 
 /** Identity of a group. */

@@ -27,7 +27,12 @@ import {
 } from "./measures.ts";
 import { HOUR, formatStart, type Window } from "./roll-up.ts";
 import type { Group, Summary } from "./summarise.ts";
-import { contentOf, type PolicyStates, type PolicyStatus } from "../lifecycle/lifecycle.ts";
+import {
+  contentOf,
+  type PolicyStates,
+  type PolicyStatus,
+  type SlotState,
+} from "../lifecycle/lifecycle.ts";
 
 export const SPEND = titled(
   "Spend",
@@ -364,7 +369,7 @@ function answerSlot(slot: StoredSlot | null): AnswerSlot {
     revision: asIdentifier(formatRevision(revision)),
     digest: asIdentifier(digest),
     content,
-    since: since === null ? null : asIdentifier(new Date(since).toISOString()),
+    since: asIdentifier(new Date(since).toISOString()),
   };
 }
 
@@ -395,40 +400,22 @@ function isSame(
 }
 
 /** The slots of a policy by the policy log, the same for every process. */
-export interface StoredPolicy {
-  readonly id: string;
-  /** `null`: nothing is enforced. */
-  readonly enforced: StoredSlot | null;
-  /** `null`: nothing is in shadow. */
-  readonly candidate: StoredSlot | null;
+export type StoredPolicy = ReturnType<typeof storedPolicies>[number];
+
+/** `content` is `removal` at the policy's end, which evaluates nothing. */
+export type StoredSlot = NonNullable<StoredPolicy["enforced"]>;
+
+/** Every policy of the log, sorted by id; `null`: the slot is empty. */
+export function storedPolicies({ policies }: Pick<PolicyStates, "policies">) {
+  return [...policies.values()].map((status) => ({
+    id: status.id,
+    enforced: slotOf(status, status.enforced),
+    candidate: slotOf(status, status.candidate),
+  }));
 }
 
-export interface StoredSlot {
-  readonly revision: number;
-  readonly digest: string;
-  /** `removal`: the policy's end, which evaluates nothing. */
-  readonly content: "rules" | "removal";
-  /** When it entered the slot, milliseconds since the epoch; `null` where it was not recorded. */
-  readonly since: number | null;
-}
-
-/** Every policy of the log that has something in a slot, sorted by id. */
-export function storedPolicies({
-  policies,
-}: Pick<PolicyStates, "policies">): readonly StoredPolicy[] {
-  return [...policies.values()]
-    .map((status) => ({
-      id: status.id,
-      enforced: slotOf(status, "enforced"),
-      candidate: slotOf(status, "candidate"),
-    }))
-    .filter(({ enforced, candidate }) => enforced !== null || candidate !== null);
-}
-
-function slotOf(status: PolicyStatus, name: "enforced" | "candidate"): StoredSlot | null {
-  const state = status[name];
-  if (state === null) return null;
-  const { digest, since } = state;
-  const { revision, content } = contentOf(status, digest);
-  return { revision, digest, content, since };
+function slotOf(status: PolicyStatus, slot: SlotState | null) {
+  if (slot === null) return null;
+  const { revision, digest, content } = contentOf(status, slot.digest);
+  return { revision, digest, content, since: slot.since };
 }

@@ -1,4 +1,5 @@
 import { StoreUnavailableError } from "../canon/error.ts";
+import { remember } from "../canon/remember.ts";
 import {
   Accounts,
   refusalBy,
@@ -37,76 +38,26 @@ interface SlotEntry {
   readonly held: number;
 }
 
-/** One call of the store, and how its result is applied. */
-class ComposedLease {
-  readonly lease: LimitLease;
-  readonly #accounts: Accounts;
-  readonly #counters: readonly CounterEntry[];
-  readonly #slots: readonly SlotEntry[];
+/** One call of the store. */
+interface ComposedLease {
+  readonly terms: Pick<LimitLease, "holder" | "now" | "until">;
+  readonly counters: readonly CounterEntry[];
+  readonly slots: readonly SlotEntry[];
+}
 
-  constructor(
-    accounts: Accounts,
-    terms: Pick<LimitLease, "holder" | "now" | "until">,
-    counters: readonly CounterEntry[],
-    slots: readonly SlotEntry[],
-  ) {
-    this.#accounts = accounts;
-    this.#counters = counters;
-    this.#slots = slots;
-    this.lease = {
-      ...terms,
-      counters: counters.map(({ row }) => row),
-      slots: slots.map(({ row }) => row),
-    };
-  }
-
-  apply(leased: LimitLeased, at: number): void {
-    for (const [index, { row, account }] of this.#counters.entries()) {
-      const granted = leased.counters[index];
-      if (granted !== undefined) account?.apply(row, granted, at);
-    }
-    for (const [index, { account }] of this.#slots.entries()) {
-      const granted = leased.slots[index];
-      if (granted !== undefined) account.apply(granted, this.lease.until, at);
-    }
-  }
-
-  /** Gives the accounts whose figures are unknown now; `null` in it is a debt alone. */
-  failed(error: unknown): ReadonlySet<Account | null> {
-    const unknown = new Set<Account | null>();
-    const isUndone = error instanceof StoreUnavailableError && error.done === "no";
-    for (const { row, account, debt } of this.#counters) {
-      // It may be on disk already and is then counted twice, but never missing.
-      if (debt !== null && isRefused(error)) this.#accounts.oweRefused(debt);
-      else if (debt !== null) this.#accounts.owe(debt);
-      if (isUndone) account?.keepReturns(row);
-      unknown.add(account);
-    }
-    for (const { account, held } of this.#slots) {
-      if (isUndone) account.held = held;
-      unknown.add(account);
-    }
-    return unknown;
-  }
-
-  /**
-   * The same in two calls; `null` where it is about one figure only. Figures are independent of
-   * each other.
-   */
-  halves(): readonly [ComposedLease, ComposedLease] | null {
-    const count = this.#counters.length + this.#slots.length;
-    if (count < 2) return null;
-    const half = Math.ceil(count / 2);
-    const slot = Math.max(0, half - this.#counters.length);
-    const part = (from: number, to: number, fromSlot: number, toSlot: number) =>
-      new ComposedLease(
-        this.#accounts,
-        this.lease,
-        this.#counters.slice(from, to),
-        this.#slots.slice(fromSlot, toSlot),
-      );
-    return [part(0, half, 0, slot), part(half, count, slot, count)];
-  }
+/**
+ * The same in two calls; `null` where it is about one figure only. Figures are independent of each
+ * other.
+ */
+function halvesOf({ terms, counters, slots }: ComposedLease) {
+  const count = counters.length + slots.length;
+  if (count < 2) return null;
+  const half = Math.ceil(count / 2);
+  const slot = Math.max(0, half - counters.length);
+  return [
+    { terms, counters: counters.slice(0, half), slots: slots.slice(0, slot) },
+    { terms, counters: counters.slice(half), slots: slots.slice(slot) },
+  ] as const;
 }
 
 /** Whether the same call would fail again. */
@@ -183,7 +134,7 @@ export function composeLease(
   }
   if (why === "sweep") accounts.forgetIdle((account) => now - account.touchedAt >= FORGOTTEN);
   if (counters.length + slots.length === 0) return null;
-  return new ComposedLease(accounts, { holder, now, until: now + SLOT_LEASE }, counters, slots);
+  return { terms: { holder, now, until: now + SLOT_LEASE }, counters, slots };
 }
 
 function counterRow(
@@ -196,33 +147,30 @@ function counterRow(
   const lack = (demand?.sum ?? 0) - account.available;
   if (lack <= 0 && giveBack === 0 && overdraft === 0) return null;
   const { subject, measure, window, start, ceiling } = account;
-  const common = { subject, measure, window, start, ceiling, giveBack, overdraft };
-  if (demand === undefined || lack <= 0) return { ...common, need: 0, want: 0 };
+  const least = lack > 0 ? (demand?.least ?? 0) : 0;
   return {
-    ...common,
-    need: Math.max(1, demand.least - account.available),
-    want: account.wanted(lack, demand.least, now),
+    subject,
+    measure,
+    window,
+    start,
+    ceiling,
+    giveBack,
+    overdraft,
+    need: lack > 0 ? Math.max(1, least - account.available) : 0,
+    want: lack > 0 ? account.wanted(lack, least, now) : 0,
   };
 }
 
-interface Demands {
-  readonly counters: ReadonlyMap<CounterAccount, Demand>;
-  readonly slots: ReadonlyMap<SlotAccount, number>;
-}
-
-function demandsOf(waiting: readonly WaitingRequest[]): Demands {
+function demandsOf(waiting: readonly WaitingRequest[]) {
   const counters = new Map<CounterAccount, Demand>();
   const slots = new Map<SlotAccount, number>();
   for (const { meters, amounts } of waiting) {
     for (const meter of meters) {
       for (const account of meter.counters) {
         const amount = amounts[account.measure];
-        const demand = counters.get(account);
-        if (demand === undefined) counters.set(account, { sum: amount, least: amount });
-        else {
-          demand.sum += amount;
-          demand.least = Math.min(demand.least, amount);
-        }
+        const demand = remember(counters, account, () => ({ sum: 0, least: amount }));
+        demand.sum += amount;
+        demand.least = Math.min(demand.least, amount);
       }
       if (meter.slots !== null) slots.set(meter.slots, (slots.get(meter.slots) ?? 0) + 1);
     }
@@ -282,11 +230,11 @@ export class Quotas {
   #failing = false;
   #closed = false;
 
-  constructor({ store, holder, now, maxWait }: QuotasOptions) {
+  constructor({ store, holder, now, maxWait = MAX_WAIT }: QuotasOptions) {
     this.#store = store;
     this.#holder = holder;
     this.now = now;
-    this.#maxWait = maxWait ?? MAX_WAIT;
+    this.#maxWait = maxWait;
   }
 
   /**
@@ -445,27 +393,50 @@ export class Quotas {
     else for (const resolve of debtors) resolve();
   }
 
-  /** Gives the accounts whose figures are unknown: none after a success. Never rejects. */
+  /**
+   * Gives the accounts whose figures are unknown: none after a success; `null` in it is a debt
+   * alone. Never rejects.
+   */
   async #lease(composed: ComposedLease): Promise<ReadonlySet<Account | null> | "all"> {
+    const { terms, counters, slots } = composed;
     let leased: LimitLeased;
     try {
-      leased = await this.#store.lease(composed.lease);
+      leased = await this.#store.lease({
+        ...terms,
+        counters: counters.map(({ row }) => row),
+        slots: slots.map(({ row }) => row),
+      });
     } catch (error) {
-      const halves = isRefused(error) ? composed.halves() : null;
-      if (halves !== null) return this.#leaseApart(halves);
-      const unknown = composed.failed(error);
-      return isRefused(error) ? unknown : "all";
+      const halves = isRefused(error) ? halvesOf(composed) : null;
+      if (halves === null) return this.#fail(composed, error);
+      // A refused figure must not keep the others from being leased.
+      const [first, second] = [await this.#lease(halves[0]), await this.#lease(halves[1])];
+      return first === "all" || second === "all" ? "all" : first.union(second);
     }
-    composed.apply(leased, this.now());
+    const at = this.now();
+    for (const [index, { row, account }] of counters.entries()) {
+      const granted = leased.counters[index];
+      if (granted !== undefined) account?.apply(row, granted, at);
+    }
+    for (const [index, { account }] of slots.entries()) {
+      const granted = leased.slots[index];
+      if (granted !== undefined) account.apply(granted, terms.until, at);
+    }
     return NO_ACCOUNTS;
   }
 
-  /** A refused figure must not keep the others from being leased. */
-  async #leaseApart([one, other]: readonly [ComposedLease, ComposedLease]): Promise<
-    ReadonlySet<Account | null> | "all"
-  > {
-    const [first, second] = [await this.#lease(one), await this.#lease(other)];
-    return first === "all" || second === "all" ? "all" : new Set([...first, ...second]);
+  #fail({ counters, slots }: ComposedLease, error: unknown): ReadonlySet<Account | null> | "all" {
+    const isUndone = error instanceof StoreUnavailableError && error.done === "no";
+    for (const { row, account, debt } of counters) {
+      // It may be on disk already and is then counted twice, but never missing.
+      if (debt !== null && isRefused(error)) this.#accounts.oweRefused(debt);
+      else if (debt !== null) this.#accounts.owe(debt);
+      if (isUndone) account?.keepReturns(row);
+    }
+    if (isUndone) for (const { account, held } of slots) account.held = held;
+    return isRefused(error)
+      ? new Set([...counters, ...slots].map(({ account }) => account))
+      : "all";
   }
 
   #land(answered: boolean) {

@@ -112,8 +112,8 @@ describe("the report of a revision in shadow", () => {
         return readRows([])(query);
       },
     };
-    await shadowFigures(source, "p", 1, 500 * HOUR + 1, 700 * HOUR + 5);
-    await shadowFigures(source, "p", 1, 0, 1);
+    await shadowFigures(source, "p", 1, 500 * HOUR + 1, 700 * HOUR + 5, 500 * HOUR + 1);
+    await shadowFigures(source, "p", 1, 0, 1, 0);
     await shadowCountReport(
       source,
       { policy: "p", revision: 1, firstSeen: 7 * HOUR },
