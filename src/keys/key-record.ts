@@ -119,7 +119,7 @@ function checkBudget(budget: Budget): Budget {
     "limits.budget.time_zone",
     "give a name of the IANA database, such as Europe/Berlin, or leave it out for UTC",
   );
-  const window = { per, ...(timeZone !== undefined && { timeZone }) };
+  const window = { per, timeZone };
   if (
     "usd" in budget &&
     Number.isFinite(budget.usd) &&

@@ -17,17 +17,17 @@ export interface NewExchange {
 export interface NewKey {
   readonly workspace: string;
   /** For people; several keys may have it. Default `null`: none. */
-  readonly name?: string | null;
+  readonly name?: string | null | undefined;
   readonly scopes: readonly string[];
   /** Who answers for the key, such as `group:payments` or an address. */
   readonly owner: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
   /** Default `production`. */
-  readonly environment?: string;
+  readonly environment?: string | undefined;
   /** Default empty: not bound to a workload. */
-  readonly workload?: string;
-  readonly labels?: readonly string[];
+  readonly workload?: string | undefined;
+  readonly labels?: readonly string[] | undefined;
   /** Default `null`: the key cannot be exchanged for tokens. */
   readonly exchange?: NewExchange | null;
   /** Default `null`: no limits of its own. */
@@ -38,9 +38,9 @@ export interface NewKey {
 
 export interface Rotation {
   /** How long the replaced key still works, milliseconds; 0: not at all. Default: a day. */
-  readonly overlap?: number;
+  readonly overlap?: number | undefined;
   /** Milliseconds since the epoch. Default: the lifetime of the old key. */
-  readonly expiresAt?: number;
+  readonly expiresAt?: number | undefined;
   readonly createdBy: string;
 }
 
@@ -130,10 +130,10 @@ export interface KeyManagement {
  * needs no declaration.
  */
 export interface DeclaredValues {
-  readonly environment?: string;
-  readonly workload?: string;
+  readonly environment?: string | undefined;
+  readonly workload?: string | undefined;
   readonly owner?: string;
-  readonly labels?: readonly string[];
+  readonly labels?: readonly string[] | undefined;
   readonly exchange?: { readonly routes: readonly string[] | null } | null;
 }
 

@@ -123,7 +123,7 @@ export function parametersOf(endpoint: Endpoint): readonly JsonObject[] {
       name,
       in: "query",
       required,
-      ...(description !== undefined && { description }),
+      description,
       // Several times by its name; `group_by` may have commas too.
       ...(schema.type === "array" && { style: "form", explode: true }),
       schema,

@@ -1,7 +1,6 @@
 import { TEXT } from "../../canon/json/schema.ts";
 import { serviceError, type Denial } from "../../canon/error.ts";
 import type { JsonObject } from "../../canon/json.ts";
-import type { Operation } from "../../canon/operation.ts";
 import { modelInfo } from "../../dialects/anthropic-messages/dialect.ts";
 import { listedRoute, listedRoutes, type ListedRoute } from "./usable-routes.ts";
 import { callerBudget } from "../admission.ts";
@@ -115,11 +114,9 @@ export const CATALOGUE_HANDLERS = {
  * routes too.
  */
 async function listed(call: ControlCall): Promise<readonly ListedRoute[]> {
-  const { runtime, snapshot, operations, url } = call;
-  const identity = callerOf(call);
-  const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
-  const routes = listedRoutes(snapshot.decider, identity, servedOperations(operations), budget);
-  return url.searchParams.get("all") === "true"
+  const { decider, identity, served, budget } = await callersView(call);
+  const routes = listedRoutes(decider, identity, served, budget);
+  return call.url.searchParams.get("all") === "true"
     ? routes
     : routes.filter(({ denial }) => denial === null);
 }
@@ -129,11 +126,8 @@ async function oneOf(
   call: ControlCall,
   print: (listed: ListedRoute) => JsonObject,
 ): Promise<ControlAnswer> {
-  const { runtime, snapshot, parameter, operations } = call;
-  const identity = callerOf(call);
-  const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
-  const served = servedOperations(operations);
-  const found = listedRoute(snapshot.decider, identity, served, parameter, budget);
+  const { decider, identity, served, budget } = await callersView(call);
+  const found = listedRoute(decider, identity, served, call.parameter, budget);
   if (found !== null) return { json: print(found) };
   const message = "No route of this name is available to the workspace.";
   throw new RefusalError(
@@ -141,8 +135,12 @@ async function oneOf(
   );
 }
 
-function servedOperations(operations: ControlCall["operations"]): readonly Operation[] {
-  return [...operations.values()].map(({ operation }) => operation);
+async function callersView(call: ControlCall) {
+  const { runtime, snapshot, operations } = call;
+  const identity = callerOf(call);
+  const budget = orRefuse(await callerBudget(runtime, snapshot, identity));
+  const served = [...operations.values()].map(({ operation }) => operation);
+  return { decider: snapshot.decider, identity, served, budget };
 }
 
 /** An entry of GET /api/v1/models: the protocol's members, and those of the other shape. */

@@ -2,7 +2,7 @@ import { described, INSTANT, TEXT } from "../../canon/json/schema.ts";
 import type { Decision } from "../../canon/decision.ts";
 import type { RefusingLimit } from "../../canon/limits.ts";
 import { formatTime } from "../../canon/rfc3339.ts";
-import { isJsonObject, parseJson, type JsonObject, type JsonValue } from "../../canon/json.ts";
+import { parseJson, parseJsonObject, type JsonObject } from "../../canon/json.ts";
 import { OPERATIONS, isOperation } from "../../canon/operation.ts";
 import { decide } from "../../decide/decide.ts";
 import type { Decider } from "../../decide/decider.ts";
@@ -89,19 +89,6 @@ const MEMBERS = {
  */
 function readDecisionQuery(query: URLSearchParams, workspaces: readonly string[]): EvidenceSearch {
   const instant = (parameter: "start" | "end") => readInstant(query.get(parameter) ?? "");
-  const limit = readCount(query, "limit", DECISION_QUERY);
-  const cursor = query.get("cursor");
-  return {
-    workspaces,
-    from: instant("start"),
-    to: instant("end"),
-    limit,
-    cursor,
-    ...filterOf(query),
-  };
-}
-
-function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "accepts"> {
   const wanted = Object.entries(MEMBERS).flatMap(([parameter, member]) => {
     const value = query.get(parameter);
     return value === null ? [] : [{ member, value }];
@@ -111,6 +98,11 @@ function filterOf(query: URLSearchParams): Pick<EvidenceSearch, "contains" | "ac
   const provider = query.get("provider");
   const endpoint = query.get("endpoint");
   return {
+    workspaces,
+    from: instant("start"),
+    to: instant("end"),
+    limit: readCount(query, "limit", DECISION_QUERY),
+    cursor: query.get("cursor"),
     // As the record's text has it: JSON without spaces.
     contains: wanted.map(({ member, value }) => `"${member}":${JSON.stringify(value)}`),
     accepts: ({ decision, outcome }) =>
@@ -221,9 +213,8 @@ function explanationAnswer({ table, policies }: Decider, record: DecisionRecord)
 }
 
 /** `null` where the record has nothing to decide, or something that this version does not know. */
-function sampleOf(record: DecisionRecord): EvidenceSample | null {
-  const value = parseJson(JSON.stringify(record));
-  const read = isJsonObject(value) ? readEvidenceSample(value) : null;
+function sampleOf(record: DecisionRecord, zones: readonly string[] = []): EvidenceSample | null {
+  const read = readEvidenceSample(parseJson(JSON.stringify(record)), zones);
   return read === null || "unsupportedSetting" in read ? null : read;
 }
 
@@ -294,7 +285,10 @@ function requestFacts(decision: DecisionRecord) {
     max_output: decision.maxOutput,
     reasoning_effort: decision.reasoningEffort,
     dimensions: decision.dimensions ?? null,
-    preferences: decision.preferences === undefined ? null : asObject(decision.preferences),
+    preferences:
+      decision.preferences === undefined
+        ? null
+        : parseJsonObject(JSON.stringify(decision.preferences)),
     workload: decision.workload ?? null,
     owner: decision.owner ?? null,
     budget: decision.budget ?? null,
@@ -307,14 +301,13 @@ function requestFacts(decision: DecisionRecord) {
       change === undefined
         ? null
         : {
-            what: change.what,
-            id: change.id,
-            name: change.name ?? null,
-            grants: change.grants ?? null,
-            replaces: change.replaces ?? null,
-            subject: change.subject ?? null,
-            workspace: change.workspace ?? null,
-            content: change.content ?? null,
+            name: null,
+            grants: null,
+            replaces: null,
+            subject: null,
+            workspace: null,
+            content: null,
+            ...change,
           },
   };
 }
@@ -378,19 +371,6 @@ function isKnown(outcome: OutcomeRecord | null): outcome is OutcomeRecord {
 }
 
 function explainOf(decision: DecisionRecord, zones: readonly string[]): string | null {
-  const sample = readEvidenceSample(asJson(decision), zones);
-  return sample === null || "unsupportedSetting" in sample
-    ? null
-    : explainCommand(explainArguments(sample.sample));
-}
-
-function asObject(preferences: NonNullable<DecisionRecord["preferences"]>): JsonObject {
-  const value = asJson(preferences);
-  return isJsonObject(value) ? value : {};
-}
-
-/** A record as it is printed. */
-function asJson(decision: object): JsonValue {
-  const value: JsonValue = parseJson(JSON.stringify(decision));
-  return value;
+  const recorded = sampleOf(decision, zones);
+  return recorded && explainCommand(explainArguments(recorded.sample));
 }

@@ -191,37 +191,23 @@ async function readVisit(
 }
 
 function callHandler(
-  {
-    runtime,
-    snapshot,
-    endpoint,
-    handler,
-    operations,
-    incoming,
-    requestId,
-    covered,
-    managed,
-  }: ControlVisit,
+  visit: ControlVisit,
   identity: Identity | null,
   body: Body | null,
   recordChange: ControlCall["recordChange"],
 ): ReturnType<ControlHandler> {
+  const { endpoint, handler, incoming } = visit;
   const url = new URL(incoming.url ?? "/", "http://signalbox.invalid");
   checkQuery(url.searchParams, endpoint);
   const parameters = parametersOf(endpoint.path, url.pathname);
   return handler({
-    runtime,
-    snapshot,
+    ...visit,
     identity,
-    covered,
-    managed,
     body,
     url,
     parameter: parameters[0] ?? "",
     parameters,
     headers: incoming.headers,
-    requestId,
-    operations,
     recordChange,
   });
 }

@@ -156,9 +156,7 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
       // The endpoint needs no key: no figure here may show any workspace's traffic. Operators have
       // them at /metrics.
       evidence: evidenceStatus(runtime.evidenceStatus()),
-      ...(runtime.build.egressProxies !== undefined && {
-        egress_proxies: runtime.build.egressProxies,
-      }),
+      egress_proxies: runtime.build.egressProxies,
       ...(runtime.workers !== null && { workers: { ...runtime.workers() } }),
     },
   }),
@@ -176,7 +174,5 @@ export const HANDLERS: Readonly<Record<string, ControlHandler>> = {
 };
 
 function evidenceStatus({ state, fault }: EvidenceStatus): JsonObject {
-  return fault === undefined
-    ? { state }
-    : { state, cause: fault.cause, ...(fault.file !== null && { file: fault.file }) };
+  return { state, cause: fault?.cause, file: fault?.file ?? undefined };
 }

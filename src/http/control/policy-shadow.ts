@@ -8,6 +8,7 @@ import {
 import {
   findExamples,
   type ExampleLog,
+  type ExampleQuestion,
   type LookedAt,
   type ExampleGroup,
 } from "../../simulate/evidence/find-examples.ts";
@@ -46,37 +47,22 @@ export async function policyShadow(
   examples: number,
   now: number,
 ): Promise<{ readonly text: string }> {
-  const { id: policy, revision } = line;
-  const { zones = [], reads, firstSeen = line.since } = line;
-  const requested = { policy, revision, firstSeen, zones, ...(reads && { reads }) };
   return source.turns.take(reader.workspace, async () => {
-    const counts = await shadowCountReport(source, requested, reader, now);
+    const counts = await shadowCountReport(source, line, reader, now);
     const workspace = reader.seesAll ? null : reader.workspace;
     const found =
       examples === 0
         ? { examples: [], lookedAt: { decisions: 0, since: null, complete: false } }
-        : await findExamples(source.evidence, { ...requested, workspace, limit: examples });
+        : await findExamples(source.evidence, { ...line, workspace, limit: examples });
     return { text: JSON.stringify(shadowAnswer(line, counts, found, now)) };
   });
 }
 
 /** The revision that a report is about, as the policy log has it. */
-export interface ShadowLine {
-  /** Policy id. */
-  readonly id: string;
-  readonly revision: number;
+export interface ShadowLine extends Omit<ExampleQuestion, "workspace" | "limit"> {
   readonly digest: string;
-  /** When it entered its slot, milliseconds since the epoch. */
+  /** When it entered its slot, milliseconds since the epoch; a candidate may have come back. */
   readonly since: number;
-  /**
-   * When it was first seen, likewise: a candidate that has come back is counted from then. `since`
-   * where left out.
-   */
-  readonly firstSeen?: number;
-  /** The time zones that policies name. */
-  readonly zones?: readonly string[];
-  /** Members of the input that the revision reads; default: all. */
-  readonly reads?: readonly string[];
 }
 
 /**
@@ -88,14 +74,14 @@ export type ShadowAnswer = ReturnType<typeof shadowAnswer>;
 
 /** @param now milliseconds since the epoch. */
 function shadowAnswer(
-  { id, revision, digest, since }: ShadowLine,
+  { policy, revision, digest, since }: ShadowLine,
   counts: ShadowCountReport,
   found: { readonly examples: readonly ExampleGroup[]; readonly lookedAt: LookedAt },
   now: number,
 ) {
   return {
     object: "policy.shadow",
-    policy: asIdentifier(id),
+    policy: asIdentifier(policy),
     revision: asIdentifier(`r${revision}`),
     digest: asIdentifier(digest),
     // When it entered its slot. The numbers include an earlier time in shadow.

@@ -68,7 +68,7 @@ export interface ExampleQuestion {
   /** The time zones that policies name. */
   readonly zones: readonly string[];
   /** Paths of the input that the revision reads; default: all. */
-  readonly reads?: readonly string[];
+  readonly reads?: readonly string[] | undefined;
   /** The one workspace whose requests are looked at; `null`: all. */
   readonly workspace: string | null;
   /** Most classes to return; those with the most newly denied requests come first. */

@@ -24,11 +24,12 @@ const isAnswer = new Ajv2020({ strict: false, formats: { "date-time": true } }).
 
 const NOW = 1_795_000_000_000;
 const LINE: ShadowLine = {
-  id: "eu",
+  policy: "eu",
   revision: 3,
   digest: "d".repeat(64),
   since: NOW - 1_000,
   firstSeen: 0,
+  zones: [],
 };
 const MANAGER = { workspace: "acme", seesAll: true };
 
@@ -191,7 +192,7 @@ describe("the report of a revision in shadow", () => {
   });
 
   it("is empty for a revision that has not been evaluated", async () => {
-    expect(await ask({ line: { ...LINE, id: "constructor" } })).toMatchObject({
+    expect(await ask({ line: { ...LINE, policy: "constructor" } })).toMatchObject({
       judged: 0,
       by_constraint: [],
       by_route: [],

@@ -156,17 +156,8 @@ export const POLICY_HANDLERS = {
     const { revision, digest, firstSeenAt: firstSeen } = contentOf(status, status.candidate.digest);
     const { since } = status.candidate;
     const { zones } = policies;
-    const loaded = policies.policies.find(({ identity: one }) => one.digest === digest);
-    const { reads } = loaded ?? {};
-    const watched = {
-      id: status.id,
-      revision,
-      digest,
-      since,
-      firstSeen,
-      zones,
-      ...(reads && { reads }),
-    };
+    const reads = policies.policies.find(({ identity: one }) => one.digest === digest)?.reads;
+    const watched = { policy: status.id, revision, digest, since, firstSeen, zones, reads };
     return policyShadow(administration.shadow, watched, reader, examples, Date.now());
   }),
   retrievePolicySimulation: promotionSimulation,

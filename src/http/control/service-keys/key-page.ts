@@ -58,7 +58,7 @@ export function describeKey(key: ServiceKey, now: number): JsonObject {
 }
 
 function describeBudget({ timeZone, ...budget }: Budget): JsonObject {
-  return { ...budget, ...(timeZone !== undefined && { time_zone: timeZone }) };
+  return { ...budget, time_zone: timeZone };
 }
 
 /** Whether a key authenticates at a moment, milliseconds since the epoch. */
@@ -84,14 +84,14 @@ export function readNewKey(
   const { name, scopes, owner, environment, workload, labels, exchange, limits } = body;
   return {
     workspace,
-    ...(name !== undefined && { name }),
+    name,
     createdBy,
     scopes,
     owner,
     expiresAt,
-    ...(environment !== undefined && { environment }),
-    ...(workload !== undefined && { workload }),
-    ...(labels !== undefined && { labels }),
+    environment,
+    workload,
+    labels,
     exchange: exchange == null ? null : readExchange(exchange),
     limits: limits == null ? null : readLimits(limits),
   };
@@ -99,12 +99,11 @@ export function readNewKey(
 
 /** @throws {RefusalError} */
 export function readRotation(body: RotateKeyBody, createdBy: string, now: number): Rotation {
-  const expiresAt = readExpiry(body, now);
   const { overlap_seconds: overlap } = body;
   return {
     createdBy,
-    ...(overlap !== undefined && { overlap: overlap * 1_000 }),
-    ...(expiresAt !== null && { expiresAt }),
+    overlap: overlap === undefined ? undefined : overlap * 1_000,
+    expiresAt: readExpiry(body, now) ?? undefined,
   };
 }
 
@@ -156,7 +155,7 @@ function readBudget(
 ): KeyLimits["budget"] {
   if (requested == null) return null;
   const { usd, tokens, per, time_zone: timeZone } = requested;
-  const window = { per, ...(timeZone !== undefined && { timeZone }) };
+  const window = { per, timeZone };
   if (usd !== undefined && tokens === undefined) return { usd, ...window };
   // No tokens are no budget: a body with both amounts, or with none, is refused by the field's rule.
   return { tokens: usd === undefined ? (tokens ?? 0) : 0, ...window };
