@@ -1,4 +1,4 @@
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 
 /**
  * How vectors are written: a JSON array of numbers, or base64 of little-endian IEEE 754
@@ -137,26 +137,13 @@ export type ModerationCategory = (typeof MODERATION_CATEGORIES)[number];
  */
 export type CategoryMapping = Readonly<Record<string, readonly ModerationCategory[]>>;
 
-export type ModerationPart = (
-  | { readonly type: "text"; readonly text: string }
-  /** An address or a data URL, as the caller wrote it. */
-  | { readonly type: "image"; readonly url: string }
-) & {
-  /**
-   * The unchanged part, if it has unknown members, for endpoints of the surface's own protocol
-   * only; otherwise `null`.
-   */
-  readonly forwarded: JsonObject | null;
-};
-
-/** Input that gets one verdict, or a list of inputs. */
-export type ModerationInput =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "texts"; readonly texts: readonly string[] }
-  | { readonly kind: "parts"; readonly parts: readonly ModerationPart[] };
-
 export interface ModerateRequest {
-  readonly input: ModerationInput;
+  /**
+   * A text, or a list of texts, which get a verdict each; or a list of OpenAI's parts (`text`,
+   * `image_url`), which get one together. As the caller wrote it, without unknown members of parts
+   * unless the route forwards them.
+   */
+  readonly input: JsonValue;
   /** Unknown members, unchanged, for endpoints of the surface's own protocol only. */
   readonly extras: JsonObject;
 }

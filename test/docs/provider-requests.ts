@@ -60,7 +60,7 @@ const RERANK_REQUEST: RerankRequest = {
 
 /** Two texts, which get a verdict each. */
 export const MODERATE_REQUEST: ModerateRequest = {
-  input: { kind: "texts", texts: ["one", "two"] },
+  input: ["one", "two"],
   extras: {},
 };
 

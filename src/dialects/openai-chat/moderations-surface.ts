@@ -1,18 +1,7 @@
 import { invalidRequest } from "../../canon/error.ts";
-import {
-  isJsonObject,
-  type JsonMember,
-  type JsonObject,
-  type JsonValue,
-} from "../../canon/json.ts";
+import type { JsonMember, JsonObject, JsonValue } from "../../canon/json.ts";
 import { NULLABLE_TEXT, TEXT } from "../../canon/json/schema.ts";
-import type {
-  CategoryVerdict,
-  ModerateRequest,
-  ModerationInput,
-  ModerationPart,
-  ModerationVerdict,
-} from "../../canon/unary.ts";
+import type { CategoryVerdict, ModerateRequest, ModerationVerdict } from "../../canon/unary.ts";
 import { INPUT_BODY } from "../body-reader.ts";
 import {
   NO_UNKNOWN,
@@ -26,13 +15,12 @@ import {
 import { isWebUrl } from "../data-url.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { upstreamFor } from "../exchange-plan.ts";
-import { listOf, memberIn, textOf } from "../json.ts";
-import { verdictsOf } from "./moderations-upstream.ts";
+import { listOf, mapObjects, memberIn, textOf } from "../json.ts";
+import { unknownMemberOf, verdictsOf } from "./moderations-upstream.ts";
 import {
   CORE,
   IDENTITY,
   OURS,
-  shownName,
   type FieldRegistry,
   type RequestReading,
 } from "../request-reading.ts";
@@ -56,87 +44,38 @@ const MODERATIONS_FIELDS: FieldRegistry = {
 };
 
 function readModerations(
-  { input }: JsonObject,
+  { input = null }: JsonObject,
   reading: RequestReading,
   extras: JsonObject,
 ): ModerateRequest {
-  for (const [index, item] of listOf(input).entries()) noteImage(item, `input[${index}]`, reading);
-  const unknown = unknownPartMember(input);
-  if (unknown !== null && reading.mode === "strip") reading.strip("unknown_field");
-  if (unknown !== null && reading.mode === "reject")
-    reading.refuseRequest(unknownPartError(unknown));
-  return { input: readInput(input, reading), extras };
+  const { mode } = reading;
+  for (const [index, part] of listOf(input).entries()) noteImage(part, `input[${index}]`, reading);
+  if (mode === null || mode === "forward") return { input, extras };
+  const unknown = unknownMember(input);
+  if (unknown !== null) reading.unknown(unknown);
+  return { input: mapObjects(input, withKnownMembers) ?? null, extras };
 }
 
-function noteImage(item: JsonValue, path: string, reading: RequestReading): void {
-  const image = isJsonObject(item) && item.type === "image_url" ? item.image_url : undefined;
-  if (!isJsonObject(image)) return;
+function noteImage(part: JsonValue, path: string, reading: RequestReading): void {
+  const url = memberIn(memberIn(part, "image_url"), "url");
+  if (url === undefined) return;
   reading.need("image_input", path);
   const member = `${path}.image_url.url`;
-  const url = textOf(image.url);
-  if (/^data:/i.test(url)) return;
-  if (isWebUrl(url)) return reading.use("image_url", member);
+  const address = textOf(url);
+  if (/^data:/i.test(address)) return;
+  if (isWebUrl(address)) return reading.use("image_url", member);
   const rule = "must be a data URL or begin with http:// or https://";
   reading.refuseMember("invalid_value", member, rule);
 }
 
-function readInput(input: JsonMember, reading: RequestReading): ModerationInput {
-  if (typeof input === "string") return { kind: "text", text: input };
-  const items = listOf(input);
-  const texts = items.filter((item) => typeof item === "string");
-  // The schema accepts lists of texts or of parts; a mixed one must not be judged in part.
-  if (items.length > 0 && texts.length === items.length) return { kind: "texts", texts };
-  const forwards = reading.mode === "forward";
-  const parts = items.map((item) => readPart(item, forwards)).filter((part) => part !== null);
-  if (items.length === 0 || parts.length !== items.length) {
-    const rule = "must be a text, a list of texts, or a list of parts";
-    reading.refuseMember("invalid_type", "input", rule);
-  }
-  return { kind: "parts", parts };
-}
-
-function readPart(item: JsonValue, forwards: boolean): ModerationPart | null {
-  if (!isJsonObject(item)) return null;
-  const forwarded = forwards && unknownMemberOfPart(item, "") !== null ? item : null;
-  const { type, text, image_url: image } = item;
-  if (type === "text") return typeof text === "string" ? { type, text, forwarded } : null;
-  const url = type === "image_url" ? memberIn(image, "url") : undefined;
-  return typeof url === "string" ? { type: "image", url, forwarded } : null;
+function withKnownMembers({ type, text, image_url: image }: JsonObject): JsonObject {
+  return type === "text" ? { type, text } : { type, image_url: { url: memberIn(image, "url") } };
 }
 
 /** Path of the first unknown member of a part; `null` where there is none. */
-function unknownPartMember(input: JsonMember): string | null {
-  const unknown = listOf(input).map((item, index) => unknownMemberOfPart(item, `input[${index}]`));
+function unknownMember(input: JsonMember): string | null {
+  const unknown = listOf(input).map((part, index) => unknownMemberOf(part, `input[${index}]`));
   return unknown.find((path) => path !== null) ?? null;
-}
-
-/**
- * The same for one part.
- *
- * @param path of the part in the body.
- */
-function unknownMemberOfPart(part: JsonValue, path: string): string | null {
-  const known = memberIn(part, "type") === "text" ? ["type", "text"] : ["type", "image_url"];
-  return (
-    unknownMember(part, known, path) ??
-    unknownMember(memberIn(part, "image_url"), ["url"], `${path}.image_url`)
-  );
-}
-
-/** Null counts as absent. */
-function unknownMember(value: JsonMember, known: readonly string[], path: string): string | null {
-  const members = isJsonObject(value) ? Object.entries(value) : [];
-  const unknown = members.find(([name, member]) => !known.includes(name) && member != null);
-  return unknown === undefined ? null : `${path}.${shownName(unknown[0])}`;
-}
-
-/** The 400 for such a member on a route that refuses unknown members. */
-function unknownPartError(path: string) {
-  return invalidRequest(
-    "unknown_field",
-    `Unknown field ${path}: parts of a moderation input have no such member`,
-    path,
-  );
 }
 
 /** Schema of all items, chosen by the type of the first. */
@@ -271,10 +210,11 @@ const surface = unarySurface({
 export const moderationsSurface: UnarySurface = {
   ...surface,
   refuseUnknown: (body, mode) => {
-    const unknown = surface.refuseUnknown(body, mode);
-    if (unknown !== null || mode !== "reject") return unknown;
-    const path = unknownPartMember(body.input);
-    return path === null ? null : unknownPartError(path);
+    const refused = surface.refuseUnknown(body, mode);
+    const path = unknownMember(body.input);
+    if (refused !== null || mode !== "reject" || path === null) return refused;
+    const message = `Unknown field ${path}: parts of a moderation input have no such member`;
+    return invalidRequest("unknown_field", message, path);
   },
 };
 

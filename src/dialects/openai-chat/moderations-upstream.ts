@@ -1,6 +1,4 @@
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import type { UpstreamFailure } from "../../canon/failure.ts";
-import type { DroppedField } from "../../canon/generate/edit.ts";
 import {
   isJsonObject,
   type JsonMember,
@@ -14,19 +12,15 @@ import {
   type ModerateRequest,
   type ModerateResult,
   type ModerationCategory,
-  type ModerationInput,
-  type ModerationPart,
   type ModerationVerdict,
 } from "../../canon/unary.ts";
 import { faultyAnswer, type AnswerFault } from "../answer-ends.ts";
-import type { Target, UnaryFormat, UnaryUpstream } from "../dialect.ts";
-import { listOf, memberIn, parseAnswerBytes, textIn } from "../json.ts";
-import { failureIn, readChatError, readUsage } from "./read-answer.ts";
-import { deploymentPath } from "./family.ts";
-import type { AnswerBytes } from "../unary/answer-bytes.ts";
+import type { UnaryUpstream } from "../dialect.ts";
+import { listOf, memberIn, parseAnswerBytes, textIn, textOf } from "../json.ts";
+import { shownName } from "../request-reading.ts";
 import { hasOneMeaning } from "../unary/one-meaning.ts";
-
-const PATH = "/moderations";
+import { deploymentPath } from "./family.ts";
+import { failureIn, readChatError, readUsage } from "./read-answer.ts";
 
 const decoder = new TextDecoder();
 
@@ -35,119 +29,90 @@ const decoder = new TextDecoder();
  * the model's own categories.
  */
 export const moderationsUpstream: UnaryUpstream<ModerateRequest, ModerateResult> = {
-  format: formatModerations,
-  parseAnswer: parseModerations,
+  format: ({ input, extras }, target) => {
+    // Parts are judged together. A model with its own categories judges text alone, and a list
+    // item by item, so it gets them as one text.
+    const parts =
+      target.model.moderationCategories === null ? [] : listOf(input).filter(isJsonObject);
+    const refused = parts.map(refusePart).find((error) => error !== null);
+    if (refused !== undefined) return refused;
+    const joined = parts.map(({ text }) => textOf(text)).join("\n");
+    return {
+      path: deploymentPath("/moderations", target),
+      body: {
+        ...extras,
+        model: target.endpoint.upstreamModel,
+        input: parts.length > 0 ? joined : input,
+      },
+      dropped: parts.length > 1 ? ["text_parts_joined"] : [],
+    };
+  },
+  parseAnswer: ({ whole: bytes }, { input }, { model }) => {
+    const answer = parseAnswerBytes(bytes);
+    if (!isJsonObject(answer)) return faultyAnswer("not_json");
+    const failure = failureIn(answer);
+    if (failure !== null) return failure;
+    const verdicts = readVerdicts(answer.results, input, model.moderationCategories);
+    if (typeof verdicts === "string") return faultyAnswer(verdicts);
+    const id = textIn(answer, "id");
+    const name = textIn(answer, "model");
+    const isWhole = id !== null && name !== null && verdicts.every((verdict) => verdict.isWhole);
+    const isVerbatim = isWhole && hasOneMeaning(decoder.decode(bytes));
+    // A rewritten answer has the categories of canon only; others must not be lost silently.
+    if (!isVerbatim && verdicts.some(({ hasMore }) => hasMore))
+      return faultyAnswer("category_unknown");
+    return {
+      operation: "moderate",
+      verdicts,
+      id,
+      model: name,
+      inputTokens: readUsage(answer)?.input ?? null,
+      hasUnjudged: verdicts.some(({ hasUnjudged }) => hasUnjudged),
+      isVerbatim,
+    };
+  },
   readError: readChatError,
 };
 
-function formatModerations(
-  { input, extras }: ModerateRequest,
-  target: Target,
-): UnaryFormat | ServiceError {
-  const dropped: DroppedField[] = [];
-  const mapped = target.model.moderationCategories !== null;
-  const refusal = mapped ? (refuseImages(input) ?? refuseForwarded(input)) : null;
-  if (refusal !== null) return refusal;
-  const printed = mapped ? printTexts(input, dropped) : printInput(input);
-  const body = { ...extras, model: target.endpoint.upstreamModel, input: printed };
-  return { path: deploymentPath(PATH, target), body, dropped };
-}
-
-/** Unchanged. */
-function printInput(input: ModerationInput): JsonValue {
-  switch (input.kind) {
-    case "text":
-      return input.text;
-    case "texts":
-      return input.texts;
-    case "parts":
-      return input.parts.map(printPart);
-  }
-}
-
-function printPart(part: ModerationPart): JsonObject {
-  if (part.forwarded !== null) return part.forwarded;
-  return part.type === "text"
-    ? { type: "text", text: part.text }
-    : { type: "image_url", image_url: { url: part.url } };
-}
-
-/** Models with their own categories accept text only. */
-function refuseImages(input: ModerationInput) {
-  return refusePart(
-    input,
-    ({ type }) => type === "image",
-    "capability_not_supported",
-    "is an image, and an endpoint that may get the request judges text only",
-  );
-}
-
-/** Parts that become one text lose their other members. */
-function refuseForwarded(input: ModerationInput) {
-  return refusePart(
-    input,
-    ({ forwarded }) => forwarded !== null,
-    "unknown_field",
-    "has members that cannot be forwarded: an endpoint that may get the request is sent its text only",
-  );
-}
-
-/** The 400 for the first part that an endpoint cannot take; `null` if there is none. */
-function refusePart(
-  input: ModerationInput,
-  isRefused: (part: ModerationPart) => boolean,
-  code: string,
-  rule: string,
-): ServiceError | null {
-  const index = input.kind === "parts" ? input.parts.findIndex(isRefused) : -1;
+/** The 400 for a part that is not text alone; `null` for one that is. */
+function refusePart(part: JsonObject, index: number): ServiceError | null {
   const path = `input[${index}]`;
-  return index === -1 ? null : invalidRequest(code, `${path} ${rule}`, path);
+  const [code, rule] =
+    part.type === "text"
+      ? [
+          "unknown_field",
+          "has members that cannot be forwarded: an endpoint that may get the request is sent its text only",
+        ]
+      : [
+          "capability_not_supported",
+          "is an image, and an endpoint that may get the request judges text only",
+        ];
+  return part.type === "text" && unknownMemberOf(part, path) === null
+    ? null
+    : invalidRequest(code, `${path} ${rule}`, path);
 }
 
-/** Parts are judged together, so they are sent as one text: a list would be judged item by item. */
-function printTexts(input: ModerationInput, dropped: DroppedField[]): JsonValue {
-  if (input.kind !== "parts") return printInput(input);
-  if (input.parts.length > 1) dropped.push("text_parts_joined");
-  return input.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-}
-
-function parseModerations(
-  { whole: bytes }: AnswerBytes,
-  { input }: ModerateRequest,
-  { model }: Target,
-): ModerateResult | UpstreamFailure {
-  const answer = parseAnswerBytes(bytes);
-  if (!isJsonObject(answer)) return faultyAnswer("not_json");
-  const failure = failureIn(answer);
-  if (failure !== null) return failure;
-  const verdicts = readVerdicts(answer.results, input, model.moderationCategories);
-  if (typeof verdicts === "string") return faultyAnswer(verdicts);
-  const id = textIn(answer, "id");
-  const name = textIn(answer, "model");
-  const isWhole = id !== null && name !== null && verdicts.every((verdict) => verdict.isWhole);
-  const isVerbatim = isWhole && hasOneMeaning(decoder.decode(bytes));
-  // A rewritten answer has the categories of canon only; others must not be lost silently.
-  if (!isVerbatim && verdicts.some(({ hasMore }) => hasMore))
-    return faultyAnswer("category_unknown");
-  return {
-    operation: "moderate",
-    verdicts: verdicts.map(({ verdict }) => verdict),
-    id,
-    model: name,
-    inputTokens: readUsage(answer)?.input ?? null,
-    hasUnjudged: verdicts.some(({ hasUnjudged }) => hasUnjudged),
-    isVerbatim,
-  };
+/**
+ * Path of the first unknown member of a part, or of the image in it; `null` where there is none.
+ * Null counts as absent.
+ */
+export function unknownMemberOf(part: JsonMember, path: string, isImage = false): string | null {
+  if (!isJsonObject(part)) return null;
+  const content = part.type === "text" ? "text" : "image_url";
+  const known = isImage ? ["url"] : ["type", content];
+  const name = Object.keys(part).find((one) => !known.includes(one) && part[one] != null);
+  if (name !== undefined) return `${path}.${shownName(name)}`;
+  return isImage ? null : unknownMemberOf(part.image_url, `${path}.image_url`, true);
 }
 
 function readVerdicts(
   results: JsonMember,
-  input: ModerationInput,
-  mapping: Target["model"]["moderationCategories"],
+  input: JsonValue,
+  mapping: CategoryMapping | null,
 ): readonly ReadVerdict[] | AnswerFault {
   if (!Array.isArray(results)) return "missing_results";
   if (results.length !== verdictsOf(input)) return "result_count";
-  const withImages = input.kind === "parts" && input.parts.some(({ type }) => type === "image");
+  const withImages = listOf(input).some((part) => memberIn(part, "type") === "image_url");
   const verdicts: ReadVerdict[] = [];
   for (const item of listOf(results)) {
     const result = isJsonObject(item) ? item : {};
@@ -160,8 +125,8 @@ function readVerdicts(
 }
 
 /** One for each text, one for all parts together. */
-export function verdictsOf(input: ModerationInput): number {
-  return input.kind === "texts" ? input.texts.length : 1;
+export function verdictsOf(input: JsonValue): number {
+  return Array.isArray(input) && typeof input[0] === "string" ? input.length : 1;
 }
 
 /**
@@ -196,25 +161,22 @@ function readMappedVerdict(
   }
   const verdicts = MODERATION_CATEGORIES.map((name): readonly [string, CategoryVerdict] => {
     const found = judged.get(name);
-    return [name, found === undefined ? UNMAPPED : { ...found, appliedTo: TEXT }];
+    return [name, found === undefined ? UNMAPPED : { ...found, appliedTo: TEXT_ONLY }];
   });
   return {
-    verdict: {
-      flagged: verdicts.some(([, { flagged }]) => flagged),
-      categories: Object.fromEntries(verdicts),
-    },
+    flagged: verdicts.some(([, { flagged }]) => flagged),
+    categories: Object.fromEntries(verdicts),
     isWhole: false,
     hasMore: false,
     hasUnjudged: judged.size < MODERATION_CATEGORIES.length,
   };
 }
 
-const TEXT = ["text"] as const;
+const TEXT_ONLY = ["text"] as const;
 const UNMAPPED: CategoryVerdict = { flagged: false, score: 0, appliedTo: [] };
 
 /** One result of an answer, checked. */
-interface ReadVerdict {
-  readonly verdict: ModerationVerdict;
+interface ReadVerdict extends ModerationVerdict {
   /** It has every member of OpenAI's answers, under the same names. */
   readonly isWhole: boolean;
   /** It has a category that canon cannot hold. */
@@ -259,7 +221,8 @@ function readOwnVerdict(result: JsonObject, withImages: boolean): ReadVerdict | 
   if (withImages && !read.some(({ appliedTo }) => appliedTo.includes("image")))
     return "input_unjudged";
   return {
-    verdict: { flagged, categories },
+    flagged,
+    categories,
     isWhole,
     hasMore: names.size > KNOWN.size,
     hasUnjudged: Object.values(categories).some((verdict) => verdict.flagged === null),
@@ -274,7 +237,7 @@ function readCategory(
   withImages: boolean,
 ): CategoryVerdict | AnswerFault {
   // Older models leave the types out. They judge text; a judged image must be named.
-  const implied = typeof flag === "boolean" && !withImages ? TEXT : [];
+  const implied = typeof flag === "boolean" && !withImages ? TEXT_ONLY : [];
   const listed: readonly JsonValue[] = types == null ? implied : listOf(types);
   const appliedTo = listed.filter((input) => input === "text" || input === "image");
   if (appliedTo.length < listed.length || (types != null && !Array.isArray(types)))
