@@ -2,46 +2,107 @@ import { FEATURES, type Feature } from "../canon/capability.ts";
 import { emulatesFormat, type RequestEdits } from "../canon/decision.ts";
 import { invalidRequest, type ServiceError } from "../canon/error.ts";
 import type { DroppedField } from "../canon/generate/edit.ts";
-import type { GenerateRequest, Hints } from "../canon/generate/generate-request.ts";
+import type { GenerateRequest } from "../canon/generate/generate-request.ts";
 import type { JsonMember, JsonObject } from "../canon/json.ts";
-import type { InferenceRequest, RequestShape } from "../canon/request.ts";
-import type { EndpointRow, RouteRow, UnknownFields } from "../canon/table.ts";
-import type { CanonicalRequest, FormattedRequest, Target, Upstream } from "./dialect.ts";
+import type {
+  BodyReader,
+  InferenceRequest,
+  ProtocolHeaders,
+  RequestShape,
+} from "../canon/request.ts";
+import type { EndpointRow, RouteRow } from "../canon/table.ts";
+import { PLAIN_BODY } from "./body-reader.ts";
+import type {
+  CanonicalRequest,
+  FormattedRequest,
+  RequestReader,
+  Target,
+  Translation,
+  Upstream,
+} from "./dialect.ts";
 import { ownValue, type Members } from "./json.ts";
-import { RequestReading, isEmptyValue, shownName, type FieldRegistry } from "./request-reading.ts";
+import { readKinds, type Kinds } from "./kinds.ts";
+import {
+  RequestReading,
+  inferenceRequest,
+  isEmptyValue,
+  shownName,
+  type FieldRegistry,
+} from "./request-reading.ts";
 import { emulateFormat, type FormatEmulation } from "./translated-stream.ts";
 
-/** How a surface makes canon of its own bodies. */
-export interface CanonReader {
+/** How the bodies of one operation are read. */
+interface BodyReading extends Pick<RequestShape, "operation"> {
   /** The feature of what only this protocol has. */
   readonly native: Feature;
   readonly registry: FieldRegistry;
-  /** The walk that `parse` made, with the checks that only a translation needs. */
-  readonly read: (body: JsonObject, reading: RequestReading) => Omit<GenerateRequest, "hints">;
-  readonly hints: (body: JsonObject, reading: RequestReading) => Hints;
+  readonly kinds: Kinds;
+  /** The 400 for a body that no route accepts, or `null`. */
+  readonly refuse: (body: JsonObject, headers: ProtocolHeaders) => ServiceError | null;
+  /** Estimates for limits and balancing, where they differ from those of a plain body. */
+  readonly estimates: Partial<BodyReader>;
+  /** The single walk over a body: canon, and in `reading` what the body requires. */
+  readonly read: (body: JsonObject, reading: RequestReading) => GenerateRequest;
+  /** Whether a stream ends with token counts; default: every one does. */
+  readonly includesUsage?: (body: JsonObject) => boolean;
 }
 
 /**
- * A parsed request in canon, or the 400 that names the member that canon cannot hold. A body with
- * features of its own protocol only (`native`) is refused.
+ * Parses validated bodies (capabilities, features, size and preferences), and makes canonical
+ * requests of them where they are translated. A body with features of its own protocol only
+ * (`native`) is not translated: the 400 names the member that canon cannot hold.
  */
-export function canonicalRequest(
-  { native, registry, read, hints }: CanonReader,
-  request: InferenceRequest,
-  mode: UnknownFields,
-  edits: RequestEdits,
-): CanonicalRequest | ServiceError {
-  const refused = nativeMember(request, native);
-  if (refused !== null) return refused;
-  const reading = new RequestReading(native, mode);
-  for (const field of request.dropped ?? []) reading.dropped.add(field);
-  const body = keptMembers(registry, request.body, edits, reading);
-  const made = read(body, reading);
-  const maxOutputTokens =
-    made.purpose === "count" ? null : cappedLimit(made.maxOutputTokens, edits);
-  const canon = { ...made, maxOutputTokens, hints: hints(body, reading) };
-  if (reading.refusal !== null) return reading.refusal;
-  return { request: canon, stripped: reading.stripped, dropped: [...reading.dropped].toSorted() };
+export function bodyRequests({
+  operation,
+  native,
+  registry,
+  kinds,
+  refuse,
+  estimates,
+  read,
+  includesUsage = () => true,
+}: BodyReading): Pick<RequestReader, "parse"> & Pick<Translation, "toCanon"> {
+  const reader: BodyReader = { ...PLAIN_BODY, ...estimates };
+  return {
+    parse: (body, bytes, headers) => {
+      const refused = refuse(body, headers);
+      if (refused !== null) return refused;
+      const reading = new RequestReading(native);
+      reading.version = headers.version;
+      reading.noteFields(body, registry);
+      const { stream, maxOutputTokens, reasoning } = read(body, reading);
+      readKinds(body, registry, kinds, reading);
+      return inferenceRequest(reading, {
+        operation,
+        stream,
+        maxOutputTokens,
+        effort: reasoning?.effort ?? "unspecified",
+        dimensions: null,
+        bytes,
+        headers,
+        body,
+        includeUsage: includesUsage(body),
+        reader,
+      });
+    },
+    toCanon: (request, mode, edits) => {
+      const refused = nativeMember(request, native);
+      if (refused !== null) return refused;
+      const reading = new RequestReading(native, mode);
+      for (const field of request.dropped ?? []) reading.dropped.add(field);
+      const canon = read(keptMembers(registry, request.body, edits, reading), reading);
+      const maxOutputTokens =
+        canon.purpose === "count" ? null : cappedLimit(canon.maxOutputTokens, edits);
+      const { refusal, stripped, dropped } = reading;
+      return (
+        refusal ?? {
+          request: { ...canon, maxOutputTokens },
+          stripped,
+          dropped: [...dropped].toSorted(),
+        }
+      );
+    },
+  };
 }
 
 /**

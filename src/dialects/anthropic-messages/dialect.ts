@@ -15,7 +15,7 @@ import {
   readCountAnswer,
   readMessagesAnswer,
 } from "./relay.ts";
-import { messagesToCanon, parseMessagesRequest } from "./parse-request.ts";
+import { COUNT_REQUESTS, MESSAGES_REQUESTS } from "./parse-request.ts";
 import {
   ANTHROPIC_ERROR,
   ANTHROPIC_FAMILY,
@@ -504,7 +504,7 @@ export function modelInfoSchema(facts: Readonly<Record<string, JsonObject>>): Js
 export const messagesSurface: Surface = {
   kind: "generate",
   dialect: "anthropic-messages",
-  parse: (body, bytes, headers) => parseMessagesRequest("messages", body, bytes, headers),
+  parse: MESSAGES_REQUESTS.parse,
   refuseUnknown: refusingUnknown(MESSAGES_FIELDS, "messages"),
   relay: {
     path: () => MESSAGES_PATH,
@@ -513,7 +513,7 @@ export const messagesSurface: Surface = {
     readAnswer: readMessagesAnswer,
   },
   translation: {
-    toCanon: messagesToCanon,
+    toCanon: MESSAGES_REQUESTS.toCanon,
     parsesArguments: true,
     renderStream: (context) => new MessagesRenderer(context),
     renderAnswer: renderMessagesAnswer,
@@ -534,11 +534,14 @@ export const messagesSurface: Surface = {
  */
 export const countTokensSurface: Surface = {
   ...messagesSurface,
-  parse: (body, bytes, headers) =>
-    parseMessagesRequest("messages.count_tokens", body, bytes, headers),
+  parse: COUNT_REQUESTS.parse,
   refuseUnknown: refusingUnknown(COUNT_TOKENS_FIELDS, "count_tokens"),
   relay: { ...messagesSurface.relay, path: () => COUNT_PATH, readAnswer: readCountAnswer },
-  translation: { ...messagesSurface.translation, renderAnswer: renderCount },
+  translation: {
+    ...messagesSurface.translation,
+    toCanon: COUNT_REQUESTS.toCanon,
+    renderAnswer: renderCount,
+  },
   contract: { body: COUNT_TOKENS_SCHEMA, answer: TOKEN_COUNT, examples: COUNT_EXAMPLES },
 };
 

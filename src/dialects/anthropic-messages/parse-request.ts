@@ -1,4 +1,3 @@
-import { invalidRequest, type ServiceError } from "../../canon/error.ts";
 import type { GenerateRequest, OutputFormat, Tool } from "../../canon/generate/generate-request.ts";
 import {
   canonicalJson,
@@ -7,78 +6,58 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../canon/json.ts";
-import type { BodyReader, InferenceRequest, ProtocolHeaders } from "../../canon/request.ts";
 import { cacheMark, isPlainMark, readConversation } from "./read-messages.ts";
 import { budgetUnder, readReasoning } from "./reasoning.ts";
-import {
-  MESSAGES_KINDS,
-  fieldsOf,
-  readVersion,
-  refusedMember,
-  removedMember,
-} from "./request-facts.ts";
-import { PLAIN_BODY, turnsOpening } from "../body-reader.ts";
-import type { Translation } from "../dialect.ts";
+import { MESSAGES_KINDS, fieldsOf, refusedBody } from "./request-facts.ts";
+import { turnsOpening } from "../body-reader.ts";
 import { flagOrNull, listOf, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
-import { readKinds } from "../kinds.ts";
-import { RequestReading, inferenceRequest, isEmptyValue, shownName } from "../request-reading.ts";
-import {
-  canonicalRequest,
-  namedToolFeature,
-  singleCallFeature,
-  type CanonReader,
-} from "../translate-request.ts";
-
-/** Estimates for limits and balancing. */
-const MESSAGES_BODY: BodyReader = {
-  ...PLAIN_BODY,
-  conversationOpening: ({ messages, system }) => turnsOpening(messages, system),
-};
-
-/** Reads a validated body of either operation: its requirements, size and preferences. */
-export function parseMessagesRequest(
-  operation: MessagesOperation,
-  body: JsonObject,
-  bytes: number,
-  headers: ProtocolHeaders,
-): InferenceRequest | ServiceError {
-  const version = readVersion(headers);
-  if (typeof version !== "string") return version;
-  const reading = new RequestReading("native_messages");
-  reading.version = version;
-  const refused = refusedMember(body) ?? removedMember(body, version);
-  if (refused !== null) return refused;
-  const { read, effort } = readMessagesBody(operation, body, reading);
-  readKinds(body, fieldsOf(operation), MESSAGES_KINDS, reading);
-  return inferenceRequest(reading, {
-    operation,
-    stream: read.stream,
-    maxOutputTokens: numberOrNull(body.max_tokens),
-    effort,
-    dimensions: null,
-    bytes,
-    headers,
-    body,
-    // Streams of this protocol always end with their usage.
-    includeUsage: true,
-    reader: MESSAGES_BODY,
-  });
-}
+import { isEmptyValue, shownName, type RequestReading } from "../request-reading.ts";
+import { bodyRequests, namedToolFeature, singleCallFeature } from "../translate-request.ts";
 
 type MessagesOperation = "messages" | "messages.count_tokens";
+
+/** Reads validated bodies of an operation. */
+function requestsOf(operation: MessagesOperation): ReturnType<typeof bodyRequests> {
+  const { parse, toCanon } = bodyRequests({
+    operation,
+    native: "native_messages",
+    registry: fieldsOf(operation),
+    kinds: MESSAGES_KINDS,
+    refuse: refusedBody,
+    estimates: { conversationOpening: ({ messages, system }) => turnsOpening(messages, system) },
+    read: (body, reading) => readMessagesBody(operation, body, reading),
+  });
+  return {
+    parse,
+    // A policy that lowers the limit lowers the budget for thinking with it.
+    toCanon: (request, mode, edits) => {
+      const translated = toCanon(request, mode, edits);
+      if ("code" in translated) return translated;
+      const { reasoning, maxOutputTokens: limit } = translated.request;
+      if (reasoning?.budget == null || limit === null) return translated;
+      const budget = budgetUnder(reasoning.budget, numberOrNull(request.body.max_tokens), limit);
+      return {
+        ...translated,
+        request: { ...translated.request, reasoning: { ...reasoning, budget } },
+      };
+    },
+  };
+}
+
+export const MESSAGES_REQUESTS = requestsOf("messages");
+export const COUNT_REQUESTS = requestsOf("messages.count_tokens");
 
 /** Stop sequences that every protocol with stop sequences accepts. */
 const COMMON_STOP_SEQUENCES = 4;
 
-/**
- * The one walk over a body of either operation: canon for a translation, the effort as policies see
- * it, and in `reading` the requirements of the body. A translation adds limits, tiers and hints,
- * because edits change them.
- */
-function readMessagesBody(operation: MessagesOperation, body: JsonObject, reading: RequestReading) {
+/** The single walk over a body of either operation. */
+function readMessagesBody(
+  operation: MessagesOperation,
+  body: JsonObject,
+  reading: RequestReading,
+): GenerateRequest {
   const counts = operation === "messages.count_tokens";
   if (counts) reading.use("count_tokens", "messages");
-  reading.noteFields(body, fieldsOf(operation));
   noteValues(body, reading);
   const format = readFormat(body, reading);
   const turns = readConversation(body, reading);
@@ -86,10 +65,10 @@ function readMessagesBody(operation: MessagesOperation, body: JsonObject, readin
   // Nothing is generated for a count.
   const settings: JsonObject = counts ? {} : body;
   const tools = readTools(all, reading);
-  const { effort, reasoning } = readReasoning(body, reading);
+  const reasoning = readReasoning(body, reading);
   const { toolChoice, parallelToolCalls } = readToolChoice(choice, all, tools, reading);
   noteCombinations(body, toolChoice, reading);
-  const read: Omit<GenerateRequest, "hints"> = {
+  return {
     purpose: counts ? "count" : "generate",
     turns,
     tools,
@@ -109,19 +88,28 @@ function readMessagesBody(operation: MessagesOperation, body: JsonObject, readin
     reasoning,
     verbosity: null,
     stream: settings.stream === true,
+    hints: {
+      serviceTier: readServiceTier(settings.service_tier, reading),
+      promptCacheKey: null,
+      promptCacheRetention: null,
+    },
   };
-  return { read, effort };
 }
 
+/** Values that only the protocol itself has, and hints that no other protocol has. */
 function noteValues(body: JsonObject, reading: RequestReading) {
+  const { cache_control: mark, diagnostics, context_management: management, speed } = body;
   // Only fills the provider's cache: no other protocol has that.
   if (body.max_tokens === 0) reading.useNative("max_tokens");
-  if (!isPlainMark(body.cache_control)) reading.useNative("cache_control");
+  if (!isPlainMark(mark)) reading.useNative("cache_control");
+  if (mark != null) reading.dropped.add("cache_mark_dropped");
+  if (diagnostics != null || management != null || (speed ?? "standard") !== "standard")
+    reading.dropped.add("hint_dropped");
   const tier = body.service_tier;
   if (typeof tier === "string" && tier !== "auto" && tier !== "standard_only") {
     reading.useNative("service_tier");
   }
-  if (!editsNothing(body.context_management)) reading.useNative("context_management");
+  if (!editsNothing(management)) reading.useNative("context_management");
 }
 
 /** Agents always send an edit that keeps all thinking, which changes no conversation. */
@@ -203,58 +191,9 @@ function noteCombinations(
   if (listOf(tools).length > 0) reading.use("schema_with_tools", schema);
 }
 
-/**
- * A body of either operation in canon. Members that only the protocol itself has do not occur:
- * `parse` has required an endpoint of its own protocol.
- */
-export const messagesToCanon: Translation["toCanon"] = (request, mode, edits) => {
-  const counts = request.shape.operation === "messages.count_tokens";
-  const operation = counts ? "messages.count_tokens" : "messages";
-  const reader: CanonReader = {
-    native: "native_messages",
-    registry: fieldsOf(operation),
-    read: (body, reading) => readMessagesBody(operation, body, reading).read,
-    hints: (body, reading) => {
-      noteHints(body, reading);
-      const serviceTier = readServiceTier(counts, body, reading);
-      return { serviceTier, promptCacheKey: null, promptCacheRetention: null };
-    },
-  };
-  const made = canonicalRequest(reader, request, mode, edits);
-  if ("code" in made) return made;
-  // System text alone is not a conversation, but some protocols would answer it.
-  if (made.request.turns.every(({ role }) => role === "system")) {
-    return invalidRequest("missing_field", "messages must hold something to answer", "messages");
-  }
-  const reasoning = fittingReasoning(made.request, numberOrNull(request.body.max_tokens));
-  return { ...made, request: { ...made.request, reasoning } };
-};
-
-/** Hints that no other protocol has. */
-function noteHints(body: JsonObject, reading: RequestReading) {
-  if (body.cache_control != null) reading.dropped.add("cache_mark_dropped");
-  const { diagnostics, context_management: management, speed } = body;
-  if (diagnostics != null || management != null || (speed ?? "standard") !== "standard")
-    reading.dropped.add("hint_dropped");
-}
-
-/** @param requested the limit that the caller set, tokens. */
-function fittingReasoning(
-  { reasoning, maxOutputTokens: limit }: GenerateRequest,
-  requested: number | null,
-): GenerateRequest["reasoning"] {
-  if (reasoning === null || reasoning.budget === null || limit === null) return reasoning;
-  return { ...reasoning, budget: budgetUnder(reasoning.budget, requested, limit) };
-}
-
 /** Tiers of canon are those of chat completions. */
-function readServiceTier(
-  counts: boolean,
-  { service_tier: tier }: JsonObject,
-  reading: RequestReading,
-): string | null {
-  if (counts || typeof tier !== "string") return null;
-  if (tier !== "standard_only") return tier;
+function readServiceTier(tier: JsonMember, reading: RequestReading): string | null {
+  if (tier !== "standard_only") return textOrNull(tier);
   reading.dropped.add("service_tier_changed");
   return "default";
 }

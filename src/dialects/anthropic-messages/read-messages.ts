@@ -54,6 +54,9 @@ export function readConversation(body: JsonObject, reading: RequestReading): rea
   const member = conversationMember(body, messages);
   if (member !== null) reading.use("conversation", member);
   noteLast(messages, reading);
+  // System text alone is not a conversation, but some protocols would answer it.
+  if (reading.forTranslation && turns.every(({ role }) => role === "system"))
+    reading.refuseMember("missing_field", "messages", "must hold something to answer");
   return turns;
 }
 

@@ -120,13 +120,13 @@ const THINKING_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 const PLAIN = { budget: null, adaptive: false, display: null } as const;
 
 /**
- * Reads `thinking` and `output_config.effort`. Policies see `effort`. The protocol requests an
- * effort with `adaptive` thinking; in canon the effort alone means both.
+ * Reads `thinking` and `output_config.effort`. The protocol requests an effort with `adaptive`
+ * thinking; in canon the effort alone means both.
  */
 export function readReasoning(
   { thinking, output_config }: JsonObject,
   reading: RequestReading,
-): { readonly effort: ReasoningEffort; readonly reasoning: ReasoningRequest | null } {
+): ReasoningRequest | null {
   const requested = memberIn(output_config, "effort");
   const effort = EFFORTS.find((known) => known === requested) ?? "unspecified";
   if (requested != null) {
@@ -136,8 +136,7 @@ export function readReasoning(
       "output_config.effort",
     );
   }
-  if (!isJsonObject(thinking))
-    return { effort, reasoning: effort === "unspecified" ? null : { ...PLAIN, effort } };
+  if (!isJsonObject(thinking)) return effort === "unspecified" ? null : { ...PLAIN, effort };
   const type = textOf(thinking.type);
   const members = ownValue(THINKING_MEMBERS, type) ?? [];
   for (const name in thinking) {
@@ -148,16 +147,13 @@ export function readReasoning(
     // Only this protocol has an effort without thinking.
     if (reading.has("reasoning")) reading.useNative("thinking");
     else reading.use("effort_none", "thinking");
-    return {
-      effort: effort === "unspecified" ? "none" : effort,
-      reasoning: { ...PLAIN, effort: "none" },
-    };
+    return { ...PLAIN, effort: effort === "unspecified" ? "none" : effort };
   }
   reading.need("reasoning", "thinking");
   if (type === "enabled") reading.use("reasoning_budget", "thinking.budget_tokens");
   const { budget_tokens: budget } = thinking;
   const adaptive = type === "adaptive" && effort === "unspecified";
-  return { effort, reasoning: { effort, budget: numberOrNull(budget), adaptive, display } };
+  return { effort, budget: numberOrNull(budget), adaptive, display };
 }
 
 function readDisplay(

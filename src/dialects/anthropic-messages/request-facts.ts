@@ -1,9 +1,9 @@
 import type { Capability } from "../../canon/capability.ts";
 import { invalidRequest, type ServiceError } from "../../canon/error.ts";
-import { isJsonObject, type JsonMember, type JsonObject } from "../../canon/json.ts";
+import type { JsonMember, JsonObject } from "../../canon/json.ts";
 import type { Operation } from "../../canon/operation.ts";
 import type { ProtocolHeaders } from "../../canon/request.ts";
-import { ownValue, textOf } from "../json.ts";
+import { memberIn, ownValue, textOf } from "../json.ts";
 import { storedState, type Kinds, type TypeNeeds } from "../kinds.ts";
 import {
   CORE,
@@ -77,28 +77,8 @@ export function fieldsOf(operation: Operation): FieldRegistry {
 /** Supported versions of the protocol, the older one first, which is the default. */
 export const VERSIONS = ["2023-06-01", "2026-10-21"] as const;
 
-/** The caller's version, or the 400 for an unsupported one. */
-export function readVersion({ version }: ProtocolHeaders): string | ServiceError {
-  const known = VERSIONS.find((one) => one === (version ?? VERSIONS[0]));
-  if (known !== undefined) return known;
-  return invalidRequest(
-    "unsupported_version",
-    `The header anthropic-version must be one of ${VERSIONS.join(", ")}`,
-    "anthropic-version",
-  );
-}
-
-const REMOVED = ["temperature", "top_p", "top_k"] as const;
-
-/**
- * The 400 for a member that the version does not have, default values included
- * (docs/protocols.md#versions-of-messages).
- */
-export function removedMember(body: JsonObject, version: string): ServiceError | null {
-  if (version === VERSIONS[0]) return null;
-  const name = REMOVED.find((member) => body[member] != null);
-  return name === undefined ? null : removedInVersion(name, "does not exist");
-}
+/** Members that the newer version does not have. */
+const REMOVED = ["temperature", "top_p", "top_k"];
 
 /** The 400 for a member that the newer version has removed. */
 export function removedInVersion(path: string, rule: string): ServiceError {
@@ -301,15 +281,28 @@ const REFUSED_MEMBERS = [
   ],
 ] as const;
 
-/** The 400 for such a member on every route, also where unknown members are forwarded. */
-export function refusedMember(body: JsonObject): ServiceError | null {
-  for (const [name, code, sentence] of REFUSED_MEMBERS) {
+/**
+ * The 400 for an unsupported version, for such a member on every route, also where unknown members
+ * are forwarded, and for a member that the version does not have, default values included
+ * (docs/protocols.md#versions-of-messages).
+ */
+export function refusedBody(body: JsonObject, headers: ProtocolHeaders): ServiceError | null {
+  const version = headers.version ?? VERSIONS[0];
+  if (!VERSIONS.some((one) => one === version))
+    return invalidRequest(
+      "unsupported_version",
+      `The header anthropic-version must be one of ${VERSIONS.join(", ")}`,
+      "anthropic-version",
+    );
+  for (const [name, code, sentence] of REFUSED_MEMBERS)
     if (!isEmptyValue(body[name])) return invalidRequest(code, `${name} ${sentence}`, name);
-  }
-  const { diagnostics } = body;
-  if (!isJsonObject(diagnostics) || diagnostics.previous_message_id == null) return null;
-  const sentence = "names an answer that the provider has kept something of; leave it out";
-  return storedState("diagnostics.previous_message_id", sentence);
+  if (memberIn(body.diagnostics, "previous_message_id") != null)
+    return storedState(
+      "diagnostics.previous_message_id",
+      "names an answer that the provider has kept something of; leave it out",
+    );
+  const removed = version === VERSIONS[0] ? undefined : REMOVED.find((name) => body[name] != null);
+  return removed === undefined ? null : removedInVersion(removed, "does not exist");
 }
 
 /** The 400 for content that names a file kept at the provider instead of holding it. */

@@ -19,12 +19,10 @@ import {
   type JsonValue,
 } from "../../canon/json.ts";
 import { NULLABLE_TEXT, TEXT, complete } from "../../canon/json/schema.ts";
-import type { BodyReader, RequestShape } from "../../canon/request.ts";
-import { PLAIN_BODY } from "../body-reader.ts";
 import { readDataUrl } from "../data-url.ts";
-import type { RequestReader, Target, Translation, Upstream } from "../dialect.ts";
+import type { Target, Upstream } from "../dialect.ts";
 import { flagOrNull, listOf, memberIn, numberOrNull, textOf, textOrNull } from "../json.ts";
-import { readKinds, storedState, type Kinds } from "../kinds.ts";
+import { storedState } from "../kinds.ts";
 import {
   DENIAL,
   ERROR_MESSAGE,
@@ -32,9 +30,9 @@ import {
   limitHeaders,
   type ProtocolFamily,
 } from "../protocol-family.ts";
-import { RequestReading, hasUnknownMember, inferenceRequest } from "../request-reading.ts";
+import { hasUnknownMember, type RequestReading } from "../request-reading.ts";
 import { formatLastSseEvent } from "../sse.ts";
-import { canonicalRequest, namedToolFeature, type CanonReader } from "../translate-request.ts";
+import { namedToolFeature } from "../translate-request.ts";
 
 /** The error in schemas of streams. */
 export const OPENAI_ERROR = { $ref: "#/components/schemas/Error" } as const;
@@ -130,53 +128,6 @@ function errorMembers(
  */
 export function renderOpenAiStreamFailure(error: ServiceError, requestId: string): Uint8Array {
   return formatLastSseEvent(renderOpenAiError(error, requestId));
-}
-
-/** How one of OpenAI's protocols reads its request bodies. */
-interface OpenAiReader extends CanonReader {
-  readonly operation: RequestShape["operation"];
-  readonly kinds: Kinds;
-  /** Members that have a provider keep something → the rest of the sentence that refuses them. */
-  readonly stateful: Readonly<Record<string, string>>;
-  /** Estimates for limits and balancing, where they differ from those of a plain body. */
-  readonly body: Partial<BodyReader>;
-  /** Whether every stream ends with token counts, without a setting for them. */
-  readonly alwaysCounts?: boolean;
-}
-
-/**
- * Parses validated bodies (capabilities, features, size and preferences), and makes canonical
- * requests of them where they are translated.
- */
-export function openAiRequests(reader: OpenAiReader): {
-  readonly parse: RequestReader["parse"];
-  readonly toCanon: Translation["toCanon"];
-} {
-  const { operation, native, registry, kinds, stateful, read, alwaysCounts } = reader;
-  const bodyReader: BodyReader = { ...PLAIN_BODY, ...reader.body };
-  return {
-    parse: (body, bytes, headers) => {
-      const refused = statefulMember(body, stateful);
-      if (refused !== null) return refused;
-      const reading = new RequestReading(native);
-      reading.noteFields(body, registry);
-      const { stream, maxOutputTokens, reasoning } = read(body, reading);
-      readKinds(body, registry, kinds, reading);
-      return inferenceRequest(reading, {
-        operation,
-        stream,
-        maxOutputTokens,
-        effort: reasoning?.effort ?? "unspecified",
-        dimensions: null,
-        bytes,
-        headers,
-        body,
-        includeUsage: alwaysCounts ?? readIncludeUsage(body, reading),
-        reader: bodyReader,
-      });
-    },
-    toCanon: (request, mode, edits) => canonicalRequest(reader, request, mode, edits),
-  };
 }
 
 type Sampling = "temperature" | "topP" | "topK" | "frequencyPenalty" | "presencePenalty";
@@ -364,16 +315,19 @@ export function readHints(body: JsonObject, reading: RequestReading): Hints {
   };
 }
 
-/** Whether token counts are requested. Refuses options of a stream where nothing streams. */
-function readIncludeUsage(
+/** Refuses options of a stream where nothing streams. */
+export function refuseStreamOptions(
   { stream, stream_options: options }: JsonObject,
   reading: RequestReading,
-): boolean {
-  if (!isJsonObject(options)) return false;
-  if (stream === true) return options.include_usage === true;
+): void {
+  if (stream === true || !isJsonObject(options)) return;
   const rule = "is only allowed when stream is true";
   reading.refuseMember("invalid_stream_options", "stream_options", rule);
-  return false;
+}
+
+/** Whether a body requests token counts at the end of its stream. */
+export function includesUsage({ stream_options: options }: JsonObject): boolean {
+  return memberIn(options, "include_usage") === true;
 }
 
 /**
@@ -404,7 +358,7 @@ function isKeyOf<Known extends object>(known: Known, name: string): name is keyo
  *
  * @param sentences by member: its effect, and the fix.
  */
-function statefulMember(
+export function statefulMember(
   body: JsonObject,
   sentences: Readonly<Record<string, string>>,
 ): ServiceError | null {

@@ -28,17 +28,19 @@ import {
   type FieldRegistry,
   type RequestReading,
 } from "../request-reading.ts";
-import { singleCallFeature } from "../translate-request.ts";
+import { bodyRequests, singleCallFeature } from "../translate-request.ts";
 import {
+  includesUsage,
   noteFormat,
-  openAiRequests,
   readForcedChoice,
   readFunction,
   readHints,
   readSampling,
   readTextSettings,
   readToolChoice,
+  refuseStreamOptions,
   schemaFormat,
+  statefulMember,
   type ToolsRequest,
 } from "./family.ts";
 import { PART_NEEDS, readMessages } from "./read-messages.ts";
@@ -124,15 +126,15 @@ export const CHAT_STATEFUL: Readonly<Record<string, string>> = {
 };
 
 /** Reads validated chat completions bodies. */
-export const CHAT_REQUESTS = openAiRequests({
+export const CHAT_REQUESTS = bodyRequests({
   operation: "chat.completions",
   native: "native_chat",
   registry: CHAT_FIELDS,
   kinds: CHAT_KINDS,
-  stateful: CHAT_STATEFUL,
-  body: { conversationOpening: ({ messages }) => turnsOpening(messages) },
+  refuse: (body) => statefulMember(body, CHAT_STATEFUL),
+  estimates: { conversationOpening: ({ messages }) => turnsOpening(messages) },
   read: readChatBody,
-  hints: readHints,
+  includesUsage,
 });
 
 /** Some vendors accept more than the protocol's own four. */
@@ -143,7 +145,7 @@ const MAXIMUM_STOPS = 4;
  * `reading` the capabilities and features that the body requires. Edits and route settings are
  * applied where the request is translated.
  */
-function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateRequest, "hints"> {
+function readChatBody(body: JsonObject, reading: RequestReading): GenerateRequest {
   if ((numberOrNull(body.n) ?? 1) > 1) {
     reading.need("multiple_choices", "n");
     reading.useNative("n");
@@ -152,7 +154,7 @@ function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateR
   if (settings.stop.length > MAXIMUM_STOPS) reading.useNative("stop");
   const reasoning = readReasoning(body, reading);
   noteModalities(body.modalities, reading);
-  noteStreamOptions(body.stream_options, reading);
+  noteStreamOptions(body, reading);
   return {
     purpose: "generate",
     ...readSampling(body, reading),
@@ -166,6 +168,7 @@ function readChatBody(body: JsonObject, reading: RequestReading): Omit<GenerateR
     format: readFormat(body, reading),
     verbosity: textOrNull(body.verbosity),
     stream: body.stream === true,
+    hints: readHints(body, reading),
   };
 }
 
@@ -233,7 +236,9 @@ function noteModalities(modalities: JsonMember, reading: RequestReading) {
 export const STREAM_OPTION_MEMBERS = ["include_usage", "include_obfuscation"];
 
 /** The renderer reads `include_usage`; it adds no padding against traffic analysis. */
-function noteStreamOptions(options: JsonMember, reading: RequestReading) {
+function noteStreamOptions(body: JsonObject, reading: RequestReading) {
+  refuseStreamOptions(body, reading);
+  const { stream_options: options } = body;
   if (!isJsonObject(options)) return;
   reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
   if (options.include_obfuscation === true) reading.dropped.add("hint_dropped");

@@ -26,9 +26,11 @@ import {
   OPENAI_ERROR,
   OPENAI_FAMILY,
   deploymentHost,
-  openAiRequests,
+  includesUsage,
   readSampling,
   readTextSettings,
+  refuseStreamOptions,
+  statefulMember,
 } from "../openai-chat/family.ts";
 import { omitMembers, requestUsage } from "../openai-chat/flags.ts";
 import { SAMPLING_SETTINGS, writeSettings, writeStream } from "../openai-chat/format.ts";
@@ -36,6 +38,7 @@ import { CHAT_KINDS, CHAT_STATEFUL, STREAM_OPTION_MEMBERS } from "../openai-chat
 import { RelayedChatStream, readChatAnswer } from "../openai-chat/relay.ts";
 import { ChunkRenderer, formatFinishReason, printCompletion } from "../openai-chat/render.ts";
 import { BodyEdit, editedBody } from "../relay.ts";
+import { bodyRequests } from "../translate-request.ts";
 import {
   CORE,
   OURS,
@@ -71,13 +74,13 @@ export const COMPLETIONS_FIELDS: FieldRegistry = {
   provider: OURS,
 };
 
-const REQUESTS = openAiRequests({
+const REQUESTS = bodyRequests({
   operation: "completions",
   native: "native_completions",
   registry: COMPLETIONS_FIELDS,
   kinds: CHAT_KINDS,
-  stateful: CHAT_STATEFUL,
-  body: {
+  refuse: (body) => statefulMember(body, CHAT_STATEFUL),
+  estimates: {
     // Each prompt of a list is read and answered alone; a list of numbers is one prompt of tokens.
     prompts: ({ prompt }) =>
       Array.isArray(prompt) && !prompt.every((token) => typeof token === "number")
@@ -86,7 +89,7 @@ const REQUESTS = openAiRequests({
     conversationOpening: ({ prompt }) => promptOpening(prompt),
   },
   read: readCompletionsBody,
-  hints: () => ({ serviceTier: null, promptCacheKey: null, promptCacheRetention: null }),
+  includesUsage,
 });
 
 /** Stop sequences that every provider of the protocol accepts. */
@@ -96,10 +99,8 @@ const COMMON_STOPS = 4;
  * The single walk over a legacy completions body: returns the canonical request, one user turn with
  * the prompt, and notes in `reading` the capabilities and features that the body requires.
  */
-function readCompletionsBody(
-  body: JsonObject,
-  reading: RequestReading,
-): Omit<GenerateRequest, "hints"> {
+function readCompletionsBody(body: JsonObject, reading: RequestReading): GenerateRequest {
+  refuseStreamOptions(body, reading);
   reading.dropped.add("prompt_as_message");
   const { prompt, stream_options: options } = body;
   if (reading.forTranslation && isJsonObject(options)) {
@@ -133,6 +134,7 @@ function readCompletionsBody(
     reasoning: null,
     verbosity: null,
     stream: body.stream === true,
+    hints: { serviceTier: null, promptCacheKey: null, promptCacheRetention: null },
   };
 }
 

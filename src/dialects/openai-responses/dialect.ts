@@ -30,7 +30,7 @@ import { WEATHER } from "../protocol-family.ts";
 import { refusingUnknown } from "../request-reading.ts";
 import { OPENAI_RESPONSES } from "./facts.ts";
 import { formatResponsesRequest } from "./format.ts";
-import { parseResponsesRequest, responsesToCanon } from "./parse-request.ts";
+import { RESPONSES_REQUESTS } from "./parse-request.ts";
 import { parseResponsesAnswer, parseResponsesStream, parseTokenCount } from "./read-answer.ts";
 import { ResponsesStreamObserver, editResponsesRequest, readResponsesAnswer } from "./relay.ts";
 import { ResponsesRenderer, renderResponsesAnswer } from "./render.ts";
@@ -298,7 +298,7 @@ const RESPONSE_STREAM: EventStream = {
 export const responsesSurface: Surface = {
   kind: "generate",
   dialect: "openai-responses",
-  parse: parseResponsesRequest,
+  parse: RESPONSES_REQUESTS.parse,
   refuseUnknown: refusingUnknown(RESPONSES_FIELDS, "responses"),
   relay: {
     path: () => "/responses",
@@ -307,7 +307,7 @@ export const responsesSurface: Surface = {
     readAnswer: readResponsesAnswer,
   },
   translation: {
-    toCanon: responsesToCanon,
+    toCanon: RESPONSES_REQUESTS.toCanon,
     renderStream: (context) => new ResponsesRenderer(context, true),
     renderAnswer: renderResponsesAnswer,
   },

@@ -1,4 +1,3 @@
-import { invalidRequest } from "../../canon/error.ts";
 import type {
   GenerateRequest,
   ReasoningRequest,
@@ -13,21 +12,20 @@ import {
 } from "../../canon/json.ts";
 import { REASONING_EFFORTS } from "../../canon/request.ts";
 import { turnsOpening } from "../body-reader.ts";
-import type { Translation } from "../dialect.ts";
 import { listOf, numberOrNull } from "../json.ts";
 import {
   noteFormat,
-  openAiRequests,
   readForcedChoice,
   readFunction,
   readHints,
   readSampling,
   readToolChoice,
   schemaFormat,
+  statefulMember,
   type ToolsRequest,
 } from "../openai-chat/family.ts";
 import type { RequestReading } from "../request-reading.ts";
-import { singleCallFeature } from "../translate-request.ts";
+import { bodyRequests, singleCallFeature } from "../translate-request.ts";
 import { readConversation } from "./read-input.ts";
 import {
   ENCRYPTED_REASONING,
@@ -57,42 +55,26 @@ const STATEFUL: Readonly<Record<string, string>> = {
   context_management: "lets the provider rewrite the conversation; shorten input before sending it",
 };
 
-const REQUESTS = openAiRequests({
+export const RESPONSES_REQUESTS = bodyRequests({
   operation: "responses",
   native: "native_responses",
   registry: RESPONSES_FIELDS,
   kinds: RESPONSES_KINDS,
-  stateful: STATEFUL,
-  body: {
+  refuse: (body) => statefulMember(body, STATEFUL),
+  estimates: {
     conversationOpening: ({ input, instructions }) => turnsOpening(input, instructions),
   },
   read: readResponsesBody,
-  hints: (body, reading) => {
-    const hints = readHints(body, reading);
-    return hints.serviceTier === "auto" ? { ...hints, serviceTier: null } : hints;
-  },
-  alwaysCounts: true,
 });
-
-export const parseResponsesRequest = REQUESTS.parse;
-
-/** A parsed responses request in canon. */
-export const responsesToCanon: Translation["toCanon"] = (request, mode, edits) => {
-  const made = REQUESTS.toCanon(request, mode, edits);
-  if ("code" in made || made.request.turns.length > 0) return made;
-  return invalidRequest("missing_field", "input must hold something to answer", "input");
-};
 
 /**
  * The single walk over a responses body: returns the canonical request, and notes in `reading` the
  * capabilities and features that the body requires. The protocol's defaults become `null`.
  */
-function readResponsesBody(
-  body: JsonObject,
-  reading: RequestReading,
-): Omit<GenerateRequest, "hints"> {
+function readResponsesBody(body: JsonObject, reading: RequestReading): GenerateRequest {
   if (body.truncation === "auto") reading.useNative("truncation");
   const options = body.stream_options;
+  const hints = readHints(body, reading);
   if (isJsonObject(options)) reading.useUnknown(options, STREAM_OPTION_MEMBERS, "stream_options");
   return {
     purpose: "generate",
@@ -109,6 +91,7 @@ function readResponsesBody(
     stop: [],
     verbosity: readVerbosity(body.text, reading),
     stream: body.stream === true,
+    hints: hints.serviceTier === "auto" ? { ...hints, serviceTier: null } : hints,
   };
 }
 

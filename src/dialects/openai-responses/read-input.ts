@@ -76,6 +76,8 @@ export function readConversation(
     else if (begun) reading.use("mid_conversation_system", `${path}.role`);
   }
   builder.endTurn();
+  if (reading.forTranslation && turns.length === 0)
+    reading.refuseMember("missing_field", "input", "must hold something to answer");
   // Other protocols continue an answer that stands last; this one does not.
   const last = input.at(-1);
   if (isJsonObject(last) && isOfAssistant(last)) reading.useNative(`input[${input.length - 1}]`);
