@@ -5,7 +5,7 @@ import { stickyKeys } from "../dispatch/balance.ts";
 import { storedPolicies } from "../governance/summary-answer.ts";
 import type { SummaryStore } from "../governance/increments.ts";
 import type { Console } from "../http/console/console-port.ts";
-import { DeployedContract } from "../http/contract/openapi.ts";
+import { DEPLOYED_CONTRACT } from "../http/contract/openapi.ts";
 import { newRequestId } from "../http/heads.ts";
 import { SimulationRate } from "../http/control/simulate.ts";
 import { SummaryTurns } from "../http/control/governance-summary.ts";
@@ -57,7 +57,6 @@ interface RuntimeParts {
 export function makeRuntime(parts: RuntimeParts): Runtime {
   const { environment, version, store, policies, keys, snapshots, state, tokens, telemetry } =
     parts;
-  const contract = new DeployedContract();
   const turns = new SummaryTurns();
   const read: SummaryStore["read"] = (query) => store.summary.read(query);
   return {
@@ -101,7 +100,7 @@ export function makeRuntime(parts: RuntimeParts): Runtime {
     limits: { ...DEFAULT_LIMITS, ...parts.limits },
     build: {
       id: environment[BUILD_VARIABLE] ?? version,
-      contract,
+      contract: DEPLOYED_CONTRACT,
       startedAt: performance.now(),
       egressProxies: parts.egressProxies,
     },

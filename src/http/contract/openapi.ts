@@ -365,24 +365,24 @@ const CONTRACT_VERSION = "1.0.0";
 /** The file that `npm run build` writes; absent beside the sources. */
 const BUILT = new URL("./deployed.json", import.meta.url);
 
+let sha256: string | null = null;
+let text: string | null = null;
+
 /**
  * The contract that a server answers, made when it is first requested: making it is a tenth of a
  * start.
  */
-export class DeployedContract {
-  #sha256: string | null = null;
-  #text: string | null = null;
-
+export const DEPLOYED_CONTRACT = {
   /** {@link contractSha256} of the document. */
   get sha256(): string {
-    return (this.#sha256 ??= builtSha256() ?? contractSha256(openApiDocument()));
-  }
+    return (sha256 ??= builtSha256() ?? contractSha256(openApiDocument()));
+  },
 
   /** The document as JSON. */
   get text(): string {
-    return (this.#text ??= JSON.stringify(openApiDocument()));
-  }
-}
+    return (text ??= JSON.stringify(openApiDocument()));
+  },
+};
 
 function builtSha256(): string | null {
   if (!existsSync(BUILT)) return null;

@@ -31,6 +31,16 @@ export async function fixtureWith(...edits: readonly Edit[]): Promise<Side> {
   return { name: "side", commit: null, table, policies, files, warnings: [] };
 }
 
-export async function simulated(...edits: readonly Edit[]): Promise<SimulationReport> {
-  return simulate(await fixtureWith(), await fixtureWith(...edits));
+/** Reports by their edits: several tests look at one, each at other lines. None changes it. */
+const reports = new Map<string, Promise<SimulationReport>>();
+
+export function simulated(...edits: readonly Edit[]): Promise<SimulationReport> {
+  const key = JSON.stringify(edits);
+  const report =
+    reports.get(key) ??
+    Promise.all([fixtureWith(), fixtureWith(...edits)]).then(([base, head]) =>
+      simulate(base, head),
+    );
+  reports.set(key, report);
+  return report;
 }
