@@ -80,7 +80,7 @@ describe("too much at once", () => {
     "keeps a connection without a request for as long as --keep-alive has it",
     { timeout: 20_000 },
     async () => {
-      const server = await startRunning(writeFixture("http://127.0.0.1:9"), { keepAlive: 1_000 });
+      const server = await startRunning(writeFixture("http://127.0.0.1:9"), { keepAlive: 50 });
       const socket = open(server.url);
       socket.resume().write("GET /status HTTP/1.1\r\nhost: x\r\n\r\n");
       // The default is 75 s, beyond this test's time.

@@ -41,11 +41,12 @@ const TIMEOUTS = { connect: 1_000, firstByte: 1_000, idle: 1_000, firstToken: 1_
 async function routed(
   door: Door,
   answer: (head: string) => string,
+  timeouts = TIMEOUTS,
 ): Promise<{ readonly upstream: RawServer; readonly router: Router }> {
   const upstream = await startRaw(
     (socket, head) => void socket.write(Buffer.from(answer(head), "latin1")),
   );
-  const router = await startRouter({ table: tableAt(upstream.url, door, { timeouts: TIMEOUTS }) });
+  const router = await startRouter({ table: tableAt(upstream.url, door, { timeouts }) });
   return { upstream, router };
 }
 
@@ -293,7 +294,7 @@ describe("the content-length of a provider", () => {
         `${plain}\r\nx-a: b\0c\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
         `${plain}\r\nx-a: b\rx-evil: 1\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
       ]) {
-        const { router } = await routed(door, () => answer);
+        const { router } = await routed(door, () => answer, { ...TIMEOUTS, idle: 200, total: 300 });
         const response = await knock(router, door);
         const text = await response.text();
         // Bytes that were promised and do not come are waited for.
@@ -325,7 +326,8 @@ it("each request gets one answer, also where a caller sends its next one early",
   const router = await startRouter({ table: tableOver([upstream]) });
   const body = JSON.stringify(hello);
   const one = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer good\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-  const said = await sendRaw(router.url, one + one + one);
+  const last = one.replace("host: x", "host: x\r\nconnection: close");
+  const said = await sendRaw(router.url, one + one + last);
   expect(said.match(/HTTP\/1\.1 200/g)).toHaveLength(3);
   expect(upstream.calls).toHaveLength(3);
 });

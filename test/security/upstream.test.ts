@@ -198,7 +198,7 @@ describe("headers of an answer", () => {
   });
 });
 
-describe("an answer that arrives byte by byte", () => {
+describe.concurrent("an answer that arrives byte by byte", () => {
   const timeouts = { connect: 1_000, firstByte: 200, idle: 200, firstToken: 500, total: 500 };
   const beginnings: readonly (readonly [string, (door: Door) => string])[] = [
     ["in its status line", () => ""],

@@ -94,22 +94,7 @@ describe("signalbox serve in a separate process", () => {
 
 const ROUTES = fixture("http://127.0.0.1:9");
 
-// Most of their time is spent waiting: for reloads, and until a process is held to be held.
-describe.concurrent("SIGTERM", () => {
-  it("of two workers whose database was removed exits with 1, names the lost records, and prints no stack", async () => {
-    const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" }, ["--workers", "2"]);
-    rmSync(dirname(server.database), { recursive: true });
-    const answer = await fetch(`${server.url}/v1/models`, {
-      headers: { authorization: "Bearer x" },
-    });
-    expect(answer.status).toBe(401);
-    expect(await server.stop()).toBe(1);
-    expect(server.stderr()).toMatch(
-      /worker [12]: stopped, but not closed: .*the evidence store has not been able to write/,
-    );
-    expect(server.stderr()).not.toMatch(/\n\s+at /);
-  });
-
+describe("SIGTERM", () => {
   it("of a server with many requests to reload waits for the one under way", async () => {
     const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" });
     for (let count = 0; count < 40; count += 1) {
@@ -124,7 +109,22 @@ describe.concurrent("SIGTERM", () => {
     expect(reloads.length).toBeLessThan(15);
   });
 
-  it("of a server whose processes each have a timer that never ends is followed by an exit that names it", async () => {
+  // While the other one waits for the forced exit.
+  it.concurrent("of two workers whose database was removed exits with 1, names the lost records, and prints no stack", async () => {
+    const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x" }, ["--workers", "2"]);
+    rmSync(dirname(server.database), { recursive: true });
+    const answer = await fetch(`${server.url}/v1/models`, {
+      headers: { authorization: "Bearer x" },
+    });
+    expect(answer.status).toBe(401);
+    expect(await server.stop()).toBe(1);
+    expect(server.stderr()).toMatch(
+      /worker [12]: stopped, but not closed: .*the evidence store has not been able to write/,
+    );
+    expect(server.stderr()).not.toMatch(/\n\s+at /);
+  });
+
+  it.concurrent("of a server whose processes each have a timer that never ends is followed by an exit that names it", async () => {
     const held = "--import=data:text/javascript,setInterval(()=>{},1e6)";
     const server = await spawnServer(ROUTES, { PROVIDER_KEY: "x", NODE_OPTIONS: held }, [
       "--workers",
