@@ -58,7 +58,7 @@ describe("contract_sha256", () => {
         const copy = reordered(DOCUMENT, () => numbers.next().value);
         expect(isJsonObject(copy) && contractSha256(copy)).toBe(HASH);
       }),
-      { numRuns: 20 },
+      { numRuns: 8 },
     );
   });
 

@@ -9,7 +9,7 @@ import { HANDLERS } from "../../src/http/control/handlers.ts";
 import { ENDPOINTS } from "../../src/http/contract/endpoints.ts";
 import { MESSAGE_STREAM } from "../../src/dialects/anthropic-messages/dialect.ts";
 import { CHAT_STREAM } from "../../src/dialects/openai-chat/dialect.ts";
-import { contractSha256, openApiDocument } from "../../src/http/contract/openapi.ts";
+import { openApiDocument } from "../../src/http/contract/openapi.ts";
 
 type Field = keyof InferenceEndpoint | keyof ControlEndpoint;
 
@@ -79,10 +79,11 @@ const CHANGES: Readonly<Record<Field, "internal" | ((row: Endpoint) => Endpoint 
   surface: "internal",
 };
 
-const hashOf = (...rows: readonly Endpoint[]): string => contractSha256(openApiDocument(rows));
+/** Another text is another hash (hash.test.ts), and takes a fourth of the time. */
+const textOf = (row: Endpoint): string => JSON.stringify(openApiDocument([row]));
 
 /** Of each row as it is, which every change is held against. */
-const AS_IT_IS = new Map(ENDPOINTS.map((row) => [row, hashOf(row)] as const));
+const AS_IT_IS = new Map(ENDPOINTS.map((row) => [row, textOf(row)] as const));
 
 describe("a change of the endpoint table changes the contract:", () => {
   const fields = Object.entries(CHANGES).flatMap(([field, change]) =>
@@ -93,17 +94,16 @@ describe("a change of the endpoint table changes the contract:", () => {
     for (const row of ENDPOINTS) {
       const other = change(row);
       if (other === null) continue;
-      expect(hashOf(other), row.id).not.toBe(AS_IT_IS.get(row));
+      expect(textOf(other) === AS_IT_IS.get(row), row.id).toBe(false);
       changes += 1;
     }
     expect(changes).toBeGreaterThan(0);
   });
 
   it("a removed row", () => {
-    const whole = hashOf(...ENDPOINTS);
-    for (const [index, { id }] of ENDPOINTS.entries()) {
-      expect(hashOf(...ENDPOINTS.toSpliced(index, 1)), id).not.toBe(whole);
-    }
+    const { paths } = openApiDocument();
+    for (const { id, path, method } of ENDPOINTS)
+      expect(paths, id).toHaveProperty([path, method.toLowerCase(), "operationId"], id);
   });
 
   it("every row that the router answers itself has a handler, and every handler a row", () => {

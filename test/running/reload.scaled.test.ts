@@ -3,10 +3,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import OpenAI from "openai";
 import { expect, it } from "vitest";
 import { answerJson, ANSWER, delta, sse, startSse, startUpstream } from "../support/router.ts";
+import { fewOrMany } from "../support/long.ts";
 import { addKey, startRunning, writeFixture } from "./running-server.ts";
 
-const CLIENTS = 3;
-const RELOADS = 10;
+const CLIENTS = 2;
+const RELOADS = fewOrMany(4, 20);
 
 interface Answer {
   readonly table: string;
