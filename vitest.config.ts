@@ -41,6 +41,7 @@ const SCALED = "test/**/*.scaled.test.ts";
  */
 const quick = {
   ...repeated,
+  globalSetup: ["test/support/memory-folder.ts"],
   isolate: false,
   execArgv: ["--liftoff-only"],
   // Part of the time is spent waiting for sockets, clocks and processes, so one file more than

@@ -1,10 +1,10 @@
 import { cpSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { KeyLimits } from "../../src/canon/limits.ts";
 import { runCommands } from "../../src/cli/commands.ts";
 import { runCommand, type Ran } from "../keys/command.ts";
+import { TEST_HOME } from "../support/cache.ts";
 import { startTestServer } from "../support/server.ts";
 import { ROOT } from "./explain-command.ts";
 
@@ -33,7 +33,7 @@ function why(test: TestServer, argv: readonly string[], key: string = ""): Promi
     environment: {
       SIGNALBOX_KEY: key,
       SIGNALBOX_DATABASE: join(test.folder, "signalbox.db"),
-      XDG_CACHE_HOME: join(tmpdir(), "signalbox-test-home"),
+      XDG_CACHE_HOME: TEST_HOME,
     },
   });
 }

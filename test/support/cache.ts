@@ -10,12 +10,18 @@ import type { CompileCache } from "../../src/policy/toolchain/compile-cache.ts";
 export const TEST_CACHE_FOLDER = resolve(import.meta.dirname, "../../.signalbox/test-cache");
 
 /**
+ * `XDG_CACHE_HOME` of commands that a test runs: outside of every working tree; policies that one
+ * test compiled, the others load.
+ */
+export const TEST_HOME = process.env.SIGNALBOX_TEST_HOME ?? join(tmpdir(), "signalbox-test-home");
+
+/**
  * The same as commands use that run with `--cache` of {@link TEST_CACHE_FOLDER}, so that they share
  * entries.
  */
 export const TEST_CACHE: CompileCache = {
   directory: TEST_CACHE_FOLDER,
-  secretDirectory: userCacheFolder(process.env) ?? join(tmpdir(), "signalbox-test-home"),
+  secretDirectory: userCacheFolder(process.env) ?? TEST_HOME,
 };
 
 /** A cache of one test, with a secret of its own. */

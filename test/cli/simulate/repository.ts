@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { missingPrograms } from "../../support/at-hand.ts";
+import { TEST_HOME } from "../../support/cache.ts";
 
 /** Why tests with git are skipped; `null` where it is there. */
 export const NO_GIT = missingPrograms("git");
@@ -14,8 +15,7 @@ export const NO_GIT = missingPrograms("git");
 export const GIT_ENVIRONMENT: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? "",
   HOME: "/nonexistent",
-  // Outside of every working tree; policies that one test compiled, the others load.
-  XDG_CACHE_HOME: join(tmpdir(), "signalbox-test-home"),
+  XDG_CACHE_HOME: TEST_HOME,
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_AUTHOR_NAME: "Test",

@@ -1,8 +1,8 @@
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { runCommands } from "../../../src/cli/commands.ts";
 import { runCommand } from "../../keys/command.ts";
+import { TEST_HOME } from "../../support/cache.ts";
 import { startTestServer } from "../../support/server.ts";
 
 /** The whole server, whose policy `tool-approval` denies tools to a regulated workspace. */
@@ -66,7 +66,7 @@ it("why has the link of a denial, from the store and from the server", async () 
         environment: {
           SIGNALBOX_KEY: reader,
           SIGNALBOX_DATABASE: join(folder, "signalbox.db"),
-          XDG_CACHE_HOME: join(tmpdir(), "signalbox-test-home"),
+          XDG_CACHE_HOME: TEST_HOME,
         },
       },
     );

@@ -9,6 +9,7 @@ import {
 } from "../../../src/cli/import/import.ts";
 import { formatDiagnostics } from "../../../src/cli/terminal/report.ts";
 import { TEST_CACHE } from "../../support/cache.ts";
+import { fewOrMany } from "../../support/long.ts";
 
 const ANSWERS: ImportAnswers = {
   workspace: "demo",
@@ -214,7 +215,7 @@ describe.each(Object.keys(IMPORT_SOURCES))("import %s", (source) => {
           expect(errors).toEqual([]);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: fewOrMany(20, 100) },
     );
   });
 });
@@ -232,7 +233,7 @@ test.each([
         expect(errors).toEqual([]);
         expect(text).not.toContain(SECRET);
       }),
-      { numRuns: 40 },
+      { numRuns: fewOrMany(15, 100) },
     );
   },
 );
