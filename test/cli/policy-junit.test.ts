@@ -8,6 +8,7 @@ import {
   type TestRun,
 } from "../../src/cli/policy/testing/test-report.ts";
 import { readXml } from "./read-xml.ts";
+import { codePoint } from "../support/code-point.ts";
 
 function outcome(changes: Partial<PolicyTest> = {}): PolicyTest {
   return {
@@ -124,7 +125,7 @@ describe("JUnit XML", () => {
           "\uffff",
           "\u2028",
         ),
-        fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+        fc.string({ unit: codePoint, minLength: 1, maxLength: 1 }),
       ),
     });
     fc.assert(

@@ -27,7 +27,7 @@ import { NO_POSTGRES, startTestServer } from "../store/postgres/server.ts";
 import { storedRows } from "../store/stored-rows.ts";
 import { temporaryFolder } from "../store/temporary-folder.ts";
 
-const ROUNDS = Number(process.env.SIGNALBOX_KILL_ROUNDS ?? fewOrMany(4, 40));
+const ROUNDS = Number(process.env.SIGNALBOX_KILL_ROUNDS ?? fewOrMany(2, 40));
 
 /** Clients that ask at once, one request after the other. */
 const CLIENTS = 12;
@@ -137,11 +137,11 @@ async function killRounds({ database, role, rowsAfter }: Rounds): Promise<number
   const verifier = new ChainVerifier({ from: GENESIS });
   const decided = new Set<string>();
   const total = { answered: 0, unrecorded: 0 };
-  let next = start(0);
+  let next: ChildProcess | null = start(0);
   try {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const child = next;
-      next = start(round + 1);
+    for (let round = 0; round < ROUNDS && next !== null; round += 1) {
+      const child: ChildProcess = next;
+      next = round + 1 < ROUNDS ? start(round + 1) : null;
       const answered = await killedRound(child, round);
       for (const row of await rowsAfter(verifier.head.position)) {
         expect(verifier.add(row), `after round ${round}`).toBeNull();
@@ -152,13 +152,13 @@ async function killRounds({ database, role, rowsAfter }: Rounds): Promise<number
       total.unrecorded += answered.filter((requestId) => !decided.has(requestId)).length;
     }
   } finally {
-    next.kill("SIGKILL");
+    next?.kill("SIGKILL");
   }
   process.stdout.write(
     `${isPostgresUrl(database) ? "PostgreSQL" : "SQLite"}${role === "" ? "" : " with workers"}: ` +
       `${ROUNDS} kills, ${total.answered} answered, ${decided.size} decisions, ${total.unrecorded} unrecorded\n`,
   );
-  expect(total.answered).toBeGreaterThan(ROUNDS);
+  expect(total.answered).toBeGreaterThanOrEqual(ROUNDS);
   return total.unrecorded;
 }
 

@@ -90,9 +90,12 @@ const impossible: [string, unknown][] = [
   ["a reference to nowhere", { $ref: "#/$defs/x" }],
   ["a reference to another document", { $ref: "https://example.com/schema" }],
   ["a type that is none", { type: "text" }],
+  ["a bound that is no number", { type: "string", minLength: "1" }],
   ["an enormous list", { type: "array", items: {}, minItems: 1_000_000 }],
   ["not", { type: "string", not: { minLength: 0 } }],
 ];
+
+const ajv = new Ajv2020({ strict: false });
 
 test.each(impossible)("admits that it cannot: %s", (_, schema) => {
   expect(valueFor(schema).satisfied).toBe(false);
@@ -134,7 +137,7 @@ describe("any schema of the usual keywords", () => {
       fc.property(schema, (candidate) => {
         const { json, satisfied } = valueFor(candidate);
         expect(satisfied).toBe(true);
-        expect(new Ajv2020({ strict: false }).validate(candidate, JSON.parse(json))).toBe(true);
+        expect(ajv.validate(candidate, JSON.parse(json))).toBe(true);
       }),
       { numRuns: 60 },
     );

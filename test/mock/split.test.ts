@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { awkwardCuts, evenCuts } from "../../mock/split.ts";
+import { codePoint } from "../support/code-point.ts";
 
 test("no byte is lost or reordered, for every cut", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 9 }), (text, size) => {
+    fc.property(fc.string({ unit: codePoint }), fc.integer({ min: 1, max: 9 }), (text, size) => {
       const bytes = Buffer.from(text);
       for (const pieces of [awkwardCuts(bytes), evenCuts(bytes, size)]) {
         expect(Buffer.concat(pieces)).toEqual(bytes);

@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
 import {
+  linkSync,
   mkdirSync,
+  mkdtempSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -9,8 +11,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { check } from "../../../src/cli/check.ts";
 import { explainRequest } from "../../../src/cli/explain/explain.ts";
 import { policy } from "../../../src/cli/policy/policy.ts";
@@ -26,6 +29,18 @@ import { CLEAN } from "../base.ts";
 
 const CANARY = "canary of a file elsewhere";
 const CACHE = ["--cache", TEST_CACHE_FOLDER];
+
+const SHARED = mkdtempSync(join(tmpdir(), "signalbox-fifo-"));
+afterAll(() => rmSync(SHARED, { recursive: true }));
+/** One process makes it; the tests link to it. */
+const FIFO = join(SHARED, "fifo");
+const HAS_FIFO = spawnSync("mkfifo", [FIFO]).status === 0;
+
+/** Puts a FIFO at a path. @returns why it cannot */
+function linkFifo(path: string): string | void {
+  if (!HAS_FIFO) return "mkfifo is not here";
+  linkSync(FIFO, path);
+}
 
 /**
  * What can stand where a file should be, and what is said of it; makes it, or says why it cannot be
@@ -48,12 +63,13 @@ const KINDS: Readonly<
   },
   "a FIFO": {
     say: "a folder, a device, a FIFO or a socket",
-    make: (path) => (spawnSync("mkfifo", [path]).status === 0 ? undefined : "mkfifo is not here"),
+    make: linkFifo,
   },
   "a link to a FIFO inside": {
     say: "a folder, a device, a FIFO or a socket",
     make: (path) => {
-      if (spawnSync("mkfifo", [`${path}.pipe`]).status !== 0) return "mkfifo is not here";
+      const missing = linkFifo(`${path}.pipe`);
+      if (typeof missing === "string") return missing;
       symlinkSync(`${path}.pipe`, path);
     },
   },

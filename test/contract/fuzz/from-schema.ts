@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../src/canon/json.ts";
 import { COMPONENT_SCHEMAS } from "../../../src/http/validate-body.ts";
+import { codePoint } from "../../support/code-point.ts";
 
 /**
  * Values that mean something in a member of the name: without them hardly a request would pass the
@@ -117,7 +118,7 @@ function text(
   if (typeof pattern === "string") return fc.stringMatching(new RegExp(pattern));
   const least = numberOf(minLength, 0);
   const most = Math.max(least, Math.min(numberOf(maxLength, 30), 30));
-  const any = fc.string({ minLength: least, maxLength: most, unit: "binary" });
+  const any = fc.string({ minLength: least, maxLength: most, unit: codePoint });
   const values = Object.hasOwn(VALUES, name) ? (VALUES[name] ?? []) : [];
   return values.length === 0
     ? any

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ASSERTION_CODES } from "../../../src/simulate/assertions/codes.ts";
 import { ASSERTIONS_SCHEMA } from "../../../src/simulate/assertions/schema.ts";
 import { CONTRACT, fileWith, parse, SIDE, TABLE, tableWith } from "./samples.ts";
+import { codePoint } from "../../support/code-point.ts";
 
 /** `CODE line:column message (hint)` of every finding. */
 function findings(text: string, base = SIDE, head = SIDE): readonly string[] {
@@ -527,11 +528,11 @@ coverage: { routes: 200 }
       .tuple(
         fc.nat({ max: whole.length }),
         fc.nat({ max: 12 }),
-        fc.string({ unit: "binary", maxLength: 6 }),
+        fc.string({ unit: codePoint, maxLength: 6 }),
       )
       .map(([at, length, text]) => whole.slice(0, at) + text + whole.slice(at + length));
     fc.assert(
-      fc.property(fc.oneof(damaged, fc.string({ unit: "binary" })), (text) => {
+      fc.property(fc.oneof(damaged, fc.string({ unit: codePoint })), (text) => {
         expect(findings(text)).toBeInstanceOf(Array);
       }),
       { numRuns: 150 },

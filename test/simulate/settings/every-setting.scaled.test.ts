@@ -22,6 +22,7 @@ const LEAVES = leavesOf(JSON.parse(JSON.stringify(SCHEMA)) as Record<string, unk
     !["console.oidc.client_secret.file", "alerts.secret.file"].includes(pattern.join(".")),
 );
 const WHOLE: unknown = parse(WHOLE_FILE);
+const BASE = baseOf(sideOf(WHOLE));
 
 /** Of values that name something: another name that is there, or that may be. */
 const OTHERS: Readonly<Record<string, readonly unknown[]>> = {
@@ -97,11 +98,8 @@ const CHANGEABLE = LEAVES.filter(({ pattern }) => pattern.join(".") !== "version
 test.each(CHANGEABLE.map((leaf) => [leaf.pattern.join("."), leaf] as const))(
   "a changed %s is reported",
   (_, leaf) => {
-    const { path, before, after } = changeOf(leaf);
-    const items = changedSettings(side(WHOLE), side(changed(path, after)), {
-      newPolicies: null,
-      samePolicies: true,
-    });
+    const { path, before, after, head } = changeOf(leaf);
+    const items = changedSettings(BASE, head, { newPolicies: null, samePolicies: true });
     expect(items.length).toBeGreaterThan(0);
     const own = items.filter((item) => isAbout(item, path));
     expect(own.length, JSON.stringify(items)).toBeGreaterThan(0);
@@ -109,7 +107,7 @@ test.each(CHANGEABLE.map((leaf) => [leaf.pattern.join("."), leaf] as const))(
       expect(item.before).not.toBe(item.after);
       expect(item.location).not.toBeNull();
       expect(SETTING_EFFECTS).toHaveProperty(item.effect);
-      expect(lineOf(item, changed(path, after))).toMatch(lineWith(leaf.pattern, item));
+      expect(lineOf(item, head)).toMatch(lineWith(leaf.pattern, item));
     }
     expect(JSON.stringify(before)).not.toBe(JSON.stringify(after));
   },
@@ -127,10 +125,8 @@ test.each(
   "a changed %s changes decisions only in its declared scope",
   { timeout: 60_000 },
   async (_, leaf) => {
-    const { path, after } = changeOf(leaf);
-    const [base, head] = [side(WHOLE), side(changed(path, after))];
     const policies = await compiledSources([]);
-    const report = await simulate({ ...base, policies }, { ...head, policies });
+    const report = await simulate({ ...BASE, policies }, { ...changeOf(leaf).head, policies });
     expect(report.changed_settings.length).toBeGreaterThan(0);
     if (report.changed_settings.some(({ effect }) => SHOWN.includes(effect))) return;
     expect(report.declared.changed_classes).toBe(0);
@@ -138,8 +134,8 @@ test.each(
 );
 
 /** The line that an item names, in the file of its side. */
-function lineOf({ location }: SettingChange, head: unknown): string {
-  const text = location?.side === "base" ? textOf(WHOLE) : textOf(head);
+function lineOf({ location }: SettingChange, head: ReportedSide): string {
+  const { text } = (location?.side === "base" ? BASE : head).files.routes;
   return text.split("\n")[(location?.line ?? 0) - 1] ?? "";
 }
 
@@ -181,17 +177,16 @@ function changeOf({ pattern, schema }: Leaf): {
   readonly path: Path;
   readonly before: unknown;
   readonly after: unknown;
+  readonly head: ReportedSide;
 } {
   const errors: string[] = [];
   for (const path of pathsOf(WHOLE, pattern)) {
     const before = valueAt(WHOLE, path);
     for (const after of candidates(before, pattern, schema)) {
       if (JSON.stringify(after) === JSON.stringify(before)) continue;
-      const { table, diagnostics } = compiled(changed(path, after));
-      if (table !== null) return { path, before, after };
-      errors.push(
-        `${JSON.stringify(after)}: ${diagnostics.find(({ severity }) => severity === "error")?.message}`,
-      );
+      const head = sideOf(changed(path, after));
+      if (typeof head !== "string") return { path, before, after, head };
+      errors.push(`${JSON.stringify(after)}: ${head}`);
     }
   }
   throw new Error(`no change of ${pattern.join(".")} compiles\n${errors.join("\n")}`);
@@ -244,24 +239,16 @@ function changed(path: Path, value: unknown): unknown {
   return copy;
 }
 
-function textOf(value: unknown): string {
-  return stringify(value);
+function baseOf(side: ReportedSide | string): ReportedSide {
+  if (typeof side === "string") throw new Error(side);
+  return side;
 }
 
-/** By the text: each setting is compared with the same file, and its first change is compiled again. */
-const compiledTexts = new Map<string, ReturnType<typeof compileTable>>();
-
-function compiled(value: unknown) {
-  const text = textOf(value);
-  const known = compiledTexts.get(text);
-  const made = known ?? compileTable({ path: "routes.yaml", text }, { policies: [] });
-  compiledTexts.set(text, made);
-  return made;
-}
-
-function side(value: unknown): ReportedSide {
-  const { table, diagnostics } = compiled(value);
-  if (table === null) throw new Error(JSON.stringify(diagnostics, null, 2));
-  const files = { routes: { path: "routes.yaml", text: textOf(value) }, policies: [] };
-  return { name: ".", commit: null, table, files, warnings: [] };
+/** A file as one side of a comparison, or why it does not compile. */
+function sideOf(value: unknown): ReportedSide | string {
+  const routes = { path: "routes.yaml", text: stringify(value) };
+  const { table, diagnostics } = compileTable(routes, { policies: [] });
+  if (table === null)
+    return diagnostics.find(({ severity }) => severity === "error")?.message ?? "no error";
+  return { name: ".", commit: null, table, files: { routes, policies: [] }, warnings: [] };
 }

@@ -18,10 +18,11 @@ import {
   withCauses,
   WIDENED,
 } from "./report-fixture.ts";
+import { codePoint } from "../../../support/code-point.ts";
 
 const CONTEXT: FormatContext = { colour: false, width: 80, reportDigest: null };
 const hostile = fc
-  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), {
+  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: codePoint })), {
     minLength: 1,
     maxLength: 4,
   })

@@ -16,6 +16,7 @@ import {
   usFallback,
   WIDENED,
 } from "./report-fixture.ts";
+import { codePoint } from "../../../support/code-point.ts";
 
 const DIGEST = "ab".repeat(32);
 
@@ -241,7 +242,7 @@ describe("names from files", () => {
   const part = fc.oneof(
     fc.constantFrom(...HOSTILE),
     fc.string({ unit: "grapheme", maxLength: 20 }),
-    fc.string({ unit: "binary", maxLength: 5 }),
+    fc.string({ unit: codePoint, maxLength: 5 }),
   );
   const name = fc
     .array(part, { minLength: 1, maxLength: 4 })

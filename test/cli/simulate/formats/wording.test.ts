@@ -27,6 +27,7 @@ import {
 import { CHANGE_KINDS } from "../../../../src/simulate/change-kind.ts";
 import { programAtHand } from "../../../support/at-hand.ts";
 import { everything, HOSTILE, side } from "./report-fixture.ts";
+import { codePoint } from "../../../support/code-point.ts";
 
 describe("amounts", () => {
   test.each([
@@ -144,7 +145,7 @@ describe("commands", () => {
     expect(shellArgument(argument)).toBe(written);
   });
 
-  const part = fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary" })), {
+  const part = fc.array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: codePoint })), {
     maxLength: 3,
   });
   const argument = part.map((parts) => parts.join("").toWellFormed().replaceAll("\0", ""));

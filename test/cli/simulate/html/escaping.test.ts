@@ -6,11 +6,12 @@ import { printable } from "../../../../src/cli/terminal/printing.ts";
 import { HOSTILE, tainted } from "./hostile-report.ts";
 import { skeletonOf, textOf, tokenize } from "./page-tokens.ts";
 import { report } from "./report-fixture.ts";
+import { codePoint } from "../../../support/code-point.ts";
 
 const CONTEXT = { colour: false, width: 80, reportDigest: null };
 
 const hostile = fc
-  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary", maxLength: 8 })), {
+  .array(fc.oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: codePoint, maxLength: 8 })), {
     minLength: 1,
     maxLength: 4,
   })
@@ -57,7 +58,7 @@ describe("names of the report", () => {
 describe("markup", () => {
   test("escapes everything that is not markup", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
+      fc.property(fc.string({ unit: codePoint }), (text) => {
         const page = html`<b title="${text}">${text}</b>`.toString();
         const [open, ...rest] = tokenize(page);
         expect(open?.attributes.get("title")).toBe(printable(text));
