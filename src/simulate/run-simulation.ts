@@ -13,7 +13,7 @@ import { explainArguments } from "./explain/explain-arguments.ts";
 import { locationsOf } from "./explain/positions.ts";
 import { decideJobs, type DecidedJobs } from "./jobs/decide-jobs.ts";
 import { latentChanges, type RuleLocation } from "./latent/latent-changes.ts";
-import { JobRunner } from "./jobs/job-runner.ts";
+import { jobRunner, type JobRunner } from "./jobs/job-runner.ts";
 import { renamedSides } from "./renamed-table.ts";
 import { comparisonReport, type ComparisonContext } from "./report/comparison-report.ts";
 import { dimensionReports } from "./report/dimension-report.ts";
@@ -176,7 +176,7 @@ function runnerFor(
   sides: CompiledSides,
   { promote, assertions, timeLimit }: SimulationRequest,
 ): JobRunner {
-  return new JobRunner({
+  return jobRunner({
     ...sides,
     promoted: promote?.map(({ id }) => id) ?? null,
     assertions: assertions?.assertions.assertions ?? [],

@@ -1,7 +1,6 @@
 import { remembered } from "./remembered.ts";
 import type { PolicyEvaluation, PolicyIdentity, PolicyInput, PolicySet } from "../canon/policy.ts";
 import type { RoutingTable } from "../canon/table.ts";
-import type { CompiledPolicy } from "../policy/compiled.ts";
 import { policyData } from "../policy/input-schema.ts";
 import {
   REMEMBERED_MEMBERS,
@@ -32,29 +31,23 @@ export const CANDIDATES = "input.candidates";
  * The evaluations of one content. Inputs that differ only in members that an evaluation did not
  * load share it, for all operations.
  */
-class TracedPolicy {
-  readonly #policy: SinglePolicy;
-  readonly #evaluations: KnownBy<Traced>[] = [];
-  #size = 0;
-
-  constructor(policy: SinglePolicy) {
-    this.#policy = policy;
-  }
-
+function tracedPolicy(policy: SinglePolicy) {
+  const evaluations: KnownBy<Traced>[] = [];
+  let size = 0;
   /** @param beforeEvaluation called where no known evaluation applies; its errors are passed on. */
-  evaluate(input: PolicyInput, beforeEvaluation: () => void = () => {}): Traced {
+  return (input: PolicyInput, beforeEvaluation: () => void = () => {}): Traced => {
     // The host leaves the policy out by the operation, which no evaluation loads.
-    if (!this.#policy.contract.operations.includes(input.operation)) return NOT_APPLIED;
-    const earlier = lookUp(this.#evaluations, (path) => valueAt(input, path));
+    if (!policy.contract.operations.includes(input.operation)) return NOT_APPLIED;
+    const earlier = lookUp(evaluations, (path) => valueAt(input, path));
     if (earlier !== undefined) return earlier;
     beforeEvaluation();
-    const loaded = new Set(namesCandidates(this.#policy) ? [CANDIDATES] : []);
-    const traced = { evaluation: this.#policy.evaluate(input, loaded), loaded };
-    if (this.#size === MOST_EVALUATIONS) this.#evaluations.length = this.#size = 0;
-    this.#size += 1;
-    keep(this.#evaluations, [...loaded], (path) => valueAt(input, path), traced);
+    const loaded = new Set(namesCandidates(policy) ? [CANDIDATES] : []);
+    const traced = { evaluation: policy.evaluate(input, loaded), loaded };
+    if (size === MOST_EVALUATIONS) evaluations.length = size = 0;
+    size += 1;
+    keep(evaluations, [...loaded], (path) => valueAt(input, path), traced);
     return traced;
-  }
+  };
 }
 
 /** The evaluation of a policy that does not apply, or has no rules. */
@@ -66,17 +59,17 @@ const NOT_APPLIED: Traced = { evaluation: NO_VERDICTS, loaded: new Set() };
 const MOST_EVALUATIONS = 200_000;
 
 /** The policies of both sides. A content that reads nothing of the table is one policy for both. */
-export class TracedPolicies {
-  readonly #policies = new Map<RoutingTable | null, Map<string, TracedPolicy>>();
-
-  of(policy: SinglePolicy, table: RoutingTable): TracedPolicy {
+export function tracedPolicies(): (policy: SinglePolicy, table: RoutingTable) => TracedPolicy {
+  const policies = new Map<RoutingTable | null, Map<string, TracedPolicy>>();
+  return (policy, table) => {
     const readsTable = ["data", CANDIDATES].some((path) => readsPath(policy, path));
     const owner = readsTable || namesCandidates(policy) ? table : null;
-    const ofOwner = remembered(this.#policies, owner, () => new Map<string, TracedPolicy>());
-    const key = JSON.stringify(policy.identity);
-    return remembered(ofOwner, key, () => new TracedPolicy(policy));
-  }
+    const ofOwner = remembered(policies, owner, () => new Map<string, TracedPolicy>());
+    return remembered(ofOwner, JSON.stringify(policy.identity), () => tracedPolicy(policy));
+  };
 }
+
+type TracedPolicy = ReturnType<typeof tracedPolicy>;
 
 /** Verdicts of other constraints than gates name candidates, whether the policy reads them or not. */
 function namesCandidates({ contract }: SinglePolicy) {
@@ -138,11 +131,9 @@ export interface LoadedViews extends SideViews {
 }
 
 /** A content of a side that is ready to be evaluated. */
-export interface LoadedPolicy {
+export interface LoadedPolicy extends Pick<SideContent, "rules" | "isKept"> {
   readonly single: SinglePolicy;
   readonly traced: TracedPolicy;
-  /** `null`: a removal, which gives no verdict. */
-  readonly rules: CompiledPolicy | null;
 }
 
 /** Answers kept of each policy; a simulation evaluates every class, then ends. */
@@ -153,38 +144,38 @@ const MAXIMUM_ANSWERS = 50_000;
  * applies its slots to the verdicts.
  *
  * @param promoted which candidates are taken as promoted.
- * @param evaluations shared with the other side; default: none.
+ * @param tracedOf shared with the other side; default: not shared.
  */
 export async function sideViews(
   side: CompiledSide,
   promoted: (id: string) => boolean,
-  evaluations = new TracedPolicies(),
+  tracedOf = tracedPolicies(),
 ): Promise<LoadedViews> {
-  const singles = await singlePolicies(side);
-  const policies = singles.map((single, index) => ({
-    single,
-    traced: evaluations.of(single, side.table),
-    rules: side.contents[index]?.rules ?? null,
-  }));
+  const singleOf = await loadedContents(side);
+  const policies = side.contents.map((content) => {
+    const single = singleOf(content);
+    const { rules, isKept } = content;
+    return { single, traced: tracedOf(single, side.table), rules, isKept };
+  });
   const answering = policies.map(({ single, traced }) => ({
     ...single,
-    evaluate: (input: PolicyInput) => traced.evaluate(input).evaluation,
+    evaluate: (input: PolicyInput) => traced(input).evaluation,
   }));
-  const declared = rememberingSet(answering, readMembers(singles), MAXIMUM_ANSWERS);
+  const declared = rememberingSet(answering, readMembers(answering), MAXIMUM_ANSWERS);
   return { declared, promoted: promotedPolicies(declared, promoted), policies };
 }
 
 /**
- * Every content of a side in its slot, evaluated alone. Contents kept from base are evaluated with
- * head's table, as a server does.
+ * Loads the contents of a side, each in its slot. Contents kept from base are evaluated with head's
+ * table, as a server does.
  *
  * @throws {PolicyModuleError} when a module cannot be loaded.
  */
-async function singlePolicies({
+async function loadedContents({
   table,
   contents,
   modules,
-}: CompiledSide): Promise<readonly SinglePolicy[]> {
+}: CompiledSide): Promise<(content: SideContent) => SinglePolicy> {
   const states = contents.map(({ contract: { id }, digest, slot }) => {
     return {
       id,
@@ -196,13 +187,13 @@ async function singlePolicies({
   const loaded = await createSinglePolicies({ modules }, states, policyData(table), () => "shadow");
   // Modules of base hold more than is kept of it, and contents of both sides are in two of them.
   const byContent = new Map(loaded.map((policy) => [contentKey(policy.identity), policy]));
-  return contents.map((content) => {
+  return (content) => {
     if (content.rules === null) return silentPolicy(content);
     const policy = byContent.get(contentKey({ id: content.contract.id, digest: content.digest }));
     if (policy === undefined)
       throw new Error(`simulation: no module has the policy ${content.contract.id}`);
     return policy;
-  });
+  };
 }
 
 function contentKey({ id, digest }: Pick<PolicyIdentity, "id" | "digest">) {

@@ -9,7 +9,7 @@ import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { emptyUsage, type UsageTally } from "../../src/simulate/compare/simulation-tally.ts";
 import { Budget } from "../../src/simulate/diagram/budget.ts";
-import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
+import { decidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { assertionDistinctions } from "../../src/simulate/jobs/job-runner.ts";
 import {
   changeKinds,
@@ -317,7 +317,7 @@ export async function decideBothWays(
   const before = await sideViews(sides.base, () => promoted === null);
   const isPromoted = (id: string): boolean => promoted === null || promoted.includes(id);
   const after = await sideViews(sides.head, isPromoted);
-  const engine = new DecidedClasses(
+  const engine = decidedClasses(
     space,
     {
       base: { decider: new SideDecider(base.table, before), views: before },
@@ -375,10 +375,13 @@ export async function decideBothWays(
   };
   const expected = new Lines(assertions, tables, reached);
   const verdicts = { base: emptyUsage(), head: emptyUsage() };
+  const kept = new Set(
+    sides.head.contents.flatMap(({ isKept, contract }) => (isKept ? [contract.id] : [])),
+  );
   let requests = 0;
   for (const sample of everyRequest(space.universe, [base, head])) {
-    noteVerdicts(verdicts.base, decideSample(base.table, before.declared, sample));
-    noteVerdicts(verdicts.head, decideSample(head.table, after.declared, sample));
+    noteVerdicts(verdicts.base, decideSample(base.table, before.declared, sample), new Set());
+    noteVerdicts(verdicts.head, decideSample(head.table, after.declared, sample), kept);
     const left = plain.base.decideSample(sample);
     expected.add(
       compare(sample, left, plain.head.decideSample(sample), reachedBy(sample, left)),
@@ -392,7 +395,7 @@ export async function decideBothWays(
   let shared = 0;
   const usage = { base: emptyUsage(), head: emptyUsage() };
   for (const job of jobs) {
-    for (const one of engine.of(new JobSpace(space, job), usage)) {
+    for (const one of engine.ofOperation(job.operation).of(new JobSpace(space, job), usage)) {
       found.add(compare(one.sample, one.base, one.head, one.reached), job.pair.members, one.size);
       classes += 1;
       if (job.pair.members.length > 1) shared += 1;
@@ -413,12 +416,13 @@ const BY_TABLE = ["approvals", "preferences"];
 
 /**
  * Counts the policies' verdicts in one decision. Where the table denies, they are about endpoints
- * without traffic and do not count.
+ * without traffic and do not count. Nor do those of content that head keeps from base.
  */
-function noteVerdicts(tally: UsageTally, decision: Decision): void {
+function noteVerdicts(tally: UsageTally, decision: Decision, kept: ReadonlySet<string>): void {
   if (decision.outcome === "deny" && BY_TABLE.includes(decision.denial.policy)) return;
-  for (const { policy, constraint, verdict, reason, effect } of decision.trace) {
-    if (BY_TABLE.includes(policy)) continue;
+  const isKept = (slot: string, id: string) => slot === "enforced" && kept.has(id);
+  for (const { policy, slot, constraint, verdict, reason, effect } of decision.trace) {
+    if (BY_TABLE.includes(policy) || isKept(slot, policy)) continue;
     const name = `${policy}/${constraint}`;
     if (verdict === "pass") tally.passed.add(name);
     else if (verdict === "fail") tally.failed.add(name);
@@ -426,8 +430,8 @@ function noteVerdicts(tally: UsageTally, decision: Decision): void {
     if (verdict === "fail" && reason !== null) tally.reasons.add(`${name}/${reason}`);
     if (effect !== "none") tally.effective.add(policy);
   }
-  for (const { policy, effect } of decision.obligations)
-    if (effect !== "none") tally.effective.add(policy);
+  for (const { policy, slot, effect } of decision.obligations)
+    if (effect !== "none" && !isKept(slot, policy)) tally.effective.add(policy);
 }
 
 function usageLines(usage: OfSides<UsageTally>): readonly string[] {

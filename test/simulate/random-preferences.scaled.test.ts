@@ -6,7 +6,7 @@ import type { RoutingTable } from "../../src/canon/table.ts";
 import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import { emptyUsage } from "../../src/simulate/compare/simulation-tally.ts";
 import { Budget } from "../../src/simulate/diagram/budget.ts";
-import { DecidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
+import { decidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { changeKinds, destinationsOf } from "../../src/simulate/compare/change-kinds.ts";
 import type { Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
 import { compiledSides, type CompiledSides } from "../../src/simulate/side-contents.ts";
@@ -128,14 +128,16 @@ function foundLines(
     decider: new SideDecider(tables[at], views[at]),
     views: views[at],
   });
-  const engine = new DecidedClasses(
+  const engine = decidedClasses(
     space,
     { base: loaded("base"), head: loaded("head") },
     new Budget(Infinity),
   );
   const usage = { base: emptyUsage(), head: emptyUsage() };
   for (const job of jobs) {
-    for (const { sample, base, head } of engine.of(new JobSpace(space, job), usage)) {
+    for (const { sample, base, head } of engine
+      .ofOperation(job.operation)
+      .of(new JobSpace(space, job), usage)) {
       const pair = { base: base.declared, head: head.declared };
       const isChange = deciders.kindsOf(pair).length > 0;
       for (const member of job.pair.members) {

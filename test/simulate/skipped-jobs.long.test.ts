@@ -5,7 +5,7 @@ import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import type { ComparisonTally } from "../../src/simulate/compare/comparison-tally.ts";
 import type { SimulationTally } from "../../src/simulate/compare/simulation-tally.ts";
 import { decideJobs } from "../../src/simulate/jobs/decide-jobs.ts";
-import { type JobInput, JobRunner } from "../../src/simulate/jobs/job-runner.ts";
+import { type JobInput, jobRunner } from "../../src/simulate/jobs/job-runner.ts";
 import { coverageFacts, unusedRuleFindings } from "../../src/simulate/report/unused-findings.ts";
 import { locationsOf } from "../../src/simulate/explain/positions.ts";
 import { compiledSides } from "../../src/simulate/side-contents.ts";
@@ -72,16 +72,11 @@ describe("unchanged jobs", () => {
             assertions: [],
             deadline: Infinity,
           };
-          const whole = new JobRunner(input);
+          const whole = jobRunner(input);
           await whole.load();
           for (const index of whole.plan.jobs.keys()) whole.run(index);
           const all = whole.takeTally();
-          const { tally, cut } = await decideJobs(
-            new JobRunner(input),
-            { workers: 1 },
-            WATCH,
-            true,
-          );
+          const { tally, cut } = await decideJobs(jobRunner(input), { workers: 1 }, WATCH, true);
           expect(cut).toEqual([]);
           expect(shown(input, tally)).toEqual(shown(input, all));
           leftOut += all.classes - tally.classes;

@@ -15,97 +15,74 @@ export interface LeafProfile {
 /** How many requests have each value of each level. */
 type LevelCounts = readonly (readonly bigint[])[];
 
-/** Counts and finds the requests behind the leaves of diagrams; every root is looked at once. */
-export class Profiles {
-  readonly #diagrams: Diagrams;
-  readonly #sizes: readonly number[];
-  /** How many combinations the levels before each one have. */
-  readonly #before: readonly bigint[];
-  readonly #profiles = new Map<Node, readonly LeafProfile[]>();
+export type Profiles = ReturnType<typeof profilesOf>;
+
+/**
+ * Counts and finds the requests behind the leaves of diagrams; every root is looked at once.
+ *
+ * @param sizes how many values each level has.
+ */
+export function profilesOf(diagrams: Diagrams, sizes: readonly number[]) {
+  const profiles = new Map<Node, readonly LeafProfile[]>();
   /** Of the last root only: its leaves are described one after the other. */
-  readonly #reached = new Recent<ReadonlyMap<Node, bigint>>(1);
+  const reached = new Recent<ReadonlyMap<Node, bigint>>(1);
   /** By root, then by leaf. */
-  readonly #counts = new Map<Node, Map<number, LevelCounts>>();
+  const counts = new Map<Node, Map<number, LevelCounts>>();
+  /** How many combinations the levels before each one have. */
+  const before = [1n];
+  for (const size of sizes) before.push((before.at(-1) ?? 1n) * BigInt(size));
 
-  /** @param sizes how many values each level has. */
-  constructor(diagrams: Diagrams, sizes: readonly number[]) {
-    this.#diagrams = diagrams;
-    this.#sizes = sizes;
-    const before = [1n];
-    for (const size of sizes) before.push((before.at(-1) ?? 1n) * BigInt(size));
-    this.#before = before;
-  }
+  /** Combinations of the levels from one to before another. */
+  const combinations = (from: number, to: number) => (before[to] ?? 1n) / (before[from] ?? 1n);
+  const levelOf = (node: Node) => Math.min(diagrams.levelOf(node), sizes.length);
+  /** Children by value, with the combinations of the levels that are left out before them. */
+  const edgesOf = (node: Node) => {
+    const next = levelOf(node) + 1;
+    return diagrams
+      .childrenOf(node)
+      .map((child) => [child, combinations(next, levelOf(child))] as const);
+  };
 
-  /** In the order of their first requests. */
-  of(root: Node): readonly LeafProfile[] {
-    return remembered(this.#profiles, root, () =>
-      [...this.#firstPaths(root)].map(([leaf, path]) => ({
-        leaf,
-        size: this.#reachedFrom(root).get(leafOf(leaf)) ?? 0n,
-        path,
-      })),
-    );
-  }
+  /** How many combinations of the levels before it reach each node. */
+  const reachedFrom = (root: Node) =>
+    reached.of(String(root), () => {
+      const found = new Map([[root, combinations(0, levelOf(root))]]);
+      // Numbers of nodes rise from the leaves to the root.
+      for (const node of diagrams.below(root).inner.toSorted((left, right) => right - left))
+        for (const [child, between] of edgesOf(node))
+          found.set(child, (found.get(child) ?? 0n) + (found.get(node) ?? 0n) * between);
+      return found;
+    });
 
-  /** For each level, how many requests of a leaf have each value. One object for each leaf. */
-  countsOf(root: Node, leaf: number): LevelCounts {
-    const ofRoot = remembered(this.#counts, root, () => new Map<number, LevelCounts>());
-    return remembered(ofRoot, leaf, () => this.#count(root, leaf));
-  }
-
-  #count(root: Node, leaf: number): LevelCounts {
+  const count = (root: Node, leaf: number): LevelCounts => {
     const leads = new Map<Node, bigint>();
     /** Combinations of the levels from this node's on that end at the leaf. */
     const below = (node: Node): bigint => {
       if (isLeaf(node)) return BigInt(leafValue(node) === leaf);
       return remembered(leads, node, () =>
-        this.#edgesOf(node).reduce((sum, [child, between]) => sum + between * below(child), 0n),
+        edgesOf(node).reduce((sum, [child, between]) => sum + between * below(child), 0n),
       );
     };
-    const above = this.#reachedFrom(root);
-    const counts = this.#sizes.map((values) => Array.from({ length: values }, () => 0n));
+    const above = reachedFrom(root);
+    const found = sizes.map((values) => Array.from({ length: values }, () => 0n));
     for (const [node, size] of above) {
-      const perValue = counts[this.#levelOf(node)];
+      const perValue = found[levelOf(node)];
       if (perValue === undefined || below(node) === 0n) continue;
-      for (const [value, [child, between]] of this.#edgesOf(node).entries())
+      for (const [value, [child, between]] of edgesOf(node).entries())
         perValue[value] = (perValue[value] ?? 0n) + size * between * below(child);
     }
     const all = above.get(leafOf(leaf)) ?? 0n;
     // Requests that take no node of a level have each of its values alike.
-    return counts.map((perValue) => {
-      const skipped = perValue.reduce((left, count) => left - count, all) / BigInt(perValue.length);
-      return perValue.map((count) => count + skipped);
+    return found.map((perValue) => {
+      const skipped = perValue.reduce((left, some) => left - some, all) / BigInt(perValue.length);
+      return perValue.map((some) => some + skipped);
     });
-  }
+  };
 
-  /** How many combinations of the levels before it reach each node. */
-  #reachedFrom(root: Node): ReadonlyMap<Node, bigint> {
-    return this.#reached.of(String(root), () => {
-      const reached = new Map([[root, this.#between(0, this.#levelOf(root))]]);
-      // Numbers of nodes rise from the leaves to the root.
-      for (const node of this.#diagrams.below(root).inner.toSorted((left, right) => right - left))
-        for (const [child, between] of this.#edgesOf(node))
-          reached.set(child, (reached.get(child) ?? 0n) + (reached.get(node) ?? 0n) * between);
-      return reached;
-    });
-  }
-
-  /** Children by value, with the combinations of the levels that are left out before them. */
-  #edgesOf(node: Node): readonly (readonly [child: Node, between: bigint])[] {
-    const next = this.#levelOf(node) + 1;
-    return this.#diagrams
-      .childrenOf(node)
-      .map((child) => [child, this.#between(next, this.#levelOf(child))]);
-  }
-
-  #levelOf(node: Node): number {
-    return Math.min(this.#diagrams.levelOf(node), this.#sizes.length);
-  }
-
-  #firstPaths(root: Node): ReadonlyMap<number, readonly number[]> {
+  const firstPaths = (root: Node): ReadonlyMap<number, readonly number[]> => {
     const found = new Map<number, readonly number[]>();
     const seen = new Set<Node>();
-    const path = this.#sizes.map(() => 0);
+    const path = sizes.map(() => 0);
     const visit = (node: Node): void => {
       if (isLeaf(node)) {
         if (!found.has(leafValue(node))) found.set(leafValue(node), [...path]);
@@ -114,8 +91,8 @@ export class Profiles {
       // Its leaves were found on an earlier path.
       if (seen.has(node)) return;
       seen.add(node);
-      const level = this.#diagrams.levelOf(node);
-      for (const [value, child] of this.#diagrams.childrenOf(node).entries()) {
+      const level = diagrams.levelOf(node);
+      for (const [value, child] of diagrams.childrenOf(node).entries()) {
         path[level] = value;
         visit(child);
       }
@@ -123,13 +100,24 @@ export class Profiles {
     };
     visit(root);
     return found;
-  }
+  };
 
-  /** Combinations of the levels from one to before another. */
-  #between(from: number, to: number): bigint {
-    const [before, all] = [this.#before[from] ?? 1n, this.#before[to] ?? 1n];
-    return all / before;
-  }
+  return {
+    /** In the order of their first requests. */
+    of: (root: Node): readonly LeafProfile[] =>
+      remembered(profiles, root, () =>
+        [...firstPaths(root)].map(([leaf, path]) => ({
+          leaf,
+          size: reachedFrom(root).get(leafOf(leaf)) ?? 0n,
+          path,
+        })),
+      ),
+    /** For each level, how many requests of a leaf have each value. One object for each leaf. */
+    countsOf(root: Node, leaf: number): LevelCounts {
+      const ofRoot = remembered(counts, root, () => new Map<number, LevelCounts>());
+      return remembered(ofRoot, leaf, () => count(root, leaf));
+    },
+  };
 }
 
 /** Slots of a table to begin with; twice as many whenever half are taken. */
@@ -383,19 +371,16 @@ export function relabelling(
 }
 
 /** Two functions as one: its leaves stand for pairs of leaves. */
-export class PairedLeaves {
-  readonly #pairs: (readonly [left: number, right: number])[] = [];
-  readonly of: (left: Node, right: Node) => Node;
-
-  constructor(diagrams: Diagrams) {
+export function pairedLeaves(diagrams: Diagrams) {
+  const pairs: (readonly [left: number, right: number])[] = [];
+  return {
     // A combination joins each pair of leaves once.
-    this.of = combination(diagrams, (left, right) => this.#pairs.push([left, right]) - 1);
-  }
-
-  /** The leaves that a leaf of {@link of} stands for. */
-  at(leaf: number): readonly [left: number, right: number] {
-    const pair = this.#pairs[leaf];
-    if (pair === undefined) throw new RangeError(`diagrams: no leaf has the number ${leaf}`);
-    return pair;
-  }
+    of: combination(diagrams, (left, right) => pairs.push([left, right]) - 1),
+    /** The leaves that a leaf of {@link of} stands for. */
+    at(leaf: number): readonly [left: number, right: number] {
+      const pair = pairs[leaf];
+      if (pair === undefined) throw new RangeError(`diagrams: no leaf has the number ${leaf}`);
+      return pair;
+    },
+  };
 }

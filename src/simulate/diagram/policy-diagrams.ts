@@ -9,7 +9,7 @@ import {
   type SinglePolicy,
 } from "../../policy/policy-set.ts";
 import type { Budget } from "./budget.ts";
-import { PairedLeaves, leafOf, type Diagrams, type Node, type Profiles } from "./diagrams.ts";
+import { pairedLeaves, leafOf, type Diagrams, type Node, type Profiles } from "./diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { JobSpace, Space } from "../space/job-space.ts";
 import {
@@ -37,16 +37,16 @@ import {
  * another.
  */
 export function assertionDiagrams(
-  space: Space,
+  { assertions, sides }: Space,
   { operation, diagrams, levels }: OperationDiagrams,
 ): (job: JobSpace, sample: SampleRequest) => Node {
-  const pairs = new PairedLeaves(diagrams);
-  const byLevels = space.assertions.flatMap((assertion) => {
+  const pairs = pairedLeaves(diagrams);
+  const byLevels = assertions.flatMap((assertion) => {
     const projection = new Projection([assertion.reader], operation);
     // A key's names are read in the vocabulary of each side.
     const seen = levels.map((level) =>
       level.values.map((_, value) =>
-        space.sides.map(({ table }) => level.seen({ projection, table }, value)).join("/"),
+        sides.map(({ table }) => level.seen({ projection, table }, value)).join("/"),
       ),
     );
     return seen.every(isBlind) ? [] : [{ assertion, seen }];
@@ -282,7 +282,7 @@ export function policyDiagram(
     const diagram = contract.operations.includes(operation)
       ? buildDiagram(diagrams, levels, seen, start, (sample) => {
           const spend = () => budget.spend(identity.id);
-          const { evaluation, loaded: loadedPaths } = traced.evaluate(inputOf(sample), spend);
+          const { evaluation, loaded: loadedPaths } = traced(inputOf(sample), spend);
           for (const path of loadedPaths) loaded.add(path);
           return {
             number: numberOf(evaluation),

@@ -1,21 +1,22 @@
 import { Numbered, remembered } from "../remembered.ts";
 import type { PolicyEvaluation, PolicyInput, PolicyVerdict } from "../../canon/policy.ts";
 import { regionsNamed } from "../../decide/narrow.ts";
+import type { SinglePolicy } from "../../policy/policy-set.ts";
 import type { UsageTally } from "../compare/simulation-tally.ts";
 import {
-  PairedLeaves,
   combination,
   leafOf,
+  pairedLeaves,
   relabelling,
   type Diagrams,
   type Node,
 } from "./diagrams.ts";
-import { policyDiagram, type OperationDiagrams, type PolicyDiagram } from "./policy-diagrams.ts";
+import { policyDiagram, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
-import type { LoadedSide, SideDecider, SideOutcomes } from "../decide-sample.ts";
+import type { LoadedSide, SideOutcomes } from "../decide-sample.ts";
 import type { Level, PolicyOnly } from "../space/levels.ts";
 import { AmbiguousNames, Projection, policyReader } from "../space/readers.ts";
-import { actingPolicies, type ActingPolicies, type LoadedPolicy } from "../views.ts";
+import { actingPolicies } from "../views.ts";
 
 /**
  * The joint result of several policies, with everything left out that no decision shows: a
@@ -45,81 +46,47 @@ interface Edits {
 
 const NO_EDITS: Edits = { maximum: null, strips: [], regions: [] };
 
-type Joining = (state: Node, policy: Node) => Node;
-
 /**
  * Folds diagrams of single policies, whose leaves are evaluations, into one whose leaves are
  * results.
  */
-class VerdictFold {
-  readonly #diagrams: Diagrams;
-  readonly #evaluations: Numbered<PolicyEvaluation>;
-  readonly #folded = new Numbered<Folded>();
-  readonly #filters: Joining;
-  readonly #closers: Joining;
-  readonly #obligations: Joining;
+function verdictFold(diagrams: Diagrams, evaluations: Numbered<PolicyEvaluation>) {
+  const results = new Numbered<Folded>();
+  const numberOf = (folded: Folded) => results.numberOf(JSON.stringify(folded), () => folded);
+  const joining = (join: (state: Folded, evaluation: PolicyEvaluation) => Folded) =>
+    combination(diagrams, (state, policy) => {
+      const folded = results.at(state);
+      const joined = join(folded, evaluations.at(policy));
+      return joined === folded ? state : numberOf(joined);
+    });
+  const [filter, close, oblige] = [joining(filteredBy), joining(closedBy), joining(obligedBy)];
+  const start = leafOf(numberOf({ kind: "open", filtered: { failing: [], first: "" } }));
   /** By the candidates of the request. */
-  readonly #ends = new Map<string, (node: Node) => Node>();
-  readonly #start: Node;
-
-  constructor(diagrams: Diagrams, evaluations: Numbered<PolicyEvaluation>) {
-    this.#diagrams = diagrams;
-    this.#evaluations = evaluations;
-    this.#filters = this.#joining(filteredBy);
-    this.#closers = this.#joining(closedBy);
-    this.#obligations = this.#joining(obligedBy);
-    this.#start = leafOf(this.#numberOf({ kind: "open", filtered: { failing: [], first: "" } }));
-  }
-
-  /** The candidates that filters leave out. @param policies roots, in the order of the policies. */
-  filters(policies: readonly Node[]): Node {
-    return policies.reduce(this.#filters, this.#start);
-  }
-
-  /** @param candidates ids of those that are evaluated. */
-  results(policies: readonly Node[], candidates: readonly string[]): Node {
-    const closed = policies.reduce(this.#closers, this.filters(policies));
-    return policies.reduce(this.#obligations, this.#end(candidates)(closed));
-  }
-
-  /** One result, for counting the effects of policies. */
-  at(number: number) {
-    const folded = this.#folded.at(number);
-    return {
-      /** Ids of candidates that filters leave out. */
-      filtered: folded.kind === "denied" ? [] : folded.filtered.failing,
-      isDenied: folded.kind === "denied",
-      /** The smallest limit on output tokens. */
-      maximum: folded.kind === "routed" ? folded.edits.maximum : null,
-    };
-  }
-
-  #end(candidates: readonly string[]) {
-    return remembered(this.#ends, candidates.toSorted().join("\n"), () =>
-      relabelling(this.#diagrams, (number) => {
-        const folded = this.#folded.at(number);
+  const ends = new Map<string, (node: Node) => Node>();
+  const endFor = (candidates: readonly string[]) =>
+    remembered(ends, candidates.toSorted().join("\n"), () =>
+      relabelling(diagrams, (number) => {
+        const folded = results.at(number);
         if (folded.kind !== "open") return number;
         const { filtered } = folded;
-        return this.#numberOf(
+        return numberOf(
           candidates.every((id) => filtered.failing.includes(id))
             ? { kind: "denied", by: filtered.first, indeterminate: false }
             : { kind: "routed", filtered: { ...filtered, first: "" }, edits: NO_EDITS },
         );
       }),
     );
-  }
-
-  #joining(join: (state: Folded, evaluation: PolicyEvaluation) => Folded): Joining {
-    return combination(this.#diagrams, (state, policy) => {
-      const folded = this.#folded.at(state);
-      const joined = join(folded, this.#evaluations.at(policy));
-      return joined === folded ? state : this.#numberOf(joined);
-    });
-  }
-
-  #numberOf(folded: Folded) {
-    return this.#folded.numberOf(JSON.stringify(folded), () => folded);
-  }
+  /** The candidates that filters leave out. @param policies roots, in the order of the policies. */
+  const filters = (policies: readonly Node[]) => policies.reduce(filter, start);
+  return {
+    at: (number: number): Folded => results.at(number),
+    filters,
+    /** @param candidates ids of those that are evaluated. */
+    results(policies: readonly Node[], candidates: readonly string[]): Node {
+      const closed = policies.reduce(close, filters(policies));
+      return policies.reduce(oblige, endFor(candidates)(closed));
+    },
+  };
 }
 
 function filteredBy(state: Folded, { verdicts }: PolicyEvaluation): Folded {
@@ -172,53 +139,18 @@ function nameOf({ policy, constraint, reason }: PolicyVerdict) {
 /**
  * Notes the verdicts of every policy of a side, over all requests of states that the
  * table does not deny.
+ *
+ * @param ignoresKept whether nothing is noted of content that head keeps from base: it has the names
+ * of head's own, but shows nothing about head's files.
  */
-export class DiagramUsage {
-  readonly #side: SideDiagrams;
-  readonly #policies: readonly LoadedPolicy[];
-  readonly #isIgnored: (policy: LoadedPolicy) => boolean;
-  readonly #diagrams: Diagrams;
-  readonly #noted: Set<Node>[];
-  readonly #pairs: PairedLeaves;
+export function diagramUsage(side: SideDiagrams, diagrams: Diagrams, ignoresKept: boolean) {
+  const { fold, evaluations, acting, views } = side;
+  const noted = views.policies.map(() => new Set<Node>());
+  const pairs = pairedLeaves(diagrams);
 
-  /** @param isIgnored contents of which nothing is noted. */
-  constructor(
-    side: SideDiagrams,
-    policies: readonly LoadedPolicy[],
-    diagrams: Diagrams,
-    isIgnored: (policy: LoadedPolicy) => boolean,
-  ) {
-    this.#side = side;
-    this.#policies = policies;
-    this.#isIgnored = isIgnored;
-    this.#diagrams = diagrams;
-    this.#noted = policies.map(() => new Set<Node>());
-    this.#pairs = new PairedLeaves(diagrams);
-  }
-
-  note(tally: UsageTally, verdicts: StateVerdicts): void {
-    for (const [index, policy] of this.#policies.entries()) {
-      const root = verdicts.policies[index];
-      if (root === undefined || this.#isIgnored(policy)) continue;
-      const noted = this.#noted[index];
-      if (noted?.has(root) === false) {
-        noted.add(root);
-        this.#noteVerdicts(tally, root);
-      }
-      if (!tally.effective.has(policy.single.identity.id))
-        this.#noteEffect(tally, policy, root, verdicts);
-    }
-  }
-
-  /** A tally was taken: everything has to be noted in the next one too. */
-  forget(): void {
-    for (const noted of this.#noted) noted.clear();
-  }
-
-  #noteVerdicts(tally: UsageTally, root: Node) {
-    for (const leaf of this.#diagrams.below(root).leaves) {
-      for (const { policy, constraint, verdict, reason, effect } of this.#side.evaluations.at(leaf)
-        .verdicts) {
+  const noteVerdicts = (tally: UsageTally, root: Node) => {
+    for (const leaf of diagrams.below(root).leaves) {
+      for (const { policy, constraint, verdict, reason, effect } of evaluations.at(leaf).verdicts) {
         const name = `${policy.id}/${constraint}`;
         if (verdict === "pass") tally.passed.add(name);
         else if (verdict === "fail") tally.failed.add(name);
@@ -230,59 +162,76 @@ export class DiagramUsage {
         if (isCertain) tally.effective.add(policy.id);
       }
     }
-  }
+  };
 
   /** Effects that depend on the filtered candidates, or act on requests that are not denied. */
-  #noteEffect(
-    tally: UsageTally,
-    { single }: LoadedPolicy,
+  const hasEffect = (
+    { contract, identity }: SinglePolicy,
     root: Node,
-    { input, policies }: StateVerdicts,
-  ) {
-    const { fold, evaluations, acting } = this.#side;
-    const { contract, identity } = single;
-    const mayClose = contract.constraints.some(({ effect }) => effect === "require_all");
-    if (!mayClose && contract.obligations.length === 0) return;
+    { input: { candidates }, policies }: StateVerdicts,
+  ): boolean => {
     const among = (identity.slot === "enforced" ? acting.declared : acting.all).map(
       (index) => policies[index] ?? 0,
     );
-    const ids = input.candidates.map(({ id }) => id);
-    const meets = (results: Node, test: (result: number, evaluation: number) => boolean) =>
-      this.#diagrams
-        .below(this.#pairs.of(results, root))
-        .leaves.some((leaf) => test(...this.#pairs.at(leaf)));
-    const closing = () =>
-      meets(fold.filters(among), (result, evaluation) => {
-        const { filtered } = fold.at(result);
-        const isEmpty = ids.every((id) => filtered.includes(id));
-        return evaluations
-          .at(evaluation)
-          .verdicts.some(
-            (verdict) => isFailing(verdict) && (isEmpty || isLeft(verdict.failing, filtered)),
-          );
+    const meets = (
+      results: Node,
+      test: (result: Folded, evaluation: PolicyEvaluation) => boolean,
+    ) =>
+      diagrams.below(pairs.of(results, root)).leaves.some((leaf) => {
+        const [result, evaluation] = pairs.at(leaf);
+        return test(fold.at(result), evaluations.at(evaluation));
       });
-    const obliging = () =>
-      meets(fold.results(among, ids), (result, evaluation) => {
-        const { isDenied, filtered, maximum } = fold.at(result);
-        if (isDenied) return false;
-        const left = input.candidates.filter(({ id }) => !filtered.includes(id));
-        return evaluations
-          .at(evaluation)
-          .obligations.some(
-            ({ kind, value }) =>
-              kind === "strip_field" ||
-              (kind === "max_output_tokens" && maximum === value) ||
-              (kind === "prefer_region" &&
-                left.some(({ region }) => this.#side.regionsOf(value).includes(region))),
-          );
+    const isClosing = () =>
+      meets(fold.filters(among), (result, { verdicts }) => {
+        const filtered = result.kind === "denied" ? [] : result.filtered.failing;
+        const isEmpty = candidates.every(({ id }) => filtered.includes(id));
+        return verdicts.some(
+          ({ effect, verdict, failing }) =>
+            effect === "require_all" &&
+            verdict === "fail" &&
+            (isEmpty || isLeft(failing, filtered)),
+        );
       });
-    if ((mayClose && closing()) || (contract.obligations.length > 0 && obliging()))
-      tally.effective.add(identity.id);
-  }
-}
+    const isObliging = () => {
+      const ids = candidates.map(({ id }) => id);
+      return meets(fold.results(among, ids), (result, { obligations }) => {
+        if (result.kind !== "routed") return false;
+        const { filtered, edits } = result;
+        const left = candidates.filter(({ id }) => !filtered.failing.includes(id));
+        return obligations.some(
+          ({ kind, value }) =>
+            kind === "strip_field" ||
+            (kind === "max_output_tokens" && edits.maximum === value) ||
+            (kind === "prefer_region" &&
+              left.some(({ region }) => side.regionsOf(value).includes(region))),
+        );
+      });
+    };
+    return (
+      (contract.constraints.some(({ effect }) => effect === "require_all") && isClosing()) ||
+      (contract.obligations.length > 0 && isObliging())
+    );
+  };
 
-function isFailing({ effect, verdict }: PolicyVerdict) {
-  return effect === "require_all" && verdict === "fail";
+  return {
+    note(tally: UsageTally, verdicts: StateVerdicts): void {
+      for (const [index, { single, isKept }] of views.policies.entries()) {
+        const root = verdicts.policies[index];
+        if (root === undefined || (ignoresKept && isKept)) continue;
+        const ofPolicy = noted[index];
+        if (ofPolicy?.has(root) === false) {
+          ofPolicy.add(root);
+          noteVerdicts(tally, root);
+        }
+        const { id } = single.identity;
+        if (!tally.effective.has(id) && hasEffect(single, root, verdicts)) tally.effective.add(id);
+      }
+    },
+    /** A tally was taken: everything has to be noted in the next one too. */
+    forget(): void {
+      for (const roots of noted) roots.clear();
+    },
+  };
 }
 
 function isLeft(failing: readonly string[], filtered: readonly string[]) {
@@ -296,105 +245,93 @@ export interface StateVerdicts {
   readonly policies: readonly Node[];
 }
 
+export type SideDiagrams = ReturnType<typeof sideDiagrams>;
+
 /** The outcomes of one side, as diagrams over the members that only policies read. */
-export class SideDiagrams {
-  readonly fold: VerdictFold;
-  readonly evaluations = new Numbered<PolicyEvaluation>();
-  readonly acting: ActingPolicies;
-  readonly #decider: SideDecider;
-  readonly #shared: OperationDiagrams;
-  readonly #policies: readonly PolicyDiagram[];
-  readonly #views: PairedLeaves;
-  readonly #outcomes = new Numbered<SideOutcomes>();
-  readonly #results = new WeakMap<StateVerdicts, Node>();
+export function sideDiagrams({ decider, views }: LoadedSide, shared: OperationDiagrams) {
+  const { operation, diagrams, profiles, levels } = shared;
+  const { table } = decider;
+  const ambiguous = new AmbiguousNames(table);
+  const evaluations = new Numbered<PolicyEvaluation>();
+  const policyDiagrams = views.policies.map((policy) => {
+    const { rules } = policy;
+    const projection = new Projection(
+      rules === null ? [] : [policyReader(rules)],
+      operation,
+      ambiguous,
+    );
+    return policyDiagram(policy, { projection, table }, shared, evaluations);
+  });
+  const acting = actingPolicies(views);
+  const fold = verdictFold(diagrams, evaluations);
+  const ofViews = pairedLeaves(diagrams);
+  const distinct = new Numbered<SideOutcomes>();
+  const results = new WeakMap<StateVerdicts, Node>();
   /** By the state's key and the results of both views. */
-  readonly #decided = new Map<string, Map<Node, Node>>();
-  readonly #single = new Map<string, number>();
-
-  constructor({ decider, views }: LoadedSide, shared: OperationDiagrams) {
-    const { operation, diagrams } = shared;
-    const ambiguous = new AmbiguousNames(decider.table);
-    this.#decider = decider;
-    this.#shared = shared;
-    this.#policies = views.policies.map((policy) => {
-      const projection = new Projection(
-        policy.rules === null ? [] : [policyReader(policy.rules)],
-        operation,
-        ambiguous,
-      );
-      const reader = { projection, table: decider.table };
-      return policyDiagram(policy, reader, shared, this.evaluations);
-    });
-    this.acting = actingPolicies(views);
-    this.fold = new VerdictFold(diagrams, this.evaluations);
-    this.#views = new PairedLeaves(diagrams);
-  }
-
-  /** The regions that an obligation names, in the side's table. */
-  regionsOf(name: string): readonly string[] {
-    return regionsNamed(this.#decider.table, name) ?? [];
-  }
-
-  outcomesAt(number: number): SideOutcomes {
-    return this.#outcomes.at(number);
-  }
-
-  /** The policies' verdicts on a state. */
-  verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {
-    const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
-    const state = {
-      input,
-      inOrder: candidates.join("\n"),
-      sorted: candidates.toSorted().join("\n"),
-      inputOf: (other: PolicyOnly) => this.#decider.inputLike(input, { ...sample, ...other }),
-    };
-    return { input, policies: this.#policies.map((diagramOf) => diagramOf(state, sample)) };
-  }
-
-  /**
-   * The root whose leaves are outcomes of a state's requests.
-   *
-   * @param key equal for states whose requests have the same outcomes under the same verdicts.
-   * @param sample any request of the state. @param verdicts `null` where the table denies them.
-   */
-  outcomesOf(key: string, sample: SampleRequest, verdicts: StateVerdicts | null): Node {
-    if (verdicts === null) return leafOf(this.#decidedOutcome(key, sample));
-    const { profiles, diagrams, levels } = this.#shared;
-    const results = remembered(this.#results, verdicts, () => this.#resultsOf(verdicts));
-    const decided = remembered(this.#decided, key, () => new Map<Node, Node>());
-    return remembered(decided, results, () => {
-      const first = new Map(profiles.of(results).map(({ leaf, path }) => [leaf, path]));
-      return relabelling(diagrams, (leaf) =>
-        this.#decidedOutcome(
-          `${key}\n\n=${leaf}`,
-          requestAt(sample, levels, first.get(leaf) ?? []),
-        ),
-      )(results);
-    });
-  }
+  const decided = new Map<string, Map<Node, Node>>();
+  const single = new Map<string, number>();
 
   /** Of both views. */
-  #resultsOf({ input, policies }: StateVerdicts): Node {
+  const resultsOf = ({ input, policies }: StateVerdicts) => {
     const ids = input.candidates.map(({ id }) => id);
-    const among = (acting: readonly number[]) =>
-      this.fold.results(
-        acting.map((index) => policies[index] ?? 0),
+    const among = (indices: readonly number[]) =>
+      fold.results(
+        indices.map((index) => policies[index] ?? 0),
         ids,
       );
-    return this.#views.of(among(this.acting.declared), among(this.acting.promoted));
-  }
+    return ofViews.of(among(acting.declared), among(acting.promoted));
+  };
 
-  #decidedOutcome(key: string, sample: SampleRequest) {
-    return remembered(this.#single, key, () => {
-      const outcomes = this.#decider.decideSample(sample);
+  const decidedOutcome = (key: string, sample: SampleRequest) =>
+    remembered(single, key, () => {
+      const outcomes = decider.decideSample(sample);
       const text = JSON.stringify(
         outcomes.promoted === outcomes.declared
           ? [outcomes.declared]
           : [outcomes.declared, outcomes.promoted],
       );
-      return this.#outcomes.numberOf(text, () => outcomes);
+      return distinct.numberOf(text, () => outcomes);
     });
-  }
+
+  return {
+    fold,
+    evaluations,
+    acting,
+    views,
+    /** The regions that an obligation names, in the side's table. */
+    regionsOf: (name: string): readonly string[] => regionsNamed(table, name) ?? [],
+    outcomesAt: (number: number): SideOutcomes => distinct.at(number),
+
+    /** The policies' verdicts on a state. */
+    verdictsOf(input: PolicyInput, sample: SampleRequest): StateVerdicts {
+      const candidates = input.candidates.map(({ id, rank }) => `${id} ${rank}`);
+      const state = {
+        input,
+        inOrder: candidates.join("\n"),
+        sorted: candidates.toSorted().join("\n"),
+        inputOf: (other: PolicyOnly) => decider.inputLike(input, { ...sample, ...other }),
+      };
+      return { input, policies: policyDiagrams.map((diagramOf) => diagramOf(state, sample)) };
+    },
+
+    /**
+     * The root whose leaves are outcomes of a state's requests.
+     *
+     * @param key equal for states whose requests have the same outcomes under the same verdicts.
+     * @param sample any request of the state. @param verdicts `null` where the table denies them.
+     */
+    outcomesOf(key: string, sample: SampleRequest, verdicts: StateVerdicts | null): Node {
+      if (verdicts === null) return leafOf(decidedOutcome(key, sample));
+      const root = remembered(results, verdicts, () => resultsOf(verdicts));
+      const byRoot = remembered(decided, key, () => new Map<Node, Node>());
+      return remembered(byRoot, root, () => {
+        const first = new Map(profiles.of(root).map(({ leaf, path }) => [leaf, path]));
+        return relabelling(diagrams, (leaf) =>
+          decidedOutcome(`${key}\n\n=${leaf}`, requestAt(sample, levels, first.get(leaf) ?? [])),
+        )(root);
+      });
+    },
+  };
 }
 
 /** A request with the values of a path. */
@@ -403,15 +340,7 @@ export function requestAt(
   levels: readonly Level[],
   path: readonly number[],
 ): SampleRequest {
-  const { key, time, stream, context, maxOutput, reasoningEffort } = sample;
-  const start: PolicyOnly = {
-    key: { ...key, labels: [] },
-    time,
-    stream,
-    context,
-    maxOutput,
-    reasoningEffort,
-  };
+  const start: PolicyOnly = { ...sample, key: { ...sample.key, labels: [] } };
   return {
     ...sample,
     ...levels.reduce((request, level, depth) => level.set(request, path[depth] ?? 0), start),

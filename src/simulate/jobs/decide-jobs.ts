@@ -2,7 +2,7 @@ import { mergeTally, type SimulationTally } from "../compare/simulation-tally.ts
 import type { DimensionCut, CostliestPolicy, WidestRoute } from "../report/report.ts";
 import type { SimulationRequest, SimulationWatch } from "../request.ts";
 import { jobsTogether, shapesOfJob, type Job, type Space } from "../space/job-space.ts";
-import { JobPool, pause } from "./job-pool.ts";
+import { pause, runJobs } from "./job-pool.ts";
 import type { JobRunner } from "./job-runner.ts";
 import { neededJobs, unchangedTest } from "./skipped-jobs.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
@@ -27,7 +27,7 @@ export interface DecidedJobs {
  */
 export async function decideJobs(
   runner: JobRunner,
-  { workers, threadsAfter }: Pick<SimulationRequest, "workers" | "threadsAfter">,
+  options: Pick<SimulationRequest, "workers" | "threadsAfter">,
   { onProgress, signal }: SimulationWatch,
   needsUsage: boolean,
 ): Promise<DecidedJobs> {
@@ -35,48 +35,44 @@ export async function decideJobs(
   const of = plan.jobs.length;
   const { first, skipped } = jobsInOrder(runner);
   await runner.load();
-  const pool = new JobPool(runner, { threads: workers, threadsAfter }, signal);
-  try {
-    const { tally, done } = await pool.run(first, (jobs) => onProgress({ done: jobs, of }));
-    tally.assertions.set(-1, runner.noAssertions());
-    const needed = neededJobs(plan, input.head, skipped, tally, needsUsage);
-    const decided = await decideSkipped(runner, tally, needed, signal);
-    addShapes(tally, runner, skipped, decided ?? new Set());
-    const missing = decided === null ? of - done : first.length - done;
-    if (missing === 0) return { tally, cut: [] };
-    const costliest = costliestPolicy(tally, input, plan.space);
-    const widest = widestRoute(plan.jobs, input.head.table, costliest);
-    const decidedJobs: DimensionCut = {
-      dimension: "workspaces_and_routes",
-      values: of,
-      kept: of - missing,
-      ...(costliest !== null && { costliest }),
-      ...(widest !== null && { widest }),
-      ...(tally.isFull && { ended_by: "memory" as const }),
-    };
-    return { tally, cut: [decidedJobs] };
-  } finally {
-    await pool.close();
-  }
+  const indices = first.map(({ index }) => index);
+  const { tally, done } = await runJobs(runner, indices, options, signal, (jobs) =>
+    onProgress({ done: jobs, of }),
+  );
+  tally.assertions.set(-1, runner.noAssertions());
+  const needed = neededJobs(plan, input.head, skipped, tally, needsUsage);
+  const decided = await decideSkipped(runner, tally, needed, signal);
+  // Requests of jobs that need not be decided count as unchanged.
+  for (const job of skipped)
+    if (decided?.has(job) !== true)
+      tally.shapes += shapesOfJob(plan.space, job) * BigInt(job.pair.members.length);
+  const missing = decided === null ? of - done : first.length - done;
+  if (missing === 0) return { tally, cut: [] };
+  const costliest = costliestPolicy(tally, input, plan.space);
+  const widest = widestRoute(plan.jobs, input.head.table, costliest);
+  const decidedJobs: DimensionCut = {
+    dimension: "workspaces_and_routes",
+    values: of,
+    kept: of - missing,
+    ...(costliest !== null && { costliest }),
+    ...(widest !== null && { widest }),
+    ...(tally.isFull && { ended_by: "memory" as const }),
+  };
+  return { tally, cut: [decidedJobs] };
 }
 
 /**
  * Jobs to decide at once, and those of which nothing changes and no assertion demands anything of
  * head alone.
  */
-function jobsInOrder({ input, plan: { jobs, space } }: JobRunner): {
-  readonly first: readonly number[];
-  readonly skipped: readonly number[];
-} {
+function jobsInOrder({ input, plan: { jobs, space } }: JobRunner) {
   const isUnchanged = unchangedTest(input, input.promoted);
   const demanding = space.assertions.filter(({ comparesSides }) => !comparesSides);
   const isDemanded = ({ pair, operation }: Job) =>
     demanding.some(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
-  const first: number[] = [];
-  const skipped: number[] = [];
-  for (const [index, job] of jobs.entries())
-    (isUnchanged(job) && !isDemanded(job) ? skipped : first).push(index);
-  return { first: jobsTogether(space, jobs, first), skipped: jobsTogether(space, jobs, skipped) };
+  const bySkip = Map.groupBy(jobs, (job) => isUnchanged(job) && !isDemanded(job));
+  const inOrder = (skip: boolean) => jobsTogether(space, bySkip.get(skip) ?? []);
+  return { first: inOrder(false), skipped: inOrder(true) };
 }
 
 /** @returns the jobs that were decided; `null` where the time was not enough. */
@@ -85,15 +81,15 @@ async function decideSkipped(
   tally: SimulationTally,
   needed: ReturnType<typeof neededJobs>,
   signal: AbortSignal,
-): Promise<ReadonlySet<number> | null> {
-  const decided = new Set<number>();
+): Promise<ReadonlySet<Job> | null> {
+  const decided = new Set<Job>();
   runner.takeTally();
   for (const { job, isEnough, onlyVerdicts } of needed) {
     if (isEnough !== null) {
       if (!runner.look(job, tally, isEnough, onlyVerdicts)) return null;
     } else {
       if (decided.has(job)) continue;
-      if (!runner.run(job)) return null;
+      if (!runner.run(job.index)) return null;
       mergeTally(tally, runner.takeTally());
       decided.add(job);
     }
@@ -101,20 +97,6 @@ async function decideSkipped(
   }
   mergeTally(tally, runner.takeTally());
   return decided;
-}
-
-/** Counts requests of jobs that need not be decided as unchanged. */
-function addShapes(
-  tally: SimulationTally,
-  { plan: { jobs, space } }: JobRunner,
-  skipped: readonly number[],
-  decided: ReadonlySet<number>,
-) {
-  for (const index of skipped) {
-    const job = jobs[index];
-    if (job !== undefined && !decided.has(index))
-      tally.shapes += shapesOfJob(space, job) * BigInt(job.pair.members.length);
-  }
 }
 
 /** The policy that took most of the time; `null` where none was evaluated. */

@@ -130,10 +130,10 @@ function dataRead({ table }: CompiledSide, contents: readonly SideContent[]): st
 
 /** A job to decide whole; or only until its requests have shown enough. */
 interface SkippedJob {
-  readonly job: number;
+  readonly job: Job;
   readonly isEnough: (() => boolean) | null;
   /** Whether only the policies' verdicts matter, not where requests go. */
-  readonly onlyVerdicts?: boolean;
+  readonly onlyVerdicts: boolean;
 }
 
 /**
@@ -149,22 +149,17 @@ interface SkippedJob {
 export function* neededJobs(
   { jobs, space }: PlannedSpace,
   { table, contents }: CompiledSide,
-  skipped: readonly number[],
+  skipped: readonly Job[],
   tally: SimulationTally,
   needsUsage: boolean,
 ): Generator<SkippedJob> {
   const { headUsage: usage, live, assertions } = tally;
-  const jobAt = (index: number): Job => {
-    const job = jobs[index];
-    if (job === undefined) throw new RangeError(`simulation: there is no job ${index}`);
-    return job;
-  };
   const destinations = destinationsOf(table);
   // A destination is new, or lost, where no request reaches it on the other side.
   let open = differing(tally, allPaths(tally));
   for (const job of skipped) {
     if (open.size === 0) break;
-    const isReached = () => reaches(jobAt(job), open, table, destinations);
+    const isReached = () => reaches(job, open, table, destinations);
     if (!isReached()) continue;
     yield {
       job,
@@ -172,12 +167,13 @@ export function* neededJobs(
         open = differing(tally, open);
         return !isReached();
       },
+      onlyVerdicts: false,
     };
     open = differing(tally, open);
   }
 
   for (const job of skipped) {
-    const { pair, operation } = jobAt(job);
+    const { pair, operation } = job;
     const met = new Set(
       [...assertions.values()].flat().flatMap(({ id, classes }) => (classes > 0 ? [id] : [])),
     );
@@ -185,7 +181,7 @@ export function* neededJobs(
       ({ id, concerns }) =>
         !met.has(id) && pair.members.some((member) => concerns(member, operation)),
     );
-    if (isAsserted) yield { job, isEnough: null };
+    if (isAsserted) yield { job, isEnough: null, onlyVerdicts: false };
   }
 
   if (!needsUsage) return;
@@ -200,10 +196,9 @@ export function* neededJobs(
   const isUnmet = ({ content }: VerdictReader) => isMissing(content, usage);
   let readers = verdictReaders(contents, table).filter(isUnmet);
   const seen = new Set(
-    [...live].flatMap((job) => readers.map(({ keyOf }) => keyOf(jobAt(job)))),
+    jobs.flatMap((job) => (live.has(job.index) ? readers.map(({ keyOf }) => keyOf(job)) : [])),
   ).add(null);
-  for (const index of skipped) {
-    const job = jobAt(index);
+  for (const job of skipped) {
     // Members of a pair class are open alike.
     if (!isOpen(table, job.pair.members[0], job.operation)) continue;
     readers = readers.filter(isUnmet);
@@ -213,11 +208,11 @@ export function* neededJobs(
     const showsRoutes = hasUnusedRoutes(job.pair);
     if (!showsRoutes && unseen.length === 0) continue;
     yield {
-      job: index,
+      job,
       isEnough: () => !unseen.some(({ reader }) => isUnmet(reader)) && !hasUnusedRoutes(job.pair),
       onlyVerdicts: !showsRoutes,
     };
-    if (live.has(index)) for (const { key } of unseen) seen.add(key);
+    if (live.has(job.index)) for (const { key } of unseen) seen.add(key);
   }
 }
 
@@ -309,7 +304,6 @@ function verdictKey(
 ): VerdictReader["keyOf"] {
   const { operations, obligations, constraints } = content.contract;
   const reads = (path: string) => readsPath(rules, path);
-  const readsId = reads("input.workspace.id") || reads("data.approved");
   const readsNeeds = reads("input.request.needs");
   // Approvals or the route can change the evaluation.
   const seesCandidates =
@@ -326,6 +320,7 @@ function verdictKey(
     const named = text.ids.map((id) => (namesEndpoint(id) ? id : ""));
     return [named, text.facts, text.isFree && !readsNeeds ? "" : text.narrowing];
   };
+  const readsId = reads("input.workspace.id") || reads("data.approved");
   const readsTier = reads("input.workspace.tier");
   const readsLabels = reads("input.workspace.labels");
   const readsRoute = reads("input.request.route");
@@ -336,11 +331,11 @@ function verdictKey(
     return JSON.stringify([
       index,
       operation,
-      readsId ? member.workspace : "",
-      readsTier ? row?.tier : "",
-      readsLabels ? row?.labels : "",
-      readsRoute ? member.model : "",
-      seesCandidates ? candidatesOf(member) : "",
+      readsId && member.workspace,
+      readsTier && row?.tier,
+      readsLabels && row?.labels,
+      readsRoute && member.model,
+      seesCandidates && candidatesOf(member),
     ]);
   };
 }

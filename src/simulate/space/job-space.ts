@@ -21,6 +21,8 @@ import { routeName, routeOf, rowOf } from "../table-rows.ts";
 
 /** One class of pairs under one operation: the unit of enumeration. */
 export interface Job {
+  /** Among the jobs of its space. */
+  readonly index: number;
   readonly pair: PairClass;
   readonly operation: Operation;
 }
@@ -95,21 +97,10 @@ interface RecentSpaces {
 }
 
 /** Jobs in an order in which most come behind one that is {@link RecentSpaces alike}. */
-export function jobsTogether(
-  space: Space,
-  jobs: readonly Job[],
-  indices: readonly number[],
-): readonly number[] {
-  const alike = Map.groupBy(indices, (index) => {
-    const job = jobs[index];
-    return job === undefined
-      ? ""
-      : alikeKey(
-          space,
-          job,
-          openedSides(space, job, startSample(job.pair.members[0], job.operation, space.universe)),
-        );
-  });
+export function jobsTogether(space: Space, jobs: readonly Job[]): readonly Job[] {
+  const alike = Map.groupBy(jobs, (job) =>
+    alikeKey(space, job, openedSides(space, job, startSample(job, space.universe))),
+  );
   return [...alike.values()].flat();
 }
 
@@ -175,13 +166,12 @@ export class JobSpace {
 
   /** @param check called repeatedly; its errors end the walk. */
   constructor(space: Space, job: Job, check: () => void = () => {}) {
-    const { pair, operation } = job;
+    const { operation } = job;
     const operationUniverse = space.universe.operations.get(operation);
     if (operationUniverse === undefined)
       throw new Error(`simulation: the universe has no operation ${operation}`);
-    const [member] = pair.members;
     this.job = job;
-    this.start = startSample(member, operation, space.universe);
+    this.start = startSample(job, space.universe);
     const sides = openedSides(space, job, this.start);
     const concerning = space.concerning(job);
     this.comparesReach = concerning.some((assertion) => assertion.comparesReach);
@@ -225,16 +215,14 @@ export class JobSpace {
   }
 }
 
-/** The simplest request of a member and an operation. */
+/** The simplest request of a job. */
 function startSample(
-  { workspace, model }: PairClass["members"][number],
-  operation: Operation,
+  { pair, operation }: Job,
   { environments, workloads }: Universe,
 ): SampleRequest {
   return {
     ...PLAIN_SAMPLE,
-    workspace,
-    model,
+    ...pair.members[0],
     operation,
     key: {
       environment: environments[0] ?? OUTSIDE_VOCABULARY,
@@ -245,12 +233,11 @@ function startSample(
 }
 
 /** How many requests one member of a job has, without looking at any. */
-export function shapesOfJob(space: Space, { pair, operation }: Job): bigint {
+export function shapesOfJob(space: Space, job: Job): bigint {
   const { universe } = space;
-  const operationUniverse = universe.operations.get(operation);
+  const operationUniverse = universe.operations.get(job.operation);
   if (operationUniverse === undefined) return 0n;
-  const start = startSample(pair.members[0], operation, universe);
-  const effects = preferencesOf(space, openedSides(space, { pair, operation }, start));
+  const effects = preferencesOf(space, openedSides(space, job, startSample(job, universe)));
   const preferences = remembered(sizes, effects, () =>
     effects.reduce((sum, { size }) => sum + size, 0n),
   );

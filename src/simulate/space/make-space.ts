@@ -100,10 +100,12 @@ export function planSpace(
         job.operation,
       ),
   };
-  const jobs = pairs.flatMap((pair) =>
-    OPERATIONS.filter((operation) => universe.operations.has(operation))
-      .filter((operation) => pair.members[0].model !== "" || operation === "moderations")
-      .map((operation): Job => ({ pair, operation })),
-  );
+  const jobs = pairs
+    .flatMap((pair) =>
+      OPERATIONS.filter((operation) => universe.operations.has(operation))
+        .filter((operation) => pair.members[0].model !== "" || operation === "moderations")
+        .map((operation) => ({ pair, operation })),
+    )
+    .map((job, index): Job => ({ index, ...job }));
   return { space, jobs, readers };
 }

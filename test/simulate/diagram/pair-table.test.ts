@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import {
   Diagrams,
   PairTable,
-  PairedLeaves,
+  pairedLeaves,
   leafOf,
 } from "../../../src/simulate/diagram/diagrams.ts";
 
@@ -39,7 +39,7 @@ it("equal nodes of a diagram have one number, for any number of nodes", () => {
 
 it("two functions as one have a leaf for each pair of leaves", () => {
   const diagrams = new Diagrams();
-  const pairs = new PairedLeaves(diagrams);
+  const pairs = pairedLeaves(diagrams);
   const root = pairs.of(
     diagrams.branch(0, [leafOf(3), leafOf(4)]),
     diagrams.branch(1, [leafOf(5), leafOf(6)]),

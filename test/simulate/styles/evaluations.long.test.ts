@@ -3,7 +3,7 @@ import { scaleConfiguration } from "../../../bench/scale-configuration.ts";
 import { STYLES, styleLibraries, stylePolicy } from "../../../bench/style-policies.ts";
 import { compileConfiguration } from "../../../src/compile/compile.ts";
 import { decideJobs, type DecidedJobs } from "../../../src/simulate/jobs/decide-jobs.ts";
-import { JobRunner } from "../../../src/simulate/jobs/job-runner.ts";
+import { jobRunner } from "../../../src/simulate/jobs/job-runner.ts";
 import { compiledSides, type CompiledTree } from "../../../src/simulate/side-contents.ts";
 import { WATCH } from "../small-sides.ts";
 
@@ -45,7 +45,7 @@ async function decided(
     assertions: [],
     deadline: Date.now() + 600_000,
   };
-  return await decideJobs(new JobRunner(input), { workers: 1 }, WATCH, needsUsage);
+  return await decideJobs(jobRunner(input), { workers: 1 }, WATCH, needsUsage);
 }
 
 describe("policies as people write them", () => {
