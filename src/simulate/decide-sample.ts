@@ -14,74 +14,64 @@ export interface SideOutcomes {
   readonly promoted: Outcome;
 }
 
+export type SideDecider = ReturnType<typeof sideDecider>;
+
 /** Decides single requests for one side, as a server would. */
-export class SideDecider {
-  readonly table: RoutingTable;
-  readonly #views: SideViews;
+export function sideDecider(table: RoutingTable, { declared, promoted }: SideViews) {
+  const outcome = (policies: PolicySet, sample: SampleRequest) =>
+    outcomeOf(decideSample(table, policies, sample));
+  const budgetOf = ({ budget = "unlimited" }: SampleRequest) =>
+    declared.readsBudget ? budget : "unlimited";
+  return {
+    table,
 
-  constructor(table: RoutingTable, views: SideViews) {
-    this.table = table;
-    this.#views = views;
-  }
+    /**
+     * The policies' input for a request, without narrowing its candidates anew.
+     *
+     * @param candidates that the table leaves the request.
+     */
+    inputOf(sample: SampleRequest, candidates: readonly Candidate[]): PolicyInput {
+      const identity = identityOf(sample);
+      const requested = requestedRoute(table, identity, sample.model, sample.operation);
+      if ("reason" in requested)
+        throw new Error("simulation: the table refuses the route of a request that it let through");
+      const { workspace, route } = requested;
+      return policyInput(
+        table,
+        workspace,
+        identity,
+        route,
+        sample,
+        sample.preferences,
+        { time: policyTime(declared, sample.time), budget: budgetOf(sample) },
+        candidates,
+      );
+    },
 
-  /**
-   * The policies' input for a request, without narrowing its candidates anew.
-   *
-   * @param candidates that the table leaves the request.
-   */
-  inputOf(sample: SampleRequest, candidates: readonly Candidate[]): PolicyInput {
-    const identity = identityOf(sample);
-    const requested = requestedRoute(this.table, identity, sample.model, sample.operation);
-    if ("reason" in requested)
-      throw new Error("simulation: the table refuses the route of a request that it let through");
-    const { workspace, route } = requested;
-    const { readsBudget } = this.#views.declared;
-    const circumstances = {
-      time: policyTime(this.#views.declared, sample.time),
-      budget: readsBudget ? (sample.budget ?? "unlimited") : "unlimited",
-    } as const;
-    return policyInput(
-      this.table,
-      workspace,
-      identity,
-      route,
-      sample,
-      sample.preferences,
-      circumstances,
-      candidates,
-    );
-  }
+    /**
+     * The input of a request that differs only in members that policies alone read, such as key and
+     * time, without narrowing its candidates anew.
+     */
+    inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
+      const { local = {}, ...time } = policyTime(declared, sample.time);
+      return {
+        ...input,
+        key: keyInput(table, identityOf(sample)),
+        request: { ...input.request, ...requestInput(sample) },
+        budget: { remaining: budgetOf(sample) },
+        time,
+        local_time: local,
+      };
+    },
 
-  /**
-   * The input of a request that differs only in members that policies alone read, such as key and
-   * time, without narrowing its candidates anew.
-   */
-  inputLike(input: PolicyInput, sample: SampleRequest): PolicyInput {
-    const { local = {}, ...time } = policyTime(this.#views.declared, sample.time);
-    return {
-      ...input,
-      key: keyInput(this.table, identityOf(sample)),
-      request: { ...input.request, ...requestInput(sample) },
-      budget: this.#views.declared.readsBudget
-        ? { remaining: sample.budget ?? "unlimited" }
-        : input.budget,
-      time,
-      local_time: local,
-    };
-  }
-
-  decideSample(sample: SampleRequest): SideOutcomes {
-    const { declared, promoted } = this.#views;
-    const now = this.#outcome(declared, sample);
-    return {
-      declared: now,
-      promoted: promoted === declared ? now : this.#outcome(promoted, sample),
-    };
-  }
-
-  #outcome(policies: PolicySet, sample: SampleRequest) {
-    return outcomeOf(decideSample(this.table, policies, sample));
-  }
+    decideSample(sample: SampleRequest): SideOutcomes {
+      const now = outcome(declared, sample);
+      return {
+        declared: now,
+        promoted: promoted === declared ? now : outcome(promoted, sample),
+      };
+    },
+  };
 }
 
 /** A side that is ready to decide. */

@@ -3,7 +3,7 @@ import type { ProviderPreferences } from "../canon/request.ts";
 import { canonicalJson } from "../canon/json.ts";
 import { readsPath } from "../policy/policy-set.ts";
 import type { CompiledSides } from "./side-contents.ts";
-import { AmbiguousNames, policyReader, type Reader } from "./space/readers.ts";
+import { ambiguousNames, policyReader, type Reader } from "./space/readers.ts";
 
 /**
  * Sections of routes.yaml whose rows other rows refer to by name, with the kind of a row; a section
@@ -319,7 +319,7 @@ function distinguishing(
   { kind, from, to }: RowRename,
   { base, head }: CompiledSides,
 ): readonly string[] {
-  const ambiguous = [base, head].map(({ table }) => new AmbiguousNames(table));
+  const ambiguous = [base, head].map(({ table }) => ambiguousNames(table));
   const canDistinguish = (reader: Reader): boolean => {
     const counted = COUNTED[kind];
     if (counted !== undefined && readsPath(reader, counted)) {

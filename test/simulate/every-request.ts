@@ -8,9 +8,9 @@ import { initialMode, policyData } from "../../src/policy/input-schema.ts";
 import { createPolicySet } from "../../src/policy/policy-set.ts";
 import { AssertionRun } from "../../src/simulate/assertions/run.ts";
 import { emptyUsage, type UsageTally } from "../../src/simulate/compare/simulation-tally.ts";
-import { Budget } from "../../src/simulate/diagram/budget.ts";
+import { budgetUntil } from "../../src/simulate/diagram/budget.ts";
 import { decidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
-import { assertionDistinctions } from "../../src/simulate/jobs/job-runner.ts";
+import { assertionReaders } from "../../src/simulate/jobs/job-runner.ts";
 import {
   changeKinds,
   destinationsOf,
@@ -26,13 +26,14 @@ import type {
 import { PLAIN_SCALARS, perScalar, type Scalars } from "../../src/simulate/request-scalars.ts";
 import { compiledSides, type CompiledTree } from "../../src/simulate/side-contents.ts";
 import {
-  SideDecider,
+  sideDecider,
+  type SideDecider,
   decideSample,
   identityOf,
   type SideOutcomes,
 } from "../../src/simulate/decide-sample.ts";
 import type { Decision } from "../../src/canon/decision.ts";
-import { JobSpace } from "../../src/simulate/space/job-space.ts";
+import { jobSpace } from "../../src/simulate/space/job-space.ts";
 import { comparedPreferences } from "../../src/simulate/space/preference-effects.ts";
 import { type OpenedSide, preferredSide } from "../../src/simulate/space/side-walk.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
@@ -244,11 +245,11 @@ async function plainDeciders(
   const everything: ActsFrom = (id) => (ofBase.has(id) ? "base" : null);
   const acting = (table: RoutingTable, acts: ActsFrom) => actingSet({ base, head }, table, acts);
   return {
-    base: new SideDecider(base.table, {
+    base: sideDecider(base.table, {
       declared: await acting(base.table, before),
       promoted: await acting(base.table, promoted === null ? everything : before),
     }),
-    head: new SideDecider(head.table, {
+    head: sideDecider(head.table, {
       declared: await acting(head.table, after),
       promoted: await acting(head.table, afterPromotion),
     }),
@@ -310,7 +311,7 @@ export async function decideBothWays(
   const { space, jobs } = planSpace(
     sides.base,
     sides.head,
-    assertionDistinctions(assertions, sides),
+    assertionReaders(assertions, sides),
     narrow,
   );
   const { promoted } = relation;
@@ -320,10 +321,10 @@ export async function decideBothWays(
   const engine = decidedClasses(
     space,
     {
-      base: { decider: new SideDecider(base.table, before), views: before },
-      head: { decider: new SideDecider(head.table, after), views: after },
+      base: { decider: sideDecider(base.table, before), views: before },
+      head: { decider: sideDecider(head.table, after), views: after },
     },
-    new Budget(Infinity),
+    budgetUntil(Infinity),
   );
   const plain = await plainDeciders(base, head, relation);
   const destinations = { base: destinationsOf(base.table), head: destinationsOf(head.table) };
@@ -395,7 +396,7 @@ export async function decideBothWays(
   let shared = 0;
   const usage = { base: emptyUsage(), head: emptyUsage() };
   for (const job of jobs) {
-    for (const one of engine.ofOperation(job.operation).of(new JobSpace(space, job), usage)) {
+    for (const one of engine.ofOperation(job.operation).of(jobSpace(space, job), usage)) {
       found.add(compare(one.sample, one.base, one.head, one.reached), job.pair.members, one.size);
       classes += 1;
       if (job.pair.members.length > 1) shared += 1;

@@ -5,13 +5,13 @@ import { SORT_KEYS, type ProviderPreferences } from "../../src/canon/request.ts"
 import type { RoutingTable } from "../../src/canon/table.ts";
 import type { CompiledPolicies } from "../../src/policy/compile-policies.ts";
 import { emptyUsage } from "../../src/simulate/compare/simulation-tally.ts";
-import { Budget } from "../../src/simulate/diagram/budget.ts";
+import { budgetUntil } from "../../src/simulate/diagram/budget.ts";
 import { decidedClasses } from "../../src/simulate/diagram/decided-classes.ts";
 import { changeKinds, destinationsOf } from "../../src/simulate/compare/change-kinds.ts";
 import type { Outcome, SampleRequest } from "../../src/simulate/sample-request.ts";
 import { compiledSides, type CompiledSides } from "../../src/simulate/side-contents.ts";
-import { SideDecider, decideSample, outcomeOf } from "../../src/simulate/decide-sample.ts";
-import { JobSpace } from "../../src/simulate/space/job-space.ts";
+import { sideDecider, decideSample, outcomeOf } from "../../src/simulate/decide-sample.ts";
+import { jobSpace } from "../../src/simulate/space/job-space.ts";
 import { planSpace } from "../../src/simulate/space/make-space.ts";
 import type { Universe } from "../../src/simulate/space/universe.ts";
 import { sideViews, type LoadedViews } from "../../src/simulate/views.ts";
@@ -125,19 +125,19 @@ function foundLines(
   const [lines, changed] = [new Set<string>(), new Set<string>()];
   const { tables, views } = deciders;
   const loaded = (at: "base" | "head") => ({
-    decider: new SideDecider(tables[at], views[at]),
+    decider: sideDecider(tables[at], views[at]),
     views: views[at],
   });
   const engine = decidedClasses(
     space,
     { base: loaded("base"), head: loaded("head") },
-    new Budget(Infinity),
+    budgetUntil(Infinity),
   );
   const usage = { base: emptyUsage(), head: emptyUsage() };
   for (const job of jobs) {
     for (const { sample, base, head } of engine
       .ofOperation(job.operation)
-      .of(new JobSpace(space, job), usage)) {
+      .of(jobSpace(space, job), usage)) {
       const pair = { base: base.declared, head: head.declared };
       const isChange = deciders.kindsOf(pair).length > 0;
       for (const member of job.pair.members) {

@@ -165,11 +165,7 @@ function mergeGroups(into: GroupTallies, from: GroupTallies) {
     existing.common = inCommon(existing.common, group.common);
     for (const [name, values] of group.taken) addAll(existing.taken, name, values);
     for (const [member, found] of group.plain)
-      for (const [text, conditions] of found)
-        remembered(existing.plain, member, () => new Map<string, PlainConditions>()).set(
-          text,
-          conditions,
-        );
+      for (const [text, conditions] of found) addPlain(existing, member, text, conditions);
     existing.classes += group.classes;
     existing.shapes += group.shapes;
     const { base, head, example, order } = group;
@@ -218,32 +214,26 @@ export interface PathTally extends ReachedHost {
 export type PathTallies = Map<string, PathTally>;
 
 /** The endpoints of one job, until its members are written out. */
-export class JobPaths {
-  readonly #paths = new Map<string, ReachedHost & PathExample>();
-  readonly #destinations: Destinations;
-
-  constructor(destinations: Destinations) {
-    this.#destinations = destinations;
-  }
-
-  add({ plan }: Outcome, sample: SampleRequest, order: Order): void {
-    for (const { endpoint, provider, region } of plan) {
-      const host = this.#destinations.get(endpoint)?.host ?? "";
-      const key = `${provider}\n${region}\n${host}`;
-      if (!this.#paths.has(key))
-        this.#paths.set(key, { provider, region, host, example: sample, order });
-    }
-  }
-
-  /** Every member of the job's pair class has the same paths. */
-  writeTo(paths: PathTallies, members: readonly Member[], operation: string): void {
-    for (const { provider, region, host, example, order } of this.#paths.values()) {
-      for (const { workspace, model } of members) {
-        const routes = new Map([[model, { example: { ...example, workspace, model }, order }]]);
-        addPath(paths, { workspace, operation, provider, region, host, routes });
+export function jobPaths(destinations: Destinations) {
+  const paths = new Map<string, ReachedHost & PathExample>();
+  return {
+    add({ plan }: Outcome, sample: SampleRequest, order: Order): void {
+      for (const { endpoint, provider, region } of plan) {
+        const host = destinations.get(endpoint)?.host ?? "";
+        const key = `${provider}\n${region}\n${host}`;
+        if (!paths.has(key)) paths.set(key, { provider, region, host, example: sample, order });
       }
-    }
-  }
+    },
+    /** Every member of the job's pair class has the same paths. */
+    writeTo(tallies: PathTallies, members: readonly Member[], operation: string): void {
+      for (const { provider, region, host, example, order } of paths.values()) {
+        for (const { workspace, model } of members) {
+          const routes = new Map([[model, { example: { ...example, workspace, model }, order }]]);
+          addPath(tallies, { workspace, operation, provider, region, host, routes });
+        }
+      }
+    },
+  };
 }
 
 function mergePaths(into: PathTallies, from: PathTallies) {
@@ -302,81 +292,65 @@ export function mergeComparison(into: ComparisonTally, from: ComparisonTally): v
 }
 
 /** Adds the classes of one job to a tally. */
-export class JobComparison {
-  readonly #tally: ComparisonTally;
-  readonly #destinations: OfSides<Destinations>;
-  readonly #members: readonly Member[];
-  readonly #base: JobPaths;
-  readonly #head: JobPaths;
-  readonly #named: readonly NamedMembers[];
-  readonly #plain = new Map<NamedMembers, Map<string, PlainRequests>>();
-
-  constructor(
-    tally: ComparisonTally,
-    destinations: OfSides<Destinations>,
-    members: readonly Member[],
-    named: readonly NamedMembers[],
-  ) {
-    this.#tally = tally;
-    this.#destinations = destinations;
-    this.#members = members;
-    this.#base = new JobPaths(destinations.base);
-    this.#head = new JobPaths(destinations.head);
-    this.#named = named;
-  }
-
-  /** @param size requests of one member. */
-  add(
-    pair: OutcomePair,
-    sample: SampleRequest,
-    size: bigint,
-    order: Order,
-    details: () => ClassDetails,
-  ): void {
-    this.#base.add(pair.base, sample, order);
-    this.#head.add(pair.head, sample, order);
-    if (pair.kinds.length === 0) return;
-    const tally = this.#tally;
-    const shapes = size * BigInt(this.#members.length);
-    tally.changedClasses += 1;
-    tally.changedShapes += shapes;
-    for (const kind of pair.kinds) countChange(tally, kind, 1, shapes);
-    const [before, after] = [
-      reached(pair.base, this.#destinations.base),
-      reached(pair.head, this.#destinations.head),
-    ];
-    // A caller that takes one candidate by its own order exchanges it for another one: that is
-    // neither more nor less.
-    const isExchanged = choosesOne(sample.preferences) && before.size > 0 && after.size > 0;
-    tally.gains ||= !isExchanged && !after.isSubsetOf(before);
-    tally.loses ||= !isExchanged && !before.isSubsetOf(after);
-    const found = details();
-    for (const each of this.#named) {
-      const { members, named } = each;
-      const [member] = members;
-      const same = named(pair);
-      addToGroup(tally.groups, same, { ...sample, ...member }, members, size, order, found);
-      if (found.plain === null) continue;
-      const plain = remembered(this.#plain, each, () => new Map<string, PlainRequests>());
-      plain.set(groupKey(same), addedPlain(found.plain, plain.get(groupKey(same))));
-    }
-  }
-
-  end(operation: string): void {
-    this.#base.writeTo(this.#tally.basePaths, this.#members, operation);
-    this.#head.writeTo(this.#tally.headPaths, this.#members, operation);
-    for (const [{ members }, groups] of this.#plain)
-      for (const [key, requests] of groups) {
-        const plain = this.#tally.groups.get(key)?.plain;
-        if (plain === undefined) continue;
-        const conditions = plainConditions(requests);
-        for (const { workspace, model } of members)
-          remembered(plain, `${workspace}\n${model}`, () => new Map<string, PlainConditions>()).set(
-            JSON.stringify(conditions),
-            conditions,
-          );
+export function jobComparison(
+  tally: ComparisonTally,
+  destinations: OfSides<Destinations>,
+  members: readonly Member[],
+  named: readonly NamedMembers[],
+) {
+  const paths = { base: jobPaths(destinations.base), head: jobPaths(destinations.head) };
+  const plainRequests = new Map<NamedMembers, Map<string, PlainRequests>>();
+  return {
+    /** @param size requests of one member. */
+    add(
+      pair: OutcomePair,
+      sample: SampleRequest,
+      size: bigint,
+      order: Order,
+      details: () => ClassDetails,
+    ): void {
+      paths.base.add(pair.base, sample, order);
+      paths.head.add(pair.head, sample, order);
+      if (pair.kinds.length === 0) return;
+      const shapes = size * BigInt(members.length);
+      tally.changedClasses += 1;
+      tally.changedShapes += shapes;
+      for (const kind of pair.kinds) countChange(tally, kind, 1, shapes);
+      const before = reached(pair.base, destinations.base);
+      const after = reached(pair.head, destinations.head);
+      // A caller that takes one candidate by its own order exchanges it for another one: that is
+      // neither more nor less.
+      const isExchanged = choosesOne(sample.preferences) && before.size > 0 && after.size > 0;
+      tally.gains ||= !isExchanged && !after.isSubsetOf(before);
+      tally.loses ||= !isExchanged && !before.isSubsetOf(after);
+      const found = details();
+      for (const each of named) {
+        const [member] = each.members;
+        const same = each.named(pair);
+        addToGroup(tally.groups, same, { ...sample, ...member }, each.members, size, order, found);
+        if (found.plain === null) continue;
+        const plain = remembered(plainRequests, each, () => new Map<string, PlainRequests>());
+        plain.set(groupKey(same), addedPlain(found.plain, plain.get(groupKey(same))));
       }
-  }
+    },
+    end(operation: string): void {
+      paths.base.writeTo(tally.basePaths, members, operation);
+      paths.head.writeTo(tally.headPaths, members, operation);
+      for (const [{ members: alike }, groups] of plainRequests)
+        for (const [key, requests] of groups) {
+          const group = tally.groups.get(key);
+          if (group === undefined) continue;
+          const conditions = plainConditions(requests);
+          const text = JSON.stringify(conditions);
+          for (const { workspace, model } of alike)
+            addPlain(group, `${workspace}\n${model}`, text, conditions);
+        }
+    },
+  };
+}
+
+function addPlain({ plain }: GroupTally, member: string, text: string, found: PlainConditions) {
+  remembered(plain, member, () => new Map<string, PlainConditions>()).set(text, found);
 }
 
 function countChange(tally: ComparisonTally, kind: ChangeKind, classes: number, shapes: bigint) {

@@ -76,32 +76,34 @@ function mergeUsage(into: UsageTally, from: UsageTally) {
 }
 
 /** Endpoint ids of the plans of one job, on one side. */
-export class JobCandidates {
-  readonly #planned = new Set<string>();
-  readonly #behind = new Set<string>();
-
-  add({ plan }: Outcome): void {
-    for (const [rank, { endpoint }] of plan.entries()) {
-      this.#planned.add(endpoint);
-      if (rank > 0) this.#behind.add(endpoint);
-    }
-  }
-
-  /**
-   * The endpoints of the first member represent those at the same positions of the others' routes.
-   */
-  writeTo(tally: UsageTally, table: RoutingTable, members: readonly Member[]): void {
-    if (this.#planned.size === 0) return;
-    const routes = members.map((member) => routeOf(table, member));
-    const candidates = routes.map((route) => (route === null ? [] : routeCandidates(table, route)));
-    for (const [index, route] of routes.entries()) {
-      if (route === null) continue;
-      tally.routes.add(route.id);
-      for (const [rank, { endpoint }] of (candidates[index] ?? []).entries()) {
-        const same = candidates[0]?.[rank]?.endpoint.id ?? "";
-        if (this.#planned.has(same)) tally.endpoints.add(endpoint.id);
-        if (this.#behind.has(same)) tally.fallbacks.add(`${route.id} → ${endpoint.id}`);
+export function jobCandidates() {
+  const planned = new Set<string>();
+  const behind = new Set<string>();
+  return {
+    add({ plan }: Outcome): void {
+      for (const [rank, { endpoint }] of plan.entries()) {
+        planned.add(endpoint);
+        if (rank > 0) behind.add(endpoint);
       }
-    }
-  }
+    },
+    /**
+     * The endpoints of the first member represent those at the same positions of the others'
+     * routes.
+     */
+    writeTo(tally: UsageTally, table: RoutingTable, members: readonly Member[]): void {
+      if (planned.size === 0) return;
+      const routes = members.flatMap((member) => routeOf(table, member) ?? []);
+      const [first] = routes;
+      if (first === undefined) return;
+      const represented = routeCandidates(table, first);
+      for (const route of routes) {
+        tally.routes.add(route.id);
+        for (const [rank, { endpoint }] of routeCandidates(table, route).entries()) {
+          const same = represented[rank]?.endpoint.id ?? "";
+          if (planned.has(same)) tally.endpoints.add(endpoint.id);
+          if (behind.has(same)) tally.fallbacks.add(`${route.id} → ${endpoint.id}`);
+        }
+      }
+    },
+  };
 }

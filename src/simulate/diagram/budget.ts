@@ -21,45 +21,39 @@ function isHeapFull(): boolean {
   return used >= FULL * Math.max(limit - YOUNG, limit / 2);
 }
 
-/** The time that deciding may take, and the evaluations that used it. */
-export class Budget {
-  readonly #deadline: number;
-  readonly #evaluations = new Map<string, number>();
+export type Budget = ReturnType<typeof budgetUntil>;
 
-  #checks = 0;
-  #isFull = false;
-
-  /** @param deadline milliseconds since the epoch. */
-  constructor(deadline: number) {
-    this.#deadline = deadline;
-  }
-
-  get isOver(): boolean {
-    return this.#isFull || Date.now() >= this.#deadline;
-  }
-
-  /** Whether memory has ended deciding. */
-  get isFull(): boolean {
-    return this.#isFull;
-  }
-
+/**
+ * The time that deciding may take, and the evaluations that used it.
+ *
+ * @param deadline milliseconds since the epoch.
+ */
+export function budgetUntil(deadline: number) {
+  let evaluations = new Map<string, number>();
+  let checks = 0;
+  let isFull = false;
+  const isOver = () => isFull || Date.now() >= deadline;
   /** @throws {TimeUpError} */
-  check(): void {
-    this.#checks += 1;
-    if (this.#checks % CHECKS_PER_LOOK === 0) this.#isFull ||= isHeapFull();
-    if (this.isOver) throw new TimeUpError("the time of the simulation is up");
-  }
-
-  /** Counts an evaluation of a policy. @throws {TimeUpError} */
-  spend(policy: string): void {
-    this.check();
-    this.#evaluations.set(policy, (this.#evaluations.get(policy) ?? 0) + 1);
-  }
-
-  /** Evaluations of each policy since they were last taken. */
-  takeEvaluations(): ReadonlyMap<string, number> {
-    const counts = new Map(this.#evaluations);
-    this.#evaluations.clear();
-    return counts;
-  }
+  const check = (): void => {
+    checks += 1;
+    if (checks % CHECKS_PER_LOOK === 0) isFull ||= isHeapFull();
+    if (isOver()) throw new TimeUpError("the time of the simulation is up");
+  };
+  return {
+    isOver,
+    /** Whether memory has ended deciding. */
+    isFull: () => isFull,
+    check,
+    /** Counts an evaluation of a policy. @throws {TimeUpError} */
+    spend(policy: string): void {
+      check();
+      evaluations.set(policy, (evaluations.get(policy) ?? 0) + 1);
+    },
+    /** Evaluations of each policy since they were last taken. */
+    takeEvaluations(): Map<string, number> {
+      const counts = evaluations;
+      evaluations = new Map();
+      return counts;
+    },
+  };
 }

@@ -19,7 +19,7 @@ import {
   type Level,
   type PolicyOnly,
 } from "../space/levels.ts";
-import { Projection } from "../space/readers.ts";
+import { projectionFor, type Projection } from "../space/readers.ts";
 import {
   CANDIDATES,
   NO_VERDICTS,
@@ -42,7 +42,7 @@ export function assertionDiagrams(
 ): (job: JobSpace, sample: SampleRequest) => Node {
   const pairs = pairedLeaves(diagrams);
   const byLevels = assertions.flatMap((assertion) => {
-    const projection = new Projection([assertion.reader], operation);
+    const projection = projectionFor([assertion.reader], operation, null);
     // A key's names are read in the vocabulary of each side.
     const seen = levels.map((level) =>
       level.values.map((_, value) =>

@@ -15,7 +15,7 @@ import { policyDiagram, type OperationDiagrams } from "./policy-diagrams.ts";
 import type { SampleRequest } from "../sample-request.ts";
 import type { LoadedSide, SideOutcomes } from "../decide-sample.ts";
 import type { Level, PolicyOnly } from "../space/levels.ts";
-import { AmbiguousNames, Projection, policyReader } from "../space/readers.ts";
+import { ambiguousNames, policyReader, projectionFor } from "../space/readers.ts";
 import { actingPolicies } from "../views.ts";
 
 /**
@@ -251,11 +251,11 @@ export type SideDiagrams = ReturnType<typeof sideDiagrams>;
 export function sideDiagrams({ decider, views }: LoadedSide, shared: OperationDiagrams) {
   const { operation, diagrams, profiles, levels } = shared;
   const { table } = decider;
-  const ambiguous = new AmbiguousNames(table);
+  const ambiguous = ambiguousNames(table);
   const evaluations = new Numbered<PolicyEvaluation>();
   const policyDiagrams = views.policies.map((policy) => {
     const { rules } = policy;
-    const projection = new Projection(
+    const projection = projectionFor(
       rules === null ? [] : [policyReader(rules)],
       operation,
       ambiguous,

@@ -8,7 +8,7 @@ import { neededJobs, unchangedTest } from "./skipped-jobs.ts";
 import { OPERATIONS } from "../../canon/operation.ts";
 import { KEY_LABELS, seenDimensions } from "../space/levels.ts";
 import type { RoutingTable } from "../../canon/table.ts";
-import { policyReader, Projection } from "../space/readers.ts";
+import { policyReader, projectionFor } from "../space/readers.ts";
 import type { CompiledSides, SideContent } from "../side-contents.ts";
 
 export interface DecidedJobs {
@@ -153,7 +153,7 @@ function dimensionsOf(
     operationUniverse === undefined
   )
     return [];
-  const projection = new Projection([policyReader(rules)], operation, side.ambiguous);
+  const projection = projectionFor([policyReader(rules)], operation, side.ambiguous);
   const open = seenDimensions(universe, operationUniverse, [{ projection, table: side.table }]).map(
     ({ name, distinguished }) => ({
       dimension: name,

@@ -86,7 +86,7 @@ export async function runJobs(
   let [next, end, done] = [0, jobs.length, 0];
   const count = (more: number) => onDone((done += more));
   const help = async (thread: JobThread) => {
-    while (next < end && !runner.isOver) {
+    while (next < end && !runner.isOver()) {
       // Smaller batches towards the end, so that all are done at once.
       const from = end - Math.min(JOBS_PER_BATCH, Math.ceil((end - next) / (2 * workers)));
       const batch = jobs.slice(from, end);
@@ -122,7 +122,7 @@ export async function runJobs(
   };
   try {
     if (threadsAfter === 0) await start();
-    while (next < end && failures.length === 0 && !runner.isOver) {
+    while (next < end && failures.length === 0 && !runner.isOver()) {
       const job = jobs[next] ?? 0;
       next += 1;
       count(runner.run(job) ? 1 : 0);

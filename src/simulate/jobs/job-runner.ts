@@ -1,8 +1,8 @@
 import { remembered } from "../remembered.ts";
 import { AssertionRun, type AssertionTally, isOwnDoing, meaningOf } from "../assertions/run.ts";
 import { changeKinds, destinationsOf } from "../compare/change-kinds.ts";
-import { JobComparison, JobPaths, namedMembers } from "../compare/comparison-tally.ts";
-import { emptyTally, JobCandidates, type SimulationTally } from "../compare/simulation-tally.ts";
+import { jobComparison, jobPaths, namedMembers } from "../compare/comparison-tally.ts";
+import { emptyTally, jobCandidates, type SimulationTally } from "../compare/simulation-tally.ts";
 import {
   type OfSides,
   type OutcomePair,
@@ -10,12 +10,13 @@ import {
   type View,
   VIEWS,
 } from "../sample-request.ts";
-import { type LoadedSide, SideDecider, type SideOutcomes } from "../decide-sample.ts";
-import { Budget, TimeUpError } from "../diagram/budget.ts";
+import { type LoadedSide, sideDecider, type SideOutcomes } from "../decide-sample.ts";
+import { budgetUntil, TimeUpError } from "../diagram/budget.ts";
 import { decidedClasses, type DecidedClasses } from "../diagram/decided-classes.ts";
 import { sideViews, tracedPolicies } from "../views.ts";
-import { type Job, JobSpace } from "../space/job-space.ts";
-import { type AssertionDistinctions, planSpace } from "../space/make-space.ts";
+import { type AssertionReader, type Job, jobSpace } from "../space/job-space.ts";
+import { distinctionReader } from "../space/readers.ts";
+import { planSpace } from "../space/make-space.ts";
 import type { CompiledSides } from "../side-contents.ts";
 import { type Assertion, comparesSides } from "../assertions/assertion.ts";
 import { concernTest, distinctionsOf, selectionAspects } from "../assertions/select.ts";
@@ -32,8 +33,8 @@ export type JobRunner = ReturnType<typeof jobRunner>;
 /** Enumerates and decides jobs, one after the other, in this thread. */
 export function jobRunner(input: JobInput) {
   const tables = { base: input.base.table, head: input.head.table };
-  const plan = planSpace(input.base, input.head, assertionDistinctions(input.assertions, input));
-  const budget = new Budget(input.deadline);
+  const plan = planSpace(input.base, input.head, assertionReaders(input.assertions, input));
+  const budget = budgetUntil(input.deadline);
   const destinations = { base: destinationsOf(tables.base), head: destinationsOf(tables.head) };
   const compared = new WeakMap<SideOutcomes, WeakMap<SideOutcomes, Record<View, OutcomePair>>>();
   let current: SimulationTally = emptyTally();
@@ -44,14 +45,14 @@ export function jobRunner(input: JobInput) {
     return sides;
   };
   const spaceOf = (job: Job, tally: SimulationTally) => {
-    const space = new JobSpace(plan.space, job, () => budget.check());
+    const space = jobSpace(plan.space, job, budget.check);
     for (const name of space.matters) tally.matters.add(name);
     if (space.states.some((state) => state.sides[1]?.denied === null)) tally.live.add(job.index);
     return space;
   };
   /** False where the time ended the work, or was up before. */
   const inTime = (work: () => void): boolean => {
-    if (budget.isOver) return false;
+    if (budget.isOver()) return false;
     try {
       work();
       return true;
@@ -103,11 +104,11 @@ export function jobRunner(input: JobInput) {
       if (met.has(head)) continue;
       met.add(head);
       for (const [side, outcomes] of [["base", base] as const, ["head", head] as const]) {
-        const candidates = new JobCandidates();
+        const candidates = jobCandidates();
         candidates.add(outcomes.declared);
         candidates.writeTo(usage[side], tables[side], pair.members);
         for (const view of VIEWS) {
-          const paths = new JobPaths(destinations[side]);
+          const paths = jobPaths(destinations[side]);
           paths.add(outcomes[view], sample, index * CLASSES_PER_JOB);
           paths.writeTo(tally[view][`${side}Paths`], pair.members, operation);
         }
@@ -126,10 +127,10 @@ export function jobRunner(input: JobInput) {
     const space = spaceOf(job, tally);
     const named = namedMembers(members, tables);
     const comparisons = {
-      declared: new JobComparison(tally.declared, destinations, members, named),
-      promoted: new JobComparison(tally.promoted, destinations, members, named),
+      declared: jobComparison(tally.declared, destinations, members, named),
+      promoted: jobComparison(tally.promoted, destinations, members, named),
     };
-    const candidates = { base: new JobCandidates(), head: new JobCandidates() };
+    const candidates = { base: jobCandidates(), head: jobCandidates() };
     const assertions = new AssertionRun(input.assertions, tables);
     let order = index * CLASSES_PER_JOB;
     const usage = { base: tally.baseUsage, head: tally.headUsage };
@@ -167,8 +168,8 @@ export function jobRunner(input: JobInput) {
         sideViews(head, isPromoted, tracedOf),
       ]);
       const both = {
-        base: { decider: new SideDecider(base.table, before), views: before },
-        head: { decider: new SideDecider(head.table, after), views: after },
+        base: { decider: sideDecider(base.table, before), views: before },
+        head: { decider: sideDecider(head.table, after), views: after },
       };
       sides = { ...both, classes: decidedClasses(plan.space, both, budget) };
     },
@@ -178,17 +179,13 @@ export function jobRunner(input: JobInput) {
       return { base: base.views, head: head.views };
     },
     /** Whether the time is up. */
-    get isOver(): boolean {
-      return budget.isOver;
-    },
+    isOver: budget.isOver,
     /** The tally since the last call. */
     takeTally(): SimulationTally {
       const tally = current;
       current = emptyTally();
       sides?.classes.beginTally();
-      tally.isFull = budget.isFull;
-      for (const [policy, count] of budget.takeEvaluations()) tally.evaluations.set(policy, count);
-      return tally;
+      return { ...tally, isFull: budget.isFull(), evaluations: budget.takeEvaluations() };
     },
     /** One request on both sides. */
     decideSample(sample: SampleRequest): Record<View, OutcomePair> {
@@ -224,10 +221,10 @@ export interface JobInput extends CompiledSides {
 }
 
 /** The distinctions of each assertion; cases have none. */
-export function assertionDistinctions(
+export function assertionReaders(
   assertions: readonly Assertion[],
   { base, head }: CompiledSides,
-): readonly AssertionDistinctions[] {
+): readonly AssertionReader[] {
   const tables = { base: base.table, head: head.table };
   return assertions.flatMap((assertion) => {
     const { kind, id } = assertion;
@@ -235,7 +232,7 @@ export function assertionDistinctions(
     const { ofRequirements, ofPreferences } = selectionAspects(assertion, head.table);
     return [
       {
-        ...distinctionsOf(assertion, tables),
+        reader: distinctionReader(distinctionsOf(assertion, tables)),
         concerns: concernTest(assertion, tables),
         means: meaningOf(assertion, tables),
         aspects: {

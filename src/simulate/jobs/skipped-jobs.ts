@@ -12,7 +12,7 @@ import type { Member } from "../sample-request.ts";
 import type { CompiledSide, CompiledSides, SideContent } from "../side-contents.ts";
 import type { Job, PairClass } from "../space/job-space.ts";
 import type { PlannedSpace } from "../space/make-space.ts";
-import { AmbiguousNames } from "../space/readers.ts";
+import { ambiguousNames, type AmbiguousNames } from "../space/readers.ts";
 import { isApprovedEndpoint, routeName, routeOf, rowOf } from "../table-rows.ts";
 
 /**
@@ -284,7 +284,7 @@ function verdictReaders(
   contents: readonly SideContent[],
   table: RoutingTable,
 ): readonly VerdictReader[] {
-  const ambiguous = new AmbiguousNames(table);
+  const ambiguous = ambiguousNames(table);
   const textOf = candidateTexts(table);
   return contents.flatMap((content, index) =>
     content.rules === null

@@ -3,7 +3,7 @@ import { type SampleRequest, preferenceValues } from "../sample-request.ts";
 import {
   type Aspect,
   joinedAspects,
-  AssertedNames,
+  assertedNames,
   approvalSteps,
   approvalWalk,
   finalStates,
@@ -14,12 +14,14 @@ import {
 import type { Capability, Feature } from "../../canon/capability.ts";
 import type { Projection } from "./readers.ts";
 import {
-  SideWalk,
+  REFUSED,
+  sideWalk,
   startSide,
   stateKey,
   type NodeId,
   type SideState,
   type SideView,
+  type SideWalk,
 } from "./side-walk.ts";
 import type { OperationUniverse } from "./universe.ts";
 import type { PreferenceEffect } from "./preference-effects.ts";
@@ -34,12 +36,6 @@ export interface JobAssertions {
   readonly ofRequirements: (sample: SampleRequest) => readonly Aspect[];
   /** The same by its preferences and length of vectors. */
   readonly ofPreferences: (sample: SampleRequest) => readonly Aspect[];
-}
-
-/** Starts from which requests go the same way. */
-interface Beginning {
-  readonly nodes: readonly NodeId[];
-  readonly starts: readonly Start[];
 }
 
 /** A state in the making. */
@@ -60,8 +56,8 @@ interface Member {
  * requests in each. Needs and features are walked once for each set of candidates that preferences
  * leave ({@link approvalWalk}); order and other effects of preferences are joined afterwards.
  *
- * @param matters receives the needs and features by which requests reach different states.
  * @param check called for every step.
+ * @returns the states, and the needs and features by which requests reach different ones.
  */
 export function approvalStates(
   sample: SampleRequest,
@@ -69,17 +65,38 @@ export function approvalStates(
   preferences: readonly PreferenceEffect[],
   views: readonly SideView[],
   assertions: JobAssertions,
-  matters: Set<string>,
   check: () => void,
-): readonly ApprovalState[] {
-  const sides = views.map((view) => new SideWalk(view));
+): { readonly states: readonly ApprovalState[]; readonly matters: ReadonlySet<string> } {
+  const sides = views.map(sideWalk);
   const finalsOf = finalStates(sides, sample.operation, universe);
-  const numberOf = stateNumbers();
-  const beginnings = begun(
-    startsOf(sample, universe, preferences, views, assertions, numberOf),
-    sides,
+  const numbers = new Map<string, number>();
+  /** Equal for equal states. */
+  const numberOf = (state: SideState) => remembered(numbers, stateKey(state), () => numbers.size);
+  const starts = preferences.flatMap((effect, index) =>
+    universe.dimensions.map((dimensions, position): Start => {
+      const states = views.map((view, side) => {
+        const given = side === REACHED ? reachingOf(effect) : effect.preferences;
+        return startSide(view, effect.sides[side] ?? REFUSED, given, dimensions);
+      });
+      return {
+        order: index * universe.dimensions.length + position,
+        effect,
+        dimensions,
+        sides: states,
+        numbers: states.map(numberOf),
+        nodes: states.map((state, side) => sides[side]?.nodeOf(state) ?? 0),
+        aspects: assertions.ofPreferences({
+          ...sample,
+          preferences: effect.preferences,
+          dimensions,
+        }),
+      };
+    }),
   );
+  /** Starts from which requests go the same way. */
+  const beginnings = Map.groupBy(starts, ({ nodes }) => nodes.join());
   const parts = new Map<string, Part>();
+  const matters = new Set<string>();
   const emulates = views.some(({ opened }) => opened?.route.emulateSchema === true);
   const couples = emulates && universe.features.includes("constrained_schema");
   for (const constrained of couples ? [false, true] : [null]) {
@@ -88,15 +105,15 @@ export function approvalStates(
       if (!isIdle && !isForced)
         matters.add(need === null ? `features ${feature}` : `needs ${need}`);
     }
-    const asserted = new AssertedNames(
+    const asserted = assertedNames(
       steps,
       [[], ...universe.signatureFamilies],
       (chosen, signatureFamilies) =>
         assertions.ofRequirements({ ...sample, ...namesOf(chosen), signatureFamilies }),
     );
     const walk = approvalWalk(sides, steps, asserted, check);
-    const members = beginnings.flatMap(({ nodes, starts }) =>
-      membersOf(finalsOf(nodes, walk, asserted), starts, check),
+    const members = [...beginnings.values()].flatMap((alike) =>
+      membersOf(finalsOf(alike[0]?.nodes ?? [], walk), alike, check),
     );
     // The order of the first requests: first those without the last steps, and of these in the
     // order of preferences.
@@ -114,54 +131,7 @@ export function approvalStates(
       remembered(parts, key, () => ({ sides: sideStates, members: [] })).members.push(member);
     }
   }
-  return [...parts.values()].map(stateOf);
-}
-
-/** Equal for equal states. */
-function stateNumbers(): (state: SideState) => number {
-  const byKey = new Map<string, number>();
-  return (state) => remembered(byKey, stateKey(state), () => byKey.size);
-}
-
-function startsOf(
-  sample: SampleRequest,
-  universe: OperationUniverse,
-  preferences: readonly PreferenceEffect[],
-  views: readonly SideView[],
-  assertions: JobAssertions,
-  numberOf: (state: SideState) => number,
-): readonly Start[] {
-  return preferences.flatMap((effect, index) =>
-    universe.dimensions.map((dimensions, position): Start => {
-      const sides = effect.sides.flatMap((state, side) => {
-        const view = views[side];
-        const given = side === REACHED ? reachingOf(effect) : effect.preferences;
-        return view === undefined ? [] : [startSide(view, state, given, dimensions)];
-      });
-      return {
-        order: index * universe.dimensions.length + position,
-        effect,
-        dimensions,
-        sides,
-        numbers: sides.map(numberOf),
-        aspects: assertions.ofPreferences({
-          ...sample,
-          preferences: effect.preferences,
-          dimensions,
-        }),
-        size: effect.size,
-      };
-    }),
-  );
-}
-
-function begun(starts: readonly Start[], sides: readonly SideWalk[]): readonly Beginning[] {
-  const found = new Map<string, { nodes: readonly NodeId[]; starts: Start[] }>();
-  for (const start of starts) {
-    const nodes = start.sides.map((side, index) => sides[index]?.nodeOf(side) ?? 0);
-    remembered(found, nodes.join(), () => ({ nodes, starts: [] })).starts.push(start);
-  }
-  return [...found.values()];
+  return { states: [...parts.values()].map(stateOf), matters };
 }
 
 function membersOf(
@@ -312,8 +282,9 @@ interface Start {
   readonly sides: readonly SideState[];
   /** Equal for equal states. */
   readonly numbers: readonly number[];
+  /** Where the walks of the sides begin. */
+  readonly nodes: readonly NodeId[];
   readonly aspects: readonly Aspect[];
-  readonly size: bigint;
 }
 
 type AlikeStarts = ReturnType<typeof alikeStarts>[number];
@@ -337,7 +308,7 @@ function alikeStarts(starts: readonly Start[], live: readonly boolean[]) {
   return [...alike.values()].map((all) => ({
     simplest: all.reduce((one, other) => (complexity(other) < complexity(one) ? other : one)),
     all,
-    size: all.reduce((sum, { size }) => sum + size, 0n),
+    size: all.reduce((sum, { effect }) => sum + effect.size, 0n),
   }));
 }
 

@@ -149,6 +149,7 @@ const ASSERTED = 2 ** 26;
 interface ApprovalWalk {
   /** The steps that the sets of {@link Walked} mean. */
   readonly steps: readonly Step[];
+  readonly names: AssertedNames;
   /** In any order. */
   readonly from: (nodes: readonly NodeId[]) => readonly Walked[];
 }
@@ -246,7 +247,7 @@ export function approvalWalk(
     }
     return merged([...done, ...walked]);
   };
-  return { steps, from };
+  return { steps, names, from };
 }
 
 /** Equal for requests that are walked as one from here on. */
@@ -261,11 +262,7 @@ function merged(all: readonly Walked[]): readonly Walked[] {
 }
 
 /** Adds requests that reached the same nodes as others; the simplest of them represents them. */
-function addAsOne<Reached extends Pick<Walked, "names" | "part" | "common" | "first" | "size">>(
-  found: Map<number, Reached>,
-  key: number,
-  one: Reached,
-) {
+function addAsOne<Reached extends Walked>(found: Map<number, Reached>, key: number, one: Reached) {
   const same = found.get(key);
   if (same === undefined) {
     found.set(key, one);
@@ -308,94 +305,84 @@ export type RequirementAspects = (
 /** With more names, joining their sets takes longer than walking over them. */
 const MOST_NAMES = 8;
 
-/** The sets of names that a walk over steps collects. */
-export class AssertedNames {
-  readonly none: AssertedSet;
-  readonly #aspectsOf: RequirementAspects;
+export type AssertedNames = ReturnType<typeof assertedNames>;
+
+/**
+ * The sets of names that a walk over steps collects.
+ *
+ * @param families of signed reasoning that a request may have; the first one is none.
+ */
+export function assertedNames(
+  steps: readonly Step[],
+  families: readonly (readonly string[])[],
+  aspectsOf: RequirementAspects,
+) {
+  const byName = new Map(
+    steps.flatMap((step) => (step.asserted === "" ? [] : [[step.asserted, step] as const])),
+  );
   /** A step of each name: assertions see all steps of a name alike. */
-  readonly #examples: readonly Step[];
-  readonly #indices: ReadonlyMap<string, number>;
-  readonly #sets = new Numbered<{ readonly names: Set<number>; readonly isSettled: boolean }>();
-  readonly #next: (AssertedSet | undefined)[][] = [];
-  readonly #aspects = new Map<string, readonly Aspect[]>();
-  readonly #distinct = new Map<string, readonly Aspect[]>();
+  const examples = [...byName.values()];
+  const indices = new Map([...byName.keys()].map((name, index) => [name, index]));
   /** Aspects of each set of at most {@link MOST_NAMES} names, a bit each. */
-  readonly #meanings: string[] = [];
+  const meanings = Array.from(
+    { length: byName.size > MOST_NAMES ? 0 : 2 ** byName.size },
+    (_, bits) =>
+      families
+        .map((signatureFamilies) =>
+          aspectsOf(
+            examples.filter((_step, index) => (bits & (1 << index)) !== 0),
+            signatureFamilies,
+          ).join(),
+        )
+        .join(";"),
+  );
+  const sets = new Numbered<{ readonly names: Set<number>; readonly isSettled: boolean }>();
+  const next: (AssertedSet | undefined)[][] = [];
+  const aspects = new Map<string, readonly Aspect[]>();
+  const distinct = new Map<string, readonly Aspect[]>();
 
-  /** @param families of signed reasoning that a request may have; the first one is none. */
-  constructor(
-    steps: readonly Step[],
-    families: readonly (readonly string[])[],
-    aspectsOf: RequirementAspects,
-  ) {
-    const byName = new Map(
-      steps.flatMap((step) => (step.asserted === "" ? [] : [[step.asserted, step] as const])),
-    );
-    this.#examples = [...byName.values()];
-    this.#indices = new Map([...byName.keys()].map((name, index) => [name, index]));
-    this.#aspectsOf = aspectsOf;
-    if (byName.size <= MOST_NAMES) {
-      for (let bits = 0; bits < 2 ** byName.size; bits += 1) {
-        this.#meanings.push(
-          families
-            .map((signatureFamilies) => aspectsOf(this.#stepsOf(bits), signatureFamilies).join())
-            .join(";"),
-        );
-      }
-    }
-    this.none = this.#numberOf(new Set());
-  }
-
-  with(set: AssertedSet, { asserted }: Step): AssertedSet {
-    const index = this.#indices.get(asserted);
-    if (index === undefined) return set;
-    const next = (this.#next[set] ??= []);
-    return (next[index] ??= this.#numberOf(new Set(this.#sets.at(set).names).add(index)));
-  }
-
-  /** Whether no further name changes the aspects of a request. */
-  isSettled(set: AssertedSet): boolean {
-    return this.#sets.at(set).isSettled;
-  }
-
-  /** One object for equal aspects. */
-  aspects(set: AssertedSet, families: readonly string[]): readonly Aspect[] {
-    return remembered(this.#aspects, `${set} ${families.join()}`, () => {
-      const { names } = this.#sets.at(set);
-      const steps = [...names].flatMap((index) => this.#examples[index] ?? []);
-      const aspects = this.#aspectsOf(steps, families);
-      return remembered(this.#distinct, aspects.join(), () => aspects);
-    });
-  }
-
-  #stepsOf(bits: number): readonly Step[] {
-    return this.#examples.filter((_step, index) => (bits & (1 << index)) !== 0);
-  }
-
-  #numberOf(names: Set<number>): AssertedSet {
+  const numberOf = (names: Set<number>): AssertedSet => {
     const bits = [...names].reduce((all, index) => all | (1 << index), 0);
-    const futures = this.#meanings.map((_meaning, others) => this.#meanings[bits | others] ?? "");
+    const futures = meanings.map((_meaning, others) => meanings[bits | others] ?? "");
     const key =
       futures.length === 0
         ? [...names].toSorted((left, right) => left - right).join()
         : futures.join("\n");
-    return this.#sets.numberOf(key, () => ({
+    return sets.numberOf(key, () => ({
       names,
       isSettled: futures.length > 0 && futures.every((future) => future === futures[0]),
     }));
-  }
+  };
+
+  return {
+    none: numberOf(new Set()),
+    with(set: AssertedSet, { asserted }: Step): AssertedSet {
+      const index = indices.get(asserted);
+      if (index === undefined) return set;
+      const after = (next[set] ??= []);
+      return (after[index] ??= numberOf(new Set(sets.at(set).names).add(index)));
+    },
+    /** Whether no further name changes the aspects of a request. */
+    isSettled: (set: AssertedSet): boolean => sets.at(set).isSettled,
+    /** One object for equal aspects. */
+    aspects: (set: AssertedSet, signatureFamilies: readonly string[]): readonly Aspect[] =>
+      remembered(aspects, `${set} ${signatureFamilies.join()}`, () => {
+        const chosen = [...sets.at(set).names].flatMap((index) => examples[index] ?? []);
+        const found = aspectsOf(chosen, signatureFamilies);
+        return remembered(distinct, found.join(), () => found);
+      }),
+  };
 }
 
 /**
  * Requests that began alike, reached the same nodes after the last check, and mean the same to
  * assertions.
  */
-export interface FinalState extends Pick<Walked, "common" | "first" | "size" | "part"> {
+export interface FinalState extends Walked {
   readonly ends: FinalNodes;
   readonly aspects: readonly Aspect[];
-  /** Families of the simplest of them; and how many names it has with these. */
+  /** Families of the simplest of them, which count among its names. */
   readonly families: readonly string[];
-  readonly names: number;
   readonly steps: readonly Step[];
 }
 
@@ -423,28 +410,18 @@ export function finalStates(
   sides: readonly SideWalk[],
   operation: Operation,
   { dimensions: lengths, signatureFamilies: allFamilies }: OperationUniverse,
-): (
-  nodes: readonly NodeId[],
-  walk: ApprovalWalk,
-  asserted: AssertedNames,
-) => readonly FinalState[] {
-  const shapes = new Map<string, LastShape>();
+): (nodes: readonly NodeId[], walk: ApprovalWalk) => readonly FinalState[] {
+  /** By families, for each length of vectors. */
+  const shapes = new Map<readonly string[], readonly LastShape[]>();
   const byEnds = new Map<string, FinalNodes>();
   /** By the nodes of a walk, which are the same object where they are the same. */
   const byNodes = new Map<readonly NodeId[], Map<readonly string[], FinalNodes>>();
   const aspectNumbers = new Map<readonly Aspect[], number>();
 
-  const shapeOf = (dimensions: number | null, signatureFamilies: readonly string[]) =>
-    remembered(shapes, `${dimensions} ${signatureFamilies.join()}`, () => ({
-      operation,
-      dimensions,
-      signatureFamilies,
-    }));
-  const makeEnds = (nodes: readonly NodeId[], families: readonly string[]): FinalNodes => {
-    const ends = lengths.map((dimensions) => {
-      const shape = shapeOf(dimensions, families);
-      return nodes.map((node, side) => sides[side]?.last(node, shape) ?? node);
-    });
+  const makeEnds = (nodes: readonly NodeId[], signatureFamilies: readonly string[]): FinalNodes => {
+    const ends = remembered(shapes, signatureFamilies, () =>
+      lengths.map((dimensions) => ({ operation, dimensions, signatureFamilies })),
+    ).map((shape) => nodes.map((node, side) => sides[side]?.last(node, shape) ?? node));
     return remembered(byEnds, ends.join(";"), () => {
       const live = nodes.map((_node, side) =>
         ends.some((perSide) => sides[side]?.isDenied(perSide[side] ?? 0) !== true),
@@ -457,27 +434,21 @@ export function finalStates(
     return remembered(byFamilies, families, () => makeEnds(nodes, families));
   };
 
-  return (nodes, walk, asserted) => {
+  return (nodes, { steps, names, from }) => {
     const found = new Map<number, FinalState>();
-    for (const walked of walk.from(nodes)) {
-      const { part, common, first, size } = walked;
+    for (const walked of from(nodes)) {
       for (const families of walked.isSigned ? allFamilies : NO_FAMILIES) {
         const ends = endsOf(walked.joint.nodes, families);
         // One object for equal lists.
-        const aspects = asserted.aspects(walked.asserted, families);
+        const aspects = names.aspects(walked.asserted, families);
         const number = remembered(aspectNumbers, aspects, () => aspectNumbers.size);
-        const names = walked.names + families.length;
-        const { steps } = walk;
         addAsOne(found, ends.number * ASPECTS + number, {
+          ...walked,
           ends,
           aspects,
           families,
-          names,
+          names: walked.names + families.length,
           steps,
-          part,
-          common,
-          first,
-          size,
         });
       }
     }

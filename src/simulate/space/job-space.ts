@@ -5,8 +5,7 @@ import { type Member, PLAIN_SAMPLE, type SampleRequest } from "../sample-request
 import {
   type ApprovalState,
   approvalStates,
-  type Common as ApprovalCommon,
-  type JobAssertions,
+  type Common,
   type ValuesByDimension,
 } from "./approval-states.ts";
 import type { Aspect } from "./approval-walk.ts";
@@ -27,14 +26,9 @@ export interface Job {
   readonly operation: Operation;
 }
 
-/** Names that every request of a class has. */
-interface Common extends ApprovalCommon {
-  readonly labels: readonly string[];
-}
-
 export interface ClassDetails {
   /** Names that all requests of the class have. */
-  readonly common: Common;
+  readonly common: Common & { readonly labels: readonly string[] };
   /**
    * Of the dimensions that have one value each: those that requests of the class take. A dimension
    * is in one of the parts, which many classes share.
@@ -52,11 +46,15 @@ export interface PlainRequests {
 }
 
 /** The parts of a side that classes depend on. */
-interface SpaceSide {
-  readonly table: Parameters<typeof openSide>[0];
+export interface SpaceSide {
+  readonly table: RoutingTable;
+  /** Its policies. */
+  readonly readers: readonly Reader[];
   /** Names that mean two things in the table. */
   readonly ambiguous: AmbiguousNames;
   readonly projectionOf: (operation: Operation) => Projection;
+  /** A destination as text, for comparison. */
+  readonly destinationOf: (endpoint: EndpointRow) => string;
 }
 
 /** The distinctions of one assertion, and the requests that it concerns. */
@@ -92,7 +90,7 @@ export interface Space {
 
 /** Results of recent jobs: many jobs differ only in facts of the workspace that policies read. */
 interface RecentSpaces {
-  readonly states: Recent<Pick<JobSpace, "states" | "matters">>;
+  readonly states: Recent<ReturnType<typeof approvalStates>>;
   readonly preferences: Recent<readonly PreferenceEffect[]>;
 }
 
@@ -125,7 +123,7 @@ function alikeKey(space: Space, job: Job, sides: readonly SideView[]): string {
 function preferencesOf(
   { universe, prefersRegion, recent }: Space,
   sides: readonly SideView[],
-  check: () => void = () => {},
+  check: () => void,
 ): readonly PreferenceEffect[] {
   const readers = {
     seesOrder: sides.some(({ projection }) => projection.seesOrder),
@@ -146,73 +144,56 @@ function preferencesOf(
   );
 }
 
+export type JobSpace = ReturnType<typeof jobSpace>;
+
 /**
  * The requests of one job, as the table treats them. Members that only policies and assertions read
  * are left open.
+ *
+ * @param check called repeatedly; its errors end the walk.
  */
-export class JobSpace {
-  readonly job: Job;
-  /** The simplest request of the job. */
-  readonly start: SampleRequest;
-  /**
-   * Of base and head; where an assertion compares reach, also of base with the preferences that show
-   * it.
-   */
-  readonly states: readonly ApprovalState[];
-  /** Whether an assertion compares the destinations of the job's requests on both sides. */
-  readonly comparesReach: boolean;
-  /** `needs tools`, `features sampling`: names that distinguish requests. */
-  readonly matters: ReadonlySet<string>;
-
-  /** @param check called repeatedly; its errors end the walk. */
-  constructor(space: Space, job: Job, check: () => void = () => {}) {
-    const { operation } = job;
-    const operationUniverse = space.universe.operations.get(operation);
-    if (operationUniverse === undefined)
-      throw new Error(`simulation: the universe has no operation ${operation}`);
-    this.job = job;
-    this.start = startSample(job, space.universe);
-    const sides = openedSides(space, job, this.start);
+export function jobSpace(space: Space, job: Job, check: () => void = () => {}) {
+  const operationUniverse = space.universe.operations.get(job.operation);
+  if (operationUniverse === undefined)
+    throw new Error(`simulation: the universe has no operation ${job.operation}`);
+  const start = startSample(job, space.universe);
+  const sides = openedSides(space, job, start);
+  const { states, matters } = space.recent.states.of(alikeKey(space, job, sides), () => {
     const concerning = space.concerning(job);
-    this.comparesReach = concerning.some((assertion) => assertion.comparesReach);
-    const { states, matters } = space.recent.states.of(alikeKey(space, job, sides), () => {
-      const [base] = sides;
-      const names = new Set<string>();
-      const effects = preferencesOf(space, sides, check);
-      const reaches = this.comparesReach && base !== undefined;
-      const preferences = reaches ? withReach(effects, base) : effects;
-      const views = reaches ? [...sides, base] : sides;
-      const assertions: JobAssertions = {
+    const effects = preferencesOf(space, sides, check);
+    const [base] = sides;
+    const reached = concerning.some(({ comparesReach }) => comparesReach) ? base : undefined;
+    return approvalStates(
+      start,
+      operationUniverse,
+      reached === undefined ? effects : withReach(effects, reached),
+      reached === undefined ? sides : [...sides, reached],
+      {
         projection: space.assertionsOf(job),
         ofRequirements: (sample) => concerning.map(({ aspects }) => aspects.ofRequirements(sample)),
         ofPreferences: (sample) => concerning.map(({ aspects }) => aspects.ofPreferences(sample)),
-      };
-      return {
-        states: approvalStates(
-          this.start,
-          operationUniverse,
-          preferences,
-          views,
-          assertions,
-          names,
-          check,
-        ),
-        matters: names,
-      };
-    });
-    this.states = states;
-    this.matters = matters;
-  }
-
-  /** One request of a state. */
-  sampleOf({ part }: ApprovalState): SampleRequest {
-    return { ...this.start, ...part };
-  }
-
-  /** The same for the third side of a state: base with the preferences that show reach. */
-  reachingSampleOf(state: ApprovalState): SampleRequest {
-    return { ...this.sampleOf(state), preferences: state.reachingPreferences };
-  }
+      },
+      check,
+    );
+  });
+  const sampleOf = ({ part }: ApprovalState): SampleRequest => ({ ...start, ...part });
+  return {
+    job,
+    /**
+     * Of base and head; where an assertion compares reach, also of base with the preferences that
+     * show it.
+     */
+    states,
+    /** `needs tools`, `features sampling`: names that distinguish requests. */
+    matters,
+    /** One request of a state. */
+    sampleOf,
+    /** The same for the third side of a state: base with the preferences that show reach. */
+    reachingSampleOf: (state: ApprovalState): SampleRequest => ({
+      ...sampleOf(state),
+      preferences: state.reachingPreferences,
+    }),
+  };
 }
 
 /** The simplest request of a job. */
@@ -237,7 +218,11 @@ export function shapesOfJob(space: Space, job: Job): bigint {
   const { universe } = space;
   const operationUniverse = universe.operations.get(job.operation);
   if (operationUniverse === undefined) return 0n;
-  const effects = preferencesOf(space, openedSides(space, job, startSample(job, universe)));
+  const effects = preferencesOf(
+    space,
+    openedSides(space, job, startSample(job, universe)),
+    () => {},
+  );
   const preferences = remembered(sizes, effects, () =>
     effects.reduce((sum, { size }) => sum + size, 0n),
   );
@@ -275,32 +260,21 @@ export interface PairClass {
   readonly members: readonly [Member, ...Member[]];
 }
 
-/** A destination as text, for comparison. */
-type DestinationOf = (endpoint: EndpointRow) => string;
-
-export interface PairSide {
-  readonly table: RoutingTable;
-  readonly readers: readonly Reader[];
-  readonly ambiguous: AmbiguousNames;
-  readonly destinationOf: DestinationOf;
-}
-
 /**
  * Gathers pairs of workspace and route into classes. Two pairs are of one class when everything
  * that both sides know of them is the same up to the names of workspace, route, endpoints and
  * models, and nothing can distinguish these names.
  */
 export function pairClasses(
-  workspaces: readonly string[],
-  models: readonly string[],
-  sides: readonly PairSide[],
+  { workspaces, models }: Universe,
+  sides: readonly SpaceSide[],
   assertions: readonly Reader[],
 ): readonly PairClass[] {
   const readers = [...sides.flatMap((side) => side.readers), ...assertions];
   const names = {
-    open: new Names(readers, sides),
+    open: namesFor(readers, sides),
     // Requests without a route are seen by assertions only.
-    closed: assertions.length === 0 ? null : new Names(assertions, []),
+    closed: assertions.length === 0 ? null : namesFor(assertions, []),
   };
   const classes = new Map<string, { members: [Member, ...Member[]] }>();
   for (const workspace of workspaces) {
@@ -329,50 +303,41 @@ const PATHS: Readonly<Record<Kind, readonly string[]>> = {
 /** The name as a description has it: itself, or a number where it is interchangeable. */
 type Naming = (kind: Kind, name: string) => string;
 
+type Names = ReturnType<typeof namesFor>;
+
 /** Which names are interchangeable, and the numbers that replace them. */
-class Names {
-  readonly #isFixed: (name: string) => boolean;
-  readonly #fixedKinds: ReadonlySet<Kind>;
-  /** Whether a reader depends on the lists of routes that workspaces approve. */
-  readonly readsRoutes: boolean;
-
-  constructor(readers: readonly Reader[], sides: readonly PairSide[]) {
-    const ambiguous = new Set(sides.flatMap((side) => [...side.ambiguous.all]));
-    const cache = new Map<string, boolean>();
-    this.#isFixed = (name) => {
-      return remembered(
-        cache,
-        name,
-        () => ambiguous.has(name) || readers.some(({ names }) => names(name)),
-      );
-    };
-    const inspecting = readers.filter((reader) => reader.inspects.length > 0);
-    // A reader of the approved routes sees the position of a route in the list, and the other
-    // routes.
-    this.readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
-    this.#fixedKinds = new Set<Kind>([
-      ...KINDS.filter((kind) =>
+function namesFor(readers: readonly Reader[], sides: readonly SpaceSide[]) {
+  const ambiguous = new Set(sides.flatMap((side) => [...side.ambiguous.all()]));
+  const cache = new Map<string, boolean>();
+  const isFixed = (name: string) =>
+    remembered(cache, name, () => ambiguous.has(name) || readers.some(({ names }) => names(name)));
+  const inspecting = readers.filter((reader) => reader.inspects.length > 0);
+  // A reader of the approved routes sees the position of a route in the list, and the other routes.
+  const readsRoutes = readers.some((reader) => readsPath(reader, "data.approved.routes"));
+  const fixedKinds = new Set<Kind>(
+    KINDS.filter(
+      (kind) =>
+        (kind === "route" && readsRoutes) ||
         inspecting.some((reader) => PATHS[kind].some((path) => readsPath(reader, path))),
-      ),
-      ...(this.readsRoutes ? (["route"] as const) : []),
-    ]);
-  }
-
-  /** Numbers names in the order in which a description comes upon them. */
-  numbering(): Naming {
-    const numbers = new Map<string, number>();
-    return (kind, name) => {
-      if (this.#fixedKinds.has(kind) || this.#isFixed(name)) return `=${name}`;
-      const key = `${kind} ${name}`;
-      const number = remembered(numbers, key, () => numbers.size);
-      return `#${number}`;
-    };
-  }
+    ),
+  );
+  return {
+    /** Whether a reader depends on the lists of routes that workspaces approve. */
+    readsRoutes,
+    /** Numbers names in the order in which a description comes upon them. */
+    numbering(): Naming {
+      const numbers = new Map<string, number>();
+      return (kind, name) =>
+        fixedKinds.has(kind) || isFixed(name)
+          ? `=${name}`
+          : `#${remembered(numbers, `${kind} ${name}`, () => numbers.size)}`;
+    },
+  };
 }
 
 function describe(
   member: Member,
-  sides: readonly PairSide[],
+  sides: readonly SpaceSide[],
   names: { readonly open: Names; readonly closed: Names | null },
 ): string {
   const named = names.open.numbering();
@@ -451,7 +416,7 @@ function endpointFacts(table: RoutingTable, id: string, named: Naming): unknown 
  * For each endpoint of either route, its destination on each side: the same number is the same
  * destination, under any id.
  */
-function destinationNumbers(member: Member, sides: readonly PairSide[]): unknown {
+function destinationNumbers(member: Member, sides: readonly SpaceSide[]): unknown {
   const routes = sides.map(({ table }) => routeOf(table, member));
   const ids = new Set(
     routes.flatMap((route) => route?.tiers.flatMap(({ endpoints }) => endpoints) ?? []),

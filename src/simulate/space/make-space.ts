@@ -1,21 +1,20 @@
 import { OPERATIONS, type Operation } from "../../canon/operation.ts";
 import { readsPath } from "../../policy/policy-set.ts";
 import { destinationsOf } from "../compare/change-kinds.ts";
-import type { Distinctions } from "../sample-request.ts";
 import { zonesOfSides, type CompiledSide } from "../side-contents.ts";
 import {
   type AssertionReader,
   type Job,
   type Space,
+  type SpaceSide,
   pairClasses,
-  type PairSide,
 } from "./job-space.ts";
 import { Recent, remembered } from "../remembered.ts";
 import {
-  AmbiguousNames,
-  distinctionReader,
+  ambiguousNames,
   policyReader,
-  Projection,
+  projectionFor,
+  type Projection,
   type Reader,
 } from "./readers.ts";
 import { timesOf } from "./times.ts";
@@ -38,9 +37,6 @@ export interface PlannedSpace {
 const KEPT_STATES = 4;
 const KEPT_PREFERENCES = 256;
 
-/** The distinctions of one assertion, and the requests that it concerns. */
-export interface AssertionDistinctions extends Distinctions, Omit<AssertionReader, "reader"> {}
-
 /**
  * @param narrowed makes the universe smaller; every value that it leaves out is one that is not
  * decided.
@@ -48,45 +44,35 @@ export interface AssertionDistinctions extends Distinctions, Omit<AssertionReade
 export function planSpace(
   base: CompiledSide,
   head: CompiledSide,
-  distinctions: readonly AssertionDistinctions[],
+  assertions: readonly AssertionReader[],
   narrowed: (universe: Universe) => Universe = (universe) => universe,
 ): PlannedSpace {
-  const assertions = distinctions.map(({ strings, reads, ...rest }): AssertionReader => {
-    return { ...rest, reader: distinctionReader({ strings, reads }) };
-  });
-  const sides = [base, head].map(({ table, contents }): PairSide => {
+  const sides = [base, head].map(({ table, contents }): SpaceSide => {
     const destinations = destinationsOf(table);
+    const readers = contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)]));
+    const ambiguous = ambiguousNames(table);
+    const projections = new Map<Operation, Projection>();
     return {
       table,
-      readers: contents.flatMap(({ rules }) => (rules === null ? [] : [policyReader(rules)])),
-      ambiguous: new AmbiguousNames(table),
+      readers,
+      ambiguous,
+      projectionOf: (operation) =>
+        remembered(projections, operation, () => projectionFor(readers, operation, ambiguous)),
       destinationOf: ({ id }) => destinations.get(id)?.identity ?? id,
     };
   });
-  const readers = [
-    ...sides.flatMap((side) => side.readers),
-    ...assertions.map(({ reader }) => reader),
-  ];
+  const assertionReaders = assertions.map(({ reader }) => reader);
+  const readers = [...sides.flatMap((side) => side.readers), ...assertionReaders];
   const readsBudget = readers.some((reader) => readsPath(reader, "input.budget"));
   const times = timesOf(readers, zonesOfSides([base, head]));
   const universe = narrowed(universeOf(base.table, head.table, readsBudget, times));
-  const pairs = pairClasses(
-    universe.workspaces,
-    universe.models,
-    sides,
-    assertions.map(({ reader }) => reader),
-  );
+  const pairs = pairClasses(universe, sides, assertionReaders);
   const concerning = ({ pair, operation }: Job): readonly AssertionReader[] =>
     assertions.filter(({ concerns }) => pair.members.some((member) => concerns(member, operation)));
   const space: Space = {
     universe,
     assertions,
-    sides: sides.map(({ table, readers: sideReaders, ambiguous }) => {
-      const projections = new Map<Operation, Projection>();
-      const projectionOf = (operation: Operation) =>
-        remembered(projections, operation, () => new Projection(sideReaders, operation, ambiguous));
-      return { table, ambiguous, projectionOf };
-    }),
+    sides,
     prefersRegion: [base, head].some(({ contents }) =>
       contents.some(({ contract }) =>
         contract.obligations.some(({ kind }) => kind === "prefer_region"),
@@ -95,9 +81,10 @@ export function planSpace(
     recent: { states: new Recent(KEPT_STATES), preferences: new Recent(KEPT_PREFERENCES) },
     concerning,
     assertionsOf: (job) =>
-      new Projection(
+      projectionFor(
         concerning(job).map(({ reader }) => reader),
         job.operation,
+        null,
       ),
   };
   const jobs = pairs

@@ -23,6 +23,8 @@ export function withReach(
   });
 }
 
+type Writable = { -readonly [Name in keyof ProviderPreferences]: ProviderPreferences[Name] };
+
 const LISTS = ["order", "only", "ignore", "region"] as const;
 
 function isMisnamed({ denied }: SideState) {
@@ -57,8 +59,7 @@ export function comparedPreferences(
   const takesOne = fallbacks === false || most !== undefined;
   if (!misnamed && !takesOne) return preferences;
   const only = headProviders.length === 0 ? {} : { only: [...new Set(headProviders)].toSorted() };
-  const compared: { -readonly [Name in keyof ProviderPreferences]: ProviderPreferences[Name] } =
-    takesOne ? { ...others, ...only } : { ...preferences };
+  const compared: Writable = takesOne ? { ...others, ...only } : { ...preferences };
   for (const member of LISTS) {
     const names = compared[member]?.filter(
       (name) => !isMisnamed(preferredSide(base, { [member]: [name] })),
@@ -92,22 +93,32 @@ export function preferenceEffects(
   universe: PreferenceUniverse,
   sides: readonly OpenedSide[],
   readers: OrderReaders,
-  check: () => void = () => {},
+  check: () => void,
 ): readonly PreferenceEffect[] {
   const found = new Map<string, PreferenceEffect>();
-  for (const narrowing of narrowings(universe, sides, check)) {
+  // The route's own order comes first.
+  const always: readonly Order[] = universe.orders ? [{}, ...unknownNames(sides)] : [{}];
+  for (const { preferences, size } of narrowings(universe, sides, check)) {
     check();
+    const left = sides.map((side) =>
+      preferredSide(side, preferences).candidates.map(({ endpoint }) => endpoint.provider),
+    );
+    const isOrdered = universe.orders && left.some(({ length }) => length > 1);
+    const ordersFor = (mayFallBack: boolean) =>
+      mayFallBack
+        ? ordersWithFallbacks(left, preferences, sides, readers)
+        : ordersWithoutFallbacks(left);
     for (const mayFallBack of universe.allowFallbacks) {
-      for (const order of ordersOf(universe, narrowing, mayFallBack, sides, readers)) {
+      for (const order of [...always, ...(isOrdered ? ordersFor(mayFallBack) : [])]) {
         const given = {
-          ...narrowing.preferences,
+          ...preferences,
           ...(mayFallBack ? {} : { allow_fallbacks: false }),
           ...order,
         };
         add(found, {
           preferences: given,
           sides: sides.map((side) => preferredSide(side, given)),
-          size: narrowing.size,
+          size,
         });
       }
     }
@@ -160,7 +171,7 @@ const SORTED = SORTS.map((sort) => ({ sort }));
  */
 function ordersWithFallbacks(
   left: readonly (readonly string[])[],
-  { preferences }: Narrowing,
+  preferences: ProviderPreferences,
   sides: readonly OpenedSide[],
   { seesOrder, prefersRegion }: OrderReaders,
 ): readonly Order[] {
@@ -187,28 +198,6 @@ function ordersWithoutFallbacks(left: readonly (readonly string[])[]): readonly 
   );
   const several = left.some((providers) => providers.length > new Set(providers).size);
   return [...(several ? lists.flatMap(sorted) : lists.map((order) => ({ order }))), ...SORTED];
-}
-
-/** The orders of a narrowing's candidates that have a reader; the route's own order comes first. */
-function ordersOf(
-  { orders }: PreferenceUniverse,
-  narrowing: Narrowing,
-  mayFallBack: boolean,
-  sides: readonly OpenedSide[],
-  readers: OrderReaders,
-): readonly Order[] {
-  if (!orders) return [{}];
-  const left = sides.map((side) =>
-    preferredSide(side, narrowing.preferences).candidates.map(({ endpoint }) => endpoint.provider),
-  );
-  const first = [{}, ...unknownNames(sides)];
-  if (left.every(({ length }) => length < 2)) return first;
-  return [
-    ...first,
-    ...(mayFallBack
-      ? ordersWithFallbacks(left, narrowing, sides, readers)
-      : ordersWithoutFallbacks(left)),
-  ];
 }
 
 function sorted(order: readonly string[]): readonly Order[] {
@@ -291,7 +280,7 @@ type Effect = bigint | null;
 export function narrowings(
   universe: PreferenceUniverse,
   sides: readonly OpenedSide[],
-  check: () => void = () => {},
+  check: () => void,
 ): readonly Narrowing[] {
   let found: readonly Narrowing[] = [{ preferences: {}, left: sides.map(everything), size: 1n }];
   for (const member of MEMBERS) {
@@ -315,20 +304,13 @@ function crossed(
     check();
     for (const { value, effects, size: times } of options) {
       addNarrowing(found, {
-        preferences: { ...preferences, ...value, ...ignoredToo(preferences, value) },
+        preferences: joinedLists(preferences, value),
         left: left.map((one, index) => narrowed(one, member, effects[index])),
         size: size * times,
       });
     }
   }
   return [...found.values()];
-}
-
-function ignoredToo(
-  { ignore: already }: ProviderPreferences,
-  { ignore }: ProviderPreferences,
-): ProviderPreferences {
-  return already === undefined || ignore === undefined ? {} : { ignore: [...already, ...ignore] };
 }
 
 /** In the order in which a decision applies them. */
@@ -414,13 +396,15 @@ function stepsOfMember(
   }
   if (!universe.narrowing.includes(member) || sides.every(({ opened }) => opened === null))
     return [];
+  const named = (list: "only" | "ignore" | "region", names: readonly string[]) =>
+    names.map((name) => option({ [list]: [name] }));
   switch (member) {
     case "only":
-      return [[none, ...listOptions(providerNames(sides).map((name) => option({ only: [name] })))]];
+      return [[none, ...listOptions(named(member, providerNames(sides)))]];
     case "ignore":
-      return providerNames(sides).map((name) => [none, option({ ignore: [name] })]);
+      return named(member, providerNames(sides)).map((ignoring) => [none, ignoring]);
     case "region":
-      return [[none, ...listOptions(regionsOf(sides).map((name) => option({ region: [name] })))]];
+      return [[none, ...listOptions(named(member, regionsOf(sides)))]];
     case "max_price":
       return [[none, ...priceOptions(sides)]];
   }
@@ -462,14 +446,14 @@ function listOptions(names: readonly Option[]): readonly Option[] {
   return [...found.values()];
 }
 
+/** Both; of a list that both have, the items of both. */
 function joinedLists(left: ProviderPreferences, right: ProviderPreferences): ProviderPreferences {
-  const lists = (["only", "region"] as const).flatMap((member) => {
-    const [mine, other] = [left[member], right[member]];
-    return mine === undefined || other === undefined
-      ? []
-      : [[member, [...mine, ...other]] as const];
-  });
-  return Object.fromEntries(lists);
+  const joined: Writable = { ...left, ...right };
+  for (const list of ["only", "ignore", "region"] as const) {
+    const [first, more] = [left[list], right[list]];
+    if (first !== undefined && more !== undefined) joined[list] = [...first, ...more];
+  }
+  return joined;
 }
 
 function joinedEffects(

@@ -8,7 +8,7 @@ import { REASONING_EFFORTS, TOKEN_BUCKETS } from "../../canon/request.ts";
 import { nameTest, type CompiledPolicy } from "../../policy/compiled.ts";
 import { readsAllOf, readsPath } from "../../policy/policy-set.ts";
 import type { Distinctions } from "../sample-request.ts";
-import { ZoneReading } from "./times.ts";
+import { zoneReading, type ZoneReading } from "./times.ts";
 import { NAMES, OUTSIDE_VOCABULARY } from "./universe.ts";
 
 /** A policy or an assertion, whose answer may depend on members of the input. */
@@ -105,63 +105,43 @@ const SIZES: readonly string[] = [
   "input.request.reasoning_effort",
 ];
 
-/** Which values the readers of one side and one operation distinguish. */
-export class Projection {
-  readonly #readers: readonly Reader[];
-  readonly #ambiguous: AmbiguousNames | null;
-  readonly #seen = new Map<string, boolean>();
-  readonly #zones = new Map<string, ZoneReading>();
+export type Projection = ReturnType<typeof projectionFor>;
 
-  /** @param ambiguous names of the side's table; `null`: assertions name values of one kind each. */
-  constructor(
-    readers: readonly Reader[],
-    operation: Operation,
-    ambiguous: AmbiguousNames | null = null,
-  ) {
-    this.#readers = readers.filter(
-      ({ operations }) => operations === null || operations.includes(operation),
-    );
-    this.#ambiguous = ambiguous;
-  }
-
-  /** Whether a reader's answer may depend on the order of candidates. */
-  get seesOrder(): boolean {
-    return this.#readers.some((reader) => reader.seesOrder);
-  }
-
-  sees(path: string): boolean {
-    return remembered(this.#seen, path, () =>
-      this.#readers.some((reader) => readsPath(reader, path)),
-    );
-  }
-
-  zone(name: string): ZoneReading {
-    return remembered(this.#zones, name, () => new ZoneReading(this.#readers, name));
-  }
-
-  /** Whether a reader sees more of a list than whether names that it contains are in it. */
-  seesAllOf(path: string): boolean {
-    return this.#readers.some((reader) => readsAllOf(reader, path));
-  }
-
-  /** Whether a reader contains the name, at any path. */
-  names(name: string): boolean {
-    return this.#readers.some(({ names }) => names(name));
-  }
-
-  /** Whether a reader may distinguish the name from every other one at the path. */
-  distinguishes(path: string, name: string): boolean {
-    return this.#readers.some(
-      (reader) => readsPath(reader, path) && this.#canDistinguish(reader, path, name),
-    );
-  }
-
-  #canDistinguish(reader: Reader, path: string, name: string): boolean {
+/**
+ * Which values the readers of one side and one operation distinguish.
+ *
+ * @param ambiguous names of the side's table; `null`: assertions name values of one kind each.
+ */
+export function projectionFor(
+  all: readonly Reader[],
+  operation: Operation,
+  ambiguous: AmbiguousNames | null,
+) {
+  const readers = all.filter(
+    ({ operations }) => operations === null || operations.includes(operation),
+  );
+  const seen = new Map<string, boolean>();
+  const zones = new Map<string, ZoneReading>();
+  const canDistinguish = (reader: Reader, path: string, name: string) => {
     if (reader.inspects.length > 0 || reader.names(name)) return true;
     if (!reader.relates) return false;
-    if (this.#ambiguous?.of(reader).has(name) === true) return true;
+    if (ambiguous?.of(reader).has(name) === true) return true;
     return SIZES.includes(path) && SIZES.filter((size) => readsPath(reader, size)).length > 1;
-  }
+  };
+  return {
+    /** Whether a reader's answer may depend on the order of candidates. */
+    seesOrder: readers.some((reader) => reader.seesOrder),
+    sees: (path: string): boolean =>
+      remembered(seen, path, () => readers.some((reader) => readsPath(reader, path))),
+    zone: (name: string): ZoneReading => remembered(zones, name, () => zoneReading(readers, name)),
+    /** Whether a reader sees more of a list than whether names that it contains are in it. */
+    seesAllOf: (path: string): boolean => readers.some((reader) => readsAllOf(reader, path)),
+    /** Whether a reader contains the name, at any path. */
+    names: (name: string): boolean => readers.some(({ names }) => names(name)),
+    /** Whether a reader may distinguish the name from every other one at the path. */
+    distinguishes: (path: string, name: string): boolean =>
+      readers.some((reader) => readsPath(reader, path) && canDistinguish(reader, path, name)),
+  };
 }
 
 const CANDIDATES = "input.candidates";
@@ -173,27 +153,23 @@ interface NameKind {
   readonly names: readonly string[];
 }
 
+export type AmbiguousNames = ReturnType<typeof ambiguousNames>;
+
 /** Names that mean two things in a table: a policy that reads both may compare them. */
-export class AmbiguousNames {
-  readonly #kinds: readonly NameKind[];
-  readonly #cache = new WeakMap<readonly string[], ReadonlySet<string>>();
-
-  constructor(table: RoutingTable) {
-    this.#kinds = kindsOf(table);
-  }
-
-  /** Names of two kinds, whichever reader needs them. */
-  get all(): ReadonlySet<string> {
-    return repeated(this.#kinds);
-  }
-
-  /** Names of two kinds that a reader reads both, and may compare. */
-  of(reader: Pick<Reader, "reads" | "relates">): ReadonlySet<string> {
-    if (!reader.relates) return NO_NAMES;
-    return remembered(this.#cache, reader.reads, () =>
-      repeated(this.#kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path)))),
-    );
-  }
+export function ambiguousNames(table: RoutingTable) {
+  const kinds = kindsOf(table);
+  const cache = new WeakMap<readonly string[], ReadonlySet<string>>();
+  return {
+    /** Names of two kinds, whichever reader needs them. */
+    all: (): ReadonlySet<string> => repeated(kinds),
+    /** Names of two kinds that a reader reads both, and may compare. */
+    of: (reader: Pick<Reader, "reads" | "relates">): ReadonlySet<string> =>
+      reader.relates
+        ? remembered(cache, reader.reads, () =>
+            repeated(kinds.filter(({ paths }) => paths.some((path) => readsPath(reader, path)))),
+          )
+        : NO_NAMES,
+  };
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set();

@@ -54,7 +54,7 @@ export interface SideState {
   readonly seen: string;
 }
 
-const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
+export const REFUSED: SideState = { denied: "refused", candidates: [], seen: "" };
 
 /** The candidates that preferences leave, in their order, before any other check. */
 export function preferredSide(
@@ -196,69 +196,32 @@ export interface LastShape {
   readonly signatureFamilies: readonly string[];
 }
 
+export type SideWalk = ReturnType<typeof sideWalk>;
+
 /**
  * The nodes of one side, and where each step leads from each of them. Preferences only choose the
  * node where a walk begins and the order of its candidates, which no approval depends on. One walk is
  * therefore enough for all preferences that leave the same candidates.
  */
-export class SideWalk {
-  readonly #view: SideView;
-  readonly #nodes = new Numbered<SideState>();
-  readonly #next = new Map<SideStep, (NodeId | undefined)[]>();
-  readonly #last = new Map<LastShape, (NodeId | undefined)[]>();
-  readonly #states = new Map<number, SideState>();
+export function sideWalk(view: SideView) {
+  const { table, opened } = view;
+  const nodes = new Numbered<SideState>();
+  const nextNodes = new Map<SideStep, (NodeId | undefined)[]>();
+  const lastNodes = new Map<LastShape, (NodeId | undefined)[]>();
+  const states = new Map<number, SideState>();
 
-  constructor(view: SideView) {
-    this.#view = view;
-  }
-
-  /** The node where requests begin whose preferences led to a state. */
-  nodeOf({ denied, candidates }: SideState): NodeId {
-    const { table, opened } = this.#view;
-    if (denied !== null || opened === null) return this.#numberOf(DENIED_AT_START);
-    const left = new Set(candidates.map(nameOf));
-    const inOrder = routeCandidates(table, opened.route).filter((candidate) =>
-      left.has(nameOf(candidate)),
-    );
-    return this.#numberOf({ denied: null, candidates: inOrder, seen: "" });
-  }
-
-  isDenied(node: NodeId): boolean {
-    return this.#nodes.at(node).denied !== null;
-  }
-
-  next(step: SideStep, node: NodeId): NodeId {
-    const nodes = remembered(this.#next, step, () => []);
-    return (nodes[node] ??= this.#stepped(step, this.#nodes.at(node)));
-  }
-
-  /**
-   * The node after the last check.
-   *
-   * @param shape one object for equal shapes, so that each is checked once.
-   */
-  last(node: NodeId, shape: LastShape): NodeId {
-    if (this.isDenied(node)) return node;
-    const nodes = remembered(this.#last, shape, () => []);
-    return (nodes[node] ??= this.#checked(this.#nodes.at(node), shape));
-  }
-
-  #checked(state: SideState, shape: LastShape): NodeId {
-    const { opened, table } = this.#view;
-    const approvals = opened === null ? [] : endpointApprovals(table, opened.workspace, shape);
-    return this.#numberOf(approveSide(this.#view, state, approvals));
-  }
-
-  /**
-   * The state of requests that began in a state and reached a node. @param number of the
-   * state; equal for equal ones.
-   */
-  stateAt(node: NodeId, start: SideState, number: number): SideState {
-    const key = node * STATES + number;
-    return remembered(this.#states, key, () => this.#stateAt(this.#nodes.at(node), start));
-  }
-
-  #stateAt({ denied, candidates, seen }: SideState, start: SideState): SideState {
+  const numberOf = (state: SideState): NodeId => {
+    const { denied, candidates, seen } = state;
+    const key = denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${seen}` : `!${denied}`;
+    return nodes.numberOf(key, () => state);
+  };
+  const stepped = ({ approvals, token }: SideStep, state: SideState) => {
+    const approved = approveSide(view, state, approvals);
+    const isSeen = token !== "" && approved.denied === null;
+    return numberOf(isSeen ? { ...approved, seen: joinedNames(approved.seen, token) } : approved);
+  };
+  const isDenied = (node: NodeId) => nodes.at(node).denied !== null;
+  const stateFrom = ({ denied, candidates, seen }: SideState, start: SideState): SideState => {
     if (start.denied !== null) return start;
     if (denied !== null) return deniedState(denied);
     const left = new Set(candidates.map(nameOf));
@@ -270,21 +233,42 @@ export class SideWalk {
       candidates: isWhole ? start.candidates : inOrder,
       seen: seen === "" ? start.seen : `${start.seen}#${seen}`,
     };
-  }
+  };
 
-  #stepped({ approvals, token }: SideStep, state: SideState): NodeId {
-    const approved = approveSide(this.#view, state, approvals);
-    const isSeen = token !== "" && approved.denied === null;
-    return this.#numberOf(
-      isSeen ? { ...approved, seen: joinedNames(approved.seen, token) } : approved,
-    );
-  }
-
-  #numberOf(state: SideState): NodeId {
-    const { denied, candidates, seen } = state;
-    const key = denied === null ? `${candidates.map(nameOf).join("\n")}\n\n${seen}` : `!${denied}`;
-    return this.#nodes.numberOf(key, () => state);
-  }
+  return {
+    /** The node where requests begin whose preferences led to a state. */
+    nodeOf({ denied, candidates }: SideState): NodeId {
+      if (denied !== null || opened === null) return numberOf(DENIED_AT_START);
+      const left = new Set(candidates.map(nameOf));
+      const inOrder = routeCandidates(table, opened.route).filter((candidate) =>
+        left.has(nameOf(candidate)),
+      );
+      return numberOf({ denied: null, candidates: inOrder, seen: "" });
+    },
+    isDenied,
+    next(step: SideStep, node: NodeId): NodeId {
+      const found = remembered(nextNodes, step, () => []);
+      return (found[node] ??= stepped(step, nodes.at(node)));
+    },
+    /**
+     * The node after the last check.
+     *
+     * @param shape one object for equal shapes, so that each is checked once.
+     */
+    last(node: NodeId, shape: LastShape): NodeId {
+      if (isDenied(node)) return node;
+      const found = remembered(lastNodes, shape, () => []);
+      const approvals = () =>
+        opened === null ? [] : endpointApprovals(table, opened.workspace, shape);
+      return (found[node] ??= numberOf(approveSide(view, nodes.at(node), approvals())));
+    },
+    /**
+     * The state of requests that began in a state and reached a node. @param number of the
+     * state; equal for equal ones.
+     */
+    stateAt: (node: NodeId, start: SideState, number: number): SideState =>
+      remembered(states, node * STATES + number, () => stateFrom(nodes.at(node), start)),
+  };
 }
 
 /** So many states at most fit beside the number of a node. */

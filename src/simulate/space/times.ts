@@ -32,7 +32,7 @@ export interface Times {
  * @param zones that any policy of either side names.
  */
 export function timesOf(readers: readonly ClockReader[], zones: readonly string[]): Times {
-  const readings = zones.map((zone) => new ZoneReading(readers, zone));
+  const readings = zones.map((zone) => zoneReading(readers, zone));
   const windows = DAY_BUCKETS.flatMap((day) => PLAIN_HOURS.map((hour) => ({ day, hour })));
   const utc = ({ day, hour }: PolicyTime) => `${day} ${hour}`;
   if (readings.every(({ isRead }) => !isRead)) return { times: windows, nameOf: utc };
@@ -56,41 +56,34 @@ const PLAIN_HOURS = [
   ...HOUR_BUCKETS.filter((hour) => hour !== "morning"),
 ] as const satisfies PolicyTime["hour"][];
 
+export type ZoneReading = ReturnType<typeof zoneReading>;
+
 /** The times of one zone that some readers distinguish. */
-export class ZoneReading {
-  readonly #zone: string;
+export function zoneReading(readers: readonly ClockReader[], zone: string) {
+  const reading = (member: keyof LocalTime) =>
+    readers.filter((reader) => readsPath(reader, `input.local_time.${zone}.${member}`));
   /** By hour and by weekday, the name of the class; empty where no reader reads it. */
-  readonly #hours: readonly string[];
-  readonly #weekdays: Readonly<Record<string, string>>;
-
-  constructor(readers: readonly ClockReader[], zone: string) {
-    this.#zone = zone;
-    const reading = (member: keyof LocalTime): readonly ClockReader[] =>
-      readers.filter((reader) => readsPath(reader, `input.local_time.${zone}.${member}`));
-    this.#hours = namedClasses(
-      Array.from({ length: 24 }, (_, hour) => hour),
-      (hour) => hourClass(reading("hour"), hour),
-      (first, last) => `${clock(first, 0)}–${clock(last, 59)}`,
-    );
-    const weekdays = namedClasses(
-      WEEKDAYS,
-      (weekday) => weekdayClass(reading("weekday"), weekday),
-      (first, last) => (first === last ? first : `${first}–${last}`),
-    );
-    this.#weekdays = Object.fromEntries(WEEKDAYS.map((day, index) => [day, weekdays[index] ?? ""]));
-  }
-
-  get isRead(): boolean {
-    return this.#hours[0] !== "" || this.#weekdays.monday !== "";
-  }
-
-  /** The name of a time's class, such as `Europe/Berlin monday–friday 06:00–21:59`. */
-  seen({ local }: PolicyTime): string {
-    const time = local?.[this.#zone];
-    if (time === undefined || !this.isRead) return "";
-    const members = [this.#zone, this.#weekdays[time.weekday], this.#hours[time.hour]];
-    return members.filter((text) => text !== "").join(" ");
-  }
+  const hours = namedClasses(
+    Array.from({ length: 24 }, (_, hour) => hour),
+    (hour) => hourClass(reading("hour"), hour),
+    (first, last) => `${clock(first, 0)}–${clock(last, 59)}`,
+  );
+  const weekdays = namedClasses(
+    WEEKDAYS,
+    (weekday) => weekdayClass(reading("weekday"), weekday),
+    (first, last) => (first === last ? first : `${first}–${last}`),
+  );
+  const isRead = hours[0] !== "" || weekdays[0] !== "";
+  return {
+    isRead,
+    /** The name of a time's class, such as `Europe/Berlin monday–friday 06:00–21:59`. */
+    seen({ local }: PolicyTime): string {
+      const time = local?.[zone];
+      if (time === undefined || !isRead) return "";
+      const members = [zone, weekdays[WEEKDAYS.indexOf(time.weekday)], hours[time.hour]];
+      return members.filter((text) => text !== "").join(" ");
+    },
+  };
 }
 
 const clock = (hour: number, minute: number) =>

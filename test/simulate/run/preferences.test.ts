@@ -4,7 +4,7 @@ import type { ProviderPreferences } from "../../../src/canon/request.ts";
 import type { EndpointRow, RoutingTable } from "../../../src/canon/table.ts";
 import type { ChangeKind } from "../../../src/simulate/change-kind.ts";
 import { PLAIN_SAMPLE } from "../../../src/simulate/sample-request.ts";
-import { SideDecider } from "../../../src/simulate/decide-sample.ts";
+import { sideDecider } from "../../../src/simulate/decide-sample.ts";
 import { compiledSides } from "../../../src/simulate/side-contents.ts";
 import { sideViews } from "../../../src/simulate/views.ts";
 import { policySource } from "../../policy/samples.ts";
@@ -153,7 +153,7 @@ describe("a change that affects only callers with preferences is reported", () =
       key,
     };
     const decide = async (side: "base" | "head", of: ProviderPreferences | null) => {
-      const decider = new SideDecider(sides[side].table, await sideViews(sides[side], () => false));
+      const decider = sideDecider(sides[side].table, await sideViews(sides[side], () => false));
       return decider.decideSample({ ...sample, preferences: of }).declared;
     };
     // It is a change for those who say so, and the router says so itself.
@@ -223,7 +223,7 @@ describe("an added provider and `no_new_access`", () => {
       }),
     );
     const key = { environment: "production", workload: "", labels: [] };
-    const decider = new SideDecider(
+    const decider = sideDecider(
       unchanged.table,
       await sideViews(compiledSides(unchanged, unchanged, true).base, () => false),
     );

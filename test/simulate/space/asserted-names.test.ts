@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Capability } from "../../../src/canon/capability.ts";
 import {
-  AssertedNames,
+  assertedNames,
   type RequirementAspects,
   type Step,
 } from "../../../src/simulate/space/approval-walk.ts";
@@ -22,7 +22,7 @@ const onlyTwo: RequirementAspects = (steps) => [
 
 describe("names in assertions", () => {
   it("are one set where they are equivalent, for all later names", () => {
-    const names = new AssertedNames([tools, logprobs, search, reasoning], [[]], onlyTwo);
+    const names = assertedNames([tools, logprobs, search, reasoning], [[]], onlyTwo);
     const one = names.with(names.none, tools);
     expect(one).toBe(names.none);
     expect(names.with(one, logprobs)).toBe(names.none);
@@ -33,7 +33,7 @@ describe("names in assertions", () => {
   });
 
   it("are settled from the name on that decides", () => {
-    const names = new AssertedNames([tools, logprobs, search], [[]], onlyTwo);
+    const names = assertedNames([tools, logprobs, search], [[]], onlyTwo);
     expect(names.isSettled(names.none)).toBe(false);
     expect(names.isSettled(names.with(names.none, search))).toBe(true);
     expect(names.aspects(names.with(names.none, search), [])).toEqual(["not meant"]);
@@ -41,7 +41,7 @@ describe("names in assertions", () => {
   });
 
   it("are settled at once where no step has a name", () => {
-    const names = new AssertedNames([step("tools", "")], [[]], () => []);
+    const names = assertedNames([step("tools", "")], [[]], () => []);
     expect(names.isSettled(names.none)).toBe(true);
     expect(names.with(names.none, tools)).toBe(names.none);
   });
@@ -50,13 +50,13 @@ describe("names in assertions", () => {
     const aspectsOf: RequirementAspects = (steps, [family]) => [
       family === "x" && steps.length > 0 ? "meant" : "not meant",
     ];
-    const apart = new AssertedNames([tools], [[], ["x"]], aspectsOf);
+    const apart = assertedNames([tools], [[], ["x"]], aspectsOf);
     expect(apart.with(apart.none, tools)).not.toBe(apart.none);
   });
 
   it("are kept apart by every name where there are many", () => {
     const many = Array.from({ length: 12 }, (_, index) => step("tools", `needs ${index}`));
-    const names = new AssertedNames(many, [[]], () => ["meant"]);
+    const names = assertedNames(many, [[]], () => ["meant"]);
     const sets = many.map((one) => names.with(names.none, one));
     expect(new Set([names.none, ...sets]).size).toBe(13);
     const [first, second] = many;

@@ -31,7 +31,7 @@ function sideOf(providers: number): OpenedSide {
 describe("the remaining candidates of a route for callers", () => {
   test("are counted for every list of only with every list of ignore", () => {
     const side = sideOf(4);
-    const found = narrowings(UNIVERSE, [side]);
+    const found = narrowings(UNIVERSE, [side], () => {});
     expect(found.reduce((sum, { size }) => sum + size, 0n)).toBe(2n ** 4n * 2n ** 4n);
     expect(found.find(({ preferences }) => Object.keys(preferences).length === 0)?.size).toBe(1n);
     // Only p0 and p1 are left by keeping to them, and whichever others are ignored or not.
@@ -43,7 +43,7 @@ describe("the remaining candidates of a route for callers", () => {
   });
 
   test("are counted for twelve providers in the time of a test", () => {
-    const found = narrowings(UNIVERSE, [sideOf(12)]);
+    const found = narrowings(UNIVERSE, [sideOf(12)], () => {});
     // Every set but the empty one, the whole also without a preference; and nothing, by either
     // member.
     expect(found.length).toBe(4_095 + 1 + 1);
