@@ -30,11 +30,10 @@ export interface Attribution {
  */
 export async function attribute(
   groups: readonly ViewedGroup[],
-  units: number,
   variants: Variants,
 ): Promise<readonly Attribution[]> {
-  const [only] = variants.undone.length === 1 ? [0] : [];
-  if (only !== undefined) return groups.map(() => attribution([only], []));
+  const { length: units } = variants.undone;
+  if (units === 1) return groups.map(() => attribution([0], []));
   let left = MOST_DECISIONS;
   const found: Attribution[] = [];
   for (const { group, view } of groups) {
@@ -43,7 +42,7 @@ export async function attribute(
     for (const sample of samplesOf(group)) {
       if (left <= 0) break;
       left -= units;
-      const { units: own, together } = await causesOf(sample, group, view, units, variants);
+      const { units: own, together } = await causesOf(sample, group, view, variants);
       for (const unit of own) causes.add(unit);
       joined.push(...together);
     }
@@ -60,7 +59,6 @@ async function causesOf(
   sample: SampleRequest,
   { kinds }: ChangeGroup,
   view: View,
-  units: number,
   { base, head, undone, done, isRename }: Variants,
 ): Promise<Attribution> {
   // Another version of a model is no reason why a request is allowed.
@@ -85,7 +83,7 @@ async function causesOf(
     return attribution(isServed ? needed : restoring, restoring);
   }
   const enough: number[] = [];
-  for (let unit = 0; unit < units; unit += 1) {
+  for (const unit of undone.keys()) {
     const side = await done(unit);
     if (side !== null && resultOf(side) !== was) enough.push(unit);
   }

@@ -15,7 +15,7 @@ import { rowOf } from "../table-rows.ts";
 export function causeFacts(
   entries: readonly ChangedEntry[],
   groups: readonly ChangeGroup[],
-  { compiled: { base, head } }: { readonly compiled: CompiledSides },
+  { base, head }: CompiledSides,
 ): Pick<CauseReport, "gains" | "loses" | "routes" | "unaffected" | "without_routes"> {
   const named = entries.flatMap(({ kind, subject }) => (kind === "route" ? [subject] : []));
   const noticed = plainGroups(groups);

@@ -41,12 +41,16 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
   const sources = { base: base.files.policies, head: head.files.policies };
   const renamed = renamedRows(rows, trees.base, question.renames);
   const units = changedUnits(rows, policyEntries(compiled, sources), renamed);
-  const groups = groupsOf(question);
+  // As declared, and those that promotion alone makes, or makes larger.
+  const groups: readonly ViewedGroup[] = [
+    ...question.declared.groups.map((group) => ({ group, view: "declared" }) as const),
+    ...promotedGroups(question).map((group) => ({ group, view: "promoted" }) as const),
+  ];
   const variants =
     groups.length === 0 || units.length === 0
       ? null
       : await variantsOf(units, { ...question, trees, renamed });
-  const found = variants === null ? [] : await attribute(groups, units.length, variants);
+  const found = variants === null ? [] : await attribute(groups, variants);
   const exceptions = variants === null ? [] : exceptionsOf(groups, variants.head);
   const causeOf = (own: readonly ChangedUnit[], its: readonly ViewedGroup[]) =>
     causeReport(own, its, exceptions, question);
@@ -65,14 +69,6 @@ export async function causesOf(question: CauseQuestion): Promise<readonly CauseR
     ...causes.toSorted((left, right) => rankOf(left, question) - rankOf(right, question)),
     ...alone,
     ...unknown,
-  ];
-}
-
-/** Groups as declared, and those that promotion alone makes, or makes larger. */
-function groupsOf(question: CauseQuestion): readonly ViewedGroup[] {
-  return [
-    ...question.declared.groups.map((group): ViewedGroup => ({ group, view: "declared" })),
-    ...promotedGroups(question).map((group): ViewedGroup => ({ group, view: "promoted" })),
   ];
 }
 
@@ -132,13 +128,12 @@ function causeReport(
 ): CauseReport {
   const renames = units.flatMap(({ rename }) => (rename === null ? [] : [rename]));
   // The row itself comes before the members of a renamed row.
-  const [named, others] = [true, false].map((isNamed) =>
-    units.filter(({ row }) => (row !== null) === isNamed).flatMap((unit) => unit.entries),
-  );
-  const byImportance = (others ?? []).toSorted(
-    (left, right) => importance(left) - importance(right),
-  );
-  const entries = [...(named ?? []), ...byImportance];
+  const entries = units
+    .flatMap(({ row, entries: own }) =>
+      own.map((entry) => ({ entry, rank: row === null ? importance(entry) : -1 })),
+    )
+    .toSorted((left, right) => left.rank - right.rank)
+    .map(({ entry }) => entry);
   const text = JSON.stringify(entries.map(({ path, change }) => [path, change]));
   const idsOf = (view: ViewedGroup["view"]) =>
     groups.filter((each) => each.view === view).map(({ group }) => group.id);
@@ -155,7 +150,7 @@ function causeReport(
     ...causeFacts(
       entries,
       groups.map(({ group }) => group),
-      question,
+      question.compiled,
     ),
   };
 }

@@ -1,4 +1,4 @@
-import { canonicalJson, type JsonValue } from "../../canon/json.ts";
+import { canonicalJson, isJsonObject, type JsonValue } from "../../canon/json.ts";
 import {
   plainValue,
   type ConfigNode,
@@ -128,56 +128,33 @@ function changedPosition(was: Member | null, is: Member): Position {
   return is.node.items.find((item) => !known.has(text(item)))?.at ?? is.keyAt;
 }
 
-/**
- * A copy of a tree with the member at a path put instead of its own, or taken out. The copy shares
- * nothing with either tree.
- */
-export function withMember(root: ConfigNode, path: EntryPath, member: Member | null): ConfigNode {
-  return replaced(
-    copied(root),
-    path,
-    [],
-    member === null ? null : { ...member, node: copied(member.node) },
-  );
-}
-
-function replaced(
+/** Puts a member at a path of a tree instead of its own, or takes that out. */
+export function putMember(
   node: ConfigNode,
-  path: EntryPath,
-  above: EntryPath,
+  [name = "", ...rest]: EntryPath,
   member: Member | null,
-): ConfigNode {
-  const [name, ...rest] = path;
-  if (name === undefined) return member?.node ?? node;
+  above: EntryPath = [],
+): void {
   const own = membersOf(node, above)?.get(name);
-  const value =
-    rest.length === 0
-      ? (member?.node ?? null)
-      : replaced(own?.node ?? emptyMap(node), rest, [...above, name], member);
-  if (node.kind === "map") {
-    if (value === null) node.members.delete(name);
-    else node.members.set(name, { keyAt: own?.keyAt ?? member?.keyAt ?? node.at, node: value });
-  } else if (node.kind === "list") {
-    const index = own === undefined ? -1 : node.items.indexOf(own.node);
-    if (index === -1) {
-      if (value !== null) node.items.push(value);
-    } else node.items.splice(index, 1, ...(value === null ? [] : [value]));
+  const put = (value: ConfigNode | null) => {
+    if (node.kind === "map") {
+      if (value === null) node.members.delete(name);
+      else node.members.set(name, { keyAt: own?.keyAt ?? member?.keyAt ?? node.at, node: value });
+    } else if (node.kind === "list") {
+      const index = own === undefined ? node.items.length : node.items.indexOf(own.node);
+      node.items.splice(index, 1, ...(value === null ? [] : [value]));
+    }
+  };
+  if (rest.length === 0) put(member?.node ?? null);
+  else {
+    const value = own?.node ?? emptyMap(node);
+    put(value);
+    putMember(value, rest, member, [...above, name]);
   }
-  return node;
 }
 
 function emptyMap({ at }: ConfigNode): MapNode {
   return { kind: "map", at, members: new Map(), lost: new Set() };
-}
-
-function copied(node: ConfigNode): ConfigNode {
-  if (node.kind === "scalar") return node;
-  if (node.kind === "list") return { ...node, items: node.items.map(copied) };
-  const members = [...node.members].map(([name, { keyAt, node: value }]): [string, Member] => [
-    name,
-    { keyAt, node: copied(value) },
-  ]);
-  return { ...node, members: new Map(members) };
 }
 
 /**
@@ -188,7 +165,7 @@ export function flowText(value: JsonValue | undefined): string {
   if (value === undefined) return "";
   if (typeof value === "string") return isPlain(value) ? value : JSON.stringify(value);
   if (value === null || typeof value !== "object") return String(value);
-  if (isList(value)) return `[${value.map(flowText).join(", ")}]`;
+  if (!isJsonObject(value)) return `[${value.map(flowText).join(", ")}]`;
   const members = Object.entries(value).map(([name, member]) => `${name}: ${flowText(member)}`);
   return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
 }
@@ -198,10 +175,6 @@ function isPlain(text: string): boolean {
   if (/^(?:true|false|null|yes|no|on|off)$/i.test(text) || !Number.isNaN(Number(text)))
     return false;
   return /^[\w/.@%+][\w./:@%+ -]*$/.test(text) && !/:(?: |$)| $/.test(text);
-}
-
-function isList(value: object): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }
 
 export function valueOf(member: Member | null): JsonValue | undefined {

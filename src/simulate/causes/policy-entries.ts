@@ -47,9 +47,11 @@ function filesOf({ contents }: CompiledSide): ReadonlyMap<string, SideContent> {
 }
 
 function sourceOf(sources: readonly Source[], id: string) {
-  return sources.find(
-    ({ path }) => basename(path) === `${id}.rego` && basename(dirname(path)) !== "lib",
-  );
+  return sources.find((source) => basename(source.path) === `${id}.rego` && !isLibrary(source));
+}
+
+function isLibrary({ path }: Source) {
+  return basename(dirname(path)) === "lib";
 }
 
 function fileStart(id: string, { base, head }: SideSources): SideLocation | null {
@@ -71,7 +73,7 @@ interface ChangedLines {
  */
 function changedLines(id: string, { base, head }: SideSources): ChangedLines | null {
   const own = sourceOf(head, id);
-  const libraries = head.filter(({ path }) => basename(dirname(path)) === "lib");
+  const libraries = head.filter(isLibrary);
   for (const source of own === undefined ? libraries : [own, ...libraries]) {
     const before = base.find(
       ({ path }) => basename(path) === basename(source.path) && sameFolder(path, source.path),
@@ -91,7 +93,7 @@ function isSameRules(was: SideContent, is: SideContent, { base, head }: SideSour
   return (
     before === after &&
     head.every((source) => {
-      const isRead = source === sourceOf(head, id) || basename(dirname(source.path)) === "lib";
+      const isRead = source === sourceOf(head, id) || isLibrary(source);
       const other = base.find(({ path }) => path === source.path);
       return !isRead || (other !== undefined && rulesOf(other.text) === rulesOf(source.text));
     })

@@ -1,11 +1,10 @@
 import { expect, it } from "vitest";
 import { attribute } from "../../../src/simulate/causes/attribute.ts";
 import type { DecidingSide, Variants } from "../../../src/simulate/causes/unit-variants.ts";
-import { table } from "../../support/table.ts";
 import { GROUP } from "../../cli/simulate/report.ts";
 
 function deciding(result: string): DecidingSide {
-  return { table: table(), result: () => result, serves: () => true };
+  return { result: () => result, serves: () => true };
 }
 
 function variants(undone: readonly (string | null)[], done: readonly string[]): Variants {
@@ -32,11 +31,11 @@ it.for<[string, readonly (string | null)[], readonly string[], readonly number[]
   ["a unit that stands alone, where the others cannot be undone", [null, "base"], [], [1]],
   ["none, where no unit changes the result", ["head", "head"], ["base", "base"], []],
 ])("the cause of a group is %s", async ([, undone, done, expected]) => {
-  const [found] = await attribute(GROUPS, undone.length, variants(undone, done));
+  const [found] = await attribute(GROUPS, variants(undone, done));
   expect([...(found?.units ?? [])]).toEqual(expected);
 });
 
 it("the only changed unit is the cause of every group without a decision", async () => {
-  const [found] = await attribute(GROUPS, 1, variants(["head"], []));
+  const [found] = await attribute(GROUPS, variants(["head"], []));
   expect([...(found?.units ?? [])]).toEqual([0]);
 });
