@@ -93,10 +93,11 @@ export async function simulateSides(
           ),
           watch.signal,
         );
+  const locations = { base: locationsOf(base.files), head: locationsOf(head.files) };
   const context = (view: View): ComparisonContext => ({
     universe: plan.space.universe,
     tables,
-    locations: { base: locationsOf(base.files), head: locationsOf(head.files) },
+    locations,
     hostOf: { base: hostIn(base), head: hostIn(head) },
     explain,
     kept: keptPolicies(compiled.head, view === "promoted" ? request.promote : []),
@@ -108,7 +109,7 @@ export async function simulateSides(
   };
   const declared = comparisonReport(tally.declared, context("declared"));
   const promoted = comparisonReport(tally.promoted, context("promoted"));
-  const latent = latentChanges(runner.views, tables, ruleLocation(base, head));
+  const latent = latentChanges(runner.views, tables, ruleLocation(locations));
   const promotedIds = promotedPolicies(
     sides.base,
     sides.head,
@@ -150,7 +151,7 @@ export async function simulateSides(
             tally.baseUsage,
             compiled.head,
             tally.headUsage,
-            locationsOf(head.files),
+            locations.head,
           ),
     ...(latent !== null && { future_rows: latent }),
     changed_settings: [
@@ -297,12 +298,11 @@ function explainer(compiled: CompiledSides, base: Side, head: Side): ExplainArgu
 }
 
 /** In head's files; for a rule that head removed, in base's. */
-function ruleLocation(base: ReportedSide, head: ReportedSide): RuleLocation {
-  const [before, after] = [locationsOf(base.files), locationsOf(head.files)];
+function ruleLocation({ base, head }: ComparisonContext["locations"]): RuleLocation {
   return (policy, rule) => {
-    const current = after.constraint(policy, rule);
+    const current = head.constraint(policy, rule);
     if (current !== null) return { ...current, side: "head" };
-    const removed = before.constraint(policy, rule);
+    const removed = base.constraint(policy, rule);
     return removed === null ? null : { ...removed, side: "base" };
   };
 }

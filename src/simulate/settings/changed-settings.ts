@@ -1,5 +1,11 @@
 import type { Source } from "../../canon/diagnostic.ts";
-import { canonicalJson, isJsonObject, type JsonValue, parseJson } from "../../canon/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "../../canon/json.ts";
 import {
   type Approvals,
   DEFAULT_PROMOTION,
@@ -133,21 +139,11 @@ function isRowOf(
 }
 
 /** The part of a compiled table that an entry is written for; `undefined` where it has none. */
-function compiledOf(
-  table: RoutingTable,
-  [section = "", name = ""]: readonly string[],
-): object | undefined {
-  const { providers, models, endpoints, routes, workspaces, regionGroups: regions } = table;
-  const rows = rowOf<Readonly<Record<string, object>>>(
-    { providers, models, endpoints, routes, workspaces, regions },
-    section,
-  );
-  if (rows !== undefined) return rowOf(rows, name);
-  const { vocabulary, console, workloadIdentity, policies, alerts } = table;
-  return rowOf<object | undefined>(
-    { vocabulary, console, workload_identity: workloadIdentity, policies, alerts },
-    section,
-  );
+function compiledOf(table: RoutingTable, [section = "", name = ""]: readonly string[]) {
+  const { regionGroups: regions, workloadIdentity: workload_identity, ...others } = table;
+  const found = rowOf<unknown>({ ...others, regions, workload_identity }, section);
+  if (typeof found !== "object" || found === null) return undefined;
+  return hasRows(section) || section === "regions" ? rowOf<object>({ ...found }, name) : found;
 }
 
 /** Files that differ: their digests stand for their texts. */
@@ -211,12 +207,19 @@ function gateOf(
     return requiresLess(tables, member ?? "*") ? "weaker_obligation" : null;
   }
   const isWeaker =
-    (section === "policies" && id === "managed_by" && managesMore(tables)) ||
+    (section === "policies" && id === "managed_by" && hasMore(managersOf, tables)) ||
     (section === "workspaces" && member === "approve" && approvesMore(tables, id, path[3])) ||
     (section === "workload_identity" && admitsMore(tables)) ||
-    (section === "console" && id === "roles" && mayMore(tables)) ||
+    (section === "console" && id === "roles" && hasMore(rolesOf, tables)) ||
     (section === "providers" && member !== undefined && keepsMore(tables, id, member));
   return isWeaker ? "weaker_obligation" : null;
+}
+
+function hasMore(
+  of: (table: RoutingTable) => ReadonlySet<string>,
+  { base, head }: OfSides<RoutingTable>,
+) {
+  return !of(head).isSubsetOf(of(base));
 }
 
 /** A limit where there was none is stricter. */
@@ -243,26 +246,19 @@ function requirements({ policies: { promotion = {} } }: RoutingTable, id: string
   return rowOf(promotion, id) ?? promotion["*"] ?? DEFAULT_PROMOTION;
 }
 
-function managesMore({ base, head }: OfSides<RoutingTable>): boolean {
-  const before = managersOf(base);
-  return managersOf(head).some((workspace) => !before.includes(workspace));
-}
-
-function managersOf({ policies: { managedBy }, workspaces }: RoutingTable): readonly string[] {
+/** The workspaces whose keys manage policies. */
+function managersOf({ policies: { managedBy }, workspaces }: RoutingTable): ReadonlySet<string> {
   const all = Object.keys(workspaces);
-  return managedBy ?? (all.length === 1 ? all : []);
+  return new Set(managedBy ?? (all.length === 1 ? all : []));
 }
 
-/** Whether a group gets a role in a workspace where it did not have it. */
-function mayMore({ base, head }: OfSides<RoutingTable>): boolean {
-  const before = new Set(rolesOf(base));
-  return rolesOf(head).some((role) => !before.has(role));
-}
-
-function rolesOf({ console, workspaces }: RoutingTable): readonly string[] {
+/** The roles that groups have in workspaces. */
+function rolesOf({ console, workspaces }: RoutingTable): ReadonlySet<string> {
   const all = Object.keys(workspaces);
-  return (console?.roles ?? []).flatMap(({ group, role, workspaces: named }) =>
-    (named ?? all).map((workspace) => JSON.stringify([group, role, workspace])),
+  return new Set(
+    console?.roles.flatMap(({ group, role, workspaces: named }) =>
+      (named ?? all).map((workspace) => JSON.stringify([group, role, workspace])),
+    ),
   );
 }
 
@@ -348,9 +344,10 @@ export function changedAssertions(
     const same = base !== null && base.source.text === head?.source.text;
     return same ? [] : [wholeFile(base?.source ?? null, head?.source ?? null)];
   }
+  const names = newNames(renames);
   return [
-    ...changedRows(base.assertions, head.assertions, renames),
-    ...changedCoverage(base, head.assertions, renames),
+    ...changedRows(base.assertions, head.assertions, names),
+    ...changedCoverage(base.source, base.assertions, head.assertions, names),
   ];
 }
 
@@ -370,12 +367,12 @@ function wholeFile(base: Source | null, head: Source | null): SettingChange {
 function changedRows(
   base: Assertions,
   head: Assertions,
-  renames: readonly RowRename[],
+  names: NewNames,
 ): readonly SettingChange[] {
   const [before, after] = [base, head].map(
     ({ assertions }) => new Map(assertions.map((one) => [one.id, one])),
   );
-  const formerIds = renamedIds(base, head, renames);
+  const formerIds = renamedIds(base, head, names);
   const former = new Set(formerIds.values());
   const ids = [...new Set([...base.assertions, ...head.assertions].map(({ id }) => id))].toSorted();
   return ids.flatMap((id): readonly SettingChange[] => {
@@ -391,22 +388,22 @@ function changedRows(
     const location = at(is, "head");
     if (was === undefined) return [change(path, null, textOf(is), location, false)];
     const [old, now] = [membersOf(was), membersOf(is)];
-    const following = renamedAssertion(was, renames);
+    const following = renamedAssertion(was, names);
     const named = membersOf(following);
     const loosened = loosenedMembers(following, is);
-    return [...new Set([...old.keys(), ...now.keys()])].flatMap(
+    return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap(
       (name): readonly SettingChange[] => {
-        const [left, right] = [old.get(name) ?? null, now.get(name) ?? null];
+        const [left = null, right = null] = [old[name], now[name]];
         if (canonicalJson(left) === canonicalJson(right)) return [];
-        const texts = [left, right].map((value) => (value === null ? null : flowText(value)));
+        const text = (value: JsonValue) => (value === null ? null : flowText(value));
         const item = change(
           `${path}.${name}`,
-          texts[0] ?? null,
-          texts[1] ?? null,
+          text(left),
+          text(right),
           location,
           loosened.has(name),
         );
-        if (canonicalJson(named.get(name) ?? null) === canonicalJson(right))
+        if (canonicalJson(named[name] ?? null) === canonicalJson(right))
           return [{ ...item, effect: "renamed", gate: null }];
         return [name === "title" ? { ...item, effect: "description", gate: null } : item];
       },
@@ -418,7 +415,7 @@ function changedRows(
 function renamedIds(
   base: Assertions,
   head: Assertions,
-  renames: readonly RowRename[],
+  names: NewNames,
 ): ReadonlyMap<string, string> {
   const has = (ids: Assertions, id: string) => ids.assertions.some((one) => one.id === id);
   const textWithout = (assertion: Assertion) =>
@@ -427,7 +424,7 @@ function renamedIds(
   return new Map(
     base.assertions.flatMap((was): readonly (readonly [string, string])[] => {
       if (has(head, was.id)) return [];
-      const text = textWithout(renamedAssertion(was, renames));
+      const text = textWithout(renamedAssertion(was, names));
       const is = [...added].find((one) => textWithout(one) === text);
       if (is === undefined) return [];
       added.delete(is);
@@ -437,11 +434,11 @@ function renamedIds(
 }
 
 function changedCoverage(
-  { assertions: base, source }: { readonly source: Source; readonly assertions: Assertions | null },
+  source: Source,
+  base: Assertions,
   head: Assertions,
-  renames: readonly RowRename[],
+  names: NewNames,
 ): readonly SettingChange[] {
-  if (base === null) return [];
   const [before, after] = [base, head].map(
     ({ coverage }) => new Map(coverage.gates.map((gate) => [gate.what, gate])),
   );
@@ -452,12 +449,12 @@ function changedCoverage(
     const location =
       is === undefined ? (was === undefined ? null : at(was, "base")) : at(is, "head");
     const isLess = was !== undefined && (is === undefined || is.required < was.required);
-    const texts = [was, is].map((gate) => (gate === undefined ? null : `${gate.required} %`));
-    return [change(`coverage.${what}`, texts[0] ?? null, texts[1] ?? null, location, isLess)];
+    const [old = null, now = null] = [was, is].map((gate) => gate && `${gate.required} %`);
+    return [change(`coverage.${what}`, old, now, location, isLess)];
   });
   const [old, now] = [base.coverage.except, head.coverage.except];
   if (canonicalJson(old) === canonicalJson(now)) return gates;
-  const following = old.map((subject) => renamedSubject(subject, renames));
+  const following = old.map((subject) => renamedSubject(subject, names));
   const isMore = now.some((subject) => !following.includes(subject));
   const location = { file: source.path, line: 1, column: 1, side: "head" as const };
   return [...gates, change("coverage.except", flowText(old), flowText(now), location, isMore)];
@@ -487,20 +484,16 @@ function at(
   return { ...location, side };
 }
 
+type NewNames = ReturnType<typeof newNames>;
+
 /** Without its name and location. */
-function membersOf(assertion: Assertion): ReadonlyMap<string, JsonValue> {
-  const { id: _id, location: _location, ...members } = assertion;
+function membersOf({ id: _id, location: _location, ...members }: Assertion): JsonObject {
   const plain = parseJson(canonicalJson(members));
-  return new Map(
-    Object.entries(isJsonObject(plain) ? plain : {}).map(([name, member]) => [
-      name,
-      member ?? null,
-    ]),
-  );
+  return isJsonObject(plain) ? plain : {};
 }
 
 function textOf(assertion: Assertion): string {
-  const members = [...membersOf(assertion)].filter(([, member]) => member !== null);
+  const members = Object.entries(membersOf(assertion)).filter(([, member]) => member !== null);
   return flowText(Object.fromEntries(members));
 }
 
@@ -508,18 +501,14 @@ function textOf(assertion: Assertion): string {
  * An assertion of base with the names that head has for the same rows: one that only follows a new
  * name demands the same.
  */
-function renamedAssertion<Value extends object>(
-  assertion: Value,
-  renames: readonly RowRename[],
-): Value {
+function renamedAssertion(assertion: Assertion, names: NewNames): Assertion {
   const copy = structuredClone(assertion);
-  if (renames.length > 0) replaceNames(copy, "", newNames(renames));
+  replaceNames(copy, "", names);
   return copy;
 }
 
 /** The same for subjects that coverage leaves out: `chat → gpt-5-eu`. */
-function renamedSubject(subject: string, renames: readonly RowRename[]): string {
-  const names = newNames(renames);
+function renamedSubject(subject: string, names: NewNames): string {
   const [route = "", endpoint] = subject.split(" → ");
   const parts = [
     names.get(`route ${route}`) ?? route,
@@ -529,7 +518,7 @@ function renamedSubject(subject: string, renames: readonly RowRename[]): string 
 }
 
 /** Replaces names in place. @param key under which the object or list is found. */
-function replaceNames(value: object, key: string, names: ReadonlyMap<string, string>) {
+function replaceNames(value: object, key: string, names: NewNames) {
   const members: readonly (readonly [string, unknown])[] = Object.entries(value);
   for (const [name, member] of members) {
     // The items of a list are found under the list's key.

@@ -43,54 +43,43 @@ export function approvalSteps(
   constrained: boolean | null,
 ): readonly Step[] {
   const shape = { features: constrained === true ? (["constrained_schema"] as const) : [] };
-  const stepOf = (
-    name: { readonly need: Capability | null; readonly feature: Feature | null },
-    asserted: string,
-    isForced: boolean,
-    sides: readonly SideStep[],
-  ): Step => {
-    const isSeen = asserted !== "" || sides.some(({ token }) => token !== "");
-    // Signed reasoning has a family, which approvals check later.
-    const isSigned = name.feature === SIGNED;
-    return {
-      ...name,
-      asserted,
-      isForced,
-      isIdle: !isSeen && !isForced && !isSigned && passesAll(views, sides),
-      sides,
-    };
-  };
-  const needs = universe.needs.map((need) => {
-    const sides = views.map((view): SideStep => {
+  const needs = universe.needs.map((need) => ({
+    need,
+    feature: null,
+    asserted: assertedName(assertions, "needs", need),
+    isForced: false,
+    sides: views.map((view): SideStep => {
       const { opened } = view;
       const approvals =
         opened === null
           ? []
           : capabilityApprovals(opened.workspace, opened.route, { needs: [need], ...shape }, need);
       return { approvals, token: needToken(view, need) };
-    });
-    return stepOf({ need, feature: null }, assertedName(assertions, "needs", need), false, sides);
-  });
+    }),
+  }));
   const features = [...universe.features, ...universe.always]
     .toSorted()
     .filter((feature) => feature !== "constrained_schema" || constrained !== false)
     .filter((feature) => feature !== SIGNED || universe.signatureFamilies.length > 0)
-    .map((feature) => {
-      const sides = views.map((): SideStep => ({
+    .map((feature) => ({
+      need: null,
+      feature,
+      asserted: assertedName(assertions, "features", feature),
+      isForced:
+        universe.always.includes(feature) ||
+        (feature === "constrained_schema" && constrained === true),
+      sides: views.map((): SideStep => ({
         approvals: [featureApproval(operation, feature)],
         token: "",
-      }));
-      const isForced =
-        universe.always.includes(feature) ||
-        (feature === "constrained_schema" && constrained === true);
-      return stepOf(
-        { need: null, feature },
-        assertedName(assertions, "features", feature),
-        isForced,
-        sides,
-      );
-    });
-  return [...needs, ...features];
+      })),
+    }));
+  return [...needs, ...features].map((step) => {
+    const isSeen = step.asserted !== "" || step.sides.some(({ token }) => token !== "");
+    // Signed reasoning has a family, which approvals check later.
+    const isSigned = step.feature === SIGNED;
+    const isIdle = !isSeen && !step.isForced && !isSigned && passesAll(views, step.sides);
+    return { ...step, isIdle };
+  });
 }
 
 const SIGNED = "signed_reasoning";
